@@ -1,0 +1,227 @@
+//! The Rust mirror of `native/include/arroyo_udf.h`: the same names without their `arroyo_udf_` prefix, the same order,
+//! no behaviour. The header has the documentation. `tests/layout.rs` compiles a C program that prints every size, offset
+//! and constant, and compares.
+
+use std::ffi::{c_char, c_void};
+
+pub const MAGIC: u64 = 0x4644_555F_4F59_5241;
+pub const ABI_VERSION: u32 = 0;
+
+pub const ARROW_FLAG_NULLABLE: i64 = 2;
+
+#[repr(C)]
+#[derive(Debug)]
+pub struct ArrowSchema {
+    pub format: *const c_char,
+    pub name: *const c_char,
+    pub metadata: *const c_char,
+    pub flags: i64,
+    pub n_children: i64,
+    pub children: *mut *mut ArrowSchema,
+    pub dictionary: *mut ArrowSchema,
+    pub release: Option<unsafe extern "C" fn(*mut ArrowSchema)>,
+    pub private_data: *mut c_void,
+}
+
+// SAFETY: a schema is plain data; the Arrow C Data Interface lets any one thread at a time use and release it, and the
+// constants of a plugin are never written to.
+unsafe impl Send for ArrowSchema {}
+// SAFETY: as above; nothing is changed through a shared reference.
+unsafe impl Sync for ArrowSchema {}
+
+#[repr(C)]
+#[derive(Debug)]
+pub struct ArrowArray {
+    pub length: i64,
+    pub null_count: i64,
+    pub offset: i64,
+    pub n_buffers: i64,
+    pub n_children: i64,
+    pub buffers: *mut *const c_void,
+    pub children: *mut *mut ArrowArray,
+    pub dictionary: *mut ArrowArray,
+    pub release: Option<unsafe extern "C" fn(*mut ArrowArray)>,
+    pub private_data: *mut c_void,
+}
+
+// SAFETY: as for ArrowSchema. Who calls `release` sees to the thread itself (rule R19).
+unsafe impl Send for ArrowArray {}
+// SAFETY: the buffers of an exported array are immutable.
+unsafe impl Sync for ArrowArray {}
+
+impl ArrowArray {
+    /// The empty array: its release is null.
+    pub const fn empty() -> Self {
+        ArrowArray {
+            length: 0,
+            null_count: 0,
+            offset: 0,
+            n_buffers: 0,
+            n_children: 0,
+            buffers: std::ptr::null_mut(),
+            children: std::ptr::null_mut(),
+            dictionary: std::ptr::null_mut(),
+            release: None,
+            private_data: std::ptr::null_mut(),
+        }
+    }
+}
+
+impl ArrowSchema {
+    /// The empty schema: its release is null.
+    pub const fn empty() -> Self {
+        ArrowSchema {
+            format: std::ptr::null(),
+            name: std::ptr::null(),
+            metadata: std::ptr::null(),
+            flags: 0,
+            n_children: 0,
+            children: std::ptr::null_mut(),
+            dictionary: std::ptr::null_mut(),
+            release: None,
+            private_data: std::ptr::null_mut(),
+        }
+    }
+}
+
+pub type Status = i32;
+pub const OK: Status = 0;
+pub const WOULD_BLOCK: Status = 1;
+pub const READY: Status = 2;
+pub const END: Status = 3;
+pub const STUCK: Status = 4;
+pub const INVALID_ARGUMENT: Status = 16;
+pub const INVALID_STATE: Status = 17;
+pub const ENVIRONMENT: Status = 18;
+pub const USER_CODE: Status = 19;
+pub const INTERNAL: Status = 20;
+pub const NOT_IMPLEMENTED: Status = 21;
+
+pub const VALUE: u8 = 0;
+pub const ERROR: u8 = 1;
+pub const TIMED_OUT: u8 = 2;
+pub const CANCELLED: u8 = 3;
+
+pub const RESULTS: u32 = 1;
+pub const ROOM: u32 = 2;
+
+pub const DRAIN: u32 = 1;
+pub const CANCEL: u32 = 2;
+
+pub const SYNC: u32 = 1;
+pub const ASYNC: u32 = 2;
+
+pub const ORDERED: u32 = 1;
+pub const UNORDERED: u32 = 2;
+
+pub type Handle = u64;
+
+#[repr(C)]
+#[derive(Debug)]
+pub struct Error {
+    pub text: *const c_char,
+    pub release: Option<unsafe extern "C" fn(*mut Error)>,
+    pub private_data: *mut c_void,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    pub size: u64,
+    pub order: u32,
+    pub allowed_in_flight: u32,
+    pub timeout_ns: u64,
+    pub max_rows: u64,
+    pub max_bytes: u64,
+}
+
+impl Options {
+    /// Nothing chosen.
+    pub const fn unset() -> Self {
+        Options { size: size_of::<Options>() as u64, order: 0, allowed_in_flight: 0, timeout_ns: 0, max_rows: 0, max_bytes: 0 }
+    }
+}
+
+#[repr(C)]
+#[derive(Debug)]
+pub struct Function {
+    pub name: *const c_char,
+    pub kind: u32,
+    pub vectorized: u32,
+    pub arguments: *const ArrowSchema,
+    pub returns: *const ArrowSchema,
+    pub options: *const Options,
+}
+
+// SAFETY: a constant of the plugin: read by everybody, written by nobody.
+unsafe impl Send for Function {}
+// SAFETY: as above.
+unsafe impl Sync for Function {}
+
+#[repr(C)]
+#[derive(Debug)]
+pub struct Descriptor {
+    pub size: u64,
+    pub name: *const c_char,
+    pub language: *const c_char,
+    pub toolkit_version: *const c_char,
+    pub hash: *const c_char,
+    pub n_functions: u64,
+    pub functions: *const *const Function,
+}
+
+// SAFETY: a constant of the plugin: read by everybody, written by nobody.
+unsafe impl Send for Descriptor {}
+// SAFETY: as above.
+unsafe impl Sync for Descriptor {}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Statistics {
+    pub size: u64,
+    pub accepted: u64,
+    pub queued: u64,
+    pub running: u64,
+    pub held: u64,
+    pub ready: u64,
+    pub drained: u64,
+    pub values: u64,
+    pub errors: u64,
+    pub timed_out: u64,
+    pub cancelled: u64,
+    pub wake_ups: u64,
+}
+
+pub type DescribeFn = unsafe extern "C" fn() -> *const Descriptor;
+pub type RunFn = unsafe extern "C" fn(u32, *mut ArrowArray, *mut ArrowArray, *mut *const ArrowSchema, *mut Error) -> Status;
+pub type StartFn = unsafe extern "C" fn(u32, *const Options, *mut Handle, *mut Error) -> Status;
+pub type SendFn = unsafe extern "C" fn(Handle, u64, *mut ArrowArray, *mut Error) -> Status;
+pub type DrainResultsFn = unsafe extern "C" fn(Handle, u64, *mut ArrowArray, *mut *const ArrowSchema, *mut Error) -> Status;
+pub type WaitFn = unsafe extern "C" fn(Handle, u32, u64, *mut Error) -> Status;
+pub type Armed = unsafe extern "C" fn(*mut c_void);
+pub type ArmFn = unsafe extern "C" fn(Handle, u32, Option<Armed>, *mut c_void, *mut Error) -> Status;
+pub type DisarmFn = unsafe extern "C" fn(Handle, *mut Error) -> Status;
+pub type CancelFn = unsafe extern "C" fn(Handle, u64, u64, *mut Error) -> Status;
+pub type StatisticsFn = unsafe extern "C" fn(Handle, *mut Statistics, *mut Error) -> Status;
+pub type StopRuntimeFn = unsafe extern "C" fn(Handle, u32, u64, *mut Error) -> Status;
+pub type ReleaseFn = unsafe extern "C" fn(Handle, *mut Error) -> Status;
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Table {
+    pub magic: u64,
+    pub abi_version: u32,
+    pub table_size: u32,
+    pub describe: DescribeFn,
+    pub run: RunFn,
+    pub start: StartFn,
+    pub send: SendFn,
+    pub drain_results: DrainResultsFn,
+    pub wait: WaitFn,
+    pub arm: ArmFn,
+    pub disarm: DisarmFn,
+    pub cancel: CancelFn,
+    pub statistics: StatisticsFn,
+    pub stop_runtime: StopRuntimeFn,
+    pub release: ReleaseFn,
+}
