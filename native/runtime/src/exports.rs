@@ -1,0 +1,314 @@
+//! The slots of the C table. Each one guards against panics, checks what came in, and turns results into a status and a
+//! text. What differs from plugin to plugin is behind the trait [`Plugin`]; all else serves every plugin alike.
+//!
+//! The documentation of each slot is in `arroyo_udf.h`.
+
+use crate::arrow::Batch;
+use crate::failure::{guard, Failure};
+use crate::machine::Stop;
+use crate::runtime::{self, Runtime};
+use crate::signature::Signature;
+use crate::{handles, retired};
+use arroyo_udf_abi as abi;
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What `run` answers.
+pub struct Ran {
+    /// A struct array {value} or {value, outcome, error}: [`crate::results::ran`].
+    pub results: abi::ArrowArray,
+    /// Whether outcome and error are there.
+    pub with_outcomes: bool,
+}
+
+/// What a plugin has to provide.
+pub trait Plugin: 'static {
+    /// The constant that `describe` answers with. Runs no user code.
+    fn describe() -> *const abi::Descriptor;
+
+    /// Function number `function`, read once ([`Signature::read`]) and kept.
+    fn signature(function: u32) -> Result<&'static Signature, Failure>;
+
+    /// Calls a sync function for a batch. An error gives the batch back to the host, so it may only come before the
+    /// function was called; whatever happens in the function is an outcome of rows.
+    fn run(function: u32, batch: &Arc<Batch>) -> Result<Ran, Failure>;
+
+    /// Makes `runtime` work: names its executor ([`Runtime::serve`]), waits for the Context's init.
+    fn start(function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure>;
+}
+
+/// The table of a plugin.
+pub const fn table<P: Plugin>() -> abi::Table {
+    abi::Table {
+        magic: abi::MAGIC,
+        abi_version: abi::ABI_VERSION,
+        table_size: size_of::<abi::Table>() as u32,
+        describe: describe::<P>,
+        run: run::<P>,
+        start: start::<P>,
+        send,
+        drain_results,
+        wait,
+        arm,
+        disarm,
+        cancel,
+        statistics,
+        stop_runtime,
+        release,
+    }
+}
+
+unsafe extern "C" fn describe<P: Plugin>() -> *const abi::Descriptor {
+    std::panic::catch_unwind(P::describe).unwrap_or(std::ptr::null())
+}
+
+fn of_kind(signature: &Signature, kind: u32, slot: &str, instead: &str) -> Result<(), Failure> {
+    if signature.kind == kind {
+        return Ok(());
+    }
+    Err(Failure::new(abi::NOT_IMPLEMENTED, format!("{}: {slot} is not for this kind of function; {instead}", signature.name)))
+}
+
+fn null(slot: &str, what: &str) -> Failure {
+    Failure::argument(format!("{slot}: {what} is null"))
+}
+
+unsafe extern "C" fn run<P: Plugin>(
+    function: u32,
+    arguments: *mut abi::ArrowArray,
+    results: *mut abi::ArrowArray,
+    schema: *mut *const abi::ArrowSchema,
+    error: *mut abi::Error,
+) -> abi::Status {
+    let body = || {
+        let signature = P::signature(function)?;
+        of_kind(signature, abi::SYNC, "run", "start an async function")?;
+        if results.is_null() || schema.is_null() {
+            return Err(null("run", "results or schema"));
+        }
+        // SAFETY: the host passes a valid array, or null.
+        let arguments = unsafe { arguments.as_mut() }.ok_or_else(|| null("run", "arguments"))?;
+        // SAFETY: as above.
+        let batch = unsafe { Batch::take(arguments, &signature.arguments) };
+        let batch = Arc::new(batch.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?);
+        match P::run(function, &batch) {
+            Ok(ran) => {
+                // SAFETY: checked for null; the host owns what it receives.
+                unsafe {
+                    results.write(ran.results);
+                    schema.write(if ran.with_outcomes { signature.run_outcomes } else { signature.run_values });
+                }
+                Ok(abi::OK)
+            }
+            Err(failure) => {
+                if let Some(batch) = Arc::into_inner(batch) {
+                    *arguments = batch.into_array();
+                }
+                Err(failure)
+            }
+        }
+    };
+    // SAFETY: the host passes a writable error struct, or null.
+    let status = unsafe { guard(error, body) };
+    retired::sweep();
+    status
+}
+
+unsafe extern "C" fn start<P: Plugin>(
+    function: u32,
+    options: *const abi::Options,
+    handle: *mut abi::Handle,
+    error: *mut abi::Error,
+) -> abi::Status {
+    let body = || {
+        let signature = P::signature(function)?;
+        of_kind(signature, abi::ASYNC, "start", "call run for a sync function")?;
+        if handle.is_null() {
+            return Err(null("start", "handle"));
+        }
+        // SAFETY: the host passes options, or null.
+        let options = match unsafe { options.as_ref() } {
+            Some(options) if options.size != size_of::<abi::Options>() as u64 => {
+                return Err(Failure::argument(format!(
+                    "{}: options of size {}, this plugin has {}; set `size` and build both with the same header",
+                    signature.name,
+                    options.size,
+                    size_of::<abi::Options>()
+                )));
+            }
+            Some(options) => *options,
+            None => abi::Options::unset(),
+        };
+        let runtime = Runtime::new(signature, runtime::settings(options, &signature.options, &signature.name)?);
+        P::start(function, &runtime)?;
+        let started = handles::insert(runtime)?;
+        // SAFETY: checked for null.
+        unsafe { handle.write(started) };
+        Ok(abi::OK)
+    };
+    // SAFETY: the host passes a writable error struct, or null.
+    let status = unsafe { guard(error, body) };
+    retired::sweep();
+    status
+}
+
+unsafe extern "C" fn send(handle: abi::Handle, first_id: u64, arguments: *mut abi::ArrowArray, error: *mut abi::Error) -> abi::Status {
+    let body = || {
+        let runtime = handles::get(handle)?;
+        // SAFETY: the host passes a valid array, or null.
+        let arguments = unsafe { arguments.as_mut() }.ok_or_else(|| null("send", "arguments"))?;
+        let signature = runtime.signature();
+        // SAFETY: as above.
+        let batch = unsafe { Batch::take(arguments, &signature.arguments) };
+        let batch = batch.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
+        match runtime.send(first_id, batch) {
+            Ok(()) => Ok(abi::OK),
+            Err((batch, failure)) => {
+                *arguments = batch.into_array();
+                failure.map_or(Ok(abi::WOULD_BLOCK), Err)
+            }
+        }
+    };
+    // SAFETY: the host passes a writable error struct, or null.
+    let status = unsafe { guard(error, body) };
+    retired::sweep();
+    status
+}
+
+unsafe extern "C" fn drain_results(
+    handle: abi::Handle,
+    max_rows: u64,
+    results: *mut abi::ArrowArray,
+    schema: *mut *const abi::ArrowSchema,
+    error: *mut abi::Error,
+) -> abi::Status {
+    let body = || {
+        let runtime = handles::get(handle)?;
+        if results.is_null() || schema.is_null() {
+            return Err(null("drain_results", "results or schema"));
+        }
+        match runtime.drain(max_rows) {
+            Ok(drained) => {
+                // SAFETY: checked for null; the host owns what it receives.
+                unsafe {
+                    results.write(drained);
+                    schema.write(runtime.signature().drained);
+                }
+                Ok(abi::OK)
+            }
+            Err(true) => Ok(abi::END),
+            Err(false) => Ok(abi::WOULD_BLOCK),
+        }
+    };
+    // SAFETY: the host passes a writable error struct, or null.
+    let status = unsafe { guard(error, body) };
+    retired::sweep();
+    status
+}
+
+fn condition(condition: u32) -> Result<u32, Failure> {
+    match condition {
+        1..=3 => Ok(condition),
+        _ => Err(Failure::argument(format!("condition {condition}: it is ARROYO_UDF_RESULTS, ARROYO_UDF_ROOM or both"))),
+    }
+}
+
+unsafe extern "C" fn wait(handle: abi::Handle, wanted: u32, timeout_ns: u64, error: *mut abi::Error) -> abi::Status {
+    let body = || {
+        let held = handles::get(handle)?.wait(condition(wanted)?, Duration::from_nanos(timeout_ns));
+        Ok(if held { abi::OK } else { abi::WOULD_BLOCK })
+    };
+    // SAFETY: the host passes a writable error struct, or null.
+    unsafe { guard(error, body) }
+}
+
+unsafe extern "C" fn arm(
+    handle: abi::Handle,
+    wanted: u32,
+    function: Option<abi::Armed>,
+    data: *mut c_void,
+    error: *mut abi::Error,
+) -> abi::Status {
+    let body = || {
+        let function = function.ok_or_else(|| null("arm", "fn"))?;
+        let holds = handles::get(handle)?.arm(condition(wanted)?, function, data);
+        Ok(if holds { abi::READY } else { abi::OK })
+    };
+    // SAFETY: the host passes a writable error struct, or null.
+    unsafe { guard(error, body) }
+}
+
+unsafe extern "C" fn disarm(handle: abi::Handle, error: *mut abi::Error) -> abi::Status {
+    let body = || {
+        handles::get(handle)?.disarm();
+        Ok(abi::OK)
+    };
+    // SAFETY: the host passes a writable error struct, or null.
+    unsafe { guard(error, body) }
+}
+
+unsafe extern "C" fn cancel(handle: abi::Handle, first_id: u64, rows: u64, error: *mut abi::Error) -> abi::Status {
+    let body = || {
+        handles::get(handle)?.cancel(first_id, rows);
+        Ok(abi::OK)
+    };
+    // SAFETY: the host passes a writable error struct, or null.
+    unsafe { guard(error, body) }
+}
+
+unsafe extern "C" fn statistics(handle: abi::Handle, into: *mut abi::Statistics, error: *mut abi::Error) -> abi::Status {
+    let body = || {
+        let runtime = handles::get(handle)?;
+        // SAFETY: the host passes a struct with its size set, or null.
+        let into = unsafe { into.as_mut() }.ok_or_else(|| null("statistics", "statistics"))?;
+        if into.size != size_of::<abi::Statistics>() as u64 {
+            return Err(Failure::argument(format!(
+                "statistics of size {}, this plugin has {}; set `size`",
+                into.size,
+                size_of::<abi::Statistics>()
+            )));
+        }
+        *into = runtime.statistics();
+        Ok(abi::OK)
+    };
+    // SAFETY: the host passes a writable error struct, or null.
+    unsafe { guard(error, body) }
+}
+
+unsafe extern "C" fn stop_runtime(handle: abi::Handle, mode: u32, deadline_ns: u64, error: *mut abi::Error) -> abi::Status {
+    let body = || {
+        let mode = match mode {
+            abi::DRAIN => Stop::Drain,
+            abi::CANCEL => Stop::Cancel,
+            _ => return Err(Failure::argument(format!("stop mode {mode}: it is ARROYO_UDF_DRAIN or ARROYO_UDF_CANCEL"))),
+        };
+        handles::get(handle)?.stop(mode, Duration::from_nanos(deadline_ns))
+    };
+    // SAFETY: the host passes a writable error struct, or null.
+    let status = unsafe { guard(error, body) };
+    retired::sweep();
+    status
+}
+
+unsafe extern "C" fn release(handle: abi::Handle, error: *mut abi::Error) -> abi::Status {
+    let body = || {
+        let runtime = handles::remove(handle)?;
+        runtime.disarm();
+        let status = runtime.stop(Stop::Cancel, Duration::ZERO);
+        drop(runtime);
+        status
+    };
+    // SAFETY: the host passes a writable error struct, or null.
+    let status = unsafe { guard(error, body) };
+    retired::sweep();
+    status
+}
+
+/// Stops every runtime of this library: before an interpreter ends (R18).
+pub fn stop_all(deadline: Duration) {
+    for runtime in handles::all() {
+        // What it answers is for those who drain; here nobody is left to be told.
+        drop(runtime.stop(Stop::Cancel, deadline));
+    }
+}

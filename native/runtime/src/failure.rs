@@ -1,0 +1,68 @@
+//! A call that failed: a status and a text, and how both cross the C ABI.
+
+use arroyo_udf_abi as abi;
+use std::any::Any;
+use std::ffi::{c_void, CString};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+/// Why a call failed. `text` names the plugin and the function where there is one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    pub status: abi::Status,
+    pub text: String,
+}
+
+impl Failure {
+    pub fn new(status: abi::Status, text: impl Into<String>) -> Self {
+        Failure { status, text: text.into() }
+    }
+
+    pub fn argument(text: impl Into<String>) -> Self {
+        Failure::new(abi::INVALID_ARGUMENT, text)
+    }
+
+    pub fn state(text: impl Into<String>) -> Self {
+        Failure::new(abi::INVALID_STATE, text)
+    }
+
+    /// Writes the text into the caller's struct, which may be null.
+    ///
+    /// # Safety
+    /// `error` is null or points to a writable struct whose former content needs no release.
+    pub unsafe fn write(self, error: *mut abi::Error) -> abi::Status {
+        if !error.is_null() {
+            let text = CString::new(self.text.replace('\0', "\u{fffd}")).unwrap_or_default().into_raw();
+            // SAFETY: the caller promises a writable struct.
+            unsafe { error.write(abi::Error { text, release: Some(release), private_data: text.cast::<c_void>() }) };
+        }
+        self.status
+    }
+}
+
+unsafe extern "C" fn release(error: *mut abi::Error) {
+    // SAFETY: `private_data` is the CString that `write` gave away; `release` is reset, so it is freed once.
+    unsafe {
+        drop(CString::from_raw((*error).private_data.cast()));
+        (*error).text = std::ptr::null();
+        (*error).release = None;
+    }
+}
+
+/// The text of a caught panic.
+pub fn panic_text(payload: &(dyn Any + Send)) -> &str {
+    payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("panic")
+}
+
+/// The body of every exported function: a panic of ours becomes a status, it never crosses the boundary (R17).
+///
+/// # Safety
+/// As for [`Failure::write`].
+pub unsafe fn guard(error: *mut abi::Error, body: impl FnOnce() -> Result<abi::Status, Failure>) -> abi::Status {
+    let failure = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(status)) => return status,
+        Ok(Err(failure)) => failure,
+        Err(payload) => Failure::new(abi::INTERNAL, format!("internal error: {}", panic_text(&*payload))),
+    };
+    // SAFETY: passed on.
+    unsafe { failure.write(error) }
+}

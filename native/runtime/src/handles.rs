@@ -1,0 +1,92 @@
+//! Handle -> runtime. A handle is a number that is checked on each call: slot, generation, and a mark of this library in
+//! this process. A released handle, one from before a fork, or one of another plugin is refused, never followed (R13).
+
+use crate::failure::Failure;
+use crate::runtime::Runtime;
+use arroyo_udf_abi::Handle;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Once, RwLock};
+
+struct Slot {
+    generation: u32,
+    runtime: Option<Arc<Runtime>>,
+}
+
+static SLOTS: RwLock<Vec<Slot>> = RwLock::new(Vec::new());
+/// 16 bits in the top of each handle. 0: not chosen yet.
+static MARK: AtomicU64 = AtomicU64::new(0);
+
+const INDEX_BITS: u32 = 20;
+const GENERATION_BITS: u32 = 28;
+const MARK_SHIFT: u32 = INDEX_BITS + GENERATION_BITS;
+
+/// A child of fork shares no threads with its parent: what the parent started is dead there.
+extern "C" fn in_child() {
+    MARK.store((MARK.load(Ordering::Relaxed) & 0xffff).wrapping_add(1).clamp(1, 0xffff), Ordering::Relaxed);
+}
+
+fn mark() -> u64 {
+    static CHOSEN: Once = Once::new();
+    CHOSEN.call_once(|| {
+        // Different libraries lie at different addresses: that tells their handles apart in all but one in 65,535 cases.
+        let here = &raw const MARK as u64 ^ crate::timer::now();
+        MARK.store((here.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48).clamp(1, 0xffff), Ordering::Relaxed);
+        // SAFETY: the handler only touches an atomic. The library is never unloaded.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    });
+    MARK.load(Ordering::Relaxed)
+}
+
+pub fn insert(runtime: Arc<Runtime>) -> Result<Handle, Failure> {
+    let mark = mark();
+    let mut slots = SLOTS.write().unwrap_or_else(|e| e.into_inner());
+    let index = match slots.iter().position(|slot| slot.runtime.is_none()) {
+        Some(index) => index,
+        None if slots.len() >> INDEX_BITS == 0 => {
+            slots.push(Slot { generation: 0, runtime: None });
+            slots.len() - 1
+        }
+        None => return Err(Failure::state("too many started functions; release some")),
+    };
+    let slot = &mut slots[index];
+    slot.generation = (slot.generation + 1) & ((1 << GENERATION_BITS) - 1);
+    slot.runtime = Some(runtime);
+    Ok(mark << MARK_SHIFT | u64::from(slot.generation) << INDEX_BITS | index as u64)
+}
+
+fn refuse() -> Failure {
+    Failure::state(
+        "not a handle of this plugin in this process: released, from before a fork, or of another plugin; start the function here",
+    )
+}
+
+/// The slot of a handle of this library in this process.
+fn index(handle: Handle) -> Result<usize, Failure> {
+    // Compared before any lock is taken: after a fork a lock may never be free again.
+    if handle >> MARK_SHIFT != MARK.load(Ordering::Relaxed) || handle >> MARK_SHIFT == 0 {
+        return Err(refuse());
+    }
+    Ok((handle & ((1 << INDEX_BITS) - 1)) as usize)
+}
+
+fn fits(slot: &Slot, handle: Handle) -> bool {
+    u64::from(slot.generation) == handle >> INDEX_BITS & ((1 << GENERATION_BITS) - 1)
+}
+
+pub fn get(handle: Handle) -> Result<Arc<Runtime>, Failure> {
+    let index = index(handle)?;
+    let slots = SLOTS.read().unwrap_or_else(|e| e.into_inner());
+    slots.get(index).filter(|slot| fits(slot, handle)).and_then(|slot| slot.runtime.clone()).ok_or_else(refuse)
+}
+
+/// Ends a handle.
+pub fn remove(handle: Handle) -> Result<Arc<Runtime>, Failure> {
+    let index = index(handle)?;
+    let mut slots = SLOTS.write().unwrap_or_else(|e| e.into_inner());
+    slots.get_mut(index).filter(|slot| fits(slot, handle)).and_then(|slot| slot.runtime.take()).ok_or_else(refuse)
+}
+
+/// Every runtime that has not been released.
+pub fn all() -> Vec<Arc<Runtime>> {
+    SLOTS.read().unwrap_or_else(|e| e.into_inner()).iter().filter_map(|slot| slot.runtime.clone()).collect()
+}

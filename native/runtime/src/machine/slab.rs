@@ -1,0 +1,66 @@
+//! Records with small stable numbers: removing one frees its number for the next.
+
+use std::ops::{Index, IndexMut};
+
+#[derive(Debug)]
+pub struct Slab<T> {
+    entries: Vec<Option<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Slab { entries: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    pub fn insert(&mut self, value: T) -> u32 {
+        match self.free.pop() {
+            Some(key) => {
+                self.entries[key as usize] = Some(value);
+                key
+            }
+            None => {
+                self.entries.push(Some(value));
+                self.entries.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Takes a record out. Panics if there is none, which is a mistake of the caller.
+    pub fn remove(&mut self, key: u32) -> T {
+        let value = self.entries[key as usize].take();
+        self.free.push(key);
+        value.expect("a record under this key")
+    }
+
+    pub fn get(&self, key: u32) -> Option<&T> {
+        self.entries.get(key as usize)?.as_ref()
+    }
+
+    pub fn keys(&self) -> impl Iterator<Item = u32> + '_ {
+        self.entries.iter().enumerate().filter(|(_, entry)| entry.is_some()).map(|(key, _)| key as u32)
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<T> Index<u32> for Slab<T> {
+    type Output = T;
+    fn index(&self, key: u32) -> &T {
+        self.entries[key as usize].as_ref().expect("a record under this key")
+    }
+}
+
+impl<T> IndexMut<u32> for Slab<T> {
+    fn index_mut(&mut self, key: u32) -> &mut T {
+        self.entries[key as usize].as_mut().expect("a record under this key")
+    }
+}

@@ -1,0 +1,88 @@
+//! Rows that ended -> the struct array {id, value, outcome, attempts, error} that `drain_results` hands out.
+
+use crate::arrow::{build, ArrayData, Buffer, Layout, Validity};
+use crate::machine::{Finished, Outcome};
+use crate::value::Value;
+use arroyo_udf_abi::{ArrowArray, CANCELLED, ERROR, TIMED_OUT, VALUE};
+
+/// A drain ends when it holds so many bytes of values: 32-bit offsets reach to 2 GiB.
+pub const DRAIN_BYTES: usize = 1 << 30;
+
+/// Bytes that a finished row adds to variable-length buffers.
+pub fn size(finished: &Finished<Value>) -> usize {
+    fn of(value: &Value) -> usize {
+        match value {
+            Value::Bytes(bytes) => bytes.len(),
+            Value::Nested(items) => items.iter().map(|item| of(item) + 8).sum(),
+            Value::Null | Value::Fixed(_) | Value::Wide(_) => 0,
+        }
+    }
+    match &finished.outcome {
+        Outcome::Value(value) => of(value),
+        Outcome::Error(text) => text.len(),
+        Outcome::TimedOut | Outcome::Cancelled => 100,
+    }
+}
+
+/// The struct array. `name` and `timeout_ns` are for the texts of rows that did not end by themselves.
+pub fn export(layout: &Layout, finished: &[Finished<Value>], name: &str, timeout_ns: u64) -> ArrowArray {
+    let ids: Vec<u64> = finished.iter().map(|f| f.id).collect();
+    let attempts: Vec<u16> = finished.iter().map(|f| f.attempts).collect();
+    let values = build(layout, finished.iter().map(|f| if let Outcome::Value(value) = &f.outcome { value } else { &Value::Null }));
+    let codes: Vec<u8> = finished
+        .iter()
+        .map(|f| match f.outcome {
+            Outcome::Value(_) => VALUE,
+            Outcome::Error(_) => ERROR,
+            Outcome::TimedOut => TIMED_OUT,
+            Outcome::Cancelled => CANCELLED,
+        })
+        .collect();
+    let errors = texts(finished.len(), |i| {
+        let f = &finished[i];
+        match &f.outcome {
+            Outcome::Value(_) => None,
+            Outcome::Error(text) => Some(text.to_string()),
+            Outcome::TimedOut => Some(format!("{name}, row {}: timed out after {} s", f.id, timeout_ns as f64 / 1e9)),
+            Outcome::Cancelled => Some(format!("{name}, row {}: cancelled", f.id)),
+        }
+    });
+    let plain =
+        |buffer: Buffer| ArrayData { length: finished.len(), null_count: 0, buffers: vec![Buffer::none(), buffer], children: vec![] };
+    structure(finished.len(), vec![plain(ids.into()), values, plain(codes.into()), plain(attempts.into()), errors]).export()
+}
+
+/// A struct array without nulls of its own.
+pub fn structure(length: usize, children: Vec<ArrayData>) -> ArrayData {
+    ArrayData { length, null_count: 0, buffers: vec![Buffer::none()], children }
+}
+
+/// A utf8 column; the texts are made one by one, None is null.
+pub fn texts(length: usize, text: impl Fn(usize) -> Option<String>) -> ArrayData {
+    let mut validity = Validity::with_capacity(length);
+    let mut offsets: Vec<i32> = Vec::with_capacity(length + 1);
+    let mut data = Vec::new();
+    offsets.push(0);
+    for i in 0..length {
+        let text = text(i);
+        validity.push(text.is_some());
+        data.extend_from_slice(text.as_deref().unwrap_or("").as_bytes());
+        offsets.push(data.len() as i32);
+    }
+    let null_count = validity.nulls();
+    ArrayData { length, null_count, buffers: vec![validity.into_buffer(), offsets.into(), data.into()], children: vec![] }
+}
+
+/// What `run` answers: {value} when every row is a value, else {value, outcome, error} (R3a). `failed` has the texts of
+/// rows that ended as errors, by rising row number. The flag says whether outcomes are there.
+pub fn ran(values: ArrayData, failed: &[(usize, String)]) -> (ArrowArray, bool) {
+    let length = values.length;
+    if failed.is_empty() {
+        return (structure(length, vec![values]).export(), false);
+    }
+    let mut codes = vec![VALUE; length];
+    failed.iter().for_each(|(row, _)| codes[*row] = ERROR);
+    let errors = texts(length, |row| failed.binary_search_by_key(&row, |(r, _)| *r).ok().map(|i| failed[i].1.clone()));
+    let codes = ArrayData { length, null_count: 0, buffers: vec![Buffer::none(), codes.into()], children: vec![] };
+    (structure(length, vec![values, codes, errors]).export(), true)
+}

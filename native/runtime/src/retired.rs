@@ -1,0 +1,34 @@
+//! Input arrays that nobody needs any more and that wait to be released by a thread of the host (R19).
+//!
+//! The executor's threads drop batches too, but a release callback is the other side's code: it may need a lock or an
+//! interpreter that the executor's thread must not touch. So whoever drops a batch puts it here, and each call of the
+//! host ends with [`sweep`], in its own thread, with no lock held.
+
+use arroyo_udf_abi::ArrowArray;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Mutex;
+
+static ARRAYS: Mutex<Vec<ArrowArray>> = Mutex::new(Vec::new());
+/// Spares `sweep` the lock when there is nothing to do. Set after the push, so a sweep may come one call late.
+static ANY: AtomicBool = AtomicBool::new(false);
+
+/// Takes over an array that nobody reads any more.
+pub fn retire(array: ArrowArray) {
+    if array.release.is_some() {
+        ARRAYS.lock().unwrap_or_else(|e| e.into_inner()).push(array);
+        ANY.store(true, Ordering::Release);
+    }
+}
+
+/// Releases what has been retired. To be called in a thread of the host, with no lock held.
+pub fn sweep() {
+    if ANY.load(Ordering::Relaxed) && ANY.swap(false, Ordering::Acquire) {
+        let arrays = std::mem::take(&mut *ARRAYS.lock().unwrap_or_else(|e| e.into_inner()));
+        for mut array in arrays {
+            if let Some(release) = array.release {
+                // SAFETY: the array was moved in by `retire` and is released once, here.
+                unsafe { release(&mut array) };
+            }
+        }
+    }
+}

@@ -1,0 +1,460 @@
+//! One started function: the machine under its mutex, the host's wake-ups, the timer, stop.
+//!
+//! Two sides meet here. The host sends batches and drains results; an [`Executor`] (tokio, asyncio) pulls attempts with
+//! [`Runtime::next`] and reports them with [`Runtime::end`]. Under the mutex no user code runs, nothing of the other side
+//! is released, nobody is woken: what is to be done is collected there and done after the lock is given back.
+//!
+//! Who sleeps says so under the mutex (`executor_sleeps`, `waiting`, `armed`), and is woken once by whoever makes its
+//! condition true; who is awake is not woken.
+
+use crate::arrow::Batch;
+use crate::failure::Failure;
+use crate::machine::{Finished, Machine, Outcome, Refused, Settings, Start, Stop, Token};
+use crate::results;
+use crate::signature::Signature;
+use crate::timer::{self, now, Ticking};
+use crate::value::Value;
+use arroyo_udf_abi as abi;
+use std::ffi::c_void;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+/// What runs the attempts of a runtime.
+pub trait Executor: Send + Sync {
+    /// There may be something to start, to cancel or to close. Called at most once between two sleeps, with no lock held,
+    /// from any thread; must not wait.
+    fn wake(&self);
+}
+
+pub type Attempt = Start<Arc<Batch>>;
+
+/// A host's request to be called.
+struct Armed {
+    condition: u32,
+    function: abi::Armed,
+    data: *mut c_void,
+}
+// SAFETY: the host promises that `function(data)` may be called from any thread.
+unsafe impl Send for Armed {}
+
+/// How the executor closed: the Context's `close` may fail.
+type Closed = Result<(), String>;
+
+struct State {
+    machine: Machine<Arc<Batch>, Value>,
+    executor_sleeps: bool,
+    wake_ups: u64,
+    /// Conditions that threads in `wait` sleep for.
+    waiting: [u32; 2],
+    armed: Option<Armed>,
+    /// An armed function is running now.
+    calling: bool,
+    timer_requested: bool,
+    closed: Option<Closed>,
+    stuck: bool,
+}
+
+pub struct Runtime {
+    signature: &'static Signature,
+    state: Mutex<State>,
+    /// For threads in wait, disarm and stop.
+    changed: Condvar,
+    executor: OnceLock<Box<dyn Executor>>,
+    me: Weak<Runtime>,
+}
+
+/// What to do after the mutex is given back.
+#[derive(Default)]
+#[must_use]
+struct Todo {
+    wake_executor: bool,
+    wake_waiters: bool,
+    call: Option<Armed>,
+}
+
+/// The options of a start over those of the author over the defaults (R4, R5, R6).
+pub fn settings(start: abi::Options, author: &abi::Options, name: &str) -> Result<Settings, Failure> {
+    let pick = |start: u64, author: u64, default: u64| [start, author].into_iter().find(|&x| x != 0).unwrap_or(default);
+    let order = pick(start.order.into(), author.order.into(), abi::ORDERED.into()) as u32;
+    if order != abi::ORDERED && order != abi::UNORDERED {
+        return Err(Failure::argument(format!("{name}: order is {order}; it is ARROYO_UDF_ORDERED or ARROYO_UDF_UNORDERED")));
+    }
+    let allowed_in_flight = pick(start.allowed_in_flight.into(), author.allowed_in_flight.into(), 100) as u32;
+    let timeout = pick(start.timeout_ns, author.timeout_ns, 10_000_000_000);
+    Ok(Settings {
+        ordered: order == abi::ORDERED,
+        allowed_in_flight,
+        timeout: Some(timeout).filter(|&timeout| timeout != u64::MAX),
+        max_rows: pick(start.max_rows, author.max_rows, (4 * u64::from(allowed_in_flight)).max(16_384)),
+        max_bytes: pick(start.max_bytes, author.max_bytes, 64 << 20),
+    })
+}
+
+impl Runtime {
+    /// A runtime that nobody executes yet: [`Runtime::serve`] names the executor.
+    pub fn new(signature: &'static Signature, settings: Settings) -> Arc<Runtime> {
+        Arc::new_cyclic(|me| Runtime {
+            signature,
+            state: Mutex::new(State {
+                machine: Machine::new(settings),
+                executor_sleeps: true,
+                wake_ups: 0,
+                waiting: [0; 2],
+                armed: None,
+                calling: false,
+                timer_requested: false,
+                closed: None,
+                stuck: false,
+            }),
+            changed: Condvar::new(),
+            executor: OnceLock::new(),
+            me: me.clone(),
+        })
+    }
+
+    /// Names the executor. Once, before the first row.
+    pub fn serve(&self, executor: Box<dyn Executor>) {
+        assert!(self.executor.set(executor).is_ok(), "a runtime has one executor");
+    }
+
+    pub fn signature(&self) -> &'static Signature {
+        self.signature
+    }
+
+    pub fn settings(&self) -> Settings {
+        *self.lock().machine.settings()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic under the lock would have been ours; the state may be half changed, so nobody may go on with it.
+        self.state.lock().unwrap_or_else(|poisoned| {
+            let mut state = poisoned.into_inner();
+            state.machine.poison("internal error: the state of the runtime is broken");
+            self.state.clear_poison();
+            state
+        })
+    }
+
+    fn check(&self, state: &State) -> Result<(), Failure> {
+        match state.machine.poisoned() {
+            Some(text) => Err(Failure::new(abi::INTERNAL, format!("{}: {text}", self.signature.name))),
+            None => Ok(()),
+        }
+    }
+
+    // ---- the host's side -------------------------------------------------------------------------------------------
+
+    /// See `send` in the header. A batch that is not taken is given back.
+    pub fn send(&self, first_id: u64, batch: Batch) -> Result<(), (Batch, Option<Failure>)> {
+        let mut state = self.lock();
+        if let Err(failure) = self.check(&state) {
+            return Err((batch, Some(failure)));
+        }
+        let (rows, bytes) = (batch.rows() as u64, batch.bytes());
+        let batch = Arc::new(batch);
+        match state.machine.accept(first_id, rows, bytes, Arc::clone(&batch)) {
+            Ok(()) => {
+                let todo = self.todo(&mut state);
+                drop(state);
+                self.act(todo);
+                Ok(())
+            }
+            Err(refused) => {
+                drop(state);
+                let name = &self.signature.name;
+                let failure = match refused {
+                    Refused::WouldBlock => None,
+                    Refused::Id => Some(Failure::argument(format!("{name}: id {first_id} does not rise above those sent before"))),
+                    Refused::Stopped => Some(Failure::state(format!("{name}: stopped; start it again to send more"))),
+                };
+                let batch = Arc::into_inner(batch).expect("a refused batch has one owner");
+                Err((batch, failure))
+            }
+        }
+    }
+
+    /// See `drain_results` in the header. None: nothing now; the flag: nothing any more.
+    pub fn drain(&self, max_rows: u64) -> Result<abi::ArrowArray, bool> {
+        let mut state = self.lock();
+        if !state.machine.has_results() {
+            let over = state.closed.is_some() || state.stuck || state.machine.poisoned().is_some();
+            return Err(over && state.machine.is_empty());
+        }
+        let limit = if max_rows == 0 { u64::MAX } else { max_rows };
+        let mut finished: Vec<Finished<Value>> = Vec::with_capacity(state.machine.counts().ready.min(limit) as usize);
+        let mut bytes = 0;
+        state.machine.drain(
+            limit,
+            |row| {
+                bytes += results::size(row);
+                bytes > results::DRAIN_BYTES
+            },
+            &mut finished,
+        );
+        let timeout = state.machine.settings().timeout.unwrap_or(0);
+        let todo = self.todo(&mut state);
+        drop(state);
+        self.act(todo);
+        Ok(results::export(&self.signature.returns, &finished, &self.signature.name, timeout))
+    }
+
+    /// See `wait` in the header. False: the time is over.
+    pub fn wait(&self, condition: u32, timeout: Duration) -> bool {
+        let until = Instant::now().checked_add(timeout);
+        let mut state = self.lock();
+        let bits = [abi::RESULTS, abi::ROOM];
+        let count = |state: &mut State, by: i32| {
+            for (waiting, bit) in state.waiting.iter_mut().zip(bits) {
+                *waiting = waiting.wrapping_add_signed(if condition & bit != 0 { by } else { 0 });
+            }
+        };
+        count(&mut state, 1);
+        let held = loop {
+            if holds(&state, condition) {
+                break true;
+            }
+            match until.map(|until| until.saturating_duration_since(Instant::now())) {
+                Some(Duration::ZERO) => break false,
+                Some(left) => state = self.changed.wait_timeout(state, left).unwrap_or_else(|e| e.into_inner()).0,
+                None => state = self.changed.wait(state).unwrap_or_else(|e| e.into_inner()),
+            }
+        };
+        count(&mut state, -1);
+        held
+    }
+
+    /// See `arm` in the header. True: the condition holds already, nothing is registered.
+    pub fn arm(&self, condition: u32, function: abi::Armed, data: *mut c_void) -> bool {
+        let mut state = self.lock();
+        let holds = holds(&state, condition);
+        state.armed = (!holds).then_some(Armed { condition, function, data });
+        holds
+    }
+
+    /// See `disarm` in the header.
+    pub fn disarm(&self) {
+        let mut state = self.lock();
+        state.armed = None;
+        while state.calling {
+            state = self.changed.wait(state).unwrap_or_else(|e| e.into_inner());
+        }
+    }
+
+    /// See `cancel` in the header.
+    pub fn cancel(&self, first_id: u64, rows: u64) {
+        let mut state = self.lock();
+        state.machine.cancel(first_id, rows);
+        let todo = self.todo(&mut state);
+        drop(state);
+        self.act(todo);
+    }
+
+    pub fn statistics(&self) -> abi::Statistics {
+        let state = self.lock();
+        let counts = state.machine.counts();
+        abi::Statistics {
+            size: size_of::<abi::Statistics>() as u64,
+            accepted: counts.accepted,
+            queued: counts.queued,
+            running: counts.running,
+            held: counts.held,
+            ready: counts.ready,
+            drained: counts.drained,
+            values: counts.values,
+            errors: counts.errors,
+            timed_out: counts.timed_out,
+            cancelled: counts.cancelled,
+            wake_ups: state.wake_ups,
+        }
+    }
+
+    /// See `stop_runtime` in the header (R13). Every caller gets the same answer.
+    pub fn stop(&self, mode: Stop, deadline: Duration) -> Result<abi::Status, Failure> {
+        let mut state = self.lock();
+        state.machine.stop(mode);
+        let until = Instant::now().checked_add(deadline);
+        let mut last = until;
+        let mut cancelled = mode == Stop::Cancel;
+        loop {
+            let todo = self.todo(&mut state);
+            drop(state);
+            self.act(todo);
+            state = self.lock();
+            while state.closed.is_none() && !state.stuck && state.machine.poisoned().is_none() {
+                let now = Instant::now();
+                match last.map(|last| last.saturating_duration_since(now)) {
+                    Some(Duration::ZERO) => break,
+                    Some(left) => state = self.changed.wait_timeout(state, left).unwrap_or_else(|e| e.into_inner()).0,
+                    None => state = self.changed.wait(state).unwrap_or_else(|e| e.into_inner()),
+                }
+            }
+            let name = &self.signature.name;
+            match &state.closed {
+                _ if state.machine.poisoned().is_some() => return self.check(&state).map(|()| abi::OK),
+                Some(Ok(())) => return Ok(abi::OK),
+                Some(Err(text)) => return Err(Failure::new(abi::USER_CODE, format!("{name}: close failed: {text}"))),
+                None if state.stuck => return Ok(abi::STUCK),
+                None => {}
+            }
+            // Time is over: cancel what still runs; one second later give up on it.
+            if cancelled && last != until {
+                state.stuck = true;
+            }
+            if !cancelled {
+                state.machine.stop(Stop::Cancel);
+                cancelled = true;
+            }
+            last = until.and_then(|until| until.checked_add(Duration::from_secs(1)));
+        }
+    }
+
+    // ---- the executor's side ---------------------------------------------------------------------------------------
+
+    /// The next attempt. None: there is none to start; the executor will be woken when there is something to do.
+    pub fn next(&self) -> Option<Attempt> {
+        let mut state = self.lock();
+        self.next_locked(&mut state)
+    }
+
+    /// Reports an attempt and asks for the next: one lock for both. A late outcome is discarded.
+    pub fn end_and_next(&self, token: Token, outcome: Outcome<Value>) -> Option<Attempt> {
+        let mut state = self.lock();
+        state.machine.end(token, outcome);
+        self.next_locked(&mut state)
+    }
+
+    /// Reports an attempt. A late outcome is discarded. The host learns of it at the next [`Runtime::notify`].
+    pub fn end(&self, token: Token, outcome: Outcome<Value>) {
+        self.lock().machine.end(token, outcome);
+    }
+
+    fn next_locked(&self, state: &mut MutexGuard<'_, State>) -> Option<Attempt> {
+        let machine = &mut state.machine;
+        if !machine.can_start() {
+            state.executor_sleeps = !(machine.has_cancellations() || machine.is_settled());
+            return None;
+        }
+        let timed = machine.settings().timeout.is_some();
+        let attempt = machine.start(if timed { now() } else { 0 });
+        if timed && !state.timer_requested {
+            self.request_timer(state);
+        }
+        attempt
+    }
+
+    /// Tells the host of what has ended since the last call, if it sleeps. To be called once a turn, not once a row.
+    pub fn notify(&self) {
+        let mut state = self.lock();
+        let todo = self.todo(&mut state);
+        drop(state);
+        self.act(todo);
+    }
+
+    /// Attempts to be cancelled.
+    pub fn take_cancellations(&self, into: &mut Vec<Token>) {
+        self.lock().machine.take_cancellations(into);
+    }
+
+    /// Whether the row of this attempt still waits for it.
+    pub fn is_open(&self, token: Token) -> bool {
+        self.lock().machine.is_open(token)
+    }
+
+    /// Whether it is time to close: stopped, and no attempt runs or waits.
+    pub fn is_settled(&self) -> bool {
+        self.lock().machine.is_settled()
+    }
+
+    /// The executor has ended; nothing of this runtime runs any more.
+    pub fn closed(&self, result: Closed) {
+        let mut state = self.lock();
+        state.closed.get_or_insert(result);
+        let todo = self.todo(&mut state);
+        drop(state);
+        self.changed.notify_all();
+        self.act(todo);
+    }
+
+    /// A failure of the toolkit itself: rows that have not ended are errors with this text (R17).
+    pub fn poison(&self, text: &str) {
+        let mut state = self.lock();
+        state.machine.poison(text);
+        let todo = self.todo(&mut state);
+        drop(state);
+        self.changed.notify_all();
+        self.act(todo);
+    }
+
+    // ---- inside ----------------------------------------------------------------------------------------------------
+
+    fn request_timer(&self, state: &mut State) {
+        if let Some(at) = state.machine.next_deadline() {
+            state.timer_requested = true;
+            let me: Weak<dyn Ticking> = self.me.clone();
+            timer::request(at, me);
+        }
+    }
+
+    /// Who has to be woken, now that the state has changed.
+    fn todo(&self, state: &mut State) -> Todo {
+        let machine = &state.machine;
+        let work = machine.can_start() || machine.has_cancellations() || machine.is_settled() && state.closed.is_none();
+        let wake_executor = state.executor_sleeps && work;
+        if wake_executor {
+            state.executor_sleeps = false;
+            state.wake_ups += 1;
+        }
+        let wakes = |bit: u32, waiting: u32| waiting > 0 && holds(state, bit);
+        let wake_waiters = wakes(abi::RESULTS, state.waiting[0]) || wakes(abi::ROOM, state.waiting[1]);
+        let ready = !state.calling && state.armed.as_ref().is_some_and(|armed| holds(state, armed.condition));
+        let call = if ready { state.armed.take() } else { None };
+        state.calling |= call.is_some();
+        Todo { wake_executor, wake_waiters, call }
+    }
+
+    fn act(&self, todo: Todo) {
+        if todo.wake_executor {
+            if let Some(executor) = self.executor.get() {
+                executor.wake();
+            }
+        }
+        if todo.wake_waiters {
+            self.changed.notify_all();
+        }
+        if let Some(armed) = todo.call {
+            // SAFETY: the host promises that the function may be called from any thread until disarm has returned, and
+            // disarm waits for `calling`.
+            unsafe { (armed.function)(armed.data) };
+            let mut state = self.lock();
+            state.calling = false;
+            // A request that was made while the former one was being answered.
+            let todo = self.todo(&mut state);
+            drop(state);
+            self.changed.notify_all();
+            if todo.call.is_some() || todo.wake_executor {
+                self.act(todo);
+            }
+        }
+    }
+}
+
+/// Whether a condition of `wait` and `arm` holds.
+fn holds(state: &State, condition: u32) -> bool {
+    let over = state.closed.is_some() || state.stuck || state.machine.poisoned().is_some();
+    let stopping = state.machine.stopping().is_some();
+    condition & abi::RESULTS != 0 && (over || state.machine.has_results())
+        || condition & abi::ROOM != 0 && (over || stopping || state.machine.has_room())
+}
+
+impl Ticking for Runtime {
+    fn tick(&self, now: u64) -> Option<u64> {
+        let mut state = self.lock();
+        state.machine.tick(now);
+        let next = state.machine.next_deadline();
+        state.timer_requested = next.is_some();
+        let todo = self.todo(&mut state);
+        drop(state);
+        self.act(todo);
+        next
+    }
+}

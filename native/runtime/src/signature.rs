@@ -1,0 +1,141 @@
+//! A function as the descriptor declares it, checked once and kept for the life of the process: argument names and
+//! layouts for incoming batches, and the constant schemas of what goes out.
+
+use crate::arrow::{child_schema, Layout};
+use arroyo_udf_abi::{ArrowSchema, Function, Options, ARROW_FLAG_NULLABLE};
+use std::ffi::{CStr, CString};
+use std::ptr::null_mut;
+
+#[derive(Debug)]
+pub struct Signature {
+    /// "plugin.function", for messages.
+    pub name: String,
+    pub kind: u32,
+    pub vectorized: bool,
+    pub arguments: Vec<(String, Layout)>,
+    pub nullable: Vec<bool>,
+    pub argument_schema: &'static ArrowSchema,
+    pub returns: Layout,
+    pub returns_nullable: bool,
+    pub return_schema: &'static ArrowSchema,
+    /// As the author chose; unset for a sync function.
+    pub options: Options,
+    /// `run` when every row is a value: {value}.
+    pub run_values: &'static ArrowSchema,
+    /// `run` otherwise: {value, outcome, error} (R3a).
+    pub run_outcomes: &'static ArrowSchema,
+    /// `drain_results`: {id, value, outcome, attempts, error}.
+    pub drained: &'static ArrowSchema,
+}
+
+impl Signature {
+    /// Reads and checks a function of the descriptor of `plugin`.
+    ///
+    /// # Safety
+    /// `function` points to a descriptor's function, a constant of a plugin.
+    pub unsafe fn read(plugin: &str, function: *const Function) -> Result<Signature, String> {
+        // SAFETY: the caller promises a constant.
+        let function: &'static Function = unsafe { function.as_ref() }.ok_or_else(|| format!("{plugin}: a null function"))?;
+        // SAFETY: names of a descriptor are NUL-terminated constants.
+        let name = format!("{plugin}.{}", unsafe { text(function.name) });
+        // SAFETY: schemas of a descriptor are constants.
+        let (argument_schema, return_schema): (&'static ArrowSchema, &'static ArrowSchema) = unsafe {
+            (
+                function.arguments.as_ref().ok_or_else(|| format!("{name}: no arguments in the descriptor"))?,
+                function.returns.as_ref().ok_or_else(|| format!("{name}: no return type in the descriptor"))?,
+            )
+        };
+        let unsupported = |what: &str, format: String| format!("{name}: {what} has the unsupported Arrow type {format}");
+        let mut arguments = Vec::new();
+        let mut nullable = Vec::new();
+        for i in 0..argument_schema.n_children as usize {
+            // SAFETY: as above, for the children.
+            let (field, layout) = unsafe {
+                let field = child_schema(argument_schema, i)?;
+                (text(field.name), Layout::of(field).map_err(|format| unsupported(&format!("argument {i}"), format))?)
+            };
+            nullable.push(child_is_nullable(argument_schema, i));
+            arguments.push((field, layout));
+        }
+        // SAFETY: as above.
+        let returns = unsafe { Layout::of(return_schema) }.map_err(|format| unsupported("the result", format))?;
+        // SAFETY: options of a descriptor are a constant, or null.
+        let options = unsafe { function.options.as_ref() }.copied().unwrap_or(Options::unset());
+        let value = || renamed(return_schema, c"value");
+        Ok(Signature {
+            kind: function.kind,
+            vectorized: function.vectorized != 0,
+            arguments,
+            nullable,
+            argument_schema,
+            returns,
+            returns_nullable: return_schema.flags & ARROW_FLAG_NULLABLE != 0,
+            return_schema,
+            options,
+            run_values: structure(vec![value()]),
+            run_outcomes: structure(vec![value(), field(c"outcome", c"C", 0), field(c"error", c"u", ARROW_FLAG_NULLABLE)]),
+            drained: structure(vec![
+                field(c"id", c"L", 0),
+                value(),
+                field(c"outcome", c"C", 0),
+                field(c"attempts", c"S", 0),
+                field(c"error", c"u", ARROW_FLAG_NULLABLE),
+            ]),
+            name,
+        })
+    }
+}
+
+fn child_is_nullable(schema: &ArrowSchema, i: usize) -> bool {
+    // SAFETY: only called for children that have been read before.
+    unsafe { child_schema(schema, i) }.is_ok_and(|child| child.flags & ARROW_FLAG_NULLABLE != 0)
+}
+
+/// A text of a descriptor; empty where it is null.
+///
+/// # Safety
+/// `pointer` is null or NUL-terminated.
+pub unsafe fn text(pointer: *const std::ffi::c_char) -> String {
+    if pointer.is_null() {
+        return String::new();
+    }
+    // SAFETY: the caller promises a NUL-terminated text.
+    unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned()
+}
+
+/// A leaf of a constant schema.
+pub fn field(name: &CStr, format: &CStr, flags: i64) -> ArrowSchema {
+    ArrowSchema { format: leak(format), name: leak(name), flags, ..ArrowSchema::empty() }
+}
+
+/// A struct of fields, leaked: constants of a plugin live as long as the process.
+pub fn structure(fields: Vec<ArrowSchema>) -> &'static ArrowSchema {
+    let children: Vec<*mut ArrowSchema> = fields.into_iter().map(|field| Box::into_raw(Box::new(field))).collect();
+    let children = Vec::leak(children);
+    Box::leak(Box::new(ArrowSchema {
+        format: leak(c"+s"),
+        name: leak(c""),
+        n_children: children.len() as i64,
+        children: if children.is_empty() { null_mut() } else { children.as_mut_ptr() },
+        ..ArrowSchema::empty()
+    }))
+}
+
+/// The same type under another name, always nullable: a row that is not a value has none.
+fn renamed(schema: &'static ArrowSchema, name: &CStr) -> ArrowSchema {
+    ArrowSchema {
+        format: schema.format,
+        name: leak(name),
+        metadata: schema.metadata,
+        flags: schema.flags | ARROW_FLAG_NULLABLE,
+        n_children: schema.n_children,
+        children: schema.children,
+        dictionary: null_mut(),
+        release: None,
+        private_data: null_mut(),
+    }
+}
+
+fn leak(text: &CStr) -> *const std::ffi::c_char {
+    CString::from(text).into_raw()
+}

@@ -1,0 +1,107 @@
+//! The one native thread that serves the deadlines of all runtimes (R6): a row can be drained as timed out at its
+//! deadline even while the user's event loop is blocked.
+//!
+//! It sleeps until the earliest request. A runtime has at most one request open and asks again from its tick, so a busy
+//! runtime wakes this thread once per timeout, not once per row.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::{Condvar, Mutex, Once, Weak};
+use std::time::Duration;
+
+/// Who wants to be told the time.
+pub trait Ticking: Send + Sync {
+    /// The requested time has come. Answers when it wants to be told next.
+    fn tick(&self, now: u64) -> Option<u64>;
+}
+
+struct Request {
+    at: u64,
+    order: u64,
+    whom: Weak<dyn Ticking>,
+}
+
+impl PartialEq for Request {
+    fn eq(&self, other: &Self) -> bool {
+        self.order == other.order
+    }
+}
+impl Eq for Request {}
+impl PartialOrd for Request {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Request {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.order).cmp(&(other.at, other.order))
+    }
+}
+
+struct Requests {
+    heap: BinaryHeap<Reverse<Request>>,
+    next_order: u64,
+}
+
+static REQUESTS: Mutex<Requests> = Mutex::new(Requests { heap: BinaryHeap::new(), next_order: 0 });
+static EARLIER: Condvar = Condvar::new();
+
+/// Nanoseconds of the monotonic clock.
+pub fn now() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is writable; CLOCK_MONOTONIC always exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Has `whom` ticked at the time `at`, unless it is gone by then.
+pub fn request(at: u64, whom: Weak<dyn Ticking>) {
+    static STARTED: Once = Once::new();
+    STARTED.call_once(|| {
+        let thread = std::thread::Builder::new().name("udf-timer".into());
+        thread.spawn(|| without_signals(serve)).expect("a thread for timers");
+    });
+    if push(at, whom) {
+        EARLIER.notify_one();
+    }
+}
+
+fn push(at: u64, whom: Weak<dyn Ticking>) -> bool {
+    let mut requests = REQUESTS.lock().unwrap_or_else(|e| e.into_inner());
+    let order = requests.next_order;
+    requests.next_order += 1;
+    requests.heap.push(Reverse(Request { at, order, whom }));
+    requests.heap.peek().is_some_and(|Reverse(first)| first.order == order)
+}
+
+fn serve() {
+    let mut requests = REQUESTS.lock().unwrap_or_else(|e| e.into_inner());
+    loop {
+        let Some(at) = requests.heap.peek().map(|Reverse(first)| first.at) else {
+            requests = EARLIER.wait(requests).unwrap_or_else(|e| e.into_inner());
+            continue;
+        };
+        let time = now();
+        if at > time {
+            requests = EARLIER.wait_timeout(requests, Duration::from_nanos(at - time)).unwrap_or_else(|e| e.into_inner()).0;
+            continue;
+        }
+        let Some(Reverse(due)) = requests.heap.pop() else { continue };
+        drop(requests);
+        if let Some(at) = due.whom.upgrade().and_then(|runtime| runtime.tick(time)) {
+            push(at, due.whom);
+        }
+        requests = REQUESTS.lock().unwrap_or_else(|e| e.into_inner());
+    }
+}
+
+/// Runs `body` with all signals blocked, so that they stay with the host's threads.
+pub fn without_signals(body: impl FnOnce()) {
+    // SAFETY: the sets are local and initialised by sigfillset before use.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
+    }
+    body();
+}

@@ -1,0 +1,16 @@
+//! One value of any Arrow type, as a row's result waits for its drain.
+
+/// The content follows the physical layout ([`crate::arrow::Layout`]), not the logical type: a date32 and an int32 are
+/// both `Fixed`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    Null,
+    /// Up to 8 bytes, little-endian; a boolean is 0 or 1.
+    Fixed(u64),
+    /// Up to 16 bytes, little-endian.
+    Wide([u64; 2]),
+    /// Text, bytes, and fixed-width values of more than 16 bytes.
+    Bytes(Box<[u8]>),
+    /// The items of a list, or the fields of a struct.
+    Nested(Box<[Value]>),
+}
