@@ -992,7 +992,7 @@ static inline arroyo_udf_status arroyo_udf_c_run(const arroyo_udf_c_function* fu
                                ARROYO_UDF_C_COUNT(__VA_ARGS__), (unsigned)function);                              \
     return arroyo_udf_c_run(arroyo_udf_c_functions[function], arguments, results, schema, error);                 \
   }                                                                                                               \
-  ARROYO_UDF_EXPORT const arroyo_udf_table arroyo_udf_plugin = {                                                  \
+  const arroyo_udf_table arroyo_udf_plugin = {                                                                    \
       ARROYO_UDF_MAGIC,      ARROYO_UDF_ABI_VERSION,  sizeof(arroyo_udf_table), arroyo_udf_c_describe,            \
       arroyo_udf_c_run_slot, arroyo_udf_c_start,      arroyo_udf_c_send,        arroyo_udf_c_drain_results,       \
       arroyo_udf_c_wait,     arroyo_udf_c_arm,        arroyo_udf_c_disarm,      arroyo_udf_c_cancel,              \
