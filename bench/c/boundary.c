@@ -1,0 +1,242 @@
+/* What it costs to cross the boundary, seen from C. Prints one JSON object per line: {"name": ..., "value": ..., ...}.
+ *
+ *     cc -O3 -ffp-contract=off -Inative/include bench/c/boundary.c -o boundary -ldl
+ *     ./boundary sync PLUGIN.so            its function mph(int64, int64) -> float64
+ *     ./boundary send PLUGIN.so FUNCTION   an async function of int64 arguments
+ *
+ * sync   Batches of 8,192 rows; every 37th row, scattered, has a null in air_time (flights: 2.8 %).
+ *        "call" is one `run` with the release of its results; "loop" is a plain C loop over the same data that tests
+ *        both validity bits of each row and writes the value and its validity bit; "ratio" is call over loop.
+ *        "all_valid_..." is the same without a null; "one_row" is a call with one row: the fixed cost.
+ * send   Nanoseconds in `send`, per call, with batches of one row; rows are drained between the rounds, outside of the
+ *        measured time. A round ends at WOULD_BLOCK or after ROUND batches.
+ *
+ * Values are nanoseconds of CPU time of the calling thread (not of a plugin's own threads): the median of many rounds.
+ * What is compared alternates within one run. Arguments are the same constant batch each time: its release does nothing.
+ */
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "arroyo_udf.h"
+
+enum { ROWS = 8192, ROUNDS = 501, CALLS = 8, ONE_ROW_CALLS = 1000, ROUND = 1000, SEND_ROUNDS = 101, MOST_ARGUMENTS = 16 };
+
+static int64_t distance[ROWS], air_time[ROWS];
+static uint8_t all_valid[ROWS / 8], some_null[ROWS / 8];
+static double loop_values[ROWS];
+static uint8_t loop_validity[ROWS / 8];
+
+static int64_t cpu_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static int by_value(const void* a, const void* b) {
+  const double x = *(const double*)a, y = *(const double*)b;
+  return (x > y) - (x < y);
+}
+
+static double median(double* values, size_t n) {
+  qsort(values, n, sizeof *values, by_value);
+  return values[n / 2];
+}
+
+static void report(const char* name, double value) { printf("{\"name\": \"%s\", \"value\": %.3f}\n", name, value); }
+
+static void fail(const char* what, arroyo_udf_status status, const arroyo_udf_error* error) {
+  fprintf(stderr, "%s answered status %d: %s\n", what, (int)status, error->text != NULL ? error->text : "no text");
+  exit(1);
+}
+
+static void release_nothing(struct ArrowArray* array) { array->release = NULL; }
+
+/* A batch over static memory; made anew for each call, because a call takes it. */
+struct batch {
+  struct ArrowArray array;
+  struct ArrowArray children[MOST_ARGUMENTS];
+  struct ArrowArray* child_list[MOST_ARGUMENTS];
+  const void* buffers[MOST_ARGUMENTS][2];
+  const void* no_buffer[1];
+};
+
+static void set_batch(struct batch* batch, int64_t rows, int n, const uint8_t* last_validity) {
+  batch->no_buffer[0] = NULL;
+  for (int i = 0; i < n; i++) {
+    batch->buffers[i][0] = i == n - 1 ? last_validity : all_valid;
+    batch->buffers[i][1] = i == 0 ? distance : air_time;
+    batch->children[i] = (struct ArrowArray){
+        .length = rows, .null_count = -1, .n_buffers = 2, .buffers = batch->buffers[i], .release = release_nothing};
+    batch->child_list[i] = &batch->children[i];
+  }
+  batch->array = (struct ArrowArray){.length = rows,
+                                     .n_buffers = 1,
+                                     .n_children = n,
+                                     .buffers = batch->no_buffer,
+                                     .children = batch->child_list,
+                                     .release = release_nothing};
+}
+
+static double time_calls(const arroyo_udf_table* table, uint32_t function, int64_t rows, const uint8_t* validity,
+                         int calls) {
+  struct batch batch;
+  struct ArrowArray results;
+  const struct ArrowSchema* schema;
+  arroyo_udf_error error = {0};
+  const int64_t begin = cpu_ns();
+  for (int i = 0; i < calls; i++) {
+    set_batch(&batch, rows, 2, validity);
+    const arroyo_udf_status status = table->run(function, &batch.array, &results, &schema, &error);
+    if (status != ARROYO_UDF_OK) fail("run", status, &error);
+    results.release(&results);
+  }
+  return (double)(cpu_ns() - begin) / calls;
+}
+
+__attribute__((noinline)) static void plain_loop(const int64_t* left, const uint8_t* left_validity,
+                                                 const int64_t* right, const uint8_t* right_validity, double* values,
+                                                 uint8_t* validity, int64_t rows) {
+  memset(validity, 0, (size_t)rows / 8);
+  for (int64_t i = 0; i < rows; i++) {
+    const uint8_t bit = (uint8_t)(1u << (i % 8));
+    if ((left_validity[i / 8] & bit) && (right_validity[i / 8] & bit)) {
+      values[i] = (double)left[i] * 60.0 / (double)right[i];
+      validity[i / 8] |= bit;
+    } else {
+      values[i] = 0;
+    }
+  }
+}
+
+static double time_loop(const uint8_t* validity) {
+  const int64_t begin = cpu_ns();
+  for (int i = 0; i < CALLS; i++)
+    plain_loop(distance, all_valid, air_time, validity, loop_values, loop_validity, ROWS);
+  return (double)(cpu_ns() - begin) / CALLS;
+}
+
+/* The plugin and the loop must agree, else the comparison means nothing. */
+static void compare(const arroyo_udf_table* table, uint32_t function) {
+  struct batch batch;
+  struct ArrowArray results;
+  const struct ArrowSchema* schema;
+  arroyo_udf_error error = {0};
+  set_batch(&batch, ROWS, 2, some_null);
+  const arroyo_udf_status status = table->run(function, &batch.array, &results, &schema, &error);
+  if (status != ARROYO_UDF_OK) fail("run", status, &error);
+  time_loop(some_null);
+  const struct ArrowArray* value = results.children[0];
+  const uint8_t* validity = value->buffers[0];
+  for (int64_t i = 0; i < ROWS; i++) {
+    const int64_t k = value->offset + i;
+    const bool valid = loop_validity[i / 8] >> (i % 8) & 1;
+    if (valid != (validity[k / 8] >> (k % 8) & 1) ||
+        (valid && ((const double*)value->buffers[1])[k] != loop_values[i])) {
+      fprintf(stderr, "row %lld differs from the plain loop\n", (long long)i);
+      exit(1);
+    }
+  }
+  results.release(&results);
+}
+
+static void bench_sync(const arroyo_udf_table* table, uint32_t function) {
+  static double calls[ROUNDS], loops[ROUNDS], valid_calls[ROUNDS], valid_loops[ROUNDS], one_row[ROUNDS];
+  compare(table, function);
+  for (int i = 0; i < ROUNDS; i++) {
+    calls[i] = time_calls(table, function, ROWS, some_null, CALLS);
+    loops[i] = time_loop(some_null);
+    valid_calls[i] = time_calls(table, function, ROWS, all_valid, CALLS);
+    valid_loops[i] = time_loop(all_valid);
+    one_row[i] = time_calls(table, function, 1, all_valid, ONE_ROW_CALLS);
+  }
+  const double call = median(calls, ROUNDS), loop = median(loops, ROUNDS);
+  const double valid_call = median(valid_calls, ROUNDS), valid_loop = median(valid_loops, ROUNDS);
+  report("call", call);
+  report("loop", loop);
+  report("ratio", call / loop);
+  report("all_valid_call", valid_call);
+  report("all_valid_loop", valid_loop);
+  report("all_valid_ratio", valid_call / valid_loop);
+  report("one_row", median(one_row, ROUNDS));
+}
+
+static void bench_send(const arroyo_udf_table* table, uint32_t function, int n_arguments) {
+  static double rounds[SEND_ROUNDS];
+  static struct batch batches[ROUND];
+  const uint64_t forever = UINT64_C(60000000000);
+  arroyo_udf_error error = {0};
+  arroyo_udf_handle handle;
+  struct ArrowArray results;
+  const struct ArrowSchema* schema;
+  uint64_t id = 1;
+  arroyo_udf_status status = table->start(function, NULL, &handle, &error);
+  if (status != ARROYO_UDF_OK) fail("start", status, &error);
+  for (int round = 0; round < SEND_ROUNDS; round++) {
+    for (int i = 0; i < ROUND; i++) set_batch(&batches[i], 1, n_arguments, all_valid);
+    int sent = 0;
+    const int64_t begin = cpu_ns();
+    while (sent < ROUND && (status = table->send(handle, id + (uint64_t)sent, &batches[sent].array, &error)) == ARROYO_UDF_OK)
+      sent++;
+    rounds[round] = (double)(cpu_ns() - begin) / sent;
+    if (status != ARROYO_UDF_OK && status != ARROYO_UDF_WOULD_BLOCK) fail("send", status, &error);
+    id += (uint64_t)sent;
+    for (int64_t drained = 0; drained < sent;) {
+      status = table->wait(handle, ARROYO_UDF_RESULTS, forever, &error);
+      if (status != ARROYO_UDF_OK) fail("wait", status, &error);
+      status = table->drain_results(handle, 0, &results, &schema, &error);
+      if (status == ARROYO_UDF_WOULD_BLOCK) continue;
+      if (status != ARROYO_UDF_OK) fail("drain_results", status, &error);
+      drained += results.length;
+      results.release(&results);
+    }
+  }
+  status = table->stop_runtime(handle, ARROYO_UDF_DRAIN, forever, &error);
+  if (status != ARROYO_UDF_OK) fail("stop_runtime", status, &error);
+  status = table->release(handle, &error);
+  if (status != ARROYO_UDF_OK) fail("release", status, &error);
+  report("send", median(rounds, SEND_ROUNDS));
+}
+
+int main(int argc, char** argv) {
+  const bool sync = argc == 3 && strcmp(argv[1], "sync") == 0;
+  if (!sync && !(argc == 4 && strcmp(argv[1], "send") == 0)) {
+    fprintf(stderr, "usage: %s sync PLUGIN.so | send PLUGIN.so FUNCTION\n", argv[0]);
+    return 2;
+  }
+  void* library = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  const arroyo_udf_table* table = library != NULL ? dlsym(library, "arroyo_udf_plugin") : NULL;
+  if (table == NULL || table->magic != ARROYO_UDF_MAGIC || table->abi_version != ARROYO_UDF_ABI_VERSION) {
+    fprintf(stderr, "%s is not a plugin of ABI version %d\n", argv[2], ARROYO_UDF_ABI_VERSION);
+    return 1;
+  }
+  uint64_t random = 42; /* xorshift: the same data in each run */
+  for (int i = 0; i < ROWS; i++) {
+    random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+    distance[i] = 80 + (int64_t)(random % 4900);
+    air_time[i] = 20 + (int64_t)(random / 4900 % 600);
+    all_valid[i / 8] |= (uint8_t)(1u << (i % 8));
+    if (random / 4900 / 600 % 37 != 0) some_null[i / 8] |= (uint8_t)(1u << (i % 8));
+  }
+  const arroyo_udf_descriptor* plugin = table->describe();
+  const char* name = sync ? "mph" : argv[3];
+  for (uint32_t i = 0; i < plugin->n_functions; i++) {
+    const arroyo_udf_function* function = plugin->functions[i];
+    if (strcmp(function->name, name) != 0) continue;
+    bool integers = function->arguments->n_children <= MOST_ARGUMENTS;
+    for (int64_t k = 0; k < function->arguments->n_children; k++)
+      integers = integers && strcmp(function->arguments->children[k]->format, "l") == 0;
+    if (!integers || (sync && function->arguments->n_children != 2)) break;
+    if (sync) {
+      bench_sync(table, i);
+    } else {
+      bench_send(table, i, (int)function->arguments->n_children);
+    }
+    return 0;
+  }
+  fprintf(stderr, "%s has no function %s of int64 arguments\n", argv[2], name);
+  return 1;
+}
