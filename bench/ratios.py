@@ -1,0 +1,53 @@
+"""Collects the lines that the benchmarks left in build/bench/python-X.Y.json: one table, and build/bench/ratios.json.
+
+A line is {name, python, value, unit, reference, ratio, goal, met}. `ratio` is value over reference, so smaller is
+faster; `goal` limits the ratio, or the value where there is no reference; `met` is null where there is no goal.
+A missed goal does not fail this program: it is there to be read.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+OUT = Path(__file__).resolve().parent.parent / "build" / "bench"
+
+
+def collect() -> list[dict[str, Any]]:
+    lines = []
+    for path in sorted(OUT.glob("python-*.json")):
+        for benchmark in json.loads(path.read_text())["benchmarks"]:
+            line = dict(benchmark["extra_info"])
+            line["python"] = path.stem.removeprefix("python-")
+            measured = line["value"] if line["ratio"] is None else line["ratio"]
+            line["met"] = None if line["goal"] is None else measured <= line["goal"]
+            keys = ("name", "python", "value", "unit", "reference", "ratio", "goal", "met")
+            lines.append({key: line[key] for key in keys})
+    return lines
+
+
+def table(lines: list[dict[str, Any]]) -> str:
+    def row(line: dict[str, Any]) -> tuple[str, ...]:
+        ratio = "" if line["ratio"] is None else f"{line['ratio']:.3f}"
+        goal = "" if line["goal"] is None else f"<= {line['goal']:g}" + ("" if line["ratio"] else f" {line['unit']}")
+        met = {True: "yes", False: "NO", None: ""}[line["met"]]
+        value = f"{line['value']:.1f} {line['unit']}"
+        return line["name"], line["python"], value, line["reference"] or "", ratio, goal, met
+
+    rows = [("what", "Python", "value", "reference", "ratio", "goal", "met"), *map(row, lines)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    rows.insert(1, tuple("-" * width for width in widths))
+    return "\n".join(
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)) + " |" for cells in rows
+    )
+
+
+def main() -> None:
+    lines = collect()
+    (OUT / "ratios.json").write_text(json.dumps(lines, indent=2) + "\n")
+    print(table(lines))
+
+
+if __name__ == "__main__":
+    main()

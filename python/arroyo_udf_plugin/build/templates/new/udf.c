@@ -1,0 +1,11 @@
+#define ARROYO_UDF_C_PLUGIN
+#include "arroyo_udf.h"
+
+/* Miles and minutes to miles per hour. A row where an argument is null is null; the function is not called. */
+static const char* mph(int64_t distance, int64_t air_time, double* out) {
+  *out = (double)distance * 60.0 / (double)air_time;
+  return NULL; /* or a text: the row's error */
+}
+ARROYO_UDF_FUNCTION(mph, float64, (int64, distance), (int64, air_time));
+
+ARROYO_UDF_PLUGIN(mph);

@@ -1,0 +1,7 @@
+use arroyo_udf_plugin::udf;
+
+/// Miles and minutes to miles per hour. A row where an argument is null is null; the function is not called.
+#[udf]
+fn mph(distance: i64, air_time: i64) -> f64 {
+    distance as f64 * 60.0 / air_time as f64
+}
