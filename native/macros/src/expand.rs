@@ -1,0 +1,87 @@
+//! What `#[udf]` adds below a function: a description of it, and a pointer to that in the linker section which
+//! `arroyo_udf_plugin::sdk` reads.
+
+use crate::options::Options;
+use crate::signature::{name, with_lifetime, Checked};
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::ItemFn;
+
+/// Everything stands in a nameless constant, under names that cannot hide the author's.
+pub fn expand(function: &ItemFn, signature: &Checked, options: &Options) -> TokenStream {
+    let ident = &function.sig.ident;
+    let name = name(ident);
+    let arguments = signature.arguments.iter().map(|argument| {
+        let (name, ty) = (&argument.name, with_lifetime(&argument.ty, "'static"));
+        // On the tokens of the type, so that the compiler's complaint about it is there too.
+        quote_spanned!(argument.ty.span()=> ::arroyo_udf_plugin::sdk::Argument::new::<#ty>(#name))
+    });
+    let returns = with_lifetime(&signature.returns, "'static");
+    let returns = quote_spanned!(signature.returns.span()=> ::arroyo_udf_plugin::sdk::Type::returned::<#returns>());
+    let (call, body) = call(function, signature, options);
+    quote! {
+        const _: () = {
+            #call
+
+            static __ARROYO_UDF: ::arroyo_udf_plugin::sdk::Function = ::arroyo_udf_plugin::sdk::Function {
+                name: #name,
+                place: (::core::file!(), ::core::line!(), ::core::column!()),
+                arguments: &[#(#arguments),*],
+                returns: #returns,
+                body: #body,
+            };
+
+            #[used]
+            #[unsafe(link_section = "arroyo_udf_functions")]
+            static __ARROYO_UDF_POINTER: ::arroyo_udf_plugin::sdk::Registration =
+                ::core::option::Option::Some(&__ARROYO_UDF);
+        };
+    }
+}
+
+/// The function that the SDK calls, whose arguments are one tuple, and the `Body` that names it.
+fn call(function: &ItemFn, signature: &Checked, options: &Options) -> (TokenStream, TokenStream) {
+    let ident = &function.sig.ident;
+    // References point into the batch; an async function has none.
+    let types: Vec<_> = signature.arguments.iter().map(|argument| with_lifetime(&argument.ty, "'a")).collect();
+    let names: Vec<_> = (0..types.len()).map(|i| quote::format_ident!("__argument_{i}")).collect();
+    let closure = quote!(|(#(#names,)*): (#(#types,)*)| #ident(#(#names),*));
+    if !signature.is_async {
+        let call = quote! {
+            fn __arroyo_udf_run<'a>(
+                batch: &'a ::arroyo_udf_plugin::arrow::Batch,
+            ) -> ::arroyo_udf_plugin::sdk::sync::Results {
+                ::arroyo_udf_plugin::sdk::sync::run(&__ARROYO_UDF, batch, #closure)
+            }
+        };
+        return (call, quote!(::arroyo_udf_plugin::sdk::Body::Sync(__arroyo_udf_run)));
+    }
+    let order = match options.ordered {
+        None => quote!(0),
+        Some(true) => quote!(::arroyo_udf_plugin::abi::ORDERED),
+        Some(false) => quote!(::arroyo_udf_plugin::abi::UNORDERED),
+    };
+    // Zero is the header's word for "not chosen".
+    let timeout_ns = options.timeout_ns.unwrap_or(0);
+    let allowed_in_flight = options.allowed_in_flight.unwrap_or(0);
+    let call = quote! {
+        fn __arroyo_udf_start<'a>(
+            runtime: ::std::sync::Arc<::arroyo_udf_plugin::runtime::Runtime>,
+        ) -> ::core::result::Result<(), ::arroyo_udf_plugin::failure::Failure> {
+            ::arroyo_udf_plugin::sdk::tokio_driver::start(runtime, #closure)
+        }
+    };
+    let body = quote! {
+        ::arroyo_udf_plugin::sdk::Body::Async {
+            options: ::arroyo_udf_plugin::abi::Options {
+                order: #order,
+                allowed_in_flight: #allowed_in_flight,
+                timeout_ns: #timeout_ns,
+                ..::arroyo_udf_plugin::abi::Options::unset()
+            },
+            start: __arroyo_udf_start,
+        }
+    };
+    (call, body)
+}

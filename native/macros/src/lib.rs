@@ -1,0 +1,48 @@
+//! The attribute `#[udf]` of the crate `arroyo-udf-plugin`, which re-exports and documents it.
+//!
+//! `options.rs` reads what stands in the attribute, `signature.rs` refuses what cannot be a UDF (on the author's own
+//! tokens, with what to write instead: rule F5), `expand.rs` writes the code. What that code does at run time is
+//! `arroyo_udf_plugin::sdk`; types are checked there, by traits, because a macro cannot see through a type alias.
+
+mod expand;
+mod options;
+mod signature;
+
+use proc_macro::TokenStream;
+
+/// Makes a function of a plugin from an `fn` or an `async fn`; the function itself stays as written, and callable.
+///
+/// ```ignore
+/// use arroyo_udf_plugin::udf;
+///
+/// #[udf]
+/// fn mph(distance: i64, air_time: i64) -> f64 {
+///     distance as f64 * 60.0 / air_time as f64
+/// }
+///
+/// #[udf(unordered, timeout = "500ms", allowed_in_flight = 1000)]
+/// async fn price(item: String) -> Result<Option<f64>, String> {
+///     # Ok(None)
+/// }
+/// ```
+///
+/// * A null in a parameter that is not an `Option` gives null, and the function is not called.
+/// * `Option<T>` as the result: `None` is null. `Result<T, E>`: `Err` is the error of that row, with `E`'s `Display`
+///   text. So is a panic. Neither harms other rows.
+/// * Types: see `arroyo_udf_plugin::sdk::types`. `&str` and `&[u8]` are for `fn`; an `async fn` owns its arguments.
+/// * Options, all for `async fn`: `ordered` (the default) or `unordered`; `timeout = "10s"`, for one call, in `us`,
+///   `ms`, `s`, `m` or `h`; `allowed_in_flight = 100`, calls that run at once.
+#[proc_macro_attribute]
+pub fn udf(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let original = proc_macro2::TokenStream::from(item.clone());
+    let expanded = syn::parse::<syn::ItemFn>(item)
+        .map_err(|error| syn::Error::new(error.span(), "#[udf] stands before a function: `fn` or `async fn`"))
+        .and_then(|function| {
+            let options = options::parse(attribute.into(), function.sig.asyncness.is_some())?;
+            let signature = signature::check(&function.sig)?;
+            Ok(expand::expand(&function, &signature, &options))
+        });
+    // The function itself is always passed on: otherwise one mistake would look like many to its callers.
+    let addition = expanded.unwrap_or_else(syn::Error::into_compile_error);
+    quote::quote!(#original #addition).into()
+}

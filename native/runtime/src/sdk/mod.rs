@@ -1,0 +1,251 @@
+//! What `#[udf]` and [`plugin!`](crate::plugin) expand to. Authors need two names of it: [`types`], and the attribute.
+//!
+//! | module           | what it does                                                            |
+//! |------------------|-------------------------------------------------------------------------|
+//! | [`types`]        | the types of arguments and results, there and back                       |
+//! | [`arguments`]    | one row of a batch -> the tuple of a function's arguments                |
+//! | [`sync`]         | the loop over a batch of a sync function                                 |
+//! | `tokio_driver`   | the executor of async functions (feature `tokio`)                        |
+//! | [`panics`]       | a panic of the author's code -> the text of a row's error                |
+//!
+//! Functions register themselves without a central list: each `#[udf]` puts one pointer into the linker section
+//! `arroyo_udf_functions`, and the linker (of ELF targets) defines symbols at the section's two ends.
+
+pub mod arguments;
+pub mod panics;
+pub mod sync;
+#[cfg(feature = "tokio")]
+pub mod tokio_driver;
+pub mod types;
+
+use crate::abi;
+use crate::arrow::Batch;
+use crate::exports::{self, Ran};
+use crate::failure::Failure;
+use crate::results;
+use crate::runtime::Runtime;
+use crate::signature::{field, structure, Signature};
+use std::ffi::{CStr, CString};
+use std::marker::PhantomData;
+use std::sync::{Arc, OnceLock};
+
+/// One function as `#[udf]` describes it.
+pub struct Function {
+    pub name: &'static str,
+    /// File, line, column: the order of functions in the descriptor.
+    pub place: (&'static str, u32, u32),
+    pub arguments: &'static [Argument],
+    pub returns: Type,
+    pub body: Body,
+}
+
+/// The item of a result column that a type goes into.
+type Item<R> = <<<R as types::Return>::Value as types::Value>::Builder as types::Builder>::Item;
+
+impl Function {
+    /// What the function returned, as its column takes it. `row` is for the text of a value that does not fit (F4); the
+    /// author's own errors stay as they are.
+    #[inline]
+    fn item<R: types::Return>(&self, row: u64, returned: R) -> Result<Option<Item<R>>, String> {
+        match returned.into_result()? {
+            Some(value) => types::Value::into_item(value).map(Some).map_err(|text| format!("{}, row {row}: {text}", self.name)),
+            None => Ok(None),
+        }
+    }
+
+    /// The text of a row whose argument is not what its type promises (F4).
+    #[cold]
+    fn unreadable(&self, row: u64, argument: usize, text: &str) -> String {
+        let argument = self.arguments.get(argument).map_or("", |argument| argument.name);
+        format!("{}, row {row}: argument {argument}: {text}", self.name)
+    }
+}
+
+pub struct Argument {
+    pub name: &'static str,
+    pub ty: Type,
+}
+
+impl Argument {
+    pub const fn new<T: types::Argument<'static>>(name: &'static str) -> Self {
+        Argument { name, ty: Type { format: T::FORMAT, nullable: T::NULLABLE } }
+    }
+}
+
+/// An Arrow type by its format string, and whether its values can be null.
+pub struct Type {
+    pub format: &'static CStr,
+    pub nullable: bool,
+}
+
+impl Type {
+    pub const fn returned<R: types::Return>() -> Self {
+        Type { format: <R::Value as types::Value>::FORMAT, nullable: R::NULLABLE }
+    }
+}
+
+/// How a function is called.
+pub enum Body {
+    Sync(fn(&Batch) -> sync::Results),
+    /// `start` makes the runtime work.
+    Async {
+        options: abi::Options,
+        start: fn(&Arc<Runtime>) -> Result<(), Failure>,
+    },
+}
+
+/// An entry of the linker section; `None` is there so that the section exists in a library without functions.
+pub type Registration = Option<&'static Function>;
+
+#[used]
+#[unsafe(link_section = "arroyo_udf_functions")]
+static NO_FUNCTION: Registration = None;
+
+extern "Rust" {
+    #[link_name = "__start_arroyo_udf_functions"]
+    static FIRST: Registration;
+    #[link_name = "__stop_arroyo_udf_functions"]
+    static END: Registration;
+}
+
+/// All functions of this library, in the order of their places in the source: the linker promises none.
+pub fn registered() -> Vec<&'static Function> {
+    // SAFETY: the linker defines both symbols around the section, which holds nothing but registrations.
+    let all = unsafe {
+        let (first, end) = (&raw const FIRST, &raw const END);
+        std::slice::from_raw_parts(first, end.offset_from(first) as usize)
+    };
+    let mut functions: Vec<_> = all.iter().copied().flatten().collect();
+    functions.sort_by_key(|function| function.place);
+    functions
+}
+
+/// Who a plugin is: constants that its build knows.
+pub trait Identity: 'static {
+    const NAME: &'static str;
+    const HASH: &'static str;
+    const TOOLKIT_VERSION: &'static str;
+}
+
+/// The plugin made of the registered functions.
+pub struct Registered<I>(PhantomData<I>);
+
+/// What is built once, at the first question, and kept for the life of the process.
+struct Described {
+    descriptor: abi::Descriptor,
+    functions: Vec<(&'static Function, Result<Signature, String>)>,
+}
+
+fn described<I: Identity>() -> &'static Described {
+    // One per library: a library is one plugin.
+    static DESCRIBED: OnceLock<Described> = OnceLock::new();
+    DESCRIBED.get_or_init(|| {
+        let functions = registered();
+        let constants: Vec<*const abi::Function> = functions.iter().map(|function| describe(function)).collect();
+        let constants: &'static [*const abi::Function] = Vec::leak(constants);
+        Described {
+            descriptor: abi::Descriptor {
+                size: size_of::<abi::Descriptor>() as u64,
+                name: leak(I::NAME),
+                language: c"rust".as_ptr(),
+                toolkit_version: leak(I::TOOLKIT_VERSION),
+                hash: leak(I::HASH),
+                n_functions: constants.len() as u64,
+                functions: constants.as_ptr(),
+            },
+            functions: functions
+                .into_iter()
+                .zip(constants)
+                // SAFETY: the constant was made above and is never freed.
+                .map(|(function, constant)| (function, unsafe { Signature::read(I::NAME, *constant) }))
+                .collect(),
+        }
+    })
+}
+
+fn describe(function: &Function) -> *const abi::Function {
+    let flags = |ty: &Type| if ty.nullable { abi::ARROW_FLAG_NULLABLE } else { 0 };
+    let arguments = function.arguments.iter().map(|argument| {
+        let name = CString::new(argument.name).unwrap_or_default();
+        field(&name, argument.ty.format, flags(&argument.ty))
+    });
+    let returns = field(c"", function.returns.format, flags(&function.returns));
+    let (kind, options) = match &function.body {
+        Body::Sync(_) => (abi::SYNC, std::ptr::null()),
+        Body::Async { options, .. } => (abi::ASYNC, Box::into_raw(Box::new(*options)).cast_const()),
+    };
+    Box::into_raw(Box::new(abi::Function {
+        name: leak(function.name),
+        kind,
+        vectorized: 0,
+        arguments: structure(arguments.collect()),
+        returns: Box::into_raw(Box::new(returns)),
+        options,
+    }))
+}
+
+fn leak(text: &str) -> *const std::ffi::c_char {
+    CString::new(text).unwrap_or_default().into_raw()
+}
+
+fn function<I: Identity>(number: u32) -> Result<(&'static Function, &'static Signature), Failure> {
+    let functions = &described::<I>().functions;
+    let (function, signature) = functions
+        .get(number as usize)
+        .ok_or_else(|| Failure::argument(format!("{}: no function number {number}, it has {}", I::NAME, functions.len())))?;
+    let signature = signature.as_ref().map_err(|text| Failure::new(abi::INTERNAL, text))?;
+    Ok((function, signature))
+}
+
+fn wrong_kind(signature: &Signature) -> Failure {
+    Failure::new(abi::NOT_IMPLEMENTED, format!("{}: not for this kind of function", signature.name))
+}
+
+impl<I: Identity> exports::Plugin for Registered<I> {
+    fn describe() -> *const abi::Descriptor {
+        &raw const described::<I>().descriptor
+    }
+
+    fn signature(number: u32) -> Result<&'static Signature, Failure> {
+        function::<I>(number).map(|(_, signature)| signature)
+    }
+
+    fn run(number: u32, batch: &Arc<Batch>) -> Result<Ran, Failure> {
+        let (function, signature) = function::<I>(number)?;
+        let Body::Sync(run) = function.body else { return Err(wrong_kind(signature)) };
+        let answer = run(batch);
+        let (results, with_outcomes) = results::ran(answer.values, &answer.failed);
+        Ok(Ran { results, with_outcomes })
+    }
+
+    fn start(number: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
+        let (function, signature) = function::<I>(number)?;
+        let Body::Async { start, .. } = function.body else { return Err(wrong_kind(signature)) };
+        start(runtime)
+    }
+}
+
+/// Makes a library a plugin: exports the table `arroyo_udf_plugin` with all functions marked `#[udf]`. Once per library,
+/// at its root; `arroyo-udf build` writes it for you.
+///
+/// ```ignore
+/// arroyo_udf_plugin::plugin!(name: "flights", hash: "", toolkit_version: "0.1.0");
+/// ```
+#[macro_export]
+macro_rules! plugin {
+    (name: $name:expr, hash: $hash:expr, toolkit_version: $toolkit_version:expr) => {
+        const _: () = {
+            struct ThisPlugin;
+
+            impl $crate::sdk::Identity for ThisPlugin {
+                const NAME: &'static str = $name;
+                const HASH: &'static str = $hash;
+                const TOOLKIT_VERSION: &'static str = $toolkit_version;
+            }
+
+            #[unsafe(no_mangle)]
+            #[allow(non_upper_case_globals)]
+            pub static arroyo_udf_plugin: $crate::abi::Table = $crate::exports::table::<$crate::sdk::Registered<ThisPlugin>>();
+        };
+    };
+}

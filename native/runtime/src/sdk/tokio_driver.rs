@@ -1,0 +1,277 @@
+//! The executor of async functions: one tokio runtime per library, shared by all handles.
+//!
+//! Each handle has a *dispatcher* task and any number of *slots*. A slot is a task that runs attempts one after another,
+//! so a row costs no task of its own. The dispatcher opens slots while there are attempts to start, tells slots to give
+//! up cancelled attempts (timeouts are the machine's, R6), and tells the host of results, once a turn. A slot that finds
+//! nothing to do ends; whatever ends a slot, its attempt is reported.
+//!
+//! Lost wake-ups: the dispatcher sleeps only in `wake.notified()`, which remembers one notification. It is notified by
+//! the runtime ([`Executor::wake`]), by the first result after it told the host last, and by each slot that ends.
+
+use super::arguments::Arguments;
+use super::types::{Builder, Return, Value};
+use super::{panics, Function};
+use crate::abi;
+use crate::arrow::Batch;
+use crate::failure::Failure;
+use crate::machine::{Outcome, Token};
+use crate::runtime::{Attempt, Executor, Runtime};
+use crate::timer::without_signals;
+use crate::value;
+use std::collections::HashSet;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+use tokio::sync::Notify;
+
+/// Two, so that one row which computes instead of awaiting does not hold up all others.
+const THREADS: usize = 2;
+/// Rows that a slot runs without leaving its thread, if none of them awaits: others want to run too.
+const ROWS_IN_A_ROW: u32 = 64;
+
+/// Makes `runtime` work: `call` is the author's function.
+pub fn start<A, R, F, C>(function: &'static Function, runtime: &Arc<Runtime>, call: C) -> Result<(), Failure>
+where
+    A: for<'a> Arguments<'a> + Send + 'static,
+    R: Return + 'static,
+    F: Future<Output = R> + Send + 'static,
+    C: Fn(A) -> F + Copy + Send + Sync + 'static,
+{
+    let tokio = tokio_runtime()?;
+    let wake = Arc::new(Notify::new());
+    runtime.serve(Box::new(Wake(Arc::clone(&wake))));
+    tokio.spawn(dispatch(function, Arc::clone(runtime), wake, call));
+    Ok(())
+}
+
+/// The runtime of this library, made at the first start.
+fn tokio_runtime() -> Result<&'static tokio::runtime::Runtime, Failure> {
+    static MADE: Mutex<Option<(u32, &'static tokio::runtime::Runtime)>> = Mutex::new(None);
+    let mut made = lock(&MADE);
+    let process = std::process::id();
+    match *made {
+        Some((owner, tokio)) if owner == process => return Ok(tokio),
+        Some(_) => {
+            return Err(Failure::state(
+                "async functions of this plugin were started before a fork, and threads do not survive one: start them in the parent, or in a new process",
+            ));
+        }
+        None => {}
+    }
+    let tokio = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(THREADS)
+        .thread_name("udf-tokio")
+        .on_thread_start(|| without_signals(|| ()))
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(abi::ENVIRONMENT, format!("tokio does not start: {error}")))?;
+    // A plugin is never unloaded, so its runtime is never shut down.
+    let tokio: &'static _ = Box::leak(Box::new(tokio));
+    *made = Some((process, tokio));
+    Ok(tokio)
+}
+
+struct Wake(Arc<Notify>);
+
+impl Executor for Wake {
+    fn wake(&self) {
+        self.0.notify_one();
+    }
+}
+
+/// What the slots of a handle share.
+struct Shared {
+    runtime: Arc<Runtime>,
+    wake: Arc<Notify>,
+    /// Results that the host has not been told of.
+    news: AtomicBool,
+}
+
+async fn dispatch<A, R, F, C>(function: &'static Function, runtime: Arc<Runtime>, wake: Arc<Notify>, call: C)
+where
+    A: for<'a> Arguments<'a> + Send + 'static,
+    R: Return + 'static,
+    F: Future<Output = R> + Send + 'static,
+    C: Fn(A) -> F + Copy + Send + Sync + 'static,
+{
+    let shared = Arc::new(Shared { runtime: Arc::clone(&runtime), wake, news: AtomicBool::new(false) });
+    let mut slots: Vec<Arc<Slot>> = Vec::new();
+    let mut cancelled = Vec::new();
+    loop {
+        runtime.take_cancellations(&mut cancelled);
+        if !cancelled.is_empty() {
+            let cancelled: HashSet<Token> = cancelled.drain(..).collect();
+            slots.iter().for_each(|slot| slot.cancel(&cancelled));
+        }
+        while let Some(attempt) = runtime.next() {
+            if slots.len() == slots.capacity() {
+                slots.retain(|slot| !lock(&slot.0).ended);
+            }
+            let slot = Arc::new(Slot(Mutex::new(State { attempt: Some(attempt.token), ..State::default() })));
+            slots.push(Arc::clone(&slot));
+            tokio::spawn(serve(function, Arc::clone(&shared), slot, attempt, call));
+        }
+        shared.news.store(false, Ordering::SeqCst);
+        runtime.notify();
+        if runtime.is_settled() {
+            break;
+        }
+        shared.wake.notified().await;
+    }
+    runtime.closed(Ok(()));
+}
+
+/// What the dispatcher and a slot know of each other.
+struct Slot(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// The attempt that runs now.
+    attempt: Option<Token>,
+    cancelled: bool,
+    waker: Option<Waker>,
+    ended: bool,
+}
+
+impl Slot {
+    /// Has the slot give up its attempt, if that is among `cancelled`.
+    fn cancel(&self, cancelled: &HashSet<Token>) {
+        let mut state = lock(&self.0);
+        if state.attempt.is_some_and(|attempt| cancelled.contains(&attempt)) {
+            state.cancelled = true;
+            let waker = state.waker.take();
+            drop(state);
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }
+    }
+
+    /// Ends the slot's attempt and begins the next. A cancellation of the next one may come as soon as the machine has
+    /// started it, so the slot stays locked until it has the name of it.
+    fn change(&self, end_and_next: impl FnOnce() -> Option<Attempt>) -> Option<Attempt> {
+        let mut state = lock(&self.0);
+        let next = end_and_next();
+        state.attempt = next.as_ref().map(|next| next.token);
+        state.cancelled = false;
+        next
+    }
+
+    /// Whether to give up; if not, `waker` is woken when that changes.
+    fn is_cancelled(&self, waker: &Waker) -> bool {
+        let mut state = lock(&self.0);
+        if !state.cancelled {
+            match &mut state.waker {
+                Some(known) => known.clone_from(waker),
+                none => *none = Some(waker.clone()),
+            }
+        }
+        state.cancelled
+    }
+}
+
+/// Reports the attempt at hand when its slot ends in a way that nobody foresaw: a future that panics as it is dropped.
+struct Ending {
+    shared: Arc<Shared>,
+    slot: Arc<Slot>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let attempt = {
+            let mut state = lock(&self.slot.0);
+            state.ended = true;
+            state.attempt.take()
+        };
+        if let Some(token) = attempt {
+            self.shared.runtime.end(token, Outcome::Error("panicked when its future was dropped".into()));
+        }
+        self.shared.wake.notify_one();
+    }
+}
+
+/// A slot: runs attempts until there is none.
+async fn serve<A, R, F, C>(function: &'static Function, shared: Arc<Shared>, slot: Arc<Slot>, mut attempt: Attempt, call: C)
+where
+    A: for<'a> Arguments<'a> + Send + 'static,
+    R: Return + 'static,
+    F: Future<Output = R> + Send + 'static,
+    C: Fn(A) -> F + Copy + Send + Sync + 'static,
+{
+    let ending = Ending { shared, slot };
+    let Ending { shared, slot } = &ending;
+    let mut in_a_row = 0;
+    loop {
+        let (token, id) = (attempt.token, attempt.id);
+        let arguments = arguments::<A>(&attempt.batch, attempt.row);
+        // The function owns its arguments: the batch lives no longer than its rows need it.
+        drop(attempt);
+        let outcome = match arguments {
+            Ok(Some(arguments)) => run(function, id, slot, call, arguments, &mut in_a_row).await,
+            Ok(None) => Outcome::Value(value::Value::Null),
+            Err((number, text)) => Outcome::Error(function.unreadable(id, number, &text).into()),
+        };
+        let next = slot.change(|| shared.runtime.end_and_next(token, outcome));
+        if !shared.news.swap(true, Ordering::SeqCst) {
+            shared.wake.notify_one();
+        }
+        let Some(next) = next else { return };
+        attempt = next;
+        in_a_row += 1;
+        if in_a_row == ROWS_IN_A_ROW {
+            in_a_row = 0;
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// The arguments of a row; None where a null keeps the function from being called (F3).
+fn arguments<A: for<'a> Arguments<'a>>(batch: &Batch, row: usize) -> Result<Option<A>, (usize, String)> {
+    let columns = batch.columns();
+    if A::callable(columns, row, row + 1) == 0 {
+        return Ok(None);
+    }
+    // SAFETY: the machine numbers the rows of this batch, `callable` says that this one may be read, and the batch was
+    // checked against the signature that `function` describes.
+    unsafe { A::read(A::views(columns), row) }.map(Some)
+}
+
+/// One attempt, to its end or its cancellation. A cancelled future is dropped before the attempt is reported.
+async fn run<A, R, F, C>(function: &Function, id: u64, slot: &Slot, call: C, arguments: A, in_a_row: &mut u32) -> Outcome<value::Value>
+where
+    R: Return,
+    F: Future<Output = R>,
+    C: Fn(A) -> F,
+{
+    let mut future = pin!(async move { call(arguments).await });
+    std::future::poll_fn(|context| {
+        if slot.is_cancelled(context.waker()) {
+            return Poll::Ready(Outcome::Cancelled);
+        }
+        match panics::catch(|| future.as_mut().poll(context).map(|returned| answer(function, id, returned))) {
+            Ok(poll) => {
+                if poll.is_pending() {
+                    *in_a_row = 0;
+                }
+                poll
+            }
+            Err(text) => Poll::Ready(Outcome::Error(text.into())),
+        }
+    })
+    .await
+}
+
+fn answer<R: Return>(function: &Function, id: u64, returned: R) -> Outcome<value::Value> {
+    match function.item(id, returned) {
+        Ok(Some(item)) => Outcome::Value(<R::Value as Value>::Builder::value(item)),
+        Ok(None) => Outcome::Value(value::Value::Null),
+        Err(text) => Outcome::Error(text.into()),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing of the author's runs under these locks, so what a panic left behind is whole.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
