@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-import references
-from conftest import BATCH_ROWS, Compare
 
+import references
 from arroyo_udf_plugin import WouldBlock
+from conftest import BATCH_ROWS, Compare
 
 ROWS = 200_000
 CAP = 1000

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from conftest import HERE, OUT, note, plugin_path
 
 RUNS = 5  # of the program; each takes medians itself
@@ -36,9 +37,7 @@ def boundary() -> Callable[..., dict[str, float]]:
 
 
 @pytest.mark.parametrize(("language", "suffix"), [("C", ".c"), ("Rust", ".rs")])
-def test_native_function(
-    benchmark: Any, boundary: Callable[..., dict[str, float]], language: str, suffix: str
-) -> None:
+def test_native_function(benchmark: Any, boundary: Callable[..., dict[str, float]], language: str, suffix: str) -> None:
     """8,192 rows of mph through `run`, against a plain C loop over the same data."""
     plugin = plugin_path(suffix)
     found = benchmark.pedantic(boundary, ("sync", plugin), rounds=1)

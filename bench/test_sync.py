@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+
 import references
 from conftest import BATCH_ROWS, Compare
 

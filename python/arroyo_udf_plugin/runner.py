@@ -21,7 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ._errors import InvalidArgument, RowError, WouldBlock
-from .host import Function, Runtime
+from .host import Function
+from .runtime import Runtime
 from .tables import Reader, Writer, ending
 
 Policy = Literal["fail", "null", "drop"]
