@@ -1,0 +1,101 @@
+"""Builds a C plugin: one compiler call.
+
+The compiler is `$CC` (words are split as a shell does), else `cc`. The author's file brings its own table, through the
+helper span of arroyo_udf.h or written by hand; a file that exports no `arroyo_udf_plugin` is refused by the linker.
+"""
+
+import hashlib
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from .._errors import BuildError
+from .cache import Identity
+
+INCLUDE = Path(__file__).resolve().parent.parent / "include"
+HEADER = INCLUDE / "arroyo_udf.h"
+# No contraction: a * b + c gives the same last bit on every machine, and in every language.
+COMPILE_FLAGS = ["-std=gnu11", "-O3", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"]
+# Later compilers refuse these by themselves: each is a wrong value or a crash in waiting.
+COMPILE_FLAGS += [f"-Werror={mistake}" for mistake in ("implicit-function-declaration", "int-conversion", "return-type")]
+# Only gcc knows this one: errors name the author's line, without fifty lines on how the macros got there.
+GCC_FLAGS = ["-ftrack-macro-expansion=0"]
+LINK_FLAGS = ["-shared", "-Wl,-z,nodelete", "-Wl,-z,defs", "-Wl,--require-defined=arroyo_udf_plugin"]
+LIBRARIES = ["-lm"]
+# What the compiler's or the linker's words mean here; the first that fits.
+HINTS = {
+    "conflicting types": "the types in ARROYO_UDF_FUNCTION must be those of the function: int64 is int64_t, "
+    "utf8 is arroyo_udf_utf8, and the result comes last, through a pointer",
+    "required symbol": "the file has no table: end it with ARROYO_UDF_PLUGIN(function, ...);",
+    "arroyo_udf_c_": "is ARROYO_UDF_C_PLUGIN defined before the include, and each type one of bool, int8 ... int64, "
+    "uint8 ... uint64, float32, float64, utf8, or nullable_ and one of these?",
+    "undefined reference": "a plugin is one .c file, linked with the C library and libm only",
+}
+OTHER_HINT = "how a function looks in C is written in {header}, under 'For functions written in C'"
+
+
+def inputs(source: Path) -> list[str]:
+    """What else the library depends on: the compiler, its flags, and every header that is not the system's.
+
+    Raises BuildError: no compiler, or a header that the source includes is missing.
+    """
+    version = _version(source)
+    rule = _call(source, [*COMPILE_FLAGS, f"-I{INCLUDE}", "-MM", "-MT", "plugin", str(source)]).stdout
+    # A make rule: "plugin: source header ..."; the source itself is hashed by the caller.
+    headers = shlex.split(rule.replace("\\\n", " "))[2:]
+    return [
+        version.partition("\n")[0],
+        shlex.join([*_compiler(), *COMPILE_FLAGS, *LINK_FLAGS, *LIBRARIES]),
+        *(f"{Path(header).name} {hashlib.sha256(Path(header).read_bytes()).hexdigest()}" for header in headers),
+    ]
+
+
+def compile(source: Path, output: Path, identity: Identity) -> None:
+    """Writes the shared library to `output`. What the compiler warns of goes to stderr as it said it.
+
+    Raises BuildError with the compiler's own output, and a hint below.
+    """
+    names = {
+        "ARROYO_UDF_PLUGIN_NAME": identity.name,
+        "ARROYO_UDF_PLUGIN_HASH": identity.hash,
+        "ARROYO_UDF_TOOLKIT_VERSION": identity.toolkit_version,
+    }
+    defines = [f"-D{macro}={_c_string(text)}" for macro, text in names.items()]
+    flags = COMPILE_FLAGS + (GCC_FLAGS if "Free Software Foundation" in _version(source) else [])
+    command = [*flags, f"-I{INCLUDE}", *defines, *LINK_FLAGS, str(source), "-o", str(output), *LIBRARIES]
+    sys.stderr.write(_call(source, command).stderr)
+
+
+def _compiler() -> list[str]:
+    return shlex.split(os.environ.get("CC", "")) or ["cc"]
+
+
+def _version(source: Path) -> str:
+    return _call(source, ["--version"]).stdout
+
+
+def _c_string(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _call(source: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    compiler = _compiler()
+    try:
+        done = subprocess.run([*compiler, *arguments], capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise BuildError(
+            f"the C compiler {compiler[0]} cannot be run ({error.strerror}): install gcc or clang, or set CC",
+            file=str(source),
+        ) from None
+    if done.returncode != 0:
+        first = re.search(rf"^{re.escape(str(source))}:(\d+):(?:\d+:)? (?:fatal )?error:", done.stderr, re.MULTILINE)
+        hint = next((hint for words, hint in HINTS.items() if words in done.stderr), OTHER_HINT.format(header=HEADER))
+        raise BuildError(
+            f"{shlex.join(compiler)} refused it:\n{done.stderr.rstrip()}\nhint: {hint}",
+            file=str(source),
+            line=int(first[1]) if first else None,
+        )
+    return done
