@@ -1,0 +1,311 @@
+//! The engine's side of `arroyo_udf.h` in one file, as `../c/host.c` is: opens a plugin, prints what it contains, and
+//! calls one function with five rows made up here, the third with nulls.
+//!
+//!     cargo run -- PLUGIN.so [FUNCTION]
+//!
+//! Makes and prints int64 ("l"), float64 ("g") and utf8 ("u"); an engine has its own Arrow library for that.
+
+use std::error::Error;
+use std::ffi::{c_char, c_void, CStr};
+use std::ptr::null;
+
+use arroyo_udf_abi as abi;
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+
+const ROWS: usize = 5;
+const NULL_ROW: usize = 2;
+const SECOND: u64 = 1_000_000_000;
+// Not in libloading: a plugin is never unloaded, its threads and release callbacks outlive any count we could keep.
+const RTLD_NODELETE: i32 = 0x1000;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+// ---- A batch of arguments: made here, freed by whoever owns it, through its release ----
+
+static TEXTS: &[u8] = b"N14228N24211N3ALAAn535ua";
+static OFFSETS: [i32; ROWS + 1] = [0, 6, 12, 12, 18, 24];
+static VALIDITY: [u8; 1] = [!(1 << NULL_ROW)];
+
+/// What one argument of the batch points into.
+struct Column {
+    array: abi::ArrowArray,
+    buffers: [*const c_void; 3],
+    integers: [i64; ROWS],
+    floats: [f64; ROWS],
+}
+
+/// Owns all of a batch; the ArrowArrays only point into it.
+struct Batch {
+    columns: Vec<Column>,
+    children: Vec<*mut abi::ArrowArray>,
+    no_buffer: [*const c_void; 1],
+}
+
+unsafe extern "C" fn release_child(child: *mut abi::ArrowArray) {
+    // SAFETY: an Arrow release callback gets a valid array. What it points into belongs to the batch.
+    unsafe { (*child).release = None };
+}
+
+unsafe extern "C" fn release_batch(array: *mut abi::ArrowArray) {
+    // SAFETY: an Arrow release callback gets a valid array, once; `private_data` is from `Box::into_raw` in make_batch.
+    let mut batch = unsafe {
+        (*array).release = None;
+        Box::from_raw((*array).private_data.cast::<Batch>())
+    };
+    for column in &mut batch.columns {
+        if let Some(release) = column.array.release {
+            // SAFETY: not released before, so the parent does it.
+            unsafe { release(&mut column.array) };
+        }
+    }
+}
+
+/// Arguments of the types that the plugin names.
+fn make_batch(arguments: &abi::ArrowSchema) -> Outcome<abi::ArrowArray> {
+    let new_column = |i: i64| Column {
+        array: abi::ArrowArray::empty(),
+        buffers: [VALIDITY.as_ptr().cast(), null(), null()],
+        integers: std::array::from_fn(|row| 1000 + 100 * row as i64 - 10 * i),
+        floats: std::array::from_fn(|row| 0.5 * row as f64),
+    };
+    let columns = (0..arguments.n_children).map(new_column).collect();
+    let mut batch = Box::new(Batch { columns, children: Vec::new(), no_buffer: [null()] });
+    // The columns stay where they are from here on, so that they can be pointed into.
+    for (schema, column) in children(arguments).zip(&mut batch.columns) {
+        let data: &[*const c_void] = match text(schema.format) {
+            "l" => &[column.integers.as_ptr().cast()],
+            "g" => &[column.floats.as_ptr().cast()],
+            "u" => &[OFFSETS.as_ptr().cast(), TEXTS.as_ptr().cast()],
+            other => return Err(format!("argument {}: this host makes no values of type {other}", text(schema.name)).into()),
+        };
+        column.buffers[1..=data.len()].copy_from_slice(data);
+        column.array = abi::ArrowArray {
+            length: ROWS as i64,
+            null_count: 1,
+            n_buffers: 1 + data.len() as i64,
+            buffers: column.buffers.as_mut_ptr(),
+            release: Some(release_child),
+            ..abi::ArrowArray::empty()
+        };
+        batch.children.push(&mut column.array);
+    }
+    Ok(abi::ArrowArray {
+        length: ROWS as i64,
+        n_buffers: 1,
+        n_children: batch.children.len() as i64,
+        buffers: batch.no_buffer.as_mut_ptr(),
+        children: batch.children.as_mut_ptr(),
+        release: Some(release_batch),
+        private_data: Box::into_raw(batch).cast(),
+        ..abi::ArrowArray::empty()
+    })
+}
+
+/// Gives an array back to whoever made it.
+fn release(mut array: abi::ArrowArray) {
+    if let Some(release) = array.release {
+        // SAFETY: we own the array, and it is not released yet.
+        unsafe { release(&mut array) };
+    }
+}
+
+// ---- Reading what a plugin says and sends ----
+
+fn text<'a>(pointer: *const c_char) -> &'a str {
+    // SAFETY: the contract: names and formats are constant zero-ended UTF-8.
+    unsafe { CStr::from_ptr(pointer) }.to_str().unwrap_or("(not UTF-8)")
+}
+
+fn children(schema: &abi::ArrowSchema) -> impl Iterator<Item = &abi::ArrowSchema> {
+    // SAFETY: the contract: `children` has n_children constant schemas.
+    (0..schema.n_children as usize).map(|i| unsafe { &**schema.children.add(i) })
+}
+
+/// One value as text. `array` must be of type `format`, and have the row.
+unsafe fn value(format: &str, array: &abi::ArrowArray, row: i64) -> String {
+    let i = (array.offset + row) as usize;
+    // SAFETY: the caller's promise: the buffers are those of an array of this type, which has row i.
+    unsafe {
+        let validity = (*array.buffers).cast::<u8>();
+        let data = *array.buffers.add(1);
+        if !validity.is_null() && *validity.add(i / 8) >> (i % 8) & 1 == 0 {
+            return "null".into();
+        }
+        match format {
+            "l" => (*data.cast::<i64>().add(i)).to_string(),
+            "L" => (*data.cast::<u64>().add(i)).to_string(),
+            "S" => (*data.cast::<u16>().add(i)).to_string(),
+            "C" => (*data.cast::<u8>().add(i)).to_string(),
+            "g" => format!("{:?}", *data.cast::<f64>().add(i)),
+            "u" => {
+                let offsets = data.cast::<i32>().add(i);
+                let (begin, end) = (*offsets as usize, *offsets.add(1) as usize);
+                let bytes = std::slice::from_raw_parts((*array.buffers.add(2)).cast::<u8>().add(begin), end - begin);
+                format!("{:?}", String::from_utf8_lossy(bytes))
+            }
+            other => format!("(a value of type {other})"),
+        }
+    }
+}
+
+/// Fields are found by name; a plugin of a later version may send more of them.
+fn print_results(schema: *const abi::ArrowSchema, results: abi::ArrowArray) {
+    // SAFETY: the contract: with OK comes a constant schema.
+    let schema = unsafe { &*schema };
+    for row in 0..results.length {
+        let fields: Vec<String> = children(schema)
+            .enumerate()
+            .map(|(i, field)| {
+                // SAFETY: the contract: the results are a struct array of this schema.
+                let value = unsafe { value(text(field.format), &**results.children.add(i), results.offset + row) };
+                format!("{}={value}", text(field.name))
+            })
+            .collect();
+        println!("{}", fields.join(" "));
+    }
+    release(results);
+}
+
+fn type_name(schema: &abi::ArrowSchema) -> String {
+    let nullable = if schema.flags & abi::ARROW_FLAG_NULLABLE != 0 { "?" } else { "" };
+    format!("{}{nullable}", text(schema.format))
+}
+
+// ---- Calls ----
+
+/// The status of a call as a result; the text of an error is copied, then given back.
+fn check(call: &str, status: abi::Status, mut error: abi::Error) -> Outcome<abi::Status> {
+    if status < abi::INVALID_ARGUMENT {
+        return Ok(status);
+    }
+    let message = if error.text.is_null() { "no text" } else { text(error.text) };
+    let message = format!("{call} failed with status {status}: {message}");
+    if let Some(release) = error.release {
+        // SAFETY: set by the plugin for this error, called once, after the text was copied.
+        unsafe { release(&mut error) };
+    }
+    Err(message.into())
+}
+
+const NO_ERROR: abi::Error = abi::Error { text: null(), release: None, private_data: std::ptr::null_mut() };
+
+fn call_sync(table: &abi::Table, function: u32, mut batch: abi::ArrowArray) -> Outcome<()> {
+    let (mut results, mut schema, mut error) = (abi::ArrowArray::empty(), null(), NO_ERROR);
+    // SAFETY: the contract of `run`; all pointers are to locals.
+    let status = unsafe { (table.run)(function, &mut batch, &mut results, &mut schema, &mut error) };
+    if status != abi::OK {
+        release(batch); // not taken: still ours
+    }
+    check("run", status, error)?;
+    print_results(schema, results);
+    Ok(())
+}
+
+/// Hands out rows until there are none any more.
+fn drain(table: &abi::Table, handle: abi::Handle) -> Outcome<()> {
+    loop {
+        let (mut results, mut schema, mut error) = (abi::ArrowArray::empty(), null(), NO_ERROR);
+        // SAFETY: the contract of `drain_results`; all pointers are to locals.
+        let status = unsafe { (table.drain_results)(handle, 0, &mut results, &mut schema, &mut error) };
+        match check("drain_results", status, error)? {
+            abi::OK => print_results(schema, results),
+            _ => return Ok(()), // WOULD_BLOCK: none now; END: none any more
+        }
+    }
+}
+
+fn send_and_drain(table: &abi::Table, handle: abi::Handle, mut batch: abi::ArrowArray) -> Outcome<()> {
+    let mut error = NO_ERROR;
+    // SAFETY: the contract of `send`; all pointers are to locals.
+    let status = unsafe { (table.send)(handle, 1, &mut batch, &mut error) };
+    if status != abi::OK {
+        release(batch); // WOULD_BLOCK, too: an engine waits for room and sends again
+    }
+    check("send", status, error)?;
+    let mut error = NO_ERROR;
+    // SAFETY: the contract of `wait`.
+    let status = unsafe { (table.wait)(handle, abi::RESULTS, 10 * SECOND, &mut error) };
+    check("wait", status, error)?;
+    drain(table, handle)
+}
+
+fn call_async(table: &abi::Table, function: u32, batch: abi::ArrowArray) -> Outcome<()> {
+    let (mut handle, mut error) = (0, NO_ERROR);
+    // SAFETY: the contract of `start`; no options means the author's.
+    let status = unsafe { (table.start)(function, null(), &mut handle, &mut error) };
+    if let Err(failed) = check("start", status, error) {
+        release(batch);
+        return Err(failed);
+    }
+    let sent = send_and_drain(table, handle, batch);
+    // Rows that are on their way may end; what is left comes out of drain_results until END.
+    let mut error = NO_ERROR;
+    // SAFETY: the contract of `stop_runtime`.
+    let status = unsafe { (table.stop_runtime)(handle, abi::DRAIN, 10 * SECOND, &mut error) };
+    let stopped = check("stop_runtime", status, error).and_then(|_| drain(table, handle));
+    let mut error = NO_ERROR;
+    // SAFETY: the contract of `release`; the handle is not used again.
+    let status = unsafe { (table.release)(handle, &mut error) };
+    let released = check("release", status, error);
+    sent.and(stopped).and(released).map(|_| ())
+}
+
+// ---- Loading ----
+
+/// A plugin's table. Nothing in it is read before magic, version and size are right.
+fn load(path: &str) -> Outcome<&'static abi::Table> {
+    // SAFETY: loading runs the library's constructors; a plugin's do nothing that harms us.
+    let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) }?;
+    // SAFETY: the symbol is a constant; it is looked at field by field below.
+    let table = unsafe { library.get::<*const abi::Table>(b"arroyo_udf_plugin\0") }
+        .map_err(|_| format!("not a plugin: {path} has no symbol arroyo_udf_plugin"))?;
+    let table: *const abi::Table = *table;
+    // SAFETY: the first 16 bytes of the table are the same in all versions. No reference to the whole yet.
+    let (magic, version, size) = unsafe { ((*table).magic, (*table).abi_version, (*table).table_size as usize) };
+    if magic != abi::MAGIC {
+        return Err(format!("not a plugin: the table of {path} does not begin with the magic number").into());
+    }
+    if version != abi::ABI_VERSION {
+        return Err(format!("{path} has ABI version {version}, this host has {}: build it again", abi::ABI_VERSION).into());
+    }
+    if size != size_of::<abi::Table>() {
+        let needed = size_of::<abi::Table>();
+        return Err(format!("the table of {path} is truncated: it has {size} bytes, this host needs {needed}").into());
+    }
+    // SAFETY: a table of our version and size, constant, in a library that is never unloaded.
+    Ok(unsafe { &*table })
+}
+
+fn main() -> Outcome<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (path, wanted) = match arguments.as_slice() {
+        [path] => (path, None),
+        [path, function] => (path, Some(function)),
+        _ => return Err("usage: host PLUGIN.so [FUNCTION]".into()),
+    };
+    let table = load(path)?;
+    // SAFETY: the contract of `describe`: a constant.
+    let plugin = unsafe { &*(table.describe)() };
+    // SAFETY: the contract: n_functions pointers to constants.
+    let functions = (0..plugin.n_functions as usize).map(|i| unsafe { &**plugin.functions.add(i) });
+    let Some(wanted) = wanted else {
+        println!("plugin {} ({})", text(plugin.name), text(plugin.language));
+        for function in functions {
+            let kind = if function.kind == abi::ASYNC { "async" } else { "sync" };
+            // SAFETY: the contract: both schemas are constants.
+            let (arguments, returns) = unsafe { (&*function.arguments, &*function.returns) };
+            let list: Vec<String> = children(arguments).map(|a| format!("{}: {}", text(a.name), type_name(a))).collect();
+            println!("{kind} {}({}) -> {}", text(function.name), list.join(", "), type_name(returns));
+        }
+        return Ok(());
+    };
+    for (i, function) in functions.enumerate() {
+        if text(function.name) == wanted {
+            // SAFETY: the contract: the schema is a constant.
+            let batch = make_batch(unsafe { &*function.arguments })?;
+            let call = if function.kind == abi::ASYNC { call_async } else { call_sync };
+            return call(table, i as u32, batch);
+        }
+    }
+    Err(format!("plugin {} has no function {wanted}", text(plugin.name)).into())
+}
