@@ -1,0 +1,174 @@
+"""The commands as a user types them, each in its own process."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+CLI = [sys.executable, "-m", "arroyo_udf_plugin.cli"]
+
+
+def cli(*arguments: object, cwd: Path, status: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([*CLI, *map(str, arguments)], cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def plugin(build_plugin: Callable[..., Path]) -> Path:
+    return build_plugin(
+        """
+from arroyo_udf_plugin import udf
+
+@udf
+def half(x: int) -> int:
+    if x % 2:
+        raise ValueError(f"{x} is odd")
+    return x // 2
+
+@udf(timeout=2.5, allowed_in_flight=7, ordered=False)
+async def later(x: int, y: str | None) -> str | None:
+    return y
+""",
+        ".py",
+    )
+
+
+@pytest.mark.parametrize(("language", "ending"), [("python", "py"), ("rust", "rs"), ("c", "c")])
+def test_new_build_run(tmp_path: Path, language: str, ending: str) -> None:
+    """What `new` makes builds and runs as its README says."""
+    cli("new", "mine", "--lang", language, cwd=tmp_path)
+    readme = (tmp_path / "mine" / "README.md").read_text()
+    commands = [line.split()[1:] for line in readme.splitlines() if line.startswith("    arroyo-udf ")]
+    assert [command[0] for command in commands] == ["build", "run", "inspect"]
+    assert commands[0][1] == f"mine/mine.{ending}"
+    for command in commands:
+        cli(*command, cwd=tmp_path)
+    lines = (tmp_path / "mine" / "out.csv").read_text().splitlines()
+    assert lines[0] == "flight,distance,air_time,mph"
+    assert lines[1] == f"1545,1400,227,{1400 * 60 / 227}"
+    assert lines[3] == "1141,NA,160,"
+
+
+def test_new_refuses_a_folder_that_exists(tmp_path: Path) -> None:
+    cli("new", "mine", "--lang", "c", cwd=tmp_path)
+    done = cli("new", "mine", "--lang", "c", cwd=tmp_path, status=1)
+    assert "mine exists already: choose another name" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["My", "1st", "a-b", "a/b", ""])
+def test_new_refuses_a_name(tmp_path: Path, name: str) -> None:
+    assert "is no name for a plugin" in cli("new", name, "--lang", "python", cwd=tmp_path, status=1).stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_build_takes_a_path_and_prints_it(tmp_path: Path) -> None:
+    cli("new", "mine", "--lang", "c", cwd=tmp_path)
+    done = cli("build", "mine/mine.c", "-o", "elsewhere.so", cwd=tmp_path)
+    assert Path(done.stdout.strip()).samefile(tmp_path / "elsewhere.so")
+
+
+def test_build_shows_where_the_mistake_is(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("from arroyo_udf_plugin import udf\n\n@udf\ndef f(x) -> int:\n    return x\n")
+    assert "mine.py:" in cli("build", "mine.py", cwd=tmp_path, status=1).stderr
+    assert not (tmp_path / "mine.so").exists()
+
+
+def test_inspect_json(plugin: Path, tmp_path: Path) -> None:
+    described = json.loads(cli("inspect", plugin, "--json", cwd=tmp_path).stdout)
+    assert described["language"] == "python"
+    assert described["abi_version"] == 0
+    assert int(described["hash"], 16)
+    assert described["functions"] == [
+        {
+            "name": "half",
+            "kind": "sync",
+            "vectorized": False,
+            "arguments": [{"name": "x", "type": "int64", "nullable": False}],
+            "returns": {"type": "int64", "nullable": False},
+            "options": None,
+        },
+        {
+            "name": "later",
+            "kind": "async",
+            "vectorized": False,
+            "arguments": [
+                {"name": "x", "type": "int64", "nullable": False},
+                {"name": "y", "type": "string", "nullable": True},
+            ],
+            "returns": {"type": "string", "nullable": True},
+            "options": {"ordered": False, "allowed_in_flight": 7, "timeout": 2.5},
+        },
+    ]
+
+
+def test_inspect_text(plugin: Path, tmp_path: Path) -> None:
+    lines = cli("inspect", plugin, cwd=tmp_path).stdout.splitlines()
+    assert "half(x: int64) -> int64" in lines
+    assert "    sync" in lines
+    assert "later(x: int64, y: string or null) -> string or null" in lines
+    assert "    async, ordered=False, allowed_in_flight=7, timeout=2.5" in lines
+
+
+def test_run_prints_a_summary(plugin: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("x\n2\n3\nNA\n")
+    command = ["run", f"{plugin}:half", "in.csv", "--args", "x", "--out", "out.csv", "--on-error", "drop"]
+    done = cli(*command, cwd=tmp_path)
+    assert done.stdout.startswith("out.csv: 2 rows written of 3 read; 2 values, 1 errors, 0 timed out, 1 dropped; ")
+    assert done.stderr == ""  # no progress bar: that is for terminals
+    summary = json.loads(cli(*command, "--json", cwd=tmp_path).stdout)
+    assert summary["function"] == "half"
+    assert (summary["rows"], summary["values"], summary["errors"], summary["dropped"]) == (3, 2, 1, 1)
+    assert summary["seconds"] > 0
+    assert (tmp_path / "out.csv").read_text() == "x,half\n2,1\nNA,\n"
+
+
+def test_run_fails_with_the_row(plugin: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("x\n2\n3\n")
+    done = cli("run", f"{plugin}:half", "in.csv", "--args", "x", "--out", "out.csv", cwd=tmp_path, status=1)
+    assert "Error: row 2: half: " in done.stderr
+    assert "3 is odd" in done.stderr
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_run_wants_one_function(plugin: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("x\n2\n")
+    rest = ["in.csv", "--args", "x", "--out", "out.csv"]
+    assert "name one as" in cli("run", plugin, *rest, cwd=tmp_path, status=1).stderr
+    assert (
+        "has no function 'none'; it has half, later"
+        in cli("run", f"{plugin}:none", *rest, cwd=tmp_path, status=1).stderr
+    )
+
+
+def test_run_of_what_is_no_plugin(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("x\n2\n")
+    (tmp_path / "none.so").write_text("not a library")
+    done = cli("run", "none.so:f", "in.csv", "--args", "x", "--out", "out.csv", cwd=tmp_path, status=1)
+    assert "none.so" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_progress_on_a_terminal(plugin: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("x\n" + "2\n" * 1000)
+    terminal, end = pty.openpty()
+    command = [*CLI, "run", f"{plugin}:half", "in.csv", "--args", "x", "--out", "out.csv"]
+    subprocess.run(command, cwd=tmp_path, stderr=end, stdout=subprocess.DEVNULL, check=True)
+    os.close(end)
+    shown = b""
+    try:
+        while part := os.read(terminal, 4096):
+            shown += part
+    except OSError:  # EIO: nobody holds the other end any more
+        pass
+    finally:
+        os.close(terminal)
+    assert b"rows/s" in shown
+    assert b"in_flight=0, errors=0" in shown
