@@ -8,7 +8,7 @@ failed (the text says how to get it), 3 no such Python runs here.
 
 A second call is quick: two stamps inside the environment say what its packages and its native code were made from.
 Candidates are found by executing them, because a pyenv shim may stand on PATH and still run nothing.
-This file itself must be readable for any Python 3.8+, so that it can say so when the default one is too old.
+This file itself must be readable for any Python 3.9+, so that it can say so when the default one is too old.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+from typing import Any, NoReturn
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VERSIONS = ("3.11", "3.12", "3.13")
@@ -44,20 +45,24 @@ print(json.dumps({
 """
 
 
+Python = dict[str, Any]  # what PROBE printed
+
+
 def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def fail(text: str) -> None:
+def fail(text: str) -> NoReturn:
     say("error: " + text)
     sys.exit(1)
 
 
-def probe(command: str) -> dict | None:
+def probe(command: str) -> Python | None:
     """What the Python at `command` says of itself; None if it does not run."""
     try:
         done = subprocess.run([command, "-I", "-c", PROBE], capture_output=True, text=True, timeout=60)
-        return json.loads(done.stdout) if done.returncode == 0 else None
+        answer: Python | None = json.loads(done.stdout) if done.returncode == 0 else None
+        return answer
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
 
@@ -75,7 +80,7 @@ def candidates(version: str) -> list[str]:
     return ([own] if own else []) + on_path("python" + version) + on_path("python3") + installed
 
 
-def lacks(python: dict) -> list[str]:
+def lacks(python: Python) -> list[str]:
     """What is missing for building plugins with that Python, each with how to get it."""
     version = python["version"]
     missing = []
@@ -91,7 +96,7 @@ def lacks(python: dict) -> list[str]:
     return missing
 
 
-def find(version: str) -> dict | None:
+def find(version: str) -> Python | None:
     """The first candidate for `version` that has everything, else the first that runs at all."""
     running = [python for python in map(probe, candidates(version)) if python and python["version"] == version]
     return next((python for python in running if not lacks(python)), running[0] if running else None)
@@ -101,7 +106,7 @@ def default_version() -> str:
     for command in on_path("python3"):
         python = probe(command)
         if python and tuple(map(int, python["version"].split("."))) >= (3, 11):
-            return python["version"]
+            return str(python["version"])
     return next((version for version in VERSIONS if find(version)), "3.11")
 
 
@@ -135,7 +140,7 @@ def run(*command: str, **variables: str) -> None:
         fail("`{}` failed (see above)".format(" ".join(command)))
 
 
-def prepare(base: dict) -> str:
+def prepare(base: Python) -> str:
     """Makes or renews the environment of `base`, a probed Python; returns the environment's Python."""
     venv = ROOT / "build" / ("venv-" + base["version"])
     python = str(venv / "bin" / "python")

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from arroyo_udf_plugin import WouldBlock, build, load
-from arroyo_udf_plugin.host import Function
+from arroyo_udf_plugin.host import AsyncFunction, SyncFunction
 
 HERE = Path(__file__).resolve().parent
 OUT = HERE.parent.parent / "build" / "demo"
@@ -74,11 +74,11 @@ def batches(flights: pa.Table, *columns: str) -> Batches:
     return [batch.columns for batch in flights.select(columns).combine_chunks().to_batches(BATCH_ROWS)]
 
 
-def run_sync(function: Function, arguments: Batches) -> Results:
+def run_sync(function: SyncFunction, arguments: Batches) -> Results:
     return [pa.RecordBatch.from_struct_array(function.outcomes(*columns)) for columns in arguments]
 
 
-def run_async(function: Function, arguments: Batches) -> Results:
+def run_async(function: AsyncFunction, arguments: Batches) -> Results:
     """Sends until the runtime is full, then drains, until every row is back. Ids are row numbers."""
     results: Results = []
     first_id = rows_back = 0
@@ -102,6 +102,7 @@ def run_async(function: Function, arguments: Batches) -> Results:
             first_id += len(columns[0])
         while rows_back < first_id:
             rows_back += drain()
+        runtime.stop()
     return results
 
 
@@ -176,9 +177,11 @@ def main() -> None:
     for suffix, name, arguments, expected in runs:
         plugin = plugins[suffix]
         function = plugin.functions[name]
-        run = run_async if function.kind == "async" else run_sync
         start = time.perf_counter()
-        results = run(function, arguments)
+        if isinstance(function, AsyncFunction):
+            results = run_async(function, arguments)
+        else:
+            results = run_sync(function, arguments)
         seconds = time.perf_counter() - start
         found = pa.chunked_array([batch["value"] for batch in results])
         report.append(
@@ -202,7 +205,7 @@ def main() -> None:
 def show(report: list[dict[str, Any]]) -> None:
     """One line per function: the report as a table."""
     head = ("function", "language", "kind", "rows", "seconds", "rows/s", "outcomes", "equal to reference")
-    lines = [head]
+    lines: list[tuple[str, ...]] = [head]
     for line in report:
         by_outcome = ", ".join(f"{count:,} {outcome}" for outcome, count in line["outcomes"].items())
         cells = [line["function"], line["language"], line["kind"], f"{line['rows']:,}", f"{line['seconds']:.3f}"]
@@ -210,8 +213,8 @@ def show(report: list[dict[str, Any]]) -> None:
         lines.append(tuple(map(str, cells)))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     print()
-    for cells in lines:
-        print("  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip())
+    for texts in lines:
+        print("  ".join(cell.ljust(width) for cell, width in zip(texts, widths, strict=True)).rstrip())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,76 @@
+"""The README keeps its word: its commands run, its output is what they print, its code is that of the examples."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+# (language, text) of each fenced block, in order.
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, flags=re.DOTALL | re.MULTILINE)
+SHELL = [text for language, text in BLOCKS if language == "sh"]
+MAKE = [text for text in SHELL if text.startswith("make ")]
+EXAMPLES = {
+    "python": ["examples/flights/udf.py"],
+    "rust": ["examples/flights/udf.rs"],
+    "c": ["examples/flights/udf.c"],
+}
+
+
+def test_every_block_is_of_a_kind_that_is_tested() -> None:
+    assert {language for language, _ in BLOCKS} == {"sh", "text", "python", "rust", "c"}
+
+
+@pytest.mark.parametrize("command", [line for text in MAKE for line in text.splitlines()])
+def test_make_targets_exist(command: str) -> None:
+    """`make test` runs these tests and `make demo` takes a minute: here make only says what it would do."""
+    done = subprocess.run([*command.split(), "-n"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_commands(tmp_path: Path) -> None:
+    """All commands but make's, in order, in one shell in an empty folder; and what the README says they print.
+
+    `build/` stands for the clone's; the environment is the one that runs this test.
+    """
+    (tmp_path / "build").symlink_to(ROOT / "build")
+    script = "".join(text for text in SHELL if text not in MAKE)
+    assert "build/venv-3.11/bin/activate" in script
+    script = script.replace("build/venv-3.11", str(Path(sys.prefix)))
+    done = subprocess.run(["sh", "-euc", script], cwd=tmp_path, capture_output=True, text=True, env=os.environ)
+    assert done.returncode == 0, done.stderr
+    for expected in (text for language, text in BLOCKS if language == "text"):
+        assert expected in done.stdout
+
+
+def test_python_host(tmp_path: Path) -> None:
+    """The lines that load a plugin, after those that build it."""
+    subprocess.run(
+        [sys.executable, "-m", "arroyo_udf_plugin.cli", "new", "mine", "--lang", "c"], cwd=tmp_path, check=True
+    )
+    subprocess.run([sys.executable, "-m", "arroyo_udf_plugin.cli", "build", "mine/mine.c"], cwd=tmp_path, check=True)
+    (block,) = (text for language, text in BLOCKS if language == "python" and "import load" in text)
+    done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "28.8" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("language", "block"),
+    [(language, text) for language, text in BLOCKS if language in EXAMPLES and "import load" not in text],
+)
+def test_code_is_that_of_the_examples(language: str, block: str) -> None:
+    assert any(block in (ROOT / path).read_text() for path in EXAMPLES[language])
+
+
+def test_links_lead_somewhere() -> None:
+    for text in (README, (ROOT / "CONTRIBUTING.md").read_text()):
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", text):
+            assert (ROOT / target).exists(), target
