@@ -1,0 +1,137 @@
+"""The Python side of a Python plugin: called by its C side (build/templates/plugin.c), in cold calls only.
+
+Turns the source inside the plugin into a module, and registers its functions with the native core. What goes wrong is
+told to the C side as a text, which answers it to every call.
+
+The same source is one module per process, also when its plugin is opened twice (as copies).
+"""
+
+import linecache
+import sys
+import threading
+import traceback
+import types
+import typing
+from typing import Any
+
+from . import __version__, _native
+from ._ffi import ASYNC, ENVIRONMENT, INTERNAL, USER_CODE, ffi, text
+from .udf import Udf
+
+_locks: dict[str, threading.Lock] = {}  # one per module name: its source is executed once
+_guard = 0  # address of guard_our_exit in the plugin that booted Python; 0 in a Python process
+
+
+def define(own_ffi: Any, lib: Any) -> None:
+    """Gives the C side its two Python functions. Called by cffi's embedding code; no user code runs here."""
+
+    @own_ffi.def_extern(error=-1)  # type: ignore[untyped-decorator]
+    def plugin_load() -> int:
+        try:
+            return _load(own_ffi, lib)
+        except BaseException:  # nothing may leave: cffi would print it and answer the error value
+            lib.plugin_failed(INTERNAL, traceback.format_exc().encode())
+            return -1
+
+    @own_ffi.def_extern()  # type: ignore[untyped-decorator]
+    def plugin_leave() -> None:
+        _native.stop_all()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+
+
+def _load(own_ffi: Any, lib: Any) -> int:
+    """Registers the plugin's functions. Returns the number that the core gave the first, or -1 (reason told)."""
+    global _guard
+    _guard = lib.plugin_guard() or _guard
+    lib.plugin_set_guard(_guard)
+
+    descriptor = ffi.cast("arroyo_udf_descriptor *", lib.plugin_descriptor())
+    name, built_by, key = (text(p) for p in (descriptor.name, descriptor.toolkit_version, descriptor.hash))
+    if built_by != __version__:
+        reason = f"built by arroyo_udf_plugin {built_by}, and {__version__} is installed here: build it again"
+        lib.plugin_failed(ENVIRONMENT, reason.encode())
+        return -1
+
+    try:
+        module = module_of(own_ffi.string(lib.plugin_source()).decode(), name, key)
+    except BaseException as error:  # SystemExit and KeyboardInterrupt at import are failures of the module as well
+        status = ENVIRONMENT if isinstance(error, ModuleNotFoundError) else USER_CODE
+        lib.plugin_failed(status, f"its module failed at import\n{user_traceback(error)}".encode())
+        return -1
+
+    found = {udf.__name__: udf for udf in functions_of(module)}
+    registered = []
+    for number in range(descriptor.n_functions):
+        function = descriptor.functions[number]
+        udf = found.get(text(function.name))
+        if udf is None or not _agrees(udf, function):
+            reason = (
+                f"function {text(function.name)!r} is another than when the plugin was built: its module defines it "
+            )
+            lib.plugin_failed(ENVIRONMENT, f"{reason}by something that differs here; build it again".encode())
+            return -1
+        registered.append(_callable(udf, function))
+    return int(_native.register(lib.plugin_descriptor(), registered))
+
+
+def module_of(source: str, name: str, key: str) -> types.ModuleType:
+    """Executes a source as a module of its own, or finds it again. Its lines appear in tracebacks."""
+    module_name = f"arroyo_udf_{name}_{key}"
+    with _locks.setdefault(module_name, threading.Lock()):
+        known = sys.modules.get(module_name)
+        return execute(module_name, source, f"<{name}.py {key[:12]}>") if known is None else known
+
+
+def execute(module_name: str, source: str, file: str) -> types.ModuleType:
+    """Executes a source as a new module, which stays in sys.modules unless it fails."""
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    module = types.ModuleType(module_name)
+    module.__file__ = file
+    sys.modules[module_name] = module  # dataclasses and pickle look their module up here
+    try:
+        exec(compile(source, file, "exec", dont_inherit=True), module.__dict__)
+    except BaseException:
+        del sys.modules[module_name]
+        raise
+    return module
+
+
+def functions_of(module: types.ModuleType) -> list[Udf[..., Any]]:
+    """The decorated functions that a module defines, in order of definition; those that it imports are not its own."""
+    found = {id(value): value for value in vars(module).values() if isinstance(value, Udf)}
+    return [udf for udf in found.values() if udf.function.__module__ == module.__name__]
+
+
+def user_traceback(error: BaseException) -> str:
+    """The traceback of a module that failed, without the toolkit's own frames at its top."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
+        frames = frames.tb_next
+    return "".join(traceback.format_exception(type(error), error, frames)).rstrip()
+
+
+def _agrees(udf: Udf[..., Any], function: Any) -> bool:
+    arguments = udf.function.__code__.co_argcount  # a Context may come first
+    extra = arguments - function.arguments.n_children
+    return udf.is_async == (function.kind == ASYNC) and extra in (0, int(udf.is_async))
+
+
+def _callable(udf: Udf[..., Any], function: Any) -> tuple[Any, type | None]:
+    """What the core calls for a function, and the class of its Context. Imports pyarrow only where structs occur."""
+    code = udf.function.__code__
+    context = None
+    if code.co_argcount > function.arguments.n_children:
+        context = typing.get_type_hints(udf.function)[code.co_varnames[0]]
+    columns = [function.arguments.children[i] for i in range(function.arguments.n_children)]
+    if not any(_has_struct(schema) for schema in [*columns, function.returns]):
+        return udf.function, context
+    from .types import adapted, signature
+
+    return adapted(udf, signature(udf).hints), context
+
+
+def _has_struct(schema: Any) -> bool:
+    children = (schema.children[i] for i in range(schema.n_children))
+    return text(schema.format) == "+s" or any(_has_struct(child) for child in children)

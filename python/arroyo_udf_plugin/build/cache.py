@@ -1,0 +1,91 @@
+"""Where built libraries are kept: under the hash of everything that they depend on.
+
+Guarantees: an entry is complete or absent (it is written in a private folder, then renamed), so that builds at the same
+time do not disturb each other; a library that is replaced stays whole for those who have it open.
+The folder is `arroyo-udf` in $XDG_CACHE_HOME or ~/.cache; it may be deleted at any time.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from .. import __version__
+from .._errors import BuildError
+
+ABI_VERSION = 0
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a plugin says of itself: name (stem of the source), hash (hexadecimal), version of the toolkit."""
+
+    name: str
+    hash: str
+    toolkit_version: str
+
+
+class Toolchain(Protocol):
+    """What a module of a language offers."""
+
+    def inputs(self, source: Path) -> list[str]:
+        """What the library depends on beside source, toolkit, ABI and target: compiler, flags, dependencies."""
+        ...
+
+    def compile(self, source: Path, output: Path, identity: Identity) -> None:
+        """Writes the library to `output`, in a private folder that exists. Raises BuildError."""
+        ...
+
+
+def artifact(source: Path, toolchain: Toolchain) -> Path:
+    """The library of a source in the cache, built if it is not there yet."""
+    name = source.stem
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise BuildError(
+            "the file's name becomes the plugin's: use letters, digits and underscores, and no digit first", str(source)
+        )
+    parts = [name, source.read_bytes().hex(), __version__, str(ABI_VERSION), *platform.uname()[::4]]
+    key = hashlib.sha256(json.dumps([*parts, *toolchain.inputs(source)]).encode()).hexdigest()
+    entry = folder() / key[:2] / key
+    library = entry / f"{name}.so"
+    if library.exists():
+        return library
+    entry.parent.mkdir(parents=True, exist_ok=True)
+    private = Path(tempfile.mkdtemp(prefix="building-", dir=entry.parent))
+    try:
+        toolchain.compile(source, private / library.name, Identity(name, key, __version__))
+        for left in private.iterdir():
+            if left.name != library.name:
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+        try:
+            private.rename(entry)
+        except OSError:
+            if not library.exists():  # else somebody else was faster, with the same library
+                raise
+    finally:
+        shutil.rmtree(private, ignore_errors=True)
+    return library
+
+
+def place(library: Path, out: Path) -> None:
+    """Copies a library to where the user wants it, in one step."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{out.name}.", dir=out.parent)
+    os.close(handle)
+    try:
+        shutil.copyfile(library, name)
+        Path(name).chmod(0o755)
+        os.replace(name, out)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "arroyo-udf"

@@ -1,0 +1,250 @@
+"""Python sources: executed once to find the decorated functions, then compiled into a C file that carries the source.
+
+cffi writes the C side's glue with the interpreter, `templates/plugin.c` is the rest, and `plugin_data.h`, generated
+here, holds what differs from plugin to plugin. One call of the C compiler makes the library.
+
+Assumes that the Python that builds is the one for the plugin: its path is baked in, for hosts that are not Python.
+"""
+
+import contextlib
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cffi
+import cffi.recompiler
+import pyarrow as pa
+
+from .. import _ffi, _plugin
+from .._errors import BuildError
+from ..types import Signature, signature
+from ..udf import Options, Udf
+from .cache import Identity
+
+_PACKAGE = Path(__file__).parent.parent
+_TEMPLATE = Path(__file__).parent / "templates" / "plugin.c"
+_FLAGS = ("-std=gnu11", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-function",
+          "-Wno-unused-parameter", "-Wno-missing-field-initializers", "-Wno-cast-function-type")  # fmt: skip
+_LINK = ("-Wl,-z,nodelete", "-Wl,-z,defs", "-lpthread", "-ldl")
+# What C offers to Python, and Python to C; the bodies are in plugin.c and _plugin.py.
+_CDEF = """
+void plugin_failed(int32_t status, const char *text);
+uintptr_t plugin_descriptor(void);
+const char *plugin_source(void);
+uintptr_t plugin_guard(void);
+void plugin_set_guard(uintptr_t guard);
+extern "Python" int64_t plugin_load(void);
+extern "Python" void plugin_leave(void);
+"""
+_INIT = """
+from {module} import ffi, lib
+try:
+    from arroyo_udf_plugin import _plugin
+    _plugin.define(ffi, lib)
+except BaseException:
+    import sys, traceback
+    text = traceback.format_exc() + "with Python %s, prefix %s" % (sys.version.split()[0], sys.prefix)
+    text += "; ARROYO_UDF_PYTHON can name the python of another environment"
+    lib.plugin_failed({environment}, ("arroyo_udf_plugin cannot be imported\\n" + text).encode())
+"""
+_EXPORTS = "{ global: arroyo_udf_plugin; local: *; };\n"
+
+
+def inputs(source: Path) -> list[str]:
+    """Interpreter, cffi, pyarrow, compiler with flags, and the files of this toolkit that end up in the library."""
+    own = hashlib.sha256()
+    for file in (_TEMPLATE, Path(__file__), _header()):
+        own.update(file.read_bytes())
+    return [
+        sys.version,
+        sys.executable,
+        cffi.__version__,
+        pa.__version__,
+        *_compiler_version(),
+        *_FLAGS,
+        *_libpython(),
+        *_LINK,
+        own.hexdigest(),
+    ]
+
+
+def compile(source: Path, output: Path, identity: Identity) -> None:
+    """Writes the plugin of a Python source. Raises BuildError; executes the source's module level."""
+    text = _read(source)
+    with _module(source, text) as module:
+        functions = [(udf, signature(udf)) for udf in _functions(source, module)]
+    folder = output.parent
+    (folder / "plugin_data.h").write_text(_data(text, functions, identity))
+    (folder / "exports.map").write_text(_EXPORTS)
+
+    glue = f"arroyo_udf_c_{identity.name}_{identity.hash[:16]}"
+    ffi = cffi.FFI()
+    ffi.embedding_api("")
+    ffi.cdef(_CDEF)
+    ffi.set_source(glue, _TEMPLATE.read_text())
+    ffi.embedding_init_code(_INIT.format(module=glue, environment=_ffi.ENVIRONMENT))
+    c_file = folder / "plugin.c"
+    # What ffi.emit_c_code does, without its print; ffi.compile() needs setuptools from Python 3.12 on.
+    cffi.recompiler.make_c_source(ffi, glue, _TEMPLATE.read_text(), str(c_file))
+
+    includes = [f"-I{folder}", f"-I{_header().parent}", f"-I{sysconfig.get_path('include')}"]
+    exports = f"-Wl,--version-script={folder / 'exports.map'}"
+    command = [*_compiler(), *_FLAGS, *includes, "-D_GNU_SOURCE", str(c_file), "-o", str(output), exports]
+    done = subprocess.run([*command, *_libpython(), *_LINK], capture_output=True, text=True)
+    if done.returncode:
+        raise BuildError(f"the C compiler refused the plugin:\n{done.stderr}", str(source))
+
+
+# ---- The source ------------------------------------------------------------------------------------------------------
+
+
+def _read(source: Path) -> str:
+    try:
+        text = source.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise BuildError(f"is not UTF-8: {error}", str(source)) from None
+    if "\0" in text:
+        raise BuildError("has a NUL character; a Python source has none", str(source))
+    return text
+
+
+@contextlib.contextmanager
+def _module(source: Path, text: str) -> Iterator[types.ModuleType]:
+    """The source's module, executed; known to Python while its annotations are read, and no longer."""
+    name = f"arroyo_udf_build_{source.stem}"
+    try:
+        module = _plugin.execute(name, text, str(source))
+    except (BuildError, KeyboardInterrupt):
+        raise
+    except SyntaxError as error:
+        raise BuildError(f"is not Python: {error.msg}", error.filename, error.lineno) from None
+    except BaseException as error:
+        failed = f"fails at import, which a build does once:\n{_plugin.user_traceback(error)}"
+        raise BuildError(failed, str(source)) from None
+    try:
+        yield module
+    finally:
+        del sys.modules[name]
+
+
+def _functions(source: Path, module: types.ModuleType) -> list[Udf[..., Any]]:
+    """The decorated functions of a module, in order of definition."""
+    found = _plugin.functions_of(module)
+    if not found:
+        raise BuildError("has no function with @udf; decorate one: `from arroyo_udf_plugin import udf`", str(source))
+    names = set[str]()
+    for udf in found:
+        if udf.__name__ in names:
+            raise udf.mistake("has the name of another function of this file; rename one")
+        names.add(udf.__name__)
+    return found
+
+
+# ---- The data: C initialisers ----------------------------------------------------------------------------------------
+
+
+def _data(text: str, functions: list[tuple[Udf[..., Any], Signature]], identity: Identity) -> str:
+    lines = [
+        "/* Generated: what this plugin is. */",
+        f"#define PLUGIN_NAME {c_string(identity.name)}",
+        f"#define PLUGIN_PYTHON {c_string(sys.executable)}",
+        f"static const char SOURCE[] = {c_string(text)};",
+    ]
+    for number, (udf, read) in enumerate(functions):
+        lines.append(f"static struct ArrowSchema ARGUMENTS_{number} = {_exported(read.arguments)};")
+        lines.append(f"static struct ArrowSchema RETURNS_{number} = {_exported(read.returns)};")
+        if udf.options is not None:
+            lines.append(f"static const arroyo_udf_options OPTIONS_{number} = {_options(udf.options)};")
+        lines.append(
+            f"static const arroyo_udf_function FUNCTION_{number} = {{ .name = {c_string(udf.__name__)}, "
+            f".kind = {'ARROYO_UDF_ASYNC' if udf.is_async else 'ARROYO_UDF_SYNC'}, "
+            f".vectorized = {int(udf.vectorized)}, "
+            f".arguments = &ARGUMENTS_{number}, .returns = &RETURNS_{number}, "
+            f".options = {'NULL' if udf.options is None else f'&OPTIONS_{number}'} }};"
+        )
+    addresses = ", ".join(f"&FUNCTION_{number}" for number in range(len(functions)))
+    lines += [
+        f"static const arroyo_udf_function *const FUNCTIONS[] = {{ {addresses} }};",
+        "static const arroyo_udf_descriptor DESCRIPTOR = { .size = sizeof(arroyo_udf_descriptor), .name = PLUGIN_NAME, "
+        f'.language = "python", .toolkit_version = {c_string(identity.toolkit_version)}, '
+        f".hash = {c_string(identity.hash)}, .n_functions = {len(functions)}, .functions = FUNCTIONS }};",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def c_string(text: str) -> str:
+    """A C literal of a text's UTF-8 bytes, line by line."""
+    lines = text.encode().splitlines(keepends=True) or [b""]
+    return "\n  ".join('"' + "".join(map(_c_byte, line)) + '"' for line in lines)
+
+
+def _c_byte(byte: int) -> str:
+    plain = 32 <= byte < 127 and chr(byte) not in '"\\?'
+    return chr(byte) if plain else f"\\{byte:03o}"
+
+
+def _options(options: Options) -> str:
+    order = "ARROYO_UDF_ORDERED" if options.ordered else "ARROYO_UDF_UNORDERED"
+    return (
+        f"{{ .size = sizeof(arroyo_udf_options), .order = {order}, .allowed_in_flight = {options.allowed_in_flight}u, "
+        f".timeout_ns = UINT64_C({_ffi.nanoseconds(options.timeout)}) }}"
+    )
+
+
+def _exported(what: pa.Schema | pa.Field) -> str:
+    """The C initialiser of a type, through pyarrow's export."""
+    schema = _ffi.ffi.new("struct ArrowSchema *")
+    what._export_to_c(_ffi.address(schema))
+    try:
+        return _initialiser(schema)
+    finally:
+        schema.release(schema)
+
+
+def _initialiser(schema: Any) -> str:
+    children = [f"&(struct ArrowSchema){_initialiser(schema.children[i])}" for i in range(schema.n_children)]
+    pointers = f"(struct ArrowSchema *[]){{ {', '.join(children)} }}" if children else "NULL"
+    name = "" if schema.name == _ffi.ffi.NULL else _ffi.text(schema.name)
+    return (
+        f"{{ .format = {c_string(_ffi.text(schema.format))}, .name = {c_string(name)}, .flags = {schema.flags}, "
+        f".n_children = {len(children)}, .children = {pointers} }}"
+    )
+
+
+# ---- The compiler ----------------------------------------------------------------------------------------------------
+
+
+def _header() -> Path:
+    header = _PACKAGE / "include" / "arroyo_udf.h"
+    if not header.exists():
+        raise BuildError("the package lacks include/arroyo_udf.h: install it with pip, or run `python setup.py stage`")
+    return header
+
+
+def _compiler() -> list[str]:
+    command = shlex.split(os.environ.get("CC", "cc"))
+    if not command or shutil.which(command[0]) is None:
+        raise BuildError("building needs a C compiler, and there is no `cc`; install gcc or clang, or name one in $CC")
+    return command
+
+
+def _compiler_version() -> list[str]:
+    command = _compiler()
+    return [*command, subprocess.run([*command, "--version"], capture_output=True, text=True).stdout]
+
+
+def _libpython() -> list[str]:
+    """The linker's flags for the shared libpython, which a host that is not Python needs."""
+    values = sysconfig.get_config_vars()
+    if not values.get("Py_ENABLE_SHARED"):
+        raise BuildError(f"building needs a Python with a shared library, and {sys.executable} has none")
+    folder = values["LIBDIR"]
+    return [f"-L{folder}", f"-Wl,-rpath,{folder}", f"-lpython{values['LDVERSION']}"]

@@ -1,0 +1,394 @@
+/* A plugin written in Python: this file, `plugin_data.h` (generated: the descriptor, the source, the interpreter's
+ * path) and cffi's embedding code in front of it (which includes Python.h) make the shared library.
+ *
+ * GUARANTEES  Opening the library and `describe` start nothing. The first `run` or `start` joins the interpreter of the
+ *             process, or boots one; a failure is remembered and answered to every later call. The other slots take no
+ *             GIL: they go straight on to the table of the native core.
+ * ASSUMES     A host that is not Python never calls Py_Finalize; nobody unloads the library (-z nodelete). */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <limits.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+#include "arroyo_udf.h"
+#include "plugin_data.h"
+
+#define CAPSULE "arroyo_udf_plugin._native.TABLE"
+#define ADVICE "; set ARROYO_UDF_PYTHON to the python of an environment in which arroyo_udf_plugin is installed"
+
+static const arroyo_udf_table *core; /* of the native core; set once, when the plugin has started */
+static uint32_t base;                /* what the core calls our function 0 */
+static void (*guard_exit)(void);     /* NULL in a Python process; else of the plugin that booted Python */
+
+/* Written in Python (arroyo_udf_plugin/_plugin.py), called through cffi. */
+static int64_t plugin_load(void); /* executes the user's module and registers its functions; the base, or -1 */
+static void plugin_leave(void);   /* stops what runs and flushes, before the process ends */
+
+/* ---- How a start fails: the first text stays ------------------------------------------------------------------- */
+
+static arroyo_udf_status failure; /* 0: none */
+static char *failure_text;
+
+static void plugin_failed(int32_t status, const char *text) {
+  if (failure) return;
+  failure = status;
+  if (asprintf(&failure_text, "plugin \"%s\": %s", DESCRIPTOR.name, text) < 0) failure_text = NULL;
+}
+
+__attribute__((format(printf, 1, 2))) static void environment_failed(const char *format, ...) {
+  char *text = NULL;
+  va_list arguments;
+  va_start(arguments, format);
+  int length = vasprintf(&text, format, arguments);
+  va_end(arguments);
+  plugin_failed(ARROYO_UDF_ENVIRONMENT, length < 0 ? "out of memory" : text);
+  if (length >= 0) free(text);
+}
+
+static void environment_failed_with_exception(const char *what) { /* with the GIL */
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  PyObject *string = value ? PyObject_Str(value) : NULL;
+  const char *text = string ? PyUnicode_AsUTF8(string) : NULL;
+  PyObject *prefix = PySys_GetObject("prefix");
+  const char *where = prefix ? PyUnicode_AsUTF8(prefix) : NULL;
+  environment_failed("%s: %s (Python " PY_VERSION ", prefix %s)" ADVICE, what, text ? text : "no reason given",
+                     where ? where : "unknown");
+  PyErr_Clear();
+  Py_XDECREF(string);
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+}
+
+/* ---- Boot ------------------------------------------------------------------------------------------------------ */
+
+/* Extension modules do not name libpython as a dependency: in a process that is not Python, its symbols must be global
+ * before the first of them is opened. */
+__attribute__((constructor)) static void promote_libpython(void) {
+  Dl_info library;
+  if (dladdr((void *)&Py_InitializeEx, &library)) dlopen(library.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
+}
+
+/* The keeper: the thread that boots Python and stays for ever, because what Python takes for its main thread must not
+ * end (asyncio and signal treat it specially, and the id of a dead thread is used again). */
+static struct {
+  const char *python;
+  sem_t booted, leave, left;
+  int runs;
+} keeper;
+
+static int is_folder_of(const char *prefix, char *path) { /* path: PREFIX/bin/python; is cut */
+  for (int level = 0; level < 2; level++) {
+    char *slash = strrchr(path, '/');
+    if (!slash) return 0;
+    *slash = 0;
+  }
+  char real_path[PATH_MAX], real_prefix[PATH_MAX];
+  return realpath(*path ? path : "/", real_path) && realpath(prefix, real_prefix) && !strcmp(real_path, real_prefix);
+}
+
+/* Python believes any program name and falls back, silently, to the prefix compiled into libpython. With the GIL. */
+static void check_prefix(void) {
+  PyObject *object = PySys_GetObject("prefix");
+  const char *prefix = object ? PyUnicode_AsUTF8(object) : NULL;
+  char given[PATH_MAX], real[PATH_MAX], library[PATH_MAX];
+  if (!prefix || snprintf(given, sizeof given, "%s", keeper.python) >= (int)sizeof given ||
+      !realpath(keeper.python, real) || (!is_folder_of(prefix, given) && !is_folder_of(prefix, real))) {
+    environment_failed("%s is not the interpreter of an environment: with it, Python's prefix is %s" ADVICE,
+                       keeper.python, prefix ? prefix : "unknown");
+    return;
+  }
+  snprintf(library, sizeof library, "%s/lib/python%d.%d", prefix, PY_MAJOR_VERSION, PY_MINOR_VERSION);
+  if (access(library, F_OK))
+    environment_failed("built for Python %d.%d, and %s is of another version (there is no %s)" ADVICE,
+                       PY_MAJOR_VERSION, PY_MINOR_VERSION, keeper.python, library);
+}
+
+static void *keep(void *unused) {
+  (void)unused;
+  pthread_setname_np(pthread_self(), "python-main");
+  struct sigaction interrupt;
+  sigaction(SIGINT, NULL, &interrupt);
+  PyConfig config;
+  PyConfig_InitPythonConfig(&config);
+  config.install_signal_handlers = 0;
+  config.parse_argv = 0;
+  config.use_environment = 0; /* a stray PYTHONHOME would end the host */
+  PyStatus status = PyConfig_SetBytesString(&config, &config.program_name, keeper.python);
+  if (!PyStatus_Exception(status)) status = Py_InitializeFromConfig(&config);
+  PyConfig_Clear(&config);
+  if (PyStatus_Exception(status)) {
+    environment_failed("Python does not start with %s: %s" ADVICE, keeper.python,
+                       status.err_msg ? status.err_msg : "no reason given");
+    sem_post(&keeper.booted);
+    return NULL;
+  }
+  check_prefix();
+  Py_XDECREF(PyImport_ImportModule("threading")); /* before 3.13, whoever imports it first is the main thread */
+  Py_XDECREF(PyImport_ImportModule("signal"));
+  PyErr_Clear(); /* what is wrong with the standard library shows at the first import that matters */
+  sigaction(SIGINT, &interrupt, NULL); /* `import signal` takes SIGINT away from the host */
+  keeper.runs = 1;
+  PyThreadState *mine = PyEval_SaveThread();
+  sem_post(&keeper.booted);
+
+  while (sem_wait(&keeper.leave) && errno == EINTR) {}
+  PyEval_RestoreThread(mine);
+  plugin_leave();
+  sem_post(&keeper.left);
+  for (;;) pause(); /* with the GIL, for good: no Python thread runs while the destructors of C++ libraries do */
+}
+
+static void boot_python(void) {
+  if (Py_IsInitialized()) return;
+  keeper.python = getenv("ARROYO_UDF_PYTHON");
+  if (!keeper.python || !*keeper.python) keeper.python = PLUGIN_PYTHON;
+  if (access(keeper.python, X_OK)) {
+    environment_failed("there is no Python at %s" ADVICE, keeper.python);
+    return;
+  }
+  sem_init(&keeper.booted, 0, 0);
+  sem_init(&keeper.leave, 0, 0);
+  sem_init(&keeper.left, 0, 0);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, 16 << 20); /* Python 3.13 takes for granted that deep C recursion fits */
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before); /* inherited: signals stay with the host's threads */
+  pthread_t thread;
+  int refused = pthread_create(&thread, &attributes, keep, NULL);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_attr_destroy(&attributes);
+  if (refused)
+    environment_failed("no thread for Python: %s", strerror(refused));
+  else
+    while (sem_wait(&keeper.booted) && errno == EINTR) {}
+}
+
+/* ---- Leave ----------------------------------------------------------------------------------------------------- */
+
+static void at_exit(void) {
+  static int done;
+  if (__atomic_exchange_n(&done, 1, __ATOMIC_SEQ_CST)) return;
+  sem_post(&keeper.leave);
+  struct timespec end;
+  clock_gettime(CLOCK_REALTIME, &end);
+  end.tv_sec += 2;
+  while (sem_timedwait(&keeper.left, &end) && errno == EINTR) {}
+  usleep(20000); /* for threads that are inside a library without the GIL */
+}
+
+static int count_opened(struct dl_phdr_info *info, size_t size, void *opened) {
+  (void)size;
+  *(unsigned long long *)opened = info->dlpi_adds;
+  return 1;
+}
+
+/* atexit is last in, first out: at_exit must be registered after every library with destructors, so again when any was
+ * opened since. Other plugins that joined our Python call this as well. */
+static void guard_our_exit(void) {
+  static unsigned long long known;
+  unsigned long long opened = 0;
+  dl_iterate_phdr(count_opened, &opened);
+  if (__atomic_exchange_n(&known, opened, __ATOMIC_SEQ_CST) != opened) atexit(at_exit);
+}
+
+/* ---- Start: called once, without the GIL ----------------------------------------------------------------------- */
+
+/* For the Python side (arroyo_udf_plugin/_plugin.py), through cffi. */
+static uintptr_t plugin_descriptor(void) { return (uintptr_t)&DESCRIPTOR; }
+static const char *plugin_source(void) { return SOURCE; }
+static uintptr_t plugin_guard(void) { return keeper.runs ? (uintptr_t)&guard_our_exit : 0; }
+static void plugin_set_guard(uintptr_t guard) { guard_exit = (void (*)(void))guard; }
+
+static void import_cffi(void) { /* cffi itself would only print what is wrong with it */
+  PyGILState_STATE gil = PyGILState_Ensure();
+  PyObject *backend = PyImport_ImportModule("_cffi_backend");
+  if (!backend) environment_failed_with_exception("cffi cannot be imported");
+  Py_XDECREF(backend);
+  PyGILState_Release(gil);
+}
+
+static const arroyo_udf_table *find_core(void) {
+  PyGILState_STATE gil = PyGILState_Ensure();
+  PyObject *module = PyImport_ImportModule("arroyo_udf_plugin._native");
+  PyObject *capsule = module ? PyObject_GetAttrString(module, "TABLE") : NULL;
+  const arroyo_udf_table *table = capsule ? PyCapsule_GetPointer(capsule, CAPSULE) : NULL; /* static in the core */
+  if (!table) {
+    environment_failed_with_exception("arroyo_udf_plugin cannot be imported");
+  } else if (table->magic != ARROYO_UDF_MAGIC || table->abi_version != ARROYO_UDF_ABI_VERSION ||
+             table->table_size != sizeof(arroyo_udf_table)) {
+    environment_failed("built for ABI version %d, and the installed arroyo_udf_plugin has version %u: build it again",
+                       ARROYO_UDF_ABI_VERSION, table->abi_version);
+    table = NULL;
+  }
+  Py_XDECREF(capsule);
+  Py_XDECREF(module);
+  PyGILState_Release(gil);
+  return table;
+}
+
+static void start_plugin(void) {
+  if (Py_Version >> 16 != PY_VERSION_HEX >> 16) {
+    environment_failed("built for Python %d.%d, and this process has Python %lu.%lu: build it with that one",
+                       PY_MAJOR_VERSION, PY_MINOR_VERSION, Py_Version >> 24, Py_Version >> 16 & 0xff);
+    return;
+  }
+  /* One plugin at a time, up to the point where user code runs. The file is an inode of this process alone. */
+  int lock = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  if (lock >= 0) flock(lock, LOCK_EX);
+  boot_python();
+  if (!failure) import_cffi();
+  if (!failure && cffi_start_python() < 0) plugin_failed(ARROYO_UDF_INTERNAL, "cffi did not start, see standard error");
+  if (lock >= 0) close(lock);
+  if (failure) return;
+  const arroyo_udf_table *table = find_core();
+  if (!table) return;
+  int64_t first = plugin_load();
+  if (guard_exit) guard_exit();
+  if (first < 0) {
+    plugin_failed(ARROYO_UDF_INTERNAL, "its functions were not registered, see standard error");
+    return;
+  }
+  base = (uint32_t)first;
+  __atomic_store_n(&core, table, __ATOMIC_RELEASE);
+}
+
+/* Not PyGILState_Check(): that says yes to everybody once the process has had a subinterpreter. */
+static int holds_gil(void) {
+  if (!Py_IsInitialized()) return 0;
+#if PY_VERSION_HEX >= 0x030D0000
+  return PyThreadState_GetUnchecked() != NULL;
+#elif PY_VERSION_HEX >= 0x030C0000
+  return _PyThreadState_UncheckedGet() != NULL;
+#else
+  PyThreadState *mine = PyGILState_GetThisThreadState(); /* here the unchecked one may be another thread's */
+  return mine && mine == _PyThreadState_UncheckedGet();
+#endif
+}
+
+static const arroyo_udf_table *started(void) {
+  const arroyo_udf_table *table = __atomic_load_n(&core, __ATOMIC_ACQUIRE);
+  if (table) return table;
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  PyThreadState *mine = holds_gil() ? PyEval_SaveThread() : NULL; /* else two first callers could wait for each other */
+  pthread_once(&once, start_plugin);
+  if (mine) PyEval_RestoreThread(mine);
+  return core;
+}
+
+/* ---- The table ------------------------------------------------------------------------------------------------- */
+
+static arroyo_udf_status refuse(arroyo_udf_status status, const char *text, arroyo_udf_error *error) {
+  if (error) *error = (arroyo_udf_error){.text = text}; /* constant: no release */
+  return status;
+}
+
+static arroyo_udf_status not_started(arroyo_udf_error *error) {
+  return refuse(failure ? failure : ARROYO_UDF_INTERNAL, failure_text ? failure_text : "out of memory", error);
+}
+
+static arroyo_udf_status no_function(arroyo_udf_error *error) {
+  return refuse(ARROYO_UDF_INVALID_ARGUMENT, "plugin \"" PLUGIN_NAME "\": no function has this number, see describe",
+                error);
+}
+
+static const arroyo_udf_descriptor *describe(void) { return &DESCRIPTOR; }
+
+static arroyo_udf_status run(uint32_t function, struct ArrowArray *arguments, struct ArrowArray *results,
+                             const struct ArrowSchema **schema, arroyo_udf_error *error) {
+  if (function >= DESCRIPTOR.n_functions) return no_function(error);
+  const arroyo_udf_table *table = started();
+  if (!table) return not_started(error);
+  arroyo_udf_status status = table->run(base + function, arguments, results, schema, error);
+  if (guard_exit) guard_exit();
+  return status;
+}
+
+static arroyo_udf_status start(uint32_t function, const arroyo_udf_options *options, arroyo_udf_handle *handle,
+                               arroyo_udf_error *error) {
+  if (function >= DESCRIPTOR.n_functions) return no_function(error);
+  const arroyo_udf_table *table = started();
+  if (!table) return not_started(error);
+  arroyo_udf_status status = table->start(base + function, options, handle, error);
+  if (guard_exit) guard_exit();
+  return status;
+}
+
+/* Below, a plugin that has not started has given out no handle. */
+#define FORWARD(slot, ...)                                                                            \
+  const arroyo_udf_table *table = __atomic_load_n(&core, __ATOMIC_ACQUIRE);                           \
+  if (!table)                                                                                         \
+    return refuse(ARROYO_UDF_INVALID_STATE,                                                           \
+                  "plugin \"" PLUGIN_NAME "\": not a handle, nothing was started: call start first", error); \
+  return table->slot(__VA_ARGS__, error)
+
+static arroyo_udf_status send(arroyo_udf_handle handle, uint64_t first_id, struct ArrowArray *arguments,
+                              arroyo_udf_error *error) {
+  FORWARD(send, handle, first_id, arguments);
+}
+
+static arroyo_udf_status drain_results(arroyo_udf_handle handle, uint64_t max_rows, struct ArrowArray *results,
+                                       const struct ArrowSchema **schema, arroyo_udf_error *error) {
+  FORWARD(drain_results, handle, max_rows, results, schema);
+}
+
+static arroyo_udf_status wait(arroyo_udf_handle handle, uint32_t condition, uint64_t timeout_ns,
+                              arroyo_udf_error *error) {
+  FORWARD(wait, handle, condition, timeout_ns);
+}
+
+static arroyo_udf_status arm(arroyo_udf_handle handle, uint32_t condition, void (*fn)(void *), void *data,
+                             arroyo_udf_error *error) {
+  FORWARD(arm, handle, condition, fn, data);
+}
+
+static arroyo_udf_status disarm(arroyo_udf_handle handle, arroyo_udf_error *error) { FORWARD(disarm, handle); }
+
+static arroyo_udf_status cancel(arroyo_udf_handle handle, uint64_t first_id, uint64_t rows, arroyo_udf_error *error) {
+  FORWARD(cancel, handle, first_id, rows);
+}
+
+static arroyo_udf_status statistics(arroyo_udf_handle handle, arroyo_udf_statistics *statistics,
+                                    arroyo_udf_error *error) {
+  FORWARD(statistics, handle, statistics);
+}
+
+static arroyo_udf_status stop_runtime(arroyo_udf_handle handle, uint32_t mode, uint64_t deadline_ns,
+                                      arroyo_udf_error *error) {
+  FORWARD(stop_runtime, handle, mode, deadline_ns);
+}
+
+static arroyo_udf_status release(arroyo_udf_handle handle, arroyo_udf_error *error) { FORWARD(release, handle); }
+
+ARROYO_UDF_EXPORT const arroyo_udf_table arroyo_udf_plugin = {
+    .magic = ARROYO_UDF_MAGIC,
+    .abi_version = ARROYO_UDF_ABI_VERSION,
+    .table_size = sizeof(arroyo_udf_table),
+    .describe = describe,
+    .run = run,
+    .start = start,
+    .send = send,
+    .drain_results = drain_results,
+    .wait = wait,
+    .arm = arm,
+    .disarm = disarm,
+    .cancel = cancel,
+    .statistics = statistics,
+    .stop_runtime = stop_runtime,
+    .release = release,
+};

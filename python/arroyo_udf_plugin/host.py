@@ -1,0 +1,225 @@
+"""Loading plugins and calling their functions, from Python: pyarrow in, pyarrow out.
+
+    plugin = load("mine.so")
+    plugin.functions["mph"](distance, air_time)              a sync function: arrays in, array out
+    with plugin.functions["plane"].start() as runtime: ...   an async function, see runtime.py
+
+Anything with the Arrow PyCapsule protocol is accepted where an array is. Every call may be made from any thread, and
+lets other Python threads run meanwhile. Plugins are never unloaded.
+"""
+
+import math
+import os
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from . import _ffi
+from ._arrow import field_of
+from ._batch import Arguments, OutputsPool, Shape, Shapes, failure, free_batch
+from ._errors import AbiError, InvalidArgument, RowError
+from ._ffi import ffi
+from .runtime import Runtime, start
+from .udf import Options
+
+_outputs = OutputsPool()
+
+
+class Function:
+    """One function of a plugin: call it if it is sync, start it if it is async.
+
+    arguments: names, Arrow types, and whether the function wants to see nulls.
+    returns, returns_nullable: the Arrow type of a value, and whether the function may answer null.
+    kind: "sync" or "async". The other kind's methods raise UnsupportedCall.
+    vectorized: the author's code sees whole arrays.
+    options: as the author chose, for an async function; else None.
+    """
+
+    name: str
+    kind: str
+    arguments: pa.Schema
+    returns: pa.DataType
+    returns_nullable: bool
+    vectorized: bool
+    options: Options | None
+
+    def __init__(self, plugin: "Plugin", number: int, described: Any) -> None:
+        self.name = _ffi.text(described.name)
+        self.where = f"plugin {plugin.name!r}, function {self.name!r}"
+        self.kind = "sync" if described.kind == _ffi.SYNC else "async"
+        arguments = field_of(described.arguments, f"{self.where}: arguments").type
+        if not pa.types.is_struct(arguments):
+            raise AbiError(f"{self.where}: arguments are {arguments}, and should be a struct")
+        returns = field_of(described.returns, f"{self.where}: result")
+        self.arguments = pa.schema(list(arguments))
+        self.returns = returns.type
+        self.returns_nullable = returns.nullable
+        self.vectorized = bool(described.vectorized)
+        self.options = None if described.kind == _ffi.SYNC else _options(described.options)
+        self._plugin = plugin
+        self._number = number
+        self._arguments = Arguments(self.where, self.arguments)
+        self._shapes = Shapes(self.where, self.returns)
+        self._run_slot = plugin.table.run
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{field.name}: {field.type}" for field in self.arguments)
+        return f"<{self.kind} function {self.name}({arguments}) -> {self.returns}>"
+
+    # ---- Sync ----
+
+    def __call__(self, *arrays: Any) -> pa.Array | pa.ChunkedArray:
+        """Calls the function for all rows: an array of as many values, chunked if an argument is.
+
+        arrays: one per argument, or one RecordBatch. Raises RowError if a row failed (`outcomes` gives the others
+        nevertheless), InvalidArgument for arrays of the wrong number, type or length.
+        """
+        for array in arrays:
+            if not isinstance(array, pa.Array):
+                return self._call_chunks(arrays)
+        results, shape = self._run(arrays)
+        if shape.outcome is None:
+            return results.field(shape.value)
+        return self._values(results, shape, 0)
+
+    def outcomes(self, *arrays: Any) -> pa.StructArray:
+        """As a call, but answers for each row: a struct {value} if all are values, else {value, outcome, error}."""
+        chunks = self._arguments.chunks(arrays)
+        if len(chunks) != 1:
+            raise InvalidArgument(f"{self.where}: outcomes takes one chunk at a time; call combine_chunks() first")
+        return self._run(chunks[0])[0]
+
+    def _call_chunks(self, given: tuple[Any, ...]) -> pa.Array | pa.ChunkedArray:
+        arrays = self._arguments.arrays(given)
+        if not any(isinstance(array, pa.ChunkedArray) for array in arrays):
+            return self._values(*self._run(arrays), 0)
+        values, first = [], 0
+        for chunk in self._arguments.chunks(arrays):
+            values.append(self._values(*self._run(chunk), first))
+            first += len(chunk[0])
+        return pa.chunked_array(values, self.returns)
+
+    def _run(self, arrays: Any) -> tuple[pa.StructArray, Shape]:
+        batch = self._arguments.export(arrays)
+        outputs = _outputs.take()
+        status = self._run_slot(self._number, batch, outputs.array, outputs.schema, outputs.error)
+        free_batch(batch)
+        if status:
+            raise failure(status, outputs.error)
+        shape = self._shapes.of(outputs.schema[0])
+        results = pa.Array._import_from_c(outputs.address, shape.type)
+        _outputs.give_back(outputs)
+        if len(results) != len(arrays[0]):
+            raise AbiError(f"{self.where}: answered {len(results)} rows for {len(arrays[0])}")
+        return results, shape
+
+    def _values(self, results: pa.StructArray, shape: Shape, first: int) -> pa.Array:
+        """The values of results; raises RowError, counting rows from `first`, if any is not one."""
+        if shape.outcome is None or shape.error is None:
+            return results.field(shape.value)
+        failed = pc.indices_nonzero(results.field(shape.outcome))
+        if not len(failed):
+            return results.field(shape.value)
+        texts = results.field(shape.error).take(failed).to_pylist()
+        errors = {first + row: text or "no text" for row, text in zip(failed.to_pylist(), texts, strict=True)}
+        row, text = next(iter(errors.items()))
+        others = f" (and {len(errors) - 1} more rows, see .errors)" if len(errors) > 1 else ""
+        raise RowError(f"{self.where}: row {row}: {text}{others}", errors)
+
+    # ---- Async ----
+
+    def start(
+        self,
+        *,
+        ordered: bool | None = None,
+        allowed_in_flight: int | None = None,
+        timeout: float | None = None,
+        max_rows: int | None = None,
+        max_bytes: int | None = None,
+    ) -> Runtime:
+        """Starts the function: creates its Context and waits for its init. What is left None is as the author chose.
+
+        ordered: results in the order of the rows, else as they end. allowed_in_flight: attempts at once.
+        timeout: seconds for one attempt, math.inf for none. max_rows, max_bytes: what may be held before `send` waits.
+        Raises InvalidArgument for a bad option, UserCodeError if init fails, PluginEnvironmentError.
+        """
+        options = ffi.new("arroyo_udf_options *")
+        options.size = ffi.sizeof("arroyo_udf_options")
+        if ordered is not None:
+            options.order = _ffi.ORDERED if ordered else _ffi.UNORDERED
+        options.allowed_in_flight = self._at_least_one("allowed_in_flight", allowed_in_flight, 2**32 - 1)
+        options.max_rows = self._at_least_one("max_rows", max_rows, 2**64 - 1)
+        options.max_bytes = self._at_least_one("max_bytes", max_bytes, 2**64 - 1)
+        if timeout is not None:
+            if not (1e-9 <= timeout <= 1e9 or timeout == math.inf):
+                raise InvalidArgument(f"{self.where}: timeout={timeout!r}; give seconds, more than 0, or math.inf")
+            options.timeout_ns = _ffi.nanoseconds(timeout)
+        return start(self._plugin.table, self.where, self._number, options, self._arguments, self._shapes)
+
+    def _at_least_one(self, name: str, value: int | None, most: int) -> int:
+        """The option as the ABI has it, where 0 means: not chosen."""
+        if value is None:
+            return 0
+        if not 1 <= value <= most:
+            raise InvalidArgument(f"{self.where}: {name}={value!r}; give a whole number from 1 to {most}")
+        return value
+
+
+class Plugin:
+    """A loaded plugin. `functions` by name; name, language, hash and toolkit_version as it says itself."""
+
+    path: str
+    name: str
+    language: str
+    hash: str
+    toolkit_version: str
+    abi_version: int
+    functions: Mapping[str, Function]
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.path.abspath(path)
+        self._library, self.table = _ffi.open_plugin(path)
+        self.abi_version = self.table.abi_version
+        try:
+            described = _ffi.checked_descriptor(self.table)
+            self.name = _ffi.text(described.name, "the plugin's name")
+            self.language = _ffi.text(described.language, "the plugin's language")
+            self.hash = _ffi.text(described.hash, "the plugin's hash")
+            self.toolkit_version = _ffi.text(described.toolkit_version, "the toolkit's version")
+            functions: dict[str, Function] = {}
+            for number in range(described.n_functions):
+                function = Function(self, number, described.functions[number])
+                if function.name in functions:
+                    raise AbiError(f"two functions have the name {function.name!r}")
+                functions[function.name] = function
+        except AbiError as error:
+            raise AbiError(f"{self.path}: {error}") from None
+        self.functions = MappingProxyType(functions)
+
+    def __repr__(self) -> str:
+        return f"<{self.language} plugin {self.name}: {', '.join(self.functions)}>"
+
+
+def load(path: str | os.PathLike[str]) -> Plugin:
+    """Opens a plugin, checks it and reads what it says of itself; no user code runs, no interpreter is started.
+
+    Raises LoadError if the file is no plugin, AbiError if it does not keep the contract.
+    """
+    return Plugin(path)
+
+
+def _options(described: Any) -> Options:
+    return Options(
+        ordered=described.order != _ffi.UNORDERED,
+        allowed_in_flight=described.allowed_in_flight or Options.allowed_in_flight,
+        timeout=_seconds(described.timeout_ns),
+    )
+
+
+def _seconds(nanoseconds: int) -> float:
+    if nanoseconds == _ffi.NO_TIMEOUT:
+        return math.inf
+    return nanoseconds / 1e9 if nanoseconds else Options.timeout
