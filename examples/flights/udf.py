@@ -1,7 +1,9 @@
 """Functions on flights: the same idea as udf.rs and udf.c beside this file."""
 
+import os
 from typing import Annotated
 
+import aiosqlite
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -26,3 +28,24 @@ def tail(carrier: str, tailnum: str) -> str:
     if tailnum.startswith("N"):
         return f"{carrier}-{tailnum[1:]}"
     return tailnum.upper() if carrier == "AA" else tailnum + "?"
+
+
+class Context:
+    """What the calls of `plane` share: made and opened once before the first, closed after the last."""
+
+    async def init(self) -> None:
+        path = os.environ.get("FLIGHTS_DB", "")
+        if not os.path.isfile(path):
+            raise FileNotFoundError(f"FLIGHTS_DB={path!r}: set it to the SQLite file with the table planes")
+        self.database = await aiosqlite.connect(path)
+
+    async def close(self) -> None:
+        await self.database.close()
+
+
+@udf
+async def plane(context: Context, tailnum: str) -> str:
+    """Manufacturer and model of a plane, looked up in a database."""
+    query = "SELECT manufacturer || ' ' || model FROM planes WHERE tailnum = ?"
+    rows = list(await context.database.execute_fetchall(query, (tailnum,)))
+    return str(rows[0][0]) if rows else "unknown"
