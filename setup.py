@@ -60,6 +60,7 @@ def stage() -> None:
     shutil.rmtree(PACKAGE / "_sdk", ignore_errors=True)
     for crate in SDK_CRATES:
         shutil.copytree(NATIVE / crate, PACKAGE / "_sdk" / crate, ignore=shutil.ignore_patterns("target", "tests", "Cargo.lock"))
+    shutil.copyfile(NATIVE / "Cargo.lock", PACKAGE / "_sdk" / "Cargo.lock")  # the versions that plugins get
 
 
 def build_wheel(wheel_directory: str, config_settings: dict | None = None, metadata_directory: str | None = None) -> str:

@@ -66,10 +66,10 @@ fn call(function: &ItemFn, signature: &Checked, options: &Options) -> (TokenStre
     let timeout_ns = options.timeout_ns.unwrap_or(0);
     let allowed_in_flight = options.allowed_in_flight.unwrap_or(0);
     let call = quote! {
-        fn __arroyo_udf_start<'a>(
-            runtime: ::std::sync::Arc<::arroyo_udf_plugin::runtime::Runtime>,
+        fn __arroyo_udf_start(
+            runtime: &::std::sync::Arc<::arroyo_udf_plugin::runtime::Runtime>,
         ) -> ::core::result::Result<(), ::arroyo_udf_plugin::failure::Failure> {
-            ::arroyo_udf_plugin::sdk::tokio_driver::start(runtime, #closure)
+            ::arroyo_udf_plugin::sdk::tokio_driver::start(&__ARROYO_UDF, runtime, #closure)
         }
     };
     let body = quote! {

@@ -1,0 +1,359 @@
+//! Async functions marked `#[udf]`, started and drained through the C table on the tokio driver.
+//!
+//! Nothing here sleeps to let something happen: rows that have to wait do so for a semaphore that the test opens, or for
+//! ever.
+#![cfg(feature = "tokio")]
+
+mod host;
+
+use arroyo_udf_plugin::abi;
+use arroyo_udf_plugin::tokio::sync::Semaphore;
+use arroyo_udf_plugin::value::Value;
+use arroyo_udf_plugin::{tokio, udf};
+use host::{batch, functions, no_error, number, read, taken, text, value, Row, NULL, TABLE};
+use std::ptr::null;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A started function; released at the end of the test.
+struct Started(abi::Handle);
+
+impl Started {
+    fn new(name: &str, options: abi::Options) -> Started {
+        let (mut handle, mut error) = (0, no_error());
+        // SAFETY: all pointers are valid.
+        let status = unsafe { (TABLE.start)(number(name), &options, &mut handle, &mut error) };
+        assert_eq!((status, taken(&mut error)), (abi::OK, String::new()));
+        Started(handle)
+    }
+
+    fn send(&self, name: &str, first_id: u64, columns: &[Vec<Value>]) -> abi::Status {
+        let (mut arguments, mut error) = (batch(name, columns, 3), no_error());
+        // SAFETY: all pointers are valid.
+        unsafe { (TABLE.send)(self.0, first_id, &mut arguments, &mut error) }
+    }
+
+    fn wait(&self, condition: u32) {
+        let mut error = no_error();
+        // SAFETY: all pointers are valid. The time is far longer than anything here takes.
+        let status = unsafe { (TABLE.wait)(self.0, condition, 60_000_000_000, &mut error) };
+        assert_eq!((status, taken(&mut error)), (abi::OK, String::new()));
+    }
+
+    /// Waits for results and takes all there are.
+    fn drain_some(&self) -> Vec<(u64, Row)> {
+        loop {
+            self.wait(abi::RESULTS);
+            let (mut results, mut schema, mut error) = (abi::ArrowArray::empty(), null(), no_error());
+            // SAFETY: all pointers are valid.
+            match unsafe { (TABLE.drain_results)(self.0, 0, &mut results, &mut schema, &mut error) } {
+                // SAFETY: on OK the schema is a constant of the plugin.
+                abi::OK => return read(results, unsafe { &*schema }).into_iter().map(|(id, row)| (id.expect("an id"), row)).collect(),
+                abi::WOULD_BLOCK => {}
+                status => panic!("{status} {}", taken(&mut error)),
+            }
+        }
+    }
+
+    /// The last `rows` results.
+    fn drain(&self, rows: usize) -> Vec<(u64, Row)> {
+        let mut drained = Vec::new();
+        while drained.len() < rows {
+            drained.extend(self.drain_some());
+        }
+        assert_eq!(drained.len(), rows);
+        drained
+    }
+
+    fn stop(&self, mode: u32, seconds: u64) -> abi::Status {
+        let mut error = no_error();
+        // SAFETY: all pointers are valid.
+        let status = unsafe { (TABLE.stop_runtime)(self.0, mode, seconds * 1_000_000_000, &mut error) };
+        assert_eq!(taken(&mut error), "");
+        status
+    }
+
+    /// What drain_results says when it hands nothing out.
+    fn state(&self) -> abi::Status {
+        let (mut results, mut schema, mut error) = (abi::ArrowArray::empty(), null(), no_error());
+        // SAFETY: all pointers are valid.
+        unsafe { (TABLE.drain_results)(self.0, 0, &mut results, &mut schema, &mut error) }
+    }
+
+    fn statistics(&self) -> abi::Statistics {
+        let mut statistics = abi::Statistics { size: size_of::<abi::Statistics>() as u64, ..Default::default() };
+        // SAFETY: all pointers are valid.
+        assert_eq!(unsafe { (TABLE.statistics)(self.0, &mut statistics, &mut no_error()) }, abi::OK);
+        statistics
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        // SAFETY: all pointers are valid.
+        unsafe { (TABLE.release)(self.0, &mut no_error()) };
+    }
+}
+
+fn numbers(values: impl IntoIterator<Item = u64>) -> Vec<Value> {
+    values.into_iter().map(Value::Fixed).collect()
+}
+
+fn options() -> abi::Options {
+    abi::Options::unset()
+}
+
+#[udf]
+async fn next(x: i64) -> i64 {
+    x + 1
+}
+
+#[udf(unordered, timeout = "10ms", allowed_in_flight = 3)]
+async fn forever(x: i64) -> i64 {
+    std::future::pending::<()>().await;
+    x
+}
+
+#[udf(timeout = "1h")]
+async fn various(name: String, kind: Option<Vec<u8>>) -> Result<Option<String>, String> {
+    tokio::task::yield_now().await;
+    match (name.as_str(), kind) {
+        ("panic", _) => panic!("{name} it is"),
+        ("late panic", _) => {
+            tokio::task::yield_now().await;
+            panic!("later")
+        }
+        ("error", _) => Err("an error".into()),
+        ("null", _) => Ok(None),
+        (_, None) => Ok(Some(format!("{name}!"))),
+        (_, Some(kind)) => Ok(Some(format!("{name} {}", kind.len()))),
+    }
+}
+
+#[udf(unordered)]
+async fn hops(x: i64) -> i64 {
+    for _ in 0..x % 5 {
+        tokio::task::yield_now().await;
+    }
+    x
+}
+
+#[test]
+fn options_are_the_authors() {
+    let options = |name: &str| {
+        // SAFETY: options of a descriptor are constants.
+        unsafe { functions()[number(name) as usize].options.as_ref() }.copied().expect("options")
+    };
+    assert_eq!(options("next"), abi::Options::unset());
+    let chosen = abi::Options { order: abi::UNORDERED, timeout_ns: 10_000_000, allowed_in_flight: 3, ..abi::Options::unset() };
+    assert_eq!(options("forever"), chosen);
+    assert!(functions().iter().all(|function| function.kind == abi::ASYNC));
+}
+
+/// R1, R5: 100 batches, more rows than may run at once, some without an await.
+#[test]
+fn ordered_results_come_in_order_each_once() {
+    let started = Started::new("next", options());
+    let (rows, mut drained) = (1000, Vec::new());
+    for first in (0..100 * rows).step_by(rows as usize) {
+        while started.send("next", first, &[numbers(first..first + rows)]) == abi::WOULD_BLOCK {
+            drained.extend(started.drain_some());
+        }
+    }
+    let left = 100 * rows as usize - drained.len();
+    drained.extend(started.drain(left));
+    let expected: Vec<_> = (0..100 * rows).map(|x| (x, value(x + 1))).collect();
+    assert!(drained == expected);
+}
+
+/// R1, R5
+#[test]
+fn unordered_results_come_each_once() {
+    let started = Started::new("hops", options());
+    assert_eq!(started.send("hops", 5, &[numbers(5..5005)]), abi::OK);
+    let mut drained = started.drain(5000);
+    drained.sort_by_key(|(id, _)| *id);
+    let expected: Vec<_> = (5..5005).map(|x| (x, value(x))).collect();
+    assert!(drained == expected);
+}
+
+/// R2, F3, F4
+#[test]
+fn one_row_harms_no_other() {
+    let started = Started::new("various", options());
+    let mut names: Vec<Value> = ["a", "panic", "b", "error", "null", "late panic", "c"].map(text).into();
+    names.extend([Value::Null, Value::Bytes([0xff].into()), text("d")]);
+    let mut kinds = vec![Value::Null; 10];
+    kinds[2] = text("four");
+    assert_eq!(started.send("various", 70, &[names, kinds]), abi::OK);
+    let rows: Vec<Row> = started.drain(10).into_iter().map(|(_, row)| row).collect();
+    let says = |row: &Row, start: &str, end: &str| matches!(row, Row::Error(text) if text.starts_with(start) && text.ends_with(end));
+    assert_eq!(rows[0], Row::Value(text("a!")));
+    assert!(says(&rows[1], "panicked at ", ": panic it is"), "{rows:?}");
+    assert_eq!(rows[2], Row::Value(text("b 4")));
+    assert_eq!(rows[3], Row::Error("an error".into()));
+    assert_eq!(rows[4], NULL);
+    assert!(says(&rows[5], "panicked at ", ": later"), "{rows:?}");
+    assert_eq!(rows[6], Row::Value(text("c!")));
+    assert_eq!(rows[7], NULL);
+    assert!(says(&rows[8], "various, row 78: argument name: the text is not UTF-8", ""), "{rows:?}");
+    assert_eq!(rows[9], Row::Value(text("d!")));
+}
+
+/// R6: the future is dropped, and rows behind it come to their turn.
+#[test]
+fn a_timeout_ends_its_row_only() {
+    let started = Started::new("forever", options());
+    assert_eq!(started.send("forever", 0, &[numbers(0..10)]), abi::OK);
+    let mut ids: Vec<u64> = started.drain(10).into_iter().map(|(id, row)| (assert_eq!(row, Row::TimedOut), id).1).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, Vec::from_iter(0..10));
+    assert_eq!(started.stop(abi::DRAIN, 60), abi::OK);
+    assert_eq!(started.statistics().running, 0);
+}
+
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
+
+#[udf(allowed_in_flight = 7)]
+async fn crowd(x: i64) -> i64 {
+    let running = RUNNING.fetch_add(1, Ordering::SeqCst) + 1;
+    MOST.fetch_max(running, Ordering::SeqCst);
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    RUNNING.fetch_sub(1, Ordering::SeqCst);
+    x
+}
+
+/// R4
+#[test]
+fn no_more_run_at_once_than_allowed() {
+    let started = Started::new("crowd", options());
+    assert_eq!(started.send("crowd", 0, &[numbers(0..500)]), abi::OK);
+    started.drain(500);
+    assert_eq!(MOST.load(Ordering::SeqCst), 7);
+}
+
+static DROPPED: AtomicUsize = AtomicUsize::new(0);
+
+struct CountsDrops;
+
+impl Drop for CountsDrops {
+    fn drop(&mut self) {
+        DROPPED.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+static ENTERED: Semaphore = Semaphore::const_new(0);
+
+#[udf(timeout = "1h")]
+async fn held(x: i64) -> i64 {
+    let _counted = CountsDrops;
+    ENTERED.add_permits(1);
+    std::future::pending::<()>().await;
+    x
+}
+
+/// R13: what was accepted is answered, futures are dropped before stop returns, a second stop says the same.
+#[test]
+fn a_stop_cancels_what_runs_and_what_waits() {
+    let started = Started::new("held", abi::Options { allowed_in_flight: 4, ..options() });
+    assert_eq!(started.send("held", 0, &[numbers(0..10)]), abi::OK);
+    let four = tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(ENTERED.acquire_many(4)).map(drop);
+    assert!(four.is_ok());
+    assert_eq!(started.stop(abi::CANCEL, 60), abi::OK);
+    assert_eq!(DROPPED.load(Ordering::SeqCst), 4);
+    assert_eq!(started.send("held", 100, &[numbers(0..1)]), abi::INVALID_STATE);
+    let expected: Vec<_> = (0..10).map(|id| (id, Row::Cancelled)).collect();
+    assert_eq!(started.drain(10), expected);
+    assert_eq!(started.state(), abi::END);
+    assert_eq!(started.stop(abi::CANCEL, 60), abi::OK);
+}
+
+static ASKED: Semaphore = Semaphore::const_new(0);
+static GATE: Semaphore = Semaphore::const_new(0);
+
+#[udf(timeout = "1h", unordered)]
+async fn gated(x: i64) -> Result<i64, String> {
+    ASKED.add_permits(1);
+    let _permit = GATE.acquire().await.map_err(|closed| closed.to_string())?;
+    Ok(x)
+}
+
+/// The cancellation of single rows hits these and no other; a row that waits is never started.
+#[test]
+fn cancel_hits_the_rows_it_names() {
+    let started = Started::new("gated", abi::Options { allowed_in_flight: 5, ..options() });
+    assert_eq!(started.send("gated", 0, &[numbers(0..8)]), abi::OK);
+    let five = tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(ASKED.acquire_many(5)).map(drop);
+    assert!(five.is_ok());
+    for id in [1, 3, 7] {
+        // SAFETY: all pointers are valid.
+        assert_eq!(unsafe { (TABLE.cancel)(started.0, id, 1, &mut no_error()) }, abi::OK);
+    }
+    let mut rows = started.drain(3);
+    GATE.add_permits(1);
+    rows.extend(started.drain(5));
+    rows.sort_by_key(|(id, _)| *id);
+    let expected: Vec<_> = (0..8).map(|id| (id, if [1, 3, 7].contains(&id) { Row::Cancelled } else { value(id) })).collect();
+    assert_eq!(rows, expected);
+    assert_eq!(started.stop(abi::DRAIN, 60), abi::OK);
+}
+
+/// R13: DRAIN lets everything end that was accepted.
+#[test]
+fn a_draining_stop_loses_nothing() {
+    let started = Started::new("hops", abi::Options { allowed_in_flight: 2, ..options() });
+    assert_eq!(started.send("hops", 0, &[numbers(0..3000)]), abi::OK);
+    assert_eq!(started.stop(abi::DRAIN, 60), abi::OK);
+    assert!(started.drain(3000).into_iter().all(|(id, row)| row == value(id)));
+    assert_eq!(started.state(), abi::END);
+}
+
+#[udf(timeout = "1h")]
+async fn dropped_badly(x: i64) -> i64 {
+    struct Bad;
+    impl Drop for Bad {
+        fn drop(&mut self) {
+            panic!("dropped badly");
+        }
+    }
+    if x == 1 {
+        let _bad = Bad;
+        ENTERED_BADLY.add_permits(1);
+        std::future::pending::<()>().await;
+    }
+    x
+}
+
+static ENTERED_BADLY: Semaphore = Semaphore::const_new(0);
+
+/// A future that panics as it is dropped costs its own row, which is cancelled already, and no other.
+#[test]
+fn a_panic_in_a_drop_harms_no_other_row() {
+    let started = Started::new("dropped_badly", abi::Options { allowed_in_flight: 1, ..options() });
+    assert_eq!(started.send("dropped_badly", 0, &[numbers(0..4)]), abi::OK);
+    let one = tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(ENTERED_BADLY.acquire()).map(drop);
+    assert!(one.is_ok());
+    // SAFETY: all pointers are valid.
+    assert_eq!(unsafe { (TABLE.cancel)(started.0, 1, 1, &mut no_error()) }, abi::OK);
+    assert_eq!(started.drain(4), [(0, value(0)), (1, Row::Cancelled), (2, value(2)), (3, value(3))]);
+    assert_eq!(started.stop(abi::DRAIN, 60), abi::OK);
+}
+
+/// Handles started at once from several threads share the library's runtime and nothing else.
+#[test]
+fn handles_do_not_disturb_each_other() {
+    std::thread::scope(|scope| {
+        for thread in 0..4u64 {
+            scope.spawn(move || {
+                let started = Started::new("next", abi::Options { allowed_in_flight: 10, ..options() });
+                for first in (0..20).map(|i| i * 100) {
+                    assert_eq!(started.send("next", first, &[numbers((0..100).map(|x| x + thread))]), abi::OK);
+                    let expected: Vec<_> = (0..100).map(|x| (first + x, value(x + thread + 1))).collect();
+                    assert_eq!(started.drain(100), expected);
+                }
+            });
+        }
+    });
+}

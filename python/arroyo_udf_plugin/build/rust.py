@@ -1,0 +1,162 @@
+"""Builds a Rust plugin: a small cargo project around the author's file and the SDK that came with this package.
+
+The author's file is copied beside a root module that exports the table, so a plugin is one file (what the cache is keyed
+by is all that it depends on), and compiler messages and panics name it as `udf.rs:12:5` wherever it is built.
+The project and cargo's target folder stay in the cache: the SDK is compiled once, a function takes a second or two.
+A lock keeps builds at the same time apart.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .._errors import BuildError
+from . import cache
+from .cache import Identity
+
+SDK = Path(__file__).resolve().parent.parent / "_sdk"
+
+MANIFEST = """\
+[package]
+name = "plugin-{name}"
+version = "0.0.0"
+edition = "2021"
+
+[lib]
+crate-type = ["cdylib"]
+path = "{root}"
+
+[dependencies]
+arroyo-udf-plugin = {{ path = {runtime}, features = [{features}] }}
+
+[profile.release]
+panic = "unwind"
+strip = true
+
+[workspace]
+"""
+# Not a name that an author's file can have: it would be no plugin's name.
+ROOT = "plugin-root.rs"
+ROOT_MODULE = """\
+#![allow(non_snake_case)] // the crate has the plugin's name
+#[path = "{name}.rs"]
+mod functions;
+arroyo_udf_plugin::plugin!(name: "{name}", hash: "{hash}", toolkit_version: "{toolkit_version}");
+"""
+# The section that lists the functions is nobody else's business: its two ends would be exported.
+LINK_FLAGS = [f"-Clink-arg=-Wl,-z,{option}" for option in ("nodelete", "start-stop-visibility=hidden")]
+# What the compiler's words mean here; the first that fits.
+HINTS = {
+    "cannot be an argument of a UDF": "the table of types is at the top of {sdk}/runtime/src/sdk/types.rs",
+    "cannot be the result of a UDF": "the table of types is at the top of {sdk}/runtime/src/sdk/types.rs",
+    "file not found for module": "a plugin is one .rs file: write the module into it",
+    "couldn't read": "a plugin is one .rs file, and is compiled in a folder of its own",
+    "unresolved import": "a plugin can use std, `arroyo_udf_plugin` and, re-exported by that, `arroyo_udf_plugin::tokio`",
+    "use of undeclared crate": "a plugin can use std, `arroyo_udf_plugin` and, re-exported by that, "
+    "`arroyo_udf_plugin::tokio`",
+    "unresolved module": "a plugin can use std, `arroyo_udf_plugin` and, re-exported by that, `arroyo_udf_plugin::tokio`",
+    "cannot be sent between threads": "an async function may go on in another thread after each await: use Arc for Rc, "
+    "Mutex for RefCell, and end a std lock's scope before the await",
+    "registry": "the first build of a Rust plugin downloads a few crates: is the network there?",
+    "requires rustc": "update Rust: rustup update",
+}
+OTHER_HINT = "how a function looks in Rust is written at the top of {sdk}/macros/src/lib.rs"
+
+
+def inputs(source: Path) -> list[str]:
+    """What else the library depends on: compiler, flags, and the SDK with the versions of its crates.
+
+    Raises BuildError: no cargo, or no SDK in this package.
+    """
+    if not (SDK / "runtime").is_dir():
+        raise BuildError("this package lacks its Rust SDK; in a checkout: python setup.py stage", str(source))
+    sdk = hashlib.sha256()
+    for file in sorted(path for path in SDK.rglob("*") if path.is_file()):
+        sdk.update(f"{file.relative_to(SDK)} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+    return [
+        _call(source, ["rustc", "-vV"]).stdout,
+        _call(source, ["cargo", "--version"]).stdout,
+        os.environ.get("RUSTFLAGS", ""),
+        json.dumps([MANIFEST, ROOT_MODULE, LINK_FLAGS]),
+        sdk.hexdigest(),
+    ]
+
+
+def compile(source: Path, output: Path, identity: Identity) -> None:
+    """Writes the shared library to `output`. What the compiler warns of goes to stderr as it said it.
+
+    Raises BuildError with the compiler's own output, and a hint below.
+    """
+    text = source.read_text()
+    if not re.search(r"#\[\s*(\w+\s*::\s*)*udf\b", text):
+        raise BuildError(
+            "no function is marked: write `use arroyo_udf_plugin::udf;`, and `#[udf]` before each function", str(source)
+        )
+    with _workshop() as workshop:
+        project = workshop / identity.name
+        project.mkdir(exist_ok=True)
+        (project / "Cargo.toml").write_text(
+            MANIFEST.format(
+                name=identity.name,
+                root=ROOT,
+                runtime=json.dumps(str(SDK / "runtime")),
+                features='"tokio"' if re.search(r"\b(async|tokio)\b", text) else "",
+            )
+        )
+        (project / ROOT).write_text(ROOT_MODULE.format(**vars(identity)))
+        (project / f"{identity.name}.rs").write_text(text)
+        # The versions of crates are the SDK's own; cargo adds this project to the copy.
+        if (SDK / "Cargo.lock").is_file():
+            shutil.copyfile(SDK / "Cargo.lock", project / "Cargo.lock")
+        target = workshop / "target"
+        command = ["cargo", "rustc", "--release", "--lib", "--quiet", "--color=never", "--", *LINK_FLAGS]
+        done = _call(source, command, project, {"CARGO_TARGET_DIR": str(target), **_rustflags()})
+        sys.stderr.write(done.stderr)
+        shutil.copyfile(target / "release" / f"libplugin_{identity.name}.so", output)
+
+
+@contextmanager
+def _workshop() -> Iterator[Path]:
+    """The folder where projects are built, for one process at a time."""
+    folder = cache.folder() / "rust"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
+
+
+def _rustflags() -> dict[str, str]:
+    """The user's flags, and no folder of this machine in the library: panics of the SDK name its own files."""
+    home = os.environ.get("CARGO_HOME") or str(Path.home() / ".cargo")
+    remaps = [f"--remap-path-prefix={SDK}=sdk", f"--remap-path-prefix={home}=cargo"]
+    return {"CARGO_ENCODED_RUSTFLAGS": "\x1f".join([*os.environ.get("RUSTFLAGS", "").split(), *remaps])}
+
+
+def _call(
+    source: Path, command: list[str], folder: Path | None = None, environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env={**os.environ, **(environment or {})}, capture_output=True, text=True, check=False
+        )
+    except OSError as error:
+        raise BuildError(
+            f"{command[0]} cannot be run ({error.strerror}): install Rust from https://rustup.rs", str(source)
+        ) from None
+    if done.returncode != 0:
+        first = re.search(rf"^error.*\n\s*--> {re.escape(source.name)}:(\d+):", done.stderr, re.MULTILINE)
+        hint = next((hint for words, hint in HINTS.items() if words in done.stderr), OTHER_HINT)
+        raise BuildError(
+            f"cargo refused it:\n{done.stderr.rstrip()}\nhint: {hint.format(sdk=SDK)}",
+            file=str(source),
+            line=int(first[1]) if first else None,
+        )
+    return done
