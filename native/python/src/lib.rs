@@ -1,1 +1,164 @@
-//! stub
+//! `arroyo_udf_plugin._native`: Python functions behind the C table. Raw CPython API, multi-phase initialisation, one
+//! build per Python version.
+//!
+//! | module        | what it does                                                              |
+//! |---------------|---------------------------------------------------------------------------|
+//! | [`registry`]  | the functions that plugins have registered                                |
+//! | [`gil`]       | entering Python from any thread, until the interpreter ends               |
+//! | [`sync`]      | `run`: a batch row by row, or whole                                       |
+//! | [`calls`]     | a row of a batch -> a call of the function                                |
+//! | [`types`]     | one value between Arrow and Python, [`writer`] a column of results        |
+//! | [`foreign`]   | what goes through pyarrow                                                 |
+//! | [`executor`]  | the asyncio driver: Runtime, Slot and [`parker`]                          |
+//! | [`host`]      | helpers for the Python host                                               |
+//! | [`object`]    | references and exceptions, [`heap`] types with a Rust body                |
+//!
+//! A Python plugin takes the table from the capsule `TABLE` and forwards its calls to it, with its function numbers moved
+//! by the base that `register` answered.
+
+mod calls;
+mod executor;
+mod foreign;
+mod gil;
+mod heap;
+mod host;
+mod object;
+mod parker;
+mod registry;
+mod sync;
+mod types;
+mod writer;
+
+use arroyo_udf_plugin::abi;
+use arroyo_udf_plugin::arrow::Batch;
+use arroyo_udf_plugin::exports::{self, Plugin, Ran};
+use arroyo_udf_plugin::failure::Failure;
+use arroyo_udf_plugin::runtime::Runtime;
+use arroyo_udf_plugin::signature::Signature;
+use object::{none, Owned};
+use pyo3_ffi::*;
+use std::ffi::{c_int, c_void, CStr};
+use std::ptr::{null, null_mut};
+use std::sync::{Arc, Once};
+use std::time::Duration;
+
+/// All Python plugins of the process, behind one table.
+struct Core;
+
+impl Plugin for Core {
+    /// Each plugin describes itself; the core has nothing to say.
+    fn describe() -> *const abi::Descriptor {
+        null()
+    }
+
+    fn signature(function: u32) -> Result<&'static Signature, Failure> {
+        registry::get(function).map(|function| function.signature)
+    }
+
+    fn run(function: u32, batch: &Arc<Batch>) -> Result<Ran, Failure> {
+        let function = registry::get(function)?;
+        // SAFETY: the GIL is held inside; the batch was checked against this function's signature.
+        gil::enter(|| unsafe { sync::run(function, batch) })
+    }
+
+    fn start(function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
+        let function = registry::get(function)?;
+        // SAFETY: the GIL is held inside.
+        gil::enter(|| unsafe {
+            let started = executor::new_runtime(function, Arc::clone(runtime))
+                .and_then(|object| object::call(c"arroyo_udf_plugin._executor", c"start", &[object.ptr()]));
+            match started {
+                Some(_) => Ok(()),
+                None => Err(Failure::new(abi::USER_CODE, format!("{}: start failed: {}", function.signature.name, calls::raised_text()))),
+            }
+        })?
+    }
+}
+
+static TABLE: abi::Table = exports::table::<Core>();
+const TABLE_NAME: &CStr = c"arroyo_udf_plugin._native.TABLE";
+
+/// stop_all(): stops every runtime and lets no thread into Python any more (R18). To be called before the interpreter
+/// ends; once is enough.
+unsafe extern "C" fn stop_all(_module: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+    static STOPPED: Once = Once::new();
+    // SAFETY: called by Python with the GIL, which is given back while others finish.
+    unsafe {
+        let mut first = false;
+        STOPPED.call_once(|| first = true);
+        if first {
+            gil::without(|| exports::stop_all(Duration::from_secs(1)));
+            if object::call(c"arroyo_udf_plugin._executor", c"stop_loop", &[]).is_none() {
+                PyErr_Clear(); // nobody has started anything
+            }
+            gil::without(|| gil::close(Duration::from_secs(1)));
+        }
+        none()
+    }
+}
+
+unsafe extern "C" fn exec(module: *mut PyObject) -> c_int {
+    // SAFETY: called by the import system with the GIL and the new module.
+    unsafe {
+        PyDateTime_IMPORT();
+        if PyDateTimeAPI().is_null() {
+            return -1;
+        }
+        let Some(table) = Owned::new(PyCapsule_New((&raw const TABLE).cast_mut().cast(), TABLE_NAME.as_ptr(), None)) else { return -1 };
+        if PyModule_AddObjectRef(module, c"TABLE".as_ptr(), table.ptr()) < 0 {
+            return -1;
+        }
+        if executor::add_types(module) && parker::add_type(module) {
+            0
+        } else {
+            -1
+        }
+    }
+}
+
+const fn method(name: &'static CStr, function: PyCFunction, flags: c_int) -> PyMethodDef {
+    PyMethodDef { ml_name: name.as_ptr(), ml_meth: PyMethodDefPointer { PyCFunction: function }, ml_flags: flags, ml_doc: null() }
+}
+
+static mut METHODS: [PyMethodDef; 5] = [
+    method(c"register", registry::register, METH_VARARGS),
+    method(c"schema", foreign::schema, METH_O),
+    method(c"parker", parker::parker, METH_O),
+    method(c"stop_all", stop_all, METH_NOARGS),
+    PyMethodDef::zeroed(),
+];
+const END: PyModuleDef_Slot = PyModuleDef_Slot { slot: 0, value: null_mut() };
+static mut SLOTS: [PyModuleDef_Slot; 3] = [END; 3];
+static mut MODULE: PyModuleDef = PyModuleDef {
+    m_base: PyModuleDef_HEAD_INIT,
+    m_name: c"_native".as_ptr(),
+    m_doc: null(),
+    m_size: 0,
+    m_methods: (&raw mut METHODS).cast(),
+    m_slots: (&raw mut SLOTS).cast(),
+    m_traverse: None,
+    m_clear: None,
+    m_free: None,
+};
+
+/// The slots are filled in when the module loads, not when it is compiled: 3.11 refuses numbers that it does not know, and
+/// a crate without a build script cannot tell the versions apart.
+///
+/// # Safety
+/// Called by Python's import system.
+#[no_mangle]
+pub unsafe extern "C" fn PyInit__native() -> *mut PyObject {
+    static ONCE: Once = Once::new();
+    // SAFETY: once, before anybody reads them; afterwards only Python does.
+    unsafe {
+        ONCE.call_once(|| {
+            let slots = &raw mut SLOTS;
+            (*slots)[0] = PyModuleDef_Slot { slot: Py_mod_exec, value: exec as *mut c_void };
+            if Py_Version >= 0x030C_0000 {
+                // Py_mod_multiple_interpreters: Py_MOD_PER_INTERPRETER_GIL_SUPPORTED
+                (*slots)[1] = PyModuleDef_Slot { slot: 3, value: 2 as *mut c_void };
+            }
+        });
+        PyModuleDef_Init(&raw mut MODULE)
+    }
+}

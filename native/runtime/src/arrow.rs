@@ -486,7 +486,8 @@ pub struct ArrayData {
     pub length: usize,
     pub null_count: usize,
     pub buffers: Vec<Buffer>,
-    pub children: Vec<ArrayData>,
+    /// Ready to go out.
+    pub children: Vec<ArrowArray>,
 }
 
 struct Exported {
@@ -500,7 +501,7 @@ impl ArrayData {
     pub fn export(self) -> ArrowArray {
         let mut exported = Box::new(Exported {
             pointers: self.buffers.iter().map(|b| b.pointer).collect(),
-            children: self.children.into_iter().map(|child| Box::into_raw(Box::new(child.export()))).collect(),
+            children: self.children.into_iter().map(|child| Box::into_raw(Box::new(child))).collect(),
             _buffers: self.buffers,
         });
         ArrowArray {
@@ -515,6 +516,12 @@ impl ArrayData {
             release: Some(release_exported),
             private_data: Box::into_raw(exported).cast(),
         }
+    }
+}
+
+impl From<ArrayData> for ArrowArray {
+    fn from(data: ArrayData) -> ArrowArray {
+        data.export()
     }
 }
 
@@ -579,6 +586,11 @@ impl Validity {
         self.length == 0
     }
 
+    /// The bits as the values of a boolean column.
+    pub fn into_bits(self) -> Buffer {
+        self.words.into()
+    }
+
     /// The buffer, absent when nothing is null.
     pub fn into_buffer(self) -> Buffer {
         if self.nulls == 0 {
@@ -597,12 +609,12 @@ pub fn build<'a>(layout: &Layout, values: impl ExactSizeIterator<Item = &'a Valu
         validity.push(*value != Value::Null);
     }
     let null_count = validity.nulls();
-    let (buffers, children): (Vec<Buffer>, Vec<ArrayData>) = match layout {
+    let (buffers, children): (Vec<Buffer>, Vec<ArrowArray>) = match layout {
         Layout::Null => return ArrayData { length, null_count: length, buffers: vec![], children: vec![] },
         Layout::Bool => {
             let mut bits = Validity::with_capacity(length);
             values.for_each(|v| bits.push(*v == Value::Fixed(1)));
-            (vec![validity.into_buffer(), bits.words.into()], vec![])
+            (vec![validity.into_buffer(), bits.into_bits()], vec![])
         }
         Layout::Fixed(8) => {
             let words: Vec<u64> = values.map(|v| if let Value::Fixed(x) = v { *x } else { 0 }).collect();
@@ -644,7 +656,7 @@ pub fn build<'a>(layout: &Layout, values: impl ExactSizeIterator<Item = &'a Valu
             let sizes = values.clone().map(|v| if let Value::Nested(items) = v { items.len() } else { 0 });
             let offsets = offsets(matches!(layout, Layout::LargeList(_)), sizes);
             let items: Vec<&Value> = values.flat_map(|v| if let Value::Nested(items) = v { &items[..] } else { &[] }).collect();
-            (vec![validity.into_buffer(), offsets], vec![build(item, items.iter().copied())])
+            (vec![validity.into_buffer(), offsets], vec![build(item, items.iter().copied()).export()])
         }
         Layout::FixedList(width, item) => {
             let mut items = Vec::with_capacity(length * width);
@@ -654,7 +666,7 @@ pub fn build<'a>(layout: &Layout, values: impl ExactSizeIterator<Item = &'a Valu
                     _ => items.extend(std::iter::repeat_n(&Value::Null, *width)),
                 }
             }
-            (vec![validity.into_buffer()], vec![build(item, items.iter().copied())])
+            (vec![validity.into_buffer()], vec![build(item, items.iter().copied()).export()])
         }
         Layout::Struct(fields) => {
             let children = fields.iter().enumerate().map(|(i, field)| {
@@ -662,7 +674,7 @@ pub fn build<'a>(layout: &Layout, values: impl ExactSizeIterator<Item = &'a Valu
                     .clone()
                     .map(|v| if let Value::Nested(inner) = v { inner.get(i).unwrap_or(&Value::Null) } else { &Value::Null })
                     .collect();
-                build(field, column.iter().copied())
+                build(field, column.iter().copied()).export()
             });
             let children = children.collect();
             (vec![validity.into_buffer()], children)

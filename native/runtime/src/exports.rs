@@ -12,7 +12,7 @@ use crate::{handles, retired};
 use arroyo_udf_abi as abi;
 use std::ffi::c_void;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What `run` answers.
 pub struct Ran {
@@ -307,8 +307,11 @@ unsafe extern "C" fn release(handle: abi::Handle, error: *mut abi::Error) -> abi
 
 /// Stops every runtime of this library: before an interpreter ends (R18).
 pub fn stop_all(deadline: Duration) {
-    for runtime in handles::all() {
+    let runtimes = handles::all();
+    runtimes.iter().for_each(|runtime| runtime.stop_soon(Stop::Cancel));
+    let until = Instant::now() + deadline;
+    for runtime in runtimes {
         // What it answers is for those who drain; here nobody is left to be told.
-        drop(runtime.stop(Stop::Cancel, deadline));
+        drop(runtime.stop(Stop::Cancel, until.saturating_duration_since(Instant::now())));
     }
 }

@@ -18,6 +18,7 @@
 //! from a [`runtime::Runtime`] and tells it how they ended. It has no rules of its own.
 
 pub mod arrow;
+pub mod calendar;
 pub mod exports;
 pub mod failure;
 pub mod handles;

@@ -47,18 +47,22 @@ pub fn export(layout: &Layout, finished: &[Finished<Value>], name: &str, timeout
             Outcome::Cancelled => Some(format!("{name}, row {}: cancelled", f.id)),
         }
     });
-    let plain =
-        |buffer: Buffer| ArrayData { length: finished.len(), null_count: 0, buffers: vec![Buffer::none(), buffer], children: vec![] };
-    structure(finished.len(), vec![plain(ids.into()), values, plain(codes.into()), plain(attempts.into()), errors]).export()
+    let plain = |buffer: Buffer| plain(finished.len(), buffer).export();
+    structure(finished.len(), vec![plain(ids.into()), values.export(), plain(codes.into()), plain(attempts.into()), errors.export()])
 }
 
 /// A struct array without nulls of its own.
-pub fn structure(length: usize, children: Vec<ArrayData>) -> ArrayData {
-    ArrayData { length, null_count: 0, buffers: vec![Buffer::none()], children }
+fn structure(length: usize, children: Vec<ArrowArray>) -> ArrowArray {
+    ArrayData { length, null_count: 0, buffers: vec![Buffer::none()], children }.export()
+}
+
+/// A column of numbers without nulls.
+fn plain(length: usize, values: Buffer) -> ArrayData {
+    ArrayData { length, null_count: 0, buffers: vec![Buffer::none(), values], children: vec![] }
 }
 
 /// A utf8 column; the texts are made one by one, None is null.
-pub fn texts(length: usize, text: impl Fn(usize) -> Option<String>) -> ArrayData {
+fn texts(length: usize, text: impl Fn(usize) -> Option<String>) -> ArrayData {
     let mut validity = Validity::with_capacity(length);
     let mut offsets: Vec<i32> = Vec::with_capacity(length + 1);
     let mut data = Vec::new();
@@ -75,14 +79,13 @@ pub fn texts(length: usize, text: impl Fn(usize) -> Option<String>) -> ArrayData
 
 /// What `run` answers: {value} when every row is a value, else {value, outcome, error} (R3a). `failed` has the texts of
 /// rows that ended as errors, by rising row number. The flag says whether outcomes are there.
-pub fn ran(values: ArrayData, failed: &[(usize, String)]) -> (ArrowArray, bool) {
-    let length = values.length;
+pub fn ran(values: ArrowArray, failed: &[(usize, String)]) -> (ArrowArray, bool) {
+    let length = values.length as usize;
     if failed.is_empty() {
-        return (structure(length, vec![values]).export(), false);
+        return (structure(length, vec![values]), false);
     }
     let mut codes = vec![VALUE; length];
     failed.iter().for_each(|(row, _)| codes[*row] = ERROR);
     let errors = texts(length, |row| failed.binary_search_by_key(&row, |(r, _)| *r).ok().map(|i| failed[i].1.clone()));
-    let codes = ArrayData { length, null_count: 0, buffers: vec![Buffer::none(), codes.into()], children: vec![] };
-    (structure(length, vec![values, codes, errors]).export(), true)
+    (structure(length, vec![values, plain(length, codes.into()).export(), errors.export()]), true)
 }

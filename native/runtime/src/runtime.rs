@@ -355,6 +355,29 @@ impl Runtime {
         self.lock().machine.take_cancellations(into);
     }
 
+    /// The executor goes to sleep, unless there is something to do. True: it sleeps, and will be woken.
+    pub fn rest(&self) -> bool {
+        let mut state = self.lock();
+        let machine = &state.machine;
+        let work = machine.can_start() || machine.has_cancellations() || machine.is_settled() && state.closed.is_none();
+        state.executor_sleeps = !work;
+        !work
+    }
+
+    /// Whether an attempt could start now.
+    pub fn can_start(&self) -> bool {
+        self.lock().machine.can_start()
+    }
+
+    /// Begins to stop without waiting for the end.
+    pub fn stop_soon(&self, mode: Stop) {
+        let mut state = self.lock();
+        state.machine.stop(mode);
+        let todo = self.todo(&mut state);
+        drop(state);
+        self.act(todo);
+    }
+
     /// Whether the row of this attempt still waits for it.
     pub fn is_open(&self, token: Token) -> bool {
         self.lock().machine.is_open(token)

@@ -139,3 +139,39 @@ fn renamed(schema: &'static ArrowSchema, name: &CStr) -> ArrowSchema {
 fn leak(text: &CStr) -> *const std::ffi::c_char {
     CString::from(text).into_raw()
 }
+
+/// A copy of a constant schema that can be given away: it has a release of its own.
+///
+/// # Safety
+/// `schema` is valid; its release may be null.
+pub unsafe fn copy(schema: &ArrowSchema) -> ArrowSchema {
+    let mut children: Vec<*mut ArrowSchema> = (0..schema.n_children as usize)
+        // SAFETY: a valid schema has n_children valid children.
+        .map(|i| unsafe { Box::into_raw(Box::new(copy(&**schema.children.add(i)))) })
+        .collect();
+    ArrowSchema {
+        // Texts of a constant live as long as the process.
+        format: schema.format,
+        name: schema.name,
+        metadata: schema.metadata,
+        flags: schema.flags,
+        n_children: schema.n_children,
+        children: children.as_mut_ptr(),
+        dictionary: null_mut(),
+        release: Some(release_copy),
+        private_data: Box::into_raw(Box::new(children)).cast(),
+    }
+}
+
+unsafe extern "C" fn release_copy(schema: *mut ArrowSchema) {
+    // SAFETY: `private_data` is the box of `copy`; a child that the consumer has moved out has a null release.
+    unsafe {
+        for child in *Box::from_raw((*schema).private_data.cast::<Vec<*mut ArrowSchema>>()) {
+            if let Some(release) = (*child).release {
+                release(child);
+            }
+            drop(Box::from_raw(child));
+        }
+        (*schema).release = None;
+    }
+}

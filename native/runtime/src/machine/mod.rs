@@ -52,6 +52,13 @@ pub struct Token {
     generation: u32,
 }
 
+impl Token {
+    /// A small number that no other open attempt has; below the most attempts that were ever open at once.
+    pub fn index(self) -> usize {
+        self.slot as usize
+    }
+}
+
 /// An attempt to be executed: row number `row` of batch `batch`.
 #[derive(Debug, Clone)]
 pub struct Start<B> {

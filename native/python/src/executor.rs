@@ -1,0 +1,422 @@
+//! The asyncio driver, native half; `arroyo_udf_plugin/_executor.py` is the other one and says how they work together.
+//!
+//! - `Runtime`: a started function as the event loop sees it: wake-ups through an eventfd, turns, cancellations.
+//! - `Slot`: one long-lived Task takes attempt after attempt through it: the values are converted and the function is
+//!   called here, so that a row costs Python one method call.
+//! - `Parker` (parker.rs): what an idle Task waits on.
+//!
+//! Guarantees: everything here runs on the loop's thread with the GIL held; nothing waits.
+
+use crate::calls::{call, describe, raised_text, refuse_none, Call, Converted, Frame};
+use crate::foreign;
+use crate::heap::{Body, HeapType};
+use crate::object::{none, raise, text, Owned};
+use crate::registry::Function;
+use crate::types::{Scalar, Type};
+use arroyo_udf_plugin::arrow::Batch;
+use arroyo_udf_plugin::machine::{Outcome, Token};
+use arroyo_udf_plugin::runtime::{self, Attempt};
+use arroyo_udf_plugin::value::Value;
+use pyo3_ffi::*;
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+/// Rows that start in one turn of the loop before others get theirs. A turn costs about 5 microseconds of its own.
+const ROWS_A_TURN: u32 = 512;
+
+/// Wakes the loop: it watches the eventfd.
+struct EventFd(i32);
+
+impl runtime::Executor for EventFd {
+    fn wake(&self) {
+        wake(self.0);
+    }
+}
+
+impl Drop for EventFd {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is ours.
+        unsafe { libc::close(self.0) };
+    }
+}
+
+/// Adds one to an eventfd.
+pub fn wake(eventfd: i32) {
+    let one = 1u64;
+    // SAFETY: eight bytes are read from `one`. It cannot fail but by overflow, and then the reader is awake anyway.
+    unsafe { libc::write(eventfd, (&raw const one).cast(), 8) };
+}
+
+pub struct Runtime {
+    runtime: Arc<runtime::Runtime>,
+    function: &'static Function,
+    eventfd: i32,
+    context: Option<Owned>,
+    /// `call_soon(turn)` of the loop, as `schedule()`.
+    schedule: Option<Owned>,
+    in_turn: bool,
+    turn_scheduled: bool,
+    rows_left: u32,
+    /// The Slot that runs an attempt, by the number of its token. Borrowed: the Task keeps its Slot.
+    slots: Vec<*mut PyObject>,
+    /// The batch whose rows start now, with what pyarrow has converted of it.
+    converted: Option<(*const Batch, Converted)>,
+}
+
+pub static RUNTIME: HeapType = HeapType::new();
+pub static SLOT: HeapType = HeapType::new();
+
+/// A `Runtime` object for a runtime that has no executor yet.
+///
+/// # Safety
+/// The GIL is held.
+pub unsafe fn new_runtime(function: &'static Function, runtime: Arc<runtime::Runtime>) -> Option<Owned> {
+    // SAFETY: no pointers are passed.
+    let eventfd = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
+    if eventfd < 0 {
+        // SAFETY: the GIL is held.
+        unsafe { PyErr_SetFromErrno(PyExc_OSError) };
+        return None;
+    }
+    runtime.serve(Box::new(EventFd(eventfd)));
+    let body = Runtime {
+        runtime,
+        function,
+        eventfd,
+        context: None,
+        schedule: None,
+        in_turn: false,
+        turn_scheduled: false,
+        rows_left: 0,
+        slots: Vec::new(),
+        converted: None,
+    };
+    // SAFETY: passed on.
+    unsafe { RUNTIME.make(body) }
+}
+
+impl Runtime {
+    /// Has the loop call `turn` soon, once.
+    unsafe fn schedule_turn(&mut self) {
+        if self.in_turn || self.turn_scheduled {
+            return;
+        }
+        self.turn_scheduled = true;
+        if let Some(schedule) = &self.schedule {
+            // SAFETY: the GIL is held. A loop that refuses has been closed.
+            unsafe {
+                if Owned::new(PyObject_CallNoArgs(schedule.ptr())).is_none() {
+                    let text = raised_text();
+                    self.runtime.poison(&format!("the event loop refuses a callback: {text}"));
+                }
+            }
+        }
+    }
+}
+
+// ---- methods of Runtime --------------------------------------------------------------------------------------------
+
+macro_rules! method {
+    ($(#[$doc:meta])* fn $name:ident($this:ident: $body:ty, $argument:ident) $code:block) => {
+        $(#[$doc])*
+        unsafe extern "C" fn $name(this: *mut PyObject, $argument: *mut PyObject) -> *mut PyObject {
+            // SAFETY: Python calls a method with an object of its type and the GIL held; the bodies are only used on the
+            // loop's thread, and no two references to one body are used across a call into Python.
+            unsafe {
+                let $this = <$body as Body>::of(this);
+                let _ = &$argument;
+                $code
+            }
+        }
+    };
+}
+
+unsafe fn bool_object(value: bool) -> *mut PyObject {
+    // SAFETY: the GIL is held.
+    unsafe { PyBool_FromLong(value.into()) }
+}
+
+method! {
+    /// fileno() -> int: the eventfd that the loop watches.
+    fn fileno(this: Runtime, _a) { PyLong_FromLong((*this).eventfd.into()) }
+}
+method! {
+    /// name -> str: "plugin.function".
+    fn function_name(this: Runtime, _a) {
+        let name = &(*this).function.signature.name;
+        PyUnicode_FromStringAndSize(name.as_ptr().cast(), name.len() as Py_ssize_t)
+    }
+}
+method! {
+    /// context_class() -> type | None
+    fn context_class(this: Runtime, _a) {
+        match &(*this).function.context {
+            Some(class) => Owned::borrowed(class.ptr()).into_ptr(),
+            None => none(),
+        }
+    }
+}
+method! {
+    /// set_context(context): goes before the arguments of every call.
+    fn set_context(this: Runtime, context) { (*this).context = Some(Owned::borrowed(context)); none() }
+}
+method! {
+    /// serve(schedule): `schedule()` has the loop call `turn` soon.
+    fn serve(this: Runtime, schedule) { (*this).schedule = Some(Owned::borrowed(schedule)); none() }
+}
+method! {
+    /// allowed_in_flight() -> int
+    fn allowed_in_flight(this: Runtime, _a) { PyLong_FromUnsignedLong((*this).runtime.settings().allowed_in_flight.into()) }
+}
+method! {
+    /// begin_turn() -> list[Task]: the Tasks to cancel.
+    fn begin_turn(this: Runtime, _a) {
+        let mut count = 0u64;
+        libc::read((*this).eventfd, (&raw mut count).cast(), 8);
+        (*this).in_turn = true;
+        (*this).turn_scheduled = false;
+        (*this).rows_left = ROWS_A_TURN;
+        let mut tokens = Vec::new();
+        (*this).runtime.take_cancellations(&mut tokens);
+        let tasks = PyList_New(0);
+        for token in tokens {
+            let slots = &(*this).slots;
+            let slot = slots.get(token.index()).copied().unwrap_or(null_mut());
+            if tasks.is_null() || slot.is_null() {
+                continue;
+            }
+            let slot = Slot::of(slot);
+            // Another attempt may run there by now.
+            if (*slot).token == Some(token) && !(*slot).cancelled {
+                (*slot).cancelled = true;
+                if let Some(task) = &(*slot).task {
+                    PyList_Append(tasks, task.ptr());
+                }
+            }
+        }
+        tasks
+    }
+}
+method! {
+    /// may_start() -> bool: whether an idle slot would find an attempt in this turn.
+    fn may_start(this: Runtime, _a) { bool_object((*this).rows_left > 0 && (*this).runtime.can_start()) }
+}
+method! {
+    /// end_turn() -> bool: tells the host what has ended. True: nothing is left to do until the next wake-up.
+    fn end_turn(this: Runtime, _a) {
+        (*this).in_turn = false;
+        (*this).runtime.notify();
+        bool_object((*this).runtime.rest())
+    }
+}
+method! {
+    /// again(): has the loop call `turn` soon.
+    fn again(this: Runtime, _a) { (*this).schedule_turn(); none() }
+}
+method! {
+    /// is_settled() -> bool: whether it is time to close.
+    fn is_settled(this: Runtime, _a) { bool_object((*this).runtime.is_settled()) }
+}
+method! {
+    /// closed(text: str | None): the executor has ended; the text says why the Context's close failed.
+    fn closed(this: Runtime, why) {
+        (*this).schedule = None;
+        (*this).context = None;
+        (*this).converted = None;
+        let result = if why == Py_None() { Ok(()) } else { Err(text(why)) };
+        (*this).runtime.closed(result);
+        none()
+    }
+}
+method! {
+    /// poison(text: str): a failure of the toolkit.
+    fn poison(this: Runtime, why) { (*this).runtime.poison(&text(why)); none() }
+}
+method! {
+    /// slot() -> Slot
+    fn slot(this: Runtime, _a) {
+        let owner = Body::object(this);
+        let body = Slot { owner: Owned::borrowed(owner), task: None, token: None, id: 0, cancelled: false, frame: Frame::new() };
+        SLOT.make(body).map_or(null_mut(), Owned::into_ptr)
+    }
+}
+
+// ---- Slot ----------------------------------------------------------------------------------------------------------
+
+pub struct Slot {
+    owner: Owned,
+    task: Option<Owned>,
+    /// The attempt that runs in this slot.
+    token: Option<Token>,
+    /// Its row.
+    id: u64,
+    /// Its Task has been asked to cancel it.
+    cancelled: bool,
+    frame: Frame,
+}
+
+/// Reports the attempt that has ended, if any, and starts the next: answers its awaitable, or None when there is nothing
+/// to start in this turn.
+unsafe fn advance(slot: *mut Slot, mut outcome: Option<Outcome<Value>>) -> *mut PyObject {
+    // SAFETY: see `method!`. The user's function is called below; it runs on this thread and may at most reach other
+    // slots, for this one's methods are only called by its own Task.
+    unsafe {
+        let owner = Runtime::of((*slot).owner.ptr());
+        loop {
+            let ended = (*slot).token.take().zip(outcome.take());
+            let may_start = (*owner).rows_left > 0;
+            let attempt = match ended {
+                Some((token, outcome)) => {
+                    let slots = &mut (*owner).slots;
+                    slots[token.index()] = null_mut();
+                    (*owner).schedule_turn();
+                    if may_start {
+                        (*owner).runtime.end_and_next(token, outcome)
+                    } else {
+                        (*owner).runtime.end(token, outcome);
+                        None
+                    }
+                }
+                None if may_start => (*owner).runtime.next(),
+                None => None,
+            };
+            let Some(attempt) = attempt else { return none() };
+            (*owner).rows_left -= 1;
+            (*slot).token = Some(attempt.token);
+            (*slot).id = attempt.id;
+            (*slot).cancelled = false;
+            let index = attempt.token.index();
+            let slots = &mut (*owner).slots;
+            if slots.len() <= index {
+                slots.resize(index + 1, null_mut());
+            }
+            slots[index] = Body::object(slot);
+            let function = (*owner).function;
+            outcome = Some(match start(owner, slot, &attempt) {
+                Call::Returned(awaitable) => return awaitable,
+                Call::Null => Outcome::Value(Value::Null),
+                Call::Raised => Outcome::Error(function.row_text(attempt.id, &raised_text()).into()),
+                Call::Failed(text) => Outcome::Error(function.row_text(attempt.id, &text).into()),
+            });
+        }
+    }
+}
+
+unsafe fn start(owner: *mut Runtime, slot: *mut Slot, attempt: &Attempt) -> Call {
+    // SAFETY: see `advance`.
+    unsafe {
+        let function = (*owner).function;
+        let batch: *const Batch = Arc::as_ptr(&attempt.batch);
+        if (*owner).converted.as_ref().is_none_or(|(of, _)| *of != batch) {
+            match Converted::new(function, &attempt.batch) {
+                Ok(converted) => (*owner).converted = Some((batch, converted)),
+                Err(text) => return Call::Failed(text),
+            }
+        }
+        let Some((_, converted)) = &(*owner).converted else { unreachable!("made above") };
+        let context = (*owner).context.as_ref().map_or(null_mut(), Owned::ptr);
+        call(function, &attempt.batch, converted, attempt.row, context, &mut (*slot).frame)
+    }
+}
+
+/// The outcome of a result.
+unsafe fn outcome_of(function: &Function, id: u64, result: *mut PyObject) -> Outcome<Value> {
+    // SAFETY: the GIL is held; the result is valid until the caller gives it back.
+    let value = unsafe {
+        if result == Py_None() {
+            refuse_none(function).map_or(Ok(Value::Null), |text| Err(text.to_string()))
+        } else if matches!(function.returns, Type::Other) {
+            foreign::object_to_value(function, result)
+        } else {
+            function.returns.write(result).map(|scalar| match scalar {
+                Scalar::Fixed(x) => Value::Fixed(x),
+                Scalar::Bytes(bytes) => Value::Bytes(bytes.into()),
+            })
+        }
+    };
+    value.map_or_else(|text| Outcome::Error(function.row_text(id, &text).into()), Outcome::Value)
+}
+
+/// Takes the cancellation that was asked for back, so that the next attempt in this Task is not touched by it.
+unsafe fn uncancel(slot: *mut Slot) {
+    // SAFETY: see `method!`.
+    unsafe {
+        if std::mem::take(&mut (*slot).cancelled) {
+            if let Some(task) = &(*slot).task {
+                if Owned::new(PyObject_CallMethodNoArgs(task.ptr(), PyUnicode_InternFromString(c"uncancel".as_ptr()))).is_none() {
+                    PyErr_Clear();
+                }
+            }
+        }
+    }
+}
+
+method! {
+    /// attach(task): the Task that this slot belongs to; None at its end.
+    fn attach(this: Slot, task) { (*this).task = (task != Py_None()).then(|| Owned::borrowed(task)); none() }
+}
+method! {
+    /// begin() -> awaitable | None: the first attempt after a pause.
+    fn begin(this: Slot, _a) { advance(this, None) }
+}
+method! {
+    /// ended(result) -> awaitable | None: the attempt has returned; the next one.
+    fn ended(this: Slot, result) {
+        uncancel(this);
+        let function = (*Runtime::of((*this).owner.ptr())).function;
+        advance(this, Some(outcome_of(function, (*this).id, result)))
+    }
+}
+method! {
+    /// failed(exception) -> awaitable | None: the attempt has raised; the next one.
+    fn failed(this: Slot, exception) {
+        if PyExceptionInstance_Check(exception) == 0 {
+            return raise(PyExc_TypeError, "failed() takes an exception");
+        }
+        // A cancelled attempt's row has ended: nobody reads the text.
+        let outcome = if (*this).cancelled {
+            Outcome::Cancelled
+        } else {
+            let function = (*Runtime::of((*this).owner.ptr())).function;
+            Outcome::Error(function.row_text((*this).id, &describe(exception)).into())
+        };
+        uncancel(this);
+        advance(this, Some(outcome))
+    }
+}
+
+/// Makes the types and puts them into the module.
+///
+/// # Safety
+/// The GIL is held, in the module's exec.
+pub unsafe fn add_types(module: *mut PyObject) -> bool {
+    // SAFETY: the methods take an object of the type that they are defined for.
+    unsafe {
+        RUNTIME.define::<Runtime>(
+            module,
+            c"arroyo_udf_plugin._native.Runtime",
+            &[
+                (c"fileno", fileno, METH_NOARGS),
+                (c"name", function_name, METH_NOARGS),
+                (c"context_class", context_class, METH_NOARGS),
+                (c"set_context", set_context, METH_O),
+                (c"serve", serve, METH_O),
+                (c"allowed_in_flight", allowed_in_flight, METH_NOARGS),
+                (c"begin_turn", begin_turn, METH_NOARGS),
+                (c"may_start", may_start, METH_NOARGS),
+                (c"end_turn", end_turn, METH_NOARGS),
+                (c"again", again, METH_NOARGS),
+                (c"is_settled", is_settled, METH_NOARGS),
+                (c"closed", closed, METH_O),
+                (c"poison", poison, METH_O),
+                (c"slot", slot, METH_NOARGS),
+            ],
+            &[],
+        ) && SLOT.define::<Slot>(
+            module,
+            c"arroyo_udf_plugin._native.Slot",
+            &[(c"attach", attach, METH_O), (c"begin", begin, METH_NOARGS), (c"ended", ended, METH_O), (c"failed", failed, METH_O)],
+            &[],
+        )
+    }
+}
