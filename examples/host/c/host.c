@@ -87,6 +87,20 @@ static bool make_batch(const struct ArrowSchema* arguments, struct ArrowArray* a
 
 /* ---- Printing ---------------------------------------------------------------------------------------------------- */
 
+/* On one line: error texts may be tracebacks. */
+static void print_text(const char* text, size_t length) {
+  putchar('"');
+  for (size_t i = 0; i < length; i++) {
+    if (text[i] == '\n') {
+      printf("\\n");
+    } else {
+      if (text[i] == '"' || text[i] == '\\') putchar('\\');
+      putchar(text[i]);
+    }
+  }
+  putchar('"');
+}
+
 static void print_value(const char* format, const struct ArrowArray* array, int64_t row) {
   const int64_t i = array->offset + row;
   const uint8_t* validity = array->n_buffers > 0 ? array->buffers[0] : NULL;
@@ -104,7 +118,7 @@ static void print_value(const char* format, const struct ArrowArray* array, int6
     printf("%.17g", ((const double*)array->buffers[1])[i]);
   } else if (strcmp(format, "u") == 0) {
     const int32_t* offsets = (const int32_t*)array->buffers[1] + i;
-    printf("\"%.*s\"", (int)(offsets[1] - offsets[0]), (const char*)array->buffers[2] + offsets[0]);
+    print_text((const char*)array->buffers[2] + offsets[0], (size_t)(offsets[1] - offsets[0]));
   } else {
     printf("(a value of type %s)", format);
   }

@@ -1,0 +1,52 @@
+"""The header compiles alone and twice, in every dialect, pedantic, without a warning; cffi and C read the same text."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+HEADER = Path(__file__).resolve().parents[2] / "native" / "include" / "arroyo_udf.h"
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
+PLUGIN = """
+#define ARROYO_UDF_C_PLUGIN
+#include "arroyo_udf.h"
+#include "arroyo_udf.h"
+static const char* length(arroyo_udf_utf8 text, int64_t* out) {
+  *out = (int64_t)text.length;
+  return text.length > 100 ? arroyo_udf_failure("%d bytes are too long", (int)text.length) : NULL;
+}
+ARROYO_UDF_FUNCTION(length, int64, (utf8, text));
+static const char* either(bool left, arroyo_udf_nullable_bool right, bool* out) {
+  *out = left || right.value;
+  return !left && right.is_null ? arroyo_udf_null : NULL;
+}
+ARROYO_UDF_FUNCTION(either, nullable_bool, (bool, left), (nullable_bool, right));
+ARROYO_UDF_PLUGIN(length, either);
+"""
+
+
+@pytest.mark.parametrize("standard", ["c11", "c17", "c++17"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        '#include "arroyo_udf.h"\nextern int one;',
+        '#include "arroyo_udf.h"\n#include "arroyo_udf.h"\nextern int one;',
+        '#define ARROYO_UDF_C_PLUGIN\n#include "arroyo_udf.h"\nextern int one;',
+        '#include "arroyo_udf.h"\n#define ARROYO_UDF_C_PLUGIN\n#include "arroyo_udf.h"\nextern int one;',
+        PLUGIN,
+    ],
+    ids=["alone", "twice", "helpers", "helpers_second", "plugin"],
+)
+def test_compiles_without_a_warning(plain_cc, standard, source):
+    plain_cc(source, f"-std={standard}", *STRICT, cpp=standard.startswith("c++"))
+
+
+def test_plugin_compiled_as_cpp_exports_the_table(plain_cc, open_plugin):
+    library = plain_cc(PLUGIN, "-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Werror", cpp=True)
+    assert list(open_plugin(library).numbers) == ["length", "either"]
+
+
+def test_span_for_cffi_has_no_preprocessor_lines():
+    span = re.search(r"/\* cffi: begin \*/(.*)/\* cffi: end \*/", HEADER.read_text(), re.DOTALL)
+    assert span is not None
+    assert [line for line in span[1].splitlines() if line.lstrip().startswith("#")] == []

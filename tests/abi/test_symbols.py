@@ -1,0 +1,30 @@
+"""What a plugin shows to the dynamic linker: its table, and what its language forces on it; nothing else."""
+
+import subprocess
+
+ALLOWED = {
+    "c": {"arroyo_udf_plugin"},
+    "rust": {"arroyo_udf_plugin"},
+    # cffi's embedding marks its own entry points as exported; they are bound to the name of the module.
+    "python": {"arroyo_udf_plugin"},
+}
+
+
+def exported(library):
+    done = subprocess.run(["nm", "-D", "--defined-only", str(library)], capture_output=True, text=True, check=True)
+    return {line.split()[-1].partition("@")[0] for line in done.stdout.splitlines()}
+
+
+def test_exported_symbols_are_the_allowed_ones(flights):
+    language, library = flights
+    assert exported(library) == ALLOWED[language]
+
+
+def test_by_hand_exports_the_table_alone(c_plugin, examples):
+    assert exported(c_plugin(examples / "by_hand" / "udf.c")) == {"arroyo_udf_plugin"}
+
+
+def test_plugins_are_never_unloaded(flights):
+    _, library = flights
+    done = subprocess.run(["readelf", "-d", str(library)], capture_output=True, text=True, check=True)
+    assert "NODELETE" in done.stdout
