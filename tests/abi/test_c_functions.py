@@ -40,7 +40,9 @@ def functions(c_plugin, open_plugin):
 
 def batch_of(arrays, names, mask=None):
     fields = pa.struct([pa.field(name, array.type) for name, array in zip(names, arrays, strict=True)])
-    return pa.StructArray.from_arrays(arrays, fields=list(fields), mask=None if mask is None else pa.array(mask, pa.bool_()))
+    return pa.StructArray.from_arrays(
+        arrays, fields=list(fields), mask=None if mask is None else pa.array(mask, pa.bool_())
+    )
 
 
 @st.composite

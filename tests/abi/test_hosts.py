@@ -53,7 +53,7 @@ def test_sync_function_of_text(host, bare, c_plugin, examples):
 def test_async_function_in_rust(host, bare, tmp_path, examples):
     """R1, R5: each row once, in order, then END."""
     done = bare(host, build(examples / "flights" / "udf.rs", tmp_path / "udf.so"), "mph_async")
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
     rows = [fields(line) for line in done.stdout.splitlines()]
     assert [number(row["value"]) for row in rows] == MPH
     assert [(row["id"], row["outcome"], row["error"]) for row in rows] == [(str(i), "0", "null") for i in range(1, 6)]
@@ -63,7 +63,7 @@ def test_async_function_in_python(host, bare, tmp_path):
     """R1, R2, R5: a row that raises is an error, its neighbours are values."""
     (tmp_path / "more.py").write_text(ASYNC_PYTHON)
     done = bare(host, build(tmp_path / "more.py"), "more")
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
     rows = [fields(line) for line in done.stdout.splitlines()]
     assert [row["id"] for row in rows] == ["1", "2", "3", "4", "5"]
     assert [row["value"] for row in rows] == ["1001", "null", "null", "1301", "1401"]
@@ -80,7 +80,7 @@ ARROYO_UDF_FUNCTION(odd, int64, (int64, x));
 ARROYO_UDF_PLUGIN(odd);
 """
     done = bare(host, c_plugin(source), "odd")
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
     rows = [fields(line) for line in done.stdout.splitlines()]
     assert [row["value"] for row in rows] == ["1000", "1100", "null", "null", "1400"]
     assert [row["error"] for row in rows] == ["null", "null", "null", '"not this one"', "null"]

@@ -206,7 +206,9 @@ static bool call_async(const arroyo_udf_table* table, uint32_t number, struct Ar
     fine = check("wait", table->wait(handle, ARROYO_UDF_RESULTS, 10 * SECOND, &error), &error) && drain(table, handle);
   }
   /* Rows that are on their way may end; what is left comes out of drain_results until END. */
-  fine = check("stop_runtime", table->stop_runtime(handle, ARROYO_UDF_DRAIN, 10 * SECOND, &error), &error) && fine;
+  status = table->stop_runtime(handle, ARROYO_UDF_DRAIN, 10 * SECOND, &error);
+  if (status == ARROYO_UDF_STUCK) fprintf(stderr, "some call ignored its cancellation\n");
+  fine = check("stop_runtime", status, &error) && fine;
   fine = fine && drain(table, handle);
   return check("release", table->release(handle, &error), &error) && fine;
 }

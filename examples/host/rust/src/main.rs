@@ -242,6 +242,9 @@ fn call_async(table: &abi::Table, function: u32, batch: abi::ArrowArray) -> Outc
     let mut error = NO_ERROR;
     // SAFETY: the contract of `stop_runtime`.
     let status = unsafe { (table.stop_runtime)(handle, abi::DRAIN, 10 * SECOND, &mut error) };
+    if status == abi::STUCK {
+        eprintln!("some call ignored its cancellation");
+    }
     let stopped = check("stop_runtime", status, error).and_then(|_| drain(table, handle));
     let mut error = NO_ERROR;
     // SAFETY: the contract of `release`; the handle is not used again.
