@@ -45,6 +45,7 @@ bench:
 		python=$$($(ENVIRONMENT) $$version); status=$$?; \
 		if [ $$status -eq 3 ]; then continue; fi; \
 		[ $$status -eq 0 ] || exit $$status; \
-		echo "measuring on Python $$version"; $$python -m pytest -q -p no:cacheprovider bench || exit 1; \
+		echo "measuring on Python $$version"; \
+		$$python -m pytest -q --benchmark-quiet --benchmark-json=build/bench/python-$$version.json bench || exit 1; \
 	done; \
 	python=$$($(ENVIRONMENT)) && $$python bench/ratios.py

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from arroyo_udf_plugin import WouldBlock, build, load
-from arroyo_udf_plugin.host import AsyncFunction, SyncFunction
+from arroyo_udf_plugin.host import Function
 
 HERE = Path(__file__).resolve().parent
 OUT = HERE.parent.parent / "build" / "demo"
@@ -74,11 +74,11 @@ def batches(flights: pa.Table, *columns: str) -> Batches:
     return [batch.columns for batch in flights.select(columns).combine_chunks().to_batches(BATCH_ROWS)]
 
 
-def run_sync(function: SyncFunction, arguments: Batches) -> Results:
+def run_sync(function: Function, arguments: Batches) -> Results:
     return [pa.RecordBatch.from_struct_array(function.outcomes(*columns)) for columns in arguments]
 
 
-def run_async(function: AsyncFunction, arguments: Batches) -> Results:
+def run_async(function: Function, arguments: Batches) -> Results:
     """Sends until the runtime is full, then drains, until every row is back. Ids are row numbers."""
     results: Results = []
     first_id = rows_back = 0
@@ -178,10 +178,8 @@ def main() -> None:
         plugin = plugins[suffix]
         function = plugin.functions[name]
         start = time.perf_counter()
-        if isinstance(function, AsyncFunction):
-            results = run_async(function, arguments)
-        else:
-            results = run_sync(function, arguments)
+        run = run_async if function.kind == "async" else run_sync
+        results = run(function, arguments)
         seconds = time.perf_counter() - start
         found = pa.chunked_array([batch["value"] for batch in results])
         report.append(
