@@ -1,5 +1,5 @@
-"""What the tests of the boundary share: compilers, the example plugins of each language, the example hosts, and a plugin
-opened with nothing but cffi and pyarrow, so that a test sees each field of what crosses."""
+"""What the tests of the boundary share: compilers, the example plugins of each language, the example hosts, and a
+plugin opened with nothing but cffi and pyarrow, so that a test sees each field of what crosses."""
 
 import os
 import shlex

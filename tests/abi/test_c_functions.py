@@ -1,4 +1,4 @@
-"""Functions written in C against the helper span: types, nulls, offsets, errors of rows and of calls (F2, F3, F4, R3a)."""
+"""Functions written in C against the helper span: types, nulls, offsets, errors (F2, F3, F4, R3a)."""
 
 import ctypes
 import struct

@@ -20,9 +20,8 @@ HEADER = INCLUDE / "arroyo_udf.h"
 # No contraction: a * b + c gives the same last bit on every machine, and in every language.
 COMPILE_FLAGS = ["-std=gnu11", "-O3", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"]
 # Later compilers refuse these by themselves: each is a wrong value or a crash in waiting.
-COMPILE_FLAGS += [
-    f"-Werror={mistake}" for mistake in ("implicit-function-declaration", "int-conversion", "return-type")
-]
+MISTAKES = ["implicit-function-declaration", "int-conversion", "return-type"]
+COMPILE_FLAGS += [f"-Werror={mistake}" for mistake in MISTAKES]
 # Only gcc knows this one: errors name the author's line, without fifty lines on how the macros got there.
 GCC_FLAGS = ["-ftrack-macro-expansion=0"]
 LINK_FLAGS = ["-shared", "-Wl,-z,nodelete", "-Wl,-z,defs", "-Wl,--require-defined=arroyo_udf_plugin"]
