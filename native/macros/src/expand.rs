@@ -3,7 +3,7 @@
 
 use crate::options::Options;
 use crate::signature::{name, with_lifetime, Checked};
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::ItemFn;
@@ -14,16 +14,13 @@ pub fn expand(function: &ItemFn, signature: &Checked, options: &Options) -> Toke
     let name = name(ident);
     let arguments = signature.arguments.iter().map(|argument| {
         let (name, ty) = (&argument.name, with_lifetime(&argument.ty, "'static"));
-        // On the tokens of the type, so that the compiler's complaint about it is there too.
-        quote_spanned!(argument.ty.span()=> ::arroyo_udf_plugin::sdk::Argument::new::<#ty>(#name))
+        quote_spanned!(place(argument.ty.span())=> ::arroyo_udf_plugin::sdk::Argument::new::<#ty>(#name))
     });
     let returns = with_lifetime(&signature.returns, "'static");
-    let returns = quote_spanned!(signature.returns.span()=> ::arroyo_udf_plugin::sdk::Type::returned::<#returns>());
+    let returns = quote_spanned!(place(signature.returns.span())=> ::arroyo_udf_plugin::sdk::Type::returned::<#returns>());
     let (call, body) = call(function, signature, options);
     quote! {
         const _: () = {
-            #call
-
             static __ARROYO_UDF: ::arroyo_udf_plugin::sdk::Function = ::arroyo_udf_plugin::sdk::Function {
                 name: #name,
                 place: (::core::file!(), ::core::line!(), ::core::column!()),
@@ -31,6 +28,8 @@ pub fn expand(function: &ItemFn, signature: &Checked, options: &Options) -> Toke
                 returns: #returns,
                 body: #body,
             };
+
+            #call
 
             #[used]
             #[unsafe(link_section = "arroyo_udf_functions")]
@@ -40,15 +39,21 @@ pub fn expand(function: &ItemFn, signature: &Checked, options: &Options) -> Toke
     }
 }
 
+/// Where the compiler shows what it has to say about generated code: on the author's own tokens.
+fn place(tokens: Span) -> Span {
+    Span::call_site().located_at(tokens)
+}
+
 /// The function that the SDK calls, whose arguments are one tuple, and the `Body` that names it.
 fn call(function: &ItemFn, signature: &Checked, options: &Options) -> (TokenStream, TokenStream) {
     let ident = &function.sig.ident;
     // References point into the batch; an async function has none.
     let types: Vec<_> = signature.arguments.iter().map(|argument| with_lifetime(&argument.ty, "'a")).collect();
     let names: Vec<_> = (0..types.len()).map(|i| quote::format_ident!("__argument_{i}")).collect();
-    let closure = quote!(|(#(#names,)*): (#(#types,)*)| #ident(#(#names),*));
+    let closure = quote_spanned!(place(ident.span())=> |(#(#names,)*): (#(#types,)*)| #ident(#(#names),*));
+    let place = place(ident.span());
     if !signature.is_async {
-        let call = quote! {
+        let call = quote_spanned! {place=>
             fn __arroyo_udf_run<'a>(
                 batch: &'a ::arroyo_udf_plugin::arrow::Batch,
             ) -> ::arroyo_udf_plugin::sdk::sync::Results {
@@ -65,7 +70,7 @@ fn call(function: &ItemFn, signature: &Checked, options: &Options) -> (TokenStre
     // Zero is the header's word for "not chosen".
     let timeout_ns = options.timeout_ns.unwrap_or(0);
     let allowed_in_flight = options.allowed_in_flight.unwrap_or(0);
-    let call = quote! {
+    let call = quote_spanned! {place=>
         fn __arroyo_udf_start(
             runtime: &::std::sync::Arc<::arroyo_udf_plugin::runtime::Runtime>,
         ) -> ::core::result::Result<(), ::arroyo_udf_plugin::failure::Failure> {

@@ -1,7 +1,7 @@
 """Builds a Rust plugin: a small cargo project around the author's file and the SDK that came with this package.
 
-The author's file is copied beside a root module that exports the table, so a plugin is one file (what the cache is keyed
-by is all that it depends on), and compiler messages and panics name it as `udf.rs:12:5` wherever it is built.
+The author's file is copied beside a root module that exports the table. So a plugin is one file, which with the SDK is
+all that the cache's key has to cover, and compiler messages and panics name it as `udf.rs:12:5` wherever it is built.
 The project and cargo's target folder stay in the cache: the SDK is compiled once, a function takes a second or two.
 A lock keeps builds at the same time apart.
 """
@@ -53,16 +53,17 @@ arroyo_udf_plugin::plugin!(name: "{name}", hash: "{hash}", toolkit_version: "{to
 """
 # The section that lists the functions is nobody else's business: its two ends would be exported.
 LINK_FLAGS = [f"-Clink-arg=-Wl,-z,{option}" for option in ("nodelete", "start-stop-visibility=hidden")]
+CRATES = "a plugin can use std, `arroyo_udf_plugin` and, re-exported by that, `arroyo_udf_plugin::tokio`"
+TYPES = "the table of types is at the top of {sdk}/runtime/src/sdk/types.rs"
 # What the compiler's words mean here; the first that fits.
 HINTS = {
-    "cannot be an argument of a UDF": "the table of types is at the top of {sdk}/runtime/src/sdk/types.rs",
-    "cannot be the result of a UDF": "the table of types is at the top of {sdk}/runtime/src/sdk/types.rs",
+    "cannot be an argument of a UDF": TYPES,
+    "cannot be the result of a UDF": TYPES,
     "file not found for module": "a plugin is one .rs file: write the module into it",
     "couldn't read": "a plugin is one .rs file, and is compiled in a folder of its own",
-    "unresolved import": "a plugin can use std, `arroyo_udf_plugin` and, re-exported by that, `arroyo_udf_plugin::tokio`",
-    "use of undeclared crate": "a plugin can use std, `arroyo_udf_plugin` and, re-exported by that, "
-    "`arroyo_udf_plugin::tokio`",
-    "unresolved module": "a plugin can use std, `arroyo_udf_plugin` and, re-exported by that, `arroyo_udf_plugin::tokio`",
+    "unresolved import": CRATES,
+    "unresolved module": CRATES,
+    "use of undeclared": CRATES,
     "cannot be sent between threads": "an async function may go on in another thread after each await: use Arc for Rc, "
     "Mutex for RefCell, and end a std lock's scope before the await",
     "registry": "the first build of a Rust plugin downloads a few crates: is the network there?",

@@ -26,8 +26,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use tokio::sync::Notify;
 
-/// Two, so that one row which computes instead of awaiting does not hold up all others.
-const THREADS: usize = 2;
+/// A second thread brings no more rows a second and costs as much again: the two would pass the machine to and fro. A row
+/// that computes for long belongs in tokio's `spawn_blocking` or `block_in_place`.
+const THREADS: usize = 1;
 /// Rows that a slot runs without leaving its thread, if none of them awaits: others want to run too.
 const ROWS_IN_A_ROW: u32 = 64;
 

@@ -62,8 +62,12 @@ pub fn number(name: &str) -> u32 {
     functions().iter().position(|function| string(function.name) == name).expect(name) as u32
 }
 
-/// Name, format and flags of the arguments; then format and flags of the result.
-pub fn declared(name: &str) -> (Vec<(&'static str, &'static str, i64)>, (&'static str, i64)) {
+/// Name, format, flags.
+pub type Argument = (&'static str, &'static str, i64);
+/// Format, flags.
+pub type Returned = (&'static str, i64);
+
+pub fn declared(name: &str) -> (Vec<Argument>, Returned) {
     let function = functions()[number(name) as usize];
     // SAFETY: schemas of a descriptor are constants.
     let (arguments, returns) = unsafe { (&*function.arguments, &*function.returns) };

@@ -1,0 +1,125 @@
+"""Building Rust plugins: what is refused, on whose line and with which words (F5); what the library then holds."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from arroyo_udf_plugin import BuildError, build
+
+USE = "use arroyo_udf_plugin::udf;\n"
+
+# What the author wrote on the line that is to be blamed, the lines after it, and what the message says.
+MISTAKES = {
+    "no return type": ("fn f(a: i64) {}", "a UDF returns a value for each row: write its type, such as `-> i64`"),
+    "generics": ("fn f<T>(a: T) -> T { a }", "a UDF has no generics"),
+    "self": ("fn f(&self) -> i64 { 1 }", "a UDF has no `self`"),
+    "pattern": ("fn f((a, b): (i64, i64)) -> i64 { a + b }", "needs a name"),
+    "unsafe": ("unsafe fn f(a: i64) -> i64 { a }", "cannot be `unsafe`"),
+    "reference in async": ("async fn f(a: &str) -> i64 { 1 }", "write `String` for `&str`, `Vec<u8>` for `&[u8]`"),
+    "argument type": ("fn f(a: char) -> i64 { 1 }", "`char` cannot be an argument of a UDF"),
+    "optional of optional": ("fn f(a: i64) -> Option<Option<i64>> { None }", "cannot be the result of a UDF"),
+    "result type": ("fn f(a: i64) -> usize { 1 }", "`usize` cannot be the result of a UDF"),
+    "unit": ("fn f(a: i64) -> () {}", "`()` cannot be the result of a UDF"),
+    "not a function": ("struct S;", "#[udf] stands before a function"),
+    "held across an await": (
+        "async fn f(a: i64) -> i64 { let r = std::rc::Rc::new(a); std::future::ready(()).await; *r }",
+        "hint: an async function may go on in another thread after each await: use Arc for Rc",
+    ),
+    "type error": ("fn f(a: i64) -> i64 { a.len() }", "no method named `len`"),
+}
+OPTIONS = {
+    "option of a sync function": ("#[udf(ordered)]", "fn f(a: i64) -> i64 { a }", "a synchronous function has no"),
+    "nothing in flight": ("#[udf(allowed_in_flight = 0)]", "async fn f(a: i64) -> i64 { a }", "from 1 to 4294967295"),
+    "unknown option": ("#[udf(retries = 3)]", "async fn f(a: i64) -> i64 { a }", "unknown option `retries`: write"),
+    "timeout without unit": ('#[udf(timeout = "10")]', "async fn f(a: i64) -> i64 { a }", "with a unit"),
+}
+
+
+def refused(folder: Path, text: str) -> BuildError:
+    source = folder / "mistake.rs"
+    source.write_text(text)
+    with pytest.raises(BuildError) as raised:
+        build(source, folder / "mistake.so")
+    assert not (folder / "mistake.so").exists()
+    assert raised.value.file == str(source)
+    return raised.value
+
+
+@pytest.mark.parametrize(("line", "says"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_refused_on_its_line(tmp_path: Path, line: str, says: str) -> None:
+    error = refused(tmp_path, f"{USE}\n#[udf]\nfn good(a: i64) -> i64 {{ a }}\n\n#[udf]\n{line}\n")
+    assert error.line == 7
+    assert str(error).startswith(f"{tmp_path}/mistake.rs:7: ")
+    assert says in str(error)
+    assert "mistake.rs:7:" in str(error).partition("\n")[2], "the compiler's own words name the author's line"
+    assert "hint: " in str(error)
+
+
+@pytest.mark.parametrize(("attribute", "function", "says"), OPTIONS.values(), ids=OPTIONS)
+def test_options_that_cannot_be_are_refused(tmp_path: Path, attribute: str, function: str, says: str) -> None:
+    error = refused(tmp_path, f"{USE}\n{attribute}\n{function}\n")
+    assert error.line == 3
+    assert says in str(error)
+
+
+def test_several_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    text = str(refused(tmp_path, f"{USE}#[udf]\nunsafe fn f(&self) {{}}\n"))
+    assert "cannot be `unsafe`" in text
+    assert "no `self`" in text
+    assert "returns a value" in text
+
+
+def test_a_file_without_functions_is_refused(tmp_path: Path) -> None:
+    error = refused(tmp_path, "fn f() -> i64 { 1 }\n")
+    assert "no function is marked: write `use arroyo_udf_plugin::udf;`" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [("mod other;", "a plugin is one .rs file"), ("use serde::Serialize;", "a plugin can use std")],
+    ids=["second file", "foreign crate"],
+)
+def test_what_a_plugin_cannot_use_is_hinted_at(tmp_path: Path, text: str, hint: str) -> None:
+    (tmp_path / "other.rs").write_text("pub fn g() -> i64 { 1 }")
+    error = refused(tmp_path, f"{USE}{text}\n#[udf]\nfn f(a: i64) -> i64 {{ a }}\n")
+    assert f"hint: {hint}" in str(error)
+    assert error.line == 2
+
+
+def test_a_missing_cargo_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    error = refused(tmp_path, f"{USE}#[udf]\nfn f(a: i64) -> i64 {{ a }}\n")
+    assert "install Rust from https://rustup.rs" in str(error)
+
+
+def test_warnings_are_shown_as_the_compiler_said_them(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / f"warned{os.getpid()}.rs"  # not in the cache: only a compiler warns
+    source.write_text(f"{USE}\nfn unused() {{}}\n\n#[udf]\nfn f(a: i64) -> i64 {{ a }} // {os.times().elapsed}\n")
+    build(source)
+    shown = capfd.readouterr().err
+    assert "warning: function `unused` is never used" in shown
+    assert f"{source.name}:3:4" in shown
+
+
+def test_the_library_names_no_folder_of_this_machine(tmp_path: Path) -> None:
+    source = tmp_path / "lost.rs"
+    source.write_text(f'{USE}#[udf]\nasync fn f(a: i64) -> i64 {{ assert!(a > 0, "positive"); a }}\n')
+    library = build(source).read_bytes()
+    assert b"lost.rs" in library
+    assert str(Path.home()).encode() not in library
+    assert str(tmp_path).encode() not in library
+    assert str(Path(__file__).parents[2]).encode() not in library
+
+
+@pytest.mark.parametrize("is_async", ["", "async "])
+def test_exactly_one_symbol_is_exported_and_the_library_stays(tmp_path: Path, is_async: str) -> None:
+    source = tmp_path / "one.rs"
+    source.write_text(f"{USE}#[udf]\n{is_async}fn f(a: i64) -> i64 {{ a }}\n")
+    library = build(source)
+    symbols = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
+    assert [line.split()[-1] for line in symbols.splitlines()] == ["arroyo_udf_plugin"]
+    flags = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True).stdout
+    assert re.search(r"FLAGS_1.*\bNODELETE\b", flags)

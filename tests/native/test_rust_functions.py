@@ -1,0 +1,195 @@
+"""Rust plugins through the Python host: every type, nulls, errors of rows, async rows, and the flights example."""
+
+import datetime as dt
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from arroyo_udf_plugin import RowError, load
+
+BuildPlugin = Callable[..., Path]
+
+# Rust type, Arrow type, values that go there and back.
+TYPES: list[tuple[str, pa.DataType, list[Any]]] = [
+    ("bool", pa.bool_(), [True, False]),
+    ("i8", pa.int8(), [-128, 127]),
+    ("i16", pa.int16(), [-(2**15), 2**15 - 1]),
+    ("i32", pa.int32(), [-(2**31), 2**31 - 1]),
+    ("i64", pa.int64(), [-(2**63), 2**63 - 1]),
+    ("u8", pa.uint8(), [0, 255]),
+    ("u16", pa.uint16(), [0, 2**16 - 1]),
+    ("u32", pa.uint32(), [0, 2**32 - 1]),
+    ("u64", pa.uint64(), [0, 2**64 - 1]),
+    ("f32", pa.float32(), [1.5, float("-inf")]),
+    ("f64", pa.float64(), [0.1, float("inf")]),
+    ("String", pa.string(), ["", "zażółć 🛫"]),
+    ("Vec<u8>", pa.binary(), [b"", b"\x00\xff"]),
+    ("Date", pa.date32(), [dt.date(1, 1, 1), dt.date(9999, 12, 31)]),
+    ("TimestampSecond", pa.timestamp("s"), [dt.datetime(1900, 1, 1), dt.datetime(2100, 2, 28, 23, 59, 59)]),
+    ("TimestampMillisecond", pa.timestamp("ms"), [dt.datetime(1969, 12, 31, 23, 59, 59, 999000)]),
+    ("TimestampMicrosecond", pa.timestamp("us"), [dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59, 999999)]),
+    ("TimestampNanosecond", pa.timestamp("ns"), [-1, 2**63 - 1]),
+    ("SystemTime", pa.timestamp("ns", "UTC"), [-1_500_000_001, 2**63 - 1]),
+]
+
+
+@pytest.fixture(scope="module")
+def echo(build_plugin: BuildPlugin) -> Any:
+    """One function per type and kind that answers its argument: `sync_0`, `async_0`, ..."""
+    functions = [
+        f"#[udf]\n{'async ' if kind == 'async' else ''}fn {kind}_{i}(x: Option<{rust}>) -> Option<{rust}> {{ x }}\n"
+        for i, (rust, _, _) in enumerate(TYPES)
+        for kind in ("sync", "async")
+    ]
+    uses = "use arroyo_udf_plugin::sdk::types::*;\nuse arroyo_udf_plugin::udf;\nuse std::time::SystemTime;\n"
+    return load(build_plugin(uses + "".join(functions), ".rs", "echo"))
+
+
+@pytest.fixture(scope="module")
+def flights(build_plugin: BuildPlugin, examples: Path) -> Any:
+    return load(build_plugin(examples / "flights" / "udf.rs"))
+
+
+def drained(runtime: Any, rows: int) -> pa.Table:
+    batches: list[pa.RecordBatch] = []
+    while sum(batch.num_rows for batch in batches) < rows:
+        assert runtime.wait(timeout=60)
+        batch = runtime.drain_results()
+        batches += [] if batch is None else [batch]
+    return pa.Table.from_batches(batches)
+
+
+@pytest.mark.parametrize("number", range(len(TYPES)), ids=[rust for rust, _, _ in TYPES])
+def test_each_type_there_and_back(echo: Any, number: int) -> None:
+    """F2"""
+    _, arrow, values = TYPES[number]
+    column = pa.array([None, *values, None, *values], arrow)
+    function = echo.functions[f"sync_{number}"]
+    assert function(column).equals(column)
+    assert function(column[1:-1]).equals(column[1:-1])
+    with echo.functions[f"async_{number}"].start() as runtime:
+        runtime.send(0, column)
+        results = drained(runtime, len(column))
+    assert results["value"].combine_chunks().equals(column)
+    assert results["id"].to_pylist() == list(range(len(column)))
+
+
+def test_mph_is_the_reference_to_the_last_bit(flights: Any) -> None:
+    """F3; natively the same as through the library."""
+    chosen = random.Random(1)
+    distance = [chosen.choice([None, *range(17, 4984)]) for _ in range(10_000)]
+    air_time = [chosen.choice([None, *range(20, 696)]) for _ in range(10_000)]
+    expected = [None if d is None or a is None else d * 60.0 / a for d, a in zip(distance, air_time, strict=True)]
+    columns = pa.array(distance, pa.int64()), pa.array(air_time, pa.int64())
+    assert flights.functions["mph"](*columns).to_pylist() == expected
+    with flights.functions["mph_async"].start() as runtime:
+        runtime.send(0, *columns)
+        results = drained(runtime, 10_000)
+    assert results["value"].to_pylist() == expected
+
+
+def test_tail(flights: Any) -> None:
+    carriers, tailnums = pa.array(["UA", "AA", "B6", None, "DL"]), pa.array(["N14228", "n3alaa", "n1", "N1", None])
+    assert flights.functions["tail"](carriers, tailnums).to_pylist() == ["UA-14228", "N3ALAA", "n1?", None, None]
+
+
+def test_options_and_types_are_described(flights: Any) -> None:
+    function = flights.functions["mph_async"]
+    assert function.kind == "async"
+    assert [flights.functions[name].kind for name in ("mph", "tail")] == ["sync", "sync"]
+
+
+def test_rows_fail_alone(build_plugin: BuildPlugin) -> None:
+    """R2, R3a: the text of an error is the author's; a panic says where."""
+    plugin = load(
+        build_plugin(
+            """
+            use arroyo_udf_plugin::udf;
+
+            #[udf]
+            fn risky(x: i64) -> Result<Option<i64>, String> {
+                match x {
+                    0 => Err("zero".to_string()),
+                    1 => panic!("one"),
+                    2 => Ok(None),
+                    x => Ok(Some(10 / (x - 3))),
+                }
+            }
+            """,
+            ".rs",
+            "fails",
+        )
+    )
+    outcomes = plugin.functions["risky"].outcomes(pa.array([0, 1, 2, 3, 4, None]))
+    assert outcomes.field("value").to_pylist() == [None, None, None, None, 10, None]
+    assert outcomes.field("outcome").to_pylist() == [1, 1, 0, 1, 0, 0]
+    zero, one, *_, division = outcomes.field("error").to_pylist()[:4]
+    assert zero == "zero"
+    assert one == "panicked at fails.rs:8:14: one"
+    assert division == "panicked at fails.rs:10:22: attempt to divide by zero"
+    with pytest.raises(RowError, match="zero"):
+        plugin.functions["risky"](pa.array([5, 0]))
+
+
+def test_a_division_by_nothing_is_the_error_of_its_row(flights: Any) -> None:
+    with flights.functions["mph_async"].start() as runtime:
+        runtime.send(10, pa.array([100, 200]), pa.array([0, 60]))
+        results = drained(runtime, 2).to_pylist()
+    assert [(row["id"], row["value"], row["error"]) for row in results] == [
+        (10, None, "100 miles in no time"),
+        (11, 200.0, None),
+    ]
+
+
+def test_tokios_timers_and_tasks_are_there(build_plugin: BuildPlugin) -> None:
+    """An author has the tokio that runs the function: timers, tasks, blocking threads."""
+    plugin = load(
+        build_plugin(
+            """
+            use arroyo_udf_plugin::{tokio, udf};
+            use std::time::Duration;
+
+            #[udf(unordered, timeout = "60s")]
+            async fn working(x: i64) -> Result<i64, String> {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                let spawned = tokio::spawn(async move { x + 1 }).await;
+                let blocking = tokio::task::spawn_blocking(move || x * 2).await;
+                Ok(spawned.map_err(|e| e.to_string())? + blocking.map_err(|e| e.to_string())?)
+            }
+            """,
+            ".rs",
+            "works",
+        )
+    )
+    with plugin.functions["working"].start() as runtime:
+        runtime.send(0, pa.array(range(300)))
+        rows = drained(runtime, 300).to_pylist()
+    assert sorted((row["id"], row["value"]) for row in rows) == [(x, 3 * x + 1) for x in range(300)]
+
+
+def test_two_rust_plugins_in_one_process(build_plugin: BuildPlugin, flights: Any) -> None:
+    """Each has its own runtime, functions and names."""
+    other = load(
+        build_plugin(
+            """
+            use arroyo_udf_plugin::udf;
+
+            #[udf]
+            async fn mph_async(distance: i64, air_time: i64) -> i64 {
+                distance - air_time
+            }
+            """,
+            ".rs",
+            "other",
+        )
+    )
+    columns = pa.array([100, 200]), pa.array([60, 60])
+    with flights.functions["mph_async"].start() as one, other.functions["mph_async"].start() as two:
+        one.send(0, *columns)
+        two.send(0, *columns)
+        assert drained(one, 2)["value"].to_pylist() == [100.0, 200.0]
+        assert drained(two, 2)["value"].to_pylist() == [40, 140]
