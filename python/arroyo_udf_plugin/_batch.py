@@ -82,7 +82,7 @@ class Arguments:
         for i, array in enumerate(arrays):
             wanted = self._types[i]
             if not _same_layout(array.type, wanted):
-                raise self._wrong(i, f"is {array.type}, and should be {wanted}; cast it: array.cast({str(wanted)!r})")
+                raise self._wrong(i, f"is {array.type}, and should be {wanted}; cast it with array.cast")
             if len(array) != len(arrays[0]):
                 raise self._wrong(i, f"has {len(array)} rows, and the first has {len(arrays[0])}; give one length")
 

@@ -79,7 +79,7 @@ def open_plugin(path: str | os.PathLike[str]) -> tuple[Any, Any]:
         raise LoadError(f"{file}: cannot be opened as a shared library: {error}") from None
     try:
         table = ffi.addressof(getattr(library, SYMBOL))
-    except AttributeError:
+    except ffi.error:
         raise LoadError(f"{file}: exports no symbol {SYMBOL!r}, so it is not a plugin") from None
     if table.magic != MAGIC:
         raise AbiError(f"{file}: the table begins with {table.magic:#x}, and a plugin's begins with {MAGIC:#x}")

@@ -61,6 +61,8 @@ def _load(own_ffi: Any, lib: Any) -> int:
         lib.plugin_failed(status, f"its module failed at import\n{user_traceback(error)}".encode())
         return -1
 
+    if _guard and "pyarrow" in sys.modules:
+        _touch_pyarrow()
     found = {udf.__name__: udf for udf in functions_of(module)}
     registered = []
     for number in range(descriptor.n_functions):
@@ -101,7 +103,8 @@ def execute(module_name: str, source: str, file: str) -> types.ModuleType:
 def functions_of(module: types.ModuleType) -> list[Udf[..., Any]]:
     """The decorated functions that a module defines, in order of definition; those that it imports are not its own."""
     found = {id(value): value for value in vars(module).values() if isinstance(value, Udf)}
-    return [udf for udf in found.values() if udf.function.__module__ == module.__name__]
+    own = [udf for udf in found.values() if udf.function.__module__ == module.__name__]
+    return sorted(own, key=lambda udf: udf.function.__code__.co_firstlineno)
 
 
 def user_traceback(error: BaseException) -> str:
@@ -110,6 +113,16 @@ def user_traceback(error: BaseException) -> str:
     while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
         frames = frames.tb_next
     return "".join(traceback.format_exception(type(error), error, frames)).rstrip()
+
+
+def _touch_pyarrow() -> None:
+    """Uses what pyarrow makes at first use and destroys at exit, so that it is older than our own exit handler."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    pc.sum(pa.array([0]))
+    pa.cpu_count()
+    pa.io_thread_count()
 
 
 def _agrees(udf: Udf[..., Any], function: Any) -> bool:

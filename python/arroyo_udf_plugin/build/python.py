@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import traceback
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -122,8 +123,13 @@ def _module(source: Path, text: str) -> Iterator[types.ModuleType]:
     name = f"arroyo_udf_build_{source.stem}"
     try:
         module = _plugin.execute(name, text, str(source))
-    except (BuildError, KeyboardInterrupt):
+    except KeyboardInterrupt:
         raise
+    except BuildError as error:
+        if error.file is not None:
+            raise
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(source)]
+        raise BuildError(str(error), str(source), lines[-1]) from None
     except SyntaxError as error:
         raise BuildError(f"is not Python: {error.msg}", error.filename, error.lineno) from None
     except BaseException as error:

@@ -8,7 +8,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -181,9 +180,15 @@ static void boot_python(void) {
 
 /* ---- Leave ----------------------------------------------------------------------------------------------------- */
 
-static void at_exit(void) {
+extern int __cxa_atexit(void (*handler)(void *), void *argument, void *library);
+extern void __cxa_finalize(void *library);
+
+static __thread int registers; /* this thread is inside guard_our_exit */
+
+static void at_exit(void *unused) {
+  (void)unused;
   static int done;
-  if (__atomic_exchange_n(&done, 1, __ATOMIC_SEQ_CST)) return;
+  if (registers || __atomic_exchange_n(&done, 1, __ATOMIC_SEQ_CST)) return;
   sem_post(&keeper.leave);
   struct timespec end;
   clock_gettime(CLOCK_REALTIME, &end);
@@ -192,19 +197,18 @@ static void at_exit(void) {
   usleep(20000); /* for threads that are inside a library without the GIL */
 }
 
-static int count_opened(struct dl_phdr_info *info, size_t size, void *opened) {
-  (void)size;
-  *(unsigned long long *)opened = info->dlpi_adds;
-  return 1;
-}
-
-/* atexit is last in, first out: at_exit must be registered after every library with destructors, so again when any was
- * opened since. Other plugins that joined our Python call this as well. */
+/* Exit handlers run last in, first out, and each C++ object with a destructor is one, registered when it is first used.
+ * So ours is moved to the end again and again: after calls that ran user code. Other plugins that joined our Python call
+ * this as well. (What rows in flight use for the first time after the last such call is not covered.) */
 static void guard_our_exit(void) {
-  static unsigned long long known;
-  unsigned long long opened = 0;
-  dl_iterate_phdr(count_opened, &opened);
-  if (__atomic_exchange_n(&known, opened, __ATOMIC_SEQ_CST) != opened) atexit(at_exit);
+  static char ours; /* stands for a library of which at_exit is the one handler */
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  if (pthread_mutex_trylock(&lock)) return;
+  registers = 1;
+  __cxa_finalize(&ours); /* calls the former registration, to no effect, and removes it */
+  registers = 0;
+  __cxa_atexit(at_exit, NULL, &ours);
+  pthread_mutex_unlock(&lock);
 }
 
 /* ---- Start: called once, without the GIL ----------------------------------------------------------------------- */
@@ -344,6 +348,7 @@ static arroyo_udf_status send(arroyo_udf_handle handle, uint64_t first_id, struc
 
 static arroyo_udf_status drain_results(arroyo_udf_handle handle, uint64_t max_rows, struct ArrowArray *results,
                                        const struct ArrowSchema **schema, arroyo_udf_error *error) {
+  if (guard_exit) guard_exit();
   FORWARD(drain_results, handle, max_rows, results, schema);
 }
 

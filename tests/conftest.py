@@ -1,0 +1,51 @@
+"""What all tests share: plugins built from text or from a file, and the folder of the examples."""
+
+import hashlib
+import os
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from arroyo_udf_plugin import build
+
+ROOT = Path(__file__).resolve().parents[1]
+BuildPlugin = Callable[..., Path]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cache_of_tests() -> None:
+    """Builds are kept between runs, and the user's own cache is left alone."""
+    os.environ["XDG_CACHE_HOME"] = str(ROOT / "build" / "cache")
+
+
+@pytest.fixture(scope="session")
+def build_plugin(tmp_path_factory: pytest.TempPathFactory) -> BuildPlugin:
+    """Builds a plugin and returns its path: build_plugin(text_or_path, suffix=".py", name="plugin").
+
+    The same source gives the same file; its name goes into the plugin, and is the stem of a path.
+    """
+    folder = tmp_path_factory.mktemp("plugins")
+    built: dict[tuple[str, str, str], Path] = {}
+
+    def build_one(source: str | Path, suffix: str = ".py", name: str = "plugin") -> Path:
+        if isinstance(source, Path):
+            name, suffix, text = source.stem, source.suffix, source.read_text()
+        else:
+            text = textwrap.dedent(source)
+        key = (text, suffix, name)
+        if key not in built:
+            own = folder / f"{len(built)}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+            own.mkdir()
+            file = own / f"{name}{suffix}"
+            file.write_text(text)
+            built[key] = build(file)
+        return built[key]
+
+    return build_one
+
+
+@pytest.fixture(scope="session")
+def examples() -> Path:
+    return ROOT / "examples"

@@ -1,0 +1,33 @@
+"""For the tests of Python plugins and of the host: a host that is not Python."""
+
+import os
+import shlex
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CC = shlex.split(os.environ.get("CC", "")) or ["cc"]
+
+
+@pytest.fixture(scope="session")
+def bare_host(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[str]]:
+    """Runs host.c with an environment of nothing but what is given, and returns the lines that it printed.
+
+    bare_host(*plugins, threads=1, **environment): the process must end well.
+    """
+    program = tmp_path_factory.mktemp("host") / "host"
+    source = Path(__file__).parent / "host.c"
+    include = ROOT / "native" / "include"
+    command = [*CC, "-g", "-Wall", "-Wextra", "-Werror", f"-I{include}", str(source), "-o", str(program)]
+    subprocess.run([*command, "-ldl", "-lpthread"], check=True)
+
+    def run(*plugins: Path, threads: int = 1, **environment: str) -> list[str]:
+        call = [str(program), str(threads), *map(str, plugins)]
+        done = subprocess.run(call, env=environment, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
+        return (done.stdout + done.stderr).splitlines()
+
+    return run

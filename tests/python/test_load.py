@@ -1,0 +1,134 @@
+"""What `load` refuses, and how it says so: each plugin here breaks the contract in one place."""
+
+import ctypes
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from arroyo_udf_plugin import AbiError, InvalidArgument, InvalidState, LoadError, UnsupportedCall, load
+from arroyo_udf_plugin.build import build
+
+ROOT = Path(__file__).resolve().parents[2]
+BuildPlugin = Callable[..., Path]
+Broken = Callable[..., Path]
+
+TABLE = """
+#include "arroyo_udf.h"
+static struct ArrowSchema column = {{.format = {format}, .name = "x", .flags = 2 {column}}};
+static struct ArrowSchema *columns[] = {{&column}};
+static struct ArrowSchema arguments = {{.format = "+s", .name = "", .n_children = 1, .children = columns {arguments}}};
+static const arroyo_udf_function function = {{
+  .name = {name}, .kind = ARROYO_UDF_SYNC, .arguments = &arguments, .returns = &column {function}}};
+static const arroyo_udf_function *functions[] = {{&function, &function}};
+static const arroyo_udf_descriptor descriptor = {{.size = sizeof descriptor, .name = "broken", .language = "c",
+  .toolkit_version = "1", .hash = "0", .n_functions = 1, .functions = functions {descriptor}}};
+static const arroyo_udf_descriptor *describe(void) {{ return {describe}; }}
+static arroyo_udf_status not_here(void) {{ return ARROYO_UDF_NOT_IMPLEMENTED; }}
+#define NOT (void *)not_here
+ARROYO_UDF_EXPORT const arroyo_udf_table arroyo_udf_plugin = {{ARROYO_UDF_MAGIC, ARROYO_UDF_ABI_VERSION, sizeof
+  arroyo_udf_plugin, describe, NOT, NOT, NOT, NOT, NOT, NOT, NOT, NOT, NOT, NOT, .release = NOT {table}}};
+"""
+PARTS = {"format": '"l"', "name": '"f"', "describe": "&descriptor"}
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Broken:
+    def compile(**parts: str) -> Path:
+        from subprocess import run
+
+        blank = dict.fromkeys(("column", "arguments", "function", "descriptor", "table"), "")
+        (tmp_path / "broken.c").write_text(TABLE.format(**blank | PARTS | parts))
+        flags = ["-shared", "-fPIC", "-w", f"-I{ROOT / 'native' / 'include'}"]
+        run(["cc", *flags, str(tmp_path / "broken.c"), "-o", str(tmp_path / "broken.so")], check=True)
+        return tmp_path / "broken.so"
+
+    return compile
+
+
+BROKEN = {
+    "magic": ({"table": ", .magic = 7"}, "the table begins with 0x7, and a plugin's begins with 0x4644555f4f595241"),
+    "version": ({"table": ", .abi_version = 99"}, "has ABI version 99, and this host speaks version 0"),
+    "truncated": ({"table": ", .table_size = 16"}, "the table has 16 bytes, and ABI version 0 has"),
+    "slot": ({"table": ", .wait = 0"}, "slot 'wait' of the table is NULL"),
+    "describe": ({"describe": "0"}, "describe answers NULL"),
+    "descriptor size": ({"descriptor": ", .size = 3"}, "the descriptor: size is 3"),
+    "many functions": ({"descriptor": ", .n_functions = -1"}, "the descriptor has 18446744073709551615 functions"),
+    "no functions": ({"descriptor": ", .functions = 0"}, "the descriptor's functions are NULL"),
+    "one function twice": ({"descriptor": ", .n_functions = 2"}, "two functions have the name 'f'"),
+    "no hash": ({"descriptor": ", .hash = 0"}, "the plugin's hash is NULL"),
+    "bad name": ({"name": r'"\xff"'}, "the name of function number 0 is not UTF-8"),
+    "kind": ({"function": ", .kind = 5"}, "function 'f' has the kind 5"),
+    "no options": ({"function": ", .kind = 2"}, "function 'f': options belong to async functions"),
+    "no arguments": ({"function": ", .arguments = 0"}, "function 'f': arguments: its schema is NULL"),
+    "format": ({"format": '"?!"'}, "arguments, child 0: this host does not know the Arrow format '?!'"),
+    "no format": ({"format": "0"}, "arguments, child 0: its format is NULL"),
+    "children": ({"arguments": ", .n_children = -3"}, "arguments: its schema has -3 children"),
+    "no children": ({"arguments": ", .children = 0"}, "arguments: the children of its schema are NULL"),
+    "endless": ({"format": '"+l"', "column": ", .n_children = 1, .children = columns_"}, "nested more than 64 deep"),
+    "not a struct": ({"arguments": ', .format = "+l"'}, "arguments are list<x: int64>, and should be a struct"),
+    "dictionary": ({"column": ", .dictionary = &arguments"}, "it is dictionary-encoded"),
+}
+
+
+@pytest.mark.parametrize("part", BROKEN)
+def test_broken_contract(broken: Broken, part: str) -> None:
+    parts, said = BROKEN[part]
+    if part == "endless":
+        parts = parts | {"column": ", .n_children = 1, .children = (struct ArrowSchema *[]){&column}"}
+    if part == "dictionary":
+        parts = parts | {"column": ", .dictionary = (struct ArrowSchema *)1"}
+    path = broken(**parts)
+    with pytest.raises(AbiError) as caught:
+        load(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert said in str(caught.value)
+
+
+def test_whole_contract(broken: Broken) -> None:
+    """What the broken ones differ from loads, and says no where it should."""
+    function = load(broken()).functions["f"]
+    with pytest.raises(UnsupportedCall, match="no text"):
+        function(pa.array([1]))
+
+
+def test_not_a_library(tmp_path: Path) -> None:
+    (tmp_path / "text.so").write_text("not a library")
+    with pytest.raises(LoadError, match=r"text\.so: cannot be opened as a shared library: .*(too short|invalid ELF)"):
+        load(tmp_path / "text.so")
+    with pytest.raises(LoadError, match=r"absent\.so: there is no such file"):
+        load(tmp_path / "absent.so")
+
+
+def test_no_symbol() -> None:
+    with pytest.raises(LoadError, match="exports no symbol 'arroyo_udf_plugin', so it is not a plugin"):
+        load(pa.__path__[0] + "/lib" + _ending())
+
+
+def _ending() -> str:
+    from importlib.machinery import EXTENSION_SUFFIXES
+
+    return EXTENSION_SUFFIXES[0]
+
+
+def test_same_path_twice(build_plugin: BuildPlugin) -> None:
+    path = build_plugin("from arroyo_udf_plugin import udf\n@udf\ndef f(x: int) -> int: return x + 1\n")
+    assert load(path).functions["f"](pa.array([1])) == load(path).functions["f"](pa.array([1])) == pa.array([2])
+
+
+def test_slots_before_a_start(tmp_path: Path) -> None:
+    """A plugin that has not started has given out no handle, and does not start for a wrong one."""
+    source = tmp_path / "unstarted.py"
+    source.write_text("from arroyo_udf_plugin import udf\n@udf\nasync def f(x: int) -> int: return x\n")
+    plugin = load(build(source))
+    from arroyo_udf_plugin._batch import failure
+    from arroyo_udf_plugin._ffi import ffi
+
+    error = ffi.new("arroyo_udf_error *")
+    status = plugin.table.release(1, error)
+    assert isinstance(failure(status, error), InvalidState)
+    assert status == 17
+    status = plugin.table.run(9, ffi.NULL, ffi.NULL, ffi.NULL, error)
+    assert isinstance(failure(status, error), InvalidArgument)
+    assert ctypes.CDLL(None).dlopen is not None
