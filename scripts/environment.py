@@ -18,7 +18,6 @@ import hashlib
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 from typing import Any, NoReturn
@@ -110,12 +109,20 @@ def default_version() -> str:
     return next((version for version in VERSIONS if find(version)), "3.11")
 
 
+def runs(command: str) -> bool:
+    """Whether a tool is there and works; rustup's cargo is on PATH before it has a toolchain."""
+    try:
+        return subprocess.run([*command.split(), "--version"], capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
 def check_tools() -> None:
     """Stops with a list of all tools that are missing."""
     missing = []
-    if not shutil.which("cargo"):
-        missing.append("cargo: install Rust with the installer of https://rustup.rs")
-    if not shutil.which(os.environ.get("CC", "cc").split()[0]):
+    if not runs("cargo"):
+        missing.append("cargo: install Rust with the installer of https://rustup.rs, or run `rustup default stable`")
+    if not runs(os.environ.get("CC", "cc")):
         missing.append("a C compiler (cc, or name it in $CC): install build-essential (Debian, Ubuntu) or gcc (Fedora)")
     if missing:
         fail("these are missing here:\n  " + "\n  ".join(missing))

@@ -193,7 +193,7 @@ class _Bar:
     def __enter__(self) -> _Bar:
         from tqdm import tqdm
 
-        self._bar = tqdm(unit=" rows", unit_scale=True, disable=None, file=sys.stderr, leave=False)
+        self._bar = tqdm(unit=" rows", unit_scale=True, disable=None, file=sys.stderr)
         return self
 
     def __exit__(self, *_: object) -> None:

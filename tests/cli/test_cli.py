@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import sys
+import termios
 from collections.abc import Callable
 from pathlib import Path
 
@@ -159,6 +160,7 @@ def test_run_of_what_is_no_plugin(tmp_path: Path) -> None:
 def test_progress_on_a_terminal(plugin: Path, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("x\n" + "2\n" * 1000)
     terminal, end = pty.openpty()
+    termios.tcsetwinsize(end, (24, 120))
     command = [*CLI, "run", f"{plugin}:half", "in.csv", "--args", "x", "--out", "out.csv"]
     subprocess.run(command, cwd=tmp_path, stderr=end, stdout=subprocess.DEVNULL, check=True)
     os.close(end)
