@@ -1,7 +1,7 @@
-/* A host that gives a plugin memory which is exact to the byte, and counts every release. Built with AddressSanitizer,
- * as the plugin is, so that a byte read beyond a buffer, a leak, or a second release ends it.
+/* A host that gives a plugin memory which is exact to the byte, and counts every release. Where host and plugin are built
+ * with AddressSanitizer, a byte read beyond a buffer, a leak, or a second release ends it.
  *
- *     exact PLUGIN.so      the plugin is functions.c, second half: seen, fussy, same_bool
+ *     exact PLUGIN.so      a plugin with the functions seen, fussy and same_bool (functions.c says what they do)
  *
  * Runs each function over batches of many lengths, with offsets in the struct and in its children, with and without
  * nulls, and compares with what plain C says. Prints how many batches were right.
@@ -216,8 +216,9 @@ static void run(const arroyo_udf_table* table, uint32_t number, const char* form
   struct_releases = child_releases = 0;
   batch->n_children++;
   CHECK(table->run(number, batch, &results, &schema, &error) == ARROYO_UDF_INVALID_ARGUMENT);
-  CHECK(error.text != NULL && error.release != NULL && schema == NULL);
-  error.release(&error);
+  CHECK(error.text != NULL && schema == NULL);
+  if (error.release != NULL) error.release(&error);
+  error = (arroyo_udf_error){0};
   CHECK(struct_releases == 0 && child_releases == 0);
   batch->n_children--;
 
@@ -232,7 +233,8 @@ static void run(const arroyo_udf_table* table, uint32_t number, const char* form
     nulls += !expected[row].valid;
     compare(results.children[0], any_failed ? results.children[1] : NULL, row, is_text, &expected[row]);
   }
-  CHECK(results.children[0]->null_count == nulls && results.children[0]->length == length);
+  CHECK(results.children[0]->null_count == nulls || results.children[0]->null_count == -1);
+  CHECK(results.children[0]->length == length && results.children[0]->offset == 0);
   release_results(&results, order);
   free(expected);
 }

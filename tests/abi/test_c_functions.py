@@ -130,6 +130,23 @@ def test_errors_and_nulls_in_one_batch(functions):
     assert [text is None for text in results.field("error").to_pylist()] == [True, False, True, True, False, True]
 
 
+def test_texts_beyond_the_offsets_are_an_error_of_their_row(c_plugin, open_plugin):
+    """F4: 32-bit offsets end at 2 GiB; no text is cut, and nothing is read to find out."""
+    source = """
+#define ARROYO_UDF_C_PLUGIN
+#include "arroyo_udf.h"
+static const char* repeat(int64_t length, arroyo_udf_text* out) {
+  arroyo_udf_append(out, "ab", (size_t)length);
+  return NULL;
+}
+ARROYO_UDF_FUNCTION(repeat, utf8, (int64, length));
+ARROYO_UDF_PLUGIN(repeat);
+"""
+    results = open_plugin(c_plugin(source)).run("repeat", batch_of([pa.array([2, 2**31, 1])], ["length"]))
+    assert results.field("value").to_pylist() == ["ab", None, "a"]
+    assert "2 GiB: send smaller batches" in results.field("error")[1].as_py()
+
+
 # ---- Calls that are refused ----------------------------------------------------------------------------------------
 
 

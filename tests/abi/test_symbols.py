@@ -1,13 +1,8 @@
-"""What a plugin shows to the dynamic linker: its table, and what its language forces on it; nothing else."""
+"""What a plugin shows to the dynamic linker: its table, and nothing else (cffi's own entry points are hidden, too)."""
 
 import subprocess
 
-ALLOWED = {
-    "c": {"arroyo_udf_plugin"},
-    "rust": {"arroyo_udf_plugin"},
-    # cffi's embedding marks its own entry points as exported; they are bound to the name of the module.
-    "python": {"arroyo_udf_plugin"},
-}
+ALLOWED = {"c": {"arroyo_udf_plugin"}, "rust": {"arroyo_udf_plugin"}, "python": {"arroyo_udf_plugin"}}
 
 
 def exported(library):
