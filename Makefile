@@ -23,6 +23,8 @@ test: check test-rust test-python
 check:
 	@python=$$($(ENVIRONMENT)) && export PYO3_PYTHON=$$python PYO3_BUILD_EXTENSION_MODULE=1 && set -x && \
 	(cd native && cargo fmt --check && cargo clippy --quiet --all-targets --all-features --locked -- -D warnings) && \
+	(cd examples/host/rust && cargo fmt --check && \
+	cargo clippy --quiet --locked --target-dir ../../../build/example_host -- -D warnings) && \
 	$$python -m ruff check . && $$python -m ruff format --check . && $$python -m mypy
 
 test-rust:
