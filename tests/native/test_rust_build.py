@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arroyo_udf_plugin import BuildError, build
+from arroyo_udf_plugin import BuildError, build, load
 
 USE = "use arroyo_udf_plugin::udf;\n"
 
@@ -75,6 +75,20 @@ def test_several_mistakes_are_told_at_once(tmp_path: Path) -> None:
 def test_a_file_without_functions_is_refused(tmp_path: Path) -> None:
     error = refused(tmp_path, "fn f() -> i64 { 1 }\n")
     assert "no function is marked: write `use arroyo_udf_plugin::udf;`" in str(error)
+
+
+def test_a_source_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "latin.rs"
+    source.write_bytes(b"#[udf] fn f() -> i64 { 1 } // \xe9\n")
+    with pytest.raises(BuildError, match="a Rust source is UTF-8"):
+        build(source)
+
+
+@pytest.mark.parametrize("name", ["target", "sdk", "tokio", "libc", "Type", "r", "arroyo_udf_plugin"])
+def test_a_plugin_may_have_any_name(tmp_path: Path, name: str) -> None:
+    source = tmp_path / f"{name}.rs"
+    source.write_text(f"{USE}#[udf]\nfn f(a: i64) -> i64 {{ a }}\n")
+    assert load(build(source)).name == name
 
 
 @pytest.mark.parametrize(

@@ -78,11 +78,23 @@ def test_each_type_there_and_back(echo: Any, number: int) -> None:
     assert results["id"].to_pylist() == list(range(len(column)))
 
 
+def test_ten_million_rows_of_numbers_and_of_text(echo: Any) -> None:
+    numbers = pa.array(range(1_000_000), pa.int64())
+    texts = numbers.cast(pa.string())
+    as_number, as_text = (
+        echo.functions[f"sync_{i}"] for i, (rust, _, _) in enumerate(TYPES) if rust in ("i64", "String")
+    )
+    for _ in range(10):
+        for start in range(0, 1_000_000, 65_536):
+            assert as_number(numbers[start : start + 65_536]).equals(numbers[start : start + 65_536])
+            assert as_text(texts[start : start + 65_536]).equals(texts[start : start + 65_536])
+
+
 def test_mph_is_the_reference_to_the_last_bit(flights: Any) -> None:
     """F3; natively the same as through the library."""
     chosen = random.Random(1)
-    distance = [chosen.choice([None, *range(17, 4984)]) for _ in range(10_000)]
-    air_time = [chosen.choice([None, *range(20, 696)]) for _ in range(10_000)]
+    distance = chosen.choices([None, *range(17, 4984)], k=10_000)
+    air_time = chosen.choices([None, *range(20, 696)], k=10_000)
     expected = [None if d is None or a is None else d * 60.0 / a for d, a in zip(distance, air_time, strict=True)]
     columns = pa.array(distance, pa.int64()), pa.array(air_time, pa.int64())
     assert flights.functions["mph"](*columns).to_pylist() == expected

@@ -13,6 +13,8 @@ use arroyo_udf_plugin::{tokio, udf};
 use host::{batch, functions, no_error, number, read, taken, text, value, Row, NULL, TABLE};
 use std::ptr::null;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{mpsc, OnceLock};
+use std::time::Duration;
 
 /// A started function; released at the end of the test.
 struct Started(abi::Handle);
@@ -339,6 +341,63 @@ fn a_panic_in_a_drop_harms_no_other_row() {
     assert_eq!(unsafe { (TABLE.cancel)(started.0, 1, 1, &mut no_error()) }, abi::OK);
     assert_eq!(started.drain(4), [(0, value(0)), (1, Row::Cancelled), (2, value(2)), (3, value(3))]);
     assert_eq!(started.stop(abi::DRAIN, 60), abi::OK);
+}
+
+static BLOCKED: std::sync::Barrier = std::sync::Barrier::new(2);
+static UNBLOCKED: std::sync::Barrier = std::sync::Barrier::new(2);
+
+#[udf(timeout = "10ms")]
+async fn blocks(x: i64) -> i64 {
+    if x == 1 {
+        BLOCKED.wait();
+        UNBLOCKED.wait();
+    }
+    x
+}
+
+/// R6: a row that blocks its thread is timed out at its deadline all the same. R13: a stop gives it up, says so, and what
+/// it comes to later is discarded.
+#[test]
+fn a_blocked_thread_holds_up_neither_timeout_nor_stop() {
+    let started = Started::new("blocks", abi::Options { allowed_in_flight: 1, ..options() });
+    assert_eq!(started.send("blocks", 0, &[numbers(0..4)]), abi::OK);
+    BLOCKED.wait();
+    assert_eq!(started.drain(2), [(0, value(0)), (1, Row::TimedOut)]);
+    assert_eq!(started.stop(abi::DRAIN, 0), abi::STUCK);
+    assert_eq!(started.drain(2), [(2, Row::Cancelled), (3, Row::Cancelled)]);
+    assert_eq!(started.state(), abi::END);
+    UNBLOCKED.wait();
+}
+
+/// Told the name of the thread by each release of a batch.
+static RELEASED: OnceLock<mpsc::Sender<Option<String>>> = OnceLock::new();
+
+/// R19: each batch is released once, and by a thread of the host: here a call of this test's or of another's.
+#[test]
+fn batches_are_released_once_by_threads_of_the_host() {
+    unsafe extern "C" fn release(array: *mut abi::ArrowArray) {
+        let told = RELEASED.get().expect("a channel").send(std::thread::current().name().map(str::to_string));
+        assert!(told.is_ok());
+        // SAFETY: the plugin passes the array that it was given; its memory is leaked, which is all right in a test.
+        unsafe { (*array).release = None };
+    }
+    let (sender, released) = mpsc::channel();
+    assert!(RELEASED.set(sender).is_ok());
+    let started = Started::new("next", options());
+    for batch_number in 0..50 {
+        let first = batch_number * 100;
+        let mut arguments = batch("next", &[numbers(first..first + 100)], 0);
+        arguments.release = Some(release);
+        // SAFETY: all pointers are valid.
+        assert_eq!(unsafe { (TABLE.send)(started.0, first, &mut arguments, &mut no_error()) }, abi::OK);
+        assert!(arguments.release.is_none(), "the batch has moved");
+        started.drain(100);
+    }
+    assert_eq!(started.stop(abi::DRAIN, 60), abi::OK);
+    // Another test's call may be at it: the fiftieth is waited for, a fifty-first would be there by then.
+    let threads: Vec<_> = (0..50).map(|_| released.recv_timeout(Duration::from_secs(60)).expect("a release")).collect();
+    assert!(threads.iter().all(|thread| thread.as_deref() != Some("udf-tokio")), "{threads:?}");
+    assert!(released.try_recv().is_err());
 }
 
 /// Handles started at once from several threads share the library's runtime and nothing else.

@@ -2,8 +2,8 @@
 
 The author's file is copied beside a root module that exports the table. So a plugin is one file, which with the SDK is
 all that the cache's key has to cover, and compiler messages and panics name it as `udf.rs:12:5` wherever it is built.
-The project and cargo's target folder stay in the cache: the SDK is compiled once, a function takes a second or two.
-A lock keeps builds at the same time apart.
+The project, a copy of the SDK and cargo's target folder stay in the cache: the SDK is compiled once, a function takes a
+second or two. A lock keeps builds at the same time apart.
 """
 
 import fcntl
@@ -14,9 +14,10 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from .._errors import BuildError
 from . import cache
@@ -55,6 +56,7 @@ arroyo_udf_plugin::plugin!(name: "{name}", hash: "{hash}", toolkit_version: "{to
 LINK_FLAGS = [f"-Clink-arg=-Wl,-z,{option}" for option in ("nodelete", "start-stop-visibility=hidden")]
 CRATES = "a plugin can use std, `arroyo_udf_plugin` and, re-exported by that, `arroyo_udf_plugin::tokio`"
 TYPES = "the table of types is at the top of {sdk}/runtime/src/sdk/types.rs"
+NETWORK = "the first build of a Rust plugin downloads a few crates: is the network there?"
 # What the compiler's words mean here; the first that fits.
 HINTS = {
     "cannot be an argument of a UDF": TYPES,
@@ -66,7 +68,8 @@ HINTS = {
     "use of undeclared": CRATES,
     "cannot be sent between threads": "an async function may go on in another thread after each await: use Arc for Rc, "
     "Mutex for RefCell, and end a std lock's scope before the await",
-    "registry": "the first build of a Rust plugin downloads a few crates: is the network there?",
+    "failed to get": NETWORK,
+    "failed to download": NETWORK,
     "requires rustc": "update Rust: rustup update",
 }
 OTHER_HINT = "how a function looks in Rust is written at the top of {sdk}/macros/src/lib.rs"
@@ -79,15 +82,12 @@ def inputs(source: Path) -> list[str]:
     """
     if not (SDK / "runtime").is_dir():
         raise BuildError("this package lacks its Rust SDK; in a checkout: python setup.py stage", str(source))
-    sdk = hashlib.sha256()
-    for file in sorted(path for path in SDK.rglob("*") if path.is_file()):
-        sdk.update(f"{file.relative_to(SDK)} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
     return [
-        _call(source, ["rustc", "-vV"]).stdout,
-        _call(source, ["cargo", "--version"]).stdout,
+        _call(source, ["rustc", "-vV"], SDK).stdout,
+        _call(source, ["cargo", "--version"], SDK).stdout,
         os.environ.get("RUSTFLAGS", ""),
         json.dumps([MANIFEST, ROOT_MODULE, LINK_FLAGS]),
-        sdk.hexdigest(),
+        _sdk_hash(),
     ]
 
 
@@ -96,30 +96,32 @@ def compile(source: Path, output: Path, identity: Identity) -> None:
 
     Raises BuildError with the compiler's own output, and a hint below.
     """
-    text = source.read_text()
+    try:
+        text = source.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise BuildError(f"a Rust source is UTF-8: {error}", str(source)) from None
     if not re.search(r"#\[\s*(\w+\s*::\s*)*udf\b", text):
         raise BuildError(
             "no function is marked: write `use arroyo_udf_plugin::udf;`, and `#[udf]` before each function", str(source)
         )
     with _workshop() as workshop:
-        project = workshop / identity.name
-        project.mkdir(exist_ok=True)
+        project = workshop / "projects" / identity.name
+        project.mkdir(parents=True, exist_ok=True)
         (project / "Cargo.toml").write_text(
             MANIFEST.format(
                 name=identity.name,
                 root=ROOT,
-                runtime=json.dumps(str(SDK / "runtime")),
+                runtime=json.dumps(str(workshop / "sdk" / "runtime")),
                 features='"tokio"' if re.search(r"\b(async|tokio)\b", text) else "",
             )
         )
         (project / ROOT).write_text(ROOT_MODULE.format(**vars(identity)))
-        (project / f"{identity.name}.rs").write_text(text)
+        (project / f"{identity.name}.rs").write_text(text, "utf-8")
         # The versions of crates are the SDK's own; cargo adds this project to the copy.
-        if (SDK / "Cargo.lock").is_file():
-            shutil.copyfile(SDK / "Cargo.lock", project / "Cargo.lock")
+        shutil.copyfile(SDK / "Cargo.lock", project / "Cargo.lock")
         target = workshop / "target"
         command = ["cargo", "rustc", "--release", "--lib", "--quiet", "--color=never", "--", *LINK_FLAGS]
-        done = _call(source, command, project, {"CARGO_TARGET_DIR": str(target), **_rustflags()})
+        done = _call(source, command, project, {"CARGO_TARGET_DIR": str(target), **_flags(workshop)})
         sys.stderr.write(done.stderr)
         shutil.copyfile(target / "release" / f"libplugin_{identity.name}.so", output)
 
@@ -127,26 +129,46 @@ def compile(source: Path, output: Path, identity: Identity) -> None:
 @contextmanager
 def _workshop() -> Iterator[Path]:
     """The folder where projects are built, for one process at a time."""
-    folder = cache.folder() / "rust"
+    folder = cache.folder().resolve() / "rust"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        _copy_sdk(folder)
         yield folder
 
 
-def _rustflags() -> dict[str, str]:
+def _copy_sdk(workshop: Path) -> None:
+    """Cargo knows a changed file by its time alone, and an installed file may have any: each file of a copy is new. All
+    installations of the package share one, and what is compiled from it."""
+    wanted, stamp = _sdk_hash(), workshop / "sdk.hash"
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    stamp.unlink(missing_ok=True)
+    shutil.rmtree(workshop / "sdk", ignore_errors=True)
+    shutil.copytree(SDK, workshop / "sdk", copy_function=shutil.copyfile)
+    stamp.write_text(wanted)
+
+
+def _sdk_hash() -> str:
+    digest = hashlib.sha256()
+    for file in sorted(path for path in SDK.rglob("*") if path.is_file()):
+        digest.update(f"{file.relative_to(SDK)} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()
+
+
+def _flags(workshop: Path) -> dict[str, str]:
     """The user's flags, and no folder of this machine in the library: panics of the SDK name its own files."""
     home = os.environ.get("CARGO_HOME") or str(Path.home() / ".cargo")
-    remaps = [f"--remap-path-prefix={SDK}=sdk", f"--remap-path-prefix={home}=cargo"]
+    remaps = [f"--remap-path-prefix={workshop / 'sdk'}=sdk", f"--remap-path-prefix={home}=cargo"]
     return {"CARGO_ENCODED_RUSTFLAGS": "\x1f".join([*os.environ.get("RUSTFLAGS", "").split(), *remaps])}
 
 
 def _call(
-    source: Path, command: list[str], folder: Path | None = None, environment: dict[str, str] | None = None
+    source: Path, command: list[str], folder: Path, environment: Mapping[str, str] = MappingProxyType({})
 ) -> subprocess.CompletedProcess[str]:
     try:
         done = subprocess.run(
-            command, cwd=folder, env={**os.environ, **(environment or {})}, capture_output=True, text=True, check=False
+            command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
         )
     except OSError as error:
         raise BuildError(
