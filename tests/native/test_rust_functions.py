@@ -2,6 +2,8 @@
 
 import datetime as dt
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -181,6 +183,65 @@ def test_tokios_timers_and_tasks_are_there(build_plugin: BuildPlugin) -> None:
         runtime.send(0, pa.array(range(300)))
         rows = drained(runtime, 300).to_pylist()
     assert sorted((row["id"], row["value"]) for row in rows) == [(x, 3 * x + 1) for x in range(300)]
+
+
+FORKING = """
+import os, sys
+import pyarrow as pa
+from arroyo_udf_plugin import InvalidState, load
+
+function = load(sys.argv[1]).functions["mph_async"]
+numbers = pa.array([60, 120]), pa.array([60, 60])
+runtime = function.start()
+runtime.send(0, *numbers)
+assert runtime.wait(60)
+
+child = os.fork()
+if child == 0:
+    try:
+        for what in (lambda: runtime.send(10, *numbers), runtime.drain_results, runtime.statistics, function.start):
+            try:
+                what()
+            except InvalidState:
+                continue
+            os._exit(1)
+        os._exit(0)
+    finally:
+        os._exit(2)
+assert os.waitpid(child, 0)[1] == 0, "the child was answered"
+results = []
+while sum(map(len, results)) < 2:
+    assert runtime.wait(60)
+    results.append(runtime.drain_results())
+assert [value for batch in results for value in batch["value"].to_pylist()] == [60.0, 120.0]
+assert runtime.stop()
+"""
+
+
+def test_a_forked_child_is_refused_and_its_parent_goes_on(build_plugin: BuildPlugin, examples: Path) -> None:
+    """R13"""
+    library = build_plugin(examples / "flights" / "udf.rs")
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKING, str(library)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_process_may_end_while_rows_run(build_plugin: BuildPlugin, examples: Path) -> None:
+    """R18: no crash, no hang, whatever the plugin's threads do just then."""
+    library = build_plugin(examples / "flights" / "udf.rs")
+    program = """
+import sys
+import pyarrow as pa
+from arroyo_udf_plugin import load
+
+runtime = load(sys.argv[1]).functions["mph_async"].start()
+runtime.send(0, pa.array(range(16384)), pa.array(range(16384)))
+"""
+    for _ in range(10):
+        done = subprocess.run(
+            [sys.executable, "-c", program, str(library)], capture_output=True, text=True, timeout=120
+        )
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_two_rust_plugins_in_one_process(build_plugin: BuildPlugin, flights: Any) -> None:

@@ -11,6 +11,7 @@ use arroyo_udf_plugin::tokio::sync::Semaphore;
 use arroyo_udf_plugin::value::Value;
 use arroyo_udf_plugin::{tokio, udf};
 use host::{batch, functions, no_error, number, read, taken, text, value, Row, NULL, TABLE};
+use proptest::prelude::*;
 use std::ptr::null;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{mpsc, OnceLock};
@@ -415,4 +416,36 @@ fn handles_do_not_disturb_each_other() {
             });
         }
     });
+}
+
+proptest! {
+    /// R1, R5: whatever is sent and cancelled, each row comes out once, as itself or cancelled, and in order if so asked.
+    #[test]
+    fn each_accepted_row_comes_out_once(
+        steps in prop::collection::vec((0u64..300, any::<Option<(u64, u64)>>()), 1..12),
+        allowed_in_flight in 1u32..20,
+        order in abi::ORDERED..=abi::UNORDERED,
+        mode in abi::DRAIN..=abi::CANCEL,
+    ) {
+        let started = Started::new("hops", abi::Options { allowed_in_flight, order, ..options() });
+        let mut sent = 0;
+        for (rows, cancelled) in steps {
+            prop_assert_eq!(started.send("hops", sent, &[numbers(sent..sent + rows)]), abi::OK);
+            sent += rows;
+            if let Some((first, rows)) = cancelled {
+                // SAFETY: all pointers are valid.
+                prop_assert_eq!(unsafe { (TABLE.cancel)(started.0, first % (sent + 1), rows % 50, &mut no_error()) }, abi::OK);
+            }
+        }
+        prop_assert_eq!(started.stop(mode, 60), abi::OK);
+        let mut drained = started.drain(sent as usize);
+        prop_assert_eq!(started.state(), abi::END);
+        if order == abi::UNORDERED {
+            drained.sort_by_key(|(id, _)| *id);
+        }
+        for (expected, (id, row)) in (0..).zip(drained) {
+            prop_assert_eq!(id, expected);
+            prop_assert!(row == value(id) || row == Row::Cancelled);
+        }
+    }
 }
