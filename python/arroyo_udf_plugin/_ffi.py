@@ -59,7 +59,7 @@ def take_error(error: Any) -> str:
     """Reads the text of an arroyo_udf_error and gives it back; it is empty again afterwards."""
     message = "no text" if error.text == ffi.NULL else ffi.string(error.text).decode(errors="replace")
     if error.release != ffi.NULL:
-        error.release(ffi.addressof(error))
+        error.release(error)
     error.text = error.private_data = ffi.NULL
     error.release = ffi.NULL
     return str(message)

@@ -6,6 +6,7 @@ told to the C side as a text, which answers it to every call.
 The same source is one module per process, also when its plugin is opened twice (as copies).
 """
 
+import atexit
 import linecache
 import sys
 import threading
@@ -18,6 +19,7 @@ from . import __version__, _native
 from ._ffi import ASYNC, ENVIRONMENT, INTERNAL, USER_CODE, ffi, text
 from .udf import Udf
 
+atexit.register(_native.stop_all)  # before the interpreter ends, while its threads still get the GIL (R18)
 _locks: dict[str, threading.Lock] = {}  # one per module name: its source is executed once
 _guard = 0  # address of guard_our_exit in the plugin that booted Python; 0 in a Python process
 

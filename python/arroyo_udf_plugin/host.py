@@ -48,7 +48,7 @@ class Function:
 
     def __init__(self, plugin: "Plugin", number: int, described: Any) -> None:
         self.name = _ffi.text(described.name)
-        self.where = f"plugin {plugin.name!r}, function {self.name!r}"
+        self.where = f"{plugin.name}.{self.name}"
         self.kind = "sync" if described.kind == _ffi.SYNC else "async"
         arguments = field_of(described.arguments, f"{self.where}: arguments").type
         if not pa.types.is_struct(arguments):
@@ -124,10 +124,13 @@ class Function:
         if not len(failed):
             return results.field(shape.value)
         texts = results.field(shape.error).take(failed).to_pylist()
-        errors = {first + row: text or "no text" for row, text in zip(failed.to_pylist(), texts, strict=True)}
+        errors = {
+            first + row: (text or "no text").removeprefix(f"{self.where}, row {row}: ")
+            for row, text in zip(failed.to_pylist(), texts, strict=True)
+        }
         row, text = next(iter(errors.items()))
         others = f" (and {len(errors) - 1} more rows, see .errors)" if len(errors) > 1 else ""
-        raise RowError(f"{self.where}: row {row}: {text}{others}", errors)
+        raise RowError(f"{self.where}, row {row}: {text}{others}", errors)
 
     # ---- Async ----
 

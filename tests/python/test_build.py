@@ -225,16 +225,13 @@ def test_signature_for_type_checkers(tmp_path: Path) -> None:
         )
     )
     said, _, _ = api.run(["--strict", "--no-incremental", "--cache-dir", os.devnull, str(tmp_path / "use.py")])
-    found = [line.split(":", 1)[1] for line in said.replace("builtins.", "").splitlines()]
-    expected = [
+    for expected in (
         '7: note: Revealed type is "float"',
-        '8: error: Argument 1 to "__call__" of "Udf" has incompatible type "str"; expected "int"  [arg-type]',
+        '8: error: Argument 1 to "__call__" of "Udf" has incompatible type "str"; expected "int"',
         '9: note: Revealed type is "str"',
         "10: error: ",
-    ]
-    for line, start in zip(found, expected, strict=False):
-        assert line.startswith(start)
-    assert len(found) > len(expected)
+    ):
+        assert f"use.py:{expected}" in said.replace("builtins.", ""), said
 
 
 @pytest.mark.parametrize("text", ["", "a", 'x = "\\n"\n??/\n', "tab\t\r\nline\x0c\x85\u2028end", "é漢😀\n" * 3])

@@ -1,0 +1,391 @@
+"""Async functions through their runtime: order (R5), room (R4), outcomes (R1, R2), timeouts (R6), Context (R12), the
+end of a runtime (R13), waiting (R14), and what happens to it after release, collection and fork."""
+
+import asyncio
+import contextlib
+import gc
+import math
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from arroyo_udf_plugin import InvalidArgument, InvalidState, UserCodeError, WouldBlock, load
+from arroyo_udf_plugin.host import Function
+from arroyo_udf_plugin.runtime import Runtime
+
+BuildPlugin = Callable[..., Path]
+
+SOURCE = """
+import asyncio
+from arroyo_udf_plugin import udf
+
+gates: dict[int, asyncio.Event] = {}
+
+def gate(number: int) -> asyncio.Event:
+    return gates.setdefault(number, asyncio.Event())
+
+@udf
+async def plus(x: int) -> int:
+    return x + 1
+
+@udf
+async def passes(number: int, opens: int | None) -> int:
+    '''Waits for its gate, unless it is the one that opens another.'''
+    if opens is not None:
+        gate(opens).set()
+        return number
+    await gate(number).wait()
+    return number
+
+@udf
+async def never(x: int) -> int:
+    await asyncio.Event().wait()
+    return x
+
+@udf
+async def word(x: int) -> str:
+    await asyncio.sleep(0)
+    if x == 1:
+        raise ValueError("no")
+    if x == 2:
+        raise SystemExit(2)
+    if x == 3:
+        raise asyncio.CancelledError
+    if x == 4:
+        return None
+    if x == 5:
+        return 5
+    return f"word {x}"
+
+class Context:
+    made = 0
+    closed = 0
+    async def init(self) -> None:
+        await asyncio.sleep(0)
+        Context.made += 1
+        self.number = Context.made
+    async def close(self) -> None:
+        await asyncio.sleep(0)
+        Context.closed += 1
+
+@udf
+async def context(context: Context, x: int) -> int:
+    return context.number * 1000 + x
+
+@udf
+async def counts(x: int) -> int:
+    return Context.made * 1000 + Context.closed
+
+class Broken:
+    async def init(self) -> None:
+        raise ValueError("no database")
+
+@udf
+async def broken(context: Broken, x: int) -> int:
+    return x
+"""
+ERROR, TIMED_OUT, CANCELLED = 1, 2, 3
+
+
+@pytest.fixture(scope="module")
+def functions(build_plugin: BuildPlugin) -> Any:
+    return load(build_plugin(SOURCE, name="asynchronous")).functions
+
+
+def rest(runtime: Runtime) -> pa.Table:
+    """All that is left, after a stop."""
+    batches = []
+    while (batch := runtime.drain_results()) is not None:
+        batches.append(batch)
+    return pa.Table.from_batches(batches) if batches else pa.table({"id": [], "outcome": []})
+
+
+def ints(*values: int | None) -> pa.Array:
+    return pa.array(values, pa.int64())
+
+
+def test_rows_in_results_out(functions: dict[str, Function]) -> None:
+    with functions["plus"].start() as runtime:
+        runtime.send(10, ints(1, None, 3))
+        runtime.send(20, pa.chunked_array([[4], [5, 6]]))
+        runtime.send(30, pa.record_batch([ints(7)], names=["x"]))
+        assert runtime.stop()
+        results = rest(runtime)
+    assert results.column_names == ["id", "value", "outcome", "attempts", "error"]
+    assert results["id"].to_pylist() == [10, 11, 12, 20, 21, 22, 30]
+    assert results["value"].to_pylist() == [2, None, 4, 5, 6, 7, 8]
+    assert results["outcome"].to_pylist() == [0] * 7
+    assert results["error"].to_pylist() == [None] * 7
+
+
+def test_order(functions: dict[str, Function]) -> None:
+    """R5: the second row ends first; with ordered=False it comes out first, and its neighbour waits for nobody."""
+    for ordered, expected in ((True, [0, 1]), (False, [1, 0])):
+        number = 100 + ordered
+        with functions["passes"].start(ordered=ordered) as runtime:
+            runtime.send(0, ints(number, number), ints(None, number))
+            runtime.stop()
+            assert rest(runtime)["id"].to_pylist() == expected
+
+
+def test_room(functions: dict[str, Function]) -> None:
+    """R4: a batch is taken whole while less than max_rows is held; else nothing of it."""
+    with functions["passes"].start(max_rows=2) as runtime:
+        runtime.send_nowait(0, ints(200), ints(None))
+        runtime.send_nowait(1, ints(201, 202, 203), ints(None, None, None))
+        with pytest.raises(WouldBlock):
+            runtime.send_nowait(4, ints(204), ints(None))
+        assert runtime.statistics().accepted == 4
+        with functions["passes"].start() as opener:
+            opener.send(0, ints(0, 0, 0, 0), ints(200, 201, 202, 203))
+            opener.stop()
+            assert rest(opener).num_rows == 4
+        drained = 0
+        while drained < 4:
+            assert runtime.wait()
+            drained += runtime.drain_results(1).num_rows
+        runtime.send_nowait(4, ints(0), ints(0))
+        runtime.stop()
+        assert rest(runtime)["id"].to_pylist() == [4]
+
+
+def test_sender_and_drainer(functions: dict[str, Function]) -> None:
+    """A thread that waits for room and one that waits for results, on one runtime."""
+    batch, batches = ints(*range(100)), 200
+    with functions["plus"].start(max_rows=150, allowed_in_flight=50) as runtime:
+
+        def send() -> None:
+            for first in range(0, 100 * batches, 100):
+                runtime.send(first, batch)
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        ids: list[int] = []
+        while len(ids) < 100 * batches:
+            assert runtime.wait(60)
+            if (results := runtime.drain_results()) is not None:
+                ids += results["id"].to_pylist()
+        sender.join()
+    assert ids == list(range(100 * batches))
+
+
+def test_asyncio(functions: dict[str, Function]) -> None:
+    """The same in an event loop."""
+
+    async def main() -> list[int]:
+        ids: list[int] = []
+        async with functions["plus"].start(max_rows=150) as runtime:
+
+            async def send() -> None:
+                for first in range(0, 20_000, 100):
+                    await runtime.send_async(first, ints(*range(100)))
+
+            sender = asyncio.create_task(send())
+            while len(ids) < 20_000:
+                await runtime.wait_async()
+                if (results := runtime.drain_results()) is not None:
+                    ids += results["id"].to_pylist()
+            await sender
+            assert await runtime.stop_async()
+            assert runtime.drain_results() is None
+        return ids
+
+    assert asyncio.run(main()) == list(range(20_000))
+
+
+def test_outcomes(functions: dict[str, Function]) -> None:
+    """R1, R2: each row is answered once, and one row's failure touches no other."""
+    with functions["word"].start() as runtime:
+        runtime.send(0, ints(0, 1, 2, 3, 4, 5, 6))
+        runtime.stop()
+        results = rest(runtime)
+    assert results["outcome"].to_pylist() == [0] + [ERROR] * 5 + [0]
+    assert results["value"].to_pylist() == ["word 0", None, None, None, None, None, "word 6"]
+    texts = results["error"].to_pylist()
+    for row, text in ((1, "ValueError: no"), (2, "SystemExit: 2"), (3, "CancelledError"), (4, "None"), (5, "int")):
+        assert text in texts[row]
+        assert "word" in texts[row]
+    assert results["attempts"].to_pylist() == [1] * 7
+
+
+def test_timeout(functions: dict[str, Function]) -> None:
+    """R6: the row says so; others go on."""
+    with functions["passes"].start(timeout=0.05) as runtime:
+        runtime.send(0, ints(300, 0), ints(None, 0))
+        runtime.stop()
+        results = rest(runtime)
+    assert results["outcome"].to_pylist() == [TIMED_OUT, 0]
+    assert results["value"].to_pylist() == [None, 0]
+    assert results["error"].to_pylist()[0]
+
+
+def test_cancel_rows(functions: dict[str, Function]) -> None:
+    with functions["passes"].start() as runtime:
+        runtime.send(0, ints(400, 400, 400, 0), ints(None, None, None, None))
+        runtime.cancel(0, 2)
+        runtime.cancel(3)
+        runtime.cancel(1000, 5)
+        runtime.send(4, ints(0), ints(400))
+        runtime.stop()
+        assert rest(runtime)["outcome"].to_pylist() == [CANCELLED, CANCELLED, 0, CANCELLED, 0]
+
+
+def test_wait(functions: dict[str, Function]) -> None:
+    with functions["never"].start() as runtime:
+        assert runtime.wait(0) is False
+        assert runtime.wait(0.01) is False
+        runtime.send(0, ints(1))
+        assert runtime.drain_results() is None
+        stopper = threading.Thread(target=runtime.stop, args=("cancel",))
+        stopper.start()
+        assert runtime.wait() is True, "a stop ends it"
+        stopper.join()
+        assert rest(runtime)["outcome"].to_pylist() == [CANCELLED]
+
+
+def test_stop(functions: dict[str, Function]) -> None:
+    """R13: busy, with a deadline; twice; send afterwards."""
+    with functions["never"].start() as runtime:
+        runtime.send(0, ints(1, 2, 3))
+        assert runtime.stop("drain", deadline=0.01)
+        with pytest.raises(InvalidState):
+            runtime.send(3, ints(4))
+        assert runtime.stop("cancel")
+        assert rest(runtime)["outcome"].to_pylist() == [CANCELLED] * 3
+        assert runtime.drain_results() is None
+        counters = runtime.statistics()
+        assert (counters.accepted, counters.cancelled, counters.drained) == (3, 3, 3)
+        assert (counters.queued, counters.running, counters.held, counters.ready) == (0, 0, 0, 0)
+
+
+def test_after_release(functions: dict[str, Function]) -> None:
+    runtime = functions["plus"].start()
+    runtime.release()
+    runtime.release()
+    for use in (
+        lambda: runtime.send(0, ints(1)),
+        lambda: runtime.send_nowait(0, ints(1)),
+        runtime.drain_results,
+        runtime.statistics,
+        runtime.stop,
+        lambda: runtime.wait(0),
+        lambda: runtime.cancel(0),
+    ):
+        with pytest.raises(InvalidState, match="was released; start another"):
+            use()
+
+
+def test_leaving_with_unanswered_rows(functions: dict[str, Function]) -> None:
+    """Results are not lost in silence; with an exception on its way, or after a cancel, they are not missed."""
+    with pytest.raises(InvalidState, match="left with 2 rows unanswered"), functions["plus"].start() as runtime:
+        runtime.send(0, ints(1, 2))
+    with contextlib.suppress(KeyError), functions["never"].start() as runtime:
+        runtime.send(0, ints(1, 2))
+        raise KeyError
+    with functions["never"].start() as runtime:
+        runtime.send(0, ints(1, 2))
+        runtime.stop("cancel")
+
+
+def test_collection(functions: dict[str, Function]) -> None:
+    """A runtime that is forgotten, rows in flight, is released; its eventfds as well."""
+
+    def forget() -> None:
+        runtime = functions["never"].start()
+        runtime.send(0, ints(1))
+        runtime.wait(0.001)
+        del runtime
+        gc.collect()
+
+    forget()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        forget()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_context(functions: dict[str, Function]) -> None:
+    """R12: one per runtime, made before its first row, closed at its stop."""
+
+    def counts() -> tuple[int, int]:
+        with functions["counts"].start() as runtime:
+            runtime.send(0, ints(0))
+            runtime.stop()
+            return divmod(rest(runtime)["value"][0].as_py(), 1000)
+
+    made, closed = counts()
+    with functions["context"].start() as one, functions["context"].start() as two:
+        assert counts() == (made + 2, closed)
+        one.send(0, ints(1, 2))
+        two.send(0, ints(3))
+        one.stop()
+        assert counts() == (made + 2, closed + 1)
+        two.stop()
+        numbers = rest(one)["value"].to_pylist() + rest(two)["value"].to_pylist()
+    assert sorted(n // 1000 for n in numbers) == [made + 1, made + 1, made + 2]
+    assert counts() == (made + 2, closed + 2)
+
+
+def test_context_that_fails(functions: dict[str, Function]) -> None:
+    with pytest.raises(UserCodeError, match="ValueError: no database"):
+        functions["broken"].start()
+
+
+@pytest.mark.parametrize(
+    "options", [{"allowed_in_flight": 0}, {"timeout": 0}, {"timeout": math.nan}, {"max_rows": 0}, {"max_bytes": -1}]
+)
+def test_bad_options(functions: dict[str, Function], options: dict[str, Any]) -> None:
+    (name,) = options
+    with pytest.raises(InvalidArgument, match=rf"asynchronous\.plus: {name}="):
+        functions["plus"].start(**options)
+
+
+def test_bad_arguments(functions: dict[str, Function]) -> None:
+    with functions["plus"].start(timeout=math.inf) as runtime:
+        runtime.send(5, ints(1))
+        for use in (
+            lambda: runtime.send(5, ints(1)),
+            lambda: runtime.send(-1, ints(1)),
+            lambda: runtime.send(2**64 - 1, ints(1, 2)),
+            lambda: runtime.send(6, pa.array([1.5])),
+            lambda: runtime.send(6),
+            lambda: runtime.drain_results(-1),
+            lambda: runtime.cancel(-1),
+            lambda: runtime.stop("later"),  # type: ignore[arg-type]
+            lambda: runtime.stop("drain", -1),
+            lambda: runtime.send_nowait(6, pa.chunked_array([[1], [2]])),
+        ):
+            with pytest.raises(InvalidArgument, match=r"asynchronous\.plus: "):
+                use()
+        runtime.stop()
+        assert rest(runtime)["id"].to_pylist() == [5]
+
+
+def test_in_a_forked_child(functions: dict[str, Function]) -> None:
+    """R13: the child has the objects, and their use is refused."""
+    import warnings
+
+    with functions["plus"].start() as runtime:
+        reading, writing = os.pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # CPython's, about forking with threads
+            child = os.fork()
+        if child == 0:
+            try:
+                runtime.send(0, ints(1))
+            except InvalidState:
+                os.write(writing, b"refused")
+            finally:
+                os._exit(0)
+        os.close(writing)
+        os.waitpid(child, 0)
+        assert os.read(reading, 100) == b"refused"
+        os.close(reading)
+        runtime.send(0, ints(1))
+        runtime.stop()
+        assert rest(runtime)["value"].to_pylist() == [2]
