@@ -79,7 +79,7 @@ class _Server:
         self.runtime = runtime
         self.context: Any = None
         self.idle: list[_native.Parker] = []
-        self.tasks: list[asyncio.Task[None]] = []
+        self.tasks: list[asyncio.Task[None]] = []  # the loop itself keeps only weak references
         self.most_tasks = runtime.allowed_in_flight()
         self.closing = False
 
@@ -114,7 +114,10 @@ class _Server:
             if not runtime.end_turn():
                 if runtime.is_settled():
                     self.closing = True
-                    self.tasks.append(self.loop.create_task(self.close()))
+                    self.loop.remove_reader(runtime.fileno())
+                    while idle:  # every slot is, and ends now; here, for a Task cannot be stepped within another one
+                        idle.pop().fire()
+                    self.tasks = [self.loop.create_task(self.close())]
                 else:
                     runtime.again()
         except BaseException as error:
@@ -149,10 +152,7 @@ class _Server:
             slot.attach(None)
 
     async def close(self) -> None:
-        """Ends the slots and the Context; the runtime is settled, so every slot is idle."""
-        self.loop.remove_reader(self.runtime.fileno())
-        while self.idle:
-            self.idle.pop().fire()
+        """Ends the Context, after the last attempt has ended (R12)."""
         failure = None
         if hasattr(self.context, "close"):
             try:

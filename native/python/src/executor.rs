@@ -21,7 +21,8 @@ use pyo3_ffi::*;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-/// Rows that start in one turn of the loop before others get theirs. A turn costs about 5 microseconds of its own.
+/// Rows that start in one turn of the loop, or twice allowed_in_flight if that is more, before others get theirs. A turn
+/// costs about 5 microseconds of its own.
 const ROWS_A_TURN: u32 = 512;
 
 /// Wakes the loop: it watches the eventfd.
@@ -175,7 +176,7 @@ method! {
         libc::read((*this).eventfd, (&raw mut count).cast(), 8);
         (*this).in_turn = true;
         (*this).turn_scheduled = false;
-        (*this).rows_left = ROWS_A_TURN;
+        (*this).rows_left = ROWS_A_TURN.max(2 * (*this).runtime.settings().allowed_in_flight);
         let mut tokens = Vec::new();
         (*this).runtime.take_cancellations(&mut tokens);
         let tasks = PyList_New(0);

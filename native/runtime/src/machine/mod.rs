@@ -114,7 +114,17 @@ struct Span {
     batch: u32,
     from: u64,
     to: u64,
-    cancelled: bool,
+    fate: Fate,
+}
+
+/// What becomes of rows that have not started, when their turn comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Start,
+    /// They have ended already, as cancelled.
+    Cancelled,
+    /// They have ended already, with the text of the poison.
+    Poisoned,
 }
 
 #[derive(Debug)]
@@ -209,7 +219,7 @@ impl<B: Clone, V> Machine<B, V> {
         self.next_id = next_id;
         if rows > 0 {
             let batch = self.batches.insert(BatchRecord { payload, first_id, held: rows, bytes });
-            self.spans.push_back(Span { batch, from: 0, to: rows, cancelled: false });
+            self.spans.push_back(Span { batch, from: 0, to: rows, fate: Fate::Start });
             self.held_rows += rows;
             self.held_bytes += bytes;
             self.counts.accepted += rows;
@@ -255,11 +265,16 @@ impl<B: Clone, V> Machine<B, V> {
             // The part of the span that the range covers, in rows of the batch.
             let from = first_id.saturating_sub(base).clamp(span.from, span.to);
             let to = end.saturating_sub(base).clamp(from, span.to);
-            for (from, to, cancelled) in [(span.from, from, span.cancelled), (from, to, true), (to, span.to, span.cancelled)] {
-                let part = Span { batch: span.batch, from, to, cancelled };
+            let fate = if span.fate == Fate::Start { Fate::Cancelled } else { span.fate };
+            for (from, to, fate) in [(span.from, from, span.fate), (from, to, fate), (to, span.to, span.fate)] {
+                let part = Span { batch: span.batch, from, to, fate };
                 if from == to {
                     continue;
-                } else if cancelled && !self.settings.ordered {
+                }
+                if fate != span.fate {
+                    self.no_longer_queued(to - from);
+                }
+                if fate != Fate::Start && !self.settings.ordered {
                     self.spans.push_front(part); // where nothing keeps it waiting
                 } else {
                     self.spans.push_back(part);
@@ -293,7 +308,13 @@ impl<B: Clone, V> Machine<B, V> {
             self.close(attempt);
         }
         self.cancellations.clear();
-        self.spans.iter_mut().for_each(|span| span.cancelled = true);
+        for mut span in std::mem::take(&mut self.spans) {
+            if span.fate == Fate::Start {
+                span.fate = Fate::Poisoned;
+                self.no_longer_queued(span.to - span.from);
+            }
+            self.spans.push_back(span);
+        }
         self.advance();
     }
 
@@ -332,6 +353,7 @@ impl<B: Clone, V> Machine<B, V> {
             return None;
         }
         let (batch, index) = self.next_row()?;
+        self.counts.queued -= 1;
         let record = &self.batches[batch];
         let (id, payload) = (record.first_id + index, record.payload.clone());
         let row = self.rows.insert(Row { id, batch, attempts: 1, ended: None });
@@ -399,8 +421,13 @@ impl<B: Clone, V> Machine<B, V> {
         if span.from == span.to {
             self.spans.pop_front();
         }
-        self.counts.queued -= 1;
         Some(taken)
+    }
+
+    /// Rows that have ended before they started; where order is kept they are held until they come to the front.
+    fn no_longer_queued(&mut self, rows: u64) {
+        self.counts.queued -= rows;
+        self.counts.held += rows;
     }
 
     /// Ends the row of an open attempt and asks for the attempt's cancellation.
@@ -438,31 +465,31 @@ impl<B: Clone, V> Machine<B, V> {
             Outcome::Cancelled => self.counts.cancelled += 1,
         }
         self.rows[slot].ended = Some(outcome);
-        if self.settings.ordered {
-            self.counts.held += 1;
-        } else {
+        self.counts.held += 1;
+        if !self.settings.ordered {
             self.out.push_back(slot);
-            self.counts.ready += 1;
         }
     }
 
-    /// Ends cancelled rows that have come to the front, then counts what became ready.
+    /// Hands rows that ended before they started on when they have come to the front, then counts what became ready.
     fn advance(&mut self) {
-        while self.spans.front().is_some_and(|span| span.cancelled) {
+        while let Some(fate) = self.spans.front().map(|span| span.fate).filter(|&fate| fate != Fate::Start) {
             let Some((batch, index)) = self.next_row() else { break };
             let id = self.batches[batch].first_id + index;
             let row = self.rows.insert(Row { id, batch, attempts: 0, ended: None });
             if self.settings.ordered {
                 self.out.push_back(row);
             }
-            let outcome = self.poison.as_ref().map_or(Outcome::Cancelled, |text| Outcome::Error(text.clone()));
+            self.counts.held -= 1; // counted since it was cancelled, and again by `end_row`
+            let outcome = match &self.poison {
+                Some(text) if fate == Fate::Poisoned => Outcome::Error(text.clone()),
+                _ => Outcome::Cancelled,
+            };
             self.end_row(row, outcome);
         }
-        if self.settings.ordered {
-            while self.out.get(self.counts.ready as usize).is_some_and(|&row| self.rows[row].ended.is_some()) {
-                self.counts.ready += 1;
-                self.counts.held -= 1;
-            }
+        while self.out.get(self.counts.ready as usize).is_some_and(|&row| self.rows[row].ended.is_some()) {
+            self.counts.ready += 1;
+            self.counts.held -= 1;
         }
     }
 }
