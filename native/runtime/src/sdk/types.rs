@@ -168,7 +168,11 @@ pub trait Builder {
         Vec::new()
     }
 
-    fn finish(self, validity: Validity) -> ArrayData;
+    /// The column.
+    ///
+    /// # Safety
+    /// Each row was filled or skipped, and `validity` has as many.
+    unsafe fn finish(self, validity: Validity) -> ArrayData;
 
     /// One value on its own, as an async function's result waits for its drain.
     fn value(item: Self::Item) -> value::Value;
@@ -234,9 +238,8 @@ impl<T: Number> Builder for Numbers<T> {
         }
     }
 
-    fn finish(mut self, validity: Validity) -> ArrayData {
-        // SAFETY: `fill` and `skip` together have written every row: that is the contract of Builder, whose only user
-        // is `sync::run`.
+    unsafe fn finish(mut self, validity: Validity) -> ArrayData {
+        // SAFETY: the caller promises that every row was written.
         unsafe { self.values.set_len(self.rows) };
         column(validity, vec![self.values.into()])
     }
@@ -269,7 +272,7 @@ impl Builder for Booleans {
 
     fn skip(&mut self, _start: usize, _end: usize) {}
 
-    fn finish(self, validity: Validity) -> ArrayData {
+    unsafe fn finish(self, validity: Validity) -> ArrayData {
         column(validity, vec![self.words.into()])
     }
 
@@ -318,7 +321,7 @@ impl<T: AsRef<[u8]>> Builder for Bytes<T> {
         std::mem::take(&mut self.without_room)
     }
 
-    fn finish(self, validity: Validity) -> ArrayData {
+    unsafe fn finish(self, validity: Validity) -> ArrayData {
         column(validity, vec![self.offsets.into(), self.data.into()])
     }
 
@@ -545,6 +548,15 @@ mod tests {
     fn bits_are_cut_to_their_width() {
         assert_eq!(((-1i8).bits(), (-1i16).bits(), (-1i32).bits()), (0xff, 0xffff, 0xffff_ffff));
         assert_eq!((1.0f32.bits(), (-0.0f64).bits()), (0x3f80_0000, 1 << 63));
+    }
+
+    #[test]
+    fn text_beyond_two_gibibytes_has_no_room() {
+        // Zeroed memory that is never touched is never there.
+        let mut bytes = Bytes { data: vec![0; i32::MAX as usize - 1], ..Bytes::new(2) };
+        bytes.fill(&mut Position::new(&mut 0), 2, |row| (row == 0).then_some("ab"));
+        assert_eq!(bytes.without_room(), [0]);
+        assert_eq!(bytes.offsets, [0, i32::MAX - 1, i32::MAX - 1]);
     }
 
     #[test]
