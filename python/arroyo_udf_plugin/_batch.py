@@ -17,6 +17,7 @@ from ._ffi import ffi, native, take_error
 _address = ffi.typeof("uintptr_t")
 _new_batch = native.arroyo_udf_host_batch
 _cast = ffi.cast
+_ARRAY_SIZE = ffi.sizeof("struct ArrowArray")
 
 free_batch = native.arroyo_udf_host_batch_free
 
@@ -42,10 +43,11 @@ class Arguments:
         batch = _new_batch(length, self._count)
         if batch == ffi.NULL:
             raise MemoryError
-        children = batch.children
+        child = int(_cast(_address, batch.children[0]))  # the others follow it in memory
         try:
-            for i in range(self._count):
-                arrays[i]._export_to_c(int(_cast(_address, children[i])))
+            for array in arrays:
+                array._export_to_c(child)
+                child += _ARRAY_SIZE
         except BaseException:
             free_batch(batch)
             raise
@@ -117,20 +119,16 @@ class Outputs:
         self.error = ffi.new("arroyo_udf_error *")
 
 
-class OutputsPool:
-    """Outputs that no call uses now: one per call at the same time, so calls may nest and come from any thread."""
+# Outputs that no call uses now. Each call takes one and gives it back, so calls may nest and come from any thread.
+_free: list[Outputs] = []
+give_back = _free.append
 
-    def __init__(self) -> None:
-        self._free: list[Outputs] = []
 
-    def take(self) -> Outputs:
-        try:
-            return self._free.pop()
-        except IndexError:
-            return Outputs()
-
-    def give_back(self, outputs: Outputs) -> None:
-        self._free.append(outputs)
+def take_outputs() -> Outputs:
+    try:
+        return _free.pop()
+    except IndexError:
+        return Outputs()
 
 
 @dataclass(frozen=True)
@@ -144,18 +142,15 @@ class Shape:
     error: int | None
 
 
-class Shapes:
-    """The types of a function's results, known by the address of their constant schemas."""
+class Shapes(dict[Any, Shape]):
+    """The types of a function's results, by the address of their constant schemas; read when first met."""
 
     def __init__(self, where: str, value: pa.DataType) -> None:
         self._where = where
         self._value = value
-        self._known: dict[Any, Shape] = {}
 
-    def of(self, pointer: Any) -> Shape:
-        shape = self._known.get(pointer)
-        if shape is None:
-            shape = self._known[pointer] = self._read(pointer)
+    def __missing__(self, pointer: Any) -> Shape:
+        self[pointer] = shape = self._read(pointer)
         return shape
 
     def _read(self, pointer: Any) -> Shape:

@@ -19,13 +19,11 @@ import pyarrow.compute as pc
 
 from . import _ffi
 from ._arrow import field_of
-from ._batch import Arguments, OutputsPool, Shape, Shapes, failure, free_batch
+from ._batch import Arguments, Shape, Shapes, failure, free_batch, give_back, take_outputs
 from ._errors import AbiError, InvalidArgument, RowError
 from ._ffi import ffi
 from .runtime import Runtime, start
 from .udf import Options
-
-_outputs = OutputsPool()
 
 
 class Function:
@@ -81,9 +79,7 @@ class Function:
             if not isinstance(array, pa.Array):
                 return self._call_chunks(arrays)
         results, shape = self._run(arrays)
-        if shape.outcome is None:
-            return results.field(shape.value)
-        return self._values(results, shape, 0)
+        return results.field(shape.value) if shape.outcome is None else self._values(results, shape, 0)
 
     def outcomes(self, *arrays: Any) -> pa.StructArray:
         """As a call, but answers for each row: a struct {value} if all are values, else {value, outcome, error}."""
@@ -104,14 +100,14 @@ class Function:
 
     def _run(self, arrays: Any) -> tuple[pa.StructArray, Shape]:
         batch = self._arguments.export(arrays)
-        outputs = _outputs.take()
+        outputs = take_outputs()
         status = self._run_slot(self._number, batch, outputs.array, outputs.schema, outputs.error)
         free_batch(batch)
         if status:
             raise failure(status, outputs.error)
-        shape = self._shapes.of(outputs.schema[0])
+        shape = self._shapes[outputs.schema[0]]
         results = pa.Array._import_from_c(outputs.address, shape.type)
-        _outputs.give_back(outputs)
+        give_back(outputs)
         if len(results) != len(arrays[0]):
             raise AbiError(f"{self.where}: answered {len(results)} rows for {len(arrays[0])}")
         return results, shape

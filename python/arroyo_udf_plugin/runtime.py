@@ -28,13 +28,12 @@ from typing import Any, Literal, Self
 import pyarrow as pa
 
 from . import _ffi
-from ._batch import Arguments, OutputsPool, Shapes, failure, free_batch
+from ._batch import Arguments, Shapes, failure, free_batch, give_back, take_outputs
 from ._errors import InvalidArgument, InvalidState, WouldBlock
 from ._ffi import ffi, take_error
 
 _Kind = type[BaseException] | None
 
-_outputs = OutputsPool()
 _FOREVER_NS = 2**63 - 1
 _MODES = {"drain": _ffi.DRAIN, "cancel": _ffi.CANCEL}
 _GONE_NS = 1_000_000_000
@@ -124,11 +123,11 @@ class Runtime:
             first_id = end
 
     def _sent(self, first_id: int, batch: Any) -> bool:
-        outputs = _outputs.take()
+        outputs = take_outputs()
         status = self._table.send(self._handle, first_id, batch, outputs.error)
         if status > _ffi.WOULD_BLOCK:
             raise failure(status, outputs.error)
-        _outputs.give_back(outputs)
+        give_back(outputs)
         return bool(status == _ffi.OK)
 
     # ---- Results out ----
@@ -141,15 +140,15 @@ class Runtime:
         self._check_alive()
         if not 0 <= max_rows < 2**64:
             raise InvalidArgument(f"{self._where}: max_rows={max_rows!r}; give a whole number, 0 for all")
-        outputs = _outputs.take()
+        outputs = take_outputs()
         status = self._table.drain_results(self._handle, max_rows, outputs.array, outputs.schema, outputs.error)
         if status > _ffi.END:
             raise failure(status, outputs.error)
         batch = None
         if status == _ffi.OK:
-            shape = self._shapes.of(outputs.schema[0])
+            shape = self._shapes[outputs.schema[0]]
             batch = pa.RecordBatch._import_from_c(outputs.address, shape.schema)
-        _outputs.give_back(outputs)
+        give_back(outputs)
         return batch
 
     def wait(self, timeout: float | None = None) -> bool:

@@ -1,6 +1,9 @@
-//! What the core offers to the Python host, beside the contract (`setup.py` declares these for cffi).
+//! What the core offers to the Python host, beside the contract: struct arrays as pyarrow cannot make them cheaply, and
+//! the function for `arm` (`setup.py` declares that one for cffi).
 
+use crate::object::{none, raise};
 use arroyo_udf_plugin::abi::ArrowArray;
+use pyo3_ffi::*;
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
@@ -10,23 +13,21 @@ struct Parts {
     no_validity: *const c_void,
 }
 
-/// A struct array with `n_children` empty children, to be filled in: pyarrow exports columns right into them. Null where
-/// a number is negative.
-#[no_mangle]
-pub extern "C" fn arroyo_udf_host_batch(length: i64, n_children: i64) -> *mut ArrowArray {
-    let Some(count) = usize::try_from(n_children).ok().filter(|_| length >= 0) else { return null_mut() };
+/// A struct array with `count` empty children, one behind the other.
+fn batch(length: i64, count: usize) -> *mut ArrowArray {
     let mut parts = Box::new(Parts {
         pointers: Vec::with_capacity(count),
         children: (0..count).map(|_| ArrowArray::empty()).collect(),
         no_validity: std::ptr::null(),
     });
-    parts.pointers = parts.children.iter_mut().map(|child| child as *mut ArrowArray).collect();
+    let first = parts.children.as_mut_ptr();
+    parts.pointers.extend((0..count).map(|i| first.wrapping_add(i)));
     Box::into_raw(Box::new(ArrowArray {
         length,
         null_count: 0,
         offset: 0,
         n_buffers: 1,
-        n_children,
+        n_children: count as i64,
         buffers: &raw mut parts.no_validity,
         children: parts.pointers.as_mut_ptr(),
         dictionary: null_mut(),
@@ -49,20 +50,71 @@ unsafe extern "C" fn release_batch(array: *mut ArrowArray) {
     }
 }
 
-/// Frees the shell of `arroyo_udf_host_batch`; releases the array first, if it has not moved.
-///
-/// # Safety
-/// `batch` comes from `arroyo_udf_host_batch`, or is null, and is not used again.
-#[no_mangle]
-pub unsafe extern "C" fn arroyo_udf_host_batch_free(batch: *mut ArrowArray) {
-    if batch.is_null() {
-        return;
+/// batch(length: int, children: int) -> (int, int): addresses of a new struct ArrowArray and of its first child. The
+/// children lie one behind the other, empty, for pyarrow to export columns right into them.
+pub unsafe extern "C" fn new_batch(_module: *mut PyObject, arguments: *mut *mut PyObject, count: Py_ssize_t) -> *mut PyObject {
+    // SAFETY: called by Python with the GIL and `count` arguments.
+    unsafe {
+        if count != 2 {
+            return raise(PyExc_TypeError, "batch() takes a length and a number of children");
+        }
+        let (length, children) = (PyLong_AsLongLong(*arguments), PyLong_AsLongLong(*arguments.add(1)));
+        if !PyErr_Occurred().is_null() {
+            return null_mut();
+        }
+        let Some(children) = usize::try_from(children).ok().filter(|_| length >= 0) else {
+            return raise(PyExc_ValueError, "batch() takes numbers from 0 on");
+        };
+        let batch = batch(length, children);
+        let first = (*batch).private_data.cast::<Parts>();
+        let addresses = PyTuple_New(2);
+        if !addresses.is_null() {
+            PyTuple_SetItem(addresses, 0, PyLong_FromVoidPtr(batch.cast()));
+            let children = &mut (*first).children;
+            PyTuple_SetItem(addresses, 1, PyLong_FromVoidPtr(children.as_mut_ptr().cast()));
+        }
+        addresses
     }
-    // SAFETY: the caller promises that this is our box.
-    let mut batch = unsafe { Box::from_raw(batch) };
-    if let Some(release) = batch.release {
-        // SAFETY: it has not moved, so it is released here.
-        unsafe { release(&mut *batch) };
+}
+
+/// free_batch(address: int): frees a struct of `batch`; what has not moved out of it is released.
+pub unsafe extern "C" fn free_batch(_module: *mut PyObject, address: *mut PyObject) -> *mut PyObject {
+    // SAFETY: called by Python with the GIL; the host passes what `batch` answered, once.
+    unsafe {
+        let batch = PyLong_AsVoidPtr(address).cast::<ArrowArray>();
+        if batch.is_null() {
+            return raise(PyExc_ValueError, "free_batch() takes what batch() answered");
+        }
+        let mut batch = Box::from_raw(batch);
+        if let Some(release) = batch.release {
+            release(&mut *batch);
+        }
+        none()
+    }
+}
+
+/// take_child(address: int, child: int): puts a child of the ArrowArray at the address in the array's own place; the rest
+/// is released.
+pub unsafe extern "C" fn take_child(_module: *mut PyObject, arguments: *mut *mut PyObject, count: Py_ssize_t) -> *mut PyObject {
+    // SAFETY: called by Python with the GIL and `count` arguments; the host passes the address of an array that it owns.
+    unsafe {
+        if count != 2 {
+            return raise(PyExc_TypeError, "take_child() takes an address and the number of a child");
+        }
+        let (array, child) = (PyLong_AsVoidPtr(*arguments).cast::<ArrowArray>(), PyLong_AsLongLong(*arguments.add(1)));
+        if !PyErr_Occurred().is_null() {
+            return null_mut();
+        }
+        if array.is_null() || child < 0 || child >= (*array).n_children || (*array).children.is_null() {
+            return raise(PyExc_ValueError, "the array has no such child");
+        }
+        let place = *(*array).children.add(child as usize);
+        let taken = std::ptr::replace(place, ArrowArray::empty());
+        if let Some(release) = (*array).release {
+            release(array);
+        }
+        array.write(taken);
+        none()
     }
 }
 
