@@ -173,4 +173,4 @@ def test_progress_on_a_terminal(plugin: Path, tmp_path: Path) -> None:
     finally:
         os.close(terminal)
     assert b"rows/s" in shown
-    assert b"in_flight=0, errors=0" in shown
+    assert b"errors=0, in_flight=0" in shown
