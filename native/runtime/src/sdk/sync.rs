@@ -27,6 +27,8 @@ pub fn run<'a, A: Arguments<'a>, R: Return>(function: &Function, batch: &'a Batc
     let mut next = 0;
     while next < rows {
         let caught = panics::catch(|| {
+            // A copy of its own stays in registers: a captured one would be read again after each write to the results.
+            let views = views;
             let mut position = Position::new(&mut next);
             while position.row < rows {
                 let row = position.row;
