@@ -35,10 +35,8 @@ ROOT = pathlib.Path(__file__).resolve().parent
 NATIVE = ROOT / "native"
 PACKAGE = ROOT / "python" / "arroyo_udf_plugin"
 SDK_CRATES = ("abi", "runtime", "macros")
-# What the native core offers to the Python host, beside the contract; implemented in native/python/src/host.rs.
+# The function that the Python host gives to `arm`; implemented in native/python/src/host.rs.
 HOST_HELPERS = """
-struct ArrowArray* arroyo_udf_host_batch(int64_t length, int64_t n_children);
-void arroyo_udf_host_batch_free(struct ArrowArray* batch);
 void arroyo_udf_host_wake(void* eventfd);
 """
 

@@ -4,6 +4,7 @@ Guarantees: what a plugin did not take is released here; a result is believed on
 contract says.
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,14 +13,11 @@ import pyarrow as pa
 
 from ._arrow import field_of
 from ._errors import AbiError, ArroyoUdfError, InvalidArgument, by_status
-from ._ffi import ffi, native, take_error
+from ._ffi import ffi, take_error
+from ._native import batch as _new_batch
+from ._native import free_batch
 
-_address = ffi.typeof("uintptr_t")
-_new_batch = native.arroyo_udf_host_batch
-_cast = ffi.cast
 _ARRAY_SIZE = ffi.sizeof("struct ArrowArray")
-
-free_batch = native.arroyo_udf_host_batch_free
 
 
 class Arguments:
@@ -31,23 +29,20 @@ class Arguments:
         self._types: list[pa.DataType] = schema.types
         self._count = len(self._types)
 
-    def export(self, arrays: Sequence[pa.Array]) -> Any:
-        """A struct ArrowArray * of pyarrow arrays, for one call; to be given to free_batch after it, taken or not."""
+    def export(self, arrays: Sequence[pa.Array]) -> int:
+        """Address of a struct ArrowArray of these, for one call; to be given to free_batch after it, taken or not."""
         if len(arrays) != self._count:
             raise self._wrong_count(arrays)
         length = len(arrays[0])
         for array, wanted in zip(arrays, self._types, strict=True):
-            if array.type != wanted or len(array) != length:
+            if len(array) != length or (array.type is not wanted and array.type != wanted):
                 self._check(arrays)
                 break
-        batch = _new_batch(length, self._count)
-        if batch == ffi.NULL:
-            raise MemoryError
-        child = int(_cast(_address, batch.children[0]))  # the others follow it in memory
+        batch, child = _new_batch(length, self._count)
         try:
             for array in arrays:
                 array._export_to_c(child)
-                child += _ARRAY_SIZE
+                child += _ARRAY_SIZE  # the children lie one behind the other
         except BaseException:
             free_batch(batch)
             raise
@@ -107,6 +102,10 @@ def _same_layout(one: pa.DataType, other: pa.DataType) -> bool:
     return named and all(_same_layout(a.type, b.type) for a, b in fields)
 
 
+array_pointer = functools.partial(ffi.cast, ffi.typeof("struct ArrowArray *"))
+"""The address of an ArrowArray as cffi has it."""
+
+
 class Outputs:
     """Where one call puts what it answers; kept for the next call."""
 
@@ -114,7 +113,7 @@ class Outputs:
 
     def __init__(self) -> None:
         self.array = ffi.new("struct ArrowArray *")
-        self.address = int(ffi.cast(_address, self.array))
+        self.address = int(ffi.cast("uintptr_t", self.array))
         self.schema = ffi.new("const struct ArrowSchema *[1]")
         self.error = ffi.new("arroyo_udf_error *")
 

@@ -19,9 +19,10 @@ import pyarrow.compute as pc
 
 from . import _ffi
 from ._arrow import field_of
-from ._batch import Arguments, Shape, Shapes, failure, free_batch, give_back, take_outputs
+from ._batch import Arguments, Outputs, Shape, Shapes, array_pointer, failure, free_batch, give_back, take_outputs
 from ._errors import AbiError, InvalidArgument, RowError
 from ._ffi import ffi
+from ._native import take_child
 from .runtime import Runtime, start
 from .udf import Options
 
@@ -78,39 +79,55 @@ class Function:
         for array in arrays:
             if not isinstance(array, pa.Array):
                 return self._call_chunks(arrays)
-        results, shape = self._run(arrays)
-        return results.field(shape.value) if shape.outcome is None else self._values(results, shape, 0)
+        outputs, shape = self._run(arrays)
+        if shape.outcome is not None or not take_child(outputs.address, shape.value):
+            return self._values(self._struct(outputs, shape, len(arrays[0])), shape, 0)
+        values = pa.Array._import_from_c(outputs.address, self.returns)
+        give_back(outputs)
+        if len(values) != len(arrays[0]):
+            raise self._wrong_length(len(values), len(arrays[0]))
+        return values
 
     def outcomes(self, *arrays: Any) -> pa.StructArray:
         """As a call, but answers for each row: a struct {value} if all are values, else {value, outcome, error}."""
         chunks = self._arguments.chunks(arrays)
         if len(chunks) != 1:
             raise InvalidArgument(f"{self.where}: outcomes takes one chunk at a time; call combine_chunks() first")
-        return self._run(chunks[0])[0]
+        return self._struct(*self._run(chunks[0]), len(chunks[0][0]))
 
     def _call_chunks(self, given: tuple[Any, ...]) -> pa.Array | pa.ChunkedArray:
         arrays = self._arguments.arrays(given)
         if not any(isinstance(array, pa.ChunkedArray) for array in arrays):
-            return self._values(*self._run(arrays), 0)
+            return self._chunk(arrays, 0)
         values, first = [], 0
         for chunk in self._arguments.chunks(arrays):
-            values.append(self._values(*self._run(chunk), first))
+            values.append(self._chunk(chunk, first))
             first += len(chunk[0])
         return pa.chunked_array(values, self.returns)
 
-    def _run(self, arrays: Any) -> tuple[pa.StructArray, Shape]:
+    def _chunk(self, arrays: Any, first: int) -> pa.Array:
+        outputs, shape = self._run(arrays)
+        return self._values(self._struct(outputs, shape, len(arrays[0])), shape, first)
+
+    def _run(self, arrays: Any) -> tuple[Outputs, Shape]:
+        """Calls the plugin; its results are in the outputs, and the outputs are to be given back."""
         batch = self._arguments.export(arrays)
         outputs = take_outputs()
-        status = self._run_slot(self._number, batch, outputs.array, outputs.schema, outputs.error)
+        status = self._run_slot(self._number, array_pointer(batch), outputs.array, outputs.schema, outputs.error)
         free_batch(batch)
         if status:
             raise failure(status, outputs.error)
-        shape = self._shapes[outputs.schema[0]]
+        return outputs, self._shapes[outputs.schema[0]]
+
+    def _struct(self, outputs: Outputs, shape: Shape, rows: int) -> pa.StructArray:
         results = pa.Array._import_from_c(outputs.address, shape.type)
         give_back(outputs)
-        if len(results) != len(arrays[0]):
-            raise AbiError(f"{self.where}: answered {len(results)} rows for {len(arrays[0])}")
-        return results, shape
+        if len(results) != rows:
+            raise self._wrong_length(len(results), rows)
+        return results
+
+    def _wrong_length(self, answered: int, rows: int) -> AbiError:
+        return AbiError(f"{self.where}: answered {answered} rows for {rows}")
 
     def _values(self, results: pa.StructArray, shape: Shape, first: int) -> pa.Array:
         """The values of results; raises RowError, counting rows from `first`, if any is not one."""

@@ -28,7 +28,7 @@ from typing import Any, Literal, Self
 import pyarrow as pa
 
 from . import _ffi
-from ._batch import Arguments, Shapes, failure, free_batch, give_back, take_outputs
+from ._batch import Arguments, Shapes, array_pointer, failure, free_batch, give_back, take_outputs
 from ._errors import InvalidArgument, InvalidState, WouldBlock
 from ._ffi import ffi, take_error
 
@@ -37,6 +37,7 @@ _Kind = type[BaseException] | None
 _FOREVER_NS = 2**63 - 1
 _MODES = {"drain": _ffi.DRAIN, "cancel": _ffi.CANCEL}
 _GONE_NS = 1_000_000_000
+RELEASES = "arroyo-udf-release"
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,8 @@ class Runtime:
         self._shapes = shapes
         self._abandoned = False  # stopped with cancel: the caller does not want what is left
         self._waiters = _Waiters(table, handle)
-        self._release = weakref.finalize(self, _release, table, handle, self._waiters)
+        self._alive = weakref.finalize(self, _release_forgotten, table, handle, self._waiters)
+        self._alive.atexit = False  # the core itself stops what runs
 
     # ---- Rows in ----
 
@@ -108,7 +110,7 @@ class Runtime:
             if not self._sent(first, batch):
                 raise WouldBlock(f"{self._where}: has no room; drain, and wait for room", _ffi.WOULD_BLOCK)
 
-    def _batches(self, first_id: int, given: tuple[Any, ...]) -> Iterator[tuple[int, Any]]:
+    def _batches(self, first_id: int, given: tuple[Any, ...]) -> Iterator[tuple[int, int]]:
         """The native batches to send, each with its first id; freed when the next one is asked for, or at the end."""
         self._check_alive()
         for arrays in self._arguments.chunks(given):
@@ -122,9 +124,9 @@ class Runtime:
                 free_batch(batch)
             first_id = end
 
-    def _sent(self, first_id: int, batch: Any) -> bool:
+    def _sent(self, first_id: int, batch: int) -> bool:
         outputs = take_outputs()
-        status = self._table.send(self._handle, first_id, batch, outputs.error)
+        status = self._table.send(self._handle, first_id, array_pointer(batch), outputs.error)
         if status > _ffi.WOULD_BLOCK:
             raise failure(status, outputs.error)
         give_back(outputs)
@@ -201,14 +203,15 @@ class Runtime:
 
     def release(self) -> None:
         """Ends the handle, after a stop (cancel, 1 s) if it was not stopped. Rows not drained are gone."""
-        self._release()
+        if self._alive.detach():
+            _release(self._table, self._handle, self._waiters)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: _Kind, value: BaseException | None, trace: TracebackType | None) -> None:
         lost = 0
-        if kind is None and not self._abandoned and self._release.alive:
+        if kind is None and not self._abandoned and self._alive.alive:
             counters = self.statistics()
             lost = counters.accepted - counters.drained
         self.release()
@@ -232,7 +235,7 @@ class Runtime:
         return status
 
     def _check_alive(self) -> None:
-        if not self._release.alive:
+        if not self._alive.alive:
             raise InvalidState(f"{self._where}: the runtime was released; start another", _ffi.INVALID_STATE)
 
 
@@ -241,6 +244,11 @@ def _release(table: Any, handle: int, waiters: "_Waiters") -> None:
     if table.release(handle, error):
         take_error(error)  # it is gone already: after a fork, say
     waiters.close()
+
+
+def _release_forgotten(table: Any, handle: int, waiters: "_Waiters") -> None:
+    """As _release, in a thread of its own: a collection may run in any thread, also one that the release waits for."""
+    threading.Thread(target=_release, args=(table, handle, waiters), name=RELEASES, daemon=True).start()
 
 
 class _Waiters:

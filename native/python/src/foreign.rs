@@ -144,12 +144,13 @@ pub unsafe fn vectorized(function: &Function, batch: &Arc<Batch>) -> (ArrowArray
     unsafe {
         let mut input = view(batch.array(), drop_batch, Arc::into_raw(Arc::clone(batch)).cast());
         let signature = function.signature;
-        let failed = match (address(&raw mut input), address(signature.argument_schema), address(signature.return_schema), address(&raw mut out)) {
-            (Some(array), Some(schema), Some(returns), Some(out)) => {
-                call(MODULE, c"vectorized", &[function.callable.ptr(), array.ptr(), schema.ptr(), returns.ptr(), out.ptr()])
-            }
-            _ => None,
-        };
+        let failed =
+            match (address(&raw mut input), address(signature.argument_schema), address(signature.return_schema), address(&raw mut out)) {
+                (Some(array), Some(schema), Some(returns), Some(out)) => {
+                    call(MODULE, c"vectorized", &[function.callable.ptr(), array.ptr(), schema.ptr(), returns.ptr(), out.ptr()])
+                }
+                _ => None,
+            };
         if let Some(release) = input.release {
             release(&mut input);
         }

@@ -93,8 +93,9 @@ pub unsafe extern "C" fn free_batch(_module: *mut PyObject, address: *mut PyObje
     }
 }
 
-/// take_child(address: int, child: int): puts a child of the ArrowArray at the address in the array's own place; the rest
-/// is released.
+/// take_child(address: int, child: int) -> bool: puts a child of the struct array at the address in the array's own place,
+/// and releases the rest. False, and nothing is done, if the child alone would not say what the struct says: where that has
+/// an offset, nulls, or another length.
 pub unsafe extern "C" fn take_child(_module: *mut PyObject, arguments: *mut *mut PyObject, count: Py_ssize_t) -> *mut PyObject {
     // SAFETY: called by Python with the GIL and `count` arguments; the host passes the address of an array that it owns.
     unsafe {
@@ -109,12 +110,15 @@ pub unsafe extern "C" fn take_child(_module: *mut PyObject, arguments: *mut *mut
             return raise(PyExc_ValueError, "the array has no such child");
         }
         let place = *(*array).children.add(child as usize);
+        if (*array).offset != 0 || (*array).null_count != 0 || (*place).length != (*array).length {
+            return PyBool_FromLong(0);
+        }
         let taken = std::ptr::replace(place, ArrowArray::empty());
         if let Some(release) = (*array).release {
             release(array);
         }
         array.write(taken);
-        none()
+        PyBool_FromLong(1)
     }
 }
 

@@ -120,11 +120,23 @@ const fn method(name: &'static CStr, function: PyCFunction, flags: c_int) -> PyM
     PyMethodDef { ml_name: name.as_ptr(), ml_meth: PyMethodDefPointer { PyCFunction: function }, ml_flags: flags, ml_doc: null() }
 }
 
-static mut METHODS: [PyMethodDef; 5] = [
+const fn fast(name: &'static CStr, function: PyCFunctionFast) -> PyMethodDef {
+    PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: PyMethodDefPointer { PyCFunctionFast: function },
+        ml_flags: METH_FASTCALL,
+        ml_doc: null(),
+    }
+}
+
+static mut METHODS: [PyMethodDef; 8] = [
     method(c"register", registry::register, METH_VARARGS),
     method(c"schema", foreign::schema, METH_O),
     method(c"parker", parker::parker, METH_O),
     method(c"stop_all", stop_all, METH_NOARGS),
+    fast(c"batch", host::new_batch),
+    method(c"free_batch", host::free_batch, METH_O),
+    fast(c"take_child", host::take_child),
     PyMethodDef::zeroed(),
 ];
 const END: PyModuleDef_Slot = PyModuleDef_Slot { slot: 0, value: null_mut() };

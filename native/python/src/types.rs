@@ -336,7 +336,9 @@ unsafe fn datetime(value: i64, unit: Unit, zone: &Zone) -> Result<*mut PyObject,
     let fraction = value.rem_euclid(unit.0);
     let microseconds = if unit.0 > 1_000_000 {
         if fraction % (unit.0 / 1_000_000) != 0 {
-            return Err(format!("the timestamp {value} ns is not a whole microsecond, which is all that datetime holds; cast it to timestamp[us]"));
+            return Err(format!(
+                "the timestamp {value} ns is not a whole microsecond, which is all that datetime holds; cast it to timestamp[us]"
+            ));
         }
         fraction / (unit.0 / 1_000_000)
     } else {
@@ -382,7 +384,9 @@ unsafe fn timestamp(object: *mut PyObject, unit: Unit, zone: &Zone) -> Result<i6
         }
         let aware = PyDateTime_DATE_GET_TZINFO(object) != Py_None();
         match (&zone.0, aware) {
-            (None, true) => return Err("returned a datetime with a zone, but the type has none; return it without, or name the zone in the type".into()),
+            (None, true) => {
+                return Err("returned a datetime with a zone, but the type has none; return it without, or name the zone in the type".into())
+            }
             (Some(_), false) => return Err("returned a datetime without a zone, but the type has one; give it a tzinfo".into()),
             _ => {}
         }

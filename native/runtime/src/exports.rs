@@ -6,7 +6,7 @@
 use crate::arrow::Batch;
 use crate::failure::{guard, Failure};
 use crate::machine::Stop;
-use crate::runtime::{self, Runtime};
+use crate::runtime::{self, NotTaken, Runtime};
 use crate::signature::Signature;
 use crate::{handles, retired};
 use arroyo_udf_abi as abi;
@@ -162,10 +162,10 @@ unsafe extern "C" fn send(handle: abi::Handle, first_id: u64, arguments: *mut ab
         // SAFETY: as above.
         let batch = unsafe { Batch::take(arguments, &signature.arguments) };
         let batch = batch.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
-        match runtime.send(first_id, batch) {
+        match runtime.send(first_id, Arc::new(batch)) {
             Ok(()) => Ok(abi::OK),
-            Err((batch, failure)) => {
-                *arguments = batch.into_array();
+            Err(NotTaken { batch, failure }) => {
+                *arguments = Arc::into_inner(batch).expect("a batch that was not taken has one owner").into_array();
                 failure.map_or(Ok(abi::WOULD_BLOCK), Err)
             }
         }

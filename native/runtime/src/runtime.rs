@@ -40,6 +40,12 @@ unsafe impl Send for Armed {}
 /// How the executor closed: the Context's `close` may fail.
 type Closed = Result<(), String>;
 
+/// A batch that `send` gives back; no failure means that there is no room now.
+pub struct NotTaken {
+    pub batch: Arc<Batch>,
+    pub failure: Option<Failure>,
+}
+
 struct State {
     machine: Machine<Arc<Batch>, Value>,
     executor_sleeps: bool,
@@ -144,33 +150,25 @@ impl Runtime {
 
     // ---- the host's side -------------------------------------------------------------------------------------------
 
-    /// See `send` in the header. A batch that is not taken is given back.
-    pub fn send(&self, first_id: u64, batch: Batch) -> Result<(), (Batch, Option<Failure>)> {
+    /// See `send` in the header.
+    pub fn send(&self, first_id: u64, batch: Arc<Batch>) -> Result<(), NotTaken> {
+        let (rows, bytes) = (batch.rows() as u64, batch.bytes());
         let mut state = self.lock();
         if let Err(failure) = self.check(&state) {
-            return Err((batch, Some(failure)));
+            return Err(NotTaken { batch, failure: Some(failure) });
         }
-        let (rows, bytes) = (batch.rows() as u64, batch.bytes());
-        let batch = Arc::new(batch);
-        match state.machine.accept(first_id, rows, bytes, Arc::clone(&batch)) {
-            Ok(()) => {
-                let todo = self.todo(&mut state);
-                drop(state);
-                self.act(todo);
-                Ok(())
-            }
-            Err(refused) => {
-                drop(state);
-                let name = &self.signature.name;
-                let failure = match refused {
-                    Refused::WouldBlock => None,
-                    Refused::Id => Some(Failure::argument(format!("{name}: id {first_id} does not rise above those sent before"))),
-                    Refused::Stopped => Some(Failure::state(format!("{name}: stopped; start it again to send more"))),
-                };
-                let batch = Arc::into_inner(batch).expect("a refused batch has one owner");
-                Err((batch, failure))
-            }
-        }
+        let accepted = state.machine.accept(first_id, rows, bytes, Arc::clone(&batch));
+        let todo = self.todo(&mut state);
+        drop(state);
+        self.act(todo);
+        let name = &self.signature.name;
+        let failure = match accepted {
+            Ok(()) => return Ok(()),
+            Err(Refused::WouldBlock) => None,
+            Err(Refused::Id) => Some(Failure::argument(format!("{name}: id {first_id} does not rise above those sent before"))),
+            Err(Refused::Stopped) => Some(Failure::state(format!("{name}: stopped; start it again to send more"))),
+        };
+        Err(NotTaken { batch, failure })
     }
 
     /// See `drain_results` in the header. None: nothing now; the flag: nothing any more.
