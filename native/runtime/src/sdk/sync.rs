@@ -19,7 +19,6 @@ pub struct Results {
 /// Calls `call` for each row of `batch` that has no null where none can be; the others are null (F3).
 pub fn run<'a, A: Arguments<'a>, R: Return>(function: &Function, batch: &'a Batch, call: impl Fn(A) -> R) -> Results {
     let (columns, rows) = (batch.columns(), batch.rows());
-    let views = A::views(columns);
     // First which rows are to be called, in the end which have a value.
     let mut words: Vec<u64> = (0..rows).step_by(64).map(|row| A::callable(columns, row, rows)).collect();
     let mut failed: Vec<(usize, String)> = Vec::new();
@@ -27,8 +26,8 @@ pub fn run<'a, A: Arguments<'a>, R: Return>(function: &Function, batch: &'a Batc
     let mut next = 0;
     while next < rows {
         let caught = panics::catch(|| {
-            // A copy of its own stays in registers: a captured one would be read again after each write to the results.
-            let views = views;
+            // Made in here they stay in registers; from outside they would be read again after each write to the results.
+            let views = A::views(columns);
             let mut position = Position::new(&mut next);
             while position.row < rows {
                 let row = position.row;
