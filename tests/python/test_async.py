@@ -16,7 +16,7 @@ import pytest
 
 from arroyo_udf_plugin import InvalidArgument, InvalidState, UserCodeError, WouldBlock, load
 from arroyo_udf_plugin.host import Function
-from arroyo_udf_plugin.runtime import Runtime
+from arroyo_udf_plugin.runtime import RELEASES, Runtime
 
 BuildPlugin = Callable[..., Path]
 
@@ -226,7 +226,7 @@ def test_timeout(functions: dict[str, Function]) -> None:
 
 def test_cancel_rows(functions: dict[str, Function]) -> None:
     with functions["passes"].start() as runtime:
-        runtime.send(0, ints(400, 400, 400, 0), ints(None, None, None, None))
+        runtime.send(0, ints(400, 400, 400, 401), ints(None, None, None, None))
         runtime.cancel(0, 2)
         runtime.cancel(3)
         runtime.cancel(1000, 5)
@@ -301,6 +301,9 @@ def test_collection(functions: dict[str, Function]) -> None:
         runtime.wait(0.001)
         del runtime
         gc.collect()
+        for thread in threading.enumerate():
+            if thread.name == RELEASES:
+                thread.join()
 
     forget()
     before = len(os.listdir("/proc/self/fd"))

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import threading
 import traceback
 import types
 from collections.abc import Iterator
@@ -120,7 +121,7 @@ def _read(source: Path) -> str:
 @contextlib.contextmanager
 def _module(source: Path, text: str) -> Iterator[types.ModuleType]:
     """The source's module, executed; known to Python while its annotations are read, and no longer."""
-    name = f"arroyo_udf_build_{source.stem}"
+    name = f"arroyo_udf_build_{source.stem}_{threading.get_ident()}"
     try:
         module = _plugin.execute(name, text, str(source))
     except KeyboardInterrupt:

@@ -334,11 +334,12 @@ static arroyo_udf_status start(uint32_t function, const arroyo_udf_options *opti
 }
 
 /* Below, a plugin that has not started has given out no handle. */
-#define FORWARD(slot, ...)                                                                            \
-  const arroyo_udf_table *table = __atomic_load_n(&core, __ATOMIC_ACQUIRE);                           \
-  if (!table)                                                                                         \
-    return refuse(ARROYO_UDF_INVALID_STATE,                                                           \
-                  "plugin \"" PLUGIN_NAME "\": not a handle, nothing was started: call start first", error); \
+#define NOT_A_HANDLE "plugin \"" PLUGIN_NAME "\": not a handle, nothing was started: call start first"
+#define CORE_OR_REFUSE                                                     \
+  const arroyo_udf_table *table = __atomic_load_n(&core, __ATOMIC_ACQUIRE); \
+  if (!table) return refuse(ARROYO_UDF_INVALID_STATE, NOT_A_HANDLE, error)
+#define FORWARD(slot, ...) \
+  CORE_OR_REFUSE;          \
   return table->slot(__VA_ARGS__, error)
 
 static arroyo_udf_status send(arroyo_udf_handle handle, uint64_t first_id, struct ArrowArray *arguments,
@@ -348,8 +349,10 @@ static arroyo_udf_status send(arroyo_udf_handle handle, uint64_t first_id, struc
 
 static arroyo_udf_status drain_results(arroyo_udf_handle handle, uint64_t max_rows, struct ArrowArray *results,
                                        const struct ArrowSchema **schema, arroyo_udf_error *error) {
-  if (guard_exit) guard_exit();
-  FORWARD(drain_results, handle, max_rows, results, schema);
+  CORE_OR_REFUSE;
+  arroyo_udf_status status = table->drain_results(handle, max_rows, results, schema, error);
+  if (status == ARROYO_UDF_OK && guard_exit) guard_exit();
+  return status;
 }
 
 static arroyo_udf_status wait(arroyo_udf_handle handle, uint32_t condition, uint64_t timeout_ns,
