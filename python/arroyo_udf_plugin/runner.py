@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ._errors import InvalidArgument, RowError, WouldBlock
-from .host import AsyncFunction, SyncFunction
+from .host import Function
 from .runtime import Runtime
 from .tables import Reader, Writer, ending
 
@@ -59,7 +59,7 @@ class Answered:
 
 
 def run(
-    function: SyncFunction | AsyncFunction,
+    function: Function,
     source: Path,
     target: Path,
     columns: list[str],
@@ -94,7 +94,7 @@ def run(
             raise InvalidArgument(f"{source} has a column {name!r} already: choose the result's name with --name")
         schema = reader.schema.append(pa.field(name, function.returns))
         with Writer(target, schema) as writer:
-            steps = _run_async(function, reader) if isinstance(function, AsyncFunction) else _run_sync(function, reader)
+            steps = _run_async(function, reader) if function.kind == "async" else _run_sync(function, reader)
             for step in steps:
                 rows = _with_results(step, schema, policies, function.name)
                 writer.write(rows)
@@ -105,7 +105,7 @@ def run(
     return summary
 
 
-def _run_sync(function: SyncFunction, reader: Reader) -> Iterator[Answered]:
+def _run_sync(function: Function, reader: Reader) -> Iterator[Answered]:
     first = 1
     for rows, arguments in reader:
         results = pa.RecordBatch.from_struct_array(function.outcomes(*arguments))
@@ -113,7 +113,7 @@ def _run_sync(function: SyncFunction, reader: Reader) -> Iterator[Answered]:
         first += rows.num_rows
 
 
-def _run_async(function: AsyncFunction, reader: Reader) -> Iterator[Answered]:
+def _run_async(function: Function, reader: Reader) -> Iterator[Answered]:
     waiting = _Waiting()
     first = 1
     with function.start() as runtime:
