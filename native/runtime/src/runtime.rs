@@ -308,7 +308,7 @@ impl Runtime {
 
     // ---- the executor's side ---------------------------------------------------------------------------------------
 
-    /// The next attempt. None: there is none to start; the executor will be woken when there is something to do.
+    /// The next attempt. None: there is none to start now. Before it sleeps, the executor has to ask [`Runtime::rest`].
     pub fn next(&self) -> Option<Attempt> {
         let mut state = self.lock();
         self.next_locked(&mut state)
@@ -329,7 +329,6 @@ impl Runtime {
     fn next_locked(&self, state: &mut MutexGuard<'_, State>) -> Option<Attempt> {
         let machine = &mut state.machine;
         if !machine.can_start() {
-            state.executor_sleeps = !(machine.has_cancellations() || machine.is_settled());
             return None;
         }
         let timed = machine.settings().timeout.is_some();

@@ -119,7 +119,10 @@ where
         if runtime.is_settled() {
             break;
         }
-        shared.wake.notified().await;
+        // What came up since the top of the loop has not woken us, for we were not asleep.
+        if runtime.rest() {
+            shared.wake.notified().await;
+        }
     }
     runtime.closed(Ok(()));
 }
