@@ -6,6 +6,7 @@ import contextlib
 import gc
 import math
 import os
+import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -246,6 +247,38 @@ def test_wait(functions: dict[str, Function]) -> None:
         assert runtime.wait() is True, "a stop ends it"
         stopper.join()
         assert rest(runtime)["outcome"].to_pylist() == [CANCELLED]
+
+
+def test_signals_interrupt_a_wait(functions: dict[str, Function]) -> None:
+    """R15, as Ctrl-C would: an exception of the handler comes out of the wait, and the runtime goes on."""
+
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(number: int, frame: object) -> None:
+        raise Interrupted
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        with functions["passes"].start() as runtime:
+            runtime.send(0, ints(500), ints(None))
+
+            def when_it_waits() -> None:
+                while not runtime._waiters._waiting:
+                    os.sched_yield()
+                os.kill(os.getpid(), signal.SIGUSR1)
+
+            thread = threading.Thread(target=when_it_waits)
+            thread.start()
+            with pytest.raises(Interrupted):
+                runtime.wait()
+            thread.join()
+            runtime.send(1, ints(500), ints(500))
+            assert runtime.wait()
+            runtime.stop()
+            assert rest(runtime)["id"].to_pylist() == [0, 1]
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 def test_stop(functions: dict[str, Function]) -> None:

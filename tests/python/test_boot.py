@@ -105,6 +105,28 @@ def test_environment_without_the_package(build_plugin: BuildPlugin, bare_host: B
         assert f"prefix {tmp_path / 'bare'}" in line
 
 
+def test_environment_that_moved(
+    build_plugin: BuildPlugin, bare_host: BareHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = sys.executable
+    monkeypatch.setattr(sys, "executable", "/moved/bin/python")
+    plugin = build_plugin(PLUS.format(5), name="moved")
+    (line, *_) = bare_host(plugin)
+    assert "there is no Python at /moved/bin/python; set ARROYO_UDF_PYTHON to" in line
+    assert bare_host(plugin, ARROYO_UDF_PYTHON=here)[0] == "moved: 6 7 null"
+
+
+def test_environment_of_another_version(build_plugin: BuildPlugin, bare_host: BareHost, tmp_path: Path) -> None:
+    """As a virtual environment of another Python looks to this one: all is there but lib/python3.x."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to(Path(sys.executable).resolve())
+    (tmp_path / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).resolve().parent}\n")
+    (line, *_) = bare_host(build_plugin(PLUS.format(1)), ARROYO_UDF_PYTHON=str(tmp_path / "bin" / "python"))
+    assert "plugin: run 18" in line
+    assert "built for Python {}.{}, and ".format(*sys.version_info) in line
+    assert f"(there is no {tmp_path}/lib/python" in line
+
+
 OLD = {"PY_VERSION_HEX": "0x03090000", "PY_MINOR_VERSION": "9"}
 
 
