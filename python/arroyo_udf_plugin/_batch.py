@@ -15,7 +15,7 @@ from ._arrow import field_of
 from ._errors import AbiError, ArroyoUdfError, InvalidArgument, by_status
 from ._ffi import ffi, take_error
 from ._native import batch as _new_batch
-from ._native import free_batch
+from ._native import free_batch as free_batch
 
 _ARRAY_SIZE = ffi.sizeof("struct ArrowArray")
 

@@ -36,7 +36,7 @@ def list_to_column(values: list[Any], schema: int, out: int) -> list[tuple[int, 
     try:
         column = pa.array(values, type_)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        fitting = []
+        fitting: list[Any] = []
         for row, value in enumerate(values):
             try:
                 pa.array([value], type_)
