@@ -57,16 +57,22 @@ def stage() -> None:
 
     shutil.rmtree(PACKAGE / "_sdk", ignore_errors=True)
     for crate in SDK_CRATES:
-        shutil.copytree(NATIVE / crate, PACKAGE / "_sdk" / crate, ignore=shutil.ignore_patterns("target", "tests", "Cargo.lock"))
+        shutil.copytree(
+            NATIVE / crate, PACKAGE / "_sdk" / crate, ignore=shutil.ignore_patterns("target", "tests", "Cargo.lock")
+        )
     shutil.copyfile(NATIVE / "Cargo.lock", PACKAGE / "_sdk" / "Cargo.lock")  # the versions that plugins get
 
 
-def build_wheel(wheel_directory: str, config_settings: dict | None = None, metadata_directory: str | None = None) -> str:
+def build_wheel(
+    wheel_directory: str, config_settings: dict | None = None, metadata_directory: str | None = None
+) -> str:
     stage()
     return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
 
 
-def build_editable(wheel_directory: str, config_settings: dict | None = None, metadata_directory: str | None = None) -> str:
+def build_editable(
+    wheel_directory: str, config_settings: dict | None = None, metadata_directory: str | None = None
+) -> str:
     stage()
     return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
 

@@ -4,9 +4,10 @@ How a row gets to its coroutine and back (the other half is native/python/src/ex
 
 - The host's `send` puts a batch into the native runtime; if this driver sleeps, an eventfd wakes the loop, which calls
   `turn`.
-- `turn` lets idle *slots* go on. A slot is one long-lived Task: it takes attempt after attempt from the runtime, so a row
-  needs no Task of its own, and a function that never suspends needs one slot for all of its rows. Values are converted,
-  and the function is called, in native code (`Slot.begin`, `ended`, `failed`), which answers the coroutine to await.
+- `turn` lets idle *slots* go on. A slot is one long-lived Task: it takes attempt after attempt from the runtime, so
+  a row needs no Task of its own, and a function that never suspends needs one slot for all of its rows. Values are
+  converted, and the function is called, in native code (`Slot.begin`, `ended`, `failed`), which answers the coroutine
+  to await.
 - A slot that finds no attempt parks on its `Parker`; `fire()` steps it at once.
 - Results are visible to the host at once; it is woken once a turn, not once a row.
 

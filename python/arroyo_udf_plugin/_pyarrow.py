@@ -30,7 +30,7 @@ def column_to_list(array: int, schema: int) -> list[Any]:
 
 
 def list_to_column(values: list[Any], schema: int, out: int) -> list[tuple[int, str]]:
-    """Exports the values as an array of the schema's type to the address `out`. Answers rows that do not fit, with why."""
+    """Exports values as an array of the schema's type to the address `out`. Answers rows that do not fit, with why."""
     type_ = _field(schema).type
     refused = []
     try:

@@ -10,8 +10,12 @@ FRAMES = 3
 def describe(exception: BaseException) -> str:
     """`Type: message`, then the innermost frames, a line each."""
     summary = "".join(traceback.format_exception_only(exception)).strip()
-    frames = [frame for frame in traceback.extract_tb(exception.__traceback__) if not frame.filename.startswith(__package_folder__)]
-    places = [f'  at {frame.name}, {frame.filename}:{frame.lineno}: {frame.line}' for frame in frames[-FRAMES:]]
+    frames = [
+        frame
+        for frame in traceback.extract_tb(exception.__traceback__)
+        if not frame.filename.startswith(__package_folder__)
+    ]
+    places = [f"  at {frame.name}, {frame.filename}:{frame.lineno}: {frame.line}" for frame in frames[-FRAMES:]]
     return "\n".join([summary, *places])
 
 
