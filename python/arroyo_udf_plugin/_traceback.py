@@ -5,18 +5,13 @@ import traceback
 __all__ = ["describe"]
 
 FRAMES = 3
+_OWN_FOLDER = __file__.rpartition("/")[0] + "/"
 
 
 def describe(exception: BaseException) -> str:
-    """`Type: message`, then the innermost frames, a line each."""
+    """`Type: message`, then the innermost frames of the user's code, a line each."""
     summary = "".join(traceback.format_exception_only(exception)).strip()
-    frames = [
-        frame
-        for frame in traceback.extract_tb(exception.__traceback__)
-        if not frame.filename.startswith(__package_folder__)
-    ]
-    places = [f"  at {frame.name}, {frame.filename}:{frame.lineno}: {frame.line}" for frame in frames[-FRAMES:]]
+    frames = traceback.extract_tb(exception.__traceback__)
+    users = [frame for frame in frames if not frame.filename.startswith(_OWN_FOLDER)]
+    places = [f"  at {frame.name}, {frame.filename}:{frame.lineno}: {frame.line}" for frame in users[-FRAMES:]]
     return "\n".join([summary, *places])
-
-
-__package_folder__ = __file__.rpartition("/")[0] + "/"
