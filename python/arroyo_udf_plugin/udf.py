@@ -8,36 +8,17 @@ Imports nothing heavy: this module is imported by every user's source, also insi
 """
 
 import functools
-import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from ._errors import BuildError
+from .options import OPTIONS, Options, check
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _COROUTINE = 0x80  # inspect.CO_COROUTINE and its neighbour; `inspect` is slow to import
 _GENERATOR, _ASYNC_GENERATOR = 0x20, 0x200
-_DEFAULTS = {"ordered": True, "allowed_in_flight": 100, "timeout": 10.0, "vectorized": False}
-_ASYNC_ONLY = ("ordered", "allowed_in_flight", "timeout")
-_MAX_IN_FLIGHT = 2**32 - 1
-_MAX_TIMEOUT = 1e9
-
-
-@dataclass(frozen=True)
-class Options:
-    """How an async function is run, where the host does not choose otherwise.
-
-    ordered: results come out in the order of the rows, else as they end.
-    allowed_in_flight: attempts that run at once.
-    timeout: seconds for one attempt, from its start; `math.inf` for none.
-    """
-
-    ordered: bool = True
-    allowed_in_flight: int = 100
-    timeout: float = 10.0
 
 
 class Udf(Generic[P, R]):
@@ -46,6 +27,7 @@ class Udf(Generic[P, R]):
     function: Callable[P, R]
     is_async: bool
     vectorized: bool
+    chosen: dict[str, Any]  # the options that the author chose
     options: Options | None  # None for a sync function
     __name__: str
 
@@ -59,9 +41,9 @@ class Udf(Generic[P, R]):
         if code.co_flags & (_GENERATOR | _ASYNC_GENERATOR):
             raise self.mistake("is a generator; write `return` for the one value of the row, not `yield`")
         self._check(chosen)
-        values = _DEFAULTS | chosen
-        self.vectorized = values.pop("vectorized")
-        self.options = Options(**values) if self.is_async else None
+        self.vectorized = chosen.get("vectorized", False)
+        self.chosen = {name: value for name, value in chosen.items() if name in OPTIONS}
+        self.options = Options(**self.chosen) if self.is_async else None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
@@ -76,31 +58,39 @@ class Udf(Generic[P, R]):
 
     def _check(self, chosen: dict[str, Any]) -> None:
         for name, value in chosen.items():
-            if name not in _DEFAULTS:
-                raise self.mistake(f"has the unknown option {name!r}; there are {', '.join(_DEFAULTS)}")
-            if name in _ASYNC_ONLY and not self.is_async:
+            if name == "vectorized":
+                if not isinstance(value, bool):
+                    raise self.mistake(f"has vectorized={value!r}; write True or False")
+                if value and self.is_async:
+                    raise self.mistake(
+                        "is async, and vectorized=True is for sync functions; write `def`, or leave it out"
+                    )
+            elif name not in OPTIONS:
+                raise self.mistake(f"has the unknown option {name!r}; there are vectorized, {', '.join(OPTIONS)}")
+            elif not self.is_async:
                 raise self.mistake(f"is sync, and {name!r} is for async functions; write `async def`, or leave it out")
-            if name == "vectorized" and value and self.is_async:
-                raise self.mistake("is async, and vectorized=True is for sync functions; write `def`, or leave it out")
-            if name in ("ordered", "vectorized") and not isinstance(value, bool):
-                raise self.mistake(f"has {name}={value!r}; write True or False")
-            if name == "allowed_in_flight" and not (type(value) is int and 1 <= value <= _MAX_IN_FLIGHT):
-                raise self.mistake(f"has allowed_in_flight={value!r}; write a whole number from 1 to {_MAX_IN_FLIGHT}")
-            if name == "timeout" and not _is_timeout(value):
-                raise self.mistake(f"has timeout={value!r}; write seconds, more than 0 and at most 1e9, or math.inf")
-
-
-def _is_timeout(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return 1e-9 <= value <= _MAX_TIMEOUT or value == math.inf
+            elif wrong := check(name, value):
+                raise self.mistake(wrong)
 
 
 @overload
 def udf(function: Callable[P, R], /) -> Udf[P, R]: ...
 @overload
 def udf(
-    *, ordered: bool = ..., allowed_in_flight: int = ..., timeout: float = ...
+    *,
+    ordered: bool = ...,
+    allowed_in_flight: int = ...,
+    timeout: float = ...,
+    deadline: float = ...,
+    max_rows: int = ...,
+    max_bytes: int = ...,
+    max_attempts: int = ...,
+    retry_on: str | tuple[str, ...] = ...,
+    backoff: float = ...,
+    max_backoff: float = ...,
+    seed: int = ...,
+    idempotent: bool = ...,
+    max_stuck: int = ...,
 ) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
 @overload
 def udf(*, vectorized: bool) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
@@ -109,7 +99,7 @@ def udf(*, vectorized: bool) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
 def udf(function: Any = None, /, **options: Any) -> Any:
     """Makes a function part of the plugin: `@udf`, or `@udf(...)` with options.
 
-    ordered, allowed_in_flight, timeout (seconds) are for `async def` and are described at `Options`;
+    All options but `vectorized` are for `async def`, and are described at `Options` (options.py);
     vectorized=True is for a `def` whose parameters and result are Arrow arrays.
     Raises BuildError, with file and line, for an option that does not fit.
     """

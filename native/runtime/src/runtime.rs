@@ -183,11 +183,11 @@ impl Runtime {
             },
             &mut finished,
         );
-        let timeout = state.machine.settings().timeout.unwrap_or(0);
+        let settings = *state.machine.settings();
         let todo = self.todo(&mut state);
         drop(state);
         self.act(todo);
-        Ok(results::export(&self.signature.returns, &finished, &self.signature.name, timeout))
+        Ok(results::export(&self.signature.returns, &finished, &self.signature.name, &settings))
     }
 
     /// See `wait` in the header. False: the time is over.

@@ -1,5 +1,8 @@
 //! Random schedules of every event under a virtual clock, against a naive model that keeps all rows in one list. After
 //! each event the machine and the model must agree; a failing schedule shrinks. Invariants are named after their rules.
+//!
+//! A schedule has 60 events on average. `PROPTEST_CASES` says how many schedules are run: `make check` runs ten million
+//! events. `PROPTEST_RNG_SEED` makes a run repeatable.
 
 use super::{Finished, Machine, Outcome, Refused, Retry, Settings, Stop, Token, PATIENCE};
 use proptest::prelude::*;
@@ -88,12 +91,18 @@ enum How {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Waiting,
-    Running { until: u64 },
+    Running {
+        until: u64,
+    },
     /// Timed out, to be tried again when its attempt has ended.
     Ending,
-    BackingOff { until: u64 },
+    BackingOff {
+        until: u64,
+    },
     /// In the order in which the pauses ended.
-    Due { turn: u64 },
+    Due {
+        turn: u64,
+    },
     Ended(How),
     Out,
 }
@@ -473,8 +482,12 @@ fn run(settings: Settings, events: &[Event]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(3_000)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn machine_and_model_agree(settings in settings(), events in prop::collection::vec(event(), 0..120)) {
