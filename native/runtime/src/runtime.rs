@@ -134,7 +134,10 @@ impl Runtime {
 
     fn check(&self, state: &State) -> Result<(), Failure> {
         match state.machine.poisoned() {
-            Some(text) => Err(Failure::new(abi::INTERNAL, format!("{}: {text}", self.signature.name))),
+            Some(text) => {
+                let status = if state.machine.is_overwhelmed() { abi::USER_CODE } else { abi::INTERNAL };
+                Err(Failure::new(status, format!("{}: {text}", self.signature.name)))
+            }
             None => Ok(()),
         }
     }
