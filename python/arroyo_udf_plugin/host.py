@@ -35,6 +35,7 @@ class Function:
     kind: "sync" or "async". The other kind's methods raise UnsupportedCall.
     vectorized: the author's code sees whole arrays.
     options: as the author chose, for an async function; else None.
+    where, plugin_hash: the name with its plugin's, and the hash that says of which source it was built.
     """
 
     name: str
@@ -44,10 +45,13 @@ class Function:
     returns_nullable: bool
     vectorized: bool
     options: Options | None
+    where: str
+    plugin_hash: str
 
     def __init__(self, plugin: "Plugin", number: int, described: Any) -> None:
         self.name = _ffi.text(described.name)
         self.where = f"{plugin.name}.{self.name}"
+        self.plugin_hash = plugin.hash
         self.kind = "sync" if described.kind == _ffi.SYNC else "async"
         arguments = field_of(described.arguments, f"{self.where}: arguments").type
         if not pa.types.is_struct(arguments):
