@@ -96,7 +96,7 @@ def users() -> Iterator[tuple[pa.Table, pa.Table] | None]:
         try:
             address = stack.enter_context(postgresql.server())
         except postgresql.NoPostgresql as error:
-            print(f"no PostgreSQL: {error}")
+            print("no PostgreSQL:", " ".join(str(error).split()))  # in one line
             yield None
             return
         asyncio.run(fill(address))

@@ -17,7 +17,10 @@ class Context:
         address = os.environ.get("USERS_DB")
         if not address:
             raise LookupError("USERS_DB is not set: name the database, as in postgresql://USER@HOST/DATABASE")
-        self.pool = await asyncpg.create_pool(address, min_size=1, max_size=10)
+        self.pool = await asyncpg.create_pool(address, min_size=1, max_size=10, reset=self.leave)
+
+    async def leave(self, connection: asyncpg.Connection) -> None:
+        """Nothing: a lookup leaves nothing to be reset, which would be another query for each."""
 
     async def close(self) -> None:
         await self.pool.close()
