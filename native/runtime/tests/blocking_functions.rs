@@ -94,7 +94,7 @@ static CROWD_THREADS: Mutex<Option<HashSet<ThreadId>>> = Mutex::new(None);
 fn crowd(x: i64) -> i64 {
     let running = RUNNING.fetch_add(1, Ordering::SeqCst) + 1;
     MOST.fetch_max(running, Ordering::SeqCst);
-    CROWD_THREADS.lock().expect("no panic").get_or_insert_default().insert(std::thread::current().id());
+    CROWD_THREADS.lock().expect("no panic").get_or_insert_with(HashSet::new).insert(std::thread::current().id());
     CROWD.wait();
     RUNNING.fetch_sub(1, Ordering::SeqCst);
     x
@@ -221,7 +221,7 @@ static TOGETHER: Barrier = Barrier::new(4);
 fn noted(x: i64) -> i64 {
     // SAFETY: it takes nothing and always succeeds.
     let task = unsafe { libc::gettid() };
-    TASKS.lock().expect("no panic").get_or_insert_default().insert(task);
+    TASKS.lock().expect("no panic").get_or_insert_with(HashSet::new).insert(task);
     TOGETHER.wait();
     x
 }
