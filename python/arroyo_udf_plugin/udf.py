@@ -1,8 +1,9 @@
 """The decorator: marks the functions of a source file that become functions of the plugin.
 
-A plain `def` becomes a sync function, an `async def` an async one, `@udf(vectorized=True)` on a `def` one that sees
-whole Arrow arrays, `@udf(blocking=True)` on a `def` an async one for the host whose calls have a thread each. The decorated function stays what it was for Python: callable, same signature, same result.
-Types come from the annotations; `types.py` reads them when the plugin is built.
+A plain `def` becomes a sync function, an `async def` an async one; `@udf(vectorized=True)` on a `def` makes one that
+sees whole Arrow arrays, `@udf(blocking=True)` one that is async for the host and has a thread for each call. The
+decorated function stays what it was for Python: callable, same signature, same result. Types come from the
+annotations; `types.py` reads them when the plugin is built.
 
 Imports nothing heavy: this module is imported by every user's source, also inside a plugin.
 """
@@ -69,13 +70,15 @@ class Udf(Generic[P, R]):
                 if value and self.is_async:
                     raise self.mistake(f"is async, and {name}=True is for a `def`; write `def`, or leave it out")
                 if value and all(chosen.get(kind) for kind in _KINDS):
-                    raise self.mistake("is blocking=True, which is called row by row, and vectorized=True; leave one out")
+                    raise self.mistake(
+                        "is blocking=True, which is called row by row, and vectorized=True; leave one out"
+                    )
             elif name not in OPTIONS:
                 known = ", ".join((*_KINDS, *OPTIONS))
                 raise self.mistake(f"has the unknown option {name!r}; there are {known}")
             elif not self.starts:
                 raise self.mistake(
-                    f"is sync, and {name!r} is for async functions; write `async def`, or blocking=True, or leave it out"
+                    f"is sync, and {name!r} is for async functions; write `async def` or blocking=True, or leave it out"
                 )
             elif wrong := check(name, value):
                 raise self.mistake(wrong)
@@ -108,9 +111,9 @@ def udf(*, vectorized: bool) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
 def udf(function: Any = None, /, **options: Any) -> Any:
     """Makes a function part of the plugin: `@udf`, or `@udf(...)` with options.
 
-    vectorized=True is for a `def` whose parameters and result are Arrow arrays; blocking=True is for a `def` that waits:
-    each call has a thread while it runs, which keeps its place until it returns, also after its timeout. All other
-    options are for `async def` and blocking functions, and are described at `Options` (options.py).
+    vectorized=True is for a `def` whose parameters and result are Arrow arrays; blocking=True is for a `def` that
+    waits: each call has a thread while it runs, until it returns, also after its timeout. All other options are for
+    `async def` and blocking functions, and are described at `Options` (options.py).
     Raises BuildError, with file and line, for an option that does not fit.
     """
     if function is None:

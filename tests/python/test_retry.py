@@ -112,7 +112,8 @@ def test_r8_stuck_attempts_are_reported_and_end_the_runtime(plugin: Plugin) -> N
         rows = results(runtime, 3)
         assert [row["outcome"] for row in rows] == [TIMED_OUT] * 3
         with pytest.raises(UserCodeError, match="2 calls ignore their cancellation"):
-            runtime.stop("drain")
+            runtime.send(3, pa.array([3]))
+        assert runtime.stop("drain") is False
         reports = [reported.get(timeout=60).getMessage() for _ in range(2)]
     logging.getLogger("arroyo_udf_plugin").removeHandler(handler)
     assert {report.split(":")[0].rsplit(" ", 1)[1] for report in reports} == {"0", "1"}

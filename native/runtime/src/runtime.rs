@@ -294,6 +294,7 @@ impl Runtime {
             }
             let name = &self.signature.name;
             match &state.closed {
+                _ if state.machine.is_overwhelmed() => return Ok(abi::STUCK),
                 _ if state.machine.poisoned().is_some() => return self.check(&state).map(|()| abi::OK),
                 Some(Ok(())) => return Ok(abi::OK),
                 Some(Err(text)) => return Err(Failure::new(abi::USER_CODE, format!("{name}: close failed: {text}"))),
