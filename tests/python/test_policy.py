@@ -101,6 +101,18 @@ def test_fail_names_all(functions: Any, arguments: list[pa.Array]) -> None:
         Policy(error="drop").apply(results, functions["later"])
 
 
+def test_attempts_are_told(functions: Any) -> None:
+    """An unordered function tries a row that timed out three times (R7); its dead letter says so."""
+    with functions["later"].start(ordered=False, timeout=0.1) as runtime:
+        runtime.send(0, pa.array([2], pa.int64()), pa.array(["a"]))
+        runtime.stop()
+        results = runtime.drain_results()
+    decided = Policy(timeout="dead_letter").apply(results, functions["later"])
+    assert decided.dead.select(["failed_outcome", "failed_attempts"]).to_pylist() == [
+        {"failed_outcome": "timed_out", "failed_attempts": 3}
+    ]
+
+
 def test_cancelled_rows_are_errors(functions: Any) -> None:
     with functions["later"].start(timeout=60.0) as runtime:
         runtime.send(0, pa.array([2], pa.int64()), pa.array(["a"]))
