@@ -134,7 +134,10 @@ impl Runtime {
 
     fn check(&self, state: &State) -> Result<(), Failure> {
         match state.machine.poisoned() {
-            Some(text) => Err(Failure::new(abi::INTERNAL, format!("{}: {text}", self.signature.name))),
+            Some(text) => {
+                let status = if state.machine.is_overwhelmed() { abi::USER_CODE } else { abi::INTERNAL };
+                Err(Failure::new(status, format!("{}: {text}", self.signature.name)))
+            }
             None => Ok(()),
         }
     }
@@ -183,11 +186,11 @@ impl Runtime {
             },
             &mut finished,
         );
-        let timeout = state.machine.settings().timeout.unwrap_or(0);
+        let settings = *state.machine.settings();
         let todo = self.todo(&mut state);
         drop(state);
         self.act(todo);
-        Ok(results::export(&self.signature.returns, &finished, &self.signature.name, timeout))
+        Ok(results::export(&self.signature.returns, &finished, &self.signature.name, &settings))
     }
 
     /// See `wait` in the header. False: the time is over.
