@@ -34,6 +34,7 @@ class Function:
     kind: "sync" or "async". The other kind's methods raise UnsupportedCall.
     vectorized: the author's code sees whole arrays.
     options: of an async function, as the author chose and by default; else None. chosen: the author's choices.
+    where, plugin_hash: the name with its plugin's, and the hash that says of which source it was built.
     """
 
     name: str
@@ -44,10 +45,13 @@ class Function:
     vectorized: bool
     options: Options | None
     chosen: dict[str, Any]
+    where: str
+    plugin_hash: str
 
     def __init__(self, plugin: "Plugin", number: int, described: Any) -> None:
         self.name = _ffi.text(described.name)
         self.where = f"{plugin.name}.{self.name}"
+        self.plugin_hash = plugin.hash
         self.kind = "sync" if described.kind == _ffi.SYNC else "async"
         arguments = field_of(described.arguments, f"{self.where}: arguments").type
         if not pa.types.is_struct(arguments):

@@ -2,6 +2,8 @@
 native/runtime/src/machine/simulation.rs."""
 
 import logging
+import logging.handlers
+import queue
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from arroyo_udf_plugin import Plugin, load
+from arroyo_udf_plugin import UserCodeError, load
+from arroyo_udf_plugin.host import Plugin
 
 VALUE, ERROR, TIMED_OUT, CANCELLED = range(4)
 
@@ -100,15 +103,30 @@ def test_a_row_deadline_ends_waiting_and_retrying_rows(plugin: Plugin) -> None:
     assert "row deadline" in rows[0]["error"]
 
 
-def test_r8_stuck_attempts_are_reported_and_end_the_runtime(plugin: Plugin, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING, "arroyo_udf_plugin"), plugin.functions["deaf"].start() as runtime:
+def test_r8_stuck_attempts_are_reported_and_end_the_runtime(plugin: Plugin) -> None:
+    reported: queue.Queue[logging.LogRecord] = queue.Queue()
+    handler = logging.handlers.QueueHandler(reported)
+    logging.getLogger("arroyo_udf_plugin").addHandler(handler)
+    with plugin.functions["deaf"].start() as runtime:
         runtime.send(0, pa.array([0, 1, 2]))
         rows = results(runtime, 3)
         assert [row["outcome"] for row in rows] == [TIMED_OUT] * 3
+        with pytest.raises(UserCodeError, match="2 calls ignore their cancellation"):
+            runtime.send(3, pa.array([3]))
         assert runtime.stop("drain") is False
-    reports = [record.getMessage() for record in caplog.records]
+        reports = [reported.get(timeout=60).getMessage() for _ in range(2)]
+    logging.getLogger("arroyo_udf_plugin").removeHandler(handler)
     assert {report.split(":")[0].rsplit(" ", 1)[1] for report in reports} == {"0", "1"}
     assert all("ignores its cancellation" in report and "deaf" in report for report in reports)
+
+
+def test_r13_a_stop_does_not_wait_for_stuck_attempts(plugin: Plugin) -> None:
+    with plugin.functions["deaf"].start(max_stuck=9) as runtime:
+        runtime.send(0, pa.array([1]))
+        (row,) = results(runtime, 1)
+        assert row["outcome"] == TIMED_OUT
+        assert runtime.stop("drain") is False
+        assert runtime.statistics().stuck == 1
 
 
 def test_options_of_the_head_block_of_the_decorator_and_of_start(build_plugin: Callable[..., Path]) -> None:

@@ -340,7 +340,10 @@ unsafe fn start(owner: *mut Runtime, slot: *mut Slot, attempt: &Attempt) -> Call
 }
 
 /// The outcome of a result.
-unsafe fn outcome_of(function: &Function, id: u64, result: *mut PyObject) -> Outcome<Value> {
+///
+/// # Safety
+/// The GIL is held; `result` is valid.
+pub unsafe fn outcome_of(function: &Function, id: u64, result: *mut PyObject) -> Outcome<Value> {
     // SAFETY: the GIL is held; the result is valid until the caller gives it back.
     let value = unsafe {
         if result == Py_None() {

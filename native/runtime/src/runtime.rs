@@ -134,7 +134,10 @@ impl Runtime {
 
     fn check(&self, state: &State) -> Result<(), Failure> {
         match state.machine.poisoned() {
-            Some(text) => Err(Failure::new(abi::INTERNAL, format!("{}: {text}", self.signature.name))),
+            Some(text) => {
+                let status = if state.machine.is_overwhelmed() { abi::USER_CODE } else { abi::INTERNAL };
+                Err(Failure::new(status, format!("{}: {text}", self.signature.name)))
+            }
             None => Ok(()),
         }
     }
@@ -291,6 +294,7 @@ impl Runtime {
             }
             let name = &self.signature.name;
             match &state.closed {
+                _ if state.machine.is_overwhelmed() => return Ok(abi::STUCK),
                 _ if state.machine.poisoned().is_some() => return self.check(&state).map(|()| abi::OK),
                 Some(Ok(())) => return Ok(abi::OK),
                 Some(Err(text)) => return Err(Failure::new(abi::USER_CODE, format!("{name}: close failed: {text}"))),

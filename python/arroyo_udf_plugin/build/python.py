@@ -177,7 +177,7 @@ def _data(
             lines.append(f"static const arroyo_udf_options OPTIONS_{number} = {_options(block | udf.chosen)};")
         lines.append(
             f"static const arroyo_udf_function FUNCTION_{number} = {{ .name = {c_string(udf.__name__)}, "
-            f".kind = {'ARROYO_UDF_ASYNC' if udf.is_async else 'ARROYO_UDF_SYNC'}, "
+            f".kind = {'ARROYO_UDF_ASYNC' if udf.starts else 'ARROYO_UDF_SYNC'}, "
             f".vectorized = {int(udf.vectorized)}, "
             f".arguments = &ARGUMENTS_{number}, .returns = &RETURNS_{number}, "
             f".options = {'NULL' if udf.options is None else f'&OPTIONS_{number}'} }};"

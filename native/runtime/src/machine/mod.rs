@@ -270,6 +270,7 @@ pub struct Machine<B, V> {
     held_bytes: u64,
     stop: Option<Stop>,
     poison: Option<Box<str>>,
+    overwhelmed: bool,
     counts: Counts,
 }
 
@@ -296,6 +297,7 @@ impl<B: Clone, V> Machine<B, V> {
             held_bytes: 0,
             stop: None,
             poison: None,
+            overwhelmed: false,
             counts: Counts::default(),
         }
     }
@@ -436,6 +438,11 @@ impl<B: Clone, V> Machine<B, V> {
         self.poison.as_deref()
     }
 
+    /// Whether it was the number of stuck attempts that poisoned the handle (R8).
+    pub fn is_overwhelmed(&self) -> bool {
+        self.overwhelmed
+    }
+
     pub fn stopping(&self) -> Option<Stop> {
         self.stop
     }
@@ -571,7 +578,8 @@ impl<B: Clone, V> Machine<B, V> {
             }
         }
         self.no_longer_queued(late);
-        if self.counts.stuck >= u64::from(self.settings.max_stuck) {
+        if self.counts.stuck >= u64::from(self.settings.max_stuck) && self.poison.is_none() {
+            self.overwhelmed = true;
             let text = format!("{} calls ignore their cancellation (max_stuck)", self.counts.stuck);
             self.poison(&text);
         }

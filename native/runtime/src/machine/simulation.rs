@@ -601,9 +601,17 @@ fn r8_too_many_stuck_attempts_poison_the_handle() {
     while m.start(0).is_some() {}
     m.tick(10);
     m.tick(10 + PATIENCE);
-    assert!(m.poisoned().is_some());
+    assert!(m.poisoned().is_some() && m.is_overwhelmed());
     assert_eq!(drained(&mut m).len(), 10);
     assert_eq!((m.counts().timed_out, m.counts().errors), (9, 1));
+}
+
+#[test]
+fn r17_a_failure_of_the_toolkit_is_not_put_on_the_user() {
+    let mut m = machine(true, 1, None, Retry::NEVER);
+    m.poison("broken");
+    m.tick(PATIENCE);
+    assert_eq!((m.poisoned(), m.is_overwhelmed()), (Some("broken"), false));
 }
 
 #[test]
