@@ -138,7 +138,9 @@ def _context(udf: Udf[..., Any], parameters: list[inspect.Parameter], hints: dic
         if udf.is_async and not is_async:
             raise udf.mistake(f"has a Context whose {method!r} is not async; write `async def {method}(self) -> None`")
         if udf.blocking and is_async:
-            raise udf.mistake(f"is blocking and has a Context whose {method!r} is async; write `def {method}(self) -> None`")
+            raise udf.mistake(
+                f"is blocking and has a Context whose {method!r} is async; write `def {method}(self) -> None`"
+            )
     return hint
 
 
