@@ -142,14 +142,38 @@ typedef struct arroyo_udf_error {
 
 /* ---- What a plugin says of itself ------------------------------------------------------------------------------ */
 
+/* What gets a row another attempt; or them together. */
+enum {
+  ARROYO_UDF_RETRY_TIMEOUTS = 1,
+  ARROYO_UDF_RETRY_ERRORS = 2
+};
+
+enum {
+  ARROYO_UDF_YES = 1,
+  ARROYO_UDF_NO = 2
+};
+
 /* How an async function is run. Zero in a field means: as the function's author chose, else the default. */
 typedef struct arroyo_udf_options {
-  uint64_t size;             /* sizeof(arroyo_udf_options) of whoever filled it in */
-  uint32_t order;            /* ARROYO_UDF_ORDERED (default) or ARROYO_UDF_UNORDERED */
+  uint64_t size;              /* sizeof(arroyo_udf_options) of whoever filled it in */
+  uint32_t order;             /* ARROYO_UDF_ORDERED (default) or ARROYO_UDF_UNORDERED */
   uint32_t allowed_in_flight; /* attempts that run at once; default 100 */
-  uint64_t timeout_ns;       /* for one attempt, from its start; default 10 s; UINT64_MAX: none */
-  uint64_t max_rows;         /* rows held (waiting, running, not drained); default the larger of 4 * allowed_in_flight and 16,384 */
-  uint64_t max_bytes;        /* bytes of the batches held; default 64 MiB */
+  uint64_t timeout_ns;        /* for one attempt, from its start; default 10 s; UINT64_MAX: none */
+  uint64_t deadline_ns;       /* for a row, queueing and all attempts; default none (UINT64_MAX) */
+  uint64_t max_rows;          /* rows held (waiting, running, not drained); default the larger of
+                                 4 * allowed_in_flight and 16,384 */
+  uint64_t max_bytes;         /* bytes of the batches held; default 64 MiB */
+  uint32_t max_attempts;      /* per row; default 1 where ordered, 3 where not */
+  uint32_t retry_on;          /* ARROYO_UDF_RETRY_TIMEOUTS (default) | ARROYO_UDF_RETRY_ERRORS */
+  uint64_t backoff_ns;        /* pause before a row's second attempt, doubled for each further one, less up to a half
+                                 at random; default 100 ms */
+  uint64_t max_backoff_ns;    /* the longest pause; default 10 s */
+  uint64_t seed;              /* of that randomness; default from the lineage */
+  uint32_t idempotent;        /* ARROYO_UDF_YES: a row may be tried again while an attempt that ignored its
+                                 cancellation may still do something; default ARROYO_UDF_NO */
+  uint32_t max_stuck;         /* so many attempts that ignore their cancellation end the runtime; default
+                                 allowed_in_flight */
+  uint8_t lineage[16];        /* with a row's id the idempotency key of its calls; default random */
 } arroyo_udf_options;
 
 /* One function. Schemas here are constants of the plugin: their release is NULL, copy them before you give them away. */
@@ -177,7 +201,8 @@ typedef struct arroyo_udf_statistics {
   uint64_t size;      /* in: sizeof(arroyo_udf_statistics) of the caller */
   uint64_t accepted;  /* rows that send took */
   uint64_t queued;    /* now: waiting for their attempt */
-  uint64_t running;   /* now: attempts that have not ended, cancelled ones included */
+  uint64_t running;   /* now: attempts that have not ended, cancelled and stuck ones included */
+  uint64_t backing_off; /* now: waiting for their next attempt */
   uint64_t held;      /* now: ended, waiting for an earlier row (ordered) */
   uint64_t ready;     /* now: drain_results would hand them out */
   uint64_t drained;   /* rows handed out */
@@ -185,6 +210,8 @@ typedef struct arroyo_udf_statistics {
   uint64_t errors;
   uint64_t timed_out;
   uint64_t cancelled;
+  uint64_t retries;   /* attempts after a row's first */
+  uint64_t stuck;     /* now: attempts that ignore their cancellation */
   uint64_t wake_ups;  /* times the executor was woken from sleep */
 } arroyo_udf_statistics;
 

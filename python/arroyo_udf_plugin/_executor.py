@@ -17,6 +17,8 @@ Guarantees: an exception of a row, whatever its kind, ends that row only. Nothin
 from __future__ import annotations
 
 import asyncio
+import io
+import logging
 import signal
 import threading
 from collections.abc import Awaitable
@@ -30,6 +32,7 @@ __all__ = ["start", "stop_loop"]
 INIT_SECONDS = 10.0
 """How long the Context's `init` may take (R12)."""
 
+_log = logging.getLogger("arroyo_udf_plugin")
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
 _thread: threading.Thread | None = None
@@ -106,11 +109,14 @@ class _Server:
         try:
             for task in runtime.begin_turn():
                 task.cancel()
+            for row, stuck in runtime.take_stuck():
+                self.report_stuck(row, stuck)
             while idle and runtime.may_start():
                 idle.pop().fire()
             if runtime.may_start():
                 # All slots are at work. Twice as many from turn to turn: a function that hardly suspends needs few.
-                for _ in range(min(max(1, len(self.tasks)), self.most_tasks - len(self.tasks))):
+                # At most one for each attempt that may run; stuck ones do not count, and keep their slots.
+                for _ in range(max(1, min(len(self.tasks), self.most_tasks - len(self.tasks)))):
                     self.tasks.append(self.loop.create_task(self.slot()))
             if not runtime.end_turn():
                 if runtime.is_settled():
@@ -124,6 +130,13 @@ class _Server:
         except BaseException as error:
             runtime.poison(f"the driver failed: {describe(error)}")
             raise
+
+    def report_stuck(self, row: int, task: asyncio.Task[None] | None) -> None:
+        """Says, once, that an attempt ignores its cancellation, and where it is (R8)."""
+        stack = io.StringIO()
+        if task is not None:
+            task.print_stack(limit=5, file=stack)
+        _log.warning("%s, row %d: a call ignores its cancellation\n%s", self.runtime.name(), row, stack.getvalue())
 
     async def slot(self) -> None:
         slot = self.runtime.slot()

@@ -114,6 +114,12 @@ pub const ASYNC: u32 = 2;
 pub const ORDERED: u32 = 1;
 pub const UNORDERED: u32 = 2;
 
+pub const RETRY_TIMEOUTS: u32 = 1;
+pub const RETRY_ERRORS: u32 = 2;
+
+pub const YES: u32 = 1;
+pub const NO: u32 = 2;
+
 pub type Handle = u64;
 
 #[repr(C)]
@@ -131,14 +137,39 @@ pub struct Options {
     pub order: u32,
     pub allowed_in_flight: u32,
     pub timeout_ns: u64,
+    pub deadline_ns: u64,
     pub max_rows: u64,
     pub max_bytes: u64,
+    pub max_attempts: u32,
+    pub retry_on: u32,
+    pub backoff_ns: u64,
+    pub max_backoff_ns: u64,
+    pub seed: u64,
+    pub idempotent: u32,
+    pub max_stuck: u32,
+    pub lineage: [u8; 16],
 }
 
 impl Options {
     /// Nothing chosen.
     pub const fn unset() -> Self {
-        Options { size: size_of::<Options>() as u64, order: 0, allowed_in_flight: 0, timeout_ns: 0, max_rows: 0, max_bytes: 0 }
+        Options {
+            size: size_of::<Options>() as u64,
+            order: 0,
+            allowed_in_flight: 0,
+            timeout_ns: 0,
+            deadline_ns: 0,
+            max_rows: 0,
+            max_bytes: 0,
+            max_attempts: 0,
+            retry_on: 0,
+            backoff_ns: 0,
+            max_backoff_ns: 0,
+            seed: 0,
+            idempotent: 0,
+            max_stuck: 0,
+            lineage: [0; 16],
+        }
     }
 }
 
@@ -182,6 +213,7 @@ pub struct Statistics {
     pub accepted: u64,
     pub queued: u64,
     pub running: u64,
+    pub backing_off: u64,
     pub held: u64,
     pub ready: u64,
     pub drained: u64,
@@ -189,6 +221,8 @@ pub struct Statistics {
     pub errors: u64,
     pub timed_out: u64,
     pub cancelled: u64,
+    pub retries: u64,
+    pub stuck: u64,
     pub wake_ups: u64,
 }
 

@@ -54,13 +54,16 @@ fn mirror() -> Vec<Line> {
             length, null_count, offset, n_buffers, n_children, buffers, children, dictionary, release, private_data,
         }
         "struct arroyo_udf_error" = abi::Error { text, release, private_data }
-        "struct arroyo_udf_options" = abi::Options { size, order, allowed_in_flight, timeout_ns, max_rows, max_bytes }
+        "struct arroyo_udf_options" = abi::Options {
+            size, order, allowed_in_flight, timeout_ns, deadline_ns, max_rows, max_bytes, max_attempts, retry_on, backoff_ns,
+            max_backoff_ns, seed, idempotent, max_stuck, lineage,
+        }
         "struct arroyo_udf_function" = abi::Function { name, kind, vectorized, arguments, returns, options }
         "struct arroyo_udf_descriptor" = abi::Descriptor {
             size, name, language, toolkit_version, hash, n_functions, functions,
         }
         "struct arroyo_udf_statistics" = abi::Statistics {
-            size, accepted, queued, running, held, ready, drained, values, errors, timed_out, cancelled, wake_ups,
+            size, accepted, queued, running, backing_off, held, ready, drained, values, errors, timed_out, cancelled, retries, stuck, wake_ups,
         }
         "struct arroyo_udf_table" = abi::Table {
             magic, abi_version, table_size, describe, run, start, send, drain_results, wait, arm, disarm, cancel,
@@ -77,7 +80,7 @@ fn mirror() -> Vec<Line> {
         RESULTS, ROOM,
         DRAIN, CANCEL,
         SYNC, ASYNC,
-        ORDERED, UNORDERED,
+        ORDERED, UNORDERED, RETRY_TIMEOUTS, RETRY_ERRORS, YES, NO,
     }
     lines.push(Line { expression: "ARROW_FLAG_NULLABLE".into(), value: abi::ARROW_FLAG_NULLABLE as i128 });
     lines
@@ -109,7 +112,12 @@ fn fields(contract: &str) -> Vec<(String, Vec<String>)> {
         let field = |declaration: &str| {
             let name = match declaration.split_once("(*") {
                 Some((_, pointer)) => pointer.split(')').next(),
-                None => declaration.split(|c: char| !c.is_alphanumeric() && c != '_').rfind(|word| !word.is_empty()),
+                None => declaration
+                    .split('[')
+                    .next()
+                    .unwrap_or_default()
+                    .split(|c: char| !c.is_alphanumeric() && c != '_')
+                    .rfind(|word| !word.is_empty()),
             };
             name.map(str::to_owned)
         };

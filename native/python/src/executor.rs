@@ -200,6 +200,24 @@ method! {
     }
 }
 method! {
+    /// take_stuck() -> list[tuple[int, Task | None]]: row and Task of attempts found to ignore their cancellation.
+    fn take_stuck(this: Runtime, _a) {
+        let mut stuck = Vec::new();
+        (*this).runtime.take_stuck(&mut stuck);
+        let found = PyList_New(0);
+        for stuck in stuck {
+            let slots = &(*this).slots;
+            let slot = slots.get(stuck.token.index()).copied().unwrap_or(null_mut());
+            let task = if slot.is_null() || (*Slot::of(slot)).token != Some(stuck.token) { None } else { (*Slot::of(slot)).task.as_ref() };
+            let pair = Owned::new(Py_BuildValue(c"(KO)".as_ptr(), stuck.id, task.map_or(Py_None(), Owned::ptr)));
+            if let (false, Some(pair)) = (found.is_null(), pair) {
+                PyList_Append(found, pair.ptr());
+            }
+        }
+        found
+    }
+}
+method! {
     /// may_start() -> bool: whether an idle slot would find an attempt in this turn.
     fn may_start(this: Runtime, _a) { bool_object((*this).rows_left > 0 && (*this).runtime.can_start()) }
 }
@@ -408,6 +426,7 @@ pub unsafe fn add_types(module: *mut PyObject) -> bool {
                 (c"serve", serve, METH_O),
                 (c"allowed_in_flight", allowed_in_flight, METH_NOARGS),
                 (c"begin_turn", begin_turn, METH_NOARGS),
+                (c"take_stuck", take_stuck, METH_NOARGS),
                 (c"may_start", may_start, METH_NOARGS),
                 (c"end_turn", end_turn, METH_NOARGS),
                 (c"again", again, METH_NOARGS),

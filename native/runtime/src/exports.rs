@@ -6,7 +6,8 @@
 use crate::arrow::Batch;
 use crate::failure::{guard, Failure};
 use crate::machine::Stop;
-use crate::runtime::{self, NotTaken, Runtime};
+use crate::options;
+use crate::runtime::{NotTaken, Runtime};
 use crate::signature::Signature;
 use crate::{handles, retired};
 use arroyo_udf_abi as abi;
@@ -140,7 +141,7 @@ unsafe extern "C" fn start<P: Plugin>(
             Some(options) => *options,
             None => abi::Options::unset(),
         };
-        let runtime = Runtime::new(signature, runtime::settings(options, &signature.options, &signature.name)?);
+        let runtime = Runtime::new(signature, options::choose(&options, &signature.options, &signature.name)?);
         P::start(function, &runtime)?;
         let started = handles::insert(runtime)?;
         // SAFETY: checked for null.

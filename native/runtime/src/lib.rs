@@ -8,6 +8,7 @@
 //! | [`handles`] | handle -> started function, checked by generation and process                                 |
 //! | [`runtime`] | one started function: the machine under its mutex, wake-ups, stop; serves an executor          |
 //! | [`machine`] | rows, order, cap, budget, deadlines, cancel, stop: no I/O, time is an argument                 |
+//! | [`options`] | what host, author and defaults say -> the machine's settings                                   |
 //! | [`pool`]    | the executor of blocking functions: threads                                                   |
 //! | [`timer`]   | the one thread that tells machines the time                                                   |
 //! | [`arrow`]   | views of Arrow C Data arrays that came in, checked; arrays that go out                         |
@@ -24,6 +25,7 @@ pub mod exports;
 pub mod failure;
 pub mod handles;
 pub mod machine;
+pub mod options;
 pub mod pool;
 pub mod results;
 pub mod retired;

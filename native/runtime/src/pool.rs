@@ -123,13 +123,15 @@ impl Pool {
 
     /// Has one more thread look for an attempt.
     fn rouse(self: &Arc<Pool>) {
+        // Stuck attempts keep their threads, and are out of the cap (R8).
+        let stuck = self.runtime.upgrade().map_or(0, |runtime| runtime.statistics().stuck as usize);
         let mut state = self.lock();
         if state.over {
             return;
         }
         let all_at_work = state.asleep <= state.owed;
         // Where the system has no more threads, those that are there do the work.
-        if all_at_work && state.threads.len() < self.most_threads && self.spawn(&mut state, Pool::serve).is_ok() {
+        if all_at_work && state.threads.len() < self.most_threads + stuck && self.spawn(&mut state, Pool::serve).is_ok() {
             return;
         }
         state.owed = (state.owed + 1).min(state.threads.len());
@@ -167,19 +169,33 @@ impl Pool {
                 None => runtime.next(),
             };
             if let Some(attempt) = attempt {
-                if !rests(&runtime) {
+                if !self.rests(&runtime) {
                     self.rouse();
                 }
                 drop(runtime);
                 ended = Some((attempt.token, self.run(&attempt)));
             } else if runtime.is_settled() {
                 return self.end(&runtime);
-            } else if rests(&runtime) {
+            } else if self.rests(&runtime) {
                 drop(runtime);
                 if !self.sleep() {
                     return;
                 }
             }
+        }
+    }
+
+    /// Whether there is nothing to start or to close: the runtime will wake the pool. Cancellations are for executors
+    /// that can interrupt; what ignores them is said once.
+    fn rests(&self, runtime: &Runtime) -> bool {
+        runtime.rest() || {
+            runtime.take_cancellations(&mut Vec::new());
+            let mut stuck = Vec::new();
+            runtime.take_stuck(&mut stuck);
+            for stuck in &stuck {
+                eprintln!("{}, row {}: a call goes on after its cancellation, in its thread", runtime.signature().name, stuck.id);
+            }
+            runtime.rest()
         }
     }
 
@@ -227,15 +243,6 @@ impl Pool {
 
     fn close(&self) -> Result<(), String> {
         catch_unwind(AssertUnwindSafe(|| self.work.close())).unwrap_or_else(|panic| Err(internal_error(&*panic)))
-    }
-}
-
-/// Whether there is nothing to start or to close: the runtime will wake the pool. Cancellations are for executors that
-/// can interrupt.
-fn rests(runtime: &Runtime) -> bool {
-    runtime.rest() || {
-        runtime.take_cancellations(&mut Vec::new());
-        runtime.rest()
     }
 }
 

@@ -9,7 +9,8 @@
 
 use crate::arrow::Batch;
 use crate::failure::Failure;
-use crate::machine::{Finished, Machine, Outcome, Refused, Settings, Start, Stop, Token};
+use crate::machine::{Finished, Machine, Outcome, Refused, Settings, Start, Stop, Stuck, Token};
+use crate::options::Chosen;
 use crate::results;
 use crate::signature::Signature;
 use crate::timer::{self, now, Ticking};
@@ -55,13 +56,15 @@ struct State {
     armed: Option<Armed>,
     /// An armed function is running now.
     calling: bool,
-    timer_requested: bool,
+    /// When the timer will call, at the latest.
+    timer_at: Option<u64>,
     closed: Option<Closed>,
     stuck: bool,
 }
 
 pub struct Runtime {
     signature: &'static Signature,
+    lineage: [u8; 16],
     state: Mutex<State>,
     /// For threads in wait, disarm and stop.
     changed: Condvar,
@@ -78,37 +81,20 @@ struct Todo {
     call: Option<Armed>,
 }
 
-/// The options of a start over those of the author over the defaults (R4, R5, R6).
-pub fn settings(start: abi::Options, author: &abi::Options, name: &str) -> Result<Settings, Failure> {
-    let pick = |start: u64, author: u64, default: u64| [start, author].into_iter().find(|&x| x != 0).unwrap_or(default);
-    let order = pick(start.order.into(), author.order.into(), abi::ORDERED.into()) as u32;
-    if order != abi::ORDERED && order != abi::UNORDERED {
-        return Err(Failure::argument(format!("{name}: order is {order}; it is ARROYO_UDF_ORDERED or ARROYO_UDF_UNORDERED")));
-    }
-    let allowed_in_flight = pick(start.allowed_in_flight.into(), author.allowed_in_flight.into(), 100) as u32;
-    let timeout = pick(start.timeout_ns, author.timeout_ns, 10_000_000_000);
-    Ok(Settings {
-        ordered: order == abi::ORDERED,
-        allowed_in_flight,
-        timeout: Some(timeout).filter(|&timeout| timeout != u64::MAX),
-        max_rows: pick(start.max_rows, author.max_rows, (4 * u64::from(allowed_in_flight)).max(16_384)),
-        max_bytes: pick(start.max_bytes, author.max_bytes, 64 << 20),
-    })
-}
-
 impl Runtime {
     /// A runtime that nobody executes yet: [`Runtime::serve`] names the executor.
-    pub fn new(signature: &'static Signature, settings: Settings) -> Arc<Runtime> {
+    pub fn new(signature: &'static Signature, chosen: Chosen) -> Arc<Runtime> {
         Arc::new_cyclic(|me| Runtime {
             signature,
+            lineage: chosen.lineage,
             state: Mutex::new(State {
-                machine: Machine::new(settings),
+                machine: Machine::new(chosen.settings),
                 executor_sleeps: true,
                 wake_ups: 0,
                 waiting: [0; 2],
                 armed: None,
                 calling: false,
-                timer_requested: false,
+                timer_at: None,
                 closed: None,
                 stuck: false,
             }),
@@ -127,6 +113,11 @@ impl Runtime {
         self.signature
     }
 
+    /// With a row's id, the idempotency key of the row's calls (R10).
+    pub fn lineage(&self) -> [u8; 16] {
+        self.lineage
+    }
+
     pub fn settings(&self) -> Settings {
         *self.lock().machine.settings()
     }
@@ -143,7 +134,10 @@ impl Runtime {
 
     fn check(&self, state: &State) -> Result<(), Failure> {
         match state.machine.poisoned() {
-            Some(text) => Err(Failure::new(abi::INTERNAL, format!("{}: {text}", self.signature.name))),
+            Some(text) => {
+                let status = if state.machine.is_overwhelmed() { abi::USER_CODE } else { abi::INTERNAL };
+                Err(Failure::new(status, format!("{}: {text}", self.signature.name)))
+            }
             None => Ok(()),
         }
     }
@@ -157,7 +151,11 @@ impl Runtime {
         if let Err(failure) = self.check(&state) {
             return Err(NotTaken { batch, failure: Some(failure) });
         }
-        let accepted = state.machine.accept(first_id, rows, bytes, Arc::clone(&batch));
+        let now = clock(&state);
+        let accepted = state.machine.accept(now, first_id, rows, bytes, Arc::clone(&batch));
+        if state.machine.settings().deadline.is_some() {
+            self.keep_time(&mut state);
+        }
         let todo = self.todo(&mut state);
         drop(state);
         self.act(todo);
@@ -175,8 +173,7 @@ impl Runtime {
     pub fn drain(&self, max_rows: u64) -> Result<abi::ArrowArray, bool> {
         let mut state = self.lock();
         if !state.machine.has_results() {
-            let over = state.closed.is_some() || state.stuck || state.machine.poisoned().is_some();
-            return Err(over && state.machine.is_empty());
+            return Err(is_over(&state) && state.machine.is_empty());
         }
         let limit = if max_rows == 0 { u64::MAX } else { max_rows };
         let mut finished: Vec<Finished<Value>> = Vec::with_capacity(state.machine.counts().ready.min(limit) as usize);
@@ -189,11 +186,11 @@ impl Runtime {
             },
             &mut finished,
         );
-        let timeout = state.machine.settings().timeout.unwrap_or(0);
+        let settings = *state.machine.settings();
         let todo = self.todo(&mut state);
         drop(state);
         self.act(todo);
-        Ok(results::export(&self.signature.returns, &finished, &self.signature.name, timeout))
+        Ok(results::export(&self.signature.returns, &finished, &self.signature.name, &settings))
     }
 
     /// See `wait` in the header. False: the time is over.
@@ -241,7 +238,8 @@ impl Runtime {
     /// See `cancel` in the header.
     pub fn cancel(&self, first_id: u64, rows: u64) {
         let mut state = self.lock();
-        state.machine.cancel(first_id, rows);
+        state.machine.cancel(now(), first_id, rows);
+        self.keep_time(&mut state);
         let todo = self.todo(&mut state);
         drop(state);
         self.act(todo);
@@ -255,6 +253,7 @@ impl Runtime {
             accepted: counts.accepted,
             queued: counts.queued,
             running: counts.running,
+            backing_off: counts.backing_off,
             held: counts.held,
             ready: counts.ready,
             drained: counts.drained,
@@ -262,6 +261,8 @@ impl Runtime {
             errors: counts.errors,
             timed_out: counts.timed_out,
             cancelled: counts.cancelled,
+            retries: counts.retries,
+            stuck: counts.stuck,
             wake_ups: state.wake_ups,
         }
     }
@@ -269,7 +270,8 @@ impl Runtime {
     /// See `stop_runtime` in the header (R13). Every caller gets the same answer.
     pub fn stop(&self, mode: Stop, deadline: Duration) -> Result<abi::Status, Failure> {
         let mut state = self.lock();
-        state.machine.stop(mode);
+        state.machine.stop(now(), mode);
+        self.keep_time(&mut state);
         let until = Instant::now().checked_add(deadline);
         let mut last = until;
         let mut cancelled = mode == Stop::Cancel;
@@ -278,7 +280,11 @@ impl Runtime {
             drop(state);
             self.act(todo);
             state = self.lock();
-            while state.closed.is_none() && !state.stuck && state.machine.poisoned().is_none() {
+            while !is_over(&state) {
+                if state.machine.is_stuck() {
+                    state.stuck = true; // nothing more will happen
+                    break;
+                }
                 let now = Instant::now();
                 match last.map(|last| last.saturating_duration_since(now)) {
                     Some(Duration::ZERO) => break,
@@ -299,7 +305,8 @@ impl Runtime {
                 state.stuck = true;
             }
             if !cancelled {
-                state.machine.stop(Stop::Cancel);
+                state.machine.stop(now(), Stop::Cancel);
+                self.keep_time(&mut state);
                 cancelled = true;
             }
             last = until.and_then(|until| until.checked_add(Duration::from_secs(1)));
@@ -311,31 +318,29 @@ impl Runtime {
     /// The next attempt. None: there is none to start now. Before it sleeps, the executor has to ask [`Runtime::rest`].
     pub fn next(&self) -> Option<Attempt> {
         let mut state = self.lock();
-        self.next_locked(&mut state)
+        let now = clock(&state);
+        self.next_locked(&mut state, now)
     }
 
     /// Reports an attempt and asks for the next: one lock for both. A late outcome is discarded.
     pub fn end_and_next(&self, token: Token, outcome: Outcome<Value>) -> Option<Attempt> {
         let mut state = self.lock();
-        state.machine.end(token, outcome);
-        self.next_locked(&mut state)
+        let now = clock(&state);
+        state.machine.end(now, token, outcome);
+        self.next_locked(&mut state, now)
     }
 
     /// Reports an attempt. A late outcome is discarded. The host learns of it at the next [`Runtime::notify`].
     pub fn end(&self, token: Token, outcome: Outcome<Value>) {
-        self.lock().machine.end(token, outcome);
+        let mut state = self.lock();
+        let now = clock(&state);
+        state.machine.end(now, token, outcome);
+        self.keep_time(&mut state);
     }
 
-    fn next_locked(&self, state: &mut MutexGuard<'_, State>) -> Option<Attempt> {
-        let machine = &mut state.machine;
-        if !machine.can_start() {
-            return None;
-        }
-        let timed = machine.settings().timeout.is_some();
-        let attempt = machine.start(if timed { now() } else { 0 });
-        if timed && !state.timer_requested {
-            self.request_timer(state);
-        }
+    fn next_locked(&self, state: &mut MutexGuard<'_, State>, now: u64) -> Option<Attempt> {
+        let attempt = state.machine.start(now);
+        self.keep_time(state);
         attempt
     }
 
@@ -347,6 +352,11 @@ impl Runtime {
         self.act(todo);
     }
 
+    /// Attempts that ignore their cancellation, found since the last call: to be reported once (R8).
+    pub fn take_stuck(&self, into: &mut Vec<Stuck>) {
+        self.lock().machine.take_stuck(into);
+    }
+
     /// Attempts to be cancelled.
     pub fn take_cancellations(&self, into: &mut Vec<Token>) {
         self.lock().machine.take_cancellations(into);
@@ -355,10 +365,8 @@ impl Runtime {
     /// The executor goes to sleep, unless there is something to do. True: it sleeps, and will be woken.
     pub fn rest(&self) -> bool {
         let mut state = self.lock();
-        let machine = &state.machine;
-        let work = machine.can_start() || machine.has_cancellations() || machine.is_settled() && state.closed.is_none();
-        state.executor_sleeps = !work;
-        !work
+        state.executor_sleeps = !has_work(&state);
+        state.executor_sleeps
     }
 
     /// Whether an attempt could start now.
@@ -369,7 +377,8 @@ impl Runtime {
     /// Begins to stop without waiting for the end.
     pub fn stop_soon(&self, mode: Stop) {
         let mut state = self.lock();
-        state.machine.stop(mode);
+        state.machine.stop(now(), mode);
+        self.keep_time(&mut state);
         let todo = self.todo(&mut state);
         drop(state);
         self.act(todo);
@@ -407,9 +416,11 @@ impl Runtime {
 
     // ---- inside ----------------------------------------------------------------------------------------------------
 
-    fn request_timer(&self, state: &mut State) {
-        if let Some(at) = state.machine.next_deadline() {
-            state.timer_requested = true;
+    /// Sees to it that the timer calls when the machine wants to be told the time.
+    fn keep_time(&self, state: &mut State) {
+        let Some(at) = state.machine.next_deadline() else { return };
+        if state.timer_at.is_none_or(|known| at < known) {
+            state.timer_at = Some(at);
             let me: Weak<dyn Ticking> = self.me.clone();
             timer::request(at, me);
         }
@@ -417,9 +428,7 @@ impl Runtime {
 
     /// Who has to be woken, now that the state has changed.
     fn todo(&self, state: &mut State) -> Todo {
-        let machine = &state.machine;
-        let work = machine.can_start() || machine.has_cancellations() || machine.is_settled() && state.closed.is_none();
-        let wake_executor = state.executor_sleeps && work;
+        let wake_executor = state.executor_sleeps && has_work(state);
         if wake_executor {
             state.executor_sleeps = false;
             state.wake_ups += 1;
@@ -458,9 +467,30 @@ impl Runtime {
     }
 }
 
+/// Whether the executor has something to do.
+fn has_work(state: &State) -> bool {
+    let machine = &state.machine;
+    machine.can_start() || machine.has_cancellations() || machine.has_stuck() || machine.is_settled() && state.closed.is_none()
+}
+
+/// Whether nothing more will happen but drains.
+fn is_over(state: &State) -> bool {
+    state.closed.is_some() || state.stuck || state.machine.poisoned().is_some()
+}
+
+/// The time, where the machine's settings make it matter: reading the clock costs a tenth of a row that returns at once.
+fn clock(state: &State) -> u64 {
+    let settings = state.machine.settings();
+    if settings.timeout.is_some() || settings.deadline.is_some() || settings.retry.errors {
+        now()
+    } else {
+        0
+    }
+}
+
 /// Whether a condition of `wait` and `arm` holds.
 fn holds(state: &State, condition: u32) -> bool {
-    let over = state.closed.is_some() || state.stuck || state.machine.poisoned().is_some();
+    let over = is_over(state);
     let stopping = state.machine.stopping().is_some();
     condition & abi::RESULTS != 0 && (over || state.machine.has_results())
         || condition & abi::ROOM != 0 && (over || stopping || state.machine.has_room())
@@ -469,11 +499,19 @@ fn holds(state: &State, condition: u32) -> bool {
 impl Ticking for Runtime {
     fn tick(&self, now: u64) -> Option<u64> {
         let mut state = self.lock();
+        if state.timer_at.is_none_or(|at| at > now) {
+            return None; // an earlier request than this one has been made since, and served
+        }
         state.machine.tick(now);
-        let next = state.machine.next_deadline();
-        state.timer_requested = next.is_some();
+        state.timer_at = state.machine.next_deadline();
+        let next = state.timer_at;
+        let poisoned = state.machine.poisoned().is_some();
         let todo = self.todo(&mut state);
+        let stuck_for_good = state.machine.is_stuck();
         drop(state);
+        if poisoned || stuck_for_good {
+            self.changed.notify_all(); // for a stop that waits
+        }
         self.act(todo);
         next
     }

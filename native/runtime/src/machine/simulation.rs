@@ -1,7 +1,10 @@
 //! Random schedules of every event under a virtual clock, against a naive model that keeps all rows in one list. After
 //! each event the machine and the model must agree; a failing schedule shrinks. Invariants are named after their rules.
+//!
+//! A schedule has 60 events on average. `PROPTEST_CASES` says how many schedules are run: `make check` runs ten million
+//! events. `PROPTEST_RNG_SEED` makes a run repeatable.
 
-use super::{Finished, Machine, Outcome, Refused, Settings, Stop, Token};
+use super::{Finished, Machine, Outcome, Refused, Retry, Settings, Stop, Token, PATIENCE};
 use proptest::prelude::*;
 
 #[derive(Debug, Clone)]
@@ -38,7 +41,8 @@ fn event() -> impl Strategy<Value = Event> {
         6 => (0..6u64, 0..40u64, 0..3u64).prop_map(|(rows, bytes, gap)| Event::Accept { rows, bytes, gap }),
         12 => Just(Event::Start),
         10 => (any::<usize>(), any::<bool>()).prop_map(|(pick, error)| Event::End { pick, error }),
-        5 => (0..30u64).prop_map(|after| Event::Tick { after }),
+        6 => (0..30u64).prop_map(|after| Event::Tick { after }),
+        1 => Just(Event::Tick { after: PATIENCE }),
         2 => (0..60u64, 0..8u64).prop_map(|(first, rows)| Event::Cancel { first, rows }),
         6 => (0..9u64).prop_map(|limit| Event::Drain { limit }),
         1 => any::<bool>().prop_map(|cancel| Event::Stop { cancel }),
@@ -46,9 +50,33 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
+fn retry() -> impl Strategy<Value = Retry> {
+    (1..4u16, any::<bool>(), any::<bool>(), 0..40u64, any::<u64>(), any::<bool>()).prop_map(
+        |(max_attempts, timeouts, errors, backoff, seed, idempotent)| Retry {
+            max_attempts,
+            timeouts,
+            errors,
+            backoff,
+            max_backoff: 100,
+            seed,
+            idempotent,
+        },
+    )
+}
+
 fn settings() -> impl Strategy<Value = Settings> {
-    (any::<bool>(), 1..5u32, prop::option::of(1..60u64), 1..20u64, 1..100u64).prop_map(
-        |(ordered, allowed_in_flight, timeout, max_rows, max_bytes)| Settings { ordered, allowed_in_flight, timeout, max_rows, max_bytes },
+    let limits = (prop::option::of(1..60u64), prop::option::of(1..200u64));
+    (any::<bool>(), 1..5u32, limits, 1..20u64, 1..100u64, retry(), 1..6u32).prop_map(
+        |(ordered, allowed_in_flight, (timeout, deadline), max_rows, max_bytes, retry, max_stuck)| Settings {
+            ordered,
+            allowed_in_flight,
+            timeout,
+            deadline,
+            max_rows,
+            max_bytes,
+            retry,
+            max_stuck,
+        },
     )
 }
 
@@ -63,7 +91,18 @@ enum How {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Waiting,
-    Running { deadline: u64 },
+    Running {
+        until: u64,
+    },
+    /// Timed out, to be tried again when its attempt has ended.
+    Ending,
+    BackingOff {
+        until: u64,
+    },
+    /// In the order in which the pauses ended.
+    Due {
+        turn: u64,
+    },
     Ended(How),
     Out,
 }
@@ -74,6 +113,16 @@ struct ModelRow {
     batch: usize,
     place: Place,
     attempts: u16,
+    deadline: u64,
+}
+
+/// An attempt that has not ended. `cancelled`: when; `stuck`: it has been so for too long.
+#[derive(Debug)]
+struct ModelAttempt {
+    token: Token,
+    row: usize,
+    cancelled: Option<u64>,
+    stuck: bool,
 }
 
 /// The rules, told as plainly as they can be.
@@ -81,13 +130,31 @@ struct Model {
     settings: Settings,
     rows: Vec<ModelRow>,
     batch_bytes: Vec<u64>,
-    open: Vec<(Token, usize)>,
+    open: Vec<ModelAttempt>,
     next_id: u64,
+    turns: u64,
+    retries: u64,
     stopped: bool,
+    cancelled: bool,
     poisoned: bool,
 }
 
 impl Model {
+    fn new(settings: Settings) -> Model {
+        Model {
+            settings,
+            rows: vec![],
+            batch_bytes: vec![],
+            open: vec![],
+            next_id: 0,
+            turns: 0,
+            retries: 0,
+            stopped: false,
+            cancelled: false,
+            poisoned: false,
+        }
+    }
+
     fn held(&self) -> impl Iterator<Item = &ModelRow> {
         self.rows.iter().filter(|row| row.place != Place::Out)
     }
@@ -98,9 +165,109 @@ impl Model {
         (self.held().count() as u64) < self.settings.max_rows && bytes < self.settings.max_bytes
     }
 
-    fn end_where(&mut self, how: How, which: impl Fn(&ModelRow) -> bool) {
-        for row in self.rows.iter_mut().filter(|row| matches!(row.place, Place::Waiting | Place::Running { .. }) && which(row)) {
-            row.place = Place::Ended(how);
+    fn is_open(&self, row: usize) -> bool {
+        !matches!(self.rows[row].place, Place::Ended(_) | Place::Out)
+    }
+
+    /// Ends rows; the attempts of those that ran are cancelled.
+    fn end_where(&mut self, now: u64, how: How, which: impl Fn(&ModelRow) -> bool) {
+        for row in 0..self.rows.len() {
+            if self.is_open(row) && which(&self.rows[row]) {
+                self.end(now, row, how);
+            }
+        }
+    }
+
+    fn end(&mut self, now: u64, row: usize, how: How) {
+        if let Place::Running { .. } = self.rows[row].place {
+            self.cancel_attempt(now, row);
+        }
+        self.rows[row].place = Place::Ended(how);
+    }
+
+    fn cancel_attempt(&mut self, now: u64, row: usize) {
+        for attempt in self.open.iter_mut().filter(|a| a.row == row && a.cancelled.is_none()) {
+            attempt.cancelled = Some(now);
+        }
+    }
+
+    fn may_retry(&self, row: usize) -> bool {
+        self.rows[row].attempts < self.settings.retry.max_attempts && !self.cancelled
+    }
+
+    fn back_off(&mut self, now: u64, row: usize) {
+        let pause = self.settings.retry.pause(self.rows[row].id, self.rows[row].attempts);
+        self.rows[row].place = Place::BackingOff { until: now + pause };
+    }
+
+    /// R4, R7: which row an attempt would start for.
+    fn next(&self) -> Option<usize> {
+        let working = self.open.iter().filter(|a| !a.stuck).count();
+        if working >= self.settings.allowed_in_flight as usize {
+            return None;
+        }
+        let due = (0..self.rows.len()).filter_map(|r| if let Place::Due { turn } = self.rows[r].place { Some((turn, r)) } else { None });
+        due.min().map(|(_, r)| r).or_else(|| self.rows.iter().position(|row| row.place == Place::Waiting))
+    }
+
+    /// R6, R7, R8 at a moment: timeouts, then row deadlines, then stuck attempts, then pauses that are over.
+    fn tick(&mut self, now: u64) {
+        for row in 0..self.rows.len() {
+            if matches!(self.rows[row].place, Place::Running { until } if until <= now) {
+                if self.settings.retry.timeouts && self.may_retry(row) {
+                    self.cancel_attempt(now, row);
+                    self.rows[row].place = Place::Ending;
+                } else {
+                    self.end(now, row, How::TimedOut);
+                }
+            }
+        }
+        self.end_where(now, How::TimedOut, |row| row.deadline <= now);
+        for i in 0..self.open.len() {
+            let ModelAttempt { row, cancelled, stuck, .. } = self.open[i];
+            if cancelled.is_some_and(|at| at + PATIENCE <= now) && !stuck {
+                self.open[i].stuck = true;
+                if self.rows[row].place == Place::Ending && self.is_waited_for(i) {
+                    if self.settings.retry.idempotent {
+                        self.back_off(now, row);
+                    } else {
+                        self.rows[row].place = Place::Ended(How::TimedOut);
+                    }
+                }
+            }
+        }
+        let mut over: Vec<(u64, usize)> = vec![];
+        for (r, row) in self.rows.iter().enumerate() {
+            if let Place::BackingOff { until } = row.place {
+                if until <= now {
+                    over.push((until, r));
+                }
+            }
+        }
+        over.sort_by_key(|&(until, r)| (until, self.rows[r].id));
+        self.turns += 1;
+        for (i, (until, r)) in over.into_iter().enumerate() {
+            // Pauses that end at the same moment may be taken in any order: told by the machine, see `Event::Start`.
+            let _ = i;
+            self.rows[r].place = Place::Due { turn: self.turns << 32 | until };
+        }
+        let stuck = self.open.iter().filter(|a| a.stuck).count();
+        if stuck as u64 >= u64::from(self.settings.max_stuck) {
+            self.poison(now);
+        }
+    }
+
+    /// Whether the row of an attempt that is `Ending` waits for this one: its youngest.
+    fn is_waited_for(&self, attempt: usize) -> bool {
+        let row = self.open[attempt].row;
+        self.open.iter().rposition(|a| a.row == row) == Some(attempt)
+    }
+
+    fn poison(&mut self, now: u64) {
+        if !self.poisoned {
+            self.poisoned = true;
+            self.end_where(now, How::Error, |_| true);
+            self.open.clear();
         }
     }
 
@@ -134,7 +301,7 @@ fn step(machine: &mut Machine<usize, u64>, model: &mut Model, now: &mut u64, eve
         Event::Accept { rows, bytes, gap } => {
             let first = model.next_id + gap;
             let batch = model.batch_bytes.len();
-            let answer = machine.accept(first, rows, bytes, batch);
+            let answer = machine.accept(*now, first, rows, bytes, batch);
             let expected = if model.stopped || model.poisoned {
                 Err(Refused::Stopped)
             } else if !model.has_room() {
@@ -144,49 +311,68 @@ fn step(machine: &mut Machine<usize, u64>, model: &mut Model, now: &mut u64, eve
             };
             prop_assert_eq!(answer, expected, "R4, R13: what send takes");
             if answer.is_ok() {
+                let deadline = model.settings.deadline.map_or(u64::MAX, |d| *now + d);
                 model.batch_bytes.push(bytes);
-                model.rows.extend((0..rows).map(|i| ModelRow { id: first + i, batch, place: Place::Waiting, attempts: 0 }));
+                let row = |i| ModelRow { id: first + i, batch, place: Place::Waiting, attempts: 0, deadline };
+                model.rows.extend((0..rows).map(row));
                 model.next_id = first + rows;
-                prop_assert_eq!(machine.accept(first.wrapping_sub(1), 1, 0, 0).is_err(), true, "ids rise");
+                if rows > 0 {
+                    let again = machine.accept(*now, first, 1, 0, 0);
+                    prop_assert!(again == Err(Refused::Id) || again == Err(Refused::WouldBlock), "ids rise: {:?}", again);
+                }
             }
         }
         Event::Start => {
-            let next = model.rows.iter().position(|row| row.place == Place::Waiting);
-            let free = model.open.len() < model.settings.allowed_in_flight as usize;
+            let next = model.next();
             let started = machine.start(*now);
-            prop_assert_eq!(started.is_some(), next.is_some() && free, "R4: the cap, and no idle slot while rows wait");
-            if let (Some(start), Some(row)) = (started, next) {
-                prop_assert_eq!((start.id, start.batch), (model.rows[row].id, model.rows[row].batch), "rows start in order");
-                model.rows[row].place = Place::Running { deadline: model.settings.timeout.map_or(u64::MAX, |t| *now + t) };
-                model.rows[row].attempts = 1;
-                model.open.push((start.token, row));
+            prop_assert_eq!(started.is_some(), next.is_some(), "R4: the cap, and no idle slot while rows wait");
+            if let (Some(start), Some(mut row)) = (started, next) {
+                if let Place::Due { turn } = model.rows[row].place {
+                    // Pauses that ended at the same moment: in any order.
+                    let same = model.rows.iter().position(|r| r.id == start.id && r.place == Place::Due { turn });
+                    row = same.unwrap_or(row);
+                    model.retries += 1;
+                }
+                let record = &mut model.rows[row];
+                record.attempts += 1;
+                let until = model.settings.timeout.map_or(u64::MAX, |t| *now + t);
+                prop_assert_eq!((start.id, start.batch), (record.id, record.batch), "rows start in order, retries first");
+                prop_assert_eq!(start.attempt, record.attempts, "R10");
+                prop_assert_eq!(start.deadline, until.min(record.deadline), "R10");
+                record.place = Place::Running { until };
+                model.open.push(ModelAttempt { token: start.token, row, cancelled: None, stuck: false });
+                let working = model.open.iter().filter(|a| a.row == row && !a.stuck).count();
+                prop_assert_eq!(working, 1, "R7: one attempt of a row at a time, but for stuck ones");
             }
         }
         Event::End { pick, error } => {
             if model.open.is_empty() {
                 return Ok(());
             }
-            let (token, row) = model.open.remove(pick % model.open.len());
-            let open = matches!(model.rows[row].place, Place::Running { .. });
+            let index = pick % model.open.len();
+            let waited_for = model.is_waited_for(index);
+            let ModelAttempt { token, row, cancelled, .. } = model.open.remove(index);
+            let open = matches!(model.rows[row].place, Place::Running { .. }) && cancelled.is_none();
             prop_assert_eq!(machine.is_open(token), open);
             let outcome = if error { Outcome::Error("no".into()) } else { Outcome::Value(model.rows[row].id) };
-            prop_assert_eq!(machine.end(token, outcome), open, "R6: the first event wins");
-            prop_assert!(!machine.end(token, Outcome::Cancelled), "a token is good once");
-            if open {
+            prop_assert_eq!(machine.end(*now, token, outcome), open, "R6: the first event wins");
+            prop_assert!(!machine.end(*now, token, Outcome::Cancelled), "a token is good once");
+            if open && error && model.settings.retry.errors && model.may_retry(row) {
+                model.back_off(*now, row);
+            } else if open {
                 model.rows[row].place = Place::Ended(if error { How::Error } else { How::Value });
+            } else if model.rows[row].place == Place::Ending && waited_for {
+                model.back_off(*now, row);
             }
         }
         Event::Tick { after } => {
             *now += after;
-            let due = model.rows.iter().filter_map(|row| if let Place::Running { deadline } = row.place { Some(deadline) } else { None });
-            prop_assert_eq!(machine.next_deadline(), due.min().filter(|&d| d != u64::MAX), "R6: when to tick");
             machine.tick(*now);
-            let now = *now;
-            model.end_where(How::TimedOut, |row| matches!(row.place, Place::Running { deadline } if deadline <= now));
+            model.tick(*now);
         }
         Event::Cancel { first, rows } => {
-            machine.cancel(first, rows);
-            model.end_where(How::Cancelled, |row| (first..first + rows).contains(&row.id));
+            machine.cancel(*now, first, rows);
+            model.end_where(*now, How::Cancelled, |row| (first..first + rows).contains(&row.id));
         }
         Event::Drain { limit } => {
             let mut out = Vec::new();
@@ -194,19 +380,16 @@ fn step(machine: &mut Machine<usize, u64>, model: &mut Model, now: &mut u64, eve
             check_out(model, limit, &out)?;
         }
         Event::Stop { cancel } => {
-            machine.stop(if cancel { Stop::Cancel } else { Stop::Drain });
+            machine.stop(*now, if cancel { Stop::Cancel } else { Stop::Drain });
             model.stopped = true;
             if cancel {
-                model.end_where(How::Cancelled, |_| true);
+                model.cancelled = true;
+                model.end_where(*now, How::Cancelled, |_| true);
             }
         }
         Event::Poison => {
             machine.poison("broken");
-            if !model.poisoned {
-                model.poisoned = true;
-                model.open.clear();
-                model.end_where(How::Error, |_| true);
-            }
+            model.poison(*now);
         }
     }
     Ok(())
@@ -235,36 +418,56 @@ fn check_out(model: &mut Model, limit: u64, out: &[Finished<u64>]) -> Result<(),
 }
 
 /// Whatever the moment, the two agree.
-fn agree(machine: &Machine<usize, u64>, model: &Model) -> Result<(), TestCaseError> {
+fn agree(machine: &mut Machine<usize, u64>, model: &Model, now: u64) -> Result<(), TestCaseError> {
     let counts = machine.counts();
-    let ended = |place: &Place| matches!(place, Place::Ended(_));
+    let stuck = model.open.iter().filter(|a| a.stuck).count() as u64;
+    let waits = |place: &Place| matches!(place, Place::Ending | Place::BackingOff { .. } | Place::Due { .. });
     prop_assert_eq!(counts.accepted, model.rows.len() as u64);
     prop_assert_eq!(counts.queued, model.count(|p| *p == Place::Waiting), "R16");
     prop_assert_eq!(counts.running, model.open.len() as u64, "R16: attempts that have not ended");
+    prop_assert_eq!(counts.backing_off, model.count(waits), "R16");
+    prop_assert_eq!(counts.stuck, stuck, "R8, R16");
+    prop_assert_eq!(counts.retries, model.retries, "R16");
     prop_assert_eq!(counts.ready, model.ready().len() as u64, "R16");
-    prop_assert_eq!(counts.ready + counts.held, model.count(ended), "R16");
+    prop_assert_eq!(counts.ready + counts.held, model.count(|p| matches!(p, Place::Ended(_))), "R16");
     prop_assert_eq!(counts.drained, model.count(|p| *p == Place::Out), "R16");
-    prop_assert!(counts.running <= model.settings.allowed_in_flight.into(), "R4");
+    prop_assert!(counts.running - counts.stuck <= model.settings.allowed_in_flight.into(), "R4");
+    prop_assert_eq!(machine.can_start(), model.next().is_some(), "R4, R7");
     prop_assert_eq!(machine.has_room(), model.has_room(), "R4");
     prop_assert_eq!(machine.has_results(), !model.ready().is_empty());
     prop_assert_eq!(machine.is_empty(), model.held().next().is_none());
-    let idle = model.open.is_empty() && counts.queued == 0;
-    prop_assert_eq!(machine.is_settled(), model.stopped && idle, "R13: when to close");
+    let done = model.stopped && counts.queued == 0 && counts.backing_off == 0;
+    prop_assert_eq!(machine.is_settled(), done && model.open.is_empty(), "R13: when to close");
+    prop_assert_eq!(machine.is_stuck(), done && stuck > 0 && stuck == model.open.len() as u64, "R13: when to give up");
+    // R6, R7, R8: the machine asks to be told the time no later than something is due.
+    let rows = model.rows.iter().enumerate().filter(|(r, _)| model.is_open(*r)).map(|(_, row)| match row.place {
+        Place::Running { until } | Place::BackingOff { until } => until.min(row.deadline),
+        _ => row.deadline,
+    });
+    let stuck_at = model.open.iter().filter(|a| !a.stuck).filter_map(|a| a.cancelled).map(|at| at + PATIENCE);
+    if let Some(due) = rows.chain(stuck_at).min().filter(|&due| due != u64::MAX) {
+        prop_assert!(machine.next_deadline().is_some_and(|at| at <= due.max(now)), "something is due at {}", due);
+    }
     Ok(())
 }
 
 fn run(settings: Settings, events: &[Event]) -> Result<(), TestCaseError> {
     let mut machine = Machine::new(settings);
-    let mut model = Model { settings, rows: vec![], batch_bytes: vec![], open: vec![], next_id: 0, stopped: false, poisoned: false };
+    let mut model = Model::new(settings);
     let mut now = 1_000;
-    let mut cancelled = Vec::new();
+    let (mut cancelled, mut stuck) = (Vec::new(), Vec::new());
     for event in events {
         step(&mut machine, &mut model, &mut now, event)?;
-        agree(&machine, &model)?;
+        agree(&mut machine, &model, now)?;
         machine.take_cancellations(&mut cancelled);
         for token in cancelled.drain(..) {
-            let row = model.open.iter().find(|(open, _)| *open == token).map(|(_, row)| model.rows[*row].place);
-            prop_assert!(row.is_none_or(|place| !matches!(place, Place::Running { .. })), "only ended rows are cancelled");
+            let asked = model.open.iter().find(|a| a.token == token).map(|a| a.cancelled.is_some());
+            prop_assert!(asked.unwrap_or(true), "R6: only attempts that nobody waits for are cancelled");
+        }
+        machine.take_stuck(&mut stuck);
+        for stuck in stuck.drain(..) {
+            let reported = model.open.iter().find(|a| a.token == stuck.token).map(|a| a.stuck && model.rows[a.row].id == stuck.id);
+            prop_assert!(reported.unwrap_or(model.poisoned), "R8: reported as stuck");
         }
     }
     // R1 to the end: stop, end what is open, and everything comes out.
@@ -274,13 +477,17 @@ fn run(settings: Settings, events: &[Event]) -> Result<(), TestCaseError> {
     }
     prop_assert!(machine.is_settled());
     step(&mut machine, &mut model, &mut now, &Event::Drain { limit: u64::MAX })?;
-    agree(&machine, &model)?;
+    agree(&mut machine, &model, now)?;
     prop_assert!(machine.is_empty(), "R1: nothing is left inside");
     Ok(())
 }
 
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(3_000)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn machine_and_model_agree(settings in settings(), events in prop::collection::vec(event(), 0..120)) {
@@ -288,8 +495,10 @@ proptest! {
     }
 }
 
-fn machine(ordered: bool, cap: u32, timeout: Option<u64>) -> Machine<(), u64> {
-    Machine::new(Settings { ordered, allowed_in_flight: cap, timeout, max_rows: 100, max_bytes: 100 })
+fn machine(ordered: bool, cap: u32, timeout: Option<u64>, retry: Retry) -> Machine<(), u64> {
+    let settings =
+        Settings { ordered, allowed_in_flight: cap, timeout, deadline: None, max_rows: 100, max_bytes: 100, retry, max_stuck: 9 };
+    Machine::new(settings)
 }
 
 fn drained(machine: &mut Machine<(), u64>) -> Vec<u64> {
@@ -300,52 +509,153 @@ fn drained(machine: &mut Machine<(), u64>) -> Vec<u64> {
 
 #[test]
 fn r5_an_early_result_waits_for_the_row_before_it() {
-    let mut m = machine(true, 2, None);
-    m.accept(7, 2, 0, ()).unwrap();
+    let mut m = machine(true, 2, None, Retry::NEVER);
+    m.accept(0, 7, 2, 0, ()).unwrap();
     let (first, second) = (m.start(0).unwrap(), m.start(0).unwrap());
-    m.end(second.token, Outcome::Value(1));
+    m.end(0, second.token, Outcome::Value(1));
     assert_eq!(drained(&mut m), []);
-    m.end(first.token, Outcome::Value(0));
+    m.end(0, first.token, Outcome::Value(0));
     assert_eq!(drained(&mut m), [7, 8]);
 }
 
 #[test]
 fn r5_unordered_rows_come_out_as_they_end() {
-    let mut m = machine(false, 2, None);
-    m.accept(0, 2, 0, ()).unwrap();
+    let mut m = machine(false, 2, None, Retry::NEVER);
+    m.accept(0, 0, 2, 0, ()).unwrap();
     let (first, second) = (m.start(0).unwrap(), m.start(0).unwrap());
-    m.end(second.token, Outcome::Value(1));
+    m.end(0, second.token, Outcome::Value(1));
     assert_eq!(drained(&mut m), [1]);
-    m.end(first.token, Outcome::Value(0));
+    m.end(0, first.token, Outcome::Value(0));
     assert_eq!(drained(&mut m), [0]);
 }
 
 #[test]
 fn r6_a_late_value_is_discarded_and_its_slot_is_free_again() {
-    let mut m = machine(true, 1, Some(10));
-    m.accept(0, 2, 0, ()).unwrap();
+    let mut m = machine(true, 1, Some(10), Retry::NEVER);
+    m.accept(0, 0, 2, 0, ()).unwrap();
     let late = m.start(0).unwrap();
     m.tick(9);
     assert!(m.is_open(late.token));
     m.tick(10);
     assert!(m.start(10).is_none(), "the attempt still runs");
-    assert!(!m.end(late.token, Outcome::Value(0)));
+    assert!(!m.end(11, late.token, Outcome::Value(0)));
     assert_eq!(m.counts().timed_out, 1);
     assert!(m.start(11).is_some());
 }
 
 #[test]
+fn r7_a_row_keeps_its_place_while_it_backs_off_and_frees_its_slot() {
+    let errors = Retry { max_attempts: 2, errors: true, backoff: 100, max_backoff: 100, ..Retry::NEVER };
+    let mut m = machine(true, 1, None, errors);
+    m.accept(0, 0, 2, 0, ()).unwrap();
+    let first = m.start(0).unwrap();
+    assert!(m.end(0, first.token, Outcome::Error("not yet".into())));
+    let second = m.start(1).unwrap();
+    assert_eq!((second.id, second.attempt), (1, 1));
+    m.end(1, second.token, Outcome::Value(1));
+    assert_eq!(drained(&mut m), []);
+    let at = m.next_deadline().unwrap();
+    assert!((50..=100).contains(&at), "a pause of 100, less up to a half: {at}");
+    m.tick(at);
+    let again = m.start(at).unwrap();
+    assert_eq!((again.id, again.attempt), (0, 2));
+    m.end(at, again.token, Outcome::Error("no".into()));
+    assert_eq!(drained(&mut m), [0, 1]);
+    assert_eq!((m.counts().errors, m.counts().retries), (1, 1));
+}
+
+#[test]
+fn r7_the_next_attempt_waits_for_the_end_of_the_one_that_timed_out() {
+    let timeouts = Retry { max_attempts: 2, timeouts: true, ..Retry::NEVER };
+    let mut m = machine(true, 2, Some(10), timeouts);
+    m.accept(0, 0, 1, 0, ()).unwrap();
+    let late = m.start(0).unwrap();
+    m.tick(10);
+    assert!(m.start(10).is_none());
+    m.end(12, late.token, Outcome::Value(0));
+    m.tick(12);
+    assert_eq!(m.start(12).unwrap().attempt, 2);
+}
+
+#[test]
+fn r7_r8_a_stuck_attempt_ends_its_row_unless_the_function_is_idempotent() {
+    for idempotent in [false, true] {
+        let timeouts = Retry { max_attempts: 2, timeouts: true, idempotent, ..Retry::NEVER };
+        let mut m = machine(true, 1, Some(10), timeouts);
+        m.accept(0, 0, 2, 0, ()).unwrap();
+        m.start(0).unwrap();
+        m.tick(10);
+        m.tick(10 + PATIENCE - 1);
+        assert_eq!((m.counts().stuck, m.counts().timed_out), (0, 0));
+        m.tick(10 + PATIENCE);
+        assert_eq!((m.counts().stuck, m.counts().timed_out), (1, u64::from(!idempotent)));
+        let next = m.start(10 + PATIENCE).expect("a stuck attempt is out of the cap");
+        assert_eq!((next.id, next.attempt), if idempotent { (0, 2) } else { (1, 1) });
+    }
+}
+
+#[test]
+fn r8_too_many_stuck_attempts_poison_the_handle() {
+    let mut m = machine(true, 9, Some(10), Retry::NEVER);
+    m.accept(0, 0, 10, 0, ()).unwrap();
+    while m.start(0).is_some() {}
+    m.tick(10);
+    m.tick(10 + PATIENCE);
+    assert!(m.poisoned().is_some() && m.is_overwhelmed());
+    assert_eq!(drained(&mut m).len(), 10);
+    assert_eq!((m.counts().timed_out, m.counts().errors), (9, 1));
+}
+
+#[test]
+fn r17_a_failure_of_the_toolkit_is_not_put_on_the_user() {
+    let mut m = machine(true, 1, None, Retry::NEVER);
+    m.poison("broken");
+    m.tick(PATIENCE);
+    assert_eq!((m.poisoned(), m.is_overwhelmed()), (Some("broken"), false));
+}
+
+#[test]
+fn a_row_deadline_covers_queueing_and_all_attempts() {
+    let retry = Retry { max_attempts: 9, timeouts: true, ..Retry::NEVER };
+    let mut m = machine(true, 1, Some(10), retry);
+    m.settings.deadline = Some(15);
+    m.accept(100, 0, 3, 0, ()).unwrap();
+    let first = m.start(100).unwrap();
+    m.tick(110);
+    m.end(110, first.token, Outcome::Cancelled);
+    m.tick(110);
+    assert_eq!(m.start(110).unwrap().deadline, 115);
+    m.tick(115);
+    assert_eq!(drained(&mut m), [0, 1, 2]);
+    assert_eq!(m.counts().timed_out, 3);
+}
+
+#[test]
 fn r4_a_batch_is_taken_whole_beyond_the_limit_but_not_at_it() {
-    let mut m = machine(true, 1, None);
-    m.accept(0, 1_000, 0, ()).unwrap();
-    assert_eq!(m.accept(1_000, 1, 0, ()), Err(Refused::WouldBlock));
+    let mut m = machine(true, 1, None, Retry::NEVER);
+    m.accept(0, 0, 1_000, 0, ()).unwrap();
+    assert_eq!(m.accept(0, 1_000, 1, 0, ()), Err(Refused::WouldBlock));
 }
 
 #[test]
 fn unordered_rows_cancelled_behind_a_full_cap_come_out_at_once() {
-    let mut m = machine(false, 1, None);
-    m.accept(0, 3, 0, ()).unwrap();
+    let mut m = machine(false, 1, None, Retry::NEVER);
+    m.accept(0, 0, 3, 0, ()).unwrap();
     let _open = m.start(0).unwrap();
-    m.cancel(2, 1);
+    m.cancel(0, 2, 1);
     assert_eq!(drained(&mut m), [2]);
+}
+
+#[test]
+fn r7_the_jitter_is_between_half_and_the_whole_pause_and_comes_from_the_seed() {
+    let retry = Retry { backoff: 1_000, max_backoff: 5_000, seed: 7, ..Retry::NEVER };
+    for id in 0..100 {
+        for (attempt, full) in [(1, 1_000), (2, 2_000), (3, 4_000), (4, 5_000), (60, 5_000)] {
+            let pause = retry.pause(id, attempt);
+            assert!((full / 2..=full).contains(&pause), "{pause} of {full}");
+            assert_eq!(pause, retry.pause(id, attempt));
+        }
+    }
+    assert_ne!(retry.pause(1, 1), Retry { seed: 8, ..retry }.pause(1, 1));
+    assert_ne!(retry.pause(1, 1), retry.pause(2, 1));
 }

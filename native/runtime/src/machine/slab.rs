@@ -39,6 +39,10 @@ impl<T> Slab<T> {
         self.entries.get(key as usize)?.as_ref()
     }
 
+    pub fn get_mut(&mut self, key: u32) -> Option<&mut T> {
+        self.entries.get_mut(key as usize)?.as_mut()
+    }
+
     pub fn keys(&self) -> impl Iterator<Item = u32> + '_ {
         self.entries.iter().enumerate().filter(|(_, entry)| entry.is_some()).map(|(key, _)| key as u32)
     }

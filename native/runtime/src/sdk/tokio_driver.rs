@@ -99,12 +99,16 @@ where
 {
     let shared = Arc::new(Shared { runtime: Arc::clone(&runtime), wake, news: AtomicBool::new(false) });
     let mut slots: Vec<Arc<Slot>> = Vec::new();
-    let mut cancelled = Vec::new();
+    let (mut cancelled, mut stuck) = (Vec::new(), Vec::new());
     loop {
         runtime.take_cancellations(&mut cancelled);
         if !cancelled.is_empty() {
             let cancelled: HashSet<Token> = cancelled.drain(..).collect();
             slots.iter().for_each(|slot| slot.cancel(&cancelled));
+        }
+        runtime.take_stuck(&mut stuck);
+        for stuck in stuck.drain(..) {
+            eprintln!("{}, row {}: a call ignores its cancellation", runtime.signature().name, stuck.id);
         }
         while let Some(attempt) = runtime.next() {
             if slots.len() == slots.capacity() {

@@ -1,0 +1,109 @@
+//! The options of a start over those of the author over the defaults (R4-R8), as the machine's settings.
+
+use crate::failure::Failure;
+use crate::machine::{Retry, Settings};
+use crate::timer::now;
+use arroyo_udf_abi as abi;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// What a runtime is started with. `lineage` and a row's id are the idempotency key of the row's calls (R10).
+#[derive(Debug, Clone, Copy)]
+pub struct Chosen {
+    pub settings: Settings,
+    pub lineage: [u8; 16],
+}
+
+/// `name` is for the error text. Fails for a value that is none.
+pub fn choose(start: &abi::Options, author: &abi::Options, name: &str) -> Result<Chosen, Failure> {
+    let pick =
+        |field: fn(&abi::Options) -> u64, default: u64| [field(start), field(author), default].into_iter().find(|&x| x != 0).unwrap_or(0);
+    let one_of = |what: &str, value: u64, most: u64, names: &str| match value {
+        1.. if value <= most => Ok(value as u32),
+        _ => Err(Failure::argument(format!("{name}: {what} is {value}; it is {names}"))),
+    };
+    let unlimited = |nanoseconds: u64| Some(nanoseconds).filter(|&t| t != u64::MAX);
+
+    let order = pick(|o| o.order.into(), abi::ORDERED.into());
+    let ordered = one_of("order", order, 2, "ARROYO_UDF_ORDERED or ARROYO_UDF_UNORDERED")? == abi::ORDERED;
+    let retry_on = pick(|o| o.retry_on.into(), abi::RETRY_TIMEOUTS.into());
+    let retry_on = one_of("retry_on", retry_on, 3, "ARROYO_UDF_RETRY_TIMEOUTS, ARROYO_UDF_RETRY_ERRORS or both")?;
+    let idempotent = one_of("idempotent", pick(|o| o.idempotent.into(), abi::NO.into()), 2, "ARROYO_UDF_YES or ARROYO_UDF_NO")?;
+    let max_attempts = pick(|o| o.max_attempts.into(), if ordered { 1 } else { 3 });
+    let max_attempts = u16::try_from(max_attempts)
+        .map_err(|_| Failure::argument(format!("{name}: max_attempts is {max_attempts}; it is at most {}", u16::MAX)))?;
+    let allowed_in_flight = pick(|o| o.allowed_in_flight.into(), 100) as u32;
+    let lineage = [start.lineage, author.lineage].into_iter().find(|l| *l != [0; 16]).unwrap_or_else(random);
+
+    Ok(Chosen {
+        settings: Settings {
+            ordered,
+            allowed_in_flight,
+            timeout: unlimited(pick(|o| o.timeout_ns, 10 * SECOND)),
+            deadline: unlimited(pick(|o| o.deadline_ns, u64::MAX)),
+            max_rows: pick(|o| o.max_rows, (4 * u64::from(allowed_in_flight)).max(16_384)),
+            max_bytes: pick(|o| o.max_bytes, 64 << 20),
+            retry: Retry {
+                max_attempts,
+                timeouts: retry_on & abi::RETRY_TIMEOUTS != 0,
+                errors: retry_on & abi::RETRY_ERRORS != 0,
+                backoff: pick(|o| o.backoff_ns, SECOND / 10),
+                max_backoff: pick(|o| o.max_backoff_ns, 10 * SECOND),
+                seed: pick(|o| o.seed, u64::from_le_bytes(lineage[..8].try_into().unwrap_or_default())),
+                idempotent: idempotent == abi::YES,
+            },
+            max_stuck: pick(|o| o.max_stuck.into(), allowed_in_flight.into()) as u32,
+        },
+        lineage,
+    })
+}
+
+/// Sixteen bytes that no other start has: the standard library's keys for hash maps come from the system's randomness.
+fn random() -> [u8; 16] {
+    let half = || {
+        let mut hasher = RandomState::new().build_hasher();
+        hasher.write_u64(now());
+        hasher.finish().to_le_bytes()
+    };
+    let mut lineage = [0; 16];
+    lineage[..8].copy_from_slice(&half());
+    lineage[8..].copy_from_slice(&half());
+    lineage
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_start_wins_over_the_author_and_the_author_over_the_default() {
+        let author = abi::Options { allowed_in_flight: 7, timeout_ns: 5, ..abi::Options::unset() };
+        let start = abi::Options { timeout_ns: 9, lineage: [3; 16], ..abi::Options::unset() };
+        let chosen = choose(&start, &author, "f").unwrap();
+        assert_eq!((chosen.settings.allowed_in_flight, chosen.settings.timeout, chosen.lineage), (7, Some(9), [3; 16]));
+        assert_eq!((chosen.settings.max_rows, chosen.settings.max_stuck, chosen.settings.deadline), (16_384, 7, None));
+    }
+
+    #[test]
+    fn r7_unordered_retries_timeouts_and_ordered_does_not() {
+        let unordered = abi::Options { order: abi::UNORDERED, ..abi::Options::unset() };
+        let attempts = |o: &abi::Options| choose(o, &abi::Options::unset(), "f").unwrap().settings.retry.max_attempts;
+        assert_eq!((attempts(&unordered), attempts(&abi::Options::unset())), (3, 1));
+    }
+
+    #[test]
+    fn values_that_are_none_are_refused_by_name() {
+        let refused = |o: abi::Options| choose(&o, &abi::Options::unset(), "p.f").unwrap_err().text;
+        assert!(refused(abi::Options { order: 3, ..abi::Options::unset() }).starts_with("p.f: order is 3"));
+        assert!(refused(abi::Options { retry_on: 4, ..abi::Options::unset() }).contains("retry_on is 4"));
+        assert!(refused(abi::Options { idempotent: 9, ..abi::Options::unset() }).contains("idempotent is 9"));
+        assert!(refused(abi::Options { max_attempts: 70_000, ..abi::Options::unset() }).contains("at most 65535"));
+    }
+
+    #[test]
+    fn two_starts_have_two_lineages() {
+        assert_ne!(random(), random());
+    }
+}
