@@ -304,7 +304,10 @@ impl Runtime {
                 _ if state.machine.poisoned().is_some() => return self.check(&state).map(|()| abi::OK),
                 Some(Ok(())) => return Ok(abi::OK),
                 Some(Err(text)) => return Err(Failure::new(abi::USER_CODE, format!("{name}: close failed: {text}"))),
-                None if state.stuck => return Ok(abi::STUCK),
+                None if state.stuck => {
+                    self.changed.notify_all(); // others may stop it too, with a later deadline
+                    return Ok(abi::STUCK);
+                }
                 None => {}
             }
             // Time is over: cancel what still runs; one second later give up on it.
