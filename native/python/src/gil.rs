@@ -60,9 +60,9 @@ thread_local! {
 }
 
 /// The GIL, given back also when `body` panics.
-struct Entered(PyGILState_STATE);
+struct Held(PyGILState_STATE);
 
-impl Drop for Entered {
+impl Drop for Held {
     fn drop(&mut self) {
         // SAFETY: made in `enter`, by the same thread.
         unsafe { PyGILState_Release(self.0) };
@@ -81,7 +81,7 @@ pub fn enter<R>(body: impl FnOnce() -> R) -> Result<R, Failure> {
             held(|| unwinding::PyGILState_Ensure());
             KEPT.with(|kept| kept.0.set(PyEval_SaveThread()));
         }
-        let _entered = Entered(held(|| unwinding::PyGILState_Ensure()));
+        let _held = Held(held(|| unwinding::PyGILState_Ensure()));
         Ok(body())
     }
 }
