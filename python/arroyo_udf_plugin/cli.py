@@ -20,7 +20,7 @@ from ._errors import ArroyoUdfError
 
 TEMPLATES = Path(__file__).parent / "build" / "templates" / "new"
 SUFFIXES = {"python": ".py", "rust": ".rs", "c": ".c"}
-POLICIES = click.Choice(["fail", "null", "drop"])
+POLICIES = click.Choice(["fail", "null", "drop", "dead_letter"])
 FILE = click.Path(path_type=Path)
 
 
@@ -95,10 +95,10 @@ def _type(described: dict[str, Any]) -> str:
 
 
 def _options(options: Any) -> dict[str, Any] | None:
-    """The author's choices; a timeout of None stands for no timeout, because JSON has no infinity."""
+    """The author's choices; None stands for no timeout or deadline, because JSON has no infinity."""
     if options is None:
         return None
-    return dataclasses.asdict(options) | {"timeout": None if math.isinf(options.timeout) else options.timeout}
+    return {name: None if value == math.inf else value for name, value in dataclasses.asdict(options).items()}
 
 
 def _description(plugin: Any) -> dict[str, Any]:
@@ -129,6 +129,7 @@ def _description(plugin: Any) -> dict[str, Any]:
 @click.option("--name", help="The result column's name; default: the function's.")
 @click.option("--on-error", type=POLICIES, default="fail", show_default=True, help="What becomes of a failed row.")
 @click.option("--on-timeout", type=POLICIES, default="fail", show_default=True, help="What of a row that timed out.")
+@click.option("--dead-letter", type=FILE, help="The file for rows with the policy dead_letter: .parquet or Arrow.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
 def run(
     plugin: str,
@@ -138,11 +139,13 @@ def run(
     name: str | None,
     on_error: Any,
     on_timeout: Any,
+    dead_letter: Path | None,
     as_json: bool,
 ) -> None:
     """Call a function for each row of INPUT and write the rows with the result as last column.
 
     INPUT and output are CSV, Parquet or Arrow IPC, by their file endings. The output appears when it is complete.
+    The file of the dead letters has their arguments and what went wrong; as INPUT it runs them again.
     """
     from .runner import run as run_function
 
@@ -156,15 +159,18 @@ def run(
             name=name,
             on_error=on_error,
             on_timeout=on_timeout,
+            dead_letter=dead_letter,
             progress=bar.show,
         )
     if as_json:
         click.echo(json.dumps(dataclasses.asdict(summary)))
         return
+    written = summary.rows - summary.dropped - summary.dead_letters
     click.echo(
-        f"{summary.output}: {summary.rows - summary.dropped:,} rows written of {summary.rows:,} read; "
-        f"{summary.values:,} values, {summary.errors:,} errors, {summary.timed_out:,} timed out, "
-        f"{summary.dropped:,} dropped; {summary.seconds:.2f} s, {summary.rows_per_s:,.0f} rows/s"
+        f"{summary.output}: {written:,} rows written of {summary.rows:,} read; "
+        f"{summary.values:,} values, {summary.errors:,} errors, {summary.timed_out:,} timed out; "
+        f"{summary.nulled:,} nulled, {summary.dropped:,} dropped, {summary.dead_letters:,} dead letters; "
+        f"{summary.seconds:.2f} s, {summary.rows_per_s:,.0f} rows/s"
     )
 
 

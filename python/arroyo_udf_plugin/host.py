@@ -8,7 +8,6 @@ Anything with the Arrow PyCapsule protocol is accepted where an array is. Every 
 lets other Python threads run meanwhile. Plugins are never unloaded.
 """
 
-import math
 import os
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -23,8 +22,8 @@ from ._batch import Arguments, Outputs, Shape, Shapes, array_pointer, failure, f
 from ._errors import AbiError, InvalidArgument, RowError
 from ._ffi import ffi
 from ._native import take_child
+from .options import Options, abi_fields, check, from_abi
 from .runtime import Runtime, start
-from .udf import Options
 
 
 class Function:
@@ -34,7 +33,8 @@ class Function:
     returns, returns_nullable: the Arrow type of a value, and whether the function may answer null.
     kind: "sync" or "async". The other kind's methods raise UnsupportedCall.
     vectorized: the author's code sees whole arrays.
-    options: as the author chose, for an async function; else None.
+    options: of an async function, as the author chose and by default; else None. chosen: the author's choices.
+    where, plugin_hash: the name with its plugin's, and the hash that says of which source it was built.
     """
 
     name: str
@@ -44,10 +44,14 @@ class Function:
     returns_nullable: bool
     vectorized: bool
     options: Options | None
+    chosen: dict[str, Any]
+    where: str
+    plugin_hash: str
 
     def __init__(self, plugin: "Plugin", number: int, described: Any) -> None:
         self.name = _ffi.text(described.name)
         self.where = f"{plugin.name}.{self.name}"
+        self.plugin_hash = plugin.hash
         self.kind = "sync" if described.kind == _ffi.SYNC else "async"
         arguments = field_of(described.arguments, f"{self.where}: arguments").type
         if not pa.types.is_struct(arguments):
@@ -57,7 +61,8 @@ class Function:
         self.returns = returns.type
         self.returns_nullable = returns.nullable
         self.vectorized = bool(described.vectorized)
-        self.options = None if described.kind == _ffi.SYNC else _options(described.options)
+        self.chosen = {} if described.kind == _ffi.SYNC else from_abi(described.options)
+        self.options = None if described.kind == _ffi.SYNC else Options(**self.chosen)
         self._plugin = plugin
         self._number = number
         self._arguments = Arguments(self.where, self.arguments)
@@ -147,41 +152,25 @@ class Function:
 
     # ---- Async ----
 
-    def start(
-        self,
-        *,
-        ordered: bool | None = None,
-        allowed_in_flight: int | None = None,
-        timeout: float | None = None,
-        max_rows: int | None = None,
-        max_bytes: int | None = None,
-    ) -> Runtime:
-        """Starts the function: creates its Context and waits for its init. What is left None is as the author chose.
+    def start(self, *, lineage: bytes | None = None, **options: Any) -> Runtime:
+        """Starts the function: creates its Context and waits for its init.
 
-        ordered: results in the order of the rows, else as they end. allowed_in_flight: attempts at once.
-        timeout: seconds for one attempt, math.inf for none. max_rows, max_bytes: what may be held before `send` waits.
+        options: those of `Options`; what is not given is as the author chose, else the default.
+        lineage: 16 bytes, with a row's id the idempotency key of its calls; None for random ones.
         Raises InvalidArgument for a bad option, UserCodeError if init fails, PluginEnvironmentError.
         """
-        options = ffi.new("arroyo_udf_options *")
-        options.size = ffi.sizeof("arroyo_udf_options")
-        if ordered is not None:
-            options.order = _ffi.ORDERED if ordered else _ffi.UNORDERED
-        options.allowed_in_flight = self._at_least_one("allowed_in_flight", allowed_in_flight, 2**32 - 1)
-        options.max_rows = self._at_least_one("max_rows", max_rows, 2**64 - 1)
-        options.max_bytes = self._at_least_one("max_bytes", max_bytes, 2**64 - 1)
-        if timeout is not None:
-            if not (1e-9 <= timeout <= 1e9 or timeout == math.inf):
-                raise InvalidArgument(f"{self.where}: timeout={timeout!r}; give seconds, more than 0, or math.inf")
-            options.timeout_ns = _ffi.nanoseconds(timeout)
-        return start(self._plugin.table, self.where, self._number, options, self._arguments, self._shapes)
-
-    def _at_least_one(self, name: str, value: int | None, most: int) -> int:
-        """The option as the ABI has it, where 0 means: not chosen."""
-        if value is None:
-            return 0
-        if not 1 <= value <= most:
-            raise InvalidArgument(f"{self.where}: {name}={value!r}; give a whole number from 1 to {most}")
-        return value
+        struct = ffi.new("arroyo_udf_options *")
+        struct.size = ffi.sizeof("arroyo_udf_options")
+        for name, value in options.items():
+            if wrong := check(name, value):
+                raise InvalidArgument(f"{self.where}: {wrong.removeprefix('has ')}")
+        for field, number in abi_fields(options).items():
+            setattr(struct, field, number)
+        if lineage is not None:
+            if not isinstance(lineage, bytes) or len(lineage) != 16 or not any(lineage):
+                raise InvalidArgument(f"{self.where}: lineage={lineage!r}; give 16 bytes that are not all zero")
+            struct.lineage = list(lineage)
+        return start(self._plugin.table, self.where, self._number, struct, self._arguments, self._shapes)
 
 
 class Plugin:
@@ -225,17 +214,3 @@ def load(path: str | os.PathLike[str]) -> Plugin:
     Raises LoadError if the file is no plugin, AbiError if it does not keep the contract.
     """
     return Plugin(path)
-
-
-def _options(described: Any) -> Options:
-    return Options(
-        ordered=described.order != _ffi.UNORDERED,
-        allowed_in_flight=described.allowed_in_flight or Options.allowed_in_flight,
-        timeout=_seconds(described.timeout_ns),
-    )
-
-
-def _seconds(nanoseconds: int) -> float:
-    if nanoseconds == _ffi.NO_TIMEOUT:
-        return math.inf
-    return nanoseconds / 1e9 if nanoseconds else Options.timeout

@@ -1,37 +1,40 @@
 """`arroyo-udf run`: reader, plugin, writer; one function over one file.
 
-    Reader ──batch──► function ──results──► policy (fail | null | drop) ──► result column last ──► Writer
+    Reader ──batch──► function ──results──► policy (fail | null | drop | dead_letter) ──► result column last ──► Writer
 
 Guarantees: every input row is answered once and counted in the `Summary`; rows leave in input order, unless the
-function's author declared it unordered; nothing is written under the output's name unless the whole run succeeded.
+function's author declared it unordered; nothing is written under the names of the output and of the dead letters unless
+the whole run succeeded; the dead letters appear first, so that an output without them is never seen.
 Assumes that a row's number, counted from 1, fits the row ids of the contract; it is used as such.
 """
 
 from __future__ import annotations
 
 import bisect
+import contextlib
 import dataclasses
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ._errors import InvalidArgument, RowError, WouldBlock
+from ._errors import InvalidArgument, WouldBlock
 from .host import Function
+from .policy import CANCELLED, ERROR, TIMED_OUT, Action, DeadLetters, Decided, Policy
 from .runtime import Runtime
 from .tables import Reader, Writer, ending
-
-Policy = Literal["fail", "null", "drop"]
-ERROR, TIMED_OUT, CANCELLED = 1, 2, 3  # outcomes; see arroyo_udf.h
 
 
 @dataclasses.dataclass
 class Summary:
-    """What became of the rows. `rows` were read, all but the `dropped` ones written; `seconds` is wall time."""
+    """What became of the rows. `rows` were read; `seconds` is wall time.
+
+    By outcome: values, errors, timed_out. Those that failed, by policy: nulled, dropped, dead_letters; the last two are
+    not in the output.
+    """
 
     function: str
     input: str
@@ -40,7 +43,9 @@ class Summary:
     values: int = 0
     errors: int = 0
     timed_out: int = 0
+    nulled: int = 0
     dropped: int = 0
+    dead_letters: int = 0
     seconds: float = 0.0
     rows_per_s: float = 0.0
 
@@ -65,15 +70,17 @@ def run(
     columns: list[str],
     *,
     name: str | None = None,
-    on_error: Policy = "fail",
-    on_timeout: Policy = "fail",
+    on_error: Action = "fail",
+    on_timeout: Action = "fail",
+    dead_letter: Path | None = None,
     progress: Callable[[Summary, int | None, int], None] = lambda summary, total, in_flight: None,
 ) -> Summary:
     """Calls `function` for each row of `source`; writes its rows with the result as last column to `target`.
 
     columns: the names of the argument columns, in the order of the arguments. name: the result column's, default the
-    function's. progress: called after each step with the summary so far, the number of input rows (None: the file does
-    not say) and the number of rows in flight.
+    function's. on_error, on_timeout: see policy.py. dead_letter: the file for the rows that have this policy, which can
+    be the source of another run with the same columns. progress: called after each step with the summary so far, the
+    number of input rows (None: the file does not say) and the number of rows in flight.
     Raises InvalidArgument for files, columns and types that do not fit, and RowError where the policy is "fail".
     """
     name = name or function.name
@@ -83,22 +90,39 @@ def run(
         raise InvalidArgument(f"{function.name} takes {len(fields)} arguments ({takes}); {len(columns)} columns given")
     if not source.is_file():
         raise InvalidArgument(f"{source}: there is no such file")
-    if not target.parent.is_dir():
-        raise InvalidArgument(f"{target}: the folder {target.parent} does not exist")
+    policy = Policy(error=on_error, timeout=on_timeout)
+    if policy.has_dead_letters and dead_letter is None:
+        raise InvalidArgument("the policy is dead_letter, and there is no file for it: name one with --dead-letter")
+    if dead_letter is not None and not policy.has_dead_letters:
+        raise InvalidArgument(
+            f"no policy sends a row to {dead_letter}: say --on-error dead_letter or --on-timeout dead_letter"
+        )
+    for path in (target, dead_letter):
+        if path is not None and not path.parent.is_dir():
+            raise InvalidArgument(f"{path}: the folder {path.parent} does not exist")
+    if dead_letter is not None and dead_letter.resolve() == target.resolve():
+        raise InvalidArgument(f"{target}: the output and the dead letters need two files")
 
     start = time.perf_counter()
     summary = Summary(function.name, str(source), str(target))
-    policies: dict[int, Policy] = {ERROR: on_error, CANCELLED: on_error, TIMED_OUT: on_timeout}
     with Reader(source, columns, [field.type for field in fields], ending(target) == ".csv") as reader:
         if name in reader.schema.names:
             raise InvalidArgument(f"{source} has a column {name!r} already: choose the result's name with --name")
         schema = reader.schema.append(pa.field(name, function.returns))
-        with Writer(target, schema) as writer:
+        with Writer(target, schema) as writer, contextlib.ExitStack() as beside:
+            letters = None
+            if dead_letter is not None:
+                letters = beside.enter_context(DeadLetters(dead_letter, function, columns))
             steps = _run_async(function, reader) if function.kind == "async" else _run_sync(function, reader)
             for step in steps:
-                rows = _with_results(step, schema, policies, function.name)
-                writer.write(rows)
-                _count(summary, step, rows.num_rows)
+                decided = policy.apply(step.results, function, step.numbers[0])
+                if letters is not None and len(decided.dead_at):
+                    dead = step.rows.take(decided.dead_at)
+                    letters.write(decided.dead, reader.arguments(dead, step.numbers[0]))
+                rows = step.rows if decided.kept is None else step.rows.filter(decided.kept)
+                values = decided.results.column("value")
+                writer.write(pa.RecordBatch.from_arrays([*rows.columns, values], schema=schema))
+                _count(summary, step, decided)
                 progress(summary, reader.rows, step.in_flight)
     summary.seconds = time.perf_counter() - start
     summary.rows_per_s = summary.rows / summary.seconds
@@ -179,25 +203,7 @@ class _Waiting:
             start = stop
 
 
-def _with_results(step: Answered, schema: pa.Schema, policies: dict[int, Policy], function: str) -> pa.RecordBatch:
-    """The step's rows with their values as last column, after the policy; RowError where it is "fail"."""
-    values = step.results.column("value")
-    rows = pa.RecordBatch.from_arrays([*step.rows.columns, values], schema=schema)
-    if "outcome" not in step.results.schema.names:
-        return rows
-    outcomes = step.results.column("outcome")
-    for outcome in pc.unique(outcomes).to_pylist():
-        policy = policies.get(outcome, "null")  # a value that is null stays null
-        if policy == "fail":
-            index = outcomes.index(outcome).as_py()
-            text = step.results.column("error")[index].as_py()
-            number = step.numbers[index]
-            raise RowError(f"row {number}: {function}: {text}", {number: text})
-    dropped = [outcome for outcome, policy in policies.items() if policy == "drop"]
-    return rows.filter(pc.invert(pc.is_in(outcomes, value_set=pa.array(dropped, outcomes.type))))
-
-
-def _count(summary: Summary, step: Answered, written: int) -> None:
+def _count(summary: Summary, step: Answered, decided: Decided) -> None:
     n_rows, failed = step.rows.num_rows, {ERROR: 0, TIMED_OUT: 0, CANCELLED: 0}
     if "outcome" in step.results.schema.names:
         outcomes = step.results.column("outcome")
@@ -206,4 +212,6 @@ def _count(summary: Summary, step: Answered, written: int) -> None:
     summary.values += n_rows - sum(failed.values())
     summary.errors += failed[ERROR] + failed[CANCELLED]
     summary.timed_out += failed[TIMED_OUT]
-    summary.dropped += n_rows - written
+    summary.nulled += decided.nulled
+    summary.dropped += decided.dropped
+    summary.dead_letters += len(decided.dead_at)

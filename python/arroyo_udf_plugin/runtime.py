@@ -50,6 +50,7 @@ class Statistics:
     accepted: int
     queued: int
     running: int
+    backing_off: int
     held: int
     ready: int
     drained: int
@@ -57,6 +58,8 @@ class Statistics:
     errors: int
     timed_out: int
     cancelled: int
+    retries: int
+    stuck: int
     wake_ups: int
     blocked: int
     left_behind: int

@@ -84,7 +84,7 @@ class Reader:
             for whole in self._batches:
                 for offset in range(0, whole.num_rows, BATCH_ROWS):
                     batch = whole.slice(offset, BATCH_ROWS)
-                    arguments = [self._argument(batch, position, first_row) for position in range(len(self._columns))]
+                    arguments = self.arguments(batch, first_row)
                     if self._from_text and not self._keep_text:
                         for index, argument in zip(self._indices, arguments, strict=True):
                             batch = batch.set_column(index, self.schema.field(index), argument)
@@ -95,6 +95,10 @@ class Reader:
             if self._from_text and not self._keep_text:
                 hint = " (column types are inferred from the file's beginning; write a .csv to keep them as text)"
             raise InvalidArgument(f"{self._path}: {error}{hint}") from error
+
+    def arguments(self, batch: pa.RecordBatch, first_row: int) -> list[pa.Array]:
+        """The argument columns of a batch as the function takes them; `first_row`, its number, is for error texts."""
+        return [self._argument(batch, position, first_row) for position in range(len(self._columns))]
 
     def _opened(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         path = str(self._path)
@@ -151,7 +155,7 @@ class Reader:
         """The argument column number `position` of `batch` in the type that the function wants."""
         column, wanted = batch.column(self._indices[position]), self._types[position]
         try:
-            if self._from_text:
+            if self._from_text and pa.types.is_string(column.type):
                 is_null = pc.is_in(column, value_set=pa.array(NULL_TEXTS))
                 column = pc.if_else(is_null, pa.scalar(None, pa.string()), column)
             return column if column.type == wanted else column.cast(wanted)

@@ -131,11 +131,16 @@ def _context(udf: Udf[..., Any], parameters: list[inspect.Parameter], hints: dic
     methods = [m for m in ("init", "close") if callable(getattr(hint, m, None))]
     if not methods and hint.__name__ != "Context":
         return None
-    if not udf.is_async:
+    if not udf.starts:
         raise udf.mistake(f"is sync and has the Context {hint.__name__!r}; write `async def`, or keep it in the module")
     for method in methods:
-        if not inspect.iscoroutinefunction(getattr(hint, method)):
+        is_async = inspect.iscoroutinefunction(getattr(hint, method))
+        if udf.is_async and not is_async:
             raise udf.mistake(f"has a Context whose {method!r} is not async; write `async def {method}(self) -> None`")
+        if udf.blocking and is_async:
+            raise udf.mistake(
+                f"is blocking and has a Context whose {method!r} is async; write `def {method}(self) -> None`"
+            )
     return hint
 
 

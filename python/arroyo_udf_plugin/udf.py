@@ -1,51 +1,37 @@
 """The decorator: marks the functions of a source file that become functions of the plugin.
 
-A plain `def` becomes a sync function, an `async def` an async one, `@udf(vectorized=True)` on a `def` one that sees
-whole Arrow arrays. The decorated function stays what it was for Python: callable, same signature, same result.
-Types come from the annotations; `types.py` reads them when the plugin is built.
+A plain `def` becomes a sync function, an `async def` an async one; `@udf(vectorized=True)` on a `def` makes one that
+sees whole Arrow arrays, `@udf(blocking=True)` one that is async for the host and has a thread for each call. The
+decorated function stays what it was for Python: callable, same signature, same result. Types come from the
+annotations; `types.py` reads them when the plugin is built.
 
 Imports nothing heavy: this module is imported by every user's source, also inside a plugin.
 """
 
 import functools
-import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from ._errors import BuildError
+from .options import OPTIONS, Options, check
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _COROUTINE = 0x80  # inspect.CO_COROUTINE and its neighbour; `inspect` is slow to import
 _GENERATOR, _ASYNC_GENERATOR = 0x20, 0x200
-_DEFAULTS = {"ordered": True, "allowed_in_flight": 100, "timeout": 10.0, "vectorized": False}
-_ASYNC_ONLY = ("ordered", "allowed_in_flight", "timeout")
-_MAX_IN_FLIGHT = 2**32 - 1
-_MAX_TIMEOUT = 1e9
-
-
-@dataclass(frozen=True)
-class Options:
-    """How an async function is run, where the host does not choose otherwise.
-
-    ordered: results come out in the order of the rows, else as they end.
-    allowed_in_flight: attempts that run at once.
-    timeout: seconds for one attempt, from its start; `math.inf` for none.
-    """
-
-    ordered: bool = True
-    allowed_in_flight: int = 100
-    timeout: float = 10.0
+_KINDS = ("vectorized", "blocking")
 
 
 class Udf(Generic[P, R]):
     """A function that becomes part of the plugin. Calling it calls the function as it was written."""
 
     function: Callable[P, R]
-    is_async: bool
+    is_async: bool  # an `async def`
     vectorized: bool
+    chosen: dict[str, Any]  # the options that the author chose
+    blocking: bool
+    starts: bool  # async for the host: it is started, and takes rows until it is stopped
     options: Options | None  # None for a sync function
     __name__: str
 
@@ -55,13 +41,15 @@ class Udf(Generic[P, R]):
             raise BuildError(f"@udf is for functions written with def or async def, and this is {function!r}")
         self.function = function
         self.is_async = bool(code.co_flags & _COROUTINE)
+        self.starts = self.is_async or chosen.get("blocking") is True
         functools.update_wrapper(self, function)
         if code.co_flags & (_GENERATOR | _ASYNC_GENERATOR):
             raise self.mistake("is a generator; write `return` for the one value of the row, not `yield`")
         self._check(chosen)
-        values = _DEFAULTS | chosen
-        self.vectorized = values.pop("vectorized")
-        self.options = Options(**values) if self.is_async else None
+        self.vectorized = chosen.get("vectorized", False)
+        self.blocking = chosen.get("blocking", False)
+        self.chosen = {name: value for name, value in chosen.items() if name in OPTIONS}
+        self.options = Options(**self.chosen) if self.starts else None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
@@ -76,31 +64,45 @@ class Udf(Generic[P, R]):
 
     def _check(self, chosen: dict[str, Any]) -> None:
         for name, value in chosen.items():
-            if name not in _DEFAULTS:
-                raise self.mistake(f"has the unknown option {name!r}; there are {', '.join(_DEFAULTS)}")
-            if name in _ASYNC_ONLY and not self.is_async:
-                raise self.mistake(f"is sync, and {name!r} is for async functions; write `async def`, or leave it out")
-            if name == "vectorized" and value and self.is_async:
-                raise self.mistake("is async, and vectorized=True is for sync functions; write `def`, or leave it out")
-            if name in ("ordered", "vectorized") and not isinstance(value, bool):
-                raise self.mistake(f"has {name}={value!r}; write True or False")
-            if name == "allowed_in_flight" and not (type(value) is int and 1 <= value <= _MAX_IN_FLIGHT):
-                raise self.mistake(f"has allowed_in_flight={value!r}; write a whole number from 1 to {_MAX_IN_FLIGHT}")
-            if name == "timeout" and not _is_timeout(value):
-                raise self.mistake(f"has timeout={value!r}; write seconds, more than 0 and at most 1e9, or math.inf")
-
-
-def _is_timeout(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return 1e-9 <= value <= _MAX_TIMEOUT or value == math.inf
+            if name in _KINDS:
+                if not isinstance(value, bool):
+                    raise self.mistake(f"has {name}={value!r}; write True or False")
+                if value and self.is_async:
+                    raise self.mistake(f"is async, and {name}=True is for a `def`; write `def`, or leave it out")
+                if value and all(chosen.get(kind) for kind in _KINDS):
+                    raise self.mistake(
+                        "is blocking=True, which is called row by row, and vectorized=True; leave one out"
+                    )
+            elif name not in OPTIONS:
+                known = ", ".join((*_KINDS, *OPTIONS))
+                raise self.mistake(f"has the unknown option {name!r}; there are {known}")
+            elif not self.starts:
+                raise self.mistake(
+                    f"is sync, and {name!r} is for async functions; write `async def` or blocking=True, or leave it out"
+                )
+            elif wrong := check(name, value):
+                raise self.mistake(wrong)
 
 
 @overload
 def udf(function: Callable[P, R], /) -> Udf[P, R]: ...
 @overload
 def udf(
-    *, ordered: bool = ..., allowed_in_flight: int = ..., timeout: float = ...
+    *,
+    blocking: bool = ...,
+    ordered: bool = ...,
+    allowed_in_flight: int = ...,
+    timeout: float = ...,
+    deadline: float = ...,
+    max_rows: int = ...,
+    max_bytes: int = ...,
+    max_attempts: int = ...,
+    retry_on: str | tuple[str, ...] = ...,
+    backoff: float = ...,
+    max_backoff: float = ...,
+    seed: int = ...,
+    idempotent: bool = ...,
+    max_stuck: int = ...,
 ) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
 @overload
 def udf(*, vectorized: bool) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
@@ -109,8 +111,9 @@ def udf(*, vectorized: bool) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
 def udf(function: Any = None, /, **options: Any) -> Any:
     """Makes a function part of the plugin: `@udf`, or `@udf(...)` with options.
 
-    ordered, allowed_in_flight, timeout (seconds) are for `async def` and are described at `Options`;
-    vectorized=True is for a `def` whose parameters and result are Arrow arrays.
+    vectorized=True is for a `def` whose parameters and result are Arrow arrays; blocking=True is for a `def` that
+    waits: each call has a thread while it runs, until it returns, also after its timeout. All other options are for
+    `async def` and blocking functions, and are described at `Options` (options.py).
     Raises BuildError, with file and line, for an option that does not fit.
     """
     if function is None:

@@ -105,7 +105,21 @@ def test_inspect_json(plugin: Path, tmp_path: Path) -> None:
                 {"name": "y", "type": "string", "nullable": True},
             ],
             "returns": {"type": "string", "nullable": True},
-            "options": {"ordered": False, "allowed_in_flight": 7, "timeout": 2.5},
+            "options": {
+                "ordered": False,
+                "allowed_in_flight": 7,
+                "timeout": 2.5,
+                "deadline": None,
+                "max_rows": 16_384,
+                "max_bytes": 64 << 20,
+                "max_attempts": 3,
+                "retry_on": "timeout",
+                "backoff": 0.1,
+                "max_backoff": 10.0,
+                "seed": None,
+                "idempotent": False,
+                "max_stuck": 7,
+            },
         },
     ]
 
@@ -115,20 +129,34 @@ def test_inspect_text(plugin: Path, tmp_path: Path) -> None:
     assert "half(x: int64) -> int64" in lines
     assert "    sync" in lines
     assert "later(x: int64, y: string or null) -> string or null" in lines
-    assert "    async, ordered=False, allowed_in_flight=7, timeout=2.5" in lines
+    (options,) = (line for line in lines if line.startswith("    async, "))
+    assert "    async, ordered=False, allowed_in_flight=7, timeout=2.5, deadline=None, " in options
 
 
 def test_run_prints_a_summary(plugin: Path, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("x\n2\n3\nNA\n")
     command = ["run", f"{plugin}:half", "in.csv", "--args", "x", "--out", "out.csv", "--on-error", "drop"]
     done = cli(*command, cwd=tmp_path)
-    assert done.stdout.startswith("out.csv: 2 rows written of 3 read; 2 values, 1 errors, 0 timed out, 1 dropped; ")
+    assert done.stdout.startswith("out.csv: 2 rows written of 3 read; 2 values, 1 errors, 0 timed out; 0 nulled, ")
+    assert "; 0 nulled, 1 dropped, 0 dead letters; " in done.stdout
     assert done.stderr == ""  # no progress bar: that is for terminals
     summary = json.loads(cli(*command, "--json", cwd=tmp_path).stdout)
     assert summary["function"] == "half"
     assert (summary["rows"], summary["values"], summary["errors"], summary["dropped"]) == (3, 2, 1, 1)
     assert summary["seconds"] > 0
     assert (tmp_path / "out.csv").read_text() == "x,half\n2,1\nNA,\n"
+
+
+def test_run_and_replay_dead_letters(plugin: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("x\n2\n3\n")
+    command = ["run", f"{plugin}:half", "in.csv", "--args", "x", "--out", "out.csv"]
+    policy = ["--on-error", "dead_letter", "--dead-letter", "dead.parquet"]
+    done = cli(*command, *policy, cwd=tmp_path)
+    assert "; 0 nulled, 0 dropped, 1 dead letters; " in done.stdout
+    assert (tmp_path / "out.csv").read_text() == "x,half\n2,1\n"
+    command[2] = "dead.parquet"
+    assert "3 is odd" in cli(*command, cwd=tmp_path, status=1).stderr
+    assert json.loads(cli(*command, *policy, "--json", cwd=tmp_path).stdout)["dead_letters"] == 1
 
 
 def test_run_fails_with_the_row(plugin: Path, tmp_path: Path) -> None:

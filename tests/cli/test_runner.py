@@ -12,7 +12,8 @@ import pyarrow.parquet
 import pytest
 
 from arroyo_udf_plugin import InvalidArgument, RowError, load
-from arroyo_udf_plugin.runner import Policy, Summary, run
+from arroyo_udf_plugin.policy import Action
+from arroyo_udf_plugin.runner import Summary, run
 
 ROWS = 20_000
 
@@ -48,6 +49,30 @@ async def at_times_never(x: int) -> int:
     if x == 3:
         await asyncio.Event().wait()
     return x
+
+@udf(timeout=0.5)
+async def never_or_odd(x: int) -> int:
+    if x == 3:
+        await asyncio.Event().wait()
+    if x % 2:
+        raise ValueError(f"{x} is odd")
+    return x
+
+@udf(ordered=False, allowed_in_flight=64)
+async def fails_as_it_comes(key: int) -> int:
+    for _ in range(key % 5):
+        await asyncio.sleep(0)
+    if key % 7 == 0:
+        raise ValueError(f"no {key}")
+    return key
+
+@udf
+def minus(x: int) -> int:
+    return -x
+
+@udf
+def same(x: int, y: int) -> int:
+    raise ValueError("never")
 '''
 
 
@@ -120,7 +145,7 @@ def test_fail_names_the_row_and_leaves_nothing(functions: Any, tmp_path: Path, n
     ("policy", "expected", "dropped"), [("null", "2,n0,1\n5,n1,\n6,n2,3\n", 0), ("drop", "2,n0,1\n6,n2,3\n", 1)]
 )
 def test_policy_for_errors(
-    functions: Any, tmp_path: Path, name: str, policy: Policy, expected: str, dropped: int
+    functions: Any, tmp_path: Path, name: str, policy: Action, expected: str, dropped: int
 ) -> None:
     source, target = csv(tmp_path, 2, 5, 6), tmp_path / "out.csv"
     summary = run(functions[name], source, target, ["x"], name="half", on_error=policy)
@@ -190,3 +215,131 @@ def test_missing_files_are_named(functions: Any, tmp_path: Path) -> None:
         run(functions["half"], tmp_path / "in.csv", tmp_path / "out.csv", ["x"])
     with pytest.raises(InvalidArgument, match=r"the folder .*nowhere does not exist"):
         run(functions["half"], csv(tmp_path, 2), tmp_path / "nowhere" / "out.csv", ["x"])
+
+
+def read(path: Path) -> pa.Table:
+    return (
+        pyarrow.parquet.read_table(path)
+        if path.suffix == ".parquet"
+        else pa.ipc.open_file(path.read_bytes()).read_all()
+    )
+
+
+@pytest.mark.parametrize("name", ["half", "half_later"])
+@pytest.mark.parametrize("ending", [".parquet", ".arrow"])
+def test_dead_letters(functions: Any, tmp_path: Path, name: str, ending: str) -> None:
+    """R3: arguments with their types (text in the CSV file), what went wrong, and where; the rest goes on."""
+    source, target, dead = csv(tmp_path, 2, 5, 6, 7), tmp_path / "out.csv", tmp_path / f"dead{ending}"
+    summary = run(functions[name], source, target, ["x"], on_error="dead_letter", dead_letter=dead)
+    assert target.read_text() == f"x,note,{name}\n2,n0,1\n6,n2,3\n"
+    assert (summary.values, summary.errors, summary.nulled, summary.dropped, summary.dead_letters) == (2, 2, 0, 0, 2)
+    letters = read(dead)
+    assert letters.drop_columns("failed_error").to_pylist() == [
+        {
+            "x": x,
+            "failed_row": row,
+            "failed_outcome": "error",
+            "failed_attempts": 1,
+            "failed_function": name,
+            "failed_plugin": functions[name].plugin_hash,
+        }
+        for x, row in ((5, 2), (7, 4))
+    ]
+    assert letters.schema.field("x").type == pa.int64()
+    texts = letters["failed_error"].to_pylist()
+    assert ["ValueError: 5 is odd" in texts[0], "ValueError: 7 is odd" in texts[1]] == [True, True]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([source.name, target.name, dead.name])
+
+
+def test_dead_letters_are_of_the_class(functions: Any, tmp_path: Path) -> None:
+    """A timeout goes to the file, and says so; it names its row among many, in the batch that is not the first."""
+    n_rows, dead = 10_000, tmp_path / "dead.arrow"
+    source = tmp_path / "in.parquet"
+    x = [3 if i == 9_000 else 4 for i in range(n_rows)]
+    pyarrow.parquet.write_table(pa.table({"x": pa.array(x, pa.int32())}), source)
+    out = tmp_path / "out.parquet"
+    summary = run(functions["never_or_odd"], source, out, ["x"], on_timeout="dead_letter", dead_letter=dead)
+    assert (summary.rows, summary.timed_out, summary.dead_letters) == (n_rows, 1, 1)
+    assert read(out).num_rows == n_rows - 1
+    (letter,) = read(dead).to_pylist()
+    assert (letter["x"], letter["failed_row"], letter["failed_outcome"]) == (3, 9_001, "timed_out")
+    assert letter["failed_error"] == "timed out (timeout 0.5 s) in attempt 1"
+
+
+def test_dead_letters_of_unordered_rows(functions: Any, tmp_path: Path) -> None:
+    """Each letter has its own row's argument, however the results came."""
+    source, dead = tmp_path / "in.parquet", tmp_path / "dead.parquet"
+    pyarrow.parquet.write_table(pa.table({"key": pa.array(range(ROWS), pa.int64())}), source)
+    function = functions["fails_as_it_comes"]
+    summary = run(function, source, tmp_path / "out.arrow", ["key"], on_error="dead_letter", dead_letter=dead)
+    letters = read(dead)
+    assert summary.dead_letters == letters.num_rows == len(range(0, ROWS, 7))
+    assert letters["failed_row"].to_pylist() == [key + 1 for key in letters["key"].to_pylist()]
+    assert sorted(letters["key"].to_pylist()) == list(range(0, ROWS, 7))
+    for key, text in zip(letters["key"].to_pylist(), letters["failed_error"].to_pylist(), strict=True):
+        assert f"ValueError: no {key}\n" in text + "\n"
+
+
+def test_dead_letters_can_be_replayed(functions: Any, tmp_path: Path) -> None:
+    """The file is an input with the same --args; its letters can be replayed in turn, onto themselves."""
+    dead = tmp_path / "dead.parquet"
+    run(
+        functions["half"], csv(tmp_path, 2, 5, 7), tmp_path / "out.csv", ["x"], on_error="dead_letter", dead_letter=dead
+    )
+    run(functions["minus"], dead, tmp_path / "again.csv", ["x"], name="y")
+    lines = (tmp_path / "again.csv").read_text().splitlines()
+    assert lines[0].startswith("x,failed_row,failed_outcome,failed_error,")
+    assert [line.rsplit(",", 1)[1] for line in lines if line.endswith(("-5", "-7"))] == ["-5", "-7"]
+    before = read(dead)
+    summary = run(functions["half"], dead, tmp_path / "more.arrow", ["x"], on_error="dead_letter", dead_letter=dead)
+    assert (summary.rows, summary.dead_letters) == (2, 2)
+    assert read(dead).drop_columns("failed_row").equals(before.drop_columns("failed_row"))
+    assert read(dead)["failed_row"].to_pylist() == [1, 2]
+
+
+def test_no_dead_letters_is_a_file_without_rows(functions: Any, tmp_path: Path) -> None:
+    dead = tmp_path / "dead.arrow"
+    dead.write_text("of an earlier run")
+    run(functions["half"], csv(tmp_path, 2), tmp_path / "out.csv", ["x"], on_error="dead_letter", dead_letter=dead)
+    assert read(dead).num_rows == 0
+    assert read(dead).column_names[:2] == ["x", "failed_row"]
+
+
+def test_a_run_that_fails_leaves_no_dead_letters(functions: Any, tmp_path: Path) -> None:
+    source, dead = csv(tmp_path, 4, 5, 3), tmp_path / "dead.arrow"
+    with pytest.raises(RowError, match="row 3: never_or_odd: timed out "):
+        run(functions["never_or_odd"], source, tmp_path / "o.csv", ["x"], on_error="dead_letter", dead_letter=dead)
+    assert list(tmp_path.iterdir()) == [source]
+
+
+@pytest.mark.parametrize(
+    ("policy", "file", "text"),
+    [
+        ("dead_letter", None, "the policy is dead_letter, and there is no file for it: name one with --dead-letter"),
+        ("null", "dead.arrow", r"no policy sends a row to .*dead\.arrow: say --on-error dead_letter or"),
+        (
+            "dead_letter",
+            "dead.csv",
+            r"dead\.csv: dead letters keep their types, so the file must end in one of \.parquet",
+        ),
+        ("dead_letter", "out.arrow", r"out\.arrow: the output and the dead letters need two files"),
+        ("dead_letter", "nowhere/dead.arrow", "the folder .*nowhere does not exist"),
+        ("dead", None, "error='dead'; write one of 'fail', 'null', 'drop', 'dead_letter'"),
+    ],
+)
+def test_dead_letters_that_cannot_be(functions: Any, tmp_path: Path, policy: Any, file: str | None, text: str) -> None:
+    source = csv(tmp_path, 5)
+    dead = None if file is None else tmp_path / file
+    with pytest.raises(InvalidArgument, match=text):
+        run(functions["half"], source, tmp_path / "out.arrow", ["x"], on_error=policy, dead_letter=dead)
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def test_one_column_for_two_arguments(functions: Any, tmp_path: Path) -> None:
+    """A letter has it once; with two types it could have neither, and nothing is begun."""
+    source, dead = csv(tmp_path, 1, 2), tmp_path / "dead.arrow"
+    run(functions["same"], source, tmp_path / "o.csv", ["x", "x"], on_error="dead_letter", dead_letter=dead)
+    assert read(dead).column_names[:2] == ["x", "failed_row"]
+    run(functions["same"], dead, tmp_path / "again.csv", ["x", "x"], on_error="null")
+    with pytest.raises(InvalidArgument, match="column 'x' is an argument as int64 and as double"):
+        run(functions["add"], source, tmp_path / "p.csv", ["x", "x"], on_error="dead_letter", dead_letter=dead)

@@ -1,12 +1,14 @@
-"""For the tests of Python plugins and of the host: a host that is not Python."""
+"""For the tests of Python plugins and of the host: a host that is not Python, and a PostgreSQL server."""
 
 import os
 import shlex
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+import postgresql as postgresql_server
 
 ROOT = Path(__file__).resolve().parents[2]
 CC = shlex.split(os.environ.get("CC", "")) or ["cc"]
@@ -31,3 +33,10 @@ def bare_host(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[st
         return (done.stdout + done.stderr).splitlines()
 
     return run
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """The address of a server of this run's own. Where none can be had, its tests fail with how to get one."""
+    with postgresql_server.server() as address:
+        yield address

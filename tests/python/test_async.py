@@ -23,6 +23,7 @@ BuildPlugin = Callable[..., Path]
 
 SOURCE = """
 import asyncio
+import dataclasses
 from arroyo_udf_plugin import udf
 
 gates: dict[int, asyncio.Event] = {}
@@ -62,6 +63,15 @@ async def word(x: int) -> str:
     if x == 5:
         return 5
     return f"word {x}"
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: list[str]
+
+@udf
+async def flipped(point: Point) -> Point:
+    return Point(-point.x, point.y[::-1])
 
 class Context:
     made = 0
@@ -223,6 +233,21 @@ def test_timeout(functions: dict[str, Function]) -> None:
     assert results["outcome"].to_pylist() == [TIMED_OUT, 0]
     assert results["value"].to_pylist() == [None, 0]
     assert results["error"].to_pylist()[0]
+
+
+def test_structs_of_one_batch_after_another(functions: dict[str, Function]) -> None:
+    """What pyarrow converts is that of this batch, also where it lies at the address of a former one."""
+    kind = pa.struct(
+        [pa.field("x", pa.int64(), False), pa.field("y", pa.list_(pa.field("item", pa.utf8(), False)), False)]
+    )
+    with functions["flipped"].start() as runtime:
+        for x in range(100):
+            runtime.send(x, pa.array([{"x": x, "y": ["a", str(x)]}], kind))
+            assert runtime.wait(60)
+            results = runtime.drain_results()
+            assert results is not None
+            assert results["value"].to_pylist() == [{"x": -x, "y": [str(x), "a"]}]
+        runtime.stop()
 
 
 def test_cancel_rows(functions: dict[str, Function]) -> None:

@@ -112,7 +112,12 @@ fn fields(contract: &str) -> Vec<(String, Vec<String>)> {
         let field = |declaration: &str| {
             let name = match declaration.split_once("(*") {
                 Some((_, pointer)) => pointer.split(')').next(),
-                None => declaration.split(|c: char| !c.is_alphanumeric() && c != '_').rfind(|word| !word.is_empty()),
+                None => declaration
+                    .split('[')
+                    .next()
+                    .unwrap_or_default()
+                    .split(|c: char| !c.is_alphanumeric() && c != '_')
+                    .rfind(|word| !word.is_empty()),
             };
             name.map(str::to_owned)
         };

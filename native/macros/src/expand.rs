@@ -52,7 +52,7 @@ fn call(function: &ItemFn, signature: &Checked, options: &Options) -> (TokenStre
     let names: Vec<_> = (0..types.len()).map(|i| quote::format_ident!("__argument_{i}")).collect();
     let closure = quote_spanned!(place(ident.span())=> |(#(#names,)*): (#(#types,)*)| #ident(#(#names),*));
     let place = place(ident.span());
-    if !signature.is_async {
+    if !signature.is_async && !options.blocking {
         let call = quote_spanned! {place=>
             fn __arroyo_udf_run<'a>(
                 batch: &'a ::arroyo_udf_plugin::arrow::Batch,
@@ -70,6 +70,29 @@ fn call(function: &ItemFn, signature: &Checked, options: &Options) -> (TokenStre
     // Zero is the header's word for "not chosen".
     let timeout_ns = options.timeout_ns.unwrap_or(0);
     let allowed_in_flight = options.allowed_in_flight.unwrap_or(0);
+    let chosen = quote! {
+        ::arroyo_udf_plugin::abi::Options {
+            order: #order,
+            allowed_in_flight: #allowed_in_flight,
+            timeout_ns: #timeout_ns,
+            ..::arroyo_udf_plugin::abi::Options::unset()
+        }
+    };
+    if options.blocking {
+        let call = quote_spanned! {place=>
+            fn __arroyo_udf_call<'a>(
+                batch: &'a ::arroyo_udf_plugin::arrow::Batch,
+                row: usize,
+                id: u64,
+            ) -> ::arroyo_udf_plugin::machine::Outcome<::arroyo_udf_plugin::value::Value> {
+                ::arroyo_udf_plugin::sdk::blocking::call(&__ARROYO_UDF, batch, row, id, #closure)
+            }
+        };
+        let body = quote! {
+            ::arroyo_udf_plugin::sdk::Body::Blocking { options: #chosen, call: __arroyo_udf_call }
+        };
+        return (call, body);
+    }
     let call = quote_spanned! {place=>
         fn __arroyo_udf_start(
             runtime: &::std::sync::Arc<::arroyo_udf_plugin::runtime::Runtime>,
@@ -78,15 +101,7 @@ fn call(function: &ItemFn, signature: &Checked, options: &Options) -> (TokenStre
         }
     };
     let body = quote! {
-        ::arroyo_udf_plugin::sdk::Body::Async {
-            options: ::arroyo_udf_plugin::abi::Options {
-                order: #order,
-                allowed_in_flight: #allowed_in_flight,
-                timeout_ns: #timeout_ns,
-                ..::arroyo_udf_plugin::abi::Options::unset()
-            },
-            start: __arroyo_udf_start,
-        }
+        ::arroyo_udf_plugin::sdk::Body::Async { options: #chosen, start: __arroyo_udf_start }
     };
     (call, body)
 }

@@ -10,7 +10,7 @@ mod signature;
 
 use proc_macro::TokenStream;
 
-/// Makes a function of a plugin from an `fn` or an `async fn`; the function itself stays as written, and callable.
+/// Makes a function of a plugin from an `fn`, an `async fn` or a blocking `fn`; the function itself stays as written, and callable.
 ///
 /// ```ignore
 /// use arroyo_udf_plugin::udf;
@@ -24,13 +24,20 @@ use proc_macro::TokenStream;
 /// async fn price(item: String) -> Result<Option<f64>, String> {
 ///     # Ok(None)
 /// }
+///
+/// #[udf(blocking, allowed_in_flight = 20)]
+/// fn size(path: &str) -> Result<u64, std::io::Error> {
+///     Ok(std::fs::metadata(path)?.len())
+/// }
 /// ```
 ///
 /// * A null in a parameter that is not an `Option` gives null, and the function is not called.
 /// * `Option<T>` as the result: `None` is null. `Result<T, E>`: `Err` is the error of that row, with `E`'s `Display`
 ///   text. So is a panic. Neither harms other rows.
 /// * Types: see `arroyo_udf_plugin::sdk::types`. `&str` and `&[u8]` are for `fn`; an `async fn` owns its arguments.
-/// * Options, all for `async fn`: `ordered` (the default) or `unordered`; `timeout = "10s"`, for one call, in `us`,
+/// * `blocking`: the host sees an async function, and each call has a thread of its own while it runs, for code that waits
+///   for a file, a socket or a process. A call that is timed out or cancelled goes on to its end in its thread, unheard.
+/// * Options, all for `async fn` and `blocking`: `ordered` (the default) or `unordered`; `timeout = "10s"`, for one call, in `us`,
 ///   `ms`, `s`, `m` or `h`; `allowed_in_flight = 100`, calls that run at once.
 #[proc_macro_attribute]
 pub fn udf(attribute: TokenStream, item: TokenStream) -> TokenStream {

@@ -9,20 +9,28 @@ use syn::{Error, LitInt, LitStr, Result};
 /// `None`: the author did not choose.
 #[derive(Debug, Default, PartialEq)]
 pub struct Options {
+    /// A thread for each call of an `fn`.
+    pub blocking: bool,
     pub ordered: Option<bool>,
     pub timeout_ns: Option<u64>,
     pub allowed_in_flight: Option<u32>,
 }
 
-const KNOWN: &str = "`ordered`, `unordered`, `timeout = \"10s\"` or `allowed_in_flight = 100`";
+const KNOWN: &str = "`blocking`, `ordered`, `unordered`, `timeout = \"10s\"` or `allowed_in_flight = 100`";
+const CHOSEN: &str = "this option is chosen already: write it once";
 
 pub fn parse(attribute: TokenStream, is_async: bool) -> Result<Options> {
-    if !attribute.is_empty() && !is_async {
-        return Err(Error::new(attribute.span(), "a synchronous function has no options: write `#[udf]`, or `async fn` below it"));
-    }
+    let place = attribute.span();
     let mut options = Options::default();
     syn::meta::parser(|meta| parse_one(&meta, &mut options)).parse2(attribute)?;
-    Ok(options)
+    match (is_async, options.blocking) {
+        (true, true) => Err(Error::new(place, "`blocking` is for an `fn`, and an `async fn` must not block: leave one of the two out")),
+        (false, false) if options != Options::default() => Err(Error::new(
+            place,
+            "a synchronous function has no options: write `#[udf]`, or `#[udf(blocking, ...)]` if it waits, or `async fn` below it",
+        )),
+        _ => Ok(options),
+    }
 }
 
 fn parse_one(meta: &ParseNestedMeta<'_>, options: &mut Options) -> Result<()> {
@@ -30,6 +38,11 @@ fn parse_one(meta: &ParseNestedMeta<'_>, options: &mut Options) -> Result<()> {
         return Err(meta.error(format!("unknown option: write {KNOWN}")));
     };
     match name.as_str() {
+        "blocking" if options.blocking => Err(meta.error(CHOSEN)),
+        "blocking" => {
+            options.blocking = true;
+            Ok(())
+        }
         "ordered" | "unordered" => set(&mut options.ordered, name == "ordered", meta),
         "timeout" => {
             let text: LitStr = value(meta, "timeout = \"500ms\"")?;
@@ -55,7 +68,7 @@ fn value<T: syn::parse::Parse>(meta: &ParseNestedMeta<'_>, example: &str) -> Res
 
 fn set<T>(option: &mut Option<T>, value: T, meta: &ParseNestedMeta<'_>) -> Result<()> {
     if option.replace(value).is_some() {
-        return Err(meta.error("this option is chosen already: write it once"));
+        return Err(meta.error(CHOSEN));
     }
     Ok(())
 }
@@ -95,8 +108,10 @@ mod tests {
     #[test]
     fn all_options_are_read() {
         let options = parse(quote!(unordered, timeout = "10ms", allowed_in_flight = 7), true).unwrap();
-        let expected = Options { ordered: Some(false), timeout_ns: Some(10_000_000), allowed_in_flight: Some(7) };
+        let expected = Options { blocking: false, ordered: Some(false), timeout_ns: Some(10_000_000), allowed_in_flight: Some(7) };
         assert_eq!(options, expected);
+        let options = parse(quote!(allowed_in_flight = 7, blocking), false).unwrap();
+        assert_eq!(options, Options { blocking: true, allowed_in_flight: Some(7), ..Options::default() });
     }
 
     #[test]
@@ -115,12 +130,14 @@ mod tests {
     /// F5
     #[test]
     fn mistakes_say_what_to_write() {
-        assert!(error(quote!(retries = 3)).starts_with("unknown option `retries`: write `ordered`"));
+        assert!(error(quote!(retries = 3)).starts_with("unknown option `retries`: write `blocking`, `ordered`"));
         assert!(error(quote!(timeout = 10)).contains("write `timeout = \"500ms\"`"));
         assert!(error(quote!(timeout)).contains("write `timeout = \"500ms\"`"));
         assert!(error(quote!(allowed_in_flight = 0)).contains("from 1"));
         assert!(error(quote!(allowed_in_flight = "2")).contains("write `allowed_in_flight = 100`"));
         assert!(error(quote!(ordered, unordered)).contains("write it once"));
+        assert!(error(quote!(blocking)).contains("must not block"));
+        assert!(parse(quote!(blocking, blocking), false).unwrap_err().to_string().contains("write it once"));
         assert!(parse(quote!(ordered), false).unwrap_err().to_string().contains("synchronous"));
     }
 }

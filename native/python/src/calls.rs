@@ -2,6 +2,7 @@
 //! the arguments, the result's null rule.
 
 use crate::foreign;
+use crate::gil::vectorcall;
 use crate::object::{exception_text, Owned};
 use crate::registry::Function;
 use crate::types::Type;
@@ -99,7 +100,7 @@ pub unsafe fn call(function: &Function, batch: &Batch, converted: &Converted, ro
         let (start, count) = if first.is_null() { (2, made) } else { (1, made + 1) };
         // SAFETY: `count` valid references from `start` on, with a writable place before them.
         let result = unsafe {
-            PyObject_Vectorcall(function.callable.ptr(), arguments.as_ptr().add(start), count | PY_VECTORCALL_ARGUMENTS_OFFSET, null_mut())
+            vectorcall(function.callable.ptr(), arguments.as_ptr().add(start), count | PY_VECTORCALL_ARGUMENTS_OFFSET, null_mut())
         };
         if result.is_null() {
             Call::Raised

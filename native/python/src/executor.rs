@@ -20,7 +20,7 @@ use arroyo_udf_plugin::runtime::{self, Attempt};
 use arroyo_udf_plugin::value::Value;
 use pyo3_ffi::*;
 use std::ptr::null_mut;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// Rows that start in one turn of the loop, or twice allowed_in_flight if that is more, before others get theirs. A turn
 /// costs about 5 microseconds of its own.
@@ -64,8 +64,9 @@ pub struct Runtime {
     rows_left: u32,
     /// The Slot that runs an attempt, by the number of its token. Borrowed: the Task keeps its Slot.
     slots: Vec<*mut PyObject>,
-    /// The batch whose rows start now, with what pyarrow has converted of it.
-    converted: Option<(*const Batch, Converted)>,
+    /// The batch whose rows start now, with what pyarrow has converted of it. The weak reference keeps another batch from
+    /// its address.
+    converted: Option<(Weak<Batch>, Converted)>,
 }
 
 pub static RUNTIME: HeapType = HeapType::new();
@@ -364,21 +365,24 @@ unsafe fn start(owner: *mut Runtime, slot: *mut Slot, attempt: &Attempt) -> Call
     // SAFETY: see `advance`.
     unsafe {
         let function = (*owner).function;
-        let batch: *const Batch = Arc::as_ptr(&attempt.batch);
-        if (*owner).converted.as_ref().is_none_or(|(of, _)| *of != batch) {
-            match Converted::new(function, &attempt.batch) {
-                Ok(converted) => (*owner).converted = Some((batch, converted)),
+        let batch = &attempt.batch;
+        if (*owner).converted.as_ref().is_none_or(|(of, _)| of.as_ptr() != Arc::as_ptr(batch)) {
+            match Converted::new(function, batch) {
+                Ok(converted) => (*owner).converted = Some((Arc::downgrade(batch), converted)),
                 Err(text) => return Call::Failed(text),
             }
         }
         let Some((_, converted)) = &(*owner).converted else { unreachable!("made above") };
         let context = (*owner).context.as_ref().map_or(null_mut(), Owned::ptr);
-        call(function, &attempt.batch, converted, attempt.row, context, &mut (*slot).frame)
+        call(function, batch, converted, attempt.row, context, &mut (*slot).frame)
     }
 }
 
 /// The outcome of a result.
-unsafe fn outcome_of(function: &Function, id: u64, result: *mut PyObject) -> Outcome<Value> {
+///
+/// # Safety
+/// The GIL is held; `result` is valid.
+pub unsafe fn outcome_of(function: &Function, id: u64, result: *mut PyObject) -> Outcome<Value> {
     // SAFETY: the GIL is held; the result is valid until the caller gives it back.
     let value = unsafe {
         if result == Py_None() {

@@ -1,7 +1,9 @@
 //! Entering Python from any thread, until the interpreter ends.
 //!
-//! Guarantees (R18): after [`close`] no thread of ours or of a host asks for the GIL through here, for CPython would
-//! unwind it through our frames and the process would abort. A thread that Python does not know keeps its thread state
+//! Guarantees (R18): after [`close`] no thread of ours or of a host asks for the GIL through here, for CPython (up to 3.13)
+//! ends such a thread by unwinding it, and the process would abort at our frames. A thread that is within the user's code
+//! by then, in a `sleep` or a `read`, asks for it all the same when that returns: it is kept for ever ([`held`]), which is
+//! what later versions of CPython do themselves. A thread that Python does not know keeps its thread state
 //! until it ends: making one costs 7 microseconds, entering with it 60 nanoseconds.
 
 use arroyo_udf_plugin::failure::Failure;
@@ -45,7 +47,7 @@ impl Drop for Kept {
             // SAFETY: the state belongs to this thread, which does not hold the GIL. Not PyGILState_Release: the C
             // library may have cleared Python's key for this thread already.
             unsafe {
-                PyEval_RestoreThread(state);
+                held(|| unwinding::PyEval_RestoreThread(state));
                 PyThreadState_Clear(state);
                 PyThreadState_DeleteCurrent();
             }
@@ -57,6 +59,16 @@ thread_local! {
     static KEPT: Kept = const { Kept(Cell::new(null_mut())) };
 }
 
+/// The GIL, given back also when `body` panics.
+struct Held(PyGILState_STATE);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // SAFETY: made in `enter`, by the same thread.
+        unsafe { PyGILState_Release(self.0) };
+    }
+}
+
 /// Runs `body` with the GIL held. Fails when the interpreter ends or has ended.
 pub fn enter<R>(body: impl FnOnce() -> R) -> Result<R, Failure> {
     let Some(_inside) = Inside::enter() else {
@@ -66,14 +78,54 @@ pub fn enter<R>(body: impl FnOnce() -> R) -> Result<R, Failure> {
     // GIL back right away; a later Ensure finds it.
     unsafe {
         if PyGILState_GetThisThreadState().is_null() {
-            PyGILState_Ensure();
+            held(|| unwinding::PyGILState_Ensure());
             KEPT.with(|kept| kept.0.set(PyEval_SaveThread()));
         }
-        let state = PyGILState_Ensure();
-        let result = body();
-        PyGILState_Release(state);
-        Ok(result)
+        let _held = Held(held(|| unwinding::PyGILState_Ensure()));
+        Ok(body())
     }
+}
+
+mod unwinding {
+    use pyo3_ffi::{PyGILState_STATE, PyObject, PyThreadState};
+
+    // As in pyo3_ffi, but known to unwind: without that no frame of ours could stop it.
+    extern "C-unwind" {
+        pub fn PyObject_Vectorcall(
+            callable: *mut PyObject,
+            arguments: *const *mut PyObject,
+            count: usize,
+            names: *mut PyObject,
+        ) -> *mut PyObject;
+        pub fn PyGILState_Ensure() -> PyGILState_STATE;
+        pub fn PyEval_RestoreThread(state: *mut PyThreadState);
+    }
+}
+
+/// Runs `body`, which takes the GIL: a thread that CPython unwinds comes to rest here.
+fn held<R>(body: impl FnOnce() -> R) -> R {
+    struct Rest;
+    impl Drop for Rest {
+        fn drop(&mut self) {
+            loop {
+                // SAFETY: it only waits. No lock of ours is held where the GIL is taken.
+                unsafe { libc::pause() };
+            }
+        }
+    }
+    let rest = Rest;
+    let result = body();
+    std::mem::forget(rest);
+    result
+}
+
+/// PyObject_Vectorcall: the way into the user's code, which may give the GIL back and take it again.
+///
+/// # Safety
+/// As for PyObject_Vectorcall.
+pub unsafe fn vectorcall(callable: *mut PyObject, arguments: *const *mut PyObject, count: usize, names: *mut PyObject) -> *mut PyObject {
+    // SAFETY: passed on.
+    held(|| unsafe { unwinding::PyObject_Vectorcall(callable, arguments, count, names) })
 }
 
 /// Lets nobody in any more, and waits, at most `patience`, for those who are inside. Called without the GIL.

@@ -10,6 +10,7 @@
 //! | [`types`]     | one value between Arrow and Python, [`writer`] a column of results        |
 //! | [`foreign`]   | what goes through pyarrow                                                 |
 //! | [`executor`]  | the asyncio driver: Runtime, Slot and [`parker`]                          |
+//! | [`blocking`]  | a row in a thread of the pool                                             |
 //! | [`watch`]     | sees that the event loop is blocked                                       |
 //! | [`host`]      | helpers for the Python host                                               |
 //! | [`object`]    | references and exceptions, [`heap`] types with a Rust body                |
@@ -17,6 +18,7 @@
 //! A Python plugin takes the table from the capsule `TABLE` and forwards its calls to it, with its function numbers moved
 //! by the base that `register` answered.
 
+mod blocking;
 mod calls;
 mod executor;
 mod foreign;
@@ -35,6 +37,7 @@ use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::arrow::Batch;
 use arroyo_udf_plugin::exports::{self, Plugin, Ran};
 use arroyo_udf_plugin::failure::Failure;
+use arroyo_udf_plugin::pool;
 use arroyo_udf_plugin::runtime::Runtime;
 use arroyo_udf_plugin::signature::Signature;
 use object::{none, Owned};
@@ -65,6 +68,9 @@ impl Plugin for Core {
 
     fn start(function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
         let function = registry::get(function)?;
+        if function.blocking {
+            return pool::start(runtime, blocking::Calls::new(function));
+        }
         // SAFETY: the GIL is held inside.
         gil::enter(|| unsafe {
             let started = executor::new_runtime(function, Arc::clone(runtime))

@@ -139,7 +139,7 @@ pub unsafe fn call(module: &CStr, function: &CStr, arguments: &[*mut PyObject]) 
     unsafe {
         let module = Owned::new(PyImport_ImportModule(module.as_ptr()))?;
         let function = Owned::new(PyObject_GetAttrString(module.ptr(), function.as_ptr()))?;
-        Owned::new(PyObject_Vectorcall(function.ptr(), arguments.as_ptr(), arguments.len(), null_mut()))
+        Owned::new(crate::gil::vectorcall(function.ptr(), arguments.as_ptr(), arguments.len(), null_mut()))
     }
 }
 

@@ -18,6 +18,8 @@ pub struct Function {
     pub callable: Owned,
     /// The class of the Context, of async functions that take one.
     pub context: Option<Owned>,
+    /// Called in a thread of the pool, not on the event loop.
+    pub blocking: bool,
     pub arguments: Vec<Type>,
     pub returns: Type,
 }
@@ -29,7 +31,8 @@ pub fn get(function: u32) -> Result<&'static Function, Failure> {
     functions.get(function as usize).copied().ok_or_else(|| Failure::argument(format!("function number {function} is not registered")))
 }
 
-/// register(descriptor: int, functions: list[tuple[callable, type | None]]) -> int: the number of the first one.
+/// register(descriptor: int, functions: list[tuple[callable, type | None, bool]]) -> int: the number of the first one. The
+/// bool: blocking.
 pub unsafe extern "C" fn register(_module: *mut PyObject, arguments: *mut PyObject) -> *mut PyObject {
     let (mut address, mut functions) = (0usize, std::ptr::null_mut::<PyObject>());
     // SAFETY: called by Python with the GIL; the format names the types of the two variables. Items are borrowed from a
@@ -49,8 +52,8 @@ pub unsafe extern "C" fn register(_module: *mut PyObject, arguments: *mut PyObje
         let mut read = Vec::new();
         for i in 0..descriptor.n_functions as usize {
             let item = PyList_GetItem(functions, i as Py_ssize_t);
-            let (mut callable, mut context) = (std::ptr::null_mut(), std::ptr::null_mut());
-            if PyArg_ParseTuple(item, c"OO:register".as_ptr(), &mut callable, &mut context) == 0 {
+            let (mut callable, mut context, mut blocking) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+            if PyArg_ParseTuple(item, c"OOp:register".as_ptr(), &mut callable, &mut context, &mut blocking) == 0 {
                 return std::ptr::null_mut();
             }
             let signature = match Signature::read(&plugin, *descriptor.functions.add(i)) {
@@ -60,7 +63,7 @@ pub unsafe extern "C" fn register(_module: *mut PyObject, arguments: *mut PyObje
             if signature.arguments.len() > MOST_ARGUMENTS {
                 return raise(PyExc_ValueError, &format!("{}: more than {MOST_ARGUMENTS} arguments", signature.name));
             }
-            let Some(function) = function(signature, callable, context) else { return std::ptr::null_mut() };
+            let Some(function) = function(signature, callable, context, blocking != 0) else { return std::ptr::null_mut() };
             read.push(&*Box::leak(Box::new(function)));
         }
         let mut functions = FUNCTIONS.write().unwrap_or_else(|e| e.into_inner());
@@ -70,7 +73,7 @@ pub unsafe extern "C" fn register(_module: *mut PyObject, arguments: *mut PyObje
     }
 }
 
-unsafe fn function(signature: &'static Signature, callable: *mut PyObject, context: *mut PyObject) -> Option<Function> {
+unsafe fn function(signature: &'static Signature, callable: *mut PyObject, context: *mut PyObject, blocking: bool) -> Option<Function> {
     // SAFETY: the GIL is held; the signature has been checked, so its schemas have the children that are read here.
     unsafe {
         let fields = 0..signature.arguments.len();
@@ -79,6 +82,7 @@ unsafe fn function(signature: &'static Signature, callable: *mut PyObject, conte
             signature,
             callable: Owned::borrowed(callable),
             context: (context != Py_None()).then(|| Owned::borrowed(context)),
+            blocking,
             arguments: schemas.map(|schema| Type::of(schema)).collect::<Option<_>>()?,
             returns: Type::of(signature.return_schema)?,
         })

@@ -8,14 +8,15 @@
 //! | [`handles`] | handle -> started function, checked by generation and process                                 |
 //! | [`runtime`] | one started function: the machine under its mutex, wake-ups, stop; serves an executor          |
 //! | [`machine`] | rows, order, cap, budget, deadlines, cancel, stop: no I/O, time is an argument                 |
-//! | [`options`]   | what host, author and defaults say -> the machine's settings                                 |
+//! | [`options`] | what host, author and defaults say -> the machine's settings                                   |
+//! | [`pool`]    | the executor of blocking functions: threads                                                   |
 //! | [`timer`]   | the one thread that tells machines the time                                                   |
 //! | [`arrow`]   | views of Arrow C Data arrays that came in, checked; arrays that go out                         |
 //! | [`results`] | rows that ended -> the struct array that crosses                                              |
 //! | [`retired`] | input arrays waiting to be released in a thread of the host                                   |
 //! | [`sdk`]     | what `#[udf]` expands to: types, the sync loop, the tokio driver                               |
 //!
-//! Who executes the user's function (tokio here, asyncio in the Python extension) is an *executor*: it pulls attempts
+//! Who executes the user's function (tokio or threads here, asyncio in the Python extension) is an *executor*: it pulls attempts
 //! from a [`runtime::Runtime`] and tells it how they ended. It has no rules of its own.
 
 pub mod arrow;
@@ -25,6 +26,7 @@ pub mod failure;
 pub mod handles;
 pub mod machine;
 pub mod options;
+pub mod pool;
 pub mod results;
 pub mod retired;
 pub mod runtime;

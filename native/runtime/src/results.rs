@@ -1,7 +1,7 @@
 //! Rows that ended -> the struct array {id, value, outcome, attempts, error} that `drain_results` hands out.
 
 use crate::arrow::{build, ArrayData, Buffer, Layout, Validity};
-use crate::machine::{Finished, Outcome};
+use crate::machine::{Finished, Outcome, Settings};
 use crate::value::Value;
 use arroyo_udf_abi::{ArrowArray, CANCELLED, ERROR, TIMED_OUT, VALUE};
 
@@ -24,8 +24,8 @@ pub fn size(finished: &Finished<Value>) -> usize {
     }
 }
 
-/// The struct array. `name` and `timeout_ns` are for the texts of rows that did not end by themselves.
-pub fn export(layout: &Layout, finished: &[Finished<Value>], name: &str, timeout_ns: u64) -> ArrowArray {
+/// The struct array. `name` and the limits are for the texts of rows that did not end by themselves.
+pub fn export(layout: &Layout, finished: &[Finished<Value>], name: &str, settings: &Settings) -> ArrowArray {
     let ids: Vec<u64> = finished.iter().map(|f| f.id).collect();
     let attempts: Vec<u16> = finished.iter().map(|f| f.attempts).collect();
     let values = build(layout, finished.iter().map(|f| if let Outcome::Value(value) = &f.outcome { value } else { &Value::Null }));
@@ -43,7 +43,15 @@ pub fn export(layout: &Layout, finished: &[Finished<Value>], name: &str, timeout
         match &f.outcome {
             Outcome::Value(_) => None,
             Outcome::Error(text) => Some(text.to_string()),
-            Outcome::TimedOut => Some(format!("{name}, row {}: timed out after {} s", f.id, timeout_ns as f64 / 1e9)),
+            Outcome::TimedOut => {
+                let seconds = |limit: Option<u64>| limit.map(|ns| ns as f64 / 1e9);
+                let limits = match (seconds(settings.timeout), seconds(settings.deadline)) {
+                    (Some(timeout), None) => format!("timeout {timeout} s"),
+                    (None, Some(deadline)) => format!("row deadline {deadline} s"),
+                    (timeout, deadline) => format!("timeout {} s, row deadline {} s", timeout.unwrap_or(0.0), deadline.unwrap_or(0.0)),
+                };
+                Some(format!("{name}, row {}: timed out ({limits}) in attempt {}", f.id, f.attempts))
+            }
             Outcome::Cancelled => Some(format!("{name}, row {}: cancelled", f.id)),
         }
     });

@@ -138,7 +138,10 @@ impl Runtime {
 
     fn check(&self, state: &State) -> Result<(), Failure> {
         match state.machine.poisoned() {
-            Some(text) => Err(Failure::new(abi::INTERNAL, format!("{}: {text}", self.signature.name))),
+            Some(text) => {
+                let status = if state.machine.is_overwhelmed() { abi::USER_CODE } else { abi::INTERNAL };
+                Err(Failure::new(status, format!("{}: {text}", self.signature.name)))
+            }
             None => Ok(()),
         }
     }
@@ -187,11 +190,11 @@ impl Runtime {
             },
             &mut finished,
         );
-        let timeout = state.machine.settings().timeout.unwrap_or(0);
+        let settings = *state.machine.settings();
         let todo = self.todo(&mut state);
         drop(state);
         self.act(todo);
-        Ok(results::export(&self.signature.returns, &finished, &self.signature.name, timeout))
+        Ok(results::export(&self.signature.returns, &finished, &self.signature.name, &settings))
     }
 
     /// See `wait` in the header. False: the time is over.
@@ -297,10 +300,14 @@ impl Runtime {
             }
             let name = &self.signature.name;
             match &state.closed {
+                _ if state.machine.is_overwhelmed() => return Ok(abi::STUCK),
                 _ if state.machine.poisoned().is_some() => return self.check(&state).map(|()| abi::OK),
                 Some(Ok(())) => return Ok(abi::OK),
                 Some(Err(text)) => return Err(Failure::new(abi::USER_CODE, format!("{name}: close failed: {text}"))),
-                None if state.stuck => return Ok(abi::STUCK),
+                None if state.stuck => {
+                    self.changed.notify_all(); // others may stop it too, with a later deadline
+                    return Ok(abi::STUCK);
+                }
                 None => {}
             }
             // Time is over: cancel what still runs; one second later give up on it.

@@ -10,100 +10,12 @@ use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::tokio::sync::Semaphore;
 use arroyo_udf_plugin::value::Value;
 use arroyo_udf_plugin::{tokio, udf};
-use host::{batch, functions, no_error, number, read, taken, text, value, Row, NULL, TABLE};
+use host::started::{numbers, options, Started};
+use host::{batch, functions, no_error, number, text, value, Row, NULL, TABLE};
 use proptest::prelude::*;
-use std::ptr::null;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{mpsc, OnceLock};
 use std::time::Duration;
-
-/// A started function; released at the end of the test.
-struct Started(abi::Handle);
-
-impl Started {
-    fn new(name: &str, options: abi::Options) -> Started {
-        let (mut handle, mut error) = (0, no_error());
-        // SAFETY: all pointers are valid.
-        let status = unsafe { (TABLE.start)(number(name), &options, &mut handle, &mut error) };
-        assert_eq!((status, taken(&mut error)), (abi::OK, String::new()));
-        Started(handle)
-    }
-
-    fn send(&self, name: &str, first_id: u64, columns: &[Vec<Value>]) -> abi::Status {
-        let (mut arguments, mut error) = (batch(name, columns, 3), no_error());
-        // SAFETY: all pointers are valid.
-        unsafe { (TABLE.send)(self.0, first_id, &mut arguments, &mut error) }
-    }
-
-    fn wait(&self, condition: u32) {
-        let mut error = no_error();
-        // SAFETY: all pointers are valid. The time is far longer than anything here takes.
-        let status = unsafe { (TABLE.wait)(self.0, condition, 60_000_000_000, &mut error) };
-        assert_eq!((status, taken(&mut error)), (abi::OK, String::new()));
-    }
-
-    /// Waits for results and takes all there are.
-    fn drain_some(&self) -> Vec<(u64, Row)> {
-        loop {
-            self.wait(abi::RESULTS);
-            let (mut results, mut schema, mut error) = (abi::ArrowArray::empty(), null(), no_error());
-            // SAFETY: all pointers are valid.
-            match unsafe { (TABLE.drain_results)(self.0, 0, &mut results, &mut schema, &mut error) } {
-                // SAFETY: on OK the schema is a constant of the plugin.
-                abi::OK => return read(results, unsafe { &*schema }).into_iter().map(|(id, row)| (id.expect("an id"), row)).collect(),
-                abi::WOULD_BLOCK => {}
-                status => panic!("{status} {}", taken(&mut error)),
-            }
-        }
-    }
-
-    /// The last `rows` results.
-    fn drain(&self, rows: usize) -> Vec<(u64, Row)> {
-        let mut drained = Vec::new();
-        while drained.len() < rows {
-            drained.extend(self.drain_some());
-        }
-        assert_eq!(drained.len(), rows);
-        drained
-    }
-
-    fn stop(&self, mode: u32, seconds: u64) -> abi::Status {
-        let mut error = no_error();
-        // SAFETY: all pointers are valid.
-        let status = unsafe { (TABLE.stop_runtime)(self.0, mode, seconds * 1_000_000_000, &mut error) };
-        assert_eq!(taken(&mut error), "");
-        status
-    }
-
-    /// What drain_results says when it hands nothing out.
-    fn state(&self) -> abi::Status {
-        let (mut results, mut schema, mut error) = (abi::ArrowArray::empty(), null(), no_error());
-        // SAFETY: all pointers are valid.
-        unsafe { (TABLE.drain_results)(self.0, 0, &mut results, &mut schema, &mut error) }
-    }
-
-    fn statistics(&self) -> abi::Statistics {
-        let mut statistics = abi::Statistics { size: size_of::<abi::Statistics>() as u64, ..Default::default() };
-        // SAFETY: all pointers are valid.
-        assert_eq!(unsafe { (TABLE.statistics)(self.0, &mut statistics, &mut no_error()) }, abi::OK);
-        statistics
-    }
-}
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        // SAFETY: all pointers are valid.
-        unsafe { (TABLE.release)(self.0, &mut no_error()) };
-    }
-}
-
-fn numbers(values: impl IntoIterator<Item = u64>) -> Vec<Value> {
-    values.into_iter().map(Value::Fixed).collect()
-}
-
-fn options() -> abi::Options {
-    abi::Options::unset()
-}
 
 #[udf]
 async fn next(x: i64) -> i64 {

@@ -17,7 +17,7 @@ import sysconfig
 import threading
 import traceback
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,10 @@ import pyarrow as pa
 
 from .. import _ffi, _plugin
 from .._errors import BuildError
+from ..options import abi_fields
 from ..types import Signature, signature
-from ..udf import Options, Udf
+from ..udf import Udf
+from . import metadata
 from .cache import Identity
 
 _PACKAGE = Path(__file__).parent.parent
@@ -83,8 +85,9 @@ def compile(source: Path, output: Path, identity: Identity) -> None:
     text = _read(source)
     with _module(source, text) as module:
         functions = [(udf, signature(udf)) for udf in _functions(source, module)]
+    block = metadata.options(text, str(source))
     folder = output.parent
-    (folder / "plugin_data.h").write_text(_data(text, functions, identity))
+    (folder / "plugin_data.h").write_text(_data(text, functions, block, identity))
     (folder / "exports.map").write_text(_EXPORTS)
 
     glue = f"arroyo_udf_c_{identity.name}_{identity.hash[:16]}"
@@ -158,7 +161,9 @@ def _functions(source: Path, module: types.ModuleType) -> list[Udf[..., Any]]:
 # ---- The data: C initialisers ----------------------------------------------------------------------------------------
 
 
-def _data(text: str, functions: list[tuple[Udf[..., Any], Signature]], identity: Identity) -> str:
+def _data(
+    text: str, functions: list[tuple[Udf[..., Any], Signature]], block: dict[str, Any], identity: Identity
+) -> str:
     lines = [
         "/* Generated: what this plugin is. */",
         f"#define PLUGIN_NAME {c_string(identity.name)}",
@@ -169,10 +174,10 @@ def _data(text: str, functions: list[tuple[Udf[..., Any], Signature]], identity:
         lines.append(f"static struct ArrowSchema ARGUMENTS_{number} = {_exported(read.arguments)};")
         lines.append(f"static struct ArrowSchema RETURNS_{number} = {_exported(read.returns)};")
         if udf.options is not None:
-            lines.append(f"static const arroyo_udf_options OPTIONS_{number} = {_options(udf.options)};")
+            lines.append(f"static const arroyo_udf_options OPTIONS_{number} = {_options(block | udf.chosen)};")
         lines.append(
             f"static const arroyo_udf_function FUNCTION_{number} = {{ .name = {c_string(udf.__name__)}, "
-            f".kind = {'ARROYO_UDF_ASYNC' if udf.is_async else 'ARROYO_UDF_SYNC'}, "
+            f".kind = {'ARROYO_UDF_ASYNC' if udf.starts else 'ARROYO_UDF_SYNC'}, "
             f".vectorized = {int(udf.vectorized)}, "
             f".arguments = &ARGUMENTS_{number}, .returns = &RETURNS_{number}, "
             f".options = {'NULL' if udf.options is None else f'&OPTIONS_{number}'} }};"
@@ -198,12 +203,9 @@ def _c_byte(byte: int) -> str:
     return chr(byte) if plain else f"\\{byte:03o}"
 
 
-def _options(options: Options) -> str:
-    order = "ARROYO_UDF_ORDERED" if options.ordered else "ARROYO_UDF_UNORDERED"
-    return (
-        f"{{ .size = sizeof(arroyo_udf_options), .order = {order}, .allowed_in_flight = {options.allowed_in_flight}u, "
-        f".timeout_ns = UINT64_C({_ffi.nanoseconds(options.timeout)}) }}"
-    )
+def _options(chosen: Mapping[str, Any]) -> str:
+    fields = "".join(f", .{field} = UINT64_C({value})" for field, value in abi_fields(chosen).items())
+    return f"{{ .size = sizeof(arroyo_udf_options){fields} }}"
 
 
 def _exported(what: pa.Schema | pa.Field) -> str:

@@ -64,16 +64,17 @@ impl Retry {
     /// The pause after attempt number `attempt` of row `id`.
     fn pause(&self, id: u64, attempt: u16) -> u64 {
         let full = self.backoff.saturating_mul(1 << u32::from(attempt - 1).min(62)).min(self.max_backoff);
-        full - (u128::from(full / 2) * u128::from(scramble(self.seed ^ scramble(id ^ u64::from(attempt) << 48))) >> 64) as u64
+        let random = scramble(self.seed ^ scramble(id ^ (u64::from(attempt) << 48)));
+        full - ((u128::from(full / 2) * u128::from(random)) >> 64) as u64
     }
 }
 
 /// A number that looks random (the finaliser of SplitMix64: Steele, Lea, Flood 2014).
 fn scramble(x: u64) -> u64 {
     let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let x = (x ^ x >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let x = (x ^ x >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ x >> 31
+    let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
 }
 
 /// How a row ended.
@@ -269,6 +270,7 @@ pub struct Machine<B, V> {
     held_bytes: u64,
     stop: Option<Stop>,
     poison: Option<Box<str>>,
+    overwhelmed: bool,
     counts: Counts,
 }
 
@@ -295,6 +297,7 @@ impl<B: Clone, V> Machine<B, V> {
             held_bytes: 0,
             stop: None,
             poison: None,
+            overwhelmed: false,
             counts: Counts::default(),
         }
     }
@@ -435,6 +438,11 @@ impl<B: Clone, V> Machine<B, V> {
         self.poison.as_deref()
     }
 
+    /// Whether it was the number of stuck attempts that poisoned the handle (R8).
+    pub fn is_overwhelmed(&self) -> bool {
+        self.overwhelmed
+    }
+
     pub fn stopping(&self) -> Option<Stop> {
         self.stop
     }
@@ -570,7 +578,8 @@ impl<B: Clone, V> Machine<B, V> {
             }
         }
         self.no_longer_queued(late);
-        if self.counts.stuck >= u64::from(self.settings.max_stuck) {
+        if self.counts.stuck >= u64::from(self.settings.max_stuck) && self.poison.is_none() {
+            self.overwhelmed = true;
             let text = format!("{} calls ignore their cancellation (max_stuck)", self.counts.stuck);
             self.poison(&text);
         }

@@ -1,5 +1,8 @@
 //! Random schedules of every event under a virtual clock, against a naive model that keeps all rows in one list. After
 //! each event the machine and the model must agree; a failing schedule shrinks. Invariants are named after their rules.
+//!
+//! A schedule has 60 events on average. `PROPTEST_CASES` says how many schedules are run: `make check` runs ten million
+//! events. `PROPTEST_RNG_SEED` makes a run repeatable.
 
 use super::{Finished, Machine, Outcome, Refused, Retry, Settings, Stop, Token, PATIENCE};
 use proptest::prelude::*;
@@ -88,12 +91,18 @@ enum How {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Waiting,
-    Running { until: u64 },
+    Running {
+        until: u64,
+    },
     /// Timed out, to be tried again when its attempt has ended.
     Ending,
-    BackingOff { until: u64 },
+    BackingOff {
+        until: u64,
+    },
     /// In the order in which the pauses ended.
-    Due { turn: u64 },
+    Due {
+        turn: u64,
+    },
     Ended(How),
     Out,
 }
@@ -473,8 +482,12 @@ fn run(settings: Settings, events: &[Event]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(3_000)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn machine_and_model_agree(settings in settings(), events in prop::collection::vec(event(), 0..120)) {
@@ -588,9 +601,17 @@ fn r8_too_many_stuck_attempts_poison_the_handle() {
     while m.start(0).is_some() {}
     m.tick(10);
     m.tick(10 + PATIENCE);
-    assert!(m.poisoned().is_some());
+    assert!(m.poisoned().is_some() && m.is_overwhelmed());
     assert_eq!(drained(&mut m).len(), 10);
     assert_eq!((m.counts().timed_out, m.counts().errors), (9, 1));
+}
+
+#[test]
+fn r17_a_failure_of_the_toolkit_is_not_put_on_the_user() {
+    let mut m = machine(true, 1, None, Retry::NEVER);
+    m.poison("broken");
+    m.tick(PATIENCE);
+    assert_eq!((m.poisoned(), m.is_overwhelmed()), (Some("broken"), false));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! | [`types`]        | the types of arguments and results, there and back                       |
 //! | [`arguments`]    | one row of a batch -> the tuple of a function's arguments                |
 //! | [`sync`]         | the loop over a batch of a sync function                                 |
+//! | [`blocking`]     | one row in a thread of the pool                                          |
 //! | `tokio_driver`   | the executor of async functions (feature `tokio`)                        |
 //! | [`panics`]       | a panic of the author's code -> the text of a row's error                |
 //!
@@ -12,6 +13,7 @@
 //! `arroyo_udf_functions`, and the linker (of ELF targets) defines symbols at the section's two ends.
 
 pub mod arguments;
+pub mod blocking;
 pub mod panics;
 pub mod sync;
 #[cfg(feature = "tokio")]
@@ -22,9 +24,12 @@ use crate::abi;
 use crate::arrow::Batch;
 use crate::exports::{self, Ran};
 use crate::failure::Failure;
+use crate::machine::Outcome;
+use crate::pool;
 use crate::results;
 use crate::runtime::Runtime;
 use crate::signature::{field, structure, Signature};
+use crate::value;
 use std::ffi::{CStr, CString};
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
@@ -50,6 +55,15 @@ impl Function {
         match returned.into_result()? {
             Some(value) => types::Value::into_item(value).map(Some).map_err(|text| format!("{}, row {row}: {text}", self.name)),
             None => Ok(None),
+        }
+    }
+
+    /// How a row of an async or blocking function ended.
+    fn outcome<R: types::Return>(&self, row: u64, returned: R) -> Outcome<value::Value> {
+        match self.item(row, returned) {
+            Ok(Some(item)) => Outcome::Value(<<R::Value as types::Value>::Builder as types::Builder>::value(item)),
+            Ok(None) => Outcome::Value(value::Value::Null),
+            Err(text) => Outcome::Error(text.into()),
         }
     }
 
@@ -91,6 +105,11 @@ pub enum Body {
     Async {
         options: abi::Options,
         start: fn(&Arc<Runtime>) -> Result<(), Failure>,
+    },
+    /// Async for the host; each call has a thread.
+    Blocking {
+        options: abi::Options,
+        call: blocking::Call,
     },
 }
 
@@ -172,7 +191,7 @@ fn describe(function: &Function) -> *const abi::Function {
     let returns = field(c"", function.returns.format, flags(&function.returns));
     let (kind, options) = match &function.body {
         Body::Sync(_) => (abi::SYNC, std::ptr::null()),
-        Body::Async { options, .. } => (abi::ASYNC, Box::into_raw(Box::new(*options)).cast_const()),
+        Body::Async { options, .. } | Body::Blocking { options, .. } => (abi::ASYNC, Box::into_raw(Box::new(*options)).cast_const()),
     };
     Box::into_raw(Box::new(abi::Function {
         name: leak(function.name),
@@ -220,8 +239,11 @@ impl<I: Identity> exports::Plugin for Registered<I> {
 
     fn start(number: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
         let (function, signature) = function::<I>(number)?;
-        let Body::Async { start, .. } = function.body else { return Err(wrong_kind(signature)) };
-        start(runtime)
+        match function.body {
+            Body::Sync(_) => Err(wrong_kind(signature)),
+            Body::Async { start, .. } => start(runtime),
+            Body::Blocking { call, .. } => pool::start(runtime, call),
+        }
     }
 }
 

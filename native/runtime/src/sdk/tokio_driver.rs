@@ -9,7 +9,7 @@
 //! the runtime ([`Executor::wake`]), by the first result after it told the host last, and by each slot that ends.
 
 use super::arguments::Arguments;
-use super::types::{Builder, Return, Value};
+use super::types::Return;
 use super::{panics, Function};
 use crate::abi;
 use crate::arrow::Batch;
@@ -99,12 +99,16 @@ where
 {
     let shared = Arc::new(Shared { runtime: Arc::clone(&runtime), wake, news: AtomicBool::new(false) });
     let mut slots: Vec<Arc<Slot>> = Vec::new();
-    let mut cancelled = Vec::new();
+    let (mut cancelled, mut stuck) = (Vec::new(), Vec::new());
     loop {
         runtime.take_cancellations(&mut cancelled);
         if !cancelled.is_empty() {
             let cancelled: HashSet<Token> = cancelled.drain(..).collect();
             slots.iter().for_each(|slot| slot.cancel(&cancelled));
+        }
+        runtime.take_stuck(&mut stuck);
+        for stuck in stuck.drain(..) {
+            eprintln!("{}, row {}: a call ignores its cancellation", runtime.signature().name, stuck.id);
         }
         while let Some(attempt) = runtime.next() {
             if slots.len() == slots.capacity() {
@@ -254,7 +258,7 @@ where
         if slot.is_cancelled(context.waker()) {
             return Poll::Ready(Outcome::Cancelled);
         }
-        match panics::catch(|| future.as_mut().poll(context).map(|returned| answer(function, id, returned))) {
+        match panics::catch(|| future.as_mut().poll(context).map(|returned| function.outcome(id, returned))) {
             Ok(poll) => {
                 if poll.is_pending() {
                     *in_a_row = 0;
@@ -265,14 +269,6 @@ where
         }
     })
     .await
-}
-
-fn answer<R: Return>(function: &Function, id: u64, returned: R) -> Outcome<value::Value> {
-    match function.item(id, returned) {
-        Ok(Some(item)) => Outcome::Value(<R::Value as Value>::Builder::value(item)),
-        Ok(None) => Outcome::Value(value::Value::Null),
-        Err(text) => Outcome::Error(text.into()),
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

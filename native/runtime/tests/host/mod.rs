@@ -3,6 +3,8 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub mod started;
+
 use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::arrow::{build, child_schema, Column, Layout};
 use arroyo_udf_plugin::exports;

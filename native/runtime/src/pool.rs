@@ -1,0 +1,251 @@
+//! The executor of blocking functions: each started function has threads of its own, made on demand, at most as many as
+//! attempts may run at once (R4).
+//!
+//! A thread takes attempt after attempt. Before it runs one it sees to it that another thread looks for the next, if there
+//! is one; when it finds none it sleeps. A thread cannot be interrupted: a cancelled attempt, or one that timed out, goes
+//! on in its thread until it returns, and only then does the machine give its place to another.
+//!
+//! The thread that finds the runtime settled joins the others, closes, and reports it. While the author's code runs, and
+//! while a thread sleeps, it holds no reference to the runtime: one that is released with stuck attempts (R13) is freed,
+//! its sleeping threads end, and a stuck one ends when its attempt returns.
+//!
+//! Lost wake-ups: a thread sleeps only after [`Runtime::rest`] has said so, and unless a look is owed (`State::owed`).
+//! Whoever is told of work, by the runtime or by `rest`, either makes a thread or owes a look.
+
+use crate::abi;
+use crate::failure::{panic_text, Failure};
+use crate::machine::{Outcome, Token};
+use crate::runtime::{Attempt, Executor, Runtime};
+use crate::timer::without_signals;
+use crate::value::Value;
+use std::io;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// As a main thread has, and more: C libraries below a Python function count on it. Only what is used costs memory.
+const STACK_BYTES: usize = 16 << 20;
+/// How long [`Work::open`] may take (R12).
+const OPEN_TIME: Duration = Duration::from_secs(10);
+
+/// What the threads of a pool do.
+pub trait Work: Send + Sync + 'static {
+    /// Before the first attempt, in the pool's first thread.
+    fn open(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Runs an attempt to its end. What the author's code does wrong is the outcome; a panic is the toolkit's (R17).
+    fn run(&self, attempt: &Attempt) -> Outcome<Value>;
+
+    /// After the last attempt, unless attempts are stuck.
+    fn close(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Makes `runtime` work, and waits until the work is open.
+pub fn start(runtime: &Arc<Runtime>, work: impl Work) -> Result<(), Failure> {
+    let pool = Arc::new(Pool {
+        runtime: Arc::downgrade(runtime),
+        most_threads: runtime.settings().allowed_in_flight as usize,
+        work: Box::new(work),
+        state: Mutex::new(State::default()),
+        changed: Condvar::new(),
+    });
+    runtime.serve(Box::new(Wake(Arc::clone(&pool))));
+    let name = &runtime.signature().name;
+    let mut state = pool.lock();
+    if let Err(error) = pool.spawn(&mut state, Pool::open) {
+        return Err(Failure::new(abi::ENVIRONMENT, format!("{name}: no thread for a blocking function: {error}")));
+    }
+    let opening = |state: &mut State| state.opened.is_none();
+    state = pool.changed.wait_timeout_while(state, OPEN_TIME, opening).unwrap_or_else(PoisonError::into_inner).0;
+    match state.opened.take() {
+        Some(opened) => opened,
+        None => {
+            state.over = true;
+            let seconds = OPEN_TIME.as_secs();
+            Err(Failure::new(abi::USER_CODE, format!("{name}: start failed: init of the Context took more than {seconds} s")))
+        }
+    }
+}
+
+struct Pool {
+    runtime: Weak<Runtime>,
+    most_threads: usize,
+    work: Box<dyn Work>,
+    state: Mutex<State>,
+    /// For sleeping threads, and for `start`.
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    threads: Vec<JoinHandle<()>>,
+    asleep: usize,
+    /// So many threads are to look for an attempt before they sleep again.
+    owed: usize,
+    opened: Option<Result<(), Failure>>,
+    /// Threads end instead of sleeping.
+    over: bool,
+}
+
+/// The runtime's end of a pool.
+struct Wake(Arc<Pool>);
+
+impl Executor for Wake {
+    fn wake(&self) {
+        self.0.rouse();
+    }
+}
+
+impl Drop for Wake {
+    fn drop(&mut self) {
+        self.0.lock().over = true;
+        self.0.changed.notify_all();
+    }
+}
+
+impl Pool {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing that panics runs under this lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn spawn(self: &Arc<Pool>, state: &mut State, body: fn(&Arc<Pool>)) -> io::Result<()> {
+        let pool = Arc::clone(self);
+        let thread = thread::Builder::new().name("udf-pool".into()).stack_size(STACK_BYTES);
+        state.threads.push(thread.spawn(move || without_signals(|| body(&pool)))?);
+        Ok(())
+    }
+
+    /// Has one more thread look for an attempt.
+    fn rouse(self: &Arc<Pool>) {
+        // Stuck attempts keep their threads, and are out of the cap (R8).
+        let stuck = self.runtime.upgrade().map_or(0, |runtime| runtime.statistics().stuck as usize);
+        let mut state = self.lock();
+        if state.over {
+            return;
+        }
+        let all_at_work = state.asleep <= state.owed;
+        // Where the system has no more threads, those that are there do the work.
+        if all_at_work && state.threads.len() < self.most_threads + stuck && self.spawn(&mut state, Pool::serve).is_ok() {
+            return;
+        }
+        state.owed = (state.owed + 1).min(state.threads.len());
+        self.changed.notify_one();
+    }
+
+    /// The first thread.
+    fn open(self: &Arc<Pool>) {
+        let opened = catch_unwind(AssertUnwindSafe(|| self.work.open()))
+            .unwrap_or_else(|panic| Err(Failure::new(abi::INTERNAL, internal_error(&*panic))));
+        let is_open = opened.is_ok();
+        let mut state = self.lock();
+        let too_late = state.over;
+        state.opened = Some(opened);
+        self.changed.notify_all();
+        drop(state);
+        match (is_open, too_late) {
+            (true, false) => self.serve(),
+            // Nobody is left to be told how it closed.
+            (true, true) => drop(self.close()),
+            (false, _) => {}
+        }
+    }
+
+    /// A thread's life.
+    fn serve(self: &Arc<Pool>) {
+        let mut ended: Option<(Token, Outcome<Value>)> = None;
+        while let Some(runtime) = self.runtime.upgrade() {
+            let attempt = match ended.take() {
+                Some((token, outcome)) => {
+                    let next = runtime.end_and_next(token, outcome);
+                    runtime.notify();
+                    next
+                }
+                None => runtime.next(),
+            };
+            if let Some(attempt) = attempt {
+                if !self.rests(&runtime) {
+                    self.rouse();
+                }
+                drop(runtime);
+                ended = Some((attempt.token, self.run(&attempt)));
+            } else if runtime.is_settled() {
+                return self.end(&runtime);
+            } else if self.rests(&runtime) {
+                drop(runtime);
+                if !self.sleep() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Whether there is nothing to start or to close: the runtime will wake the pool. Cancellations are for executors
+    /// that can interrupt; what ignores them is said once.
+    fn rests(&self, runtime: &Runtime) -> bool {
+        runtime.rest() || {
+            runtime.take_cancellations(&mut Vec::new());
+            let mut stuck = Vec::new();
+            runtime.take_stuck(&mut stuck);
+            for stuck in &stuck {
+                eprintln!("{}, row {}: a call goes on after its cancellation, in its thread", runtime.signature().name, stuck.id);
+            }
+            runtime.rest()
+        }
+    }
+
+    fn run(&self, attempt: &Attempt) -> Outcome<Value> {
+        catch_unwind(AssertUnwindSafe(|| self.work.run(attempt))).unwrap_or_else(|panic| {
+            let text = internal_error(&*panic);
+            if let Some(runtime) = self.runtime.upgrade() {
+                runtime.poison(&text);
+            }
+            Outcome::Error(text.into())
+        })
+    }
+
+    /// False: the thread is to end.
+    fn sleep(&self) -> bool {
+        let mut state = self.lock();
+        while !state.over {
+            if state.owed > 0 {
+                state.owed -= 1;
+                return true;
+            }
+            state.asleep += 1;
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.asleep -= 1;
+        }
+        false
+    }
+
+    /// The end of the pool, in the first thread that comes to it; the others end before it closes.
+    fn end(&self, runtime: &Runtime) {
+        let mut state = self.lock();
+        if std::mem::replace(&mut state.over, true) {
+            return;
+        }
+        let threads = std::mem::take(&mut state.threads);
+        self.changed.notify_all();
+        drop(state);
+        let me = thread::current().id();
+        for thread in threads.into_iter().filter(|thread| thread.thread().id() != me) {
+            // A panic outside the author's code has been told to the runtime by `run`.
+            drop(thread.join());
+        }
+        runtime.closed(self.close());
+    }
+
+    fn close(&self) -> Result<(), String> {
+        catch_unwind(AssertUnwindSafe(|| self.work.close())).unwrap_or_else(|panic| Err(internal_error(&*panic)))
+    }
+}
+
+fn internal_error(panic: &(dyn std::any::Any + Send)) -> String {
+    format!("internal error: {}", panic_text(panic))
+}

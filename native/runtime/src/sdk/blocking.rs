@@ -1,0 +1,40 @@
+//! Blocking functions (`#[udf(blocking)]`): a row is a call in a thread of the pool.
+
+use super::arguments::Arguments;
+use super::types::Return;
+use super::{panics, Function};
+use crate::arrow::Batch;
+use crate::machine::Outcome;
+use crate::pool::Work;
+use crate::runtime::Attempt;
+use crate::value::Value;
+
+/// What the attribute makes of a function: a call for row `row` of a batch, whose id is `id`.
+pub type Call = fn(batch: &Batch, row: usize, id: u64) -> Outcome<Value>;
+
+impl Work for Call {
+    fn run(&self, attempt: &Attempt) -> Outcome<Value> {
+        self(&attempt.batch, attempt.row, attempt.id)
+    }
+}
+
+/// Calls the author's function for a row. The arguments may point into the batch, which outlives the call.
+pub fn call<'a, A: Arguments<'a>, R: Return>(
+    function: &Function,
+    batch: &'a Batch,
+    row: usize,
+    id: u64,
+    call: impl Fn(A) -> R,
+) -> Outcome<Value> {
+    let columns = batch.columns();
+    if A::callable(columns, row, row + 1) == 0 {
+        return Outcome::Value(Value::Null);
+    }
+    // SAFETY: the machine numbers the rows of this batch, `callable` says that this one may be read, and the batch was
+    // checked against the signature that `function` describes.
+    let called = panics::catch(|| match unsafe { A::read(A::views(columns), row) } {
+        Ok(arguments) => function.outcome(id, call(arguments)),
+        Err((number, text)) => Outcome::Error(function.unreadable(id, number, &text).into()),
+    });
+    called.unwrap_or_else(|text| Outcome::Error(text.into()))
+}

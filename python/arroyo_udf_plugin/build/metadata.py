@@ -1,0 +1,60 @@
+"""The block at the head of a Python source (PEP 723, "Inline script metadata"): options for all its async functions.
+
+    # /// script
+    # dependencies = ["aiohttp"]
+    # [tool.arroyo-udf]
+    # allowed_in_flight = 1000
+    # timeout = 2.5
+    # ///
+
+The names are those of the decorator, which wins, or Arroyo's three.
+"""
+
+import tomllib
+from typing import Any
+
+from .._errors import BuildError
+from ..options import check
+
+_ARROYO = {
+    "async_results_ordered": "ordered",
+    "async_max_concurrency": "allowed_in_flight",
+    "async_timeout_seconds": "timeout",
+}
+
+
+def options(text: str, file: str) -> dict[str, Any]:
+    """The options of the source's block; empty if it has none. Raises BuildError with the line of the block."""
+    line, block = _block(text, file)
+    try:
+        table = tomllib.loads(block).get("tool", {}).get("arroyo-udf", {})
+    except (tomllib.TOMLDecodeError, AttributeError) as error:
+        raise BuildError(f"its script block is not TOML with a table [tool.arroyo-udf]: {error}", file, line) from None
+    chosen: dict[str, Any] = {}
+    for written, value in table.items():
+        name = _ARROYO.get(written, written)
+        value = tuple(value) if isinstance(value, list) else value
+        if wrong := check(name, value):
+            raise BuildError(f"[tool.arroyo-udf] {wrong}", file, line)
+        if name in chosen:
+            raise BuildError(f"[tool.arroyo-udf] chooses {name!r} twice, under Arroyo's name too", file, line)
+        chosen[name] = value
+    return chosen
+
+
+def _block(text: str, file: str) -> tuple[int, str]:
+    """Line number and content of the block named script."""
+    lines = text.splitlines()
+    starts = [i for i, line in enumerate(lines) if line.rstrip() == "# /// script"]
+    if len(starts) > 1:
+        raise BuildError("has two script blocks; write one", file, starts[1] + 1)
+    for start in starts:
+        content: list[str] = []
+        for line in lines[start + 1 :]:
+            if line.rstrip() == "# ///":
+                return start + 1, "\n".join(content)
+            if not (line == "#" or line.startswith("# ")):
+                break
+            content.append(line[2:])
+        raise BuildError("has a script block without its last line; end it with `# ///`", file, start + 1)
+    return 1, ""

@@ -1,0 +1,453 @@
+"""Blocking functions: rows in threads (R4), outcomes (R1, R2, F3), timeouts (R6), context variables (R11), Context (R12),
+stop (R13), the interpreter's end (R18), and mistakes in the source (F5)."""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from arroyo_udf_plugin import BuildError, InvalidState, UserCodeError, build, load
+from arroyo_udf_plugin.host import Function
+from arroyo_udf_plugin.runtime import Runtime
+
+BuildPlugin = Callable[..., Path]
+
+SOURCE = """
+import asyncio
+import contextvars
+import dataclasses
+import threading
+from arroyo_udf_plugin import udf
+
+gates: dict[int, threading.Event] = {}
+
+def gate(number: int) -> threading.Event:
+    return gates.setdefault(number, threading.Event())
+
+@udf(blocking=True)
+def plus(x: int) -> int:
+    return x + 1
+
+@udf(blocking=True, timeout=60.0)
+def passes(number: int, opens: int | None) -> int:
+    '''Waits for its gate, unless it is the one that opens another.'''
+    if opens is not None:
+        gate(opens).set()
+        return number
+    gate(number).wait()
+    return number
+
+four = threading.Barrier(4)
+threads: set[int] = set()
+
+@udf(blocking=True, allowed_in_flight=4)
+def together(x: int) -> int:
+    '''Four at a time: with fewer threads it would wait for ever.'''
+    threads.add(threading.get_ident())
+    four.wait()
+    return len(threads)
+
+@udf(blocking=True)
+def word(x: int) -> str:
+    if x == 1:
+        raise ValueError("no")
+    if x == 2:
+        raise SystemExit(2)
+    if x == 3:
+        raise KeyboardInterrupt
+    if x == 4:
+        return None
+    if x == 5:
+        return 5
+    return f"word {x}"
+
+variable = contextvars.ContextVar("variable", default=0)
+
+@udf(blocking=True, allowed_in_flight=2)
+def remembers(x: int) -> int:
+    before = variable.get()
+    variable.set(x)
+    return before
+
+@udf(blocking=True)
+def runs_a_loop(x: int) -> int:
+    async def main() -> int:
+        await asyncio.sleep(0)
+        return x
+    return asyncio.run(main())
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: list[str] | None
+
+@udf(blocking=True, allowed_in_flight=3)
+def flipped(point: Point) -> Point:
+    return Point(-point.x, point.y and point.y[::-1])
+
+class Context:
+    made = 0
+    closed = 0
+    def init(self) -> None:
+        Context.made += 1
+        self.number = Context.made
+    def close(self) -> None:
+        Context.closed += 1
+
+@udf(blocking=True)
+def context(context: Context, x: int) -> int:
+    return context.number * 1000 + x
+
+@udf(blocking=True)
+def counts(x: int) -> int:
+    return Context.made * 1000 + Context.closed
+
+class Broken:
+    def init(self) -> None:
+        raise ValueError("no database")
+
+@udf(blocking=True)
+def broken(context: Broken, x: int) -> int:
+    return x
+
+class Unclosable:
+    def close(self) -> None:
+        raise ValueError("still busy")
+
+@udf(blocking=True)
+def unclosable(context: Unclosable, x: int) -> int:
+    return x
+"""
+ERROR, TIMED_OUT, CANCELLED = 1, 2, 3
+
+
+@pytest.fixture(scope="module")
+def functions(build_plugin: BuildPlugin) -> Any:
+    return load(build_plugin(SOURCE, name="blocking")).functions
+
+
+@pytest.fixture
+def opens(functions: dict[str, Function]) -> Iterator[Callable[[int], None]]:
+    """Opens a gate of `passes`."""
+    with functions["passes"].start() as opener:
+        ids = iter(range(100))
+
+        def open_gate(number: int) -> None:
+            opener.send(next(ids), ints(0), ints(number))
+
+        yield open_gate
+        opener.stop()
+        rest(opener)
+
+
+def rest(runtime: Runtime) -> pa.Table:
+    """All that is left, after a stop."""
+    batches = []
+    while (batch := runtime.drain_results()) is not None:
+        batches.append(batch)
+    return pa.Table.from_batches(batches) if batches else pa.table({"id": [], "outcome": []})
+
+
+def some(runtime: Runtime, rows: int) -> pa.Table:
+    """The next rows, waited for."""
+    batches: list[pa.RecordBatch] = []
+    while (missing := rows - sum(batch.num_rows for batch in batches)) > 0:
+        assert runtime.wait(60)
+        if (batch := runtime.drain_results(missing)) is not None:
+            batches.append(batch)
+    return pa.Table.from_batches(batches)
+
+
+def all_of(function: Function, *columns: pa.Array, **options: Any) -> pa.Table:
+    with function.start(**options) as runtime:
+        runtime.send(0, *columns)
+        assert runtime.stop()
+        return rest(runtime)
+
+
+def ints(*values: int | None) -> pa.Array:
+    return pa.array(values, pa.int64())
+
+
+def pool_threads() -> int:
+    names = []
+    for task in os.listdir("/proc/self/task"):
+        try:
+            names.append(Path(f"/proc/self/task/{task}/comm").read_text())
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended
+    return names.count("udf-pool\n")
+
+
+def test_rows_in_results_out(functions: dict[str, Function]) -> None:
+    """F3: a null is not called."""
+    results = all_of(functions["plus"], pa.chunked_array([[1, None, 3], [4]]))
+    assert results["id"].to_pylist() == [0, 1, 2, 3]
+    assert results["value"].to_pylist() == [2, None, 4, 5]
+    assert results["outcome"].to_pylist() == [0] * 4
+    assert results["attempts"].to_pylist() == [1] * 4
+
+
+def test_many_rows(functions: dict[str, Function]) -> None:
+    """R1, R5: a hundred threads, and as many rows as in many batches."""
+    ids: list[int] = []
+    values: list[int] = []
+    with functions["plus"].start() as runtime:
+        for first in range(0, 10_000, 1000):
+            runtime.send(first, ints(*range(first, first + 1000)))
+            while (results := runtime.drain_results()) is not None:
+                ids += results["id"].to_pylist()
+                values += results["value"].to_pylist()
+        runtime.stop()
+        results = rest(runtime)
+    assert ids + results["id"].to_pylist() == list(range(10_000))
+    assert values + results["value"].to_pylist() == list(range(1, 10_001))
+
+
+def test_order(functions: dict[str, Function]) -> None:
+    """R5: the second row ends first; with ordered=False it comes out first."""
+    for ordered, expected in ((True, [0, 1]), (False, [1, 0])):
+        number = 100 + ordered
+        with functions["passes"].start(ordered=ordered) as runtime:
+            runtime.send(0, ints(number, number), ints(None, number))
+            runtime.stop()
+            assert sorted(results := rest(runtime)["id"].to_pylist()) == [0, 1]
+            # The first may wake before the second is reported.
+            assert results == expected or not ordered
+
+
+def test_as_many_threads_as_allowed(functions: dict[str, Function]) -> None:
+    """R4"""
+    results = all_of(functions["together"], ints(*range(40)))
+    assert results["outcome"].to_pylist() == [0] * 40
+    assert results["value"].to_pylist()[-1] == 4
+
+
+def test_outcomes(functions: dict[str, Function]) -> None:
+    """R1, R2, F4: each row is answered once, and one row's failure touches no other."""
+    results = all_of(functions["word"], ints(0, 1, 2, 3, 4, 5, 6))
+    assert results["outcome"].to_pylist() == [0] + [ERROR] * 5 + [0]
+    assert results["value"].to_pylist() == ["word 0", None, None, None, None, None, "word 6"]
+    texts = results["error"].to_pylist()
+    for row, text in ((1, "ValueError: no"), (2, "SystemExit: 2"), (3, "KeyboardInterrupt"), (4, "None"), (5, "int")):
+        assert text in texts[row]
+        assert f"blocking.word, row {row}: " in texts[row]
+    assert "at word" in texts[1]
+
+
+def test_structs(functions: dict[str, Function]) -> None:
+    """What goes through pyarrow, with several threads and batches of one address after another."""
+    kind = pa.struct([pa.field("x", pa.int64(), False), pa.field("y", pa.list_(pa.field("item", pa.utf8(), False)))])
+    with functions["flipped"].start() as runtime:
+        for batch in range(200):
+            rows = [{"x": 10 * batch + i, "y": [str(i), "end"]} for i in range(1, 4)]
+            runtime.send(3 * batch, pa.array(rows, kind))
+            expected = [{"x": -row["x"], "y": row["y"][::-1]} for row in rows]
+            assert some(runtime, 3)["value"].to_pylist() == expected
+        runtime.stop()
+
+
+def test_context_variables(functions: dict[str, Function]) -> None:
+    """R11: each call has a context of its own, though threads are used again."""
+    assert all_of(functions["remembers"], ints(*range(1, 50)))["value"].to_pylist() == [0] * 49
+
+
+def test_a_loop_of_its_own(functions: dict[str, Function]) -> None:
+    assert all_of(functions["runs_a_loop"], ints(1, 2, 3))["value"].to_pylist() == [1, 2, 3]
+
+
+def test_timeout(functions: dict[str, Function], opens: Callable[[int], None]) -> None:
+    """R6: timed out at its deadline while the thread still waits; that thread's place is taken until it returns."""
+    with functions["passes"].start(timeout=0.05, allowed_in_flight=1) as runtime:
+        runtime.send(0, ints(300), ints(None))
+        results = some(runtime, 1)
+        assert results["outcome"].to_pylist() == [TIMED_OUT]
+        assert results["error"].to_pylist()[0]
+        runtime.send(1, ints(0), ints(301))
+        opens(300)
+        assert some(runtime, 1)["id"].to_pylist() == [1]
+        assert runtime.stop()
+
+
+def test_cancel(functions: dict[str, Function], opens: Callable[[int], None]) -> None:
+    """A row that runs is answered at once and its thread goes on; one that waits is never called."""
+    with functions["passes"].start(allowed_in_flight=1) as runtime:
+        runtime.send(0, ints(400, 401, 0), ints(None, None, 402))
+        runtime.cancel(0, 2)
+        assert some(runtime, 2)["outcome"].to_pylist() == [CANCELLED, CANCELLED]
+        opens(400)
+        assert some(runtime, 1)["outcome"].to_pylist() == [0]
+        assert runtime.stop()
+
+
+def test_stop_while_busy(functions: dict[str, Function], opens: Callable[[int], None]) -> None:
+    """R13: a drain waits for what was accepted; send afterwards is refused."""
+    with functions["passes"].start(allowed_in_flight=2) as runtime:
+        runtime.send(0, ints(500, 500, 0, 0), ints(None, None, 501, 501))
+        stopped: list[bool] = []
+        stopper = threading.Thread(target=lambda: stopped.append(runtime.stop("drain")))
+        stopper.start()
+        opens(500)
+        stopper.join()
+        assert stopped == [True]
+        with pytest.raises(InvalidState):
+            runtime.send(4, ints(0), ints(0))
+        assert rest(runtime)["outcome"].to_pylist() == [0] * 4
+
+
+@pytest.mark.parametrize("mode", ["drain", "cancel"])
+def test_stop_gives_up_on_a_call_that_does_not_return(
+    functions: dict[str, Function], opens: Callable[[int], None], mode: Any
+) -> None:
+    """R1, R13: every row is answered, and the threads end when their calls do."""
+    number = {"drain": 600, "cancel": 601}[mode]
+    before = pool_threads()
+    with functions["passes"].start(allowed_in_flight=2, ordered=False) as runtime:
+        runtime.send(0, ints(0, number, number, number), ints(700, None, None, None))
+        assert some(runtime, 1)["id"].to_pylist() == [0]
+        assert runtime.stop(mode, deadline=0) is False
+        results = rest(runtime)
+        assert results["outcome"].to_pylist() == [CANCELLED] * 3
+        assert sorted(results["id"].to_pylist()) == [1, 2, 3]
+    opens(number)
+    while pool_threads() > before:
+        os.sched_yield()
+
+
+def test_context(functions: dict[str, Function]) -> None:
+    """R12: one per runtime, made before its first row, closed at its stop; its methods are plain."""
+
+    def counts() -> tuple[int, int]:
+        return divmod(all_of(functions["counts"], ints(0))["value"][0].as_py(), 1000)
+
+    made, closed = counts()
+    with functions["context"].start() as one, functions["context"].start() as two:
+        assert counts() == (made + 2, closed)
+        one.send(0, ints(1, 2))
+        two.send(0, ints(3))
+        one.stop()
+        assert counts() == (made + 2, closed + 1)
+        two.stop()
+        numbers = rest(one)["value"].to_pylist() + rest(two)["value"].to_pylist()
+    assert sorted(n % 1000 for n in numbers) == [1, 2, 3]
+    assert {n // 1000 for n in numbers} == {made + 1, made + 2}
+    assert counts() == (made + 2, closed + 2)
+
+
+def test_context_that_fails(functions: dict[str, Function]) -> None:
+    before = pool_threads()
+    with pytest.raises(UserCodeError, match=r"blocking\.broken: start failed: ValueError: no database"):
+        functions["broken"].start()
+    while pool_threads() > before:
+        os.sched_yield()
+
+
+def test_context_that_does_not_close(functions: dict[str, Function]) -> None:
+    with functions["unclosable"].start() as runtime:
+        runtime.send(0, ints(1))
+        with pytest.raises(UserCodeError, match="close failed: ValueError: still busy"):
+            runtime.stop()
+        assert rest(runtime)["value"].to_pylist() == [1]
+
+
+def test_threads_end_with_their_runtimes(functions: dict[str, Function]) -> None:
+    """R13: a thousand times, busy or idle."""
+    before = pool_threads()
+    for cycle in range(1000):
+        with functions["plus"].start(allowed_in_flight=1 + cycle % 4) as runtime:
+            runtime.send(0, ints(*range(cycle % 10)))
+            runtime.stop("cancel" if cycle % 3 else "drain")
+            assert rest(runtime).num_rows == cycle % 10
+        assert pool_threads() <= before + 2, "no more than the last ones of two pools, on their way out"
+    while pool_threads() > before:
+        os.sched_yield()
+
+
+BUSY = """
+import itertools
+import os
+import time
+from arroyo_udf_plugin import udf
+
+reading, writing = os.pipe()
+
+@udf(blocking=True, timeout=1000.0)
+def busy(x: int) -> int:
+    for i in itertools.count():
+        if x == 1:
+            time.sleep(0.0001)
+        elif x == 2:
+            os.read(reading, 1)
+        else:
+            sum(range(i % 1000))
+"""
+
+CHILD = """
+import sys
+import pyarrow as pa
+from arroyo_udf_plugin import load
+runtime = load(sys.argv[1]).functions["busy"].start()
+runtime.send(0, pa.array([1, 2, 3, 1, 1, 1]))
+while runtime.statistics().running < 6:
+    pass
+print("leaves")
+"""
+
+
+def test_interpreter_ends_while_threads_are_blocked(build_plugin: BuildPlugin) -> None:
+    """R18: calls that sleep, read and compute are left behind, and the process ends well."""
+    plugin = build_plugin(BUSY, name="busy")
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", CHILD, str(plugin)], capture_output=True, text=True, timeout=120, check=False
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "leaves\n", "")
+
+
+def test_bare_host_ends_while_threads_are_blocked(
+    build_plugin: BuildPlugin, bare_host: Callable[..., list[str]]
+) -> None:
+    assert bare_host(build_plugin(BUSY, name="busy"), threads=2)[-1] == "SIGINT is the host's"
+
+
+@pytest.mark.parametrize("suffix", [".py", ".rs"])
+def test_example(build_plugin: BuildPlugin, examples: Path, tmp_path: Path, suffix: str) -> None:
+    size = load(build_plugin(examples / "blocking" / f"udf{suffix}")).functions["size"]
+    (tmp_path / "three").write_text("abc")
+    (tmp_path / "none").write_text("")
+    paths = pa.array([str(tmp_path / "three"), str(tmp_path / "absent"), None, str(tmp_path / "none")])
+    results = all_of(size, paths)
+    assert results["value"].to_pylist() == [3, None, None, 0]
+    assert results["outcome"].to_pylist() == [0, ERROR, 0, 0]
+    assert "No such file" in results["error"].to_pylist()[1]
+
+
+HEAD = "from arroyo_udf_plugin import udf\nclass Opened:\n    async def init(self) -> None: ...\n"
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        ("@udf(blocking=True)\nasync def f(x: int) -> int: return x", "is async, and blocking=True"),
+        ("@udf(blocking=True, vectorized=True)\ndef f(x: int) -> int: return x", "leave one out"),
+        ("@udf(blocking=1)\ndef f(x: int) -> int: return x", "blocking=1; write True or False"),
+        ("@udf(blocking=False, timeout=1.0)\ndef f(x: int) -> int: return x", "'timeout' is for async functions"),
+        ("@udf(blocking=True, timeout=0)\ndef f(x: int) -> int: return x", "timeout=0; write seconds"),
+        ("@udf(blocking=True)\ndef f(opened: Opened, x: int) -> int: return x", "write `def init(self) -> None`"),
+        ("@udf(blocking=True)\ndef f(x: int) -> int: yield x", "write `return`"),
+    ],
+)
+def test_mistakes(tmp_path: Path, function: str, said: str) -> None:
+    """F5: refused at build time, with file, line and what to write instead."""
+    source = tmp_path / "mine.py"
+    source.write_text(f"{HEAD}{function}\n")
+    with pytest.raises(BuildError) as caught:
+        build(source, tmp_path / "mine.so")
+    assert said in str(caught.value)
+    assert caught.value.line == HEAD.count("\n") + 1

@@ -1,0 +1,156 @@
+"""Retry, row deadline and stuck attempts through a real plugin (R6-R8); the rules themselves are proven in Rust, in
+native/runtime/src/machine/simulation.rs."""
+
+import logging
+import logging.handlers
+import queue
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from arroyo_udf_plugin import UserCodeError, load
+from arroyo_udf_plugin.host import Plugin
+
+VALUE, ERROR, TIMED_OUT, CANCELLED = range(4)
+
+SOURCE = """
+import asyncio
+from collections import Counter
+
+from arroyo_udf_plugin import udf
+
+calls = Counter()
+
+@udf(max_attempts=3, retry_on="error", backoff=0.001)
+async def third_time(x: int) -> int:
+    calls[x] += 1
+    if calls[x] < 3:
+        raise ValueError(f"attempt {calls[x]}")
+    return calls[x]
+
+@udf(max_attempts=2, retry_on=("timeout", "error"), backoff=0.001, timeout=0.01, ordered=False)
+async def slow_once(x: int) -> int:
+    calls[x] += 1
+    if calls[x] == 1:
+        await asyncio.Event().wait()
+    return calls[x]
+
+@udf(deadline=0.02, max_attempts=1000, retry_on="error", backoff=0.001, allowed_in_flight=1)
+async def never(x: int) -> int:
+    raise ValueError("not yet")
+
+@udf(timeout=0.01, max_stuck=2)
+async def deaf(x: int) -> int:
+    while x < 2:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            pass
+    await asyncio.Event().wait()
+    return x
+"""
+
+
+@pytest.fixture(scope="module")
+def plugin(build_plugin: Callable[..., Path]) -> Plugin:
+    return load(build_plugin(SOURCE))
+
+
+def results(runtime: Any, rows: int) -> list[dict[str, Any]]:
+    out: list[dict[str, Any]] = []
+    while len(out) < rows:
+        assert runtime.wait(60)
+        batch = runtime.drain_results()
+        if batch is not None:
+            out += batch.to_pylist()
+    return out
+
+
+def test_r7_errors_are_retried_in_order(plugin: Plugin) -> None:
+    with plugin.functions["third_time"].start() as runtime:
+        runtime.send(0, pa.array([10, 11, 12]))
+        rows = results(runtime, 3)
+        statistics = runtime.statistics()
+    assert [(row["id"], row["value"], row["attempts"]) for row in rows] == [(0, 3, 3), (1, 3, 3), (2, 3, 3)]
+    assert statistics.retries == 6
+    assert statistics.backing_off == 0
+
+
+def test_r7_the_last_error_is_the_rows(plugin: Plugin) -> None:
+    with plugin.functions["third_time"].start(max_attempts=2) as runtime:
+        runtime.send(0, pa.array([20]))
+        (row,) = results(runtime, 1)
+    assert (row["outcome"], row["attempts"]) == (ERROR, 2)
+    assert "ValueError: attempt 2" in row["error"]
+
+
+def test_r7_a_timeout_is_retried(plugin: Plugin) -> None:
+    with plugin.functions["slow_once"].start() as runtime:
+        runtime.send(0, pa.array([30]))
+        (row,) = results(runtime, 1)
+    assert (row["outcome"], row["value"], row["attempts"]) == (VALUE, 2, 2)
+
+
+def test_a_row_deadline_ends_waiting_and_retrying_rows(plugin: Plugin) -> None:
+    with plugin.functions["never"].start() as runtime:
+        runtime.send(0, pa.array([1] * 50))
+        rows = results(runtime, 50)
+    assert {row["outcome"] for row in rows} == {TIMED_OUT}
+    assert rows[0]["attempts"] >= 1
+    assert "row deadline" in rows[0]["error"]
+
+
+def test_r8_stuck_attempts_are_reported_and_end_the_runtime(plugin: Plugin) -> None:
+    reported: queue.Queue[logging.LogRecord] = queue.Queue()
+    handler = logging.handlers.QueueHandler(reported)
+    logging.getLogger("arroyo_udf_plugin").addHandler(handler)
+    with plugin.functions["deaf"].start() as runtime:
+        runtime.send(0, pa.array([0, 1, 2]))
+        rows = results(runtime, 3)
+        assert [row["outcome"] for row in rows] == [TIMED_OUT] * 3
+        with pytest.raises(UserCodeError, match="2 calls ignore their cancellation"):
+            runtime.send(3, pa.array([3]))
+        assert runtime.stop("drain") is False
+        reports = [reported.get(timeout=60).getMessage() for _ in range(2)]
+    logging.getLogger("arroyo_udf_plugin").removeHandler(handler)
+    assert {report.split(":")[0].rsplit(" ", 1)[1] for report in reports} == {"0", "1"}
+    assert all("ignores its cancellation" in report and "deaf" in report for report in reports)
+
+
+def test_r13_a_stop_does_not_wait_for_stuck_attempts(plugin: Plugin) -> None:
+    with plugin.functions["deaf"].start(max_stuck=9) as runtime:
+        runtime.send(0, pa.array([1]))
+        (row,) = results(runtime, 1)
+        assert row["outcome"] == TIMED_OUT
+        assert runtime.stop("drain") is False
+        assert runtime.statistics().stuck == 1
+
+
+def test_options_of_the_head_block_of_the_decorator_and_of_start(build_plugin: Callable[..., Path]) -> None:
+    head = """\
+# /// script
+# dependencies = []
+# [tool.arroyo-udf]
+# async_max_concurrency = 7
+# timeout = 2.5
+# retry_on = ["timeout", "error"]
+# ///
+from arroyo_udf_plugin import udf
+
+@udf(timeout=1.5)
+async def f(x: int) -> int:
+    return x
+
+@udf
+def g(x: int) -> int:
+    return x
+"""
+    functions = load(build_plugin(head)).functions
+    chosen = {"allowed_in_flight": 7, "timeout": 1.5, "retry_on": ("timeout", "error")}
+    assert functions["f"].chosen == chosen
+    assert functions["f"].options is not None
+    assert functions["f"].options.max_attempts == 1
+    assert functions["g"].options is None
