@@ -3,8 +3,8 @@
 
 use crate::options::Options;
 use crate::signature::{name, with_lifetime, Checked};
-use proc_macro2::{Span, TokenStream};
-use quote::{quote, quote_spanned};
+use proc_macro2::{Literal, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::ItemFn;
 
@@ -62,21 +62,13 @@ fn call(function: &ItemFn, signature: &Checked, options: &Options) -> (TokenStre
         };
         return (call, quote!(::arroyo_udf_plugin::sdk::Body::Sync(__arroyo_udf_run)));
     }
-    let order = match options.ordered {
-        None => quote!(0),
-        Some(true) => quote!(::arroyo_udf_plugin::abi::ORDERED),
-        Some(false) => quote!(::arroyo_udf_plugin::abi::UNORDERED),
-    };
-    // Zero is the header's word for "not chosen".
-    let timeout_ns = options.timeout_ns.unwrap_or(0);
-    let allowed_in_flight = options.allowed_in_flight.unwrap_or(0);
+    // Zero is the header's word for "not chosen", so what is not named here is that.
+    let fields = options.fields.iter().map(|(field, value)| {
+        let (field, value) = (format_ident!("{field}"), Literal::u64_unsuffixed(*value));
+        quote!(#field: #value)
+    });
     let chosen = quote! {
-        ::arroyo_udf_plugin::abi::Options {
-            order: #order,
-            allowed_in_flight: #allowed_in_flight,
-            timeout_ns: #timeout_ns,
-            ..::arroyo_udf_plugin::abi::Options::unset()
-        }
+        ::arroyo_udf_plugin::abi::Options { #(#fields,)* ..::arroyo_udf_plugin::abi::Options::unset() }
     };
     if options.blocking {
         let call = quote_spanned! {place=>

@@ -37,8 +37,10 @@ use proc_macro::TokenStream;
 /// * Types: see `arroyo_udf_plugin::sdk::types`. `&str` and `&[u8]` are for `fn`; an `async fn` owns its arguments.
 /// * `blocking`: the host sees an async function, and each call has a thread of its own while it runs, for code that waits
 ///   for a file, a socket or a process. A call that is timed out or cancelled goes on to its end in its thread, unheard.
-/// * Options, all for `async fn` and `blocking`: `ordered` (the default) or `unordered`; `timeout = "10s"`, for one call, in `us`,
-///   `ms`, `s`, `m` or `h`; `allowed_in_flight = 100`, calls that run at once.
+/// * Options, all for `async fn` and `blocking`, as the header describes them: `ordered` (the default) or `unordered`;
+///   `timeout = "10s"` for one call and `deadline = "1m"` for a row, in `us`, `ms`, `s`, `m` or `h`;
+///   `allowed_in_flight = 100`, calls that run at once; `max_rows`, `max_bytes`; `max_attempts = 3`,
+///   `retry_on = "timeout, error"`, `backoff = "100ms"`, `max_backoff = "10s"`, `seed = 1`; `idempotent`; `max_stuck = 100`.
 #[proc_macro_attribute]
 pub fn udf(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let original = proc_macro2::TokenStream::from(item.clone());

@@ -6,18 +6,36 @@ use syn::parse::Parser;
 use syn::spanned::Spanned;
 use syn::{Error, LitInt, LitStr, Result};
 
-/// `None`: the author did not choose.
+/// What the author chose, in the order of the attribute.
 #[derive(Debug, Default, PartialEq)]
 pub struct Options {
     /// A thread for each call of an `fn`.
     pub blocking: bool,
-    pub ordered: Option<bool>,
-    pub timeout_ns: Option<u64>,
-    pub allowed_in_flight: Option<u32>,
+    /// Field of the header's options -> its value.
+    pub fields: Vec<(&'static str, u64)>,
 }
 
-const KNOWN: &str = "`blocking`, `ordered`, `unordered`, `timeout = \"10s\"` or `allowed_in_flight = 100`";
+const KNOWN: &str = "`blocking`, `ordered`, `unordered`, `timeout = \"10s\"`, `allowed_in_flight = 100`, `deadline = \"1m\"`, \
+    `max_rows = 16384`, `max_bytes = 67108864`, `max_attempts = 3`, `retry_on = \"timeout, error\"`, `backoff = \"100ms\"`, \
+    `max_backoff = \"10s\"`, `seed = 1`, `idempotent` or `max_stuck = 100`";
 const CHOSEN: &str = "this option is chosen already: write it once";
+
+/// Options that are a length of time: name, field, example.
+const TIMES: [(&str, &str, &str); 4] = [
+    ("timeout", "timeout_ns", "timeout = \"500ms\""),
+    ("deadline", "deadline_ns", "deadline = \"1m\""),
+    ("backoff", "backoff_ns", "backoff = \"100ms\""),
+    ("max_backoff", "max_backoff_ns", "max_backoff = \"10s\""),
+];
+/// Options that are a whole number: name and field, the largest, what it counts.
+const NUMBERS: [(&str, u64, &str); 6] = [
+    ("allowed_in_flight", u32::MAX as u64, "a number of calls"),
+    ("max_rows", u64::MAX, "a number of rows"),
+    ("max_bytes", u64::MAX, "a number of bytes"),
+    ("max_attempts", u16::MAX as u64, "a number of attempts"),
+    ("seed", u64::MAX, "a number"),
+    ("max_stuck", u32::MAX as u64, "a number of calls"),
+];
 
 pub fn parse(attribute: TokenStream, is_async: bool) -> Result<Options> {
     let place = attribute.span();
@@ -37,24 +55,37 @@ fn parse_one(meta: &ParseNestedMeta<'_>, options: &mut Options) -> Result<()> {
     let Some(name) = meta.path.get_ident().map(ToString::to_string) else {
         return Err(meta.error(format!("unknown option: write {KNOWN}")));
     };
+    if let Some((_, field, example)) = TIMES.iter().find(|(known, ..)| *known == name) {
+        let text: LitStr = value(meta, example)?;
+        let time = nanoseconds(&text.value()).map_err(|what| Error::new(text.span(), format!("{name} is {what}")))?;
+        return set(options, field, time, meta);
+    }
+    if let Some((field, most, what)) = NUMBERS.iter().find(|(known, ..)| *known == name) {
+        let number: LitInt = value(meta, &format!("{name} = 100"))?;
+        return match number.base10_parse::<u64>() {
+            Ok(value) if (1..=*most).contains(&value) => set(options, field, value, meta),
+            _ => Err(Error::new(number.span(), format!("{name} is {what}, from 1 to {most}"))),
+        };
+    }
     match name.as_str() {
         "blocking" if options.blocking => Err(meta.error(CHOSEN)),
         "blocking" => {
             options.blocking = true;
             Ok(())
         }
-        "ordered" | "unordered" => set(&mut options.ordered, name == "ordered", meta),
-        "timeout" => {
-            let text: LitStr = value(meta, "timeout = \"500ms\"")?;
-            let timeout = nanoseconds(&text.value()).map_err(|what| Error::new(text.span(), what))?;
-            set(&mut options.timeout_ns, timeout, meta)
-        }
-        "allowed_in_flight" => {
-            let number: LitInt = value(meta, "allowed_in_flight = 100")?;
-            match number.base10_parse::<u32>() {
-                Ok(limit) if limit > 0 => set(&mut options.allowed_in_flight, limit, meta),
-                _ => Err(Error::new(number.span(), "allowed_in_flight is a number of calls, from 1 to 4294967295")),
-            }
+        // The values are those of the header's enums.
+        "ordered" => set(options, "order", 1, meta),
+        "unordered" => set(options, "order", 2, meta),
+        "idempotent" => set(options, "idempotent", 1, meta),
+        "retry_on" => {
+            let text: LitStr = value(meta, "retry_on = \"timeout, error\"")?;
+            let flags = text.value().split(',').try_fold(0, |flags, word| match word.trim() {
+                "timeout" => Some(flags | 1),
+                "error" => Some(flags | 2),
+                _ => None,
+            });
+            let flags = flags.ok_or_else(|| Error::new(text.span(), "retry_on is \"timeout\", \"error\" or \"timeout, error\""))?;
+            set(options, "retry_on", flags, meta)
         }
         _ => Err(meta.error(format!("unknown option `{name}`: write {KNOWN}"))),
     }
@@ -66,10 +97,11 @@ fn value<T: syn::parse::Parse>(meta: &ParseNestedMeta<'_>, example: &str) -> Res
     meta.value().map_err(example)?.parse().map_err(example)
 }
 
-fn set<T>(option: &mut Option<T>, value: T, meta: &ParseNestedMeta<'_>) -> Result<()> {
-    if option.replace(value).is_some() {
+fn set(options: &mut Options, field: &'static str, value: u64, meta: &ParseNestedMeta<'_>) -> Result<()> {
+    if options.fields.iter().any(|(known, _)| *known == field) {
         return Err(meta.error(CHOSEN));
     }
+    options.fields.push((field, value));
     Ok(())
 }
 
@@ -87,7 +119,7 @@ fn nanoseconds(text: &str) -> std::result::Result<u64, String> {
     let product = factor.and_then(|factor| number.parse::<u64>().ok()?.checked_mul(factor));
     product
         .filter(|timeout| *timeout > 0)
-        .ok_or_else(|| format!("timeout is a whole number above 0 with a unit (us, ms, s, m, h), such as \"500ms\", not \"{text}\""))
+        .ok_or_else(|| format!("a whole number above 0 with a unit (us, ms, s, m, h), such as \"500ms\", not \"{text}\""))
 }
 
 #[cfg(test)]
@@ -107,11 +139,40 @@ mod tests {
 
     #[test]
     fn all_options_are_read() {
-        let options = parse(quote!(unordered, timeout = "10ms", allowed_in_flight = 7), true).unwrap();
-        let expected = Options { blocking: false, ordered: Some(false), timeout_ns: Some(10_000_000), allowed_in_flight: Some(7) };
-        assert_eq!(options, expected);
-        let options = parse(quote!(allowed_in_flight = 7, blocking), false).unwrap();
-        assert_eq!(options, Options { blocking: true, allowed_in_flight: Some(7), ..Options::default() });
+        let options = parse(
+            quote!(
+                unordered,
+                timeout = "10ms",
+                allowed_in_flight = 7,
+                deadline = "1m",
+                max_rows = 2,
+                max_bytes = 3,
+                max_attempts = 4,
+                retry_on = "timeout, error",
+                backoff = "1us",
+                max_backoff = "2us",
+                seed = 5,
+                idempotent,
+                max_stuck = 6
+            ),
+            true,
+        );
+        let expected = vec![
+            ("order", 2),
+            ("timeout_ns", 10_000_000),
+            ("allowed_in_flight", 7),
+            ("deadline_ns", 60_000_000_000),
+            ("max_rows", 2),
+            ("max_bytes", 3),
+            ("max_attempts", 4),
+            ("retry_on", 3),
+            ("backoff_ns", 1_000),
+            ("max_backoff_ns", 2_000),
+            ("seed", 5),
+            ("idempotent", 1),
+            ("max_stuck", 6),
+        ];
+        assert_eq!(options.unwrap(), Options { blocking: false, fields: expected });
     }
 
     #[test]
@@ -130,6 +191,8 @@ mod tests {
     /// F5
     #[test]
     fn mistakes_say_what_to_write() {
+        assert!(error(quote!(retry_on = "always")).contains("retry_on is"));
+        assert!(error(quote!(max_attempts = 65536)).contains("from 1 to 65535"));
         assert!(error(quote!(retries = 3)).starts_with("unknown option `retries`: write `blocking`, `ordered`"));
         assert!(error(quote!(timeout = 10)).contains("write `timeout = \"500ms\"`"));
         assert!(error(quote!(timeout)).contains("write `timeout = \"500ms\"`"));
