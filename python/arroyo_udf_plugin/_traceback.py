@@ -33,7 +33,7 @@ def running(frame: FrameType | None) -> list[str]:
 
 def suspended(task: asyncio.Task[Any]) -> list[str]:
     """Where a Task waits, a line per coroutine."""
-    places = []
+    places: list[traceback.FrameSummary] = []
     waiting: Any = task.get_coro()
     while waiting is not None:
         kind = next((kind for kind in ("cr", "gi", "ag") if hasattr(waiting, f"{kind}_frame")), None)

@@ -407,13 +407,15 @@ def test_interpreter_ends_while_threads_are_blocked(build_plugin: BuildPlugin) -
         done = subprocess.run(
             [sys.executable, "-c", CHILD, str(plugin)], capture_output=True, text=True, timeout=120, check=False
         )
-        assert (done.returncode, done.stdout, done.stderr) == (0, "leaves\n", "")
+        assert (done.returncode, done.stdout) == (0, "leaves\n")
+        reports = done.stderr.splitlines()  # of calls that went on after their cancellation, and nothing else
+        assert all(report.endswith("a call goes on after its cancellation, in its thread") for report in reports)
 
 
 def test_bare_host_ends_while_threads_are_blocked(
     build_plugin: BuildPlugin, bare_host: Callable[..., list[str]]
 ) -> None:
-    assert bare_host(build_plugin(BUSY, name="busy"), threads=2)[-1] == "SIGINT is the host's"
+    assert "SIGINT is the host's" in bare_host(build_plugin(BUSY, name="busy"), threads=2)
 
 
 @pytest.mark.parametrize("suffix", [".py", ".rs"])
