@@ -118,7 +118,7 @@ def test_r8_stuck_attempts_are_reported_and_end_the_runtime(plugin: Plugin) -> N
     logging.getLogger("arroyo_udf_plugin").removeHandler(handler)
     for row, report in enumerate(reports):
         assert report.startswith(f"plugin.deaf: row {row} ignores its cancellation, in")
-        assert "in deaf" in report
+        assert "at deaf" in report
 
 
 def test_r13_a_stop_does_not_wait_for_stuck_attempts(plugin: Plugin) -> None:
