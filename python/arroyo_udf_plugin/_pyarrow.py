@@ -35,13 +35,13 @@ def list_to_column(values: list[Any], schema: int, out: int) -> list[tuple[int, 
     refused = []
     try:
         column = pa.array(values, type_)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+    except BaseException:  # an object may raise anything when it is asked for its value (R2)
         fitting: list[Any] = []
         for row, value in enumerate(values):
             try:
                 pa.array([value], type_)
-            except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-                refused.append((row, f"returned {type(value).__name__}, not {type_}: {error}"))
+            except BaseException as error:
+                refused.append((row, f"returned {type(value).__name__}, not {type_}: {error or type(error).__name__}"))
                 fitting.append(None)
             else:
                 fitting.append(value)

@@ -48,6 +48,16 @@ async def loud_later(x: int) -> int:
 def timeless(x: int) -> Moment:
     return Timeless(2020, 1, x, tzinfo=datetime.timezone.utc)
 
+class Unwilling:
+    def __len__(self) -> int:
+        raise RuntimeError
+    def __getitem__(self, index: int) -> int:
+        raise RuntimeError
+
+@udf
+def unwilling(x: int) -> list[int]:
+    return Unwilling() if x == 1 else [x]
+
 @udf
 async def total(numbers: list[int]) -> int:
     return sum(numbers)
@@ -88,6 +98,14 @@ def test_numbers_with_a_text_of_their_own(functions: dict[str, Function]) -> Non
 def test_datetime_whose_conversion_answers_something_else(functions: dict[str, Function]) -> None:
     error = functions["timeless"].outcomes(pa.array([1]))[0]["error"].as_py()
     assert "returned a Timeless whose astimezone() answers int" in error
+
+
+def test_lists_that_raise_when_they_are_read(functions: dict[str, Function]) -> None:
+    """R2: that row fails, and no other."""
+    rows = functions["unwilling"].outcomes(pa.array([0, 1, 2])).to_pylist()
+    assert [row["value"] for row in rows] == [[0], None, [2]]
+    assert [row["error"] is None for row in rows] == [True, False, True]
+    assert "row 1: returned Unwilling, not list<" in rows[1]["error"]
 
 
 def test_converted_batches_are_told_apart(functions: dict[str, Function]) -> None:

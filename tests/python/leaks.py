@@ -1,0 +1,108 @@
+"""A program: calls a plugin's functions over and over, and fails if memory, descriptors, threads or objects grow.
+
+    python leaks.py PLUGIN ROWS CYCLES
+
+The plugin is leaks_udf.py. Of ROWS async calls a tenth fails and a tenth times out; CYCLES runtimes are started, used
+and stopped. Everything is done once before the first look, so that what is made once is not counted.
+"""
+
+import gc
+import os
+import sys
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from arroyo_udf_plugin import WouldBlock, load
+
+BATCH = 1000
+functions = load(sys.argv[1]).functions
+
+
+@dataclass
+class Usage:
+    mebibytes: int
+    threads: int
+    descriptors: int
+    objects: int
+    arrow_bytes: int
+
+
+def usage() -> Usage:
+    gc.collect()
+    with open("/proc/self/status") as file:
+        status = dict(line.split(":", 1) for line in file)
+    return Usage(
+        mebibytes=int(status["RssAnon"].split()[0]) // 1024,
+        threads=int(status["Threads"]),
+        descriptors=len(os.listdir("/proc/self/fd")),
+        objects=len(gc.get_objects()),
+        arrow_bytes=pa.total_allocated_bytes(),
+    )
+
+
+def calls(rows: int) -> None:
+    """Async calls, a tenth of which fails and a tenth of which times out."""
+    with functions["mixed"].start(timeout=0.001, allowed_in_flight=1000) as runtime:
+        sent = done = 0
+        while done < rows:
+            while sent < rows:
+                try:
+                    runtime.send_nowait(sent, pa.array(range(sent, sent + BATCH)))
+                except WouldBlock:
+                    break
+                sent += BATCH
+            runtime.wait()
+            batch = runtime.drain_results()
+            done += len(batch) if batch else 0
+        counted = runtime.statistics()
+        assert (counted.accepted, counted.drained) == (rows, rows)
+        assert counted.errors > 0.05 * rows
+        assert counted.timed_out >= 0.1 * rows
+        runtime.stop()
+
+
+def batches(rows: int) -> None:
+    """Sync calls, a tenth of which fails, and async ones through pyarrow."""
+    for first in range(0, rows, BATCH):
+        numbers = pa.array(range(first, first + BATCH))
+        functions["fussy"].outcomes(numbers, numbers.cast(pa.utf8()))
+    with functions["total"].start() as runtime:
+        for first in range(0, rows // 10, BATCH):
+            runtime.send(first, pa.array([[n] for n in range(first, first + BATCH)], pa.list_(pa.int64())))
+            runtime.wait()
+            runtime.drain_results()
+        runtime.stop()
+        while runtime.drain_results():
+            pass
+
+
+def cycles(count: int) -> None:
+    """Runtimes that are used, and runtimes that are stopped while a row runs."""
+    for _ in range(count):
+        with functions["with_context"].start() as runtime:
+            runtime.send(0, pa.array(["a"]))
+            runtime.wait()
+            runtime.drain_results()
+            runtime.stop()
+        with functions["mixed"].start() as runtime:
+            runtime.send(0, pa.array([2]))
+            runtime.stop("cancel")
+
+
+def main() -> None:
+    rows, count = int(sys.argv[2]), int(sys.argv[3])
+    for body, much in [(calls, rows), (batches, rows), (cycles, count)]:
+        body(max(BATCH, much // 4))
+        before = usage()
+        body(much)
+        after = usage()
+        print(f"{body.__name__}, {much}: {before} -> {after}")
+        assert after.mebibytes - before.mebibytes < 8, "memory grows"
+        assert (after.threads, after.descriptors) == (before.threads, before.descriptors)
+        # The last batches of a runtime may wait for the next call of the host to be released (R19).
+        assert after.arrow_bytes - before.arrow_bytes < 1 << 20, "arrays are kept"
+        assert after.objects - before.objects < 500, "objects grow"
+
+
+main()
