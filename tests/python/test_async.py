@@ -367,7 +367,7 @@ def test_collection(functions: dict[str, Function]) -> None:
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(5):
         forget()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before
 
 
 def test_context(functions: dict[str, Function]) -> None:

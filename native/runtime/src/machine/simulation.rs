@@ -123,6 +123,9 @@ struct ModelAttempt {
     row: usize,
     cancelled: Option<u64>,
     stuck: bool,
+    /// The machine has asked for its cancellation, and has reported it as stuck.
+    asked: bool,
+    reported: bool,
 }
 
 /// The rules, told as plainly as they can be.
@@ -137,6 +140,8 @@ struct Model {
     stopped: bool,
     cancelled: bool,
     poisoned: bool,
+    /// Rows handed out: values, errors, timed out, cancelled.
+    ended: [u64; 4],
 }
 
 impl Model {
@@ -152,6 +157,7 @@ impl Model {
             stopped: false,
             cancelled: false,
             poisoned: false,
+            ended: [0; 4],
         }
     }
 
@@ -340,7 +346,7 @@ fn step(machine: &mut Machine<usize, u64>, model: &mut Model, now: &mut u64, eve
                 prop_assert_eq!(start.attempt, record.attempts, "R10");
                 prop_assert_eq!(start.deadline, until.min(record.deadline), "R10");
                 record.place = Place::Running { until };
-                model.open.push(ModelAttempt { token: start.token, row, cancelled: None, stuck: false });
+                model.open.push(ModelAttempt { token: start.token, row, cancelled: None, stuck: false, asked: false, reported: false });
                 let working = model.open.iter().filter(|a| a.row == row && !a.stuck).count();
                 prop_assert_eq!(working, 1, "R7: one attempt of a row at a time, but for stuck ones");
             }
@@ -413,6 +419,7 @@ fn check_out(model: &mut Model, limit: u64, out: &[Finished<u64>]) -> Result<(),
             prop_assert_eq!(value, expected.id, "a value belongs to its row");
         }
         expected.place = Place::Out;
+        model.ended[how(&finished.outcome) as usize] += 1;
     }
     Ok(())
 }
@@ -455,20 +462,10 @@ fn run(settings: Settings, events: &[Event]) -> Result<(), TestCaseError> {
     let mut machine = Machine::new(settings);
     let mut model = Model::new(settings);
     let mut now = 1_000;
-    let (mut cancelled, mut stuck) = (Vec::new(), Vec::new());
     for event in events {
         step(&mut machine, &mut model, &mut now, event)?;
         agree(&mut machine, &model, now)?;
-        machine.take_cancellations(&mut cancelled);
-        for token in cancelled.drain(..) {
-            let asked = model.open.iter().find(|a| a.token == token).map(|a| a.cancelled.is_some());
-            prop_assert!(asked.unwrap_or(true), "R6: only attempts that nobody waits for are cancelled");
-        }
-        machine.take_stuck(&mut stuck);
-        for stuck in stuck.drain(..) {
-            let reported = model.open.iter().find(|a| a.token == stuck.token).map(|a| a.stuck && model.rows[a.row].id == stuck.id);
-            prop_assert!(reported.unwrap_or(model.poisoned), "R8: reported as stuck");
-        }
+        check_requests(&mut machine, &mut model)?;
     }
     // R1 to the end: stop, end what is open, and everything comes out.
     step(&mut machine, &mut model, &mut now, &Event::Stop { cancel: true })?;
@@ -479,6 +476,39 @@ fn run(settings: Settings, events: &[Event]) -> Result<(), TestCaseError> {
     step(&mut machine, &mut model, &mut now, &Event::Drain { limit: u64::MAX })?;
     agree(&mut machine, &model, now)?;
     prop_assert!(machine.is_empty(), "R1: nothing is left inside");
+    let counts = machine.counts();
+    let ended = [counts.values, counts.errors, counts.timed_out, counts.cancelled];
+    prop_assert_eq!(ended, model.ended, "R16: rows by outcome");
+    Ok(())
+}
+
+/// R6, R8: each attempt that nobody waits for any more is to be cancelled, once; each that is stuck is reported, once.
+fn check_requests(machine: &mut Machine<usize, u64>, model: &mut Model) -> Result<(), TestCaseError> {
+    let (mut cancelled, mut stuck) = (Vec::new(), Vec::new());
+    prop_assert_eq!(machine.poisoned().is_some(), model.poisoned, "R17");
+    prop_assert_eq!(machine.stopping().is_some(), model.stopped);
+    let announced = (machine.has_cancellations(), machine.has_stuck());
+    machine.take_cancellations(&mut cancelled);
+    machine.take_stuck(&mut stuck);
+    prop_assert_eq!(announced, (!cancelled.is_empty(), !stuck.is_empty()));
+    prop_assert!(!machine.has_cancellations() && !machine.has_stuck(), "what is taken is gone");
+    let mut expected = Vec::new();
+    for attempt in model.open.iter_mut().filter(|a| a.cancelled.is_some() && !a.asked) {
+        attempt.asked = true;
+        expected.push(attempt.token);
+    }
+    cancelled.sort_by_key(|token| token.generation);
+    prop_assert_eq!(cancelled, expected, "R6: what is to be cancelled");
+    if !model.poisoned {
+        let mut expected = Vec::new();
+        for attempt in model.open.iter_mut().filter(|a| a.stuck && !a.reported) {
+            attempt.reported = true;
+            expected.push((attempt.token, model.rows[attempt.row].id));
+        }
+        let mut stuck: Vec<_> = stuck.into_iter().map(|stuck| (stuck.token, stuck.id)).collect();
+        stuck.sort_by_key(|(token, _)| token.generation);
+        prop_assert_eq!(stuck, expected, "R8: what is reported as stuck");
+    }
     Ok(())
 }
 
@@ -565,6 +595,19 @@ fn r7_a_row_keeps_its_place_while_it_backs_off_and_frees_its_slot() {
 }
 
 #[test]
+fn r7_a_row_that_is_cancelled_while_its_next_attempt_is_due_gets_none() {
+    let errors = Retry { max_attempts: 2, errors: true, ..Retry::NEVER };
+    let mut m = machine(true, 1, None, errors);
+    m.accept(0, 0, 2, 0, ()).unwrap();
+    let first = m.start(0).unwrap();
+    m.end(0, first.token, Outcome::Error("no".into()));
+    m.tick(0);
+    m.cancel(0, 0, 1);
+    assert_eq!(m.start(0).unwrap().id, 1);
+    assert_eq!(drained(&mut m), [0]);
+}
+
+#[test]
 fn r7_the_next_attempt_waits_for_the_end_of_the_one_that_timed_out() {
     let timeouts = Retry { max_attempts: 2, timeouts: true, ..Retry::NEVER };
     let mut m = machine(true, 2, Some(10), timeouts);
@@ -589,6 +632,7 @@ fn r7_r8_a_stuck_attempt_ends_its_row_unless_the_function_is_idempotent() {
         assert_eq!((m.counts().stuck, m.counts().timed_out), (0, 0));
         m.tick(10 + PATIENCE);
         assert_eq!((m.counts().stuck, m.counts().timed_out), (1, u64::from(!idempotent)));
+        assert_eq!(m.counts().backing_off, u64::from(idempotent));
         let next = m.start(10 + PATIENCE).expect("a stuck attempt is out of the cap");
         assert_eq!((next.id, next.attempt), if idempotent { (0, 2) } else { (1, 1) });
     }
@@ -604,6 +648,27 @@ fn r8_too_many_stuck_attempts_poison_the_handle() {
     assert!(m.poisoned().is_some() && m.is_overwhelmed());
     assert_eq!(drained(&mut m).len(), 10);
     assert_eq!((m.counts().timed_out, m.counts().errors), (9, 1));
+}
+
+#[test]
+fn attempts_that_are_open_together_have_different_small_numbers() {
+    let mut m = machine(true, 3, None, Retry::NEVER);
+    m.accept(0, 0, 5, 0, ()).unwrap();
+    let open = [m.start(0).unwrap().token, m.start(0).unwrap().token, m.start(0).unwrap().token];
+    assert_eq!(open.map(Token::index), [0, 1, 2]);
+    m.end(0, open[1], Outcome::Value(1));
+    assert_eq!(m.start(0).unwrap().token.index(), 1);
+}
+
+#[test]
+fn r13_a_drain_after_a_cancel_stays_a_cancel() {
+    let mut m = machine(true, 3, None, Retry::NEVER);
+    assert_eq!(m.stopping(), None);
+    m.stop(0, Stop::Drain);
+    assert_eq!(m.stopping(), Some(Stop::Drain));
+    m.stop(0, Stop::Cancel);
+    m.stop(0, Stop::Drain);
+    assert_eq!(m.stopping(), Some(Stop::Cancel));
 }
 
 #[test]
@@ -656,6 +721,9 @@ fn r7_the_jitter_is_between_half_and_the_whole_pause_and_comes_from_the_seed() {
             assert_eq!(pause, retry.pause(id, attempt));
         }
     }
+    // The same on every machine and in every version: who replays a run with its seed sees the same pauses.
+    let pauses: Vec<u64> = (0..4).map(|id| retry.pause(id, 1 + id as u16)).collect();
+    assert_eq!(pauses, [729, 1246, 2473, 3285]);
     assert_ne!(retry.pause(1, 1), Retry { seed: 8, ..retry }.pause(1, 1));
     assert_ne!(retry.pause(1, 1), retry.pause(2, 1));
 }
