@@ -67,8 +67,8 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
     global _thread
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they stay with the host's threads
     if threading.get_ident() == threading.main_thread().ident:
-        # Before 3.13 the main thread is whoever imported `threading` first. If it has ended, its id is used again, and a
-        # loop in such a thread would set signal handlers. This thread keeps the id until another one has served.
+        # Before 3.13 the main thread is whoever imported `threading` first. If it has ended, its id is used again, and
+        # a loop in such a thread would set signal handlers. This thread keeps the id until another one has served.
         _thread = threading.Thread(target=_serve, args=(loop,), name="udf-loop", daemon=True)
         _thread.start()
         _thread.join()
@@ -125,8 +125,8 @@ def report_blocked() -> None:
     if stack and stack[-1] not in _blocked_at:
         _blocked_at.add(stack[-1])
         _log.warning(
-            "the event loop is blocked, and with it every row of every async function: nothing has been awaited for half"
-            " a second; await what takes long, or use asyncio.to_thread:\n%s",
+            "the event loop is blocked, and with it every row of every async function: nothing has been awaited for"
+            " half a second; await what takes long, or use asyncio.to_thread:\n%s",
             "\n".join(stack),
         )
 

@@ -1,5 +1,5 @@
-"""What test_asyncio.py runs twice: in a plain Task, and as the calls of a plugin. Each case answers a text that depends on
-nothing but how asyncio behaves. (The sources of inspiration are the subjects of CPython's own test_asyncio.)"""
+"""What test_asyncio.py runs twice: in a plain Task, and as the calls of a plugin. Each case answers a text that depends
+on nothing but how asyncio behaves. (The sources of inspiration are the subjects of CPython's own test_asyncio.)"""
 
 import asyncio
 import contextlib
