@@ -1,7 +1,8 @@
 """The decorator: marks the functions of a source file that become functions of the plugin.
 
 A plain `def` becomes a sync function, an `async def` an async one, `@udf(vectorized=True)` on a `def` one that sees
-whole Arrow arrays, `@udf(blocking=True)` on a `def` an async one for the host whose calls have a thread each. The decorated function stays what it was for Python: callable, same signature, same result.
+whole Arrow arrays, `@udf(blocking=True)` on a `def` an async one for the host whose calls have a thread each. The
+decorated function stays what it was for Python: callable, same signature, same result.
 Types come from the annotations; `types.py` reads them when the plugin is built.
 
 Imports nothing heavy: this module is imported by every user's source, also inside a plugin.
@@ -69,7 +70,9 @@ class Udf(Generic[P, R]):
                 if value and self.is_async:
                     raise self.mistake(f"is async, and {name}=True is for a `def`; write `def`, or leave it out")
                 if value and all(chosen.get(kind) for kind in _KINDS):
-                    raise self.mistake("is blocking=True, which is called row by row, and vectorized=True; leave one out")
+                    raise self.mistake(
+                        "is blocking=True, which is called row by row, and vectorized=True; leave one out"
+                    )
             elif name not in OPTIONS:
                 known = ", ".join((*_KINDS, *OPTIONS))
                 raise self.mistake(f"has the unknown option {name!r}; there are {known}")
@@ -108,8 +111,8 @@ def udf(*, vectorized: bool) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
 def udf(function: Any = None, /, **options: Any) -> Any:
     """Makes a function part of the plugin: `@udf`, or `@udf(...)` with options.
 
-    vectorized=True is for a `def` whose parameters and result are Arrow arrays; blocking=True is for a `def` that waits:
-    each call has a thread while it runs, which keeps its place until it returns, also after its timeout. All other
+    vectorized=True is for a `def` whose parameters and result are Arrow arrays; blocking=True is for a `def` that
+    waits: each call has a thread while it runs, where it goes on to its end, unheard, also after a timeout. All other
     options are for `async def` and blocking functions, and are described at `Options` (options.py).
     Raises BuildError, with file and line, for an option that does not fit.
     """

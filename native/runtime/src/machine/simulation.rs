@@ -252,7 +252,7 @@ impl Model {
             self.rows[r].place = Place::Due { turn: self.turns << 32 | until };
         }
         let stuck = self.open.iter().filter(|a| a.stuck).count();
-        if stuck as u64 >= u64::from(self.settings.max_stuck) {
+        if stuck as u64 >= u64::from(self.settings.max_stuck) && !self.cancelled {
             self.poison(now);
         }
     }
@@ -604,6 +604,16 @@ fn r8_too_many_stuck_attempts_poison_the_handle() {
     assert!(m.poisoned().is_some() && m.is_overwhelmed());
     assert_eq!(drained(&mut m).len(), 10);
     assert_eq!((m.counts().timed_out, m.counts().errors), (9, 1));
+}
+
+#[test]
+fn r13_a_stop_that_cancels_is_answered_and_not_poisoned() {
+    let mut m = machine(true, 9, None, Retry::NEVER);
+    m.accept(0, 0, 10, 0, ()).unwrap();
+    while m.start(0).is_some() {}
+    m.stop(0, Stop::Cancel);
+    m.tick(PATIENCE);
+    assert_eq!((m.poisoned(), m.is_stuck(), m.counts().stuck), (None, true, 9));
 }
 
 #[test]
