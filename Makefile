@@ -1,6 +1,7 @@
 # demo   build the example functions in three languages, run them over 336,776 flights, compare
 # test   everything: Rust tests, lints, and pytest on Python 3.11 and 3.13
 # check  the lints alone
+# check-memory  hosts in C over plugins in three languages, under valgrind
 # bench  measure against the references, print the ratios
 #
 # Each target sets up what it needs below build/ (scripts/environment.py says how, and what is missing where it cannot).
@@ -11,7 +12,7 @@ ENVIRONMENT = python3 scripts/environment.py
 VERSIONS = 3.11 3.13
 REQUIRE_ALL =
 
-.PHONY: demo test check bench test-rust test-python
+.PHONY: demo test check check-memory bench test-rust test-python
 .DEFAULT_GOAL = test
 
 demo:
@@ -26,6 +27,9 @@ check:
 	(cd examples/host/rust && cargo fmt --check && \
 	cargo clippy --quiet --locked --target-dir ../../../build/example_host -- -D warnings) && \
 	$$python -m ruff check . && $$python -m ruff format --check . && $$python -m mypy
+
+check-memory:
+	@python=$$($(ENVIRONMENT)) && $$python scripts/memory_check.py
 
 test-rust:
 	@python=$$($(ENVIRONMENT)) && export PYO3_PYTHON=$$python PYO3_BUILD_EXTENSION_MODULE=1 && set -x && \

@@ -213,6 +213,8 @@ typedef struct arroyo_udf_statistics {
   uint64_t retries;   /* attempts after a row's first */
   uint64_t stuck;     /* now: attempts that ignore their cancellation */
   uint64_t wake_ups;  /* times the executor was woken from sleep */
+  uint64_t blocked;   /* times the event loop was found blocked while rows waited or ran */
+  uint64_t left_behind; /* tasks that calls had left running, cancelled at the stop */
 } arroyo_udf_statistics;
 
 /* ---- The table ------------------------------------------------------------------------------------------------- */

@@ -7,8 +7,9 @@ cancellation is reported with its stack (R8).
 
 import logging
 import sys
-import traceback
 from typing import Any
+
+from ._traceback import running
 
 __all__ = ["close", "open", "report_stuck"]
 
@@ -31,6 +32,5 @@ def close(context: Any) -> None:
 
 def report_stuck(function: str, row: int, thread: int) -> None:
     """Says, once, that a call goes on after its cancellation, and where it is (R8). `thread`: its ident, or 0."""
-    frame = sys._current_frames().get(thread)
-    stack = "" if frame is None else "".join(traceback.format_stack(frame, limit=5))
+    stack = "\n".join(running(sys._current_frames().get(thread)))
     _log.warning("%s, row %d: a call goes on after its cancellation, in its thread\n%s", function, row, stack)

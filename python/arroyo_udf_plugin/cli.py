@@ -95,10 +95,10 @@ def _type(described: dict[str, Any]) -> str:
 
 
 def _options(options: Any) -> dict[str, Any] | None:
-    """The author's choices; a timeout of None stands for no timeout, because JSON has no infinity."""
+    """The author's choices; None stands for no timeout or deadline, because JSON has no infinity."""
     if options is None:
         return None
-    return dataclasses.asdict(options) | {"timeout": None if math.isinf(options.timeout) else options.timeout}
+    return {name: None if value == math.inf else value for name, value in dataclasses.asdict(options).items()}
 
 
 def _description(plugin: Any) -> dict[str, Any]:

@@ -42,7 +42,10 @@ RELEASES = "arroyo-udf-release"
 
 @dataclass(frozen=True)
 class Statistics:
-    """Rows since start (accepted, drained, and by outcome), and where they are now (queued, running, held, ready)."""
+    """Rows since start (accepted, drained, and by outcome), and where they are now (queued, running, held, ready).
+
+    blocked: how often the event loop was found blocked. left_behind: tasks of calls that were cancelled at the stop.
+    """
 
     accepted: int
     queued: int
@@ -58,6 +61,8 @@ class Statistics:
     retries: int
     stuck: int
     wake_ups: int
+    blocked: int
+    left_behind: int
 
 
 def start(table: Any, where: str, number: int, options: Any, arguments: Arguments, shapes: Shapes) -> "Runtime":

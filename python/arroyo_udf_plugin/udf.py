@@ -1,9 +1,9 @@
 """The decorator: marks the functions of a source file that become functions of the plugin.
 
-A plain `def` becomes a sync function, an `async def` an async one, `@udf(vectorized=True)` on a `def` one that sees
-whole Arrow arrays, `@udf(blocking=True)` on a `def` an async one for the host whose calls have a thread each. The
-decorated function stays what it was for Python: callable, same signature, same result.
-Types come from the annotations; `types.py` reads them when the plugin is built.
+A plain `def` becomes a sync function, an `async def` an async one; `@udf(vectorized=True)` on a `def` makes one that
+sees whole Arrow arrays, `@udf(blocking=True)` one that is async for the host and has a thread for each call. The
+decorated function stays what it was for Python: callable, same signature, same result. Types come from the
+annotations; `types.py` reads them when the plugin is built.
 
 Imports nothing heavy: this module is imported by every user's source, also inside a plugin.
 """
@@ -78,7 +78,7 @@ class Udf(Generic[P, R]):
                 raise self.mistake(f"has the unknown option {name!r}; there are {known}")
             elif not self.starts:
                 raise self.mistake(
-                    f"is sync, and {name!r} is for async functions; write `async def`, or blocking=True, or leave it out"
+                    f"is sync, and {name!r} is for async functions; write `async def` or blocking=True, or leave it out"
                 )
             elif wrong := check(name, value):
                 raise self.mistake(wrong)
@@ -112,8 +112,8 @@ def udf(function: Any = None, /, **options: Any) -> Any:
     """Makes a function part of the plugin: `@udf`, or `@udf(...)` with options.
 
     vectorized=True is for a `def` whose parameters and result are Arrow arrays; blocking=True is for a `def` that
-    waits: each call has a thread while it runs, where it goes on to its end, unheard, also after a timeout. All other
-    options are for `async def` and blocking functions, and are described at `Options` (options.py).
+    waits: each call has a thread while it runs, until it returns, also after its timeout. All other options are for
+    `async def` and blocking functions, and are described at `Options` (options.py).
     Raises BuildError, with file and line, for an option that does not fit.
     """
     if function is None:

@@ -35,50 +35,21 @@ def test_exact_host_sees_what_it_looks_for(plain_cc, bare):
         assert "heap-buffer-overflow" in done.stderr or "struct_releases == 1" in done.stderr
 
 
-PYTHON = """
-from arroyo_udf_plugin import udf
-
-@udf
-def seen(a: int, b: int | None, c: str) -> str:
-    return f"{a} {'null' if b is None else b} {c}"
-
-@udf
-def fussy(x: int) -> str:
-    if x % 5:
-        raise ValueError(x)
-    return "fine"
-
-@udf
-def same_bool(x: bool) -> bool:
-    return x
-"""
-RUST = """
-use arroyo_udf_plugin::udf;
-
-#[udf]
-fn seen(a: i64, b: Option<i64>, c: &str) -> String {
-    format!("{a} {} {c}", b.map_or("null".into(), |b| b.to_string()))
-}
-
-#[udf]
-fn fussy(x: i64) -> Result<String, String> {
-    if x % 5 == 0 { Ok("fine".into()) } else { Err(x.to_string()) }
-}
-
-#[udf]
-fn same_bool(x: bool) -> bool {
-    x
-}
-"""
-
-
-@pytest.mark.parametrize(("name", "text"), [("counted.py", PYTHON), ("counted.rs", RUST)])
-def test_releases_of_other_languages_are_counted(plain_cc, bare, tmp_path, name, text):
+@pytest.mark.parametrize("suffix", [".py", ".rs"])
+def test_releases_of_other_languages_are_counted(plain_cc, bare, suffix):
     host = plain_cc(HERE / "exact.c", "-g")
-    (tmp_path / name).write_text(text)
-    done = bare(host, build(tmp_path / name))
+    done = bare(host, build(HERE / f"counted{suffix}"))
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "2376 batches are right\n"
+
+
+@pytest.mark.parametrize("suffix", [".py", ".rs"])
+def test_one_runtime_called_from_all_sides(plain_cc, bare, suffix):
+    """R1, R13, R14, R19 while six threads send, drain, arm, wait, cancel and stop."""
+    host = plain_cc(HERE / "storm.c", "-g", "-Wall", "-Wextra", "-Werror", "-pthread")
+    done = bare(host, build(HERE / f"counted{suffix}"), 100)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "100 cycles are right\n"
 
 
 def test_example_host_with_example_plugins(plain_cc, bare, examples):

@@ -105,7 +105,21 @@ def test_inspect_json(plugin: Path, tmp_path: Path) -> None:
                 {"name": "y", "type": "string", "nullable": True},
             ],
             "returns": {"type": "string", "nullable": True},
-            "options": {"ordered": False, "allowed_in_flight": 7, "timeout": 2.5},
+            "options": {
+                "ordered": False,
+                "allowed_in_flight": 7,
+                "timeout": 2.5,
+                "deadline": None,
+                "max_rows": 16_384,
+                "max_bytes": 64 << 20,
+                "max_attempts": 3,
+                "retry_on": "timeout",
+                "backoff": 0.1,
+                "max_backoff": 10.0,
+                "seed": None,
+                "idempotent": False,
+                "max_stuck": 7,
+            },
         },
     ]
 
@@ -115,7 +129,8 @@ def test_inspect_text(plugin: Path, tmp_path: Path) -> None:
     assert "half(x: int64) -> int64" in lines
     assert "    sync" in lines
     assert "later(x: int64, y: string or null) -> string or null" in lines
-    assert "    async, ordered=False, allowed_in_flight=7, timeout=2.5" in lines
+    (options,) = (line for line in lines if line.startswith("    async, "))
+    assert "    async, ordered=False, allowed_in_flight=7, timeout=2.5, deadline=None, " in options
 
 
 def test_run_prints_a_summary(plugin: Path, tmp_path: Path) -> None:

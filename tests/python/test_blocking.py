@@ -434,7 +434,7 @@ def test_interpreter_ends_while_threads_are_blocked(build_plugin: BuildPlugin) -
 def test_bare_host_ends_while_threads_are_blocked(
     build_plugin: BuildPlugin, bare_host: Callable[..., list[str]]
 ) -> None:
-    assert bare_host(build_plugin(BUSY, name="busy"), threads=2).count("SIGINT is the host's") == 1
+    assert "SIGINT is the host's" in bare_host(build_plugin(BUSY, name="busy"), threads=2)
 
 
 @pytest.mark.parametrize("suffix", [".py", ".rs"])

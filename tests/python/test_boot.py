@@ -45,6 +45,21 @@ def test_nonsense_environment_does_no_harm(build_plugin: BuildPlugin, bare_host:
     assert lines[0] == "plugin: 2 3 null"
 
 
+def test_threads_take_turns_quickly(build_plugin: BuildPlugin, bare_host: BareHost) -> None:
+    """A sync call and a busy event loop do not starve each other: 200 us, where Python's default is 5 ms."""
+    plugin = build_plugin(
+        """
+        import sys
+        from arroyo_udf_plugin import udf
+
+        @udf
+        def interval(x: int) -> int:
+            return round(sys.getswitchinterval() * 1e6)
+        """
+    )
+    assert bare_host(plugin)[0] == "plugin: 200 200 null"
+
+
 def test_prints_are_flushed_at_exit(build_plugin: BuildPlugin, bare_host: BareHost) -> None:
     lines = bare_host(
         build_plugin(

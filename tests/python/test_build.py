@@ -52,9 +52,9 @@ OPTIONS = {
     "(timeout='1s') async ": "timeout='1s'; write seconds",
     "(timeout=float('nan')) async ": "timeout=nan; write seconds",
     "(ordered=1) async ": "ordered=1; write True or False",
-    "(ordered=True) ": "is sync, and 'ordered' is for async functions; write `async def`, or leave it out",
-    "(speed=3) ": "unknown option 'speed'; there are vectorized, ordered, allowed_in_flight, timeout, deadline",
-    "(vectorized=True) async ": "is async, and vectorized=True is for sync functions; write `def`",
+    "(ordered=True) ": "is sync, and 'ordered' is for async functions; write `async def` or blocking=True",
+    "(speed=3) ": "unknown option 'speed'; there are vectorized, blocking, ordered, allowed_in_flight, timeout",
+    "(vectorized=True) async ": "is async, and vectorized=True is for a `def`; write `def`",
 }
 
 

@@ -97,8 +97,20 @@ def test_fail_names_all(functions: Any, arguments: list[pa.Array]) -> None:
     with pytest.raises(RowError, match=r"^row 8: later: .*ValueError: no one") as caught:
         Policy(timeout="null").apply(results, functions["later"])
     assert list(caught.value.errors) == [8, 11]
-    with pytest.raises(RowError, match=r"^row 10: later: timed out after 0\.2 s$"):
+    with pytest.raises(RowError, match=r"^row 10: later: timed out \(timeout 0\.2 s\) in attempt 1$"):
         Policy(error="drop").apply(results, functions["later"])
+
+
+def test_attempts_are_told(functions: Any) -> None:
+    """An unordered function tries a row that timed out three times (R7); its dead letter says so."""
+    with functions["later"].start(ordered=False, timeout=0.1) as runtime:
+        runtime.send(0, pa.array([2], pa.int64()), pa.array(["a"]))
+        runtime.stop()
+        results = runtime.drain_results()
+    decided = Policy(timeout="dead_letter").apply(results, functions["later"])
+    assert decided.dead.select(["failed_outcome", "failed_attempts"]).to_pylist() == [
+        {"failed_outcome": "timed_out", "failed_attempts": 3}
+    ]
 
 
 def test_cancelled_rows_are_errors(functions: Any) -> None:

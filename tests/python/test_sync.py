@@ -249,7 +249,7 @@ def test_nothing_is_kept(functions: dict[str, Function]) -> None:
     before = pa.total_allocated_bytes()
     for _ in range(20):
         calls()
-    assert pa.total_allocated_bytes() == before
+    assert pa.total_allocated_bytes() <= before
 
 
 def test_calls_within_a_call(build_plugin: BuildPlugin) -> None:

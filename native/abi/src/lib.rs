@@ -224,6 +224,8 @@ pub struct Statistics {
     pub retries: u64,
     pub stuck: u64,
     pub wake_ups: u64,
+    pub blocked: u64,
+    pub left_behind: u64,
 }
 
 pub type DescribeFn = unsafe extern "C" fn() -> *const Descriptor;

@@ -13,6 +13,7 @@ use crate::heap::{Body, HeapType};
 use crate::object::{none, raise, text, Owned};
 use crate::registry::Function;
 use crate::types::{Scalar, Type};
+use crate::watch;
 use arroyo_udf_plugin::arrow::Batch;
 use arroyo_udf_plugin::machine::{Outcome, Token};
 use arroyo_udf_plugin::runtime::{self, Attempt};
@@ -31,6 +32,7 @@ struct EventFd(i32);
 impl runtime::Executor for EventFd {
     fn wake(&self) {
         wake(self.0);
+        watch::begin();
     }
 }
 
@@ -55,6 +57,8 @@ pub struct Runtime {
     context: Option<Owned>,
     /// `call_soon(turn)` of the loop, as `schedule()`.
     schedule: Option<Owned>,
+    /// The context variables that each call starts from.
+    clean: Option<Owned>,
     in_turn: bool,
     turn_scheduled: bool,
     rows_left: u32,
@@ -81,12 +85,14 @@ pub unsafe fn new_runtime(function: &'static Function, runtime: Arc<runtime::Run
         return None;
     }
     runtime.serve(Box::new(EventFd(eventfd)));
+    watch::add(&runtime);
     let body = Runtime {
         runtime,
         function,
         eventfd,
         context: None,
         schedule: None,
+        clean: None,
         in_turn: false,
         turn_scheduled: false,
         rows_left: 0,
@@ -112,6 +118,18 @@ impl Runtime {
                     self.runtime.poison(&format!("the event loop refuses a callback: {text}"));
                 }
             }
+        }
+    }
+}
+
+/// The slot that runs an attempt. Null: none does any more, for another attempt may run there by now.
+unsafe fn slot_of(owner: *mut Runtime, token: Token) -> *mut Slot {
+    // SAFETY: the GIL is held; the slots of running attempts exist.
+    unsafe {
+        let slots = &(*owner).slots;
+        match slots.get(token.index()) {
+            Some(&slot) if !slot.is_null() && (*Slot::of(slot)).token == Some(token) => Slot::of(slot),
+            _ => null_mut(),
         }
     }
 }
@@ -167,6 +185,10 @@ method! {
     fn serve(this: Runtime, schedule) { (*this).schedule = Some(Owned::borrowed(schedule)); none() }
 }
 method! {
+    /// set_clean(context): the context variables that each call starts from; a slot gets a copy.
+    fn set_clean(this: Runtime, clean) { (*this).clean = Some(Owned::borrowed(clean)); none() }
+}
+method! {
     /// allowed_in_flight() -> int
     fn allowed_in_flight(this: Runtime, _a) { PyLong_FromUnsignedLong((*this).runtime.settings().allowed_in_flight.into()) }
 }
@@ -182,39 +204,36 @@ method! {
         (*this).runtime.take_cancellations(&mut tokens);
         let tasks = PyList_New(0);
         for token in tokens {
-            let slots = &(*this).slots;
-            let slot = slots.get(token.index()).copied().unwrap_or(null_mut());
-            if tasks.is_null() || slot.is_null() {
+            let slot = slot_of(this, token);
+            if tasks.is_null() || slot.is_null() || (*slot).cancelled {
                 continue;
             }
-            let slot = Slot::of(slot);
-            // Another attempt may run there by now.
-            if (*slot).token == Some(token) && !(*slot).cancelled {
-                (*slot).cancelled = true;
-                if let Some(task) = &(*slot).task {
-                    PyList_Append(tasks, task.ptr());
-                }
+            (*slot).cancelled = true;
+            if let Some(task) = &(*slot).task {
+                PyList_Append(tasks, task.ptr());
             }
         }
         tasks
     }
 }
 method! {
-    /// take_stuck() -> list[tuple[int, Task | None]]: row and Task of attempts found to ignore their cancellation.
+    /// take_stuck() -> list[tuple[Task, int]]: attempts that have begun to ignore their cancellation, and their rows' ids.
     fn take_stuck(this: Runtime, _a) {
-        let mut stuck = Vec::new();
-        (*this).runtime.take_stuck(&mut stuck);
-        let found = PyList_New(0);
-        for stuck in stuck {
-            let slots = &(*this).slots;
-            let slot = slots.get(stuck.token.index()).copied().unwrap_or(null_mut());
-            let task = if slot.is_null() || (*Slot::of(slot)).token != Some(stuck.token) { None } else { (*Slot::of(slot)).task.as_ref() };
-            let pair = Owned::new(Py_BuildValue(c"(KO)".as_ptr(), stuck.id, task.map_or(Py_None(), Owned::ptr)));
-            if let (false, Some(pair)) = (found.is_null(), pair) {
-                PyList_Append(found, pair.ptr());
+        let mut all = Vec::new();
+        (*this).runtime.take_stuck(&mut all);
+        let list = PyList_New(0);
+        for stuck in all {
+            let slot = slot_of(this, stuck.token);
+            if list.is_null() || slot.is_null() {
+                continue;
+            }
+            if let (Some(task), Some(id)) = (&(*slot).task, Owned::new(PyLong_FromUnsignedLongLong(stuck.id))) {
+                if let Some(pair) = Owned::new(PyTuple_Pack(2, task.ptr(), id.ptr())) {
+                    PyList_Append(list, pair.ptr());
+                }
             }
         }
-        found
+        list
     }
 }
 method! {
@@ -238,9 +257,14 @@ method! {
     fn is_settled(this: Runtime, _a) { bool_object((*this).runtime.is_settled()) }
 }
 method! {
+    /// count_left_behind(tasks: int): so many Tasks of calls were cancelled at the stop.
+    fn count_left_behind(this: Runtime, tasks) { (*this).runtime.count_left_behind(PyLong_AsSize_t(tasks) as u64); none() }
+}
+method! {
     /// closed(text: str | None): the executor has ended; the text says why the Context's close failed.
     fn closed(this: Runtime, why) {
         (*this).schedule = None;
+        (*this).clean = None;
         (*this).context = None;
         (*this).converted = None;
         let result = if why == Py_None() { Ok(()) } else { Err(text(why)) };
@@ -253,10 +277,19 @@ method! {
     fn poison(this: Runtime, why) { (*this).runtime.poison(&text(why)); none() }
 }
 method! {
-    /// slot() -> Slot
-    fn slot(this: Runtime, _a) {
-        let owner = Body::object(this);
-        let body = Slot { owner: Owned::borrowed(owner), task: None, token: None, id: 0, cancelled: false, frame: Frame::new() };
+    /// slot(context) -> Slot: for a Task that runs in this copy of the clean context.
+    fn slot(this: Runtime, context) {
+        let body = Slot {
+            owner: Owned::borrowed(Body::object(this)),
+            context: Owned::borrowed(context),
+            task: None,
+            references: 0,
+            token: None,
+            id: 0,
+            cancelled: false,
+            spent: false,
+            frame: Frame::new(),
+        };
         SLOT.make(body).map_or(null_mut(), Owned::into_ptr)
     }
 }
@@ -265,13 +298,19 @@ method! {
 
 pub struct Slot {
     owner: Owned,
+    /// That of the Task.
+    context: Owned,
     task: Option<Owned>,
+    /// To the Task, while no call keeps any.
+    references: Py_ssize_t,
     /// The attempt that runs in this slot.
     token: Option<Token>,
     /// Its row.
     id: u64,
     /// Its Task has been asked to cancel it.
     cancelled: bool,
+    /// A call has left a mark on the Task: it takes no further attempt.
+    spent: bool,
     frame: Frame,
 }
 
@@ -284,7 +323,7 @@ unsafe fn advance(slot: *mut Slot, mut outcome: Option<Outcome<Value>>) -> *mut 
         let owner = Runtime::of((*slot).owner.ptr());
         loop {
             let ended = (*slot).token.take().zip(outcome.take());
-            let may_start = (*owner).rows_left > 0;
+            let may_start = (*owner).rows_left > 0 && !(*slot).spent;
             let attempt = match ended {
                 Some((token, outcome)) => {
                     let slots = &mut (*owner).slots;
@@ -360,32 +399,48 @@ pub unsafe fn outcome_of(function: &Function, id: u64, result: *mut PyObject) ->
     value.map_or_else(|text| Outcome::Error(function.row_text(id, &text).into()), Outcome::Value)
 }
 
-/// Takes the cancellation that was asked for back, so that the next attempt in this Task is not touched by it.
-unsafe fn uncancel(slot: *mut Slot) {
-    // SAFETY: see `method!`.
+/// To be called when a call has ended: nothing of it may reach the next call. A Task is as good as new if its context
+/// variables are what they were (R11), and if nobody has kept it: who has, might cancel it later. What else a call can do
+/// to its Task comes as `touch()`.
+unsafe fn inspect(slot: *mut Slot) {
+    // SAFETY: see `method!`. The compared values are the clean context's own: no user code runs.
     unsafe {
-        if std::mem::take(&mut (*slot).cancelled) {
-            if let Some(task) = &(*slot).task {
-                if Owned::new(PyObject_CallMethodNoArgs(task.ptr(), PyUnicode_InternFromString(c"uncancel".as_ptr()))).is_none() {
-                    PyErr_Clear();
-                }
-            }
-        }
+        let owner = Runtime::of((*slot).owner.ptr());
+        let kept = (*slot).task.as_ref().is_none_or(|task| Py_REFCNT(task.ptr()) > (*slot).references);
+        let clean = (*owner).clean.as_ref().map_or(null_mut(), Owned::ptr);
+        (*slot).spent |= kept || clean.is_null() || PyObject_RichCompareBool((*slot).context.ptr(), clean, Py_EQ) != 1;
     }
 }
 
 method! {
-    /// attach(task): the Task that this slot belongs to; None at its end.
-    fn attach(this: Slot, task) { (*this).task = (task != Py_None()).then(|| Owned::borrowed(task)); none() }
+    /// attach(task): the Task that this slot belongs to.
+    fn attach(this: Slot, task) { (*this).task = Some(Owned::borrowed(task)); none() }
+}
+method! {
+    /// detach() -> Task: at its end.
+    fn detach(this: Slot, _a) { (*this).task.take().map_or_else(|| none(), Owned::into_ptr) }
+}
+method! {
+    /// touch(): somebody has done to the Task what outlasts the call.
+    fn touch(this: Slot, _a) { (*this).spent = true; none() }
+}
+method! {
+    /// is_spent() -> bool: the Task has to end; another one takes its place.
+    fn is_spent(this: Slot, _a) { bool_object((*this).spent) }
 }
 method! {
     /// begin() -> awaitable | None: the first attempt after a pause.
-    fn begin(this: Slot, _a) { advance(this, None) }
+    fn begin(this: Slot, _a) {
+        if (*this).references == 0 {
+            (*this).references = (*this).task.as_ref().map_or(0, |task| Py_REFCNT(task.ptr()));
+        }
+        advance(this, None)
+    }
 }
 method! {
     /// ended(result) -> awaitable | None: the attempt has returned; the next one.
     fn ended(this: Slot, result) {
-        uncancel(this);
+        inspect(this);
         let function = (*Runtime::of((*this).owner.ptr())).function;
         advance(this, Some(outcome_of(function, (*this).id, result)))
     }
@@ -396,6 +451,7 @@ method! {
         if PyExceptionInstance_Check(exception) == 0 {
             return raise(PyExc_TypeError, "failed() takes an exception");
         }
+        inspect(this);
         // A cancelled attempt's row has ended: nobody reads the text.
         let outcome = if (*this).cancelled {
             Outcome::Cancelled
@@ -403,7 +459,6 @@ method! {
             let function = (*Runtime::of((*this).owner.ptr())).function;
             Outcome::Error(function.row_text((*this).id, &describe(exception)).into())
         };
-        uncancel(this);
         advance(this, Some(outcome))
     }
 }
@@ -424,22 +479,32 @@ pub unsafe fn add_types(module: *mut PyObject) -> bool {
                 (c"context_class", context_class, METH_NOARGS),
                 (c"set_context", set_context, METH_O),
                 (c"serve", serve, METH_O),
+                (c"set_clean", set_clean, METH_O),
                 (c"allowed_in_flight", allowed_in_flight, METH_NOARGS),
                 (c"begin_turn", begin_turn, METH_NOARGS),
-                (c"take_stuck", take_stuck, METH_NOARGS),
                 (c"may_start", may_start, METH_NOARGS),
                 (c"end_turn", end_turn, METH_NOARGS),
                 (c"again", again, METH_NOARGS),
                 (c"is_settled", is_settled, METH_NOARGS),
+                (c"take_stuck", take_stuck, METH_NOARGS),
+                (c"count_left_behind", count_left_behind, METH_O),
                 (c"closed", closed, METH_O),
                 (c"poison", poison, METH_O),
-                (c"slot", slot, METH_NOARGS),
+                (c"slot", slot, METH_O),
             ],
             &[],
         ) && SLOT.define::<Slot>(
             module,
             c"arroyo_udf_plugin._native.Slot",
-            &[(c"attach", attach, METH_O), (c"begin", begin, METH_NOARGS), (c"ended", ended, METH_O), (c"failed", failed, METH_O)],
+            &[
+                (c"attach", attach, METH_O),
+                (c"detach", detach, METH_NOARGS),
+                (c"touch", touch, METH_NOARGS),
+                (c"is_spent", is_spent, METH_NOARGS),
+                (c"begin", begin, METH_NOARGS),
+                (c"ended", ended, METH_O),
+                (c"failed", failed, METH_O),
+            ],
             &[],
         )
     }

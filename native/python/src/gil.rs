@@ -59,6 +59,16 @@ thread_local! {
     static KEPT: Kept = const { Kept(Cell::new(null_mut())) };
 }
 
+/// The GIL, given back also when `body` panics.
+struct Held(PyGILState_STATE);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // SAFETY: made in `enter`, by the same thread.
+        unsafe { PyGILState_Release(self.0) };
+    }
+}
+
 /// Runs `body` with the GIL held. Fails when the interpreter ends or has ended.
 pub fn enter<R>(body: impl FnOnce() -> R) -> Result<R, Failure> {
     let Some(_inside) = Inside::enter() else {
@@ -71,10 +81,8 @@ pub fn enter<R>(body: impl FnOnce() -> R) -> Result<R, Failure> {
             held(|| unwinding::PyGILState_Ensure());
             KEPT.with(|kept| kept.0.set(PyEval_SaveThread()));
         }
-        let state = held(|| unwinding::PyGILState_Ensure());
-        let result = body();
-        PyGILState_Release(state);
-        Ok(result)
+        let _held = Held(held(|| unwinding::PyGILState_Ensure()));
+        Ok(body())
     }
 }
 

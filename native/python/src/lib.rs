@@ -11,6 +11,7 @@
 //! | [`foreign`]   | what goes through pyarrow                                                 |
 //! | [`executor`]  | the asyncio driver: Runtime, Slot and [`parker`]                          |
 //! | [`blocking`]  | a row in a thread of the pool                                             |
+//! | [`watch`]     | sees that the event loop is blocked                                       |
 //! | [`host`]      | helpers for the Python host                                               |
 //! | [`object`]    | references and exceptions, [`heap`] types with a Rust body                |
 //!
@@ -29,6 +30,7 @@ mod parker;
 mod registry;
 mod sync;
 mod types;
+mod watch;
 mod writer;
 
 use arroyo_udf_plugin::abi;
@@ -135,10 +137,12 @@ const fn fast(name: &'static CStr, function: PyCFunctionFast) -> PyMethodDef {
     }
 }
 
-static mut METHODS: [PyMethodDef; 8] = [
+static mut METHODS: [PyMethodDef; 10] = [
     method(c"register", registry::register, METH_VARARGS),
     method(c"schema", foreign::schema, METH_O),
     method(c"parker", parker::parker, METH_O),
+    method(c"watch", watch::watch, METH_NOARGS),
+    method(c"answer", watch::answer, METH_NOARGS),
     method(c"stop_all", stop_all, METH_NOARGS),
     fast(c"batch", host::new_batch),
     method(c"free_batch", host::free_batch, METH_O),

@@ -219,7 +219,13 @@ unsafe fn utf8<'a>(object: *mut PyObject) -> Result<&'a [u8], String> {
 unsafe fn bytes(bytes: Option<&[u8]>) -> Result<*mut PyObject, String> {
     let bytes = bytes.ok_or(BAD_OFFSETS)?;
     // SAFETY: the GIL is held; the bytes are copied.
-    Ok(unsafe { PyBytes_FromStringAndSize(bytes.as_ptr().cast(), bytes.len() as Py_ssize_t) })
+    unsafe {
+        let object = PyBytes_FromStringAndSize(bytes.as_ptr().cast(), bytes.len() as Py_ssize_t);
+        if object.is_null() {
+            return Err(exception_text());
+        }
+        Ok(object)
+    }
 }
 
 // ---- numbers -------------------------------------------------------------------------------------------------------
@@ -270,12 +276,12 @@ unsafe fn whole<'a>(int: Int, object: *mut PyObject) -> Result<Scalar<'a>, Strin
     }
 }
 
-/// A number as text, cut where it is long.
+/// A number as text, cut where it is long. A subclass may have any text.
 unsafe fn short(object: *mut PyObject) -> String {
     // SAFETY: passed on. Numbers of more than 4,300 digits have no text in Python.
     let mut text = unsafe { crate::object::text(object) };
-    if text.len() > 40 {
-        text.truncate(40);
+    if let Some((end, _)) = text.char_indices().nth(40) {
+        text.truncate(end);
         text.push_str("...");
     }
     text
@@ -392,7 +398,11 @@ unsafe fn timestamp(object: *mut PyObject, unit: Unit, zone: &Zone) -> Result<i6
         }
         let utc = if aware {
             let utc = PyObject_CallMethodOneArg(object, name("astimezone")?.ptr(), (*PyDateTimeAPI()).TimeZone_UTC);
-            Owned::new(utc).ok_or_else(|| exception_text())?
+            let utc = Owned::new(utc).ok_or_else(|| exception_text())?;
+            if PyDateTime_Check(utc.ptr()) == 0 {
+                return Err(format!("returned a {} whose astimezone() answers {}", type_name(object), type_name(utc.ptr())));
+            }
+            utc
         } else {
             Owned::borrowed(object)
         };

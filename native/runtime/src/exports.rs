@@ -125,6 +125,7 @@ unsafe extern "C" fn start<P: Plugin>(
     let body = || {
         let signature = P::signature(function)?;
         of_kind(signature, abi::ASYNC, "start", "call run for a sync function")?;
+        handles::check_process()?;
         if handle.is_null() {
             return Err(null("start", "handle"));
         }

@@ -4,7 +4,7 @@
 use crate::failure::Failure;
 use crate::runtime::Runtime;
 use arroyo_udf_abi::Handle;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Once, RwLock};
 
 struct Slot {
@@ -20,8 +20,12 @@ const INDEX_BITS: u32 = 20;
 const GENERATION_BITS: u32 = 28;
 const MARK_SHIFT: u32 = INDEX_BITS + GENERATION_BITS;
 
+/// This process is a child of one that had started something.
+static FORKED: AtomicBool = AtomicBool::new(false);
+
 /// A child of fork shares no threads with its parent: what the parent started is dead there.
 extern "C" fn in_child() {
+    FORKED.store(true, Ordering::Relaxed);
     MARK.store((MARK.load(Ordering::Relaxed) & 0xffff).wrapping_add(1).clamp(1, 0xffff), Ordering::Relaxed);
 }
 
@@ -35,6 +39,18 @@ fn mark() -> u64 {
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     });
     MARK.load(Ordering::Relaxed)
+}
+
+/// Whether functions can be started in this process: the timer's and the executors' threads are in the one that started
+/// the first. To be asked before anything waits for those threads.
+pub fn check_process() -> Result<(), Failure> {
+    mark();
+    if FORKED.load(Ordering::Relaxed) {
+        return Err(Failure::state(
+            "async functions of this plugin were started before a fork, and threads do not survive one: start them in the parent, or in a new process",
+        ));
+    }
+    Ok(())
 }
 
 pub fn insert(runtime: Arc<Runtime>) -> Result<Handle, Failure> {
@@ -86,7 +102,10 @@ pub fn remove(handle: Handle) -> Result<Arc<Runtime>, Failure> {
     slots.get_mut(index).filter(|slot| fits(slot, handle)).and_then(|slot| slot.runtime.take()).ok_or_else(refuse)
 }
 
-/// Every runtime that has not been released.
+/// Every runtime of this process that has not been released.
 pub fn all() -> Vec<Arc<Runtime>> {
+    if FORKED.load(Ordering::Relaxed) {
+        return Vec::new();
+    }
     SLOTS.read().unwrap_or_else(|e| e.into_inner()).iter().filter_map(|slot| slot.runtime.clone()).collect()
 }

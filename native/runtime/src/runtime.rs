@@ -51,6 +51,8 @@ struct State {
     machine: Machine<Arc<Batch>, Value>,
     executor_sleeps: bool,
     wake_ups: u64,
+    blocked: u64,
+    left_behind: u64,
     /// Conditions that threads in `wait` sleep for.
     waiting: [u32; 2],
     armed: Option<Armed>,
@@ -91,6 +93,8 @@ impl Runtime {
                 machine: Machine::new(chosen.settings),
                 executor_sleeps: true,
                 wake_ups: 0,
+                blocked: 0,
+                left_behind: 0,
                 waiting: [0; 2],
                 armed: None,
                 calling: false,
@@ -264,6 +268,8 @@ impl Runtime {
             retries: counts.retries,
             stuck: counts.stuck,
             wake_ups: state.wake_ups,
+            blocked: state.blocked,
+            left_behind: state.left_behind,
         }
     }
 
@@ -294,10 +300,14 @@ impl Runtime {
             }
             let name = &self.signature.name;
             match &state.closed {
+                _ if state.machine.is_overwhelmed() => return Ok(abi::STUCK),
                 _ if state.machine.poisoned().is_some() => return self.check(&state).map(|()| abi::OK),
                 Some(Ok(())) => return Ok(abi::OK),
                 Some(Err(text)) => return Err(Failure::new(abi::USER_CODE, format!("{name}: close failed: {text}"))),
-                None if state.stuck => return Ok(abi::STUCK),
+                None if state.stuck => {
+                    self.changed.notify_all(); // others may stop it too, with a later deadline
+                    return Ok(abi::STUCK);
+                }
                 None => {}
             }
             // Time is over: cancel what still runs; one second later give up on it.
@@ -372,6 +382,16 @@ impl Runtime {
     /// Whether an attempt could start now.
     pub fn can_start(&self) -> bool {
         self.lock().machine.can_start()
+    }
+
+    /// The executor's thread was found blocked while rows wait or run (R9).
+    pub fn count_blocked(&self) {
+        self.lock().blocked += 1;
+    }
+
+    /// Tasks that calls have left running were cancelled at the stop (R11).
+    pub fn count_left_behind(&self, tasks: u64) {
+        self.lock().left_behind += tasks;
     }
 
     /// Begins to stop without waiting for the end.

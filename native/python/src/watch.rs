@@ -1,0 +1,137 @@
+//! Sees from outside that the event loop is blocked (R9): something in it runs and never awaits.
+//!
+//! While rows wait or run, the timer's thread asks the loop twice a second, through an eventfd, and looks for the answer
+//! at its next tick. Without rows there are no ticks: nothing wakes up. Asking takes no GIL; only a report does, in a
+//! thread of its own, so that deadlines are kept meanwhile.
+
+use crate::executor::wake;
+use crate::gil;
+use crate::object;
+use arroyo_udf_plugin::runtime::Runtime;
+use arroyo_udf_plugin::timer::{self, now, Ticking};
+use pyo3_ffi::*;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+
+/// A loop that has not answered for so long is blocked, in nanoseconds.
+const PATIENCE: u64 = 500_000_000;
+
+struct Watch {
+    eventfd: i32,
+    /// What the loop serves.
+    runtimes: Mutex<Vec<Weak<Runtime>>>,
+    /// The timer will call.
+    ticking: AtomicBool,
+    asked: AtomicU64,
+    answered: AtomicU64,
+    /// This blockage has been reported.
+    reported: AtomicBool,
+}
+
+/// One per process, as the loop is.
+static WATCH: OnceLock<Arc<Watch>> = OnceLock::new();
+
+/// The loop serves this runtime from now on.
+pub fn add(runtime: &Arc<Runtime>) {
+    if let Some(watch) = WATCH.get() {
+        let mut runtimes = watch.runtimes.lock().unwrap_or_else(|e| e.into_inner());
+        runtimes.retain(|runtime| runtime.strong_count() > 0);
+        runtimes.push(Arc::downgrade(runtime));
+    }
+}
+
+/// A runtime has work for the loop. Called with no lock held, from any thread.
+pub fn begin() {
+    let Some(watch) = WATCH.get() else { return };
+    if !watch.ticking.swap(true, SeqCst) {
+        let whom: Weak<Watch> = Arc::downgrade(watch);
+        timer::request(now() + PATIENCE, whom);
+    }
+}
+
+impl Watch {
+    /// The runtimes that have rows to run.
+    fn at_work(&self) -> Vec<Arc<Runtime>> {
+        let runtimes = self.runtimes.lock().unwrap_or_else(|e| e.into_inner());
+        let at_work = |runtime: &Arc<Runtime>| {
+            let now = runtime.statistics();
+            now.queued + now.running > 0
+        };
+        runtimes.iter().filter_map(Weak::upgrade).filter(at_work).collect()
+    }
+
+    fn is_answered(&self) -> bool {
+        self.asked.load(SeqCst) == self.answered.load(SeqCst)
+    }
+}
+
+impl Ticking for Watch {
+    fn tick(&self, now: u64) -> Option<u64> {
+        let at_work = self.at_work();
+        if !self.is_answered() {
+            if !self.reported.swap(true, SeqCst) {
+                for runtime in at_work {
+                    runtime.count_blocked();
+                }
+                let thread = std::thread::Builder::new().name("udf-watch".into());
+                drop(thread.spawn(report)); // no thread, no report
+            }
+            return Some(now + PATIENCE);
+        }
+        self.reported.store(false, SeqCst);
+        if at_work.is_empty() {
+            self.ticking.store(false, SeqCst);
+            // Rows that came in between have found us ticking.
+            if self.at_work().is_empty() || self.ticking.swap(true, SeqCst) {
+                return None;
+            }
+        }
+        self.asked.fetch_add(1, SeqCst);
+        wake(self.eventfd);
+        Some(now + PATIENCE)
+    }
+}
+
+/// Says where the loop is blocked, unless it goes on by now. An interpreter that ends needs no report.
+fn report() {
+    let _ = gil::enter(|| {
+        if WATCH.get().is_some_and(|watch| !watch.is_answered()) {
+            // SAFETY: the GIL is held.
+            unsafe {
+                if object::call(c"arroyo_udf_plugin._executor", c"report_blocked", &[]).is_none() {
+                    PyErr_WriteUnraisable(null_mut());
+                }
+            }
+        }
+    });
+}
+
+/// watch() -> int: the eventfd that the loop watches and answers with `answer()`.
+pub unsafe extern "C" fn watch(_module: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+    let watch = WATCH.get_or_init(|| {
+        Arc::new(Watch {
+            // SAFETY: no pointers are passed. A descriptor that could not be had is refused by the loop.
+            eventfd: unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) },
+            runtimes: Mutex::new(Vec::new()),
+            ticking: AtomicBool::new(false),
+            asked: AtomicU64::new(0),
+            answered: AtomicU64::new(0),
+            reported: AtomicBool::new(false),
+        })
+    });
+    // SAFETY: called by Python with the GIL.
+    unsafe { PyLong_FromLong(watch.eventfd.into()) }
+}
+
+/// answer(): the loop runs.
+pub unsafe extern "C" fn answer(_module: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+    if let Some(watch) = WATCH.get() {
+        watch.answered.store(watch.asked.load(SeqCst), SeqCst);
+        let mut count = 0u64;
+        // SAFETY: eight bytes are read into `count`.
+        unsafe { libc::read(watch.eventfd, (&raw mut count).cast(), 8) };
+    }
+    // SAFETY: called by Python with the GIL.
+    unsafe { object::none() }
+}

@@ -1,0 +1,61 @@
+"""The boundary under valgrind: hosts in C over plugins in C, Rust and Python.
+
+    python scripts/memory_check.py        with the Python of an environment in which the package is installed
+
+Each line is a run without an invalid read or write, without a use of uninitialised memory, without an error at freeing,
+and without a block that was lost for good. Ends with status 1, and valgrind's words, if one is otherwise.
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from arroyo_udf_plugin import build
+
+ROOT = Path(__file__).resolve().parents[1]
+ABI = ROOT / "tests" / "abi"
+VALGRIND = "valgrind --quiet --error-exitcode=99 --leak-check=full --show-leak-kinds=definite"
+VALGRIND += " --errors-for-leak-kinds=definite --num-callers=30"
+
+
+def compiled(source: Path, folder: Path) -> Path:
+    program = folder / source.stem
+    command = [*shlex.split(os.environ.get("CC", "cc")), "-g", "-O1", f"-I{ROOT / 'native' / 'include'}", str(source)]
+    subprocess.run([*command, "-o", str(program), "-ldl", "-pthread"], check=True)
+    return program
+
+
+def main() -> int:
+    if shutil.which("valgrind") is None:
+        print("valgrind is missing: install the package of that name", file=sys.stderr)
+        return 1
+    failed = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        exact, storm = compiled(ABI / "exact.c", folder), compiled(ABI / "storm.c", folder)
+        host = compiled(ROOT / "examples" / "host" / "c" / "host.c", folder)
+        (folder / "counted.c").write_text(f'#define FIRST_HALF 0\n#include "{ABI / "functions.c"}"\n')
+        sources = {".c": folder / "counted.c", ".py": ABI / "counted.py", ".rs": ABI / "counted.rs"}
+        counted = {suffix: build(source, folder / f"counted{suffix}.so") for suffix, source in sources.items()}
+        runs: list[list[object]] = [[exact, plugin] for plugin in counted.values()]
+        runs += [[storm, counted[suffix], 3] for suffix in (".py", ".rs")]
+        for suffix in (".c", ".rs"):  # the Python one imports pyarrow, at whose own libraries valgrind complains
+            flights = build(ROOT / "examples" / "flights" / f"udf{suffix}", folder / f"flights{suffix}.so")
+            runs += [[host, flights, function] for function in ("mph", "tail")]
+        for run in runs:
+            words = [str(word) for word in run]
+            done = subprocess.run([*VALGRIND.split(), *words], env={}, capture_output=True, text=True, check=False)
+            clean = done.returncode == 0 and "==" not in done.stderr
+            print(f"{'clean' if clean else 'NOT CLEAN'}: {' '.join(Path(word).name for word in words)}", flush=True)
+            if not clean:
+                failed += 1
+                print(done.stderr or done.stdout)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

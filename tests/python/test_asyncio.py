@@ -1,0 +1,509 @@
+"""Calls of an async Python function, against plain Tasks: asyncio's own constructs behave alike, no call sees what
+another one did (R2, R11), what calls leave running ends in time (R11, R12), and a blocked loop is seen (R9).
+
+Runs on uvloop where it is installed; `test_with_the_standard_loop` runs all of it again on asyncio's own loop."""
+
+import asyncio
+import contextlib
+import logging
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from arroyo_udf_plugin import load
+from arroyo_udf_plugin.host import Function
+from arroyo_udf_plugin.runtime import Runtime
+
+BuildPlugin = Callable[..., Path]
+ERROR, TIMED_OUT, CANCELLED = 1, 2, 3
+HERE = Path(__file__).parent
+CASES = (HERE / "asyncio_cases.py").read_text()
+
+SOURCE = """
+import asyncio
+import decimal
+import sys
+import threading
+from contextvars import ContextVar
+from arroyo_udf_plugin import udf
+
+variable: ContextVar[int] = ContextVar("variable", default=0)
+kept: list = []
+events: list[str] = []
+gates: dict[int, asyncio.Event] = {}
+thread_gate = threading.Event()
+
+def gate(number: int) -> asyncio.Event:
+    return gates.setdefault(number, asyncio.Event())
+
+@udf
+def open_gate(x: int) -> int:
+    thread_gate.set()
+    return x
+
+@udf
+async def takes_events(x: int) -> str:
+    taken = " ".join(events)
+    events.clear()
+    return taken
+
+@udf(allowed_in_flight=3)
+async def sees(x: int, pause: int) -> int:
+    '''What another call has left in the context, which is nothing.'''
+    seen = variable.get() + decimal.getcontext().prec - decimal.DefaultContext.prec
+    variable.set(x)
+    decimal.getcontext().prec = 100
+    for _ in range(pause):
+        await asyncio.sleep(0)
+    return seen
+
+@udf(allowed_in_flight=3)
+async def marks(how: str) -> str:
+    '''Does something to its own Task that outlasts the call.'''
+    task = asyncio.current_task()
+    if how == "cancel":
+        task.cancel()
+    elif how == "uncancel":
+        task.cancel()
+        task.uncancel()
+    elif how == "keep":
+        kept.append(task)
+    elif how == "name":
+        task.set_name("another")
+    elif how == "callback":
+        task.add_done_callback(lambda task: events.append("called"))
+    elif how == "timeout":
+        async def ticks():
+            async with asyncio.timeout(0.001):
+                yield 1
+                await asyncio.Event().wait()
+        kept.append(ticks())
+        await anext(kept[-1])
+    elif how == "kill":
+        for one in kept:
+            if isinstance(one, asyncio.Task):
+                one.cancel()
+    elif how == "swallow":
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            pass
+    for _ in range(3 if how in ("plain", "kill") else 0):
+        await asyncio.sleep(0.001)
+    return task.get_name()
+
+@udf
+async def cancels_all(x: int) -> int:
+    if x == 0:
+        for task in asyncio.all_tasks():
+            if task is not asyncio.current_task():
+                task.cancel()
+        return 0
+    await gate(100).wait()
+    return x
+
+@udf
+async def opens(x: int) -> int:
+    gate(x).set()
+    return x
+
+@udf
+async def waits(x: int) -> int:
+    await gate(x).wait()
+    return x
+
+class Context:
+    async def init(self) -> None:
+        self.task = asyncio.create_task(self.live("init"))
+    async def live(self, name: str) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            events.append(name + " ends")
+    async def close(self) -> None:
+        variable.set(7)
+        events.append("close" if not self.task.done() else "close-after-its-task")
+
+@udf
+async def leaves(context: Context, x: int) -> int:
+    async def grandchild():
+        try:
+            await context.live("call")
+        finally:
+            kept.append(asyncio.create_task(context.live("late")))  # made while it is cancelled
+    async def child():
+        gate(200 + x).set()
+        kept.append(asyncio.create_task(grandchild()))
+    kept.append(asyncio.create_task(child()))
+    return x
+
+class Entered:
+    '''Enters in init, leaves in close.'''
+    async def init(self) -> None:
+        self.group = asyncio.TaskGroup()
+        await self.group.__aenter__()
+        self.token = variable.set(5)
+    async def close(self) -> None:
+        variable.reset(self.token)
+        await self.group.__aexit__(None, None, None)
+        events.append("left")
+
+@udf
+async def entered(context: Entered, x: int) -> int:
+    await context.group.create_task(asyncio.sleep(0))
+    return variable.get()
+
+class Fails:
+    async def init(self) -> None:
+        self.task = asyncio.create_task(Context().live("failed"))
+        await asyncio.sleep(0)
+        sys.exit("no")
+
+@udf
+async def fails(context: Fails, x: int) -> int:
+    return x
+
+@udf
+async def exits_later(x: int) -> int:
+    async def later():
+        gate(300 + x).set()
+        raise SystemExit(x)
+    kept.append(asyncio.create_task(later()))
+    return x
+
+@udf
+async def blocks(x: int) -> int:
+    thread_gate.wait()
+    return x
+
+@udf(allowed_in_flight=2, timeout=0.02, ordered=False)
+async def ignores(x: int) -> int:
+    while x and not gate(400).is_set():
+        try:
+            await gate(400).wait()
+        except asyncio.CancelledError:
+            pass
+    return x
+
+@udf
+async def loop_name(x: int) -> str:
+    assert threading.get_ident() != threading.main_thread().ident
+    return type(asyncio.get_running_loop()).__module__
+"""
+
+
+@pytest.fixture(scope="module")
+def functions(build_plugin: BuildPlugin) -> Any:
+    return load(build_plugin(SOURCE, name="tasks")).functions
+
+
+@pytest.fixture(scope="module")
+def cases(build_plugin: BuildPlugin) -> tuple[dict[str, Any], Function]:
+    """The cases as plain coroutine functions, and as a plugin."""
+    plain: dict[str, Any] = {"__name__": "cases"}
+    exec(CASES, plain)
+    return plain, load(build_plugin(CASES, name="cases")).functions["case"]
+
+
+def rest(runtime: Runtime) -> pa.Table:
+    """All that is left, after a stop."""
+    batches = []
+    while (batch := runtime.drain_results()) is not None:
+        batches.append(batch)
+    return pa.Table.from_batches(batches)
+
+
+def answers(function: Function, *columns: Any, **options: Any) -> pa.Table:
+    with function.start(**options) as runtime:
+        runtime.send(0, *(pa.array(column) for column in columns))
+        runtime.stop()
+        return rest(runtime)
+
+
+def wait_for(functions: dict[str, Function], *numbers: int) -> None:
+    """Waits until the gates are open."""
+    table = answers(functions["waits"], numbers)
+    assert table["outcome"].to_pylist() == [0] * len(numbers)
+
+
+def events(functions: dict[str, Function]) -> list[str]:
+    text: str = answers(functions["takes_events"], [0])["value"][0].as_py()
+    return text.split(" ") if text else []
+
+
+def plainly(plain: dict[str, Any], program: str) -> str:
+    """What a program answers, or raises, in a Task of its own."""
+
+    async def main() -> str:
+        task = asyncio.create_task(plain["case"].function(program))
+        await asyncio.wait([task])
+        try:
+            return task.result()
+        except BaseException as error:
+            return "! " + "".join(traceback.format_exception_only(error)).partition("\n")[0]
+
+    return asyncio.run(main())
+
+
+def in_slots(function: Function, programs: list[str], **options: Any) -> list[str]:
+    table = answers(function, programs, **options)
+    assert set(table["outcome"].to_pylist()) <= {0, ERROR}
+    assert table["id"].to_pylist() == list(range(len(programs)))
+    values = zip(table["value"].to_pylist(), table["error"].to_pylist(), strict=True)
+    return [value if error is None else "! " + first_line(error) for value, error in values]
+
+
+def first_line(error: str) -> str:
+    """`Type: message` of a row's error."""
+    return error.partition("\n")[0].partition(", row ")[2].partition(": ")[2]
+
+
+def names() -> list[str]:
+    plain: dict[str, Any] = {"__name__": "cases"}
+    exec(CASES, plain)
+    return sorted(plain["CASES"])
+
+
+@pytest.mark.parametrize("name", names())
+def test_as_in_a_plain_task(cases: tuple[dict[str, Any], Function], name: str) -> None:
+    """Many times, so that calls follow each other in one slot."""
+    plain, function = cases
+    expected = plainly(plain, name)
+    assert in_slots(function, [name] * 12, allowed_in_flight=3) == [expected] * 12
+
+
+programs = st.lists(st.text("zsrwtTgGcuekqh", max_size=8).map("p:".__add__), min_size=1, max_size=30)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(programs=programs, allowed_in_flight=st.integers(1, 5), ordered=st.booleans())
+def test_programs_as_in_plain_tasks(
+    cases: tuple[dict[str, Any], Function], programs: list[str], allowed_in_flight: int, ordered: bool
+) -> None:
+    """Sequences of awaits, timeouts, groups, cancellations, variables and errors, nested at random."""
+    plain, function = cases
+    expected = [plainly(plain, program) for program in programs]
+    table = answers(function, programs, allowed_in_flight=allowed_in_flight, ordered=ordered)
+    found = {
+        row["id"]: row["value"] if row["error"] is None else "! " + first_line(row["error"])
+        for row in table.to_pylist()
+    }
+    assert [found[i] for i in range(len(programs))] == expected
+
+
+@pytest.mark.parametrize("pause", [0, 1, 3])
+def test_context_variables_stay_in_their_call(functions: dict[str, Function], pause: int) -> None:
+    """R11; `decimal` keeps its settings in one as well."""
+    assert set(answers(functions["sees"], range(1, 500), [pause] * 499)["value"].to_pylist()) == {0}
+
+
+@pytest.mark.parametrize("how", ["cancel", "uncancel", "keep", "name", "callback", "timeout"])
+def test_marks_stay_in_their_call(functions: dict[str, Function], how: str) -> None:
+    """R2: what a call does to its own Task does not reach the next call, even later."""
+    rows = [how, "plain"] * 20 + ["kill"] + ["plain"] * 20
+    table = answers(functions["marks"], rows)
+    assert table["error"].to_pylist() == [None] * len(rows)
+    others = {name for row, name in zip(rows, table["value"].to_pylist(), strict=True) if row != how}
+    assert others == {"tasks.marks"}
+    assert events(functions) == (["called"] * 20 if how == "callback" else [])
+
+
+def test_a_swallowed_cancellation(functions: dict[str, Function]) -> None:
+    """R6: the row has timed out, whatever its call answers; the next one in its place is well."""
+    rows = ["swallow", "plain"] * 10
+    table = answers(functions["marks"], rows, timeout=0.05, allowed_in_flight=1)
+    assert table["outcome"].to_pylist() == [TIMED_OUT, 0] * 10
+
+
+def test_cancel_races_with_completion(functions: dict[str, Function]) -> None:
+    """R1, R2: a row ends once, as a value or cancelled; those after it in the same slot are untouched."""
+    with functions["waits"].start(allowed_in_flight=20) as runtime:
+        for round_ in range(30):
+            first, number = 100 * round_, 1000 + round_
+            runtime.send(first, pa.array([number] * 50))
+            with functions["opens"].start() as opener:
+                opener.send(0, pa.array([number]))
+                runtime.cancel(first, 10)
+                opener.stop("drain")
+                opener.drain_results()
+            runtime.send(first + 50, pa.array([number] * 50))
+        runtime.stop()
+        table = rest(runtime)
+    assert table["id"].to_pylist() == list(range(3000))
+    for id_, outcome in zip(table["id"].to_pylist(), table["outcome"].to_pylist(), strict=True):
+        assert outcome == 0 or (outcome == CANCELLED and id_ % 100 < 10)
+
+
+def test_a_call_that_cancels_every_task_of_the_loop(functions: dict[str, Function]) -> None:
+    """Calls that run are errors, of this function and of others; the driver's own Tasks go on."""
+    with functions["leaves"].start() as other, functions["cancels_all"].start() as runtime:
+        other.send(0, pa.array([50]))
+        wait_for(functions, 250)
+        runtime.send(0, pa.array([1, 2, 3, 0]))
+        assert runtime.wait()
+        with functions["opens"].start() as opener:
+            opener.send(0, pa.array([100]))
+            opener.stop()
+            rest(opener)
+        for first in (4, 8):
+            runtime.send(first, pa.array([1, 2, 3, 4]))
+            other.send(first, pa.array([5, 6, 7]))
+        runtime.stop()
+        other.stop()
+        assert rest(runtime)["outcome"].to_pylist() == [ERROR] * 3 + [0] * 9
+        assert rest(other)["outcome"].to_pylist() == [0] * 7
+    assert events(functions)[-1] == "close-after-its-task"
+
+
+def test_what_calls_and_init_leave_running(functions: dict[str, Function]) -> None:
+    """R11, R12: tasks of calls go on, and end before close; those of init after it."""
+    with functions["leaves"].start() as runtime:
+        runtime.send(0, pa.array([0, 1]))
+        assert runtime.wait()
+        wait_for(functions, 200, 201)
+        assert events(functions) == []
+        runtime.stop()
+        assert rest(runtime).num_rows == 2
+        assert runtime.statistics().left_behind == 4
+    assert " ".join(events(functions)) == "call ends call ends late ends late ends close init ends"
+
+
+def test_init_and_close_are_one_task(functions: dict[str, Function]) -> None:
+    """What init enters, close may leave; calls do not see the variables that init has set."""
+    assert answers(functions["entered"], [1, 2])["value"].to_pylist() == [0, 0]
+    assert events(functions) == ["left"]
+
+
+def test_what_a_failing_init_leaves_running(functions: dict[str, Function]) -> None:
+    with pytest.raises(Exception, match="SystemExit: no"):
+        functions["fails"].start()
+    seen: list[str] = []
+    while not seen:
+        seen = events(functions)
+    assert seen == ["failed", "ends"]
+
+
+def test_a_task_that_exits_does_not_end_the_loop(
+    functions: dict[str, Function], caplog: pytest.LogCaptureFixture
+) -> None:
+    assert answers(functions["exits_later"], [1])["value"].to_pylist() == [1]
+    wait_for(functions, 301)
+    assert answers(functions["exits_later"], [2])["value"].to_pylist() == [2]
+    assert "the loop goes on" in caplog.text
+
+
+@contextlib.contextmanager
+def warnings_of_the_driver() -> Iterator[Any]:
+    """Yields a function that waits for the next warning."""
+    records: list[str] = []
+    arrived = threading.Semaphore(0)
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            records.append(record.getMessage())
+            arrived.release()
+
+    def following() -> str:
+        assert arrived.acquire(timeout=60)
+        return records.pop(0)
+
+    logger, handler = logging.getLogger("arroyo_udf_plugin"), Handler()
+    logger.addHandler(handler)
+    try:
+        yield following
+        assert not records
+    finally:
+        logger.removeHandler(handler)
+
+
+def test_a_blocked_loop(functions: dict[str, Function]) -> None:
+    """R9: counted, and one warning with the stack; meanwhile a row times out (R6)."""
+    with warnings_of_the_driver() as following, functions["blocks"].start(timeout=0.05) as runtime:
+        runtime.send(0, pa.array([1]))
+        warning = following()
+        assert "the event loop is blocked" in warning
+        assert "at blocks, " in warning.splitlines()[1]
+        assert "thread_gate.wait()" in warning
+        assert runtime.statistics().blocked == 1
+        assert runtime.wait()
+        assert runtime.drain_results()["outcome"].to_pylist() == [TIMED_OUT]
+        functions["open_gate"](pa.array([1]))
+        runtime.send(1, pa.array([2]))
+        runtime.stop()
+        assert rest(runtime)["outcome"].to_pylist() == [0]
+
+
+def test_a_stuck_attempt(functions: dict[str, Function]) -> None:
+    """R8: told with its stack, out of the cap; the rows behind it go on."""
+    with warnings_of_the_driver() as following, functions["ignores"].start() as runtime:
+        runtime.send(0, pa.array([1, 0, 0]))
+        warning = following()
+        assert "tasks.ignores: row 0 ignores its cancellation" in warning
+        assert "at ignores, " in warning
+        ids: list[int] = []
+        while len(ids) < 3:
+            assert runtime.wait()
+            ids += runtime.drain_results()["id"].to_pylist()
+        assert sorted(ids) == [0, 1, 2]
+        with functions["opens"].start() as opener:
+            opener.send(0, pa.array([400]))
+            opener.stop()
+            rest(opener)
+        assert runtime.stop()
+
+
+def test_the_loop(functions: dict[str, Function]) -> None:
+    """uvloop where it is importable."""
+    uvloop = sys.modules.get("uvloop", "not imported")
+    (name,) = answers(functions["loop_name"], [1])["value"].to_pylist()
+    assert name.startswith("asyncio" if uvloop is None else "uvloop")
+
+
+def test_a_thread_with_the_id_of_the_main_thread(build_plugin: BuildPlugin) -> None:
+    """An ended thread that Python takes for its main one: its id comes again, and the loop must not serve there."""
+    program = """
+import sys, threading
+import pyarrow as pa
+from arroyo_udf_plugin import load
+functions = load(sys.argv[1]).functions
+class Main:
+    ident = None
+real, asked = threading.main_thread, []
+def main_thread():
+    if not asked:
+        asked.append(threading.get_ident())
+        Main.ident = asked[0]
+    return Main
+from arroyo_udf_plugin import _executor
+threading.main_thread = main_thread
+with functions["loop_name"].start() as runtime:
+    runtime.send(0, pa.array([1]))
+    runtime.stop()
+    print(runtime.drain_results()["outcome"].to_pylist(), len(asked))
+threading.main_thread = real
+"""
+    plugin = build_plugin(SOURCE, name="tasks")
+    done = subprocess.run([sys.executable, "-c", program, plugin], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[0] 1\n", "")
+
+
+def test_with_the_standard_loop() -> None:
+    """These tests and the others of async functions, without uvloop."""
+    if sys.modules.get("uvloop", "not imported") is None:
+        return  # this is that run
+    program = (
+        "import sys; sys.modules['uvloop'] = None; import pytest; "
+        "sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', *sys.argv[1:]]))"
+    )
+    files = [__file__, str(HERE / "test_async.py")]
+    done = subprocess.run([sys.executable, "-c", program, *files], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr

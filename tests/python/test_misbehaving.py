@@ -1,0 +1,139 @@
+"""Functions and hosts that do what nobody expects: each row has its outcome, and the process goes on (R1, R2, F4)."""
+
+import os
+import signal
+import threading
+import traceback
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from arroyo_udf_plugin import InvalidState, load
+from arroyo_udf_plugin.host import Function
+from arroyo_udf_plugin.runtime import Runtime
+
+BuildPlugin = Callable[..., Path]
+
+SOURCE = """
+import asyncio
+import datetime
+from typing import Annotated
+import pyarrow as pa
+from arroyo_udf_plugin import udf
+
+Moment = Annotated[datetime.datetime, pa.timestamp("us", "UTC")]
+
+class Loud(int):
+    def __str__(self) -> str:
+        return "\\u20ac" * 50
+    __repr__ = __str__
+
+class Timeless(datetime.datetime):
+    def astimezone(self, tz=None):
+        return self.day
+
+@udf
+def loud(x: int) -> int:
+    return Loud(2**70 + x)
+
+@udf
+async def loud_later(x: int) -> int:
+    return Loud(2**70 + x)
+
+@udf
+def timeless(x: int) -> Moment:
+    return Timeless(2020, 1, x, tzinfo=datetime.timezone.utc)
+
+@udf
+async def total(numbers: list[int]) -> int:
+    return sum(numbers)
+
+@udf
+async def ignores(x: int) -> int:
+    while True:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            pass
+"""
+
+
+@pytest.fixture(scope="module")
+def functions(build_plugin: BuildPlugin) -> Any:
+    return load(build_plugin(SOURCE, name="misbehaving")).functions
+
+
+def drained(runtime: Runtime, rows: int) -> list[dict[str, Any]]:
+    """As many ended rows."""
+    ended: list[dict[str, Any]] = []
+    while len(ended) < rows:
+        runtime.wait()
+        ended += (runtime.drain_results() or pa.table({})).to_pylist()
+    return ended
+
+
+def test_numbers_with_a_text_of_their_own(functions: dict[str, Function]) -> None:
+    """A number that does not fit is named in the error, and its text may be any, cut between characters."""
+    text = "\u20ac" * 40 + "... does not fit int64"
+    assert text in functions["loud"].outcomes(pa.array([1]))[0]["error"].as_py()
+    with functions["loud_later"].start() as runtime:
+        runtime.send(0, pa.array([1]))
+        assert text in drained(runtime, 1)[0]["error"]
+
+
+def test_datetime_whose_conversion_answers_something_else(functions: dict[str, Function]) -> None:
+    error = functions["timeless"].outcomes(pa.array([1]))[0]["error"].as_py()
+    assert "returned a Timeless whose astimezone() answers int" in error
+
+
+def test_converted_batches_are_told_apart(functions: dict[str, Function]) -> None:
+    """A batch often comes to lie where the one before it lay; its rows are nevertheless its own."""
+    with functions["total"].start() as runtime:
+        for batch in range(100):
+            lists = pa.array([[batch]] * (1 + batch % 3), pa.list_(pa.int64()))
+            runtime.send(3 * batch, lists)
+            assert [row["value"] for row in drained(runtime, len(lists))] == [batch] * len(lists)
+
+
+def test_one_who_gives_up_ends_every_stop(functions: dict[str, Function]) -> None:
+    """R13: every caller of stop gets the same answer, also one who would have waited for ever."""
+    answers: list[bool] = []
+    with functions["ignores"].start(timeout=1e6) as runtime:
+        runtime.send(0, pa.array([1]))
+        patient = threading.Thread(target=lambda: answers.append(runtime.stop()), daemon=True)
+        patient.start()
+        while True:  # until the patient one has begun to stop it
+            try:
+                runtime.send_nowait(1, pa.array([], pa.int64()))
+            except InvalidState:
+                break
+        assert not runtime.stop("cancel", 0)
+        patient.join(10)
+    assert answers == [False]
+
+
+def test_a_forked_child_starts_nothing_and_ends(functions: dict[str, Function]) -> None:
+    """The loop's thread and the timer's are in the parent: in a child nothing waits for them, not even its end."""
+    with functions["ignores"].start(timeout=1e6) as runtime:
+        runtime.send(0, pa.array([1]))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # CPython's, about forking with threads
+            child = os.fork()
+        if child == 0:
+            try:
+                signal.alarm(10)  # kills it, should it wait
+                with pytest.raises(InvalidState, match="before a fork"):
+                    functions["total"].start()
+                from arroyo_udf_plugin import _native
+
+                _native.stop_all()  # what the exit of the interpreter calls
+                os._exit(0)
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        runtime.stop("cancel", 0)
