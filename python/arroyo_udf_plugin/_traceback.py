@@ -26,7 +26,7 @@ def describe(exception: BaseException) -> str:
 
 
 def running(frame: FrameType | None) -> list[str]:
-    """The stack of an event loop's thread, a line per frame, from where the loop enters the user's code."""
+    """The stack of a thread, a line per frame, from where an event loop or the core enters the user's code."""
     frames = [] if frame is None else traceback.extract_stack(frame)
     return [_place(one) for one in dropwhile(lambda one: one.filename.startswith(_MACHINERY), frames)]
 

@@ -86,8 +86,12 @@ def inspect(plugin: Path, as_json: bool) -> None:
         arguments = ", ".join(f"{argument['name']}: {_type(argument)}" for argument in function["arguments"])
         click.echo(f"\n{function['name']}({arguments}) -> {_type(function['returns'])}")
         words = [function["kind"]] + ["vectorized"] * function["vectorized"]
-        words += [f"{key}={value}" for key, value in (function["options"] or {}).items()]
+        options = function["options"] or {}
+        words += [f"{key}={options[key]}" for key in function["chosen"]]
         click.echo("    " + ", ".join(words))
+        defaults = ", ".join(f"{key}={value}" for key, value in options.items() if key not in function["chosen"])
+        if defaults:
+            click.echo(f"    by default: {defaults}")
 
 
 def _type(described: dict[str, Any]) -> str:
@@ -95,7 +99,7 @@ def _type(described: dict[str, Any]) -> str:
 
 
 def _options(options: Any) -> dict[str, Any] | None:
-    """The author's choices; None stands for no timeout or deadline, because JSON has no infinity."""
+    """The author's choices and the defaults; None stands for no timeout or deadline, because JSON has no infinity."""
     if options is None:
         return None
     return {name: None if value == math.inf else value for name, value in dataclasses.asdict(options).items()}
@@ -115,6 +119,7 @@ def _description(plugin: Any) -> dict[str, Any]:
                 "arguments": arguments,
                 "returns": {"type": str(function.returns), "nullable": function.returns_nullable},
                 "options": _options(function.options),
+                "chosen": list(function.chosen),
             }
         )
     about = ("name", "language", "abi_version", "toolkit_version", "hash")
@@ -130,6 +135,9 @@ def _description(plugin: Any) -> dict[str, Any]:
 @click.option("--on-error", type=POLICIES, default="fail", show_default=True, help="What becomes of a failed row.")
 @click.option("--on-timeout", type=POLICIES, default="fail", show_default=True, help="What of a row that timed out.")
 @click.option("--dead-letter", type=FILE, help="The file for rows with the policy dead_letter: .parquet or Arrow.")
+@click.option(
+    "--option", "options", multiple=True, metavar="NAME=VALUE", help="As timeout=2.5; wins over the author's."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
 def run(
     plugin: str,
@@ -140,6 +148,7 @@ def run(
     on_error: Any,
     on_timeout: Any,
     dead_letter: Path | None,
+    options: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Call a function for each row of INPUT and write the rows with the result as last column.
@@ -160,6 +169,7 @@ def run(
             on_error=on_error,
             on_timeout=on_timeout,
             dead_letter=dead_letter,
+            options=_chosen(options),
             progress=bar.show,
         )
     if as_json:
@@ -172,6 +182,15 @@ def run(
         f"{summary.nulled:,} nulled, {summary.dropped:,} dropped, {summary.dead_letters:,} dead letters; "
         f"{summary.seconds:.2f} s, {summary.rows_per_s:,.0f} rows/s"
     )
+
+
+def _chosen(options: tuple[str, ...]) -> dict[str, Any]:
+    from .options import parse
+
+    try:
+        return dict(parse(option) for option in options)
+    except ValueError as error:
+        raise click.UsageError(f"--option {error}") from None
 
 
 def _function(plugin: str) -> Any:

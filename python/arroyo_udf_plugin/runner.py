@@ -15,8 +15,10 @@ import contextlib
 import dataclasses
 import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -73,13 +75,14 @@ def run(
     on_error: Action = "fail",
     on_timeout: Action = "fail",
     dead_letter: Path | None = None,
+    options: Mapping[str, Any] = MappingProxyType({}),
     progress: Callable[[Summary, int | None, int], None] = lambda summary, total, in_flight: None,
 ) -> Summary:
     """Calls `function` for each row of `source`; writes its rows with the result as last column to `target`.
 
     columns: the names of the argument columns, in the order of the arguments. name: the result column's, default the
     function's. on_error, on_timeout: see policy.py. dead_letter: the file for the rows that have this policy, which can
-    be the source of another run with the same columns. progress: called after each step with the summary so far, the
+    be the source of another run with the same columns. options: of an async function, see `Function.start`. progress: called after each step with the summary so far, the
     number of input rows (None: the file does not say) and the number of rows in flight.
     Raises InvalidArgument for files, columns and types that do not fit, and RowError where the policy is "fail".
     """
@@ -90,6 +93,8 @@ def run(
         raise InvalidArgument(f"{function.name} takes {len(fields)} arguments ({takes}); {len(columns)} columns given")
     if not source.is_file():
         raise InvalidArgument(f"{source}: there is no such file")
+    if options and function.kind != "async":
+        raise InvalidArgument(f"{function.name} is sync, and {', '.join(options)} are options of async functions")
     policy = Policy(error=on_error, timeout=on_timeout)
     if policy.has_dead_letters and dead_letter is None:
         raise InvalidArgument("the policy is dead_letter, and there is no file for it: name one with --dead-letter")
@@ -113,7 +118,7 @@ def run(
             letters = None
             if dead_letter is not None:
                 letters = beside.enter_context(DeadLetters(dead_letter, function, columns))
-            steps = _run_async(function, reader) if function.kind == "async" else _run_sync(function, reader)
+            steps = _run_async(function, reader, options) if function.kind == "async" else _run_sync(function, reader)
             for step in steps:
                 decided = policy.apply(step.results, function, step.numbers[0])
                 if letters is not None and len(decided.dead_at):
@@ -137,10 +142,10 @@ def _run_sync(function: Function, reader: Reader) -> Iterator[Answered]:
         first += rows.num_rows
 
 
-def _run_async(function: Function, reader: Reader) -> Iterator[Answered]:
+def _run_async(function: Function, reader: Reader, options: Mapping[str, Any]) -> Iterator[Answered]:
     waiting = _Waiting()
     first = 1
-    with function.start() as runtime:
+    with function.start(**options) as runtime:
         for rows, arguments in reader:
             while not _taken(runtime, first, arguments):
                 runtime.wait()

@@ -116,6 +116,23 @@ impl Work for Calls {
         gil::enter(|| unsafe { self.call(attempt) }).unwrap_or_else(|failure| Outcome::Error(failure.text.into()))
     }
 
+    fn report_stuck(&self, function: &str, row: u64, thread: Option<libc::pthread_t>) {
+        // SAFETY: the GIL is held inside; the text has as many bytes as it says.
+        let report = || unsafe {
+            let name = Owned::new(PyUnicode_FromStringAndSize(function.as_ptr().cast(), function.len() as Py_ssize_t))?;
+            let row = Owned::new(PyLong_FromUnsignedLongLong(row))?;
+            let thread = Owned::new(PyLong_FromUnsignedLongLong(thread.unwrap_or(0)))?;
+            object::call(MODULE, c"report_stuck", &[name.ptr(), row.ptr(), thread.ptr()])
+        };
+        let reported = gil::enter(|| {
+            if report().is_none() {
+                // SAFETY: the GIL is held.
+                unsafe { PyErr_Clear() };
+            }
+        });
+        drop(reported); // an interpreter that ends has nobody to tell
+    }
+
     fn close(&self) -> Result<(), String> {
         // SAFETY: the GIL is held inside.
         let closed = gil::enter(|| unsafe {

@@ -1,16 +1,18 @@
 //! The executor of blocking functions: each started function has threads of its own, made on demand, at most as many as
-//! attempts may run at once (R4).
+//! attempts may run at once (R4), and one more for each that is stuck.
 //!
 //! A thread takes attempt after attempt. Before it runs one it sees to it that another thread looks for the next, if there
 //! is one; when it finds none it sleeps. A thread cannot be interrupted: a cancelled attempt, or one that timed out, goes
-//! on in its thread until it returns, and only then does the machine give its place to another.
+//! on in its thread until it returns. Till then, or till it is found to be stuck (R8), its place is taken.
 //!
 //! The thread that finds the runtime settled joins the others, closes, and reports it. While the author's code runs, and
 //! while a thread sleeps, it holds no reference to the runtime: one that is released with stuck attempts (R13) is freed,
 //! its sleeping threads end, and a stuck one ends when its attempt returns.
 //!
 //! Lost wake-ups: a thread sleeps only after [`Runtime::rest`] has said so, and unless a look is owed (`State::owed`).
-//! Whoever is told of work, by the runtime or by `rest`, either makes a thread or owes a look.
+//! Whoever is told of work, by the runtime or by `rest`, either makes a thread or owes a look. Where no thread may be made,
+//! at least one is not within an attempt, and comes to that look: the machine opens no more attempts than there may be
+//! threads. What needs no thread, a cancellation, is done by whoever brings it.
 
 use crate::abi;
 use crate::failure::{panic_text, Failure};
@@ -18,6 +20,7 @@ use crate::machine::{Outcome, Token};
 use crate::runtime::{Attempt, Executor, Runtime};
 use crate::timer::without_signals;
 use crate::value::Value;
+use std::collections::HashMap;
 use std::io;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -39,6 +42,11 @@ pub trait Work: Send + Sync + 'static {
     /// Runs an attempt to its end. What the author's code does wrong is the outcome; a panic is the toolkit's (R17).
     fn run(&self, attempt: &Attempt) -> Outcome<Value>;
 
+    /// Says that the call for a row goes on after its cancellation, and where, if its thread is known (R8).
+    fn report_stuck(&self, function: &str, row: u64, _thread: Option<libc::pthread_t>) {
+        eprintln!("{function}, row {row}: a call goes on after its cancellation, in its thread");
+    }
+
     /// After the last attempt, unless attempts are stuck.
     fn close(&self) -> Result<(), String> {
         Ok(())
@@ -51,6 +59,7 @@ pub fn start(runtime: &Arc<Runtime>, work: impl Work) -> Result<(), Failure> {
         runtime: Arc::downgrade(runtime),
         most_threads: runtime.settings().allowed_in_flight as usize,
         work: Box::new(work),
+        running: Mutex::default(),
         state: Mutex::new(State::default()),
         changed: Condvar::new(),
     });
@@ -76,6 +85,8 @@ struct Pool {
     runtime: Weak<Runtime>,
     most_threads: usize,
     work: Box<dyn Work>,
+    /// Which thread runs an attempt.
+    running: Mutex<HashMap<Token, libc::pthread_t>>,
     state: Mutex<State>,
     /// For sleeping threads, and for `start`.
     changed: Condvar,
@@ -97,7 +108,11 @@ struct Wake(Arc<Pool>);
 
 impl Executor for Wake {
     fn wake(&self) {
-        self.0.rouse();
+        let Some(runtime) = self.0.runtime.upgrade() else { return };
+        drop_cancellations(&runtime);
+        if !runtime.rest() {
+            self.0.rouse();
+        }
     }
 }
 
@@ -121,7 +136,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Has one more thread look for an attempt.
+    /// Has one more thread look for something to do.
     fn rouse(self: &Arc<Pool>) {
         // Stuck attempts keep their threads, and are out of the cap (R8).
         let stuck = self.runtime.upgrade().map_or(0, |runtime| runtime.statistics().stuck as usize);
@@ -185,28 +200,40 @@ impl Pool {
         }
     }
 
-    /// Whether there is nothing to start or to close: the runtime will wake the pool. Cancellations are for executors
-    /// that can interrupt; what ignores them is said once.
+    /// Whether there is nothing to do: the runtime will wake the pool.
     fn rests(&self, runtime: &Runtime) -> bool {
         runtime.rest() || {
-            runtime.take_cancellations(&mut Vec::new());
+            drop_cancellations(runtime);
             let mut stuck = Vec::new();
             runtime.take_stuck(&mut stuck);
-            for stuck in &stuck {
-                eprintln!("{}, row {}: a call goes on after its cancellation, in its thread", runtime.signature().name, stuck.id);
+            for stuck in stuck {
+                let thread = self.running().get(&stuck.token).copied();
+                let report = || self.work.report_stuck(&runtime.signature().name, stuck.id, thread);
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(report)) {
+                    runtime.poison(&internal_error(&*panic));
+                }
             }
             runtime.rest()
         }
     }
 
+    fn running(&self) -> MutexGuard<'_, HashMap<Token, libc::pthread_t>> {
+        // As for `lock`.
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn run(&self, attempt: &Attempt) -> Outcome<Value> {
-        catch_unwind(AssertUnwindSafe(|| self.work.run(attempt))).unwrap_or_else(|panic| {
+        // SAFETY: it takes nothing and always succeeds.
+        self.running().insert(attempt.token, unsafe { libc::pthread_self() });
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.work.run(attempt))).unwrap_or_else(|panic| {
             let text = internal_error(&*panic);
             if let Some(runtime) = self.runtime.upgrade() {
                 runtime.poison(&text);
             }
             Outcome::Error(text.into())
-        })
+        });
+        self.running().remove(&attempt.token);
+        outcome
     }
 
     /// False: the thread is to end.
@@ -244,6 +271,11 @@ impl Pool {
     fn close(&self) -> Result<(), String> {
         catch_unwind(AssertUnwindSafe(|| self.work.close())).unwrap_or_else(|panic| Err(internal_error(&*panic)))
     }
+}
+
+/// They are for executors that can interrupt.
+fn drop_cancellations(runtime: &Runtime) {
+    runtime.take_cancellations(&mut Vec::new());
 }
 
 fn internal_error(panic: &(dyn std::any::Any + Send)) -> String {

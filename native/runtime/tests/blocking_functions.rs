@@ -153,12 +153,11 @@ fn late(x: i64) -> i64 {
 /// R6: the row is timed out at its deadline, its thread goes on, and what it comes to is discarded.
 #[test]
 fn a_late_call_keeps_its_thread_until_it_returns() {
-    let started = Started::new("late", abi::Options { timeout_ns: 10_000_000, ..options() });
+    let started = Started::new("late", abi::Options { max_stuck: 9, ..options() });
     assert_eq!(started.send("late", 0, &[numbers(0..2)]), abi::OK);
     let rows: Vec<_> = started.drain(2);
     assert!(rows[1] == (1, Row::TimedOut), "{rows:?}");
     assert_eq!(started.send("late", 2, &[numbers(2..4)]), abi::OK);
-    assert_eq!(started.statistics().running, 1);
     LATE.open();
     let ids: Vec<_> = started.drain(2).into_iter().map(|(id, _)| id).collect();
     assert_eq!(ids, [2, 3]);
@@ -177,7 +176,7 @@ fn gated(x: i64) -> i64 {
 /// A cancelled row ends at once, also one that has not started; the rest come when the threads are free again.
 #[test]
 fn cancel_hits_the_rows_it_names() {
-    let started = Started::new("gated", options());
+    let started = Started::new("gated", abi::Options { max_stuck: 9, ..options() });
     assert_eq!(started.send("gated", 0, &[numbers(0..5)]), abi::OK);
     CANCELLED.wait_for(2);
     for id in [0, 3] {
@@ -211,6 +210,34 @@ fn a_stop_does_not_wait_for_what_is_stuck() {
     assert_eq!(started.state(), abi::END);
     drop(started);
     STUCK.open();
+}
+
+static DEAF: Gate = Gate::new();
+
+#[udf(blocking, timeout = "10ms", allowed_in_flight = 2)]
+fn deaf(x: i64) -> i64 {
+    if x < 2 {
+        DEAF.pass();
+    }
+    x
+}
+
+/// R8: calls that go on a second after their timeout are stuck and out of the cap; others get new threads.
+#[test]
+fn stuck_calls_make_way() {
+    let started = Started::new("deaf", abi::Options { max_stuck: 9, ..options() });
+    assert_eq!(started.send("deaf", 0, &[numbers(0..2)]), abi::OK);
+    assert_eq!(started.drain(2), [(0, Row::TimedOut), (1, Row::TimedOut)]);
+    assert_eq!(started.send("deaf", 2, &[numbers(2..50)]), abi::OK);
+    started.drain(48);
+    while started.statistics().stuck < 2 {
+        std::thread::yield_now();
+    }
+    DEAF.open();
+    while started.statistics().running > 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(started.stop(abi::DRAIN, 60), abi::OK);
 }
 
 /// The threads that a function ran in, by the system's number.

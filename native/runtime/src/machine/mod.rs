@@ -578,7 +578,9 @@ impl<B: Clone, V> Machine<B, V> {
             }
         }
         self.no_longer_queued(late);
-        if self.counts.stuck >= u64::from(self.settings.max_stuck) && self.poison.is_none() {
+        // A stop with `Cancel` has ended all rows: that they are stuck is its answer (R13), not a failure.
+        let stopped = self.stop == Some(Stop::Cancel);
+        if self.counts.stuck >= u64::from(self.settings.max_stuck) && self.poison.is_none() && !stopped {
             self.overwhelmed = true;
             let text = format!("{} calls ignore their cancellation (max_stuck)", self.counts.stuck);
             self.poison(&text);

@@ -258,7 +258,7 @@ impl Model {
             self.rows[r].place = Place::Due { turn: self.turns << 32 | until };
         }
         let stuck = self.open.iter().filter(|a| a.stuck).count();
-        if stuck as u64 >= u64::from(self.settings.max_stuck) {
+        if stuck as u64 >= u64::from(self.settings.max_stuck) && !self.cancelled {
             self.poison(now);
         }
     }
@@ -669,6 +669,16 @@ fn r13_a_drain_after_a_cancel_stays_a_cancel() {
     m.stop(0, Stop::Cancel);
     m.stop(0, Stop::Drain);
     assert_eq!(m.stopping(), Some(Stop::Cancel));
+}
+
+#[test]
+fn r13_a_stop_that_cancels_is_answered_and_not_poisoned() {
+    let mut m = machine(true, 9, None, Retry::NEVER);
+    m.accept(0, 0, 10, 0, ()).unwrap();
+    while m.start(0).is_some() {}
+    m.stop(0, Stop::Cancel);
+    m.tick(PATIENCE);
+    assert_eq!((m.poisoned(), m.is_stuck(), m.counts().stuck), (None, true, 9));
 }
 
 #[test]
