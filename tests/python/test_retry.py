@@ -155,3 +155,14 @@ def g(x: int) -> int:
     assert functions["f"].options is not None
     assert functions["f"].options.max_attempts == 1
     assert functions["g"].options is None
+
+
+def test_example(build_plugin: Callable[..., Path], examples: Path) -> None:
+    function = load(build_plugin(examples / "retry" / "udf.py")).functions["price"]
+    assert function.chosen["allowed_in_flight"] == 1000
+    with function.start() as runtime:
+        runtime.send(0, pa.array(["four"] * 200))
+        rows = results(runtime, 200)
+    assert {row["value"] for row in rows if row["outcome"] == VALUE} == {4.0}
+    assert all(row["attempts"] == 5 for row in rows if row["outcome"] == ERROR)
+    assert max(row["attempts"] for row in rows) > 1
