@@ -82,8 +82,9 @@ def run(
 
     columns: the names of the argument columns, in the order of the arguments. name: the result column's, default the
     function's. on_error, on_timeout: see policy.py. dead_letter: the file for the rows that have this policy, which can
-    be the source of another run with the same columns. options: of an async function, see `Function.start`. progress: called after each step with the summary so far, the
-    number of input rows (None: the file does not say) and the number of rows in flight.
+    be the source of another run with the same columns. options: of an async function, see `Function.start`.
+    progress: called after each step with the summary so far, the number of input rows (None: the file does not say)
+    and the number of rows in flight.
     Raises InvalidArgument for files, columns and types that do not fit, and RowError where the policy is "fail".
     """
     name = name or function.name

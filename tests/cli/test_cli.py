@@ -95,6 +95,7 @@ def test_inspect_json(plugin: Path, tmp_path: Path) -> None:
             "arguments": [{"name": "x", "type": "int64", "nullable": False}],
             "returns": {"type": "int64", "nullable": False},
             "options": None,
+            "chosen": [],
         },
         {
             "name": "later",
@@ -120,6 +121,7 @@ def test_inspect_json(plugin: Path, tmp_path: Path) -> None:
                 "idempotent": False,
                 "max_stuck": 7,
             },
+            "chosen": ["ordered", "allowed_in_flight", "timeout"],
         },
     ]
 
@@ -130,7 +132,10 @@ def test_inspect_text(plugin: Path, tmp_path: Path) -> None:
     assert "    sync" in lines
     assert "later(x: int64, y: string or null) -> string or null" in lines
     (options,) = (line for line in lines if line.startswith("    async, "))
-    assert "    async, ordered=False, allowed_in_flight=7, timeout=2.5, deadline=None, " in options
+    assert options == "    async, ordered=False, allowed_in_flight=7, timeout=2.5"
+    (defaults,) = (line for line in lines if line.startswith("    by default: "))
+    assert "deadline=None" in defaults
+    assert "max_attempts=3" in defaults
 
 
 def test_run_prints_a_summary(plugin: Path, tmp_path: Path) -> None:
@@ -145,6 +150,16 @@ def test_run_prints_a_summary(plugin: Path, tmp_path: Path) -> None:
     assert (summary["rows"], summary["values"], summary["errors"], summary["dropped"]) == (3, 2, 1, 1)
     assert summary["seconds"] > 0
     assert (tmp_path / "out.csv").read_text() == "x,half\n2,1\nNA,\n"
+
+
+def test_run_with_options(plugin: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("x,y\n2,a\n")
+    later = ["run", f"{plugin}:later", "in.csv", "--args", "x,y", "--out", "out.csv"]
+    cli(*later, "--option", "timeout=5", "--option", "retry_on=timeout,error", cwd=tmp_path)
+    wrong = cli(*later, "--option", "timeout=soon", cwd=tmp_path, status=2).stderr
+    assert "has timeout='soon'; write seconds" in wrong
+    half = ["run", f"{plugin}:half", "in.csv", "--args", "x", "--out", "out.csv", "--option", "timeout=5"]
+    assert "half is sync" in cli(*half, cwd=tmp_path, status=1).stderr
 
 
 def test_run_and_replay_dead_letters(plugin: Path, tmp_path: Path) -> None:

@@ -48,6 +48,10 @@ async def loud_later(x: int) -> int:
 def timeless(x: int) -> Moment:
     return Timeless(2020, 1, x, tzinfo=datetime.timezone.utc)
 
+@udf
+def wordy(x: int) -> int:
+    raise ValueError("\u20ac" * x)
+
 class Unwilling:
     def __len__(self) -> int:
         raise RuntimeError
@@ -98,6 +102,12 @@ def test_numbers_with_a_text_of_their_own(functions: dict[str, Function]) -> Non
 def test_datetime_whose_conversion_answers_something_else(functions: dict[str, Function]) -> None:
     error = functions["timeless"].outcomes(pa.array([1]))[0]["error"].as_py()
     assert "returned a Timeless whose astimezone() answers int" in error
+
+
+def test_a_long_text_of_an_error_is_cut(functions: dict[str, Function]) -> None:
+    text = functions["wordy"].outcomes(pa.array([100_000]))[0]["error"].as_py()
+    assert len(text.encode()) <= 1 << 16
+    assert text.endswith("€...")
 
 
 def test_lists_that_raise_when_they_are_read(functions: dict[str, Function]) -> None:

@@ -16,6 +16,7 @@ use crate::types::{Scalar, Type};
 use crate::watch;
 use arroyo_udf_plugin::arrow::Batch;
 use arroyo_udf_plugin::machine::{Outcome, Token};
+use arroyo_udf_plugin::results;
 use arroyo_udf_plugin::runtime::{self, Attempt};
 use arroyo_udf_plugin::value::Value;
 use pyo3_ffi::*;
@@ -396,7 +397,8 @@ pub unsafe fn outcome_of(function: &Function, id: u64, result: *mut PyObject) ->
             })
         }
     };
-    value.map_or_else(|text| Outcome::Error(function.row_text(id, &text).into()), Outcome::Value)
+    let fitting = value.and_then(|value| results::fits(&function.signature.returns, &value).map(|()| value));
+    fitting.map_or_else(|text| Outcome::Error(function.row_text(id, &text).into()), Outcome::Value)
 }
 
 /// To be called when a call has ended: nothing of it may reach the next call. A Task is as good as new if its context

@@ -8,6 +8,7 @@ use crate::object::{raise, Owned};
 use crate::types::Type;
 use arroyo_udf_plugin::abi::Descriptor;
 use arroyo_udf_plugin::failure::Failure;
+use arroyo_udf_plugin::results;
 use arroyo_udf_plugin::signature::{text, Signature};
 use pyo3_ffi::*;
 use std::sync::RwLock;
@@ -92,6 +93,6 @@ unsafe fn function(signature: &'static Signature, callable: *mut PyObject, conte
 impl Function {
     /// The error text of a row.
     pub fn row_text(&self, row: impl std::fmt::Display, text: &str) -> String {
-        format!("{}, row {row}: {text}", self.signature.name)
+        results::error_text(format!("{}, row {row}: {text}", self.signature.name))
     }
 }

@@ -8,6 +8,45 @@ use arroyo_udf_abi::{ArrowArray, CANCELLED, ERROR, TIMED_OUT, VALUE};
 /// A drain ends when it holds so many bytes of values: 32-bit offsets reach to 2 GiB.
 pub const DRAIN_BYTES: usize = 1 << 30;
 
+/// The most bytes of a row's value where offsets have 32 bits: a drain may hold almost [`DRAIN_BYTES`] before it.
+const ROW_BYTES: usize = i32::MAX as usize - DRAIN_BYTES;
+
+/// The longest text of a row's error; the texts of a batch are shorter yet where they would exceed 32-bit offsets.
+const TEXT_BYTES: usize = 1 << 16;
+
+/// Whether a drain can hand a value out. The error is a text for the row (F4).
+pub fn fits(layout: &Layout, value: &Value) -> Result<(), String> {
+    /// What a value adds to buffers with 32-bit offsets.
+    fn narrow(layout: &Layout, value: &Value) -> usize {
+        match (layout, value) {
+            (Layout::Bytes, Value::Bytes(bytes)) => bytes.len(),
+            (Layout::List(item), Value::Nested(items)) => items.iter().map(|value| narrow(item, value) + 1).sum(),
+            (Layout::LargeList(item) | Layout::FixedList(_, item), Value::Nested(items)) => items.iter().map(|v| narrow(item, v)).sum(),
+            (Layout::Struct(fields), Value::Nested(items)) => fields.iter().zip(items).map(|(field, v)| narrow(field, v)).sum(),
+            _ => 0,
+        }
+    }
+    if narrow(layout, value) <= ROW_BYTES {
+        return Ok(());
+    }
+    Err("the result has more than 1 GiB; answer a type with 64-bit offsets, as large_utf8 or large_binary".into())
+}
+
+/// Cuts a text that is longer, between two characters.
+pub fn cut(mut text: String, most: usize) -> String {
+    if text.len() > most {
+        let end = (0..=most.saturating_sub(3)).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+        text.truncate(end);
+        text.push_str("...");
+    }
+    text
+}
+
+/// The text of a row's error, of a length that can be kept for each row of a batch.
+pub fn error_text(text: String) -> String {
+    cut(text, TEXT_BYTES)
+}
+
 /// Bytes that a finished row adds to variable-length buffers.
 pub fn size(finished: &Finished<Value>) -> usize {
     fn of(value: &Value) -> usize {
@@ -69,14 +108,15 @@ fn plain(length: usize, values: Buffer) -> ArrayData {
     ArrayData { length, null_count: 0, buffers: vec![Buffer::none(), values], children: vec![] }
 }
 
-/// A utf8 column; the texts are made one by one, None is null.
+/// A utf8 column; the texts are made one by one, None is null. All of them fit its 32-bit offsets.
 fn texts(length: usize, text: impl Fn(usize) -> Option<String>) -> ArrayData {
     let mut validity = Validity::with_capacity(length);
     let mut offsets: Vec<i32> = Vec::with_capacity(length + 1);
     let mut data = Vec::new();
     offsets.push(0);
+    let most = TEXT_BYTES.min(i32::MAX as usize / length.max(1));
     for i in 0..length {
-        let text = text(i);
+        let text = text(i).map(|text| cut(text, most));
         validity.push(text.is_some());
         data.extend_from_slice(text.as_deref().unwrap_or("").as_bytes());
         offsets.push(data.len() as i32);
@@ -96,4 +136,28 @@ pub fn ran(values: ArrowArray, failed: &[(usize, String)]) -> (ArrowArray, bool)
     failed.iter().for_each(|(row, _)| codes[*row] = ERROR);
     let errors = texts(length, |row| failed.binary_search_by_key(&row, |(r, _)| *r).ok().map(|i| failed[i].1.clone()));
     (structure(length, vec![values, plain(length, codes.into()).export(), errors.export()]), true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_cut_between_characters() {
+        assert_eq!(cut("four".into(), 4), "four");
+        assert_eq!(cut("fives".into(), 4), "f...");
+        assert_eq!(cut("\u{20ac}\u{20ac}".into(), 5), "...");
+        assert_eq!(cut("\u{20ac}\u{20ac}\u{20ac}".into(), 8), "\u{20ac}...");
+    }
+
+    #[test]
+    fn values_that_would_exceed_32_bit_offsets_do_not_fit() {
+        let most = Value::Bytes(vec![0; ROW_BYTES].into());
+        let more = Value::Bytes(vec![0; ROW_BYTES + 1].into());
+        assert_eq!(fits(&Layout::Bytes, &most), Ok(()));
+        assert!(fits(&Layout::Bytes, &more).is_err());
+        assert_eq!(fits(&Layout::LargeBytes, &more), Ok(()));
+        assert!(fits(&Layout::Struct(vec![Layout::Bool, Layout::Bytes]), &Value::Nested([Value::Null, more].into())).is_err());
+        assert!(fits(&Layout::List(Box::new(Layout::Bytes)), &Value::Nested([most].into())).is_err());
+    }
 }

@@ -21,7 +21,7 @@ pub mod tokio_driver;
 pub mod types;
 
 use crate::abi;
-use crate::arrow::Batch;
+use crate::arrow::{Batch, Layout};
 use crate::exports::{self, Ran};
 use crate::failure::Failure;
 use crate::machine::Outcome;
@@ -61,7 +61,14 @@ impl Function {
     /// How a row of an async or blocking function ended.
     fn outcome<R: types::Return>(&self, row: u64, returned: R) -> Outcome<value::Value> {
         match self.item(row, returned) {
-            Ok(Some(item)) => Outcome::Value(<<R::Value as types::Value>::Builder as types::Builder>::value(item)),
+            Ok(Some(item)) => {
+                let value = <<R::Value as types::Value>::Builder as types::Builder>::value(item);
+                let narrow = matches!(self.returns.format.to_bytes(), b"u" | b"z");
+                match results::fits(if narrow { &Layout::Bytes } else { &Layout::Null }, &value) {
+                    Ok(()) => Outcome::Value(value),
+                    Err(text) => Outcome::Error(format!("{}, row {row}: {text}", self.name).into()),
+                }
+            }
             Ok(None) => Outcome::Value(value::Value::Null),
             Err(text) => Outcome::Error(text.into()),
         }
