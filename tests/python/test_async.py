@@ -367,7 +367,8 @@ def test_collection(functions: dict[str, Function]) -> None:
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(5):
         forget()
-    assert len(os.listdir("/proc/self/fd")) <= before
+    while len(os.listdir("/proc/self/fd")) > before:
+        pass  # the loop's thread closes the last one when it has ended the runtime; one that is lost runs into the timeout
 
 
 def test_context(functions: dict[str, Function]) -> None:
