@@ -368,7 +368,7 @@ def test_collection(functions: dict[str, Function]) -> None:
     for _ in range(5):
         forget()
     while len(os.listdir("/proc/self/fd")) > before:
-        pass  # the loop's thread closes the last one when it has ended the runtime; one that is lost runs into the timeout
+        pass  # the loop closes the last one when it has ended the runtime; a lost one runs into the timeout
 
 
 def test_context(functions: dict[str, Function]) -> None:
