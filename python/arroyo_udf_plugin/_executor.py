@@ -115,7 +115,14 @@ def start(runtime: _native.Runtime) -> None:
     started: Future[None] = Future()
     server = _Server(loop, runtime)
     loop.call_soon_threadsafe(server.begin, started)
-    started.result()
+    try:
+        started.result(INIT_SECONDS + 1.0)
+    except TimeoutError:
+        if started.done():
+            raise
+        # The core stops the runtime; so it closes as soon as it opens.
+        what = "init of the Context, or what else runs on the event loop, neither ends nor awaits"
+        raise TimeoutError(f"not started within {INIT_SECONDS + 1.0:g} s: {what}") from None
 
 
 def report_blocked() -> None:

@@ -7,6 +7,7 @@ import gc
 import math
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from arroyo_udf_plugin import InvalidArgument, InvalidState, UserCodeError, WouldBlock, load
+from arroyo_udf_plugin import InvalidArgument, InvalidState, UserCodeError, WouldBlock, _executor, load
 from arroyo_udf_plugin.host import Function
 from arroyo_udf_plugin.runtime import RELEASES, Runtime
 
@@ -451,3 +452,37 @@ def test_in_a_forked_child(functions: dict[str, Function]) -> None:
         runtime.send(0, ints(1))
         runtime.stop()
         assert rest(runtime)["value"].to_pylist() == [2]
+
+
+def test_r12_an_init_that_blocks_the_loop_does_not_hold_up_start_for_ever(
+    build_plugin: BuildPlugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = """
+import threading
+from arroyo_udf_plugin import udf
+
+opened, closed = threading.Event(), threading.Event()
+
+class Context:
+    async def init(self) -> None:
+        opened.wait()  # blocks the loop
+
+    async def close(self) -> None:
+        closed.set()
+
+@udf
+async def f(context: Context, x: int) -> int:
+    return x
+"""
+    function = load(build_plugin(source)).functions["f"]
+    monkeypatch.setattr(_executor, "INIT_SECONDS", -0.99)
+    with pytest.raises(UserCodeError, match="neither ends nor awaits"):
+        function.start()
+    module = next(module for name, module in sys.modules.items() if hasattr(module, "opened") and "arroyo_udf_" in name)
+    monkeypatch.undo()
+    module.opened.set()
+    assert module.closed.wait(60), "it opened late, and closed"
+    with function.start() as runtime:
+        runtime.send(0, ints(7))
+        assert runtime.wait(60)
+        assert runtime.drain_results()["value"].to_pylist() == [7]

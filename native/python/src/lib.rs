@@ -37,6 +37,7 @@ use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::arrow::Batch;
 use arroyo_udf_plugin::exports::{self, Plugin, Ran};
 use arroyo_udf_plugin::failure::Failure;
+use arroyo_udf_plugin::machine::Stop;
 use arroyo_udf_plugin::pool;
 use arroyo_udf_plugin::runtime::Runtime;
 use arroyo_udf_plugin::signature::Signature;
@@ -75,10 +76,12 @@ impl Plugin for Core {
         gil::enter(|| unsafe {
             let started = executor::new_runtime(function, Arc::clone(runtime))
                 .and_then(|object| object::call(c"arroyo_udf_plugin._executor", c"start", &[object.ptr()]));
-            match started {
-                Some(_) => Ok(()),
-                None => Err(Failure::new(abi::USER_CODE, format!("{}: start failed: {}", function.signature.name, calls::raised_text()))),
+            if started.is_some() {
+                return Ok(());
             }
+            let text = format!("{}: start failed: {}", function.signature.name, calls::raised_text());
+            runtime.stop_soon(Stop::Cancel); // should it open after all, it closes at once
+            Err(Failure::new(abi::USER_CODE, text))
         })?
     }
 }
