@@ -74,6 +74,7 @@ static void *call(void *data) {
 }
 
 int main(int argc, char **argv) {
+  signal(SIGINT, SIG_DFL); /* in the background of a shell it is ignored */
   int threads = atoi(argv[1]), plugins = argc - 2;
   pthread_t running[MOST];
   if (threads * plugins > MOST) return 2;
