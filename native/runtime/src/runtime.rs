@@ -58,15 +58,28 @@ struct State {
     armed: Option<Armed>,
     /// An armed function is running now.
     calling: bool,
+    /// The latest time that the machine was told.
+    latest: u64,
     /// When the timer will call, at the latest.
     timer_at: Option<u64>,
     closed: Option<Closed>,
     stuck: bool,
 }
 
+impl State {
+    /// A time that was read before the lock was taken, and not before one that another thread has told by then.
+    fn not_back(&mut self, now: u64) -> u64 {
+        self.latest = self.latest.max(now);
+        self.latest
+    }
+}
+
 pub struct Runtime {
     signature: &'static Signature,
     lineage: [u8; 16],
+    /// Whether attempts need to know the time; and whether rows do when they are accepted.
+    timed: bool,
+    rows_timed: bool,
     state: Mutex<State>,
     /// For threads in wait, disarm and stop.
     changed: Condvar,
@@ -89,6 +102,8 @@ impl Runtime {
         Arc::new_cyclic(|me| Runtime {
             signature,
             lineage: chosen.lineage,
+            timed: chosen.settings.timeout.is_some() || chosen.settings.deadline.is_some() || chosen.settings.retry.errors,
+            rows_timed: chosen.settings.deadline.is_some(),
             state: Mutex::new(State {
                 machine: Machine::new(chosen.settings),
                 executor_sleeps: true,
@@ -98,6 +113,7 @@ impl Runtime {
                 waiting: [0; 2],
                 armed: None,
                 calling: false,
+                latest: 0,
                 timer_at: None,
                 closed: None,
                 stuck: false,
@@ -155,9 +171,9 @@ impl Runtime {
         if let Err(failure) = self.check(&state) {
             return Err(NotTaken { batch, failure: Some(failure) });
         }
-        let now = clock(&state);
+        let now = if self.rows_timed { now() } else { 0 };
         let accepted = state.machine.accept(now, first_id, rows, bytes, Arc::clone(&batch));
-        if state.machine.settings().deadline.is_some() {
+        if self.rows_timed {
             self.keep_time(&mut state);
         }
         let todo = self.todo(&mut state);
@@ -327,23 +343,26 @@ impl Runtime {
 
     /// The next attempt. None: there is none to start now. Before it sleeps, the executor has to ask [`Runtime::rest`].
     pub fn next(&self) -> Option<Attempt> {
+        let now = self.clock();
         let mut state = self.lock();
-        let now = clock(&state);
+        let now = state.not_back(now);
         self.next_locked(&mut state, now)
     }
 
     /// Reports an attempt and asks for the next: one lock for both. A late outcome is discarded.
     pub fn end_and_next(&self, token: Token, outcome: Outcome<Value>) -> Option<Attempt> {
+        let now = self.clock();
         let mut state = self.lock();
-        let now = clock(&state);
+        let now = state.not_back(now);
         state.machine.end(now, token, outcome);
         self.next_locked(&mut state, now)
     }
 
     /// Reports an attempt. A late outcome is discarded. The host learns of it at the next [`Runtime::notify`].
     pub fn end(&self, token: Token, outcome: Outcome<Value>) {
+        let now = self.clock();
         let mut state = self.lock();
-        let now = clock(&state);
+        let now = state.not_back(now);
         state.machine.end(now, token, outcome);
         self.keep_time(&mut state);
     }
@@ -436,6 +455,16 @@ impl Runtime {
 
     // ---- inside ----------------------------------------------------------------------------------------------------
 
+    /// The time, where the machine's settings make it matter: reading the clock costs a tenth of a row that returns at
+    /// once. Read before the lock is taken, so that nobody waits for it.
+    fn clock(&self) -> u64 {
+        if self.timed {
+            now()
+        } else {
+            0
+        }
+    }
+
     /// Sees to it that the timer calls when the machine wants to be told the time.
     fn keep_time(&self, state: &mut State) {
         let Some(at) = state.machine.next_deadline() else { return };
@@ -498,16 +527,6 @@ fn is_over(state: &State) -> bool {
     state.closed.is_some() || state.stuck || state.machine.poisoned().is_some()
 }
 
-/// The time, where the machine's settings make it matter: reading the clock costs a tenth of a row that returns at once.
-fn clock(state: &State) -> u64 {
-    let settings = state.machine.settings();
-    if settings.timeout.is_some() || settings.deadline.is_some() || settings.retry.errors {
-        now()
-    } else {
-        0
-    }
-}
-
 /// Whether a condition of `wait` and `arm` holds.
 fn holds(state: &State, condition: u32) -> bool {
     let over = is_over(state);
@@ -522,6 +541,7 @@ impl Ticking for Runtime {
         if state.timer_at.is_none_or(|at| at > now) {
             return None; // an earlier request than this one has been made since, and served
         }
+        let now = state.not_back(now);
         state.machine.tick(now);
         state.timer_at = state.machine.next_deadline();
         let next = state.timer_at;
