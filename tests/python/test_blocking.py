@@ -401,7 +401,7 @@ reading, writing = os.pipe()
 def busy(x: int) -> int:
     for i in itertools.count():
         if x == 1:
-            time.sleep(0.0001)
+            time.sleep(0.0001)  # the case itself: a thread that gives the GIL back and wants it again
         elif x == 2:
             os.read(reading, 1)
         else:

@@ -340,7 +340,7 @@ def test_exit_while_rows_run(build_plugin: BuildPlugin) -> None:
 
             @udf
             async def blocks(x: int) -> int:
-                time.sleep(0.05)
+                time.sleep(0.05)  # the case itself: a call that blocks the loop at exit
                 return x
             """,
             name="unfinished",
