@@ -6,6 +6,7 @@
 //! |-------------|-----------------------------------------------------------------------------------------------|
 //! | [`exports`] | the slots of the C table: guards, checks, status and text; calls a [`exports::Plugin`]         |
 //! | [`handles`] | handle -> started function, checked by generation and process                                 |
+//! | [`inbox`]   | where `send` leaves batches, without waiting for the machine                                  |
 //! | [`runtime`] | one started function: the machine under its mutex, wake-ups, stop; serves an executor          |
 //! | [`machine`] | rows, order, cap, budget, deadlines, cancel, stop: no I/O, time is an argument                 |
 //! | [`options`] | what host, author and defaults say -> the machine's settings                                   |
@@ -24,6 +25,7 @@ pub mod calendar;
 pub mod exports;
 pub mod failure;
 pub mod handles;
+pub mod inbox;
 pub mod machine;
 pub mod options;
 pub mod pool;
@@ -32,6 +34,7 @@ pub mod retired;
 pub mod runtime;
 pub mod sdk;
 pub mod signature;
+mod sync;
 pub mod timer;
 pub mod value;
 

@@ -1,23 +1,28 @@
-//! One started function: the machine under its mutex, the host's wake-ups, the timer, stop.
+//! One started function: the inbox, the machine under its mutex, the host's wake-ups, the timer, stop.
 //!
 //! Two sides meet here. The host sends batches and drains results; an [`Executor`] (tokio, asyncio) pulls attempts with
 //! [`Runtime::next`] and reports them with [`Runtime::end`]. Under the mutex no user code runs, nothing of the other side
 //! is released, nobody is woken: what is to be done is collected there and done after the lock is given back.
 //!
-//! Who sleeps says so under the mutex (`executor_sleeps`, `waiting`, `armed`), and is woken once by whoever makes its
+//! Who sleeps says so under the mutex (`set_asleep`, `waiting`, `armed`), and is woken once by whoever makes its
 //! condition true; who is awake is not woken.
+//!
+//! `send` takes the mutex only to wake the executor. Else it leaves its batch in the [`Inbox`], and whoever needs to know
+//! of it has [`Runtime::take_in`] hand it to the machine first. Lock order: the mutex, then the inbox.
 
 use crate::arrow::Batch;
 use crate::failure::Failure;
+use crate::inbox::{Inbox, Sent, Size};
 use crate::machine::{Finished, Machine, Outcome, Refused, Settings, Start, Stop, Stuck, Token};
 use crate::options::Chosen;
 use crate::results;
 use crate::signature::Signature;
+use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::timer::{self, now, Ticking};
 use crate::value::Value;
 use arroyo_udf_abi as abi;
 use std::ffi::c_void;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 /// What runs the attempts of a runtime.
@@ -41,15 +46,25 @@ unsafe impl Send for Armed {}
 /// How the executor closed: the Context's `close` may fail.
 type Closed = Result<(), String>;
 
-/// A batch that `send` gives back; no failure means that there is no room now.
+/// What is to become of a batch that was accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Put {
+    /// The executor will find it.
+    Done,
+    /// [`Runtime::deliver`] is to be called.
+    Deliver,
+}
+
+/// A batch that `put` gives back; no failure means that there is no room now.
 pub struct NotTaken {
-    pub batch: Arc<Batch>,
+    pub batch: Batch,
     pub failure: Option<Failure>,
 }
 
 struct State {
     machine: Machine<Arc<Batch>, Value>,
-    executor_sleeps: bool,
+    /// What was taken out of the inbox, on its way to the machine; else empty.
+    arrived: Vec<Sent<Batch>>,
     wake_ups: u64,
     blocked: u64,
     left_behind: u64,
@@ -80,6 +95,7 @@ pub struct Runtime {
     /// Whether attempts need to know the time; and whether rows do when they are accepted.
     timed: bool,
     rows_timed: bool,
+    inbox: Inbox<Batch>,
     state: Mutex<State>,
     /// For threads in wait, disarm and stop.
     changed: Condvar,
@@ -104,9 +120,10 @@ impl Runtime {
             lineage: chosen.lineage,
             timed: chosen.settings.timeout.is_some() || chosen.settings.deadline.is_some() || chosen.settings.retry.errors,
             rows_timed: chosen.settings.deadline.is_some(),
+            inbox: Inbox::new(Size { rows: chosen.settings.max_rows, bytes: chosen.settings.max_bytes }),
             state: Mutex::new(State {
                 machine: Machine::new(chosen.settings),
-                executor_sleeps: true,
+                arrived: Vec::new(),
                 wake_ups: 0,
                 blocked: 0,
                 left_behind: 0,
@@ -146,10 +163,25 @@ impl Runtime {
         // A panic under the lock would have been ours; the state may be half changed, so nobody may go on with it.
         self.state.lock().unwrap_or_else(|poisoned| {
             let mut state = poisoned.into_inner();
-            state.machine.poison("internal error: the state of the runtime is broken");
-            self.state.clear_poison();
+            self.between_sends(&mut state, |machine| machine.poison("internal error: the state of the runtime is broken"));
             state
         })
+    }
+
+    /// Hands the machine what has been sent.
+    fn take_in(&self, state: &mut State) {
+        self.inbox.take(&mut state.arrived);
+        hand_over(&mut state.machine, &mut state.arrived);
+    }
+
+    /// A change that may end the acceptance of batches: those accepted before it are in the machine, and none comes after.
+    fn between_sends(&self, state: &mut State, change: impl FnOnce(&mut Machine<Arc<Batch>, Value>)) {
+        let State { machine, arrived, .. } = state;
+        self.inbox.take_and(arrived, |arrived| {
+            hand_over(machine, arrived);
+            change(machine);
+            machine.stopping().is_some() || machine.poisoned().is_some()
+        });
     }
 
     fn check(&self, state: &State) -> Result<(), Failure> {
@@ -164,29 +196,37 @@ impl Runtime {
 
     // ---- the host's side -------------------------------------------------------------------------------------------
 
-    /// See `send` in the header.
-    pub fn send(&self, first_id: u64, batch: Arc<Batch>) -> Result<(), NotTaken> {
-        let (rows, bytes) = (batch.rows() as u64, batch.bytes());
+    /// The first half of `send` in the header: waits for no one. [`Runtime::deliver`] is the other, if it is needed.
+    #[allow(clippy::result_large_err)] // it is the batch, given back
+    pub fn put(&self, first_id: u64, batch: Batch) -> Result<Put, NotTaken> {
+        let size = Size { rows: batch.rows() as u64, bytes: batch.bytes() };
+        let now = || if self.rows_timed { now() } else { 0 };
+        match self.inbox.put(first_id, size, now, batch) {
+            Ok(executor_sleeps) => Ok(if executor_sleeps || self.rows_timed { Put::Deliver } else { Put::Done }),
+            Err((batch, refused)) => Err(NotTaken { batch, failure: self.why_refused(first_id, refused) }),
+        }
+    }
+
+    fn why_refused(&self, first_id: u64, refused: Refused) -> Option<Failure> {
+        let name = &self.signature.name;
+        match refused {
+            Refused::WouldBlock => None,
+            Refused::Id => Some(Failure::argument(format!("{name}: id {first_id} does not rise above those sent before"))),
+            Refused::Stopped => {
+                let stopped = || Failure::state(format!("{name}: stopped; start it again to send more"));
+                Some(self.check(&self.lock()).err().unwrap_or_else(stopped))
+            }
+        }
+    }
+
+    /// Has the machine, and so the executor and the timer, learn of what was sent.
+    pub fn deliver(&self) {
         let mut state = self.lock();
-        if let Err(failure) = self.check(&state) {
-            return Err(NotTaken { batch, failure: Some(failure) });
-        }
-        let now = if self.rows_timed { now() } else { 0 };
-        let accepted = state.machine.accept(now, first_id, rows, bytes, Arc::clone(&batch));
-        if self.rows_timed {
-            self.keep_time(&mut state);
-        }
+        self.take_in(&mut state);
+        self.keep_time(&mut state);
         let todo = self.todo(&mut state);
         drop(state);
         self.act(todo);
-        let name = &self.signature.name;
-        let failure = match accepted {
-            Ok(()) => return Ok(()),
-            Err(Refused::WouldBlock) => None,
-            Err(Refused::Id) => Some(Failure::argument(format!("{name}: id {first_id} does not rise above those sent before"))),
-            Err(Refused::Stopped) => Some(Failure::state(format!("{name}: stopped; start it again to send more"))),
-        };
-        Err(NotTaken { batch, failure })
     }
 
     /// See `drain_results` in the header. None: nothing now; the flag: nothing any more.
@@ -198,6 +238,7 @@ impl Runtime {
         let limit = if max_rows == 0 { u64::MAX } else { max_rows };
         let mut finished: Vec<Finished<Value>> = Vec::with_capacity(state.machine.counts().ready.min(limit) as usize);
         let mut bytes = 0;
+        let held_before = state.machine.held_bytes();
         state.machine.drain(
             limit,
             |row| {
@@ -206,6 +247,7 @@ impl Runtime {
             },
             &mut finished,
         );
+        self.inbox.give_back(Size { rows: finished.len() as u64, bytes: held_before - state.machine.held_bytes() });
         let settings = *state.machine.settings();
         let todo = self.todo(&mut state);
         drop(state);
@@ -225,7 +267,7 @@ impl Runtime {
         };
         count(&mut state, 1);
         let held = loop {
-            if holds(&state, condition) {
+            if self.holds(&state, condition) {
                 break true;
             }
             match until.map(|until| until.saturating_duration_since(Instant::now())) {
@@ -241,7 +283,7 @@ impl Runtime {
     /// See `arm` in the header. True: the condition holds already, nothing is registered.
     pub fn arm(&self, condition: u32, function: abi::Armed, data: *mut c_void) -> bool {
         let mut state = self.lock();
-        let holds = holds(&state, condition);
+        let holds = self.holds(&state, condition);
         state.armed = (!holds).then_some(Armed { condition, function, data });
         holds
     }
@@ -258,6 +300,7 @@ impl Runtime {
     /// See `cancel` in the header.
     pub fn cancel(&self, first_id: u64, rows: u64) {
         let mut state = self.lock();
+        self.take_in(&mut state);
         state.machine.cancel(now(), first_id, rows);
         self.keep_time(&mut state);
         let todo = self.todo(&mut state);
@@ -266,7 +309,8 @@ impl Runtime {
     }
 
     pub fn statistics(&self) -> abi::Statistics {
-        let state = self.lock();
+        let mut state = self.lock();
+        self.take_in(&mut state);
         let counts = state.machine.counts();
         abi::Statistics {
             size: size_of::<abi::Statistics>() as u64,
@@ -292,7 +336,7 @@ impl Runtime {
     /// See `stop_runtime` in the header (R13). Every caller gets the same answer.
     pub fn stop(&self, mode: Stop, deadline: Duration) -> Result<abi::Status, Failure> {
         let mut state = self.lock();
-        state.machine.stop(now(), mode);
+        self.between_sends(&mut state, |machine| machine.stop(now(), mode));
         self.keep_time(&mut state);
         let until = Instant::now().checked_add(deadline);
         let mut last = until;
@@ -331,7 +375,7 @@ impl Runtime {
                 state.stuck = true;
             }
             if !cancelled {
-                state.machine.stop(now(), Stop::Cancel);
+                self.between_sends(&mut state, |machine| machine.stop(now(), Stop::Cancel));
                 self.keep_time(&mut state);
                 cancelled = true;
             }
@@ -368,7 +412,10 @@ impl Runtime {
     }
 
     fn next_locked(&self, state: &mut MutexGuard<'_, State>, now: u64) -> Option<Attempt> {
-        let attempt = state.machine.start(now);
+        let attempt = state.machine.start(now).or_else(|| {
+            self.take_in(state);
+            state.machine.start(now)
+        });
         self.keep_time(state);
         attempt
     }
@@ -394,13 +441,21 @@ impl Runtime {
     /// The executor goes to sleep, unless there is something to do. True: it sleeps, and will be woken.
     pub fn rest(&self) -> bool {
         let mut state = self.lock();
-        state.executor_sleeps = !has_work(&state);
-        state.executor_sleeps
+        // In this order: a batch that is sent from now on wakes it, and one that was sent before is seen.
+        self.inbox.set_asleep(true);
+        self.take_in(&mut state);
+        let rests = !has_work(&state);
+        self.inbox.set_asleep(rests);
+        rests
     }
 
     /// Whether an attempt could start now.
     pub fn can_start(&self) -> bool {
-        self.lock().machine.can_start()
+        let mut state = self.lock();
+        if !state.machine.can_start() {
+            self.take_in(&mut state);
+        }
+        state.machine.can_start()
     }
 
     /// The executor's thread was found blocked while rows wait or run (R9).
@@ -416,7 +471,7 @@ impl Runtime {
     /// Begins to stop without waiting for the end.
     pub fn stop_soon(&self, mode: Stop) {
         let mut state = self.lock();
-        state.machine.stop(now(), mode);
+        self.between_sends(&mut state, |machine| machine.stop(now(), mode));
         self.keep_time(&mut state);
         let todo = self.todo(&mut state);
         drop(state);
@@ -446,7 +501,7 @@ impl Runtime {
     /// A failure of the toolkit itself: rows that have not ended are errors with this text (R17).
     pub fn poison(&self, text: &str) {
         let mut state = self.lock();
-        state.machine.poison(text);
+        self.between_sends(&mut state, |machine| machine.poison(text));
         let todo = self.todo(&mut state);
         drop(state);
         self.changed.notify_all();
@@ -477,17 +532,25 @@ impl Runtime {
 
     /// Who has to be woken, now that the state has changed.
     fn todo(&self, state: &mut State) -> Todo {
-        let wake_executor = state.executor_sleeps && has_work(state);
+        let wake_executor = self.inbox.is_asleep() && has_work(state);
         if wake_executor {
-            state.executor_sleeps = false;
+            self.inbox.set_asleep(false);
             state.wake_ups += 1;
         }
-        let wakes = |bit: u32, waiting: u32| waiting > 0 && holds(state, bit);
+        let wakes = |bit: u32, waiting: u32| waiting > 0 && self.holds(state, bit);
         let wake_waiters = wakes(abi::RESULTS, state.waiting[0]) || wakes(abi::ROOM, state.waiting[1]);
-        let ready = !state.calling && state.armed.as_ref().is_some_and(|armed| holds(state, armed.condition));
+        let ready = !state.calling && state.armed.as_ref().is_some_and(|armed| self.holds(state, armed.condition));
         let call = if ready { state.armed.take() } else { None };
         state.calling |= call.is_some();
         Todo { wake_executor, wake_waiters, call }
+    }
+
+    /// Whether a condition of `wait` and `arm` holds.
+    fn holds(&self, state: &State, condition: u32) -> bool {
+        let over = is_over(state);
+        let stopping = state.machine.stopping().is_some();
+        condition & abi::RESULTS != 0 && (over || state.machine.has_results())
+            || condition & abi::ROOM != 0 && (over || stopping || self.inbox.has_room())
     }
 
     fn act(&self, todo: Todo) {
@@ -516,6 +579,13 @@ impl Runtime {
     }
 }
 
+fn hand_over(machine: &mut Machine<Arc<Batch>, Value>, arrived: &mut Vec<Sent<Batch>>) {
+    for Sent { at, first_id, size, batch } in arrived.drain(..) {
+        let taken = machine.accept(at, first_id, size.rows, size.bytes, Arc::new(batch));
+        taken.expect("the machine takes what the inbox has taken: it holds no more, and stops no sooner");
+    }
+}
+
 /// Whether the executor has something to do.
 fn has_work(state: &State) -> bool {
     let machine = &state.machine;
@@ -527,14 +597,6 @@ fn is_over(state: &State) -> bool {
     state.closed.is_some() || state.stuck || state.machine.poisoned().is_some()
 }
 
-/// Whether a condition of `wait` and `arm` holds.
-fn holds(state: &State, condition: u32) -> bool {
-    let over = is_over(state);
-    let stopping = state.machine.stopping().is_some();
-    condition & abi::RESULTS != 0 && (over || state.machine.has_results())
-        || condition & abi::ROOM != 0 && (over || stopping || state.machine.has_room())
-}
-
 impl Ticking for Runtime {
     fn tick(&self, now: u64) -> Option<u64> {
         let mut state = self.lock();
@@ -542,7 +604,7 @@ impl Ticking for Runtime {
             return None; // an earlier request than this one has been made since, and served
         }
         let now = state.not_back(now);
-        state.machine.tick(now);
+        self.between_sends(&mut state, |machine| machine.tick(now));
         state.timer_at = state.machine.next_deadline();
         let next = state.timer_at;
         let poisoned = state.machine.poisoned().is_some();

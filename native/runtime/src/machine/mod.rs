@@ -467,6 +467,11 @@ impl<B: Clone, V> Machine<B, V> {
         self.held_rows == 0
     }
 
+    /// Bytes of the batches of which not every row has been handed out.
+    pub fn held_bytes(&self) -> u64 {
+        self.held_bytes
+    }
+
     pub fn counts(&self) -> Counts {
         Counts { running: self.attempts.len() as u64, ..self.counts }
     }
