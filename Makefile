@@ -1,7 +1,8 @@
 # demo   build the example functions in three languages, run them over 336,776 flights, compare
 # test   everything: Rust tests, lints, and pytest on Python 3.11 and 3.13
 # lint   the lints alone
-# check  lints, the simulation of the state machine over ten million events, and its mutants (half an hour)
+# check  lints, the simulation of the state machine over ten million events, its mutants, and loom (half an hour)
+# loom   the runtime's locks and wake-ups in every order
 # check-memory  hosts in C over plugins in three languages, under valgrind
 # bench  measure against the references, print the ratios
 #
@@ -13,7 +14,7 @@ ENVIRONMENT = python3 scripts/environment.py
 VERSIONS = 3.11 3.13
 REQUIRE_ALL =
 
-.PHONY: demo test lint check simulation mutants check-memory bench test-rust test-python
+.PHONY: demo test lint check simulation mutants loom check-memory bench test-rust test-python
 .DEFAULT_GOAL = test
 
 demo:
@@ -29,7 +30,7 @@ lint:
 	cargo clippy --quiet --locked --target-dir ../../../build/example_host -- -D warnings) && \
 	$$python -m ruff check . && $$python -m ruff format --check . && $$python -m mypy
 
-check: lint simulation mutants
+check: lint simulation loom mutants
 
 # 60 events a schedule on average.
 simulation:
@@ -41,6 +42,11 @@ mutants:
 	cd native && PROPTEST_CASES=800 ../build/tools/bin/cargo-mutants mutants --output ../build --package arroyo-udf-plugin \
 	--file 'runtime/src/machine/*.rs' --exclude '**/simulation.rs' --timeout 120 -- --lib machine || true
 	python3 scripts/mutants.py build/mutants.out native/runtime/src/machine/SURVIVORS.md
+
+# A target directory of its own, for the flag is one of every crate.
+loom:
+	cd native && RUSTFLAGS='--cfg loom' cargo test --release --locked --package arroyo-udf-plugin --lib --target-dir target/loom \
+	interleavings
 
 check-memory:
 	@python=$$($(ENVIRONMENT)) && $$python scripts/memory_check.py

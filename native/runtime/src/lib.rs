@@ -26,6 +26,8 @@ pub mod exports;
 pub mod failure;
 pub mod handles;
 pub mod inbox;
+#[cfg(all(test, loom))]
+mod interleavings;
 pub mod machine;
 pub mod options;
 pub mod pool;
