@@ -88,6 +88,7 @@ fn runtime(max_rows: u64) -> Arc<Runtime> {
         max_bytes: 1,
         retry: Retry::NEVER,
         max_stuck: 1,
+        gather: None,
     };
     Runtime::new(Box::leak(Box::new(signature)), Chosen { settings, lineage: [1; 16] })
 }
