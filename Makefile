@@ -4,6 +4,7 @@
 # check  lints, the simulation of the state machine over ten million events, its mutants, and loom (half an hour)
 # loom   the runtime's locks and wake-ups in every order
 # check-memory  hosts in C over plugins in three languages, under valgrind
+# check-address  the tests of the runtime and of functions in Rust, with AddressSanitizer
 # bench  measure against the references, print the ratios
 #
 # Each target sets up what it needs below build/ (scripts/environment.py says how, and what is missing where it cannot).
@@ -14,7 +15,7 @@ ENVIRONMENT = python3 scripts/environment.py
 VERSIONS = 3.11 3.13
 REQUIRE_ALL =
 
-.PHONY: demo test lint check simulation mutants loom check-memory bench test-rust test-python
+.PHONY: demo test lint check simulation mutants loom check-memory check-address bench test-rust test-python
 .DEFAULT_GOAL = test
 
 demo:
@@ -50,6 +51,13 @@ loom:
 
 check-memory:
 	@python=$$($(ENVIRONMENT)) && $$python scripts/memory_check.py
+
+# The sanitizer is not a stable option of rustc, but comes with the stable one. Leaks are what check-memory looks for: the
+# tests keep stuck calls and what a full runtime refuses. A target has to be named, so that build scripts go without.
+check-address:
+	cd native && ASAN_OPTIONS=detect_leaks=0 PROPTEST_CASES=32 RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address \
+	cargo test --locked --package arroyo-udf-plugin --all-features --lib --tests --target-dir target/address \
+	--target $$(rustc -vV | sed -n 's/^host: //p')
 
 test-rust:
 	@python=$$($(ENVIRONMENT)) && export PYO3_PYTHON=$$python PYO3_BUILD_EXTENSION_MODULE=1 && set -x && \
