@@ -173,7 +173,8 @@ typedef struct arroyo_udf_options {
                                  cancellation may still do something; default ARROYO_UDF_NO */
   uint32_t max_stuck;         /* so many attempts that ignore their cancellation end the runtime; default
                                  allowed_in_flight */
-  uint8_t lineage[16];        /* with a row's id the idempotency key of its calls; default random */
+  uint8_t lineage[16];        /* followed by a row's id, 8 bytes, most significant first: the idempotency key of the
+                                 row's calls; give the same after a restore; default random */
 } arroyo_udf_options;
 
 /* One function. Schemas here are constants of the plugin: their release is NULL, copy them before you give them away. */

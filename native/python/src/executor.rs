@@ -7,6 +7,7 @@
 //!
 //! Guarantees: everything here runs on the loop's thread with the GIL held; nothing waits.
 
+use crate::call_info;
 use crate::calls::{call, describe, raised_text, refuse_none, Call, Converted, Frame};
 use crate::foreign;
 use crate::heap::{Body, HeapType};
@@ -15,6 +16,7 @@ use crate::registry::Function;
 use crate::types::{Scalar, Type};
 use crate::watch;
 use arroyo_udf_plugin::arrow::Batch;
+use arroyo_udf_plugin::call_info::CallInfo;
 use arroyo_udf_plugin::machine::{Outcome, Token};
 use arroyo_udf_plugin::results;
 use arroyo_udf_plugin::runtime::{self, Attempt};
@@ -283,6 +285,7 @@ method! {
         let body = Slot {
             owner: Owned::borrowed(Body::object(this)),
             context: Owned::borrowed(context),
+            told: None,
             task: None,
             references: 0,
             token: None,
@@ -301,6 +304,8 @@ pub struct Slot {
     owner: Owned,
     /// That of the Task.
     context: Owned,
+    /// A copy of it from when the call began, where calls are told of themselves (R10): it differs from the clean one.
+    told: Option<Owned>,
     task: Option<Owned>,
     /// To the Task, while no call keeps any.
     references: Py_ssize_t,
@@ -374,6 +379,13 @@ unsafe fn start(owner: *mut Runtime, slot: *mut Slot, attempt: &Attempt) -> Call
             }
         }
         let Some((_, converted)) = &(*owner).converted else { unreachable!("made above") };
+        if call_info::is_asked_for() {
+            let told = call_info::tell(CallInfo::new(&(*owner).runtime, attempt));
+            (*slot).told = if told { Owned::new(PyContext_Copy((*slot).context.ptr())) } else { None };
+            if (*slot).told.is_none() {
+                return Call::Raised;
+            }
+        }
         let context = (*owner).context.as_ref().map_or(null_mut(), Owned::ptr);
         call(function, batch, converted, attempt.row, context, &mut (*slot).frame)
     }
@@ -409,7 +421,7 @@ unsafe fn inspect(slot: *mut Slot) {
     unsafe {
         let owner = Runtime::of((*slot).owner.ptr());
         let kept = (*slot).task.as_ref().is_none_or(|task| Py_REFCNT(task.ptr()) > (*slot).references);
-        let clean = (*owner).clean.as_ref().map_or(null_mut(), Owned::ptr);
+        let clean = (*slot).told.as_ref().or((*owner).clean.as_ref()).map_or(null_mut(), Owned::ptr);
         (*slot).spent |= kept || clean.is_null() || PyObject_RichCompareBool((*slot).context.ptr(), clean, Py_EQ) != 1;
     }
 }
