@@ -157,11 +157,11 @@ enum {
 typedef struct arroyo_udf_options {
   uint64_t size;              /* sizeof(arroyo_udf_options) of whoever filled it in */
   uint32_t order;             /* ARROYO_UDF_ORDERED (default) or ARROYO_UDF_UNORDERED */
-  uint32_t allowed_in_flight; /* attempts that run at once; default 100 */
+  uint32_t allowed_in_flight; /* attempts that run at once, each of one row or one micro-batch; default 100 */
   uint64_t timeout_ns;        /* for one attempt, from its start; default 10 s; UINT64_MAX: none */
   uint64_t deadline_ns;       /* for a row, queueing and all attempts; default none (UINT64_MAX) */
   uint64_t max_rows;          /* rows held (waiting, running, not drained); default the larger of
-                                 4 * allowed_in_flight and 16,384 */
+                                 4 * allowed_in_flight (times batch_size) and 16,384 */
   uint64_t max_bytes;         /* bytes of the batches held; default 64 MiB */
   uint32_t max_attempts;      /* per row; default 1 where ordered, 3 where not */
   uint32_t retry_on;          /* ARROYO_UDF_RETRY_TIMEOUTS (default) | ARROYO_UDF_RETRY_ERRORS */
@@ -175,6 +175,10 @@ typedef struct arroyo_udf_options {
                                  allowed_in_flight */
   uint8_t lineage[16];        /* followed by a row's id, 8 bytes, most significant first: the idempotency key of the
                                  row's calls; give the same after a restore; default random */
+  uint64_t batch_size;        /* most rows of a call, for a function that takes micro-batches: it is one because its
+                                 author has set this; a call starts when so many rows wait, */
+  uint64_t max_wait_ns;       /* or when one has waited so long; default 2 ms, */
+  uint64_t batch_bytes;       /* or when those that wait have so many bytes; default 1 MiB */
 } arroyo_udf_options;
 
 /* One function. Schemas here are constants of the plugin: their release is NULL, copy them before you give them away. */

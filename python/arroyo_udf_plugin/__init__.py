@@ -31,7 +31,7 @@ from .build import build
 from .udf import udf
 
 if TYPE_CHECKING:
-    from ._call_info import CallInfo, call_info
+    from ._call_info import CallInfo, call_info, call_infos
     from .host import load
 
 __version__ = "0.1.0"
@@ -51,6 +51,7 @@ __all__ = [
     "WouldBlock",
     "build",
     "call_info",
+    "call_infos",
     "load",
     "udf",
 ]
@@ -61,7 +62,7 @@ def __getattr__(name: str) -> Any:
         from .host import load
 
         return load
-    if name in ("CallInfo", "call_info"):
+    if name in ("CallInfo", "call_info", "call_infos"):
         from . import _call_info
 
         return getattr(_call_info, name)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from . import _native
 
-__all__ = ["CallInfo", "call_info"]
+__all__ = ["CallInfo", "call_info", "call_infos"]
 
 _call: ContextVar[_native.Call] = ContextVar("arroyo_udf_call")
 _native.tell_calls(_call)
@@ -20,7 +20,7 @@ _NEVER = 2**64 - 1
 
 @dataclass(frozen=True, slots=True)
 class CallInfo:
-    """About one call for one row.
+    """About one call, for one row.
 
     row_id: as the engine has numbered the row.
     attempt: 1 for the first call for the row, 2 for the next after an error or a timeout.
@@ -40,13 +40,30 @@ def call_info() -> CallInfo:
     """About the call within which this is called, from the function itself or from what it calls, awaits or spawns.
 
     Raises RuntimeError where there is none: outside of the calls of async and blocking functions, in the Context's init
-    and close, and in threads that have not inherited the context variables (those of `asyncio.to_thread` have).
+    and close, and in threads that have not inherited the context variables (those of `asyncio.to_thread` have); and in
+    a micro-batch.
     """
+    row = _current("call_info").row()
+    if row is None:
+        raise RuntimeError("call_info() in a micro-batch, which is a call for several rows: use call_infos()")
+    return _info(row)
+
+
+def call_infos() -> tuple[CallInfo, ...]:
+    """As `call_info`, in a micro-batch as well: one for each row, in the order of the lists."""
+    return tuple(map(_info, _current("call_infos").rows()))
+
+
+def _current(name: str) -> _native.Call:
     call = _call.get(None)
     if call is None:
         raise RuntimeError(
-            "call_info() outside of a call: it is for async and blocking functions, and what they call, await or spawn;"
+            f"{name}() outside of a call: it is for async and blocking functions, and what they call, await or spawn;"
             " import it where your module begins, not within a call"
         )
-    row_id, attempt, deadline, idempotency_key = call.fields()
+    return call
+
+
+def _info(fields: tuple[int, int, int, bytes]) -> CallInfo:
+    row_id, attempt, deadline, idempotency_key = fields
     return CallInfo(row_id, attempt, None if deadline == _NEVER else deadline / 1e9, idempotency_key)

@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ import asyncio
 import contextvars
 import threading
 import time
-from arroyo_udf_plugin import call_info, udf
+from arroyo_udf_plugin import call_info, call_infos, udf
 
 def told() -> str:
     info = call_info()
@@ -136,6 +136,25 @@ class Context:
 async def within_init(context: Context, x: int) -> str:
     return context.error
 
+@udf(batch_size=4, max_wait="1h", retry_on="error", max_attempts=2, backoff=0.001)
+async def batched(x: list[int]) -> list[str]:
+    '''Negative numbers fail twice, in which they take the call with them.'''
+    try:
+        return [call_info()]
+    except RuntimeError as error:
+        assert "use call_infos()" in str(error)
+    await asyncio.sleep(0)
+    if min(x) < 0:
+        raise ValueError("negative")
+    pairs = zip(call_infos(), x, strict=True)
+    return [f"{one.row_id} {one.attempt} {one.idempotency_key.hex()} {number}" for one, number in pairs]
+
+@udf
+async def one_of_one(x: int) -> int:
+    (info,) = call_infos()
+    assert info == call_info()
+    return info.row_id
+
 @udf
 def sync(x: int) -> int:
     return call_info().row_id
@@ -149,7 +168,7 @@ def functions(build_plugin: Callable[..., Path]) -> Any:
     return load(build_plugin(SOURCE, name="call_info")).functions
 
 
-def answers(function: Function, rows: list[int], first: int = 0, **options: Any) -> list[dict[str, Any]]:
+def answers(function: Function, rows: Sequence[int | None], first: int = 0, **options: Any) -> list[dict[str, Any]]:
     with function.start(**options) as runtime:
         runtime.send(first, pa.array(rows, pa.int64()))
         runtime.stop()
@@ -239,6 +258,20 @@ def test_asking_leaves_no_mark(functions: dict[str, Function]) -> None:
 
 def test_r10_a_thread_with_the_variables_of_a_blocking_call(functions: dict[str, Function]) -> None:
     assert [row["value"] for row in answers(functions["thread_of_its_own"], [0] * 30)] == list(range(30))
+
+
+def test_r10_a_micro_batch_sees_all_of_its_rows(functions: dict[str, Function]) -> None:
+    """F3: and those only that are in its lists; also when it was split (R7)."""
+    numbers = [7, None, 5, 4, 3, 2, -1, 0, None, None]
+    rows = answers(functions["batched"], numbers, first=100, lineage=LINEAGE)
+    assert "negative" in rows[6]["error"]
+    assert rows[6]["attempts"] == 2
+    for row, number in zip(rows, numbers, strict=True):
+        if number is None:
+            assert (row["outcome"], row["value"]) == (0, None)
+        elif number >= 0:
+            assert row["value"] == f"{row['id']} 1 {key(row['id']).hex()} {number}"
+    assert [row["value"] for row in answers(functions["one_of_one"], [0, 0])] == [0, 1]
 
 
 def test_outside_of_a_call(functions: dict[str, Function]) -> None:

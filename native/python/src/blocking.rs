@@ -4,7 +4,7 @@
 //! Guarantees: context variables set in one call are never seen by another (R11); what Python objects a runtime keeps is
 //! given back with the GIL held, or leaked when the interpreter has ended.
 
-use crate::call_info;
+use crate::call_info::{self, Told};
 use crate::calls::{call, raised_text, Call, Converted, Frame};
 use crate::executor::outcome_of;
 use crate::gil;
@@ -78,7 +78,7 @@ impl Calls {
             let Some(variables) = Owned::new(PyContext_New()).filter(|new| PyContext_Enter(new.ptr()) == 0) else {
                 return failed(&raised_text());
             };
-            let called = if call_info::tell(info) {
+            let called = if call_info::tell(Told::Row(info)) {
                 call(function, &attempt.batch, &converted, attempt.row, context, &mut Frame::new())
             } else {
                 Call::Raised

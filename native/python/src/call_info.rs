@@ -10,8 +10,16 @@ use crate::heap::{Body, HeapType};
 use crate::object::{none, Owned};
 use arroyo_udf_plugin::call_info::CallInfo;
 use pyo3_ffi::*;
+use std::ffi::c_uint;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// What a call finds.
+pub enum Told {
+    Row(CallInfo),
+    /// Of a micro-batch: the rows that are in its lists, in their order.
+    Group(Vec<CallInfo>),
+}
 
 static CALL: HeapType = HeapType::new();
 /// The context variable, once somebody may ask; lives as long as the process.
@@ -39,28 +47,54 @@ pub fn is_asked_for() -> bool {
 ///
 /// # Safety
 /// The GIL is held, and the call's context is entered.
-pub unsafe fn tell(info: CallInfo) -> bool {
+pub unsafe fn tell(told: Told) -> bool {
     let variable = VARIABLE.load(Ordering::Acquire);
     if variable.is_null() {
         return true;
     }
     // SAFETY: the GIL is held; the variable is a ContextVar.
     unsafe {
-        let Some(call) = CALL.make(info) else { return false };
+        let Some(call) = CALL.make(told) else { return false };
         Owned::new(PyContextVar_Set(variable, call.ptr())).is_some()
     }
 }
 
-/// fields() -> (row_id: int, attempt: int, deadline: int, idempotency_key: bytes); the deadline in nanoseconds of the
-/// monotonic clock, 2**64 - 1 for none.
-unsafe extern "C" fn fields(this: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
-    // SAFETY: Python calls this with an object of its type and the GIL held; the format takes what is given here, and the
-    // bytes are copied.
+/// (row_id: int, attempt: int, deadline: int, idempotency_key: bytes); the deadline in nanoseconds of the monotonic clock,
+/// 2**64 - 1 for none.
+unsafe fn fields(info: &CallInfo) -> *mut PyObject {
+    let key = info.idempotency_key();
+    let (data, length) = (key.as_ptr(), key.len() as Py_ssize_t);
+    // SAFETY: the GIL is held; the format takes what is given here, and the bytes are copied.
+    unsafe { Py_BuildValue(c"KIKy#".as_ptr(), info.row_id(), c_uint::from(info.attempt()), info.deadline_ns(), data, length) }
+}
+
+/// row() -> fields | None: of the one row; None in a micro-batch.
+unsafe extern "C" fn row(this: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+    // SAFETY: Python calls this with an object of its type and the GIL held.
     unsafe {
-        let info = &*<CallInfo as Body>::of(this);
-        let key = info.idempotency_key();
-        let (data, length) = (key.as_ptr(), key.len() as Py_ssize_t);
-        Py_BuildValue(c"KIKy#".as_ptr(), info.row_id(), std::ffi::c_uint::from(info.attempt()), info.deadline_ns(), data, length)
+        match &*<Told as Body>::of(this) {
+            Told::Row(info) => fields(info),
+            Told::Group(_) => none(),
+        }
+    }
+}
+
+/// rows() -> list[fields]
+unsafe extern "C" fn rows(this: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+    // SAFETY: as above.
+    unsafe {
+        let rows = match &*<Told as Body>::of(this) {
+            Told::Row(info) => std::slice::from_ref(info),
+            Told::Group(rows) => rows,
+        };
+        let Some(list) = Owned::new(PyList_New(0)) else { return null_mut() };
+        for info in rows {
+            let Some(row) = Owned::new(fields(info)) else { return null_mut() };
+            if PyList_Append(list.ptr(), row.ptr()) < 0 {
+                return null_mut();
+            }
+        }
+        list.into_ptr()
     }
 }
 
@@ -70,5 +104,7 @@ unsafe extern "C" fn fields(this: *mut PyObject, _: *mut PyObject) -> *mut PyObj
 /// The GIL is held, in the module's exec.
 pub unsafe fn add_type(module: *mut PyObject) -> bool {
     // SAFETY: the method takes an object of the type that it is defined for.
-    unsafe { CALL.define::<CallInfo>(module, c"arroyo_udf_plugin._native.Call", &[(c"fields", fields, METH_NOARGS)], &[]) }
+    unsafe {
+        CALL.define::<Told>(module, c"arroyo_udf_plugin._native.Call", &[(c"row", row, METH_NOARGS), (c"rows", rows, METH_NOARGS)], &[])
+    }
 }

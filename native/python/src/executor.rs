@@ -7,9 +7,10 @@
 //!
 //! Guarantees: everything here runs on the loop's thread with the GIL held; nothing waits.
 
-use crate::call_info;
+use crate::call_info::{self, Told};
 use crate::calls::{call, describe, raised_text, refuse_none, Call, Converted, Frame};
 use crate::foreign;
+use crate::group::Group;
 use crate::heap::{Body, HeapType};
 use crate::object::{none, raise, text, Owned};
 use crate::registry::Function;
@@ -293,6 +294,7 @@ method! {
             cancelled: false,
             spent: false,
             frame: Frame::new(),
+            group: Group::default(),
         };
         SLOT.make(body).map_or(null_mut(), Owned::into_ptr)
     }
@@ -318,11 +320,19 @@ pub struct Slot {
     /// A call has left a mark on the Task: it takes no further attempt.
     spent: bool,
     frame: Frame,
+    /// Of a function that takes micro-batches.
+    group: Group,
+}
+
+/// How an attempt has ended.
+enum Ended {
+    Row(Outcome<Value>),
+    Group(Vec<Outcome<Value>>),
 }
 
 /// Reports the attempt that has ended, if any, and starts the next: answers its awaitable, or None when there is nothing
 /// to start in this turn.
-unsafe fn advance(slot: *mut Slot, mut outcome: Option<Outcome<Value>>) -> *mut PyObject {
+unsafe fn advance(slot: *mut Slot, mut outcome: Option<Ended>) -> *mut PyObject {
     // SAFETY: see `method!`. The user's function is called below; it runs on this thread and may at most reach other
     // slots, for this one's methods are only called by its own Task.
     unsafe {
@@ -335,11 +345,16 @@ unsafe fn advance(slot: *mut Slot, mut outcome: Option<Outcome<Value>>) -> *mut 
                     let slots = &mut (*owner).slots;
                     slots[token.index()] = null_mut();
                     (*owner).schedule_turn();
-                    if may_start {
-                        (*owner).runtime.end_and_next(token, outcome)
-                    } else {
-                        (*owner).runtime.end(token, outcome);
-                        None
+                    match outcome {
+                        Ended::Row(outcome) if may_start => (*owner).runtime.end_and_next(token, outcome),
+                        Ended::Row(outcome) => {
+                            (*owner).runtime.end(token, outcome);
+                            None
+                        }
+                        Ended::Group(outcomes) => {
+                            (*owner).runtime.end_rows(token, outcomes);
+                            may_start.then(|| (*owner).runtime.next()).flatten()
+                        }
                     }
                 }
                 None if may_start => (*owner).runtime.next(),
@@ -357,37 +372,66 @@ unsafe fn advance(slot: *mut Slot, mut outcome: Option<Outcome<Value>>) -> *mut 
             }
             slots[index] = Body::object(slot);
             let function = (*owner).function;
-            outcome = Some(match start(owner, slot, &attempt) {
+            let Some(call) = start(owner, slot, &attempt) else {
+                outcome = Some(Ended::Group((*slot).group.without_call()));
+                continue;
+            };
+            outcome = Some(Ended::Row(match call {
                 Call::Returned(awaitable) => return awaitable,
                 Call::Null => Outcome::Value(Value::Null),
                 Call::Raised => Outcome::Error(function.row_text(attempt.id, &raised_text()).into()),
                 Call::Failed(text) => Outcome::Error(function.row_text(attempt.id, &text).into()),
-            });
+            }));
         }
     }
 }
 
-unsafe fn start(owner: *mut Runtime, slot: *mut Slot, attempt: &Attempt) -> Call {
-    // SAFETY: see `advance`.
+/// Calls the function. None: a micro-batch of which no row needs a call.
+unsafe fn start(owner: *mut Runtime, slot: *mut Slot, attempt: &Attempt) -> Option<Call> {
+    // SAFETY: see `advance`. What `converted` answers stays until it is asked for another batch.
     unsafe {
         let function = (*owner).function;
-        let batch = &attempt.batch;
+        let context = (*owner).context.as_ref().map_or(null_mut(), Owned::ptr);
+        let frame = &mut (*slot).frame;
+        if function.takes_groups() {
+            let tell = |group: &Group| {
+                let rows = || CallInfo::of_rows(&(*owner).runtime, attempt).enumerate();
+                tell(slot, || Told::Group(rows().filter(|(i, _)| group.calls(*i)).map(|(_, info)| info).collect()))
+            };
+            return (*slot).group.call(function, attempt, context, frame, |batch| converted(owner, batch), tell);
+        }
+        if !tell(slot, || Told::Row(CallInfo::new(&(*owner).runtime, attempt))) {
+            return Some(Call::Raised);
+        }
+        Some(match converted(owner, &attempt.batch) {
+            Ok(converted) => call(function, &attempt.batch, &*converted, attempt.row, context, frame),
+            Err(text) => Call::Failed(text),
+        })
+    }
+}
+
+/// Tells the call that is about to begin of itself, if it may ask (R10). False: an exception is set.
+unsafe fn tell(slot: *mut Slot, told: impl FnOnce() -> Told) -> bool {
+    // SAFETY: see `advance`. The Task's context is entered.
+    unsafe {
+        if !call_info::is_asked_for() {
+            return true;
+        }
+        let is_told = call_info::tell(told());
+        (*slot).told = if is_told { Owned::new(PyContext_Copy((*slot).context.ptr())) } else { None };
+        (*slot).told.is_some()
+    }
+}
+
+/// What pyarrow has converted of a batch; valid until the next call. The error is a text for its rows.
+unsafe fn converted(owner: *mut Runtime, batch: &Arc<Batch>) -> Result<*const Converted, String> {
+    // SAFETY: see `advance`.
+    unsafe {
         if (*owner).converted.as_ref().is_none_or(|(of, _)| of.as_ptr() != Arc::as_ptr(batch)) {
-            match Converted::new(function, batch) {
-                Ok(converted) => (*owner).converted = Some((Arc::downgrade(batch), converted)),
-                Err(text) => return Call::Failed(text),
-            }
+            (*owner).converted = Some((Arc::downgrade(batch), Converted::new((*owner).function, batch)?));
         }
         let Some((_, converted)) = &(*owner).converted else { unreachable!("made above") };
-        if call_info::is_asked_for() {
-            let told = call_info::tell(CallInfo::new(&(*owner).runtime, attempt));
-            (*slot).told = if told { Owned::new(PyContext_Copy((*slot).context.ptr())) } else { None };
-            if (*slot).told.is_none() {
-                return Call::Raised;
-            }
-        }
-        let context = (*owner).context.as_ref().map_or(null_mut(), Owned::ptr);
-        call(function, batch, converted, attempt.row, context, &mut (*slot).frame)
+        Ok(converted)
     }
 }
 
@@ -456,7 +500,15 @@ method! {
     fn ended(this: Slot, result) {
         inspect(this);
         let function = (*Runtime::of((*this).owner.ptr())).function;
-        advance(this, Some(outcome_of(function, (*this).id, result)))
+        let ended = if !function.takes_groups() {
+            Ended::Row(outcome_of(function, (*this).id, result))
+        } else {
+            match (*this).group.outcomes(function, result) {
+                Ok(outcomes) => Ended::Group(outcomes),
+                Err(text) => Ended::Row(Outcome::Error(function.row_text((*this).id, &text).into())),
+            }
+        };
+        advance(this, Some(ended))
     }
 }
 method! {
@@ -473,7 +525,7 @@ method! {
             let function = (*Runtime::of((*this).owner.ptr())).function;
             Outcome::Error(function.row_text((*this).id, &describe(exception)).into())
         };
-        advance(this, Some(outcome))
+        advance(this, Some(Ended::Row(outcome)))
     }
 }
 

@@ -50,6 +50,13 @@ impl CallInfo {
         CallInfo { row_id: attempt.id, attempt: attempt.attempt, deadline: attempt.deadline, lineage: runtime.lineage() }
     }
 
+    /// Of all rows of an attempt.
+    pub fn of_rows<'a>(runtime: &Runtime, attempt: &'a Attempt) -> impl Iterator<Item = CallInfo> + 'a {
+        let first = CallInfo::new(runtime, attempt);
+        let others = attempt.others.iter().map(move |other| CallInfo { row_id: other.id, attempt: other.attempt, ..first });
+        std::iter::once(first).chain(others)
+    }
+
     /// The id that the engine has given the row.
     pub fn row_id(&self) -> u64 {
         self.row_id

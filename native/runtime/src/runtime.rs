@@ -99,11 +99,12 @@ struct Todo {
 impl Runtime {
     /// A runtime that nobody executes yet: [`Runtime::serve`] names the executor.
     pub fn new(signature: &'static Signature, chosen: Chosen) -> Arc<Runtime> {
+        let rows_timed = chosen.settings.deadline.is_some() || chosen.settings.gather.is_some();
         Arc::new_cyclic(|me| Runtime {
             signature,
             lineage: chosen.lineage,
-            timed: chosen.settings.timeout.is_some() || chosen.settings.deadline.is_some() || chosen.settings.retry.errors,
-            rows_timed: chosen.settings.deadline.is_some(),
+            timed: rows_timed || chosen.settings.timeout.is_some() || chosen.settings.retry.errors,
+            rows_timed,
             state: Mutex::new(State {
                 machine: Machine::new(chosen.settings),
                 executor_sleeps: true,
@@ -364,6 +365,16 @@ impl Runtime {
         let mut state = self.lock();
         let now = state.not_back(now);
         state.machine.end(now, token, outcome);
+        self.keep_time(&mut state);
+    }
+
+    /// Reports the attempt of a micro-batch: an outcome for each row, in the order in which they started. Late outcomes
+    /// are discarded.
+    pub fn end_rows(&self, token: Token, outcomes: impl IntoIterator<Item = Outcome<Value>>) {
+        let now = self.clock();
+        let mut state = self.lock();
+        let now = state.not_back(now);
+        state.machine.end_rows(now, token, outcomes);
         self.keep_time(&mut state);
     }
 
