@@ -220,6 +220,12 @@ typedef struct arroyo_udf_statistics {
   uint64_t wake_ups;  /* times the executor was woken from sleep */
   uint64_t blocked;   /* times the event loop was found blocked while rows waited or ran */
   uint64_t left_behind; /* tasks that calls had left running, cancelled at the stop */
+  /* Rows by how long they took, from the start of their first attempt to their end, pauses included: latency[i][j] took
+   * at least (i == 0 ? j : (4 + j) << (i - 1)) times 1,024 ns, and less than the next one's; the last has the longer ones
+   * as well. Without cancelled rows; none at all where neither a timeout, a deadline, max_wait_ns nor retries of errors
+   * make the runtime read the clock. */
+  uint64_t latency[32][4];
+  uint64_t latency_max_ns; /* the longest */
 } arroyo_udf_statistics;
 
 /* ---- The table ------------------------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 //! | [`handles`] | handle -> started function, checked by generation and process                                 |
 //! | [`runtime`] | one started function: the machine under its mutex, wake-ups, stop; serves an executor          |
 //! | [`machine`] | rows, order, cap, budget, deadlines, cancel, stop: no I/O, time is an argument                 |
+//! | [`histogram`] | how long rows took                                                                          |
 //! | [`options`] | what host, author and defaults say -> the machine's settings                                   |
 //! | [`call_info`] | what a call can ask about itself                                                            |
 //! | [`pool`]    | the executor of blocking functions: threads                                                   |
@@ -26,6 +27,7 @@ pub mod call_info;
 pub mod exports;
 pub mod failure;
 pub mod handles;
+pub mod histogram;
 pub mod machine;
 pub mod options;
 pub mod pool;

@@ -140,7 +140,7 @@ impl Pool {
     /// Has one more thread look for something to do.
     fn rouse(self: &Arc<Pool>) {
         // Stuck attempts keep their threads, and are out of the cap (R8).
-        let stuck = self.runtime.upgrade().map_or(0, |runtime| runtime.statistics().stuck as usize);
+        let stuck = self.runtime.upgrade().map_or(0, |runtime| runtime.counts().stuck as usize);
         let mut state = self.lock();
         if state.over {
             return;
