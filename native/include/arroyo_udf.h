@@ -90,7 +90,8 @@ enum {
   ARROYO_UDF_WOULD_BLOCK = 1, /* nothing was taken, handed out or true by now: wait or arm, then call again */
   ARROYO_UDF_READY = 2,       /* arm: the condition holds already, nothing was registered */
   ARROYO_UDF_END = 3,         /* drain_results: stopped, and every accepted row has been handed out */
-  ARROYO_UDF_STUCK = 4,       /* stop_runtime: some attempt ignored its cancellation; what it uses stays allocated */
+  ARROYO_UDF_STUCK = 4,       /* stop_runtime: some attempt ignored its cancellation; what it uses stays allocated,
+                                 and the Context is not closed */
   /* Errors, with a text. */
   ARROYO_UDF_INVALID_ARGUMENT = 16, /* the host's mistake: wrong index, array, id or option */
   ARROYO_UDF_INVALID_STATE = 17,    /* the host's mistake: stopped, released, used after fork, or not a handle */

@@ -261,6 +261,10 @@ method! {
     fn is_settled(this: Runtime, _a) { bool_object((*this).runtime.is_settled()) }
 }
 method! {
+    /// is_given_up() -> bool: a stop has answered that calls are stuck, so the Context is not closed any more.
+    fn is_given_up(this: Runtime, _a) { bool_object((*this).runtime.is_given_up()) }
+}
+method! {
     /// count_left_behind(tasks: int): so many Tasks of calls were cancelled at the stop.
     fn count_left_behind(this: Runtime, tasks) { (*this).runtime.count_left_behind(PyLong_AsSize_t(tasks) as u64); none() }
 }
@@ -552,6 +556,7 @@ pub unsafe fn add_types(module: *mut PyObject) -> bool {
                 (c"end_turn", end_turn, METH_NOARGS),
                 (c"again", again, METH_NOARGS),
                 (c"is_settled", is_settled, METH_NOARGS),
+                (c"is_given_up", is_given_up, METH_NOARGS),
                 (c"take_stuck", take_stuck, METH_NOARGS),
                 (c"count_left_behind", count_left_behind, METH_O),
                 (c"closed", closed, METH_O),

@@ -325,13 +325,13 @@ impl Runtime {
             let name = &self.signature.name;
             match &state.closed {
                 _ if state.machine.is_overwhelmed() => return Ok(abi::STUCK),
-                _ if state.machine.poisoned().is_some() => return self.check(&state).map(|()| abi::OK),
-                Some(Ok(())) => return Ok(abi::OK),
-                Some(Err(text)) => return Err(Failure::new(abi::USER_CODE, format!("{name}: close failed: {text}"))),
-                None if state.stuck => {
+                _ if state.stuck => {
                     self.changed.notify_all(); // others may stop it too, with a later deadline
                     return Ok(abi::STUCK);
                 }
+                _ if state.machine.poisoned().is_some() => return self.check(&state).map(|()| abi::OK),
+                Some(Ok(())) => return Ok(abi::OK),
+                Some(Err(text)) => return Err(Failure::new(abi::USER_CODE, format!("{name}: close failed: {text}"))),
                 None => {}
             }
             // Time is over: cancel what still runs; one second later give up on it.
@@ -449,6 +449,13 @@ impl Runtime {
     /// Whether it is time to close: stopped, and no attempt runs or waits.
     pub fn is_settled(&self) -> bool {
         self.lock().machine.is_settled()
+    }
+
+    /// Whether a stop has answered that attempts are stuck: the Context is not closed any more (R13), for the host counts
+    /// on nothing of it running.
+    pub fn is_given_up(&self) -> bool {
+        let state = self.lock();
+        state.stuck || state.machine.is_overwhelmed()
     }
 
     /// The executor has ended; nothing of this runtime runs any more.
