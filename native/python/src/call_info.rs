@@ -63,9 +63,11 @@ pub unsafe fn tell(told: Told) -> bool {
 /// 2**64 - 1 for none.
 unsafe fn fields(info: &CallInfo) -> *mut PyObject {
     let key = info.idempotency_key();
-    let (data, length) = (key.as_ptr(), key.len() as Py_ssize_t);
-    // SAFETY: the GIL is held; the format takes what is given here, and the bytes are copied.
-    unsafe { Py_BuildValue(c"KIKy#".as_ptr(), info.row_id(), c_uint::from(info.attempt()), info.deadline_ns(), data, length) }
+    // SAFETY: the GIL is held; the bytes are copied; the format takes what is given here, and their reference with it.
+    unsafe {
+        let key = PyBytes_FromStringAndSize(key.as_ptr().cast(), key.len() as Py_ssize_t);
+        Py_BuildValue(c"KIKN".as_ptr(), info.row_id(), c_uint::from(info.attempt()), info.deadline_ns(), key)
+    }
 }
 
 /// row() -> fields | None: of the one row; None in a micro-batch.
