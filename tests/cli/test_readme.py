@@ -22,6 +22,7 @@ EXAMPLES = {
         "examples/flights/udf.py",
         "examples/idempotent/udf.py",
         "examples/retry/udf.py",
+        "examples/user_name/batched.py",
     ],
     "rust": ["examples/flights/udf.rs"],
     "c": ["examples/flights/udf.c"],
