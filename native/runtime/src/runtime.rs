@@ -13,7 +13,7 @@
 use crate::arrow::Batch;
 use crate::failure::Failure;
 use crate::inbox::{Inbox, Sent, Size};
-use crate::machine::{Finished, Machine, Outcome, Refused, Settings, Start, Stop, Stuck, Token};
+use crate::machine::{Counts, Finished, Machine, Outcome, Refused, Settings, Start, Stop, Stuck, Token};
 use crate::options::Chosen;
 use crate::results;
 use crate::signature::Signature;
@@ -119,7 +119,7 @@ impl Runtime {
         Arc::new_cyclic(|me| Runtime {
             signature,
             lineage: chosen.lineage,
-            timed: rows_timed || chosen.settings.timeout.is_some() || chosen.settings.retry.errors,
+            timed: chosen.settings.is_timed(),
             rows_timed,
             inbox: Inbox::new(Size { rows: chosen.settings.max_rows, bytes: chosen.settings.max_bytes }),
             state: Mutex::new(State {
@@ -309,10 +309,17 @@ impl Runtime {
         self.act(todo);
     }
 
+    /// The part of the statistics that is the machine's.
+    pub fn counts(&self) -> Counts {
+        let mut state = self.lock();
+        self.take_in(&mut state);
+        state.machine.counts()
+    }
+
     pub fn statistics(&self) -> abi::Statistics {
         let mut state = self.lock();
         self.take_in(&mut state);
-        let counts = state.machine.counts();
+        let (counts, latency) = (state.machine.counts(), state.machine.latency());
         abi::Statistics {
             size: size_of::<abi::Statistics>() as u64,
             accepted: counts.accepted,
@@ -331,6 +338,8 @@ impl Runtime {
             wake_ups: state.wake_ups,
             blocked: state.blocked,
             left_behind: state.left_behind,
+            latency: latency.counts,
+            latency_max_ns: latency.longest,
         }
     }
 
