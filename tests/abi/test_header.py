@@ -8,9 +8,8 @@ import pytest
 HEADER = Path(__file__).resolve().parents[2] / "native" / "include" / "arroyo_udf.h"
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
 PLUGIN = """
-#define ARROYO_UDF_C_PLUGIN
-#include "arroyo_udf.h"
-#include "arroyo_udf.h"
+#include "arroyo_udf_plugin.h"
+#include "arroyo_udf_plugin.h"
 static const char* length(arroyo_udf_utf8 text, int64_t* out) {
   *out = (int64_t)text.length;
   return text.length > 100 ? arroyo_udf_failure("%d bytes are too long", (int)text.length) : NULL;
@@ -31,8 +30,8 @@ ARROYO_UDF_PLUGIN(length, either);
     [
         '#include "arroyo_udf.h"\nextern int one;',
         '#include "arroyo_udf.h"\n#include "arroyo_udf.h"\nextern int one;',
-        '#define ARROYO_UDF_C_PLUGIN\n#include "arroyo_udf.h"\nextern int one;',
-        '#include "arroyo_udf.h"\n#define ARROYO_UDF_C_PLUGIN\n#include "arroyo_udf.h"\nextern int one;',
+        '#include "arroyo_udf_plugin.h"\nextern int one;',
+        '#include "arroyo_udf.h"\n#include "arroyo_udf_plugin.h"\nextern int one;',
         PLUGIN,
     ],
     ids=["alone", "twice", "helpers", "helpers_second", "plugin"],

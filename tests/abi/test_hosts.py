@@ -73,8 +73,7 @@ def test_async_function_in_python(host, bare, tmp_path):
 
 def test_row_errors_are_shown(host, bare, c_plugin):
     source = """
-#define ARROYO_UDF_C_PLUGIN
-#include "arroyo_udf.h"
+#include "arroyo_udf_plugin.h"
 static const char* odd(int64_t x, int64_t* out) { *out = x; return x == 1300 ? "not this one" : NULL; }
 ARROYO_UDF_FUNCTION(odd, int64, (int64, x));
 ARROYO_UDF_PLUGIN(odd);

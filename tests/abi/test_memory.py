@@ -11,7 +11,7 @@ SANITIZED = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover
 LIBRARY = ["-shared", "-fPIC", "-fvisibility=hidden"]
 
 
-def test_helper_span_with_exact_buffers_and_counted_releases(plain_cc, bare):
+def test_helpers_with_exact_buffers_and_counted_releases(plain_cc, bare):
     host = plain_cc(HERE / "exact.c", *SANITIZED)
     library = plain_cc('#define FIRST_HALF 0\n#include "functions.c"\n', f"-I{HERE}", *SANITIZED, *LIBRARY)
     done = bare(host, library)
@@ -22,14 +22,14 @@ def test_helper_span_with_exact_buffers_and_counted_releases(plain_cc, bare):
 def test_exact_host_sees_what_it_looks_for(plain_cc, bare):
     """The same run must fail when a plugin reads one byte too many, or releases nothing."""
     host = plain_cc(HERE / "exact.c", *SANITIZED)
-    header = (HERE.parents[1] / "native" / "include" / "arroyo_udf.h").read_text()
+    header = (HERE.parents[1] / "native" / "include" / "arroyo_udf_plugin.h").read_text()
     for old, new in [
         ("  if (n_bytes >= 8) {", "  if (true) {"),
         ("  batch->release(batch);\n  return ARROYO_UDF_OK;", "  return ARROYO_UDF_OK;"),
     ]:
         assert header.count(old) == 1
         source = "#define FIRST_HALF 0\n" + (HERE / "functions.c").read_text()
-        spoilt = source.replace('#include "arroyo_udf.h"', header.replace(old, new))
+        spoilt = source.replace('#include "arroyo_udf_plugin.h"', header.replace(old, new))
         done = bare(host, plain_cc(spoilt, *SANITIZED, *LIBRARY))
         assert done.returncode != 0
         assert "heap-buffer-overflow" in done.stderr or "struct_releases == 1" in done.stderr

@@ -1,7 +1,7 @@
 """Builds a C plugin: one compiler call.
 
 The compiler is `$CC` (words are split as a shell does), else `cc`. The author's file brings its own table, through the
-helper span of arroyo_udf.h or written by hand; a file that exports no `arroyo_udf_plugin` is refused by the linker.
+macros of arroyo_udf_plugin.h or written by hand; a file that exports no `arroyo_udf_plugin` is refused by the linker.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from .._errors import BuildError
 from .cache import Identity
 
 INCLUDE = Path(__file__).resolve().parent.parent / "include"
-HEADER = INCLUDE / "arroyo_udf.h"
+HEADER = INCLUDE / "arroyo_udf_plugin.h"
 # No contraction: a * b + c gives the same last bit on every machine, and in every language.
 COMPILE_FLAGS = ["-std=gnu11", "-O3", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"]
 # Later compilers refuse these by themselves: each is a wrong value or a crash in waiting.
@@ -31,11 +31,11 @@ HINTS = {
     "conflicting types": "the types in ARROYO_UDF_FUNCTION must be those of the function: int64 is int64_t, "
     "utf8 is arroyo_udf_utf8, and the result comes last, through a pointer",
     "required symbol": "the file has no table: end it with ARROYO_UDF_PLUGIN(function, ...);",
-    "arroyo_udf_c_": "is ARROYO_UDF_C_PLUGIN defined before the include, and each type one of bool, int8 ... int64, "
-    "uint8 ... uint64, float32, float64, utf8, or nullable_ and one of these?",
+    "arroyo_udf_c_": "is each type one of bool, int8 ... int64, uint8 ... uint64, float32, float64, utf8, "
+    "or nullable_ and one of these?",
     "undefined reference": "a plugin is one .c file, linked with the C library and libm only",
 }
-OTHER_HINT = "how a function looks in C is written in {header}, under 'For functions written in C'"
+OTHER_HINT = "how a function looks in C is written at the top of {header}"
 
 
 def inputs(source: Path) -> list[str]:
