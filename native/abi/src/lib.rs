@@ -226,6 +226,7 @@ pub struct Statistics {
     pub wake_ups: u64,
     pub blocked: u64,
     pub left_behind: u64,
+    pub discarded: u64,
 }
 
 pub type DescribeFn = unsafe extern "C" fn() -> *const Descriptor;
