@@ -24,6 +24,7 @@
  *
  * A null in an argument that is not nullable: the function is not called, and the result is null. One to 16 arguments,
  * one to 16 functions. A declaration that does not fit the function is a compiler error ("conflicting types").
+ * Functions that wait for something: arroyo_udf_async.h.
  *
  * What is named arroyo_udf_c_... is private to this header.
  */
@@ -431,8 +432,11 @@ ARROYO_UDF_C_TYPE(utf8, nullable_utf8, arroyo_udf_utf8, arroyo_udf_c_view(column
 
 #define ARROYO_UDF_C_MOST 16
 
+struct arroyo_udf_c_async;
+
 typedef struct arroyo_udf_c_function {
   arroyo_udf_function function;
+  const struct arroyo_udf_c_async* async; /* NULL for a sync function; the rest is NULL for an async one */
   const struct ArrowSchema* values; /* of results: {value} */
   const struct ArrowSchema* values_and_errors;
   /* Calls the function for rows first ... first + count - 1: for all of them if `wanted` is all ones, else (count is at
@@ -440,6 +444,11 @@ typedef struct arroyo_udf_c_function {
   void (*rows)(const arroyo_udf_c_column* columns, arroyo_udf_c_result* result, int64_t first, int64_t count,
                uint64_t wanted);
 } arroyo_udf_c_function;
+
+typedef struct arroyo_udf_c_plugin {
+  const arroyo_udf_descriptor* descriptor;
+  const arroyo_udf_c_function* const* functions; /* as many as the descriptor has */
+} arroyo_udf_c_plugin;
 
 #define ARROYO_UDF_C_SCHEMA(format, name, flags, n, children) {format, name, NULL, flags, n, children, NULL, NULL, NULL}
 ARROYO_UDF_C_UNUSED static const struct ArrowSchema arroyo_udf_c_outcome_schema =
@@ -560,6 +569,10 @@ static inline arroyo_udf_status arroyo_udf_c_run(const arroyo_udf_c_function* fu
   const struct ArrowSchema* const arguments = function->function.arguments;
   arroyo_udf_c_column columns[ARROYO_UDF_C_MOST];
   const uint8_t* outer;
+  if (function->async != NULL)
+    return arroyo_udf_c_fail(error, ARROYO_UDF_NOT_IMPLEMENTED,
+                             "plugin %s, function %s: run is not for this kind of function; start an async function",
+                             ARROYO_UDF_PLUGIN_NAME, name);
   if (batch == NULL || batch->release == NULL || results == NULL || schema == NULL)
     return arroyo_udf_c_fail(error, ARROYO_UDF_INVALID_ARGUMENT,
                              "plugin %s, function %s: arguments, results or schema is missing or released",
@@ -658,16 +671,20 @@ static inline arroyo_udf_status arroyo_udf_c_run(const arroyo_udf_c_function* fu
     }                                                                                                             \
   }
 
-#define ARROYO_UDF_C_FUNCTION(name, result_type, ...)                                                             \
-  const char* name(ARROYO_UDF_C_EACH(ARROYO_UDF_C_PARAMETER, ARROYO_UDF_C_COMMA, name, __VA_ARGS__),              \
-                   arroyo_udf_c_out_##result_type* out);                                                          \
+/* The types of a function, as its description has them. */
+#define ARROYO_UDF_C_SIGNATURE(name, result_type, ...)                                                            \
   ARROYO_UDF_C_EACH(ARROYO_UDF_C_ARGUMENT, ARROYO_UDF_C_NOTHING, name, __VA_ARGS__)                               \
   static struct ArrowSchema* const arroyo_udf_c_##name##_children[] = {                                           \
       ARROYO_UDF_C_EACH(ARROYO_UDF_C_CHILD, ARROYO_UDF_C_COMMA, name, __VA_ARGS__)};                              \
   static const struct ArrowSchema arroyo_udf_c_##name##_arguments = ARROYO_UDF_C_SCHEMA(                          \
       "+s", "", 0, ARROYO_UDF_C_COUNT(__VA_ARGS__), (struct ArrowSchema**)arroyo_udf_c_##name##_children);        \
   static const struct ArrowSchema arroyo_udf_c_##name##_returns =                                                 \
-      ARROYO_UDF_C_SCHEMA(arroyo_udf_c_format_##result_type, "", arroyo_udf_c_flags_##result_type, 0, NULL);      \
+      ARROYO_UDF_C_SCHEMA(arroyo_udf_c_format_##result_type, "", arroyo_udf_c_flags_##result_type, 0, NULL);
+
+#define ARROYO_UDF_C_FUNCTION(name, result_type, ...)                                                             \
+  const char* name(ARROYO_UDF_C_EACH(ARROYO_UDF_C_PARAMETER, ARROYO_UDF_C_COMMA, name, __VA_ARGS__),              \
+                   arroyo_udf_c_out_##result_type* out);                                                          \
+  ARROYO_UDF_C_SIGNATURE(name, result_type, __VA_ARGS__)                                                          \
   static const struct ArrowSchema arroyo_udf_c_##name##_value =                                                   \
       ARROYO_UDF_C_SCHEMA(arroyo_udf_c_format_##result_type, "value", ARROW_FLAG_NULLABLE, 0, NULL);              \
   static struct ArrowSchema* const arroyo_udf_c_##name##_fields[] = {                                             \
@@ -693,7 +710,10 @@ static inline arroyo_udf_status arroyo_udf_c_run(const arroyo_udf_c_function* fu
   }                                                                                                               \
   static const arroyo_udf_c_function arroyo_udf_c_##name##_function = {                                           \
       {#name, ARROYO_UDF_SYNC, 0, &arroyo_udf_c_##name##_arguments, &arroyo_udf_c_##name##_returns, NULL},        \
-      &arroyo_udf_c_##name##_values, &arroyo_udf_c_##name##_values_and_errors, arroyo_udf_c_##name##_rows}
+      NULL,                                                                                                       \
+      &arroyo_udf_c_##name##_values,                                                                              \
+      &arroyo_udf_c_##name##_values_and_errors,                                                                   \
+      arroyo_udf_c_##name##_rows}
 /* Through this one, as with types: `bool` may be a macro. */
 #define ARROYO_UDF_C_FUNCTION_(name, ...) ARROYO_UDF_C_FUNCTION(name, __VA_ARGS__)
 
@@ -726,11 +746,29 @@ static inline arroyo_udf_status arroyo_udf_c_run(const arroyo_udf_c_function* fu
                                ARROYO_UDF_C_COUNT(__VA_ARGS__), (unsigned)function);                              \
     return arroyo_udf_c_run(arroyo_udf_c_functions[function], arguments, results, schema, error);                 \
   }                                                                                                               \
-  const arroyo_udf_table arroyo_udf_plugin = {                                                                    \
-      ARROYO_UDF_MAGIC,      ARROYO_UDF_ABI_VERSION,  sizeof(arroyo_udf_table), arroyo_udf_c_describe,            \
-      arroyo_udf_c_run_slot, arroyo_udf_c_start,      arroyo_udf_c_send,        arroyo_udf_c_drain_results,       \
-      arroyo_udf_c_wait,     arroyo_udf_c_arm,        arroyo_udf_c_disarm,      arroyo_udf_c_cancel,              \
-      arroyo_udf_c_statistics, arroyo_udf_c_stop_runtime, arroyo_udf_c_release_handle}
+  static arroyo_udf_status arroyo_udf_c_start_slot(uint32_t function, const arroyo_udf_options* options,           \
+                                                   arroyo_udf_handle* handle, arroyo_udf_error* error) {          \
+    static const arroyo_udf_c_plugin plugin = {&arroyo_udf_c_descriptor, arroyo_udf_c_functions};                 \
+    return ARROYO_UDF_C_RUNTIME(start)(&plugin, function, options, handle, error);                                \
+  }                                                                                                               \
+  const arroyo_udf_table arroyo_udf_plugin = {ARROYO_UDF_MAGIC,                                                   \
+                                              ARROYO_UDF_ABI_VERSION,                                             \
+                                              sizeof(arroyo_udf_table),                                           \
+                                              arroyo_udf_c_describe,                                              \
+                                              arroyo_udf_c_run_slot,                                              \
+                                              arroyo_udf_c_start_slot,                                            \
+                                              ARROYO_UDF_C_RUNTIME(send),                                         \
+                                              ARROYO_UDF_C_RUNTIME(drain_results),                                \
+                                              ARROYO_UDF_C_RUNTIME(wait),                                         \
+                                              ARROYO_UDF_C_RUNTIME(arm),                                          \
+                                              ARROYO_UDF_C_RUNTIME(disarm),                                       \
+                                              ARROYO_UDF_C_RUNTIME(cancel),                                       \
+                                              ARROYO_UDF_C_RUNTIME(statistics),                                   \
+                                              ARROYO_UDF_C_RUNTIME(stop_runtime),                                 \
+                                              ARROYO_UDF_C_RUNTIME(release)}
+
+/* The slots of async functions; arroyo_udf_async.h has others. */
+#define ARROYO_UDF_C_RUNTIME(slot) arroyo_udf_c_no_##slot
 
 /* ---- The slots of async functions, of which such a plugin has none --------------------------------------------- */
 
@@ -739,53 +777,54 @@ static inline arroyo_udf_status arroyo_udf_c_no_async(arroyo_udf_error* error) {
                            "plugin %s is written in C and has only sync functions: call them through run",
                            ARROYO_UDF_PLUGIN_NAME);
 }
-static inline arroyo_udf_status arroyo_udf_c_start(uint32_t function, const arroyo_udf_options* options,
-                                                   arroyo_udf_handle* handle, arroyo_udf_error* error) {
-  (void)function, (void)options, (void)handle;
+static inline arroyo_udf_status arroyo_udf_c_no_start(const arroyo_udf_c_plugin* plugin, uint32_t function,
+                                                      const arroyo_udf_options* options, arroyo_udf_handle* handle,
+                                                      arroyo_udf_error* error) {
+  (void)plugin, (void)function, (void)options, (void)handle;
   return arroyo_udf_c_no_async(error);
 }
-static inline arroyo_udf_status arroyo_udf_c_send(arroyo_udf_handle handle, uint64_t first_id,
-                                                  struct ArrowArray* arguments, arroyo_udf_error* error) {
+static inline arroyo_udf_status arroyo_udf_c_no_send(arroyo_udf_handle handle, uint64_t first_id,
+                                                     struct ArrowArray* arguments, arroyo_udf_error* error) {
   (void)handle, (void)first_id, (void)arguments;
   return arroyo_udf_c_no_async(error);
 }
-static inline arroyo_udf_status arroyo_udf_c_drain_results(arroyo_udf_handle handle, uint64_t max_rows,
-                                                           struct ArrowArray* results,
-                                                           const struct ArrowSchema** schema,
-                                                           arroyo_udf_error* error) {
+static inline arroyo_udf_status arroyo_udf_c_no_drain_results(arroyo_udf_handle handle, uint64_t max_rows,
+                                                              struct ArrowArray* results,
+                                                              const struct ArrowSchema** schema,
+                                                              arroyo_udf_error* error) {
   (void)handle, (void)max_rows, (void)results, (void)schema;
   return arroyo_udf_c_no_async(error);
 }
-static inline arroyo_udf_status arroyo_udf_c_wait(arroyo_udf_handle handle, uint32_t condition, uint64_t timeout_ns,
-                                                  arroyo_udf_error* error) {
+static inline arroyo_udf_status arroyo_udf_c_no_wait(arroyo_udf_handle handle, uint32_t condition, uint64_t timeout_ns,
+                                                     arroyo_udf_error* error) {
   (void)handle, (void)condition, (void)timeout_ns;
   return arroyo_udf_c_no_async(error);
 }
-static inline arroyo_udf_status arroyo_udf_c_arm(arroyo_udf_handle handle, uint32_t condition, void (*fn)(void* data),
-                                                 void* data, arroyo_udf_error* error) {
+static inline arroyo_udf_status arroyo_udf_c_no_arm(arroyo_udf_handle handle, uint32_t condition, void (*fn)(void* data),
+                                                    void* data, arroyo_udf_error* error) {
   (void)handle, (void)condition, (void)fn, (void)data;
   return arroyo_udf_c_no_async(error);
 }
-static inline arroyo_udf_status arroyo_udf_c_disarm(arroyo_udf_handle handle, arroyo_udf_error* error) {
+static inline arroyo_udf_status arroyo_udf_c_no_disarm(arroyo_udf_handle handle, arroyo_udf_error* error) {
   (void)handle;
   return arroyo_udf_c_no_async(error);
 }
-static inline arroyo_udf_status arroyo_udf_c_cancel(arroyo_udf_handle handle, uint64_t first_id, uint64_t rows,
-                                                    arroyo_udf_error* error) {
+static inline arroyo_udf_status arroyo_udf_c_no_cancel(arroyo_udf_handle handle, uint64_t first_id, uint64_t rows,
+                                                       arroyo_udf_error* error) {
   (void)handle, (void)first_id, (void)rows;
   return arroyo_udf_c_no_async(error);
 }
-static inline arroyo_udf_status arroyo_udf_c_statistics(arroyo_udf_handle handle, arroyo_udf_statistics* statistics,
-                                                        arroyo_udf_error* error) {
+static inline arroyo_udf_status arroyo_udf_c_no_statistics(arroyo_udf_handle handle, arroyo_udf_statistics* statistics,
+                                                           arroyo_udf_error* error) {
   (void)handle, (void)statistics;
   return arroyo_udf_c_no_async(error);
 }
-static inline arroyo_udf_status arroyo_udf_c_stop_runtime(arroyo_udf_handle handle, uint32_t mode,
-                                                          uint64_t deadline_ns, arroyo_udf_error* error) {
+static inline arroyo_udf_status arroyo_udf_c_no_stop_runtime(arroyo_udf_handle handle, uint32_t mode,
+                                                             uint64_t deadline_ns, arroyo_udf_error* error) {
   (void)handle, (void)mode, (void)deadline_ns;
   return arroyo_udf_c_no_async(error);
 }
-static inline arroyo_udf_status arroyo_udf_c_release_handle(arroyo_udf_handle handle, arroyo_udf_error* error) {
+static inline arroyo_udf_status arroyo_udf_c_no_release(arroyo_udf_handle handle, arroyo_udf_error* error) {
   (void)handle;
   return arroyo_udf_c_no_async(error);
 }
