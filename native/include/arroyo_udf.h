@@ -220,7 +220,7 @@ typedef struct arroyo_udf_statistics {
   uint64_t wake_ups;  /* times the executor was woken from sleep */
   uint64_t blocked;   /* times the event loop was found blocked while rows waited or ran */
   uint64_t left_behind; /* tasks that calls had left running, cancelled at the stop */
-  uint64_t discarded; /* values and errors of calls whose row had ended otherwise, or that had answered before */
+  uint64_t discarded; /* calls that answered after their row had ended otherwise, or a second time */
 } arroyo_udf_statistics;
 
 /* ---- The table ------------------------------------------------------------------------------------------------- */

@@ -64,8 +64,8 @@ typedef struct arroyo_udf_async {
   /* The call timed out, or its row was cancelled, or the function is being stopped: complete it soon; with
    * arroyo_udf_complete_cancelled, unless there is more to say. It may have been completed by now. */
   void (*cancel)(void* context, arroyo_udf_token token);
-  /* Frees what init made, after the last call was completed; once for each init that succeeded. NULL: done; else a
-   * text, which stop_runtime reports. */
+  /* Frees what init made, after the last call was completed. NULL: done; else a text, which stop_runtime reports. It is
+   * not called when stop_runtime answers ARROYO_UDF_STUCK: a call is open, and may use the Context. */
   const char* (*close)(void* context);
   arroyo_udf_options options; /* see arroyo_udf.h; zero: the default */
 } arroyo_udf_async;

@@ -45,7 +45,7 @@ class Statistics:
     """Rows since start (accepted, drained, and by outcome), and where they are now (queued, running, held, ready).
 
     blocked: how often the event loop was found blocked. left_behind: tasks of calls that were cancelled at the stop.
-    discarded: values and errors of calls that came after their row had ended otherwise, or a second time.
+    discarded: calls that answered after their row had ended otherwise, or a second time.
     """
 
     accepted: int

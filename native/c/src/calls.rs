@@ -11,7 +11,6 @@ use arroyo_udf_plugin::runtime::Attempt;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::thread::Thread;
 
 const RUNTIME_BITS: u32 = 20;
 const CALL_BITS: u32 = 64 - RUNTIME_BITS;
@@ -31,8 +30,6 @@ pub struct Calls {
     by_token: HashMap<u64, Open>,
     /// By [`Token::index`]: the token of the latest call.
     tokens: Vec<u64>,
-    /// The thread that waits for the last of them.
-    pub awaited: Option<Thread>,
 }
 
 impl Calls {

@@ -35,23 +35,17 @@ fn complete(token: u64, outcome: impl FnOnce(&Signature, &Open) -> Outcome<Value
     let Some(executing) = calls::runtime_of(token) else { return false };
     let Some(runtime) = executing.runtime.upgrade() else { return false };
     let counts = catch_unwind(AssertUnwindSafe(|| {
-        let mut calls = executing.calls();
-        let Some(open) = calls.take(token) else {
-            drop(calls);
+        let open = executing.calls().take(token);
+        let Some(open) = open else {
             runtime.count_discarded();
             return false;
         };
-        let last_for = if calls.is_empty() { calls.awaited.take() } else { None };
-        drop(calls);
         let (attempt, outcome) = (open.attempt, outcome(runtime.signature(), &open));
         // First: a host that has all results expects its arrays back.
         drop(open);
         let counts = runtime.end(attempt, outcome);
         if !executing.is_mine() {
             runtime.notify();
-        }
-        if let Some(thread) = last_for {
-            thread.unpark();
         }
         counts
     }));

@@ -2,12 +2,10 @@
 //! run, one at a time: init, then calls and cancellations, then close.
 //!
 //! The author completes calls from any thread ([`crate::complete`]); a call that is not completed keeps its slot, also
-//! after its cancellation, until the machine finds it stuck (R8). The thread goes on until the runtime has settled and
-//! each call has been completed, so that close comes after whatever uses the Context; for a runtime that is stopped with
-//! stuck calls that may be later than its release, or never (R13).
+//! after its cancellation, until the machine finds it stuck (R8). Where calls are open at the end, close is left out: they
+//! may use the Context (R13). What was started for them stays until they are completed.
 //!
-//! Lost wake-ups: the thread sleeps only in `park`, which remembers one `unpark`, after [`Runtime::rest`] or under
-//! `Calls::awaited`.
+//! Lost wake-ups: the thread sleeps only in `park`, which remembers one `unpark`, after [`Runtime::rest`].
 
 use crate::calls::{self, Calls};
 use crate::declared::{Argument, Async, Call, Function};
@@ -82,6 +80,9 @@ pub fn start(function: &'static Function, runtime: &Arc<Runtime>) -> Result<(), 
     let Some(body) = function.body else {
         return Err(Failure::new(abi::NOT_IMPLEMENTED, format!("{name}: not for this kind of function")));
     };
+    if runtime.settings().gather.is_some() {
+        return Err(Failure::argument(format!("{name}: a function in C takes rows one by one; leave .options.batch_size out")));
+    }
     let executing = calls::enter(|number| Executing { number, runtime: Arc::downgrade(runtime), calls: Mutex::default() });
     let number = executing.number;
     // Without room: what is not received in time is not sent.
@@ -115,11 +116,11 @@ fn serve(body: &Async, executing: &Executing, runtime: &Runtime, opened: &SyncSe
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(body, executing, runtime, context))) {
             runtime.poison(&format!("internal error: {}", panic_text(&*panic)));
         }
-        wait_for_calls(executing);
     }
+    let is_used = runtime.is_given_up() || !executing.calls().is_empty();
+    let close = body.settings.close.filter(|_| !is_used);
     // SAFETY: the author's close, called once, after all calls.
-    let closed = body.settings.close.map_or(Ok(()), |close| answered(unsafe { close(context) }));
-    runtime.closed(closed);
+    runtime.closed(close.map_or(Ok(()), |close| answered(unsafe { close(context) })));
 }
 
 /// NULL is success, else the text of a failure.
@@ -221,17 +222,4 @@ fn fill(argument: &mut Argument, column: &Column, layout: &Layout, row: usize) -
         other => return Err(format!("no function in C has an argument like {other:?}")),
     }
     Ok(())
-}
-
-/// After a poisoning the machine has forgotten calls that the author has not.
-fn wait_for_calls(executing: &Executing) {
-    loop {
-        let mut calls = executing.calls();
-        if calls.is_empty() {
-            return;
-        }
-        calls.awaited = Some(thread::current());
-        drop(calls);
-        thread::park();
-    }
 }

@@ -385,6 +385,7 @@ impl Runtime {
         let now = self.clock();
         let mut state = self.lock();
         let now = state.not_back(now);
+        state.discarded += u64::from(!state.machine.is_open(token));
         state.machine.end_rows(now, token, outcomes);
         self.keep_time(&mut state);
     }
