@@ -157,7 +157,8 @@ def flights(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def bare() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs a program as `env -i` does: no environment at all."""
 
-    def run(*command: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([str(word) for word in command], env={}, capture_output=True, text=True, timeout=120)
+    def run(*command: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        words = [str(word) for word in command]
+        return subprocess.run(words, env={}, cwd=cwd, capture_output=True, text=True, timeout=120)
 
     return run
