@@ -5,7 +5,7 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -109,13 +109,13 @@ def c_plugin(tmp_path_factory: pytest.TempPathFactory) -> CompileC:
 def plain_cc(tmp_path_factory: pytest.TempPathFactory) -> CompileC:
     """A bare compiler call over a text or a path, as C++ if `cpp`; answers what it wrote."""
 
-    def compile(source: str | Path, *flags: str, cpp: bool = False) -> Path:
+    def compile(source: str | Path, *flags: str, cpp: bool = False, libraries: Sequence[str] = ()) -> Path:
         folder = tmp_path_factory.mktemp("plain_cc")
         if isinstance(source, str):
             (folder / "source.c").write_text(source)
             source = folder / "source.c"
         compiler = [*CXX, "-x", "c++"] if cpp else CC
-        command = [*compiler, *flags, f"-I{INCLUDE}", str(source), "-o", str(folder / "out")]
+        command = [*compiler, *flags, f"-I{INCLUDE}", str(source), "-o", str(folder / "out"), *libraries]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return folder / "out"

@@ -1,6 +1,7 @@
 """Async functions written in C with arroyo_udf_async.h: completion from foreign threads, once, twice, late and never;
 cancellation, Contexts, types, what a call knows (R1, R2, R4, R5, R6, R8, R10, R12, R13, F3, F4)."""
 
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -293,6 +294,28 @@ def test_rows_come_one_by_one(c_plugin: Any) -> None:
 def test_the_author_s_options_are_in_the_descriptor(functions: Functions) -> None:
     assert functions.all["knows"].options.max_attempts == 3
     assert functions.all["open_call"].options.timeout == 10.0
+
+
+def test_the_example_with_a_thread_of_its_own(tmp_path: Path, examples: Path) -> None:
+    """A pipe that nobody writes to holds its thread up. What waits meanwhile is forgotten when it is cancelled."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "three").write_text("1\n2\n3\n")
+    function = load(build(examples / "own_thread" / "udf.c", tmp_path / "udf.so")).functions["lines"]
+    with function.start() as runtime:
+        runtime.send(0, pa.array([str(tmp_path / name) for name in ("pipe", "three", "three", "none", ".", "\0")]))
+        while runtime.statistics().held == 0:  # the last call, which fails at once
+            pass
+        runtime.cancel(1)
+        with (tmp_path / "pipe").open("w") as pipe:
+            pipe.write("one\n")
+        found = drained(runtime, 6)
+        assert [row[1] for row in found] == ["value", "cancelled", "value", "error", "error", "error"]
+        assert (found[0][2], found[2][2]) == (1, 3)
+        assert found[3][2].endswith("none: No such file or directory")
+        assert found[4][2].endswith(": Is a directory")
+        assert found[5][2] == "a path has no zero within"
+        assert runtime.stop()
+        assert runtime.statistics().discarded == 0
 
 
 # ---- Building -------------------------------------------------------------------------------------------------------
