@@ -19,7 +19,7 @@ MAKE = [text for text in SHELL if text.startswith("make ")]
 EXAMPLES = {
     "python": ["examples/blocking/udf.py", "examples/flights/udf.py", "examples/retry/udf.py"],
     "rust": ["examples/flights/udf.rs"],
-    "c": ["examples/flights/udf.c"],
+    "c": ["examples/flights/udf.c", "examples/own_thread/udf.c"],
 }
 
 
