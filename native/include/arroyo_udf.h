@@ -3,6 +3,7 @@
  * ROLES     A *plugin* is one shared library with one or more functions. A *host* opens it with dlopen for an
  *           *engine* and calls through the one table that the plugin exports as the constant `arroyo_udf_plugin`.
  *           Names that begin with arroyo_udf_host_ are implemented by the host side, all others by the plugin.
+ *           Who writes functions in C includes arroyo_udf_plugin.h or arroyo_udf_async.h instead.
  *
  * LIFECYCLE dlopen (RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE; never dlclose) -> check `magic`, `abi_version` and
  *           `table_size` -> describe -> then, function by function:

@@ -23,7 +23,7 @@
  *
  * THREADS   The function, `init`, `cancel` and `close` run in one thread of the started function, one at a time; what
  *           waits there holds up the others. What is named arroyo_udf_complete_... may be called from any thread, at any
- *           time, with any lock of the author's held that is not taken in these four; it does not wait.
+ *           time, with any lock held; it does not wait, and calls none of the four.
  *
  * MEMORY    *call lives until the function returns. Texts among the arguments live until the call is completed, in
  *           whatever way. What is given to a completion is copied.
