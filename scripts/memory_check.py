@@ -44,6 +44,8 @@ def main() -> int:
         counted = {suffix: build(source, folder / f"counted{suffix}.so") for suffix, source in sources.items()}
         runs: list[list[object]] = [[exact, plugin] for plugin in counted.values()]
         runs += [[storm, counted[suffix], 3] for suffix in (".py", ".rs")]
+        runs += [[storm, build(ABI / "plus.c", folder / "plus.so"), 3]]
+        runs += [[host, build(ROOT / "examples" / "own_thread" / "udf.c", folder / "lines.so"), "lines"]]
         for suffix in (".c", ".rs"):  # the Python one imports pyarrow, at whose own libraries valgrind complains
             flights = build(ROOT / "examples" / "flights" / f"udf{suffix}", folder / f"flights{suffix}.so")
             runs += [[host, flights, function] for function in ("mph", "tail")]

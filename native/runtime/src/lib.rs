@@ -19,8 +19,8 @@
 //! | [`retired`] | input arrays waiting to be released in a thread of the host                                   |
 //! | [`sdk`]     | what `#[udf]` expands to: types, the sync loop, the tokio driver                               |
 //!
-//! Who executes the user's function (tokio or threads here, asyncio in the Python extension) is an *executor*: it pulls attempts
-//! from a [`runtime::Runtime`] and tells it how they ended. It has no rules of its own.
+//! Who executes the user's function (tokio or threads here, asyncio in the Python extension, a thread below functions in C)
+//! is an *executor*: it pulls attempts from a [`runtime::Runtime`] and tells it how they ended. It has no rules of its own.
 
 pub mod arrow;
 pub mod calendar;

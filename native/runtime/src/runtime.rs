@@ -68,6 +68,7 @@ struct State {
     wake_ups: u64,
     blocked: u64,
     left_behind: u64,
+    discarded: u64,
     /// Conditions that threads in `wait` sleep for.
     waiting: [u32; 2],
     armed: Option<Armed>,
@@ -128,6 +129,7 @@ impl Runtime {
                 wake_ups: 0,
                 blocked: 0,
                 left_behind: 0,
+                discarded: 0,
                 waiting: [0; 2],
                 armed: None,
                 calling: false,
@@ -338,6 +340,7 @@ impl Runtime {
             wake_ups: state.wake_ups,
             blocked: state.blocked,
             left_behind: state.left_behind,
+            discarded: state.discarded,
             latency: latency.counts,
             latency_max_ns: latency.longest,
         }
@@ -408,17 +411,25 @@ impl Runtime {
         let now = self.clock();
         let mut state = self.lock();
         let now = state.not_back(now);
-        state.machine.end(now, token, outcome);
+        self.end_locked(&mut state, now, token, outcome);
         self.next_locked(&mut state, now)
     }
 
-    /// Reports an attempt. A late outcome is discarded. The host learns of it at the next [`Runtime::notify`].
-    pub fn end(&self, token: Token, outcome: Outcome<Value>) {
+    /// Reports an attempt. The host learns of it at the next [`Runtime::notify`]. False: it came late and is discarded.
+    pub fn end(&self, token: Token, outcome: Outcome<Value>) -> bool {
         let now = self.clock();
         let mut state = self.lock();
         let now = state.not_back(now);
-        state.machine.end(now, token, outcome);
+        let counts = self.end_locked(&mut state, now, token, outcome);
         self.keep_time(&mut state);
+        counts
+    }
+
+    fn end_locked(&self, state: &mut MutexGuard<'_, State>, now: u64, token: Token, outcome: Outcome<Value>) -> bool {
+        let says_something = matches!(outcome, Outcome::Value(_) | Outcome::Error(_));
+        let counts = state.machine.end(now, token, outcome);
+        state.discarded += u64::from(says_something && !counts);
+        counts
     }
 
     /// Reports the attempt of a micro-batch: an outcome for each row, in the order in which they started. Late outcomes
@@ -427,6 +438,7 @@ impl Runtime {
         let now = self.clock();
         let mut state = self.lock();
         let now = state.not_back(now);
+        state.discarded += u64::from(!state.machine.is_open(token));
         state.machine.end_rows(now, token, outcomes);
         self.keep_time(&mut state);
     }
@@ -486,6 +498,11 @@ impl Runtime {
     /// Tasks that calls have left running were cancelled at the stop (R11).
     pub fn count_left_behind(&self, tasks: u64) {
         self.lock().left_behind += tasks;
+    }
+
+    /// An outcome came for an attempt that had ended before.
+    pub fn count_discarded(&self) {
+        self.lock().discarded += 1;
     }
 
     /// Begins to stop without waiting for the end.
