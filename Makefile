@@ -1,7 +1,8 @@
 # demo   build the example functions in three languages, run them over 336,776 flights, compare
 # test   everything: Rust tests, lints, and pytest on Python 3.11 and 3.13
 # lint   the lints alone
-# check  lints, the simulation of the state machine over ten million events, and its mutants (half an hour)
+# check  lints, the simulation of the state machine over ten million events, its mutants, soak (half an hour)
+# soak   a million calls and a thousand starts, in Python and in Rust: nothing may grow
 # check-memory  hosts in C over plugins in three languages, under valgrind
 # bench  measure against the references, print the ratios
 #
@@ -13,7 +14,7 @@ ENVIRONMENT = python3 scripts/environment.py
 VERSIONS = 3.11 3.13
 REQUIRE_ALL =
 
-.PHONY: demo test lint check simulation mutants check-memory bench test-rust test-python
+.PHONY: demo test lint check simulation mutants soak check-memory bench test-rust test-python
 .DEFAULT_GOAL = test
 
 demo:
@@ -29,7 +30,7 @@ lint:
 	cargo clippy --quiet --locked --target-dir ../../../build/example_host -- -D warnings) && \
 	$$python -m ruff check . && $$python -m ruff format --check . && $$python -m mypy
 
-check: lint simulation mutants
+check: lint simulation mutants soak
 
 # 60 events a schedule on average.
 simulation:
@@ -41,6 +42,15 @@ mutants:
 	cd native && PROPTEST_CASES=800 ../build/tools/bin/cargo-mutants mutants --output ../build --package arroyo-udf-plugin \
 	--file 'runtime/src/machine/*.rs' --exclude '**/simulation.rs' --timeout 120 -- --lib machine || true
 	python3 scripts/mutants.py build/mutants.out native/runtime/src/machine/SURVIVORS.md
+
+# In both Pythons, where they run: each has a memory of its own to keep.
+soak:
+	@for version in $(VERSIONS); do \
+		python=$$($(ENVIRONMENT) $$version); status=$$?; \
+		if [ $$status -eq 3 ]; then continue; fi; \
+		[ $$status -eq 0 ] || exit $$status; \
+		echo "on Python $$version"; $$python scripts/soak.py || exit 1; \
+	done
 
 check-memory:
 	@python=$$($(ENVIRONMENT)) && $$python scripts/memory_check.py
