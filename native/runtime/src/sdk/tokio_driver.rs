@@ -13,6 +13,7 @@ use super::types::Return;
 use super::{panics, Function};
 use crate::abi;
 use crate::arrow::Batch;
+use crate::call_info::CallInfo;
 use crate::failure::Failure;
 use crate::machine::{Outcome, Token};
 use crate::runtime::{Attempt, Executor, Runtime};
@@ -112,9 +113,9 @@ where
         }
         while let Some(attempt) = runtime.next() {
             if slots.len() == slots.capacity() {
-                slots.retain(|slot| !lock(&slot.0).ended);
+                slots.retain(|slot| !lock(&slot.state).ended);
             }
-            let slot = Arc::new(Slot(Mutex::new(State { attempt: Some(attempt.token), ..State::default() })));
+            let slot = Arc::new(Slot::new(attempt.token));
             slots.push(Arc::clone(&slot));
             tokio::spawn(serve(function, Arc::clone(&shared), slot, attempt, call));
         }
@@ -132,23 +133,30 @@ where
 }
 
 /// What the dispatcher and a slot know of each other.
-struct Slot(Mutex<State>);
+struct Slot {
+    /// The attempt that runs now is to be given up. Changed under the lock of `state`, read without it.
+    cancelled: AtomicBool,
+    state: Mutex<State>,
+}
 
 #[derive(Default)]
 struct State {
     /// The attempt that runs now.
     attempt: Option<Token>,
-    cancelled: bool,
     waker: Option<Waker>,
     ended: bool,
 }
 
 impl Slot {
+    fn new(attempt: Token) -> Slot {
+        Slot { cancelled: AtomicBool::new(false), state: Mutex::new(State { attempt: Some(attempt), ..State::default() }) }
+    }
+
     /// Has the slot give up its attempt, if that is among `cancelled`.
     fn cancel(&self, cancelled: &HashSet<Token>) {
-        let mut state = lock(&self.0);
+        let mut state = lock(&self.state);
         if state.attempt.is_some_and(|attempt| cancelled.contains(&attempt)) {
-            state.cancelled = true;
+            self.cancelled.store(true, Ordering::Release);
             let waker = state.waker.take();
             drop(state);
             if let Some(waker) = waker {
@@ -160,23 +168,28 @@ impl Slot {
     /// Ends the slot's attempt and begins the next. A cancellation of the next one may come as soon as the machine has
     /// started it, so the slot stays locked until it has the name of it.
     fn change(&self, end_and_next: impl FnOnce() -> Option<Attempt>) -> Option<Attempt> {
-        let mut state = lock(&self.0);
+        let mut state = lock(&self.state);
         let next = end_and_next();
         state.attempt = next.as_ref().map(|next| next.token);
-        state.cancelled = false;
+        self.cancelled.store(false, Ordering::Release);
         next
     }
 
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Acquire)
+    }
+
     /// Whether to give up; if not, `waker` is woken when that changes.
-    fn is_cancelled(&self, waker: &Waker) -> bool {
-        let mut state = lock(&self.0);
-        if !state.cancelled {
+    fn is_cancelled_or_wakes(&self, waker: &Waker) -> bool {
+        let mut state = lock(&self.state);
+        let cancelled = self.is_cancelled();
+        if !cancelled {
             match &mut state.waker {
                 Some(known) => known.clone_from(waker),
                 none => *none = Some(waker.clone()),
             }
         }
-        state.cancelled
+        cancelled
     }
 }
 
@@ -189,7 +202,7 @@ struct Ending {
 impl Drop for Ending {
     fn drop(&mut self) {
         let attempt = {
-            let mut state = lock(&self.slot.0);
+            let mut state = lock(&self.slot.state);
             state.ended = true;
             state.attempt.take()
         };
@@ -212,17 +225,19 @@ where
     let Ending { shared, slot } = &ending;
     let mut in_a_row = 0;
     loop {
-        let (token, id) = (attempt.token, attempt.id);
+        let token = attempt.token;
+        let info = CallInfo::new(&shared.runtime, &attempt);
         let arguments = arguments::<A>(&attempt.batch, attempt.row);
         // The function owns its arguments: the batch lives no longer than its rows need it.
         drop(attempt);
         let outcome = match arguments {
-            Ok(Some(arguments)) => run(function, id, slot, call, arguments, &mut in_a_row).await,
+            Ok(Some(arguments)) => run(function, info, slot, call, arguments, &mut in_a_row).await,
             Ok(None) => Outcome::Value(value::Value::Null),
-            Err((number, text)) => Outcome::Error(function.unreadable(id, number, &text).into()),
+            Err((number, text)) => Outcome::Error(function.unreadable(info.row_id(), number, &text).into()),
         };
         let next = slot.change(|| shared.runtime.end_and_next(token, outcome));
-        if !shared.news.swap(true, Ordering::SeqCst) {
+        // Where the dispatcher has taken the flag back, it looks at the machine after that, and so after this end.
+        if !shared.news.load(Ordering::SeqCst) && !shared.news.swap(true, Ordering::SeqCst) {
             shared.wake.notify_one();
         }
         let Some(next) = next else { return };
@@ -247,7 +262,14 @@ fn arguments<A: for<'a> Arguments<'a>>(batch: &Batch, row: usize) -> Result<Opti
 }
 
 /// One attempt, to its end or its cancellation. A cancelled future is dropped before the attempt is reported.
-async fn run<A, R, F, C>(function: &Function, id: u64, slot: &Slot, call: C, arguments: A, in_a_row: &mut u32) -> Outcome<value::Value>
+async fn run<A, R, F, C>(
+    function: &Function,
+    info: CallInfo,
+    slot: &Slot,
+    call: C,
+    arguments: A,
+    in_a_row: &mut u32,
+) -> Outcome<value::Value>
 where
     R: Return,
     F: Future<Output = R>,
@@ -255,16 +277,20 @@ where
 {
     let mut future = pin!(async move { call(arguments).await });
     std::future::poll_fn(|context| {
-        if slot.is_cancelled(context.waker()) {
+        if slot.is_cancelled() {
             return Poll::Ready(Outcome::Cancelled);
         }
-        match panics::catch(|| future.as_mut().poll(context).map(|returned| function.outcome(id, returned))) {
-            Ok(poll) => {
-                if poll.is_pending() {
-                    *in_a_row = 0;
+        let poll = || future.as_mut().poll(context).map(|returned| function.outcome(info.row_id(), returned));
+        match info.within(|| panics::catch(poll)) {
+            Ok(Poll::Pending) => {
+                *in_a_row = 0;
+                // Only a future that waits needs to be told.
+                if slot.is_cancelled_or_wakes(context.waker()) {
+                    return Poll::Ready(Outcome::Cancelled);
                 }
-                poll
+                Poll::Pending
             }
+            Ok(ready) => ready,
             Err(text) => Poll::Ready(Outcome::Error(text.into())),
         }
     })
