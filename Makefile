@@ -1,8 +1,9 @@
 # demo   build the example functions in three languages, run them over 336,776 flights, compare
 # test   everything: Rust tests, lints, and pytest on Python 3.11 and 3.13
 # lint   the lints alone
-# check  lints, the simulation of the state machine over ten million events, its mutants, and loom (half an hour)
+# check  lints, the simulation of the state machine over ten million events, loom, soak, its mutants (an hour)
 # loom   the runtime's locks and wake-ups in every order
+# soak   a million calls and a thousand starts, in Python and in Rust: nothing may grow
 # check-memory  hosts in C over plugins in three languages, under valgrind
 # check-address  the tests of the runtime and of functions in Rust, with AddressSanitizer
 # bench  measure against the references, print the ratios
@@ -15,7 +16,7 @@ ENVIRONMENT = python3 scripts/environment.py
 VERSIONS = 3.11 3.13
 REQUIRE_ALL =
 
-.PHONY: demo test lint check simulation mutants loom check-memory check-address bench test-rust test-python
+.PHONY: demo test lint check simulation mutants loom soak check-memory check-address bench test-rust test-python
 .DEFAULT_GOAL = test
 
 demo:
@@ -31,7 +32,7 @@ lint:
 	cargo clippy --quiet --locked --target-dir ../../../build/example_host -- -D warnings) && \
 	$$python -m ruff check . && $$python -m ruff format --check . && $$python -m mypy
 
-check: lint simulation loom mutants
+check: lint simulation loom soak mutants
 
 # 60 events a schedule on average.
 simulation:
@@ -48,6 +49,15 @@ mutants:
 loom:
 	cd native && RUSTFLAGS='--cfg loom' cargo test --release --locked --package arroyo-udf-plugin --lib --target-dir target/loom \
 	interleavings
+
+# In both Pythons, where they run: each has a memory of its own to keep.
+soak:
+	@for version in $(VERSIONS); do \
+		python=$$($(ENVIRONMENT) $$version); status=$$?; \
+		if [ $$status -eq 3 ]; then continue; fi; \
+		[ $$status -eq 0 ] || exit $$status; \
+		echo "on Python $$version"; $$python scripts/soak.py || exit 1; \
+	done
 
 check-memory:
 	@python=$$($(ENVIRONMENT)) && $$python scripts/memory_check.py

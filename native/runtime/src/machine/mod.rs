@@ -688,9 +688,9 @@ impl<B: Clone, V> Machine<B, V> {
         (self.attempts.len() as u64 - self.counts.stuck) < u64::from(self.settings.allowed_in_flight)
     }
 
-    /// Whether rows wait that an attempt is to start for now.
+    /// Whether rows wait that an attempt is to start for now, where no part of a micro-batch does.
     fn is_gathered(&self) -> bool {
-        let waiting = self.counts.queued - self.part_rows + self.due_rows;
+        let waiting = self.counts.queued + self.due_rows;
         let Some(gather) = self.settings.gather else { return waiting > 0 };
         let enough = waiting >= gather.rows || self.waiting_bytes >= gather.bytes;
         waiting > 0 && (enough || self.stop.is_some() || !self.has_room() || self.gathered_at().is_some_and(|at| at <= self.now))
