@@ -358,7 +358,7 @@ impl<B: Clone, V> Machine<B, V> {
             return Err(Refused::WouldBlock);
         }
         self.next_id = next_id;
-        self.now = now;
+        self.now = self.now.max(now); // a batch may have waited to be handed over
         if rows > 0 {
             let deadline = self.settings.deadline.map_or(u64::MAX, |deadline| now.saturating_add(deadline));
             let row_bytes = if self.settings.gather.is_some() { bytes.div_ceil(rows) } else { 0 };
