@@ -38,4 +38,6 @@ pub mod value;
 pub use arroyo_udf_abi as abi;
 pub use arroyo_udf_plugin_macros::udf;
 #[cfg(feature = "tokio")]
+pub use sdk::context::UdfContext;
+#[cfg(feature = "tokio")]
 pub use tokio;

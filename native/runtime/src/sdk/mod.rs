@@ -6,6 +6,7 @@
 //! | [`arguments`]    | one row of a batch -> the tuple of a function's arguments                |
 //! | [`sync`]         | the loop over a batch of a sync function                                 |
 //! | [`blocking`]     | one row in a thread of the pool                                          |
+//! | `context`        | what the calls of an async function share (feature `tokio`)             |
 //! | `tokio_driver`   | the executor of async functions (feature `tokio`)                        |
 //! | [`panics`]       | a panic of the author's code -> the text of a row's error                |
 //!
@@ -14,6 +15,8 @@
 
 pub mod arguments;
 pub mod blocking;
+#[cfg(feature = "tokio")]
+pub mod context;
 pub mod panics;
 pub mod sync;
 #[cfg(feature = "tokio")]
@@ -151,6 +154,8 @@ pub trait Identity: 'static {
     const NAME: &'static str;
     const HASH: &'static str;
     const TOOLKIT_VERSION: &'static str;
+    /// What the head of the source chooses for all async functions; an attribute wins.
+    const OPTIONS: abi::Options;
 }
 
 /// The plugin made of the registered functions.
@@ -167,7 +172,7 @@ fn described<I: Identity>() -> &'static Described {
     static DESCRIBED: OnceLock<Described> = OnceLock::new();
     DESCRIBED.get_or_init(|| {
         let functions = registered();
-        let constants: Vec<*const abi::Function> = functions.iter().map(|function| describe(function)).collect();
+        let constants: Vec<*const abi::Function> = functions.iter().map(|function| describe(function, &I::OPTIONS)).collect();
         let constants: &'static [*const abi::Function] = Vec::leak(constants);
         Described {
             descriptor: abi::Descriptor {
@@ -189,7 +194,7 @@ fn described<I: Identity>() -> &'static Described {
     })
 }
 
-fn describe(function: &Function) -> *const abi::Function {
+fn describe(function: &Function, of_all: &abi::Options) -> *const abi::Function {
     let flags = |ty: &Type| if ty.nullable { abi::ARROW_FLAG_NULLABLE } else { 0 };
     let arguments = function.arguments.iter().map(|argument| {
         let name = CString::new(argument.name).unwrap_or_default();
@@ -198,7 +203,9 @@ fn describe(function: &Function) -> *const abi::Function {
     let returns = field(c"", function.returns.format, flags(&function.returns));
     let (kind, options) = match &function.body {
         Body::Sync(_) => (abi::SYNC, std::ptr::null()),
-        Body::Async { options, .. } | Body::Blocking { options, .. } => (abi::ASYNC, Box::into_raw(Box::new(*options)).cast_const()),
+        Body::Async { options, .. } | Body::Blocking { options, .. } => {
+            (abi::ASYNC, Box::into_raw(Box::new(over(options, of_all))).cast_const())
+        }
     };
     Box::into_raw(Box::new(abi::Function {
         name: leak(function.name),
@@ -208,6 +215,16 @@ fn describe(function: &Function) -> *const abi::Function {
         returns: Box::into_raw(Box::new(returns)),
         options,
     }))
+}
+
+/// An attribute's options over those of the head of a source, where Arroyo knows three.
+fn over(own: &abi::Options, of_all: &abi::Options) -> abi::Options {
+    abi::Options {
+        order: if own.order == 0 { of_all.order } else { own.order },
+        allowed_in_flight: if own.allowed_in_flight == 0 { of_all.allowed_in_flight } else { own.allowed_in_flight },
+        timeout_ns: if own.timeout_ns == 0 { of_all.timeout_ns } else { own.timeout_ns },
+        ..*own
+    }
 }
 
 fn leak(text: &str) -> *const std::ffi::c_char {
@@ -260,9 +277,11 @@ impl<I: Identity> exports::Plugin for Registered<I> {
 /// ```ignore
 /// arroyo_udf_plugin::plugin!(name: "flights", hash: "", toolkit_version: "0.1.0");
 /// ```
+///
+/// `order`, `allowed_in_flight` and `timeout_ns` may follow: options for all async functions that choose no other.
 #[macro_export]
 macro_rules! plugin {
-    (name: $name:expr, hash: $hash:expr, toolkit_version: $toolkit_version:expr) => {
+    (name: $name:expr, hash: $hash:expr, toolkit_version: $toolkit_version:expr $(, $option:ident: $value:expr)*) => {
         const _: () = {
             struct ThisPlugin;
 
@@ -270,6 +289,7 @@ macro_rules! plugin {
                 const NAME: &'static str = $name;
                 const HASH: &'static str = $hash;
                 const TOOLKIT_VERSION: &'static str = $toolkit_version;
+                const OPTIONS: $crate::abi::Options = $crate::abi::Options { $($option: $value,)* ..$crate::abi::Options::unset() };
             }
 
             #[unsafe(no_mangle)]
