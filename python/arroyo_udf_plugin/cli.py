@@ -62,11 +62,13 @@ def new(name: str, lang: str) -> None:
 @main.command()
 @click.argument("source", metavar="SRC", type=FILE)
 @click.option("-o", "--out", type=FILE, help="The plugin's path; default: beside the source, ending in .so.")
-def build(source: Path, out: Path | None) -> None:
+@click.option("--locked", is_flag=True, help="Dependencies as SRC.lock says; refuse if it is missing or stale.")
+@click.option("--offline", is_flag=True, help="Download nothing.")
+def build(source: Path, out: Path | None, locked: bool, offline: bool) -> None:
     """Compile SRC (.py, .rs or .c) into a plugin, one shared library, and print its path."""
     from .build import build as build_plugin
 
-    click.echo(str(build_plugin(source, out)))
+    click.echo(str(build_plugin(source, out, locked=locked, offline=offline)))
 
 
 @main.command()

@@ -19,7 +19,10 @@ MISTAKES = {
     "pattern": ("fn f((a, b): (i64, i64)) -> i64 { a + b }", "needs a name"),
     "unsafe": ("unsafe fn f(a: i64) -> i64 { a }", "cannot be `unsafe`"),
     "reference from async": ("async fn f(a: &str) -> &str { a }", "write `String` for `&str`, `Vec<u8>` for `&[u8]`"),
-    "context without async": ("fn f(context: std::sync::Arc<i64>, a: i64) -> i64 { a }", "share a Context: write `async fn`"),
+    "context without async": (
+        "fn f(context: std::sync::Arc<i64>, a: i64) -> i64 { a }",
+        "share a Context: write `async fn`",
+    ),
     "argument type": ("fn f(a: char) -> i64 { 1 }", "`char` cannot be an argument of a UDF"),
     "optional of optional": ("fn f(a: i64) -> Option<Option<i64>> { None }", "cannot be the result of a UDF"),
     "result type": ("fn f(a: i64) -> usize { 1 }", "`usize` cannot be the result of a UDF"),

@@ -36,7 +36,7 @@ TYPES: list[tuple[str, pa.DataType, list[Any]]] = [
     ("TimestampMicrosecond", pa.timestamp("us"), [dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59, 999999)]),
     ("TimestampNanosecond", pa.timestamp("ns"), [-1, 2**63 - 1]),
     ("SystemTime", pa.timestamp("us"), [dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59, 999999)]),
-    ("Duration", pa.duration("us"), [dt.timedelta(), dt.timedelta(days=999999999)]),
+    ("Duration", pa.duration("us"), [dt.timedelta(), dt.timedelta(days=100_000_000, microseconds=1)]),
 ]
 
 
@@ -48,7 +48,9 @@ def echo(build_plugin: BuildPlugin) -> Any:
         for i, (rust, _, _) in enumerate(TYPES)
         for kind in ("sync", "async")
     ]
-    uses = "use arroyo_udf_plugin::sdk::types::*;\nuse arroyo_udf_plugin::udf;\nuse std::time::{Duration, SystemTime};\n"
+    uses = (
+        "use arroyo_udf_plugin::sdk::types::*;\nuse arroyo_udf_plugin::udf;\nuse std::time::{Duration, SystemTime};\n"
+    )
     return load(build_plugin(uses + "".join(functions), ".rs", "echo"))
 
 

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from .._errors import BuildError
-from .cache import Identity
+from .cache import Identity, Resolution
 
 INCLUDE = Path(__file__).resolve().parent.parent / "include"
 HEADER = INCLUDE / "arroyo_udf.h"
@@ -38,7 +38,7 @@ HINTS = {
 OTHER_HINT = "how a function looks in C is written in {header}, under 'For functions written in C'"
 
 
-def inputs(source: Path) -> list[str]:
+def inputs(source: Path, how: Resolution) -> list[str]:
     """What else the library depends on: the compiler, its flags, and every header that is not the system's.
 
     Raises BuildError: no compiler, or a header that the source includes is missing.
@@ -54,7 +54,7 @@ def inputs(source: Path) -> list[str]:
     ]
 
 
-def compile(source: Path, output: Path, identity: Identity) -> None:
+def compile(source: Path, output: Path, identity: Identity, how: Resolution) -> None:
     """Writes the shared library to `output`. What the compiler warns of goes to stderr as it said it.
 
     Raises BuildError with the compiler's own output, and a hint below.

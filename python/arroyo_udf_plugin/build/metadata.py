@@ -16,11 +16,12 @@ from typing import Any
 from .._errors import BuildError
 from ..options import check
 
-_ARROYO = {
+ARROYO = {
     "async_results_ordered": "ordered",
     "async_max_concurrency": "allowed_in_flight",
     "async_timeout_seconds": "timeout",
 }
+"""Arroyo's name of an option -> ours."""
 
 
 def options(text: str, file: str) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def options(text: str, file: str) -> dict[str, Any]:
         raise BuildError(f"its script block is not TOML with a table [tool.arroyo-udf]: {error}", file, line) from None
     chosen: dict[str, Any] = {}
     for written, value in table.items():
-        name = _ARROYO.get(written, written)
+        name = ARROYO.get(written, written)
         value = tuple(value) if isinstance(value, list) else value
         if wrong := check(name, value):
             raise BuildError(f"[tool.arroyo-udf] {wrong}", file, line)

@@ -31,7 +31,7 @@ from ..options import abi_fields
 from ..types import Signature, signature
 from ..udf import Udf
 from . import metadata
-from .cache import Identity
+from .cache import Identity, Resolution
 
 _PACKAGE = Path(__file__).parent.parent
 _TEMPLATE = Path(__file__).parent / "templates" / "plugin.c"
@@ -62,7 +62,7 @@ except BaseException:
 _EXPORTS = "{ global: arroyo_udf_plugin; local: *; };\n"
 
 
-def inputs(source: Path) -> list[str]:
+def inputs(source: Path, how: Resolution) -> list[str]:
     """Interpreter, cffi, pyarrow, compiler with flags, and the files of this toolkit that end up in the library."""
     own = hashlib.sha256()
     for file in (_TEMPLATE, Path(__file__), _header()):
@@ -80,7 +80,7 @@ def inputs(source: Path) -> list[str]:
     ]
 
 
-def compile(source: Path, output: Path, identity: Identity) -> None:
+def compile(source: Path, output: Path, identity: Identity, how: Resolution) -> None:
     """Writes the plugin of a Python source. Raises BuildError; executes the source's module level."""
     text = _read(source)
     with _module(source, text) as module:
