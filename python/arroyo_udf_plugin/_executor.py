@@ -229,7 +229,9 @@ class _Server:
     async def close(self) -> str | None:
         """Ends the Context, after the last attempt has ended (R12). Answers why that failed."""
         try:
-            if hasattr(self.context, "close"):
+            if self.runtime.is_given_up():
+                _log.warning("%s: its Context is not closed, for calls were stuck when it was stopped", self.name)
+            elif hasattr(self.context, "close"):
                 await self.context.close()
         except BaseException as error:
             return describe(error)

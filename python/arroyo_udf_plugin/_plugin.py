@@ -130,22 +130,29 @@ def _touch_pyarrow() -> None:
 def _agrees(udf: Udf[..., Any], function: Any) -> bool:
     arguments = udf.function.__code__.co_argcount  # a Context may come first
     extra = arguments - function.arguments.n_children
-    return udf.starts == (function.kind == ASYNC) and extra in (0, int(udf.starts))
+    batched = udf.starts and bool(function.options.batch_size)
+    return udf.starts == (function.kind == ASYNC) and extra in (0, int(udf.starts)) and udf.batched == batched
 
 
 def _callable(udf: Udf[..., Any], function: Any) -> tuple[Any, type | None, bool]:
     """What the core calls for a function, the class of its Context, and whether it blocks. Imports pyarrow only where
-    structs occur."""
+    structs, or the arrays of micro-batches, occur."""
     code = udf.function.__code__
     context = None
     if code.co_argcount > function.arguments.n_children:
         context = typing.get_type_hints(udf.function)[code.co_varnames[0]]
     columns = [function.arguments.children[i] for i in range(function.arguments.n_children)]
-    if not any(_has_struct(schema) for schema in [*columns, function.returns]):
+    as_written = not any(_has_struct(schema) for schema in [*columns, function.returns])
+    if as_written and not (udf.batched and _has_arrays(udf)):
         return udf.function, context, udf.blocking
     from .types import adapted, signature
 
     return adapted(udf, signature(udf).hints), context, udf.blocking
+
+
+def _has_arrays(udf: Udf[..., Any]) -> bool:
+    hints = typing.get_type_hints(udf.function)
+    return any(hasattr(hint, "_export_to_c") for hint in hints.values())
 
 
 def _has_struct(schema: Any) -> bool:

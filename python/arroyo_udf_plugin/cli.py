@@ -101,10 +101,12 @@ def _type(described: dict[str, Any]) -> str:
 
 
 def _options(options: Any) -> dict[str, Any] | None:
-    """The author's choices and the defaults; None stands for no timeout or deadline, because JSON has no infinity."""
+    """The author's choices and the defaults; None stands for no timeout or deadline, because JSON has no infinity. What
+    has no default is left out."""
     if options is None:
         return None
-    return {name: None if value == math.inf else value for name, value in dataclasses.asdict(options).items()}
+    known = {name: value for name, value in dataclasses.asdict(options).items() if value is not None or name == "seed"}
+    return {name: None if value == math.inf else value for name, value in known.items()}
 
 
 def _description(plugin: Any) -> dict[str, Any]:

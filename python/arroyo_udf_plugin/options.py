@@ -6,6 +6,7 @@ decorator, the block, the default. Imports nothing heavy: every user's source im
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,12 +15,14 @@ __all__ = ["OPTIONS", "Options", "abi_fields", "check", "from_abi", "parse"]
 
 _FOREVER_NS = 2**64 - 1
 _LONGEST = 1e9  # seconds
+_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _RETRY_ON = {"timeout": 1, "error": 2}
 
 
 @dataclass(frozen=True)
 class Options:
-    """How an async function is run, where the host does not choose otherwise.
+    """How an async function is run, where the host does not choose otherwise. Times are seconds; given as a text they
+    have a unit: "2ms".
 
     ordered: results come out in the order of the rows, else as they end.
     allowed_in_flight: attempts that run at once.
@@ -32,6 +35,10 @@ class Options:
     seed: of the jitter, which takes up to a half off a pause. Default: other for each start.
     idempotent: a row may be tried again while an attempt that ignored its cancellation may still do something.
     max_stuck: so many attempts that ignore their cancellation end the runtime. Default: allowed_in_flight.
+    batch_size: makes the function one that takes micro-batches: a list for each parameter, of at most so many rows, and
+        a list of results. A call starts when so many rows wait,
+    max_wait: or when one has waited so many seconds. Default: 0.002.
+    batch_bytes: or when those that wait have so many bytes. Default: 1 MiB.
     """
 
     ordered: bool = True
@@ -47,11 +54,18 @@ class Options:
     seed: int | None = None
     idempotent: bool = False
     max_stuck: int | None = None
+    batch_size: int | None = None
+    max_wait: float | None = None
+    batch_bytes: int | None = None
 
     def __post_init__(self) -> None:
         """Fills in the defaults that depend on other options."""
-        dependent = {
-            "max_rows": max(4 * self.allowed_in_flight, 16_384),
+        for name, (_, kind) in OPTIONS.items():
+            if kind is _SECONDS and isinstance(text := getattr(self, name), str):
+                object.__setattr__(self, name, _duration(text))
+        batched: dict[str, Any] = {"max_wait": 0.002, "batch_bytes": 1 << 20}
+        dependent = (batched if self.batch_size else {}) | {
+            "max_rows": max(4 * self.allowed_in_flight * (self.batch_size or 1), 16_384),
             "max_attempts": 1 if self.ordered else 3,
             "max_stuck": self.allowed_in_flight,
         }
@@ -77,18 +91,35 @@ def _whole(most: int) -> _Kind:
     return _Kind(fits, f"a whole number from 1 to {most}", int, int, int)
 
 
-def _seconds(most: str = "") -> _Kind:
+def _duration(text: str) -> float:
+    """Seconds from a text: "2ms", "1.5 s", "0.5", "inf". Raises ValueError for others."""
+    with_unit = re.fullmatch(r"(\d+(?:\.\d+)?) ?([a-z]+)", text)
+    if with_unit is None or with_unit[2] not in _UNITS:
+        return float(text)
+    return float(with_unit[1]) * _UNITS[with_unit[2]]
+
+
+def _seconds() -> _Kind:
     def fits(value: Any) -> bool:
+        if isinstance(value, str):
+            try:
+                value = _duration(value)
+            except ValueError:
+                return False
         number = isinstance(value, int | float) and not isinstance(value, bool)
         return number and (1e-9 <= value <= _LONGEST or value == math.inf)
 
-    def to_abi(value: float) -> int:
+    def to_abi(value: float | str) -> int:
+        value = _duration(value) if isinstance(value, str) else value
         return _FOREVER_NS if value == math.inf else max(1, round(value * 1e9))
 
     def from_abi(value: int) -> float:
         return math.inf if value == _FOREVER_NS else value / 1e9
 
-    return _Kind(fits, "seconds, more than 0 and at most 1e9, or math.inf", to_abi, from_abi, float)
+    return _Kind(fits, "seconds, more than 0 and at most 1e9, '10ms' or so, or math.inf", to_abi, from_abi, _duration)
+
+
+_SECONDS = _seconds()
 
 
 def _from_words(words: Mapping[str, bool]) -> Callable[[str], bool]:
@@ -131,17 +162,20 @@ def _retry_on() -> _Kind:
 OPTIONS: dict[str, tuple[str, _Kind]] = {
     "ordered": ("order", _flag(1, 2)),
     "allowed_in_flight": ("allowed_in_flight", _whole(2**32 - 1)),
-    "timeout": ("timeout_ns", _seconds()),
-    "deadline": ("deadline_ns", _seconds()),
+    "timeout": ("timeout_ns", _SECONDS),
+    "deadline": ("deadline_ns", _SECONDS),
     "max_rows": ("max_rows", _whole(2**64 - 1)),
     "max_bytes": ("max_bytes", _whole(2**64 - 1)),
     "max_attempts": ("max_attempts", _whole(2**16 - 1)),
     "retry_on": ("retry_on", _retry_on()),
-    "backoff": ("backoff_ns", _seconds()),
-    "max_backoff": ("max_backoff_ns", _seconds()),
+    "backoff": ("backoff_ns", _SECONDS),
+    "max_backoff": ("max_backoff_ns", _SECONDS),
     "seed": ("seed", _whole(2**64 - 1)),
     "idempotent": ("idempotent", _flag(1, 2)),
     "max_stuck": ("max_stuck", _whole(2**32 - 1)),
+    "batch_size": ("batch_size", _whole(2**32 - 1)),
+    "max_wait": ("max_wait_ns", _SECONDS),
+    "batch_bytes": ("batch_bytes", _whole(2**64 - 1)),
 }
 """Name -> field of `arroyo_udf_options`, and what its values are."""
 

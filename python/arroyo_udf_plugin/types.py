@@ -8,7 +8,8 @@
     T | None        T, nullable                 dataclass, TypedDict   struct
     Annotated[T, an Arrow type]                 another width of the same, as Annotated[int, pa.int32()]
 
-A vectorized function has Arrow arrays instead: `pa.Int64Array`, or `Annotated[pa.Array, pa.int64()]`.
+A vectorized function has Arrow arrays instead: `pa.Int64Array`, or `Annotated[pa.Array, pa.int64()]`. One that takes
+micro-batches has those, or `list[T]`; exceptions may be among its results, `list[T | Exception]`.
 
 Only building needs this module, and plugins with dataclasses: it imports pyarrow.
 """
@@ -16,7 +17,9 @@ Only building needs this module, and plugins with dataclasses: it imports pyarro
 import dataclasses
 import datetime
 import decimal
+import functools
 import inspect
+import operator
 import types
 import typing
 from collections.abc import Callable
@@ -93,7 +96,7 @@ def signature(udf: Udf[..., Any]) -> Signature:
         del parameters[0]
     if not parameters:
         raise udf.mistake("has no arguments; give it at least one, they are the columns it is called with")
-    field_of = _array_field if udf.vectorized else _field
+    field_of = _array_field if udf.vectorized else _column_field if udf.batched else _field
 
     def field(name: str, key: str, what: str) -> pa.Field:
         if key not in hints:
@@ -117,7 +120,7 @@ def signature(udf: Udf[..., Any]) -> Signature:
 
 
 def _example(udf: Udf[..., Any], key: str) -> str:
-    type_name = "pa.Int64Array" if udf.vectorized else "int"
+    type_name = "pa.Int64Array" if udf.vectorized else "list[int]" if udf.batched else "int"
     return f"`-> {type_name}`" if key == "return" else f"`{key}: {type_name}`"
 
 
@@ -164,6 +167,29 @@ def _array_field(name: str, hint: Any) -> pa.Field:
         f"{_shown(hint)} does not name one array type; a vectorized function takes and returns `pa.Int64Array` "
         "and the like, or `Annotated[pa.Array, pa.int64()]`"
     )
+
+
+def _column_field(name: str, hint: Any) -> pa.Field:
+    """The field of one row, from the annotation of a list or an array of them."""
+    if typing.get_origin(hint) is list:
+        return _field(name, _item(hint))
+    try:
+        return _array_field(name, hint)
+    except _Unsupported:
+        raise _Unsupported(
+            f"{_shown(hint)} is not a list; with batch_size a parameter has an item for each row: write `list[int]` or"
+            " `pa.Int64Array`"
+        ) from None
+
+
+def _item(hint: Any) -> Any:
+    """T of list[T], less the exceptions that may be among results."""
+    item = typing.get_args(hint)[0]
+    if typing.get_origin(item) not in (typing.Union, types.UnionType):
+        return item
+    members = typing.get_args(item)
+    values = tuple(m for m in members if not (isinstance(m, type) and issubclass(m, BaseException)))
+    return functools.reduce(operator.or_, values or members)
 
 
 def _optional(hint: Any) -> tuple[Any, bool]:
@@ -234,6 +260,8 @@ def adapted(udf: Udf[..., Any], hints: tuple[Any, ...]) -> Callable[..., Any]:
     function = udf.function
     if udf.vectorized:
         return function
+    if udf.batched:
+        return _adapted_columns(udf, hints)
     converters = [_converter(hint) for hint in hints]
     if not any(converters):
         return function
@@ -255,6 +283,28 @@ def adapted(udf: Udf[..., Any], hints: tuple[Any, ...]) -> Callable[..., Any]:
         return _plain(function(*converted(row)))
 
     return call
+
+
+def _adapted_columns(udf: Udf[..., Any], hints: tuple[Any, ...]) -> Callable[..., Any]:
+    """The same for micro-batches: the core knows lists, of dicts where structs occur."""
+    function = udf.function
+
+    def columns_of(hint: Any) -> Convert:
+        if typing.get_origin(hint) is not list:
+            type_ = _array_field("", hint).type
+            return lambda values: pa.array(values, type_)
+        item = _converter(_item(hint))
+        return (lambda values: values) if item is None else lambda vs: [None if v is None else item(v) for v in vs]
+
+    arguments = [columns_of(hint) for hint in hints[:-1]]
+    contexts = function.__code__.co_argcount - len(arguments)
+
+    async def call_async(*columns: Any) -> Any:
+        converted = (make(column) for make, column in zip(arguments, columns[contexts:], strict=True))
+        results = await function(*columns[:contexts], *converted)
+        return results.to_pylist() if isinstance(results, pa.Array | pa.ChunkedArray) else _plain(results)
+
+    return call_async
 
 
 def _converter(hint: Any) -> Convert | None:

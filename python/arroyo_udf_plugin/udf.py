@@ -1,7 +1,8 @@
 """The decorator: marks the functions of a source file that become functions of the plugin.
 
 A plain `def` becomes a sync function, an `async def` an async one; `@udf(vectorized=True)` on a `def` makes one that
-sees whole Arrow arrays, `@udf(blocking=True)` one that is async for the host and has a thread for each call. The
+sees whole Arrow arrays, `@udf(blocking=True)` one that is async for the host and has a thread for each call,
+`@udf(batch_size=100)` on an `async def` one whose calls are for many rows. The
 decorated function stays what it was for Python: callable, same signature, same result. Types come from the
 annotations; `types.py` reads them when the plugin is built.
 
@@ -33,6 +34,7 @@ class Udf(Generic[P, R]):
     blocking: bool
     starts: bool  # async for the host: it is started, and takes rows until it is stopped
     options: Options | None  # None for a sync function
+    batched: bool  # takes micro-batches: lists or Arrow arrays
     __name__: str
 
     def __init__(self, function: Callable[P, R], chosen: dict[str, Any]) -> None:
@@ -50,6 +52,7 @@ class Udf(Generic[P, R]):
         self.blocking = chosen.get("blocking", False)
         self.chosen = {name: value for name, value in chosen.items() if name in OPTIONS}
         self.options = Options(**self.chosen) if self.starts else None
+        self.batched = "batch_size" in self.chosen
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
@@ -82,6 +85,13 @@ class Udf(Generic[P, R]):
                 )
             elif wrong := check(name, value):
                 raise self.mistake(wrong)
+        of_batches = {"batch_size", "max_wait", "batch_bytes"} & set(chosen)
+        if of_batches and not self.is_async:
+            raise self.mistake(
+                "is no `async def`, and micro-batches are for those; write that, or leave batch_size out"
+            )
+        if of_batches and "batch_size" not in chosen:
+            raise self.mistake(f"has {min(of_batches)!r}, which is for micro-batches; write batch_size=100, say, too")
 
 
 @overload
@@ -92,17 +102,20 @@ def udf(
     blocking: bool = ...,
     ordered: bool = ...,
     allowed_in_flight: int = ...,
-    timeout: float = ...,
-    deadline: float = ...,
+    timeout: float | str = ...,
+    deadline: float | str = ...,
     max_rows: int = ...,
     max_bytes: int = ...,
     max_attempts: int = ...,
     retry_on: str | tuple[str, ...] = ...,
-    backoff: float = ...,
-    max_backoff: float = ...,
+    backoff: float | str = ...,
+    max_backoff: float | str = ...,
     seed: int = ...,
     idempotent: bool = ...,
     max_stuck: int = ...,
+    batch_size: int = ...,
+    max_wait: float | str = ...,
+    batch_bytes: int = ...,
 ) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
 @overload
 def udf(*, vectorized: bool) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
@@ -112,8 +125,11 @@ def udf(function: Any = None, /, **options: Any) -> Any:
     """Makes a function part of the plugin: `@udf`, or `@udf(...)` with options.
 
     vectorized=True is for a `def` whose parameters and result are Arrow arrays; blocking=True is for a `def` that
-    waits: each call has a thread while it runs, until it returns, also after its timeout. All other options are for
-    `async def` and blocking functions, and are described at `Options` (options.py).
+    waits: each call has a thread while it runs, until it returns, also after its timeout. batch_size=N is for an
+    `async def` whose parameters are lists (or Arrow arrays) with an item for each of at most N rows, and whose result
+    is a list with a result, or an exception, for each; a call that raises is repeated with one half of its rows and
+    with the other, until the row that fails is alone. All other options are for `async def` and blocking functions,
+    and are described at `Options` (options.py).
     Raises BuildError, with file and line, for an option that does not fit.
     """
     if function is None:

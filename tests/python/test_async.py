@@ -46,6 +46,11 @@ async def passes(number: int, opens: int | None) -> int:
     return number
 
 @udf
+async def never_of(xs: list[list[int]]) -> int:
+    await asyncio.Event().wait()
+    return 0
+
+@udf
 async def never(x: int) -> int:
     await asyncio.Event().wait()
     return x
@@ -164,6 +169,17 @@ def test_room(functions: dict[str, Function]) -> None:
         runtime.send_nowait(4, ints(0), ints(0))
         runtime.stop()
         assert rest(runtime)["id"].to_pylist() == [4]
+
+
+def test_r4_a_slice_counts_its_own_bytes_and_not_those_that_it_was_cut_from(functions: dict[str, Function]) -> None:
+    item = pa.field("item", pa.int64(), False)
+    rows = pa.array([[list(range(100))]] * 1000, pa.list_(pa.field("item", pa.list_(item), False)))
+    with functions["never_of"].start(max_bytes=1000) as runtime:  # a row has 808 bytes, the whole 808,000
+        runtime.send_nowait(0, rows.slice(500, 1))
+        runtime.send_nowait(1, rows.slice(501, 1))
+        with pytest.raises(WouldBlock):
+            runtime.send_nowait(2, rows.slice(502, 1))
+        runtime.stop("cancel")
 
 
 def test_sender_and_drainer(functions: dict[str, Function]) -> None:

@@ -51,6 +51,32 @@ async def deaf(x: int) -> int:
             pass
     await asyncio.Event().wait()
     return x
+
+class Context:
+    closed = 0
+
+    async def close(self) -> None:
+        Context.closed += 1
+
+opened = asyncio.Event()
+
+@udf
+async def stubborn(context: Context, x: int) -> int:
+    while not opened.is_set():
+        try:
+            await opened.wait()
+        except asyncio.CancelledError:
+            pass
+    return x
+
+@udf
+async def opens(x: int) -> int:
+    opened.set()
+    return x
+
+@udf
+async def closed(x: int) -> int:
+    return Context.closed
 """
 
 
@@ -128,6 +154,27 @@ def test_r13_a_stop_does_not_wait_for_stuck_attempts(plugin: Plugin) -> None:
         assert row["outcome"] == TIMED_OUT
         assert runtime.stop("drain") is False
         assert runtime.statistics().stuck == 1
+
+
+def test_r13_the_context_is_not_closed_after_a_stop_that_gave_up(plugin: Plugin) -> None:
+    reported: queue.Queue[logging.LogRecord] = queue.Queue()
+    handler = logging.handlers.QueueHandler(reported)
+    logging.getLogger("arroyo_udf_plugin").addHandler(handler)
+    with plugin.functions["stubborn"].start() as runtime:
+        runtime.send(0, pa.array([1]))
+        while runtime.statistics().running == 0:
+            pass
+        assert runtime.stop("cancel") is False
+        assert runtime.stop("cancel") is False, "as the first one"
+    with plugin.functions["opens"].start() as runtime:
+        runtime.send(0, pa.array([1]))
+        results(runtime, 1)
+    while "its Context is not closed" not in reported.get(timeout=60).getMessage():
+        pass
+    logging.getLogger("arroyo_udf_plugin").removeHandler(handler)
+    with plugin.functions["closed"].start() as runtime:
+        runtime.send(0, pa.array([1]))
+        assert results(runtime, 1)[0]["value"] == 0
 
 
 def test_options_of_the_head_block_of_the_decorator_and_of_start(build_plugin: Callable[..., Path]) -> None:

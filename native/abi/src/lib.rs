@@ -148,6 +148,9 @@ pub struct Options {
     pub idempotent: u32,
     pub max_stuck: u32,
     pub lineage: [u8; 16],
+    pub batch_size: u64,
+    pub max_wait_ns: u64,
+    pub batch_bytes: u64,
 }
 
 impl Options {
@@ -169,6 +172,9 @@ impl Options {
             idempotent: 0,
             max_stuck: 0,
             lineage: [0; 16],
+            batch_size: 0,
+            max_wait_ns: 0,
+            batch_bytes: 0,
         }
     }
 }

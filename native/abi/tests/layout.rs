@@ -56,7 +56,7 @@ fn mirror() -> Vec<Line> {
         "struct arroyo_udf_error" = abi::Error { text, release, private_data }
         "struct arroyo_udf_options" = abi::Options {
             size, order, allowed_in_flight, timeout_ns, deadline_ns, max_rows, max_bytes, max_attempts, retry_on, backoff_ns,
-            max_backoff_ns, seed, idempotent, max_stuck, lineage,
+            max_backoff_ns, seed, idempotent, max_stuck, lineage, batch_size, max_wait_ns, batch_bytes,
         }
         "struct arroyo_udf_function" = abi::Function { name, kind, vectorized, arguments, returns, options }
         "struct arroyo_udf_descriptor" = abi::Descriptor {

@@ -15,7 +15,7 @@ pub const MOST_ARGUMENTS: usize = 64;
 
 /// Room for the arguments of a call: one place before them for the callee's use (PY_VECTORCALL_ARGUMENTS_OFFSET), one
 /// for the Context. Made once, used for many calls.
-pub struct Frame([*mut PyObject; MOST_ARGUMENTS + 2]);
+pub struct Frame(pub [*mut PyObject; MOST_ARGUMENTS + 2]);
 
 impl Frame {
     pub fn new() -> Frame {
@@ -56,63 +56,98 @@ pub enum Call {
     Failed(String),
 }
 
-/// Calls the function for a row. `first` goes before the row's arguments (the Context); null: nothing.
+/// Why a row has no arguments to call the function with.
+pub enum Unread {
+    /// A null where null is not allowed (F3).
+    Null,
+    Failed(String),
+}
+
+/// Makes the arguments of a row: new references in `into`, one for each column.
 ///
 /// # Safety
-/// The GIL is held; the batch was made for this function and has the row.
+/// The GIL is held; the batch was made for this function and has the row; `into` is as long as the function has columns.
 #[inline]
-pub unsafe fn call(function: &Function, batch: &Batch, converted: &Converted, row: usize, first: *mut PyObject, frame: &mut Frame) -> Call {
-    let arguments = &mut frame.0;
-    arguments[1] = first;
-    let mut made = 0;
-    let columns = batch.columns();
-    let mut outcome = None;
-    for (i, column) in columns.iter().enumerate() {
-        let object = if !column.is_valid(row) {
-            if !function.signature.nullable[i] {
-                outcome = Some(Call::Null);
-                break;
+pub unsafe fn read_row(
+    function: &Function,
+    batch: &Batch,
+    converted: &Converted,
+    row: usize,
+    into: &mut [*mut PyObject],
+) -> Result<(), Unread> {
+    for (i, column) in batch.columns().iter().enumerate() {
+        let read = if !column.is_valid(row) {
+            if function.signature.nullable[i] {
+                // SAFETY: None always exists; the GIL is held.
+                Ok(unsafe { crate::object::none() })
+            } else {
+                Err(Unread::Null)
             }
-            // SAFETY: None always exists; the GIL is held.
-            unsafe { crate::object::none() }
         } else {
             match &function.arguments[i] {
                 // SAFETY: the list has an item for each row; the item is borrowed, and a new reference is taken.
                 Type::Other => unsafe {
                     let item = converted.0[i].as_ref().map_or(null_mut(), |list| PyList_GetItem(list.ptr(), row as Py_ssize_t));
                     Py_XINCREF(item);
-                    item
+                    Ok(item)
                 },
                 // SAFETY: passed on.
-                kind => match unsafe { kind.read(column, row) } {
-                    Ok(object) => object,
-                    Err(text) => {
-                        outcome = Some(Call::Failed(format!("argument {}: {text}", function.signature.arguments[i].0)));
-                        break;
-                    }
-                },
+                kind => unsafe { kind.read(column, row) }
+                    .map_err(|text| Unread::Failed(format!("argument {}: {text}", function.signature.arguments[i].0))),
             }
         };
-        arguments[2 + made] = object;
-        made += 1;
-    }
-    let outcome = outcome.unwrap_or_else(|| {
-        let (start, count) = if first.is_null() { (2, made) } else { (1, made + 1) };
-        // SAFETY: `count` valid references from `start` on, with a writable place before them.
-        let result = unsafe {
-            vectorcall(function.callable.ptr(), arguments.as_ptr().add(start), count | PY_VECTORCALL_ARGUMENTS_OFFSET, null_mut())
-        };
-        if result.is_null() {
-            Call::Raised
-        } else {
-            Call::Returned(result)
+        match read {
+            Ok(object) => into[i] = object,
+            Err(why) => {
+                // SAFETY: references that were made above.
+                into[..i].iter().for_each(|&object| unsafe { Py_DECREF(object) });
+                return Err(why);
+            }
         }
-    });
-    for &object in &arguments[2..2 + made] {
-        // SAFETY: references that were made above.
-        unsafe { Py_DECREF(object) };
     }
-    outcome
+    Ok(())
+}
+
+/// Calls the function for a row. `first` goes before the row's arguments (the Context); null: nothing.
+///
+/// # Safety
+/// The GIL is held; the batch was made for this function and has the row.
+#[inline]
+pub unsafe fn call(function: &Function, batch: &Batch, converted: &Converted, row: usize, first: *mut PyObject, frame: &mut Frame) -> Call {
+    let count = batch.columns().len();
+    let Frame(arguments) = frame;
+    // SAFETY: passed on; the references that were made are given back.
+    unsafe {
+        match read_row(function, batch, converted, row, &mut arguments[2..2 + count]) {
+            Ok(()) => {}
+            Err(Unread::Null) => return Call::Null,
+            Err(Unread::Failed(text)) => return Call::Failed(text),
+        }
+        let called = enter(function, first, count, frame);
+        for &object in &frame.0[2..2 + count] {
+            Py_DECREF(object);
+        }
+        called
+    }
+}
+
+/// Calls the function with the `count` arguments in the frame, from its third place on.
+///
+/// # Safety
+/// The GIL is held; the arguments are valid.
+#[inline]
+pub unsafe fn enter(function: &Function, first: *mut PyObject, count: usize, frame: &mut Frame) -> Call {
+    let arguments = &mut frame.0;
+    arguments[1] = first;
+    let (start, count) = if first.is_null() { (2, count) } else { (1, count + 1) };
+    // SAFETY: `count` valid references from `start` on, with a writable place before them.
+    let result =
+        unsafe { vectorcall(function.callable.ptr(), arguments.as_ptr().add(start), count | PY_VECTORCALL_ARGUMENTS_OFFSET, null_mut()) };
+    if result.is_null() {
+        Call::Raised
+    } else {
+        Call::Returned(result)
+    }
 }
 
 /// The error text for a result that is None. None: null is allowed.

@@ -9,6 +9,7 @@
 
 use crate::calls::{call, describe, raised_text, refuse_none, Call, Converted, Frame};
 use crate::foreign;
+use crate::group::Group;
 use crate::heap::{Body, HeapType};
 use crate::object::{none, raise, text, Owned};
 use crate::registry::Function;
@@ -258,6 +259,10 @@ method! {
     fn is_settled(this: Runtime, _a) { bool_object((*this).runtime.is_settled()) }
 }
 method! {
+    /// is_given_up() -> bool: a stop has answered that calls are stuck, so the Context is not closed any more.
+    fn is_given_up(this: Runtime, _a) { bool_object((*this).runtime.is_given_up()) }
+}
+method! {
     /// count_left_behind(tasks: int): so many Tasks of calls were cancelled at the stop.
     fn count_left_behind(this: Runtime, tasks) { (*this).runtime.count_left_behind(PyLong_AsSize_t(tasks) as u64); none() }
 }
@@ -290,6 +295,7 @@ method! {
             cancelled: false,
             spent: false,
             frame: Frame::new(),
+            group: Group::default(),
         };
         SLOT.make(body).map_or(null_mut(), Owned::into_ptr)
     }
@@ -313,11 +319,19 @@ pub struct Slot {
     /// A call has left a mark on the Task: it takes no further attempt.
     spent: bool,
     frame: Frame,
+    /// Of a function that takes micro-batches.
+    group: Group,
+}
+
+/// How an attempt has ended.
+enum Ended {
+    Row(Outcome<Value>),
+    Group(Vec<Outcome<Value>>),
 }
 
 /// Reports the attempt that has ended, if any, and starts the next: answers its awaitable, or None when there is nothing
 /// to start in this turn.
-unsafe fn advance(slot: *mut Slot, mut outcome: Option<Outcome<Value>>) -> *mut PyObject {
+unsafe fn advance(slot: *mut Slot, mut outcome: Option<Ended>) -> *mut PyObject {
     // SAFETY: see `method!`. The user's function is called below; it runs on this thread and may at most reach other
     // slots, for this one's methods are only called by its own Task.
     unsafe {
@@ -330,11 +344,16 @@ unsafe fn advance(slot: *mut Slot, mut outcome: Option<Outcome<Value>>) -> *mut 
                     let slots = &mut (*owner).slots;
                     slots[token.index()] = null_mut();
                     (*owner).schedule_turn();
-                    if may_start {
-                        (*owner).runtime.end_and_next(token, outcome)
-                    } else {
-                        (*owner).runtime.end(token, outcome);
-                        None
+                    match outcome {
+                        Ended::Row(outcome) if may_start => (*owner).runtime.end_and_next(token, outcome),
+                        Ended::Row(outcome) => {
+                            (*owner).runtime.end(token, outcome);
+                            None
+                        }
+                        Ended::Group(outcomes) => {
+                            (*owner).runtime.end_rows(token, outcomes);
+                            may_start.then(|| (*owner).runtime.next()).flatten()
+                        }
                     }
                 }
                 None if may_start => (*owner).runtime.next(),
@@ -352,30 +371,46 @@ unsafe fn advance(slot: *mut Slot, mut outcome: Option<Outcome<Value>>) -> *mut 
             }
             slots[index] = Body::object(slot);
             let function = (*owner).function;
-            outcome = Some(match start(owner, slot, &attempt) {
+            let Some(call) = start(owner, slot, &attempt) else {
+                outcome = Some(Ended::Group((*slot).group.without_call()));
+                continue;
+            };
+            outcome = Some(Ended::Row(match call {
                 Call::Returned(awaitable) => return awaitable,
                 Call::Null => Outcome::Value(Value::Null),
                 Call::Raised => Outcome::Error(function.row_text(attempt.id, &raised_text()).into()),
                 Call::Failed(text) => Outcome::Error(function.row_text(attempt.id, &text).into()),
-            });
+            }));
         }
     }
 }
 
-unsafe fn start(owner: *mut Runtime, slot: *mut Slot, attempt: &Attempt) -> Call {
-    // SAFETY: see `advance`.
+/// Calls the function. None: a micro-batch of which no row needs a call.
+unsafe fn start(owner: *mut Runtime, slot: *mut Slot, attempt: &Attempt) -> Option<Call> {
+    // SAFETY: see `advance`. What `converted` answers stays until it is asked for another batch.
     unsafe {
         let function = (*owner).function;
-        let batch = &attempt.batch;
+        let context = (*owner).context.as_ref().map_or(null_mut(), Owned::ptr);
+        let frame = &mut (*slot).frame;
+        if function.takes_groups() {
+            return (*slot).group.call(function, attempt, context, frame, |batch| converted(owner, batch));
+        }
+        Some(match converted(owner, &attempt.batch) {
+            Ok(converted) => call(function, &attempt.batch, &*converted, attempt.row, context, frame),
+            Err(text) => Call::Failed(text),
+        })
+    }
+}
+
+/// What pyarrow has converted of a batch; valid until the next call. The error is a text for its rows.
+unsafe fn converted(owner: *mut Runtime, batch: &Arc<Batch>) -> Result<*const Converted, String> {
+    // SAFETY: see `advance`.
+    unsafe {
         if (*owner).converted.as_ref().is_none_or(|(of, _)| of.as_ptr() != Arc::as_ptr(batch)) {
-            match Converted::new(function, batch) {
-                Ok(converted) => (*owner).converted = Some((Arc::downgrade(batch), converted)),
-                Err(text) => return Call::Failed(text),
-            }
+            (*owner).converted = Some((Arc::downgrade(batch), Converted::new((*owner).function, batch)?));
         }
         let Some((_, converted)) = &(*owner).converted else { unreachable!("made above") };
-        let context = (*owner).context.as_ref().map_or(null_mut(), Owned::ptr);
-        call(function, batch, converted, attempt.row, context, &mut (*slot).frame)
+        Ok(converted)
     }
 }
 
@@ -444,7 +479,15 @@ method! {
     fn ended(this: Slot, result) {
         inspect(this);
         let function = (*Runtime::of((*this).owner.ptr())).function;
-        advance(this, Some(outcome_of(function, (*this).id, result)))
+        let ended = if !function.takes_groups() {
+            Ended::Row(outcome_of(function, (*this).id, result))
+        } else {
+            match (*this).group.outcomes(function, result) {
+                Ok(outcomes) => Ended::Group(outcomes),
+                Err(text) => Ended::Row(Outcome::Error(function.row_text((*this).id, &text).into())),
+            }
+        };
+        advance(this, Some(ended))
     }
 }
 method! {
@@ -461,7 +504,7 @@ method! {
             let function = (*Runtime::of((*this).owner.ptr())).function;
             Outcome::Error(function.row_text((*this).id, &describe(exception)).into())
         };
-        advance(this, Some(outcome))
+        advance(this, Some(Ended::Row(outcome)))
     }
 }
 
@@ -488,6 +531,7 @@ pub unsafe fn add_types(module: *mut PyObject) -> bool {
                 (c"end_turn", end_turn, METH_NOARGS),
                 (c"again", again, METH_NOARGS),
                 (c"is_settled", is_settled, METH_NOARGS),
+                (c"is_given_up", is_given_up, METH_NOARGS),
                 (c"take_stuck", take_stuck, METH_NOARGS),
                 (c"count_left_behind", count_left_behind, METH_O),
                 (c"closed", closed, METH_O),

@@ -10,6 +10,7 @@
 //! | [`types`]     | one value between Arrow and Python, [`writer`] a column of results        |
 //! | [`foreign`]   | what goes through pyarrow                                                 |
 //! | [`executor`]  | the asyncio driver: Runtime, Slot and [`parker`]                          |
+//! | [`group`]     | the rows of a micro-batch <-> one call                                    |
 //! | [`blocking`]  | a row in a thread of the pool                                             |
 //! | [`watch`]     | sees that the event loop is blocked                                       |
 //! | [`host`]      | helpers for the Python host                                               |
@@ -23,6 +24,7 @@ mod calls;
 mod executor;
 mod foreign;
 mod gil;
+mod group;
 mod heap;
 mod host;
 mod object;

@@ -91,6 +91,11 @@ unsafe fn function(signature: &'static Signature, callable: *mut PyObject, conte
 }
 
 impl Function {
+    /// Whether a call is for several rows: a list for each argument, and a list of results.
+    pub fn takes_groups(&self) -> bool {
+        self.signature.options.batch_size > 0
+    }
+
     /// The error text of a row.
     pub fn row_text(&self, row: impl std::fmt::Display, text: &str) -> String {
         results::error_text(format!("{}, row {row}: {text}", self.signature.name))

@@ -276,15 +276,6 @@ impl Column {
         Some(unsafe { std::slice::from_raw_parts(self.data.add(start as usize), (end - start) as usize) })
     }
 
-    /// All bytes between the first and the last offset of a `Bytes` column, if those make a range.
-    pub fn all_bytes(&self, large: bool) -> Option<&[u8]> {
-        match (self.length, large) {
-            (0, _) => Some(&[]),
-            (n, false) => self.range(self.offset32(0), self.offset32(n)),
-            (n, true) => self.range(self.offset64(0), self.offset64(n)),
-        }
-    }
-
     /// Any value, copied. The error is a text for the row.
     pub fn value(&self, layout: &Layout, row: usize) -> Result<Value, String> {
         if !self.is_valid(row) || *layout == Layout::Null {
@@ -325,20 +316,32 @@ impl Column {
         }
     }
 
-    /// Bytes of the slice that this column is, for the budget.
-    fn slice_bytes(&self, layout: &Layout) -> u64 {
-        let own = match layout {
-            Layout::Fixed(width) => self.length * width,
-            Layout::Bytes => self.length * 4 + self.all_bytes(false).map_or(0, <[u8]>::len),
-            Layout::LargeBytes => self.length * 8 + self.all_bytes(true).map_or(0, <[u8]>::len),
-            _ => self.length / 8,
+    /// Bytes of the rows `from .. to`, for the budget (R4): of a slice, not of what it was cut from. Offsets that make no
+    /// range count nothing here; they are refused where a value is read.
+    fn slice_bytes(&self, layout: &Layout, from: usize, to: usize) -> u64 {
+        let rows = to - from;
+        if rows == 0 {
+            return 0;
+        }
+        let span = |start: i64, end: i64| if 0 <= start && start <= end { (start as usize, end as usize) } else { (0, 0) };
+        let span32 = || span(self.offset32(from), self.offset32(to));
+        let span64 = || span(self.offset64(from), self.offset64(to));
+        let child = |i: usize, layout: &Layout, (start, end): (usize, usize)| {
+            let child = &self.children[i];
+            child.slice_bytes(layout, start.min(child.length), end.min(child.length))
         };
-        let child_layouts: &[Layout] = match layout {
-            Layout::Struct(fields) => fields,
-            Layout::List(item) | Layout::LargeList(item) | Layout::FixedList(_, item) => std::slice::from_ref(item),
-            _ => &[],
-        };
-        own as u64 + self.children.iter().zip(child_layouts).map(|(child, layout)| child.slice_bytes(layout)).sum::<u64>()
+        let range = (self.offset + from, self.offset + to);
+        match layout {
+            Layout::Null => 0,
+            Layout::Bool => rows as u64 / 8,
+            Layout::Fixed(width) => (rows * width) as u64,
+            Layout::Bytes => (rows * 4 + span32().1 - span32().0) as u64,
+            Layout::LargeBytes => (rows * 8 + span64().1 - span64().0) as u64,
+            Layout::List(item) => rows as u64 * 4 + child(0, item, span32()),
+            Layout::LargeList(item) => rows as u64 * 8 + child(0, item, span64()),
+            Layout::FixedList(width, item) => child(0, item, (range.0 * width, range.1 * width)),
+            Layout::Struct(fields) => fields.iter().enumerate().map(|(i, field)| child(i, field, range)).sum(),
+        }
     }
 }
 
@@ -429,7 +432,7 @@ impl Batch {
             column.length = rows;
             column.outer = outer;
             column.outer_offset = offset;
-            bytes += column.slice_bytes(layout);
+            bytes += column.slice_bytes(layout, 0, rows);
             columns.push(column);
         }
         Ok(Batch { array: std::mem::replace(array, ArrowArray::empty()), columns, rows, bytes })

@@ -1,7 +1,7 @@
 //! The options of a start over those of the author over the defaults (R4-R8), as the machine's settings.
 
 use crate::failure::Failure;
-use crate::machine::{Retry, Settings};
+use crate::machine::{Gather, Retry, Settings};
 use crate::timer::now;
 use arroyo_udf_abi as abi;
 use std::collections::hash_map::RandomState;
@@ -35,6 +35,16 @@ pub fn choose(start: &abi::Options, author: &abi::Options, name: &str) -> Result
     let max_attempts = u16::try_from(max_attempts)
         .map_err(|_| Failure::argument(format!("{name}: max_attempts is {max_attempts}; it is at most {}", u16::MAX)))?;
     let allowed_in_flight = pick(|o| o.allowed_in_flight.into(), 100) as u32;
+    let batch_size = match (start.batch_size, author.batch_size) {
+        (0, size) => size,
+        (_, 0) => return Err(Failure::argument(format!("{name}: takes rows one by one, so it has no batch_size; leave it out"))),
+        (size, _) => size,
+    };
+    let gather = (batch_size > 0).then(|| Gather {
+        rows: batch_size,
+        bytes: pick(|o| o.batch_bytes, 1 << 20),
+        wait: pick(|o| o.max_wait_ns, SECOND / 500),
+    });
     let lineage = [start.lineage, author.lineage].into_iter().find(|l| *l != [0; 16]).unwrap_or_else(random);
 
     Ok(Chosen {
@@ -43,7 +53,7 @@ pub fn choose(start: &abi::Options, author: &abi::Options, name: &str) -> Result
             allowed_in_flight,
             timeout: unlimited(pick(|o| o.timeout_ns, 10 * SECOND)),
             deadline: unlimited(pick(|o| o.deadline_ns, u64::MAX)),
-            max_rows: pick(|o| o.max_rows, (4 * u64::from(allowed_in_flight)).max(16_384)),
+            max_rows: pick(|o| o.max_rows, (4 * u64::from(allowed_in_flight)).saturating_mul(batch_size.max(1)).max(16_384)),
             max_bytes: pick(|o| o.max_bytes, 64 << 20),
             retry: Retry {
                 max_attempts,
@@ -55,6 +65,7 @@ pub fn choose(start: &abi::Options, author: &abi::Options, name: &str) -> Result
                 idempotent: idempotent == abi::YES,
             },
             max_stuck: pick(|o| o.max_stuck.into(), allowed_in_flight.into()) as u32,
+            gather,
         },
         lineage,
     })
@@ -100,6 +111,17 @@ mod tests {
         assert!(refused(abi::Options { retry_on: 4, ..abi::Options::unset() }).contains("retry_on is 4"));
         assert!(refused(abi::Options { idempotent: 9, ..abi::Options::unset() }).contains("idempotent is 9"));
         assert!(refused(abi::Options { max_attempts: 70_000, ..abi::Options::unset() }).contains("at most 65535"));
+    }
+
+    #[test]
+    fn rows_are_gathered_only_where_the_author_takes_micro_batches() {
+        let size = |batch_size| abi::Options { batch_size, max_wait_ns: 9, ..abi::Options::unset() };
+        let settings = |start, author| choose(&start, &author, "p.f").map(|chosen| chosen.settings);
+        let chosen = settings(size(7), size(1_000)).unwrap();
+        assert_eq!(chosen.gather, Some(Gather { rows: 7, bytes: 1 << 20, wait: 9 }));
+        assert_eq!(settings(size(0), size(1_000)).unwrap().max_rows, 400_000);
+        let text = settings(size(7), size(0)).unwrap_err().text;
+        assert!(text.contains("p.f: takes rows one by one"), "{text}");
     }
 
     #[test]

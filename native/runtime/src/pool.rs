@@ -265,7 +265,7 @@ impl Pool {
             // A panic outside the author's code has been told to the runtime by `run`.
             drop(thread.join());
         }
-        runtime.closed(self.close());
+        runtime.closed(if runtime.is_given_up() { Ok(()) } else { self.close() });
     }
 
     fn close(&self) -> Result<(), String> {

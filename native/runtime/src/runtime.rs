@@ -99,11 +99,12 @@ struct Todo {
 impl Runtime {
     /// A runtime that nobody executes yet: [`Runtime::serve`] names the executor.
     pub fn new(signature: &'static Signature, chosen: Chosen) -> Arc<Runtime> {
+        let rows_timed = chosen.settings.deadline.is_some() || chosen.settings.gather.is_some();
         Arc::new_cyclic(|me| Runtime {
             signature,
             lineage: chosen.lineage,
-            timed: chosen.settings.timeout.is_some() || chosen.settings.deadline.is_some() || chosen.settings.retry.errors,
-            rows_timed: chosen.settings.deadline.is_some(),
+            timed: rows_timed || chosen.settings.timeout.is_some() || chosen.settings.retry.errors,
+            rows_timed,
             state: Mutex::new(State {
                 machine: Machine::new(chosen.settings),
                 executor_sleeps: true,
@@ -317,13 +318,13 @@ impl Runtime {
             let name = &self.signature.name;
             match &state.closed {
                 _ if state.machine.is_overwhelmed() => return Ok(abi::STUCK),
-                _ if state.machine.poisoned().is_some() => return self.check(&state).map(|()| abi::OK),
-                Some(Ok(())) => return Ok(abi::OK),
-                Some(Err(text)) => return Err(Failure::new(abi::USER_CODE, format!("{name}: close failed: {text}"))),
-                None if state.stuck => {
+                _ if state.stuck => {
                     self.changed.notify_all(); // others may stop it too, with a later deadline
                     return Ok(abi::STUCK);
                 }
+                _ if state.machine.poisoned().is_some() => return self.check(&state).map(|()| abi::OK),
+                Some(Ok(())) => return Ok(abi::OK),
+                Some(Err(text)) => return Err(Failure::new(abi::USER_CODE, format!("{name}: close failed: {text}"))),
                 None => {}
             }
             // Time is over: cancel what still runs; one second later give up on it.
@@ -364,6 +365,16 @@ impl Runtime {
         let mut state = self.lock();
         let now = state.not_back(now);
         state.machine.end(now, token, outcome);
+        self.keep_time(&mut state);
+    }
+
+    /// Reports the attempt of a micro-batch: an outcome for each row, in the order in which they started. Late outcomes
+    /// are discarded.
+    pub fn end_rows(&self, token: Token, outcomes: impl IntoIterator<Item = Outcome<Value>>) {
+        let now = self.clock();
+        let mut state = self.lock();
+        let now = state.not_back(now);
+        state.machine.end_rows(now, token, outcomes);
         self.keep_time(&mut state);
     }
 
@@ -431,6 +442,13 @@ impl Runtime {
     /// Whether it is time to close: stopped, and no attempt runs or waits.
     pub fn is_settled(&self) -> bool {
         self.lock().machine.is_settled()
+    }
+
+    /// Whether a stop has answered that attempts are stuck: the Context is not closed any more (R13), for the host counts
+    /// on nothing of it running.
+    pub fn is_given_up(&self) -> bool {
+        let state = self.lock();
+        state.stuck || state.machine.is_overwhelmed()
     }
 
     /// The executor has ended; nothing of this runtime runs any more.

@@ -35,6 +35,9 @@ def options(text: str, file: str) -> dict[str, Any]:
     for written, value in table.items():
         name = ARROYO.get(written, written)
         value = tuple(value) if isinstance(value, list) else value
+        if name == "batch_size":
+            text = "[tool.arroyo-udf] has batch_size, which is a matter of the one function that takes lists"
+            raise BuildError(f"{text}; write it in its decorator: @udf(batch_size={value!r})", file, line)
         if wrong := check(name, value):
             raise BuildError(f"[tool.arroyo-udf] {wrong}", file, line)
         if name in chosen:

@@ -7,6 +7,10 @@
 //! stuck; a row has at most one open attempt that is not stuck; the first event that ends a row wins, later ones for the
 //! same attempt only free its slot.
 //!
+//! An attempt is for one row, or for a micro-batch of rows that were gathered. A micro-batch that fails as a whole is split
+//! in two, and each part is started by itself, until the row that fails is alone; that counts as one attempt of each row
+//! (R7).
+//!
 //! Assumes: one caller at a time (a mutex around it); `now` never goes back.
 //!
 //! Costs: accepting a batch is O(1) whatever its length, for rows get a record only when they start. Memory is bounded by
@@ -14,68 +18,19 @@
 //! are not, cost a logarithm, where they are used.
 
 mod list;
+mod settings;
 #[cfg(test)]
 mod simulation;
 mod slab;
 
 use list::{Link, Linked, List};
+pub use settings::{Gather, Retry, Settings};
 use slab::Slab;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
 /// An attempt that has not ended so long after its cancellation is stuck (R8), in nanoseconds.
 pub const PATIENCE: u64 = 1_000_000_000;
-
-/// How the machine runs its rows; every field has its final value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
-    pub ordered: bool,
-    pub allowed_in_flight: u32,
-    /// For one attempt; None: no limit.
-    pub timeout: Option<u64>,
-    /// For a row, from its acceptance; None: no limit.
-    pub deadline: Option<u64>,
-    pub max_rows: u64,
-    pub max_bytes: u64,
-    pub retry: Retry,
-    /// As many stuck attempts poison the handle.
-    pub max_stuck: u32,
-}
-
-/// When a row gets another attempt, and after what pause (R7).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retry {
-    pub max_attempts: u16,
-    pub timeouts: bool,
-    pub errors: bool,
-    /// Before the second attempt; doubled for each further one, up to `max_backoff`, less up to a half at random.
-    pub backoff: u64,
-    pub max_backoff: u64,
-    /// Of the jitter.
-    pub seed: u64,
-    /// A further attempt may begin although the one before is stuck and may still do something.
-    pub idempotent: bool,
-}
-
-impl Retry {
-    pub const NEVER: Retry =
-        Retry { max_attempts: 1, timeouts: false, errors: false, backoff: 0, max_backoff: 0, seed: 0, idempotent: false };
-
-    /// The pause after attempt number `attempt` of row `id`.
-    fn pause(&self, id: u64, attempt: u16) -> u64 {
-        let full = self.backoff.saturating_mul(1 << u32::from(attempt - 1).min(62)).min(self.max_backoff);
-        let random = scramble(self.seed ^ scramble(id ^ (u64::from(attempt) << 48)));
-        full - ((u128::from(full / 2) * u128::from(random)) >> 64) as u64
-    }
-}
-
-/// A number that looks random (the finaliser of SplitMix64: Steele, Lea, Flood 2014).
-fn scramble(x: u64) -> u64 {
-    let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ (x >> 31)
-}
 
 /// How a row ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,9 +73,20 @@ pub struct Start<B> {
     pub deadline: u64,
     pub batch: B,
     pub row: usize,
+    /// Further rows, of a micro-batch.
+    pub others: Vec<Other<B>>,
 }
 
-/// An attempt that ignores its cancellation, and the row that it was started for.
+/// A further row of a micro-batch.
+#[derive(Debug, Clone)]
+pub struct Other<B> {
+    pub id: u64,
+    pub attempt: u16,
+    pub batch: B,
+    pub row: usize,
+}
+
+/// An attempt that ignores its cancellation, and the (first) row that it was started for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stuck {
     pub token: Token,
@@ -167,6 +133,9 @@ struct BatchRecord<B> {
     /// Rows not handed out yet.
     held: u64,
     bytes: u64,
+    /// Of one row, where rows are gathered.
+    row_bytes: u64,
+    accepted: u64,
     /// Of its rows.
     deadline: u64,
 }
@@ -210,9 +179,20 @@ enum Stage<V> {
     BackingOff,
     /// The pause is over; the next attempt may start.
     Due,
+    /// In a part of a micro-batch that failed; the attempt goes on with this part.
+    Split,
     /// On the way from one stage to the next.
     Between,
     Ended(Outcome<V>),
+}
+
+/// A row's number with its id, which tells whether the number means another row by now.
+type Named = (u32, u64);
+
+#[derive(Debug)]
+struct DueRow {
+    row: Named,
+    since: u64,
 }
 
 /// An attempt that has not ended.
@@ -223,6 +203,8 @@ struct Attempt {
     id: u64,
     /// The row that waits for it to end. None: its row has ended, or went on without it.
     row: Option<u32>,
+    /// The same for further rows.
+    others: Vec<Option<u32>>,
     state: AttemptState,
     /// Open: when it times out. Cancelled: when it is stuck.
     link: Link,
@@ -233,6 +215,25 @@ enum AttemptState {
     Open,
     Cancelled,
     Stuck,
+}
+
+impl Attempt {
+    fn waiting(&self) -> impl Iterator<Item = u32> + '_ {
+        self.row.iter().chain(self.others.iter().flatten()).copied()
+    }
+
+    /// A row waits no longer. Answers whether that was the last.
+    fn forget(&mut self, row: u32) -> bool {
+        let waiting = std::iter::once(&mut self.row).chain(&mut self.others);
+        let mut left = 0;
+        for place in waiting {
+            if *place == Some(row) {
+                *place = None;
+            }
+            left += u32::from(place.is_some());
+        }
+        left == 0
+    }
 }
 
 impl Linked for Attempt {
@@ -253,12 +254,20 @@ pub struct Machine<B, V> {
     open: List,
     /// Cancelled attempts, by when they are stuck.
     ending: List,
-    /// Rows whose next attempt may start, with their ids: those tell whether a row's number means another one by now.
-    due: VecDeque<(u32, u64)>,
-    /// How many of them really are.
+    /// Rows whose next attempt may start. The first is always one that really does.
+    due: VecDeque<DueRow>,
+    /// How many of them really do.
     due_rows: u64,
-    /// (end of the pause, row, id)
-    backing_off: BinaryHeap<Reverse<(u64, u32, u64)>>,
+    /// Parts of micro-batches that failed.
+    parts: VecDeque<Vec<Named>>,
+    /// How many of their rows still wait.
+    part_rows: u64,
+    /// Of the rows that wait to be gathered.
+    waiting_bytes: u64,
+    /// The latest time told.
+    now: u64,
+    /// By the end of their pauses.
+    backing_off: BinaryHeap<Reverse<(u64, Named)>>,
     /// Rows that have started and have a deadline.
     row_deadlines: BTreeSet<(u64, u32)>,
     /// Rows to hand out. Ordered: every started row, in order; the first `ready` have ended. Unordered: ended rows.
@@ -287,6 +296,10 @@ impl<B: Clone, V> Machine<B, V> {
             ending: List::default(),
             due: VecDeque::new(),
             due_rows: 0,
+            parts: VecDeque::new(),
+            part_rows: 0,
+            waiting_bytes: 0,
+            now: 0,
             backing_off: BinaryHeap::new(),
             row_deadlines: BTreeSet::new(),
             out: VecDeque::new(),
@@ -329,9 +342,12 @@ impl<B: Clone, V> Machine<B, V> {
             return Err(Refused::WouldBlock);
         }
         self.next_id = next_id;
+        self.now = now;
         if rows > 0 {
             let deadline = self.settings.deadline.map_or(u64::MAX, |deadline| now.saturating_add(deadline));
-            let batch = self.batches.insert(BatchRecord { payload, first_id, held: rows, bytes, deadline });
+            let row_bytes = if self.settings.gather.is_some() { bytes.div_ceil(rows) } else { 0 };
+            let batch = self.batches.insert(BatchRecord { payload, first_id, held: rows, bytes, row_bytes, accepted: now, deadline });
+            self.waiting_bytes += row_bytes * rows;
             self.spans.push_back(Span { batch, from: 0, to: rows, fate: Fate::Start });
             self.held_rows += rows;
             self.held_bytes += bytes;
@@ -384,7 +400,7 @@ impl<B: Clone, V> Machine<B, V> {
                     continue;
                 }
                 if fate != span.fate {
-                    self.no_longer_queued(to - from);
+                    self.no_longer_queued(span.batch, to - from);
                 }
                 if fate != Fate::Start && !self.settings.ordered {
                     self.spans.push_front(part); // where nothing keeps it waiting
@@ -422,12 +438,13 @@ impl<B: Clone, V> Machine<B, V> {
         (self.open, self.ending) = (List::default(), List::default());
         self.counts.stuck = 0;
         self.due.clear();
+        self.parts.clear();
         self.backing_off.clear();
         self.cancellations.clear();
         for mut span in std::mem::take(&mut self.spans) {
             if span.fate == Fate::Start {
                 span.fate = Fate::Poisoned;
-                self.no_longer_queued(span.to - span.from);
+                self.no_longer_queued(span.batch, span.to - span.from);
             }
             self.spans.push_back(span);
         }
@@ -475,81 +492,92 @@ impl<B: Clone, V> Machine<B, V> {
 
     /// Whether `start` would answer an attempt.
     pub fn can_start(&self) -> bool {
-        (!self.spans.is_empty() || self.due_rows > 0)
-            && (self.attempts.len() as u64 - self.counts.stuck) < u64::from(self.settings.allowed_in_flight)
+        self.has_slot() && (self.part_rows > 0 || self.is_gathered())
     }
 
-    /// Opens the next attempt, if one may run now: of a row whose pause is over, else of the first row that has not
-    /// started. Its timeout counts from `now`.
+    /// Opens the next attempt, if one may run now: for a part of a micro-batch, else for rows whose pause is over, then
+    /// for those that have not started. Its timeout counts from `now`.
     pub fn start(&mut self, now: u64) -> Option<Start<B>> {
+        self.now = now;
         if !self.can_start() {
             return None;
         }
-        let row = match self.next_due() {
-            Some(row) => row,
-            None => {
-                let (batch, index) = self.next_row()?;
-                self.counts.queued -= 1;
-                self.begin(batch, index)
+        let mut part = self.next_part().into_iter();
+        let first = part.next().or_else(|| self.next_row())?;
+        let mut others: Vec<Option<u32>> = part.map(Some).collect();
+        if let (Some(gather), false) = (self.settings.gather, matches!(self.rows[first].stage, Stage::Split)) {
+            let mut bytes = self.row_bytes(first);
+            while others.len() as u64 + 1 < gather.rows && bytes < gather.bytes {
+                let Some(row) = self.next_row() else { break };
+                bytes += self.row_bytes(row);
+                others.push(Some(row));
             }
-        };
+        }
         self.next_generation = self.next_generation.wrapping_add(1);
         let generation = self.next_generation;
         let timeout = self.settings.timeout.map_or(u64::MAX, |timeout| now.saturating_add(timeout));
-        let attempt = Attempt { generation, id: self.rows[row].id, row: Some(row), state: AttemptState::Open, link: Link::at(timeout) };
+        let attempt =
+            Attempt { generation, id: self.rows[first].id, row: Some(first), others, state: AttemptState::Open, link: Link::at(timeout) };
         let slot = self.attempts.insert(attempt);
         self.open.push(&mut self.attempts, slot);
-        let record = &mut self.rows[row];
-        record.attempts += 1;
-        record.stage = Stage::Running(slot);
-        let start = Start {
-            token: Token { slot, generation },
-            id: record.id,
-            attempt: record.attempts,
-            deadline: timeout.min(record.deadline),
-            batch: self.batches[record.batch].payload.clone(),
-            row: record.index as usize,
-        };
+        let Other { id, attempt, batch, row } = self.run(first, slot);
+        let mut deadline = self.rows[first].deadline;
+        let mut others = Vec::new();
+        for i in 0..self.attempts[slot].others.len() {
+            let Some(row) = self.attempts[slot].others[i] else { unreachable!("a new attempt has all of its rows") };
+            others.push(self.run(row, slot));
+            deadline = deadline.max(self.rows[row].deadline);
+        }
         self.advance();
-        Some(start)
+        Some(Start { token: Token { slot, generation }, id, attempt, deadline: timeout.min(deadline), batch, row, others })
     }
 
     /// The attempt has ended with this outcome. False: its row had ended before, or waits for another attempt, and the
-    /// outcome is discarded (R6).
+    /// outcome is discarded (R6). A micro-batch that ends so has failed as a whole: its rows are split.
     pub fn end(&mut self, now: u64, token: Token, outcome: Outcome<V>) -> bool {
-        let Some(attempt) = self.attempts.get(token.slot).filter(|a| a.generation == token.generation) else { return false };
-        let (row, state) = (attempt.row, attempt.state);
-        match state {
-            AttemptState::Open => self.open.remove(&mut self.attempts, token.slot),
-            AttemptState::Cancelled => self.ending.remove(&mut self.attempts, token.slot),
-            AttemptState::Stuck => self.counts.stuck -= 1,
-        }
-        self.attempts.remove(token.slot);
-        let Some(row) = row else { return false };
-        let counts = matches!(self.rows[row].stage, Stage::Running(_));
-        self.rows[row].stage = Stage::Between;
-        if !counts {
-            self.back_off(now, row);
-        } else if matches!(outcome, Outcome::Error(_)) && self.settings.retry.errors && self.may_retry(row) {
-            self.counts.backing_off += 1;
-            self.back_off(now, row);
+        self.now = now;
+        let Some(Attempt { row, others, state, .. }) = self.close(token) else { return false };
+        let mut counts = false;
+        if others.is_empty() {
+            counts = row.is_some_and(|row| self.settle(now, row, outcome));
         } else {
-            self.end_row(now, row, outcome);
+            let rows: Vec<u32> = row.into_iter().chain(others.into_iter().flatten()).collect();
+            if state == AttemptState::Open {
+                counts = true;
+                self.split(&rows);
+            } else {
+                rows.into_iter().for_each(|row| self.back_off(now, row));
+            }
         }
         self.advance();
         counts
     }
 
+    /// The attempt of a micro-batch has ended with an outcome for each of its rows, in the order in which they started.
+    pub fn end_rows(&mut self, now: u64, token: Token, outcomes: impl IntoIterator<Item = Outcome<V>>) {
+        self.now = now;
+        let Some(Attempt { row, others, .. }) = self.close(token) else { return };
+        for (row, outcome) in std::iter::once(row).chain(others).zip(outcomes) {
+            if let Some(row) = row {
+                self.settle(now, row, outcome);
+            }
+        }
+        self.advance();
+    }
+
     /// Does what is due: timeouts, row deadlines, stuck attempts, pauses that are over.
     pub fn tick(&mut self, now: u64) {
+        self.now = now;
         while let Some(slot) = self.open.first_until(&mut self.attempts, now) {
-            let Some(row) = self.attempts[slot].row else { unreachable!("an open attempt has a row") };
-            if self.settings.retry.timeouts && self.may_retry(row) {
-                self.rows[row].stage = Stage::Ending(slot);
-                self.counts.backing_off += 1;
-                self.ask_to_end(now, slot);
-            } else {
-                self.end_row(now, row, Outcome::TimedOut);
+            self.ask_to_end(now, slot);
+            let rows: Vec<u32> = self.attempts[slot].waiting().collect();
+            for row in rows {
+                if self.settings.retry.timeouts && self.may_retry(row) {
+                    self.rows[row].stage = Stage::Ending(slot);
+                    self.counts.backing_off += 1;
+                } else {
+                    self.end_row(now, row, Outcome::TimedOut);
+                }
             }
         }
         while let Some(&(_, row)) = self.row_deadlines.first().filter(|(deadline, _)| *deadline <= now) {
@@ -559,25 +587,26 @@ impl<B: Clone, V> Machine<B, V> {
             self.ending.remove(&mut self.attempts, slot);
             self.give_up_on(now, slot);
         }
-        while let Some(&Reverse((_, row, id))) = self.backing_off.peek().filter(|Reverse((at, ..))| *at <= now) {
+        while let Some(&Reverse((_, (row, id)))) = self.backing_off.peek().filter(|Reverse((at, _))| *at <= now) {
             self.backing_off.pop();
             if let Some(record) = self.rows.get_mut(row).filter(|r| r.id == id && matches!(r.stage, Stage::BackingOff)) {
                 record.stage = Stage::Due;
                 self.due_rows += 1;
-                self.due.push_back((row, id));
+                self.waiting_bytes += self.row_bytes(row);
+                self.due.push_back(DueRow { row: (row, id), since: now });
             }
         }
-        let mut late = 0; // rows wait in the order of their deadlines
-        for span in &mut self.spans {
-            if self.batches[span.batch].deadline > now {
-                break;
+        for i in 0..self.spans.len() {
+            let span = &mut self.spans[i];
+            let Span { batch, from, to, fate } = *span;
+            if self.batches[batch].deadline > now {
+                break; // rows wait in the order of their deadlines
             }
-            if span.fate == Fate::Start {
+            if fate == Fate::Start {
                 span.fate = Fate::TimedOut;
-                late += span.to - span.from;
+                self.no_longer_queued(batch, to - from);
             }
         }
-        self.no_longer_queued(late);
         // A stop with `Cancel` has ended all rows: that they are stuck is its answer (R13), not a failure.
         let stopped = self.stop == Some(Stop::Cancel);
         if self.counts.stuck >= u64::from(self.settings.max_stuck) && self.poison.is_none() && !stopped {
@@ -591,9 +620,11 @@ impl<B: Clone, V> Machine<B, V> {
     /// When `tick` has something to do next.
     pub fn next_deadline(&mut self) -> Option<u64> {
         let waiting = self.spans.front().map(|span| self.batches[span.batch].deadline);
+        let gathers = self.settings.gather.is_some() && self.has_slot() && !self.can_start();
+        let gathered = if gathers { self.gathered_at() } else { None };
         let attempts = [self.open.first_at(&mut self.attempts), self.ending.first_at(&mut self.attempts)];
-        let rows = [self.row_deadlines.first().map(|(deadline, _)| *deadline), waiting];
-        let pauses = self.backing_off.peek().map(|Reverse((at, ..))| *at);
+        let rows = [self.row_deadlines.first().map(|(deadline, _)| *deadline), waiting, gathered];
+        let pauses = self.backing_off.peek().map(|Reverse((at, _))| *at);
         attempts.into_iter().chain(rows).chain([pauses]).flatten().min().filter(|&at| at != u64::MAX)
     }
 
@@ -622,8 +653,56 @@ impl<B: Clone, V> Machine<B, V> {
 
     // ---- inside ----------------------------------------------------------------------------------------------------
 
+    /// Whether the cap leaves room for an attempt.
+    fn has_slot(&self) -> bool {
+        (self.attempts.len() as u64 - self.counts.stuck) < u64::from(self.settings.allowed_in_flight)
+    }
+
+    /// Whether rows wait that an attempt is to start for now.
+    fn is_gathered(&self) -> bool {
+        let waiting = self.counts.queued - self.part_rows + self.due_rows;
+        let Some(gather) = self.settings.gather else { return waiting > 0 };
+        let enough = waiting >= gather.rows || self.waiting_bytes >= gather.bytes;
+        waiting > 0 && (enough || self.stop.is_some() || !self.has_room() || self.gathered_at().is_some_and(|at| at <= self.now))
+    }
+
+    /// When the row that has waited longest has waited for others long enough.
+    fn gathered_at(&self) -> Option<u64> {
+        let wait = self.settings.gather?.wait;
+        let queued = self.spans.front().map(|span| self.batches[span.batch].accepted);
+        let since = [queued, self.due.front().map(|due| due.since)].into_iter().flatten().min()?;
+        Some(since.saturating_add(wait))
+    }
+
+    fn row_bytes(&self, row: u32) -> u64 {
+        self.batches[self.rows[row].batch].row_bytes
+    }
+
+    /// Takes the first row that waits: one whose pause is over, else one that has not started.
+    fn next_row(&mut self) -> Option<u32> {
+        let row = match self.due.pop_front() {
+            Some(DueRow { row: (row, _), .. }) => {
+                self.due_rows -= 1;
+                self.counts.backing_off -= 1;
+                self.counts.retries += 1;
+                self.rows[row].stage = Stage::Between;
+                self.skip_stale_due();
+                row
+            }
+            None => {
+                let (batch, index) = self.next_queued()?;
+                self.counts.queued -= 1;
+                let row = self.begin(batch, index);
+                self.pass_by();
+                row
+            }
+        };
+        self.waiting_bytes -= self.row_bytes(row);
+        Some(row)
+    }
+
     /// Takes the first row that has not started off its span.
-    fn next_row(&mut self) -> Option<(u32, u64)> {
+    fn next_queued(&mut self) -> Option<(u32, u64)> {
         let span = self.spans.front_mut()?;
         let taken = (span.batch, span.from);
         span.from += 1;
@@ -633,17 +712,74 @@ impl<B: Clone, V> Machine<B, V> {
         Some(taken)
     }
 
-    /// Takes the first row whose pause is over.
-    fn next_due(&mut self) -> Option<u32> {
-        while let Some((row, id)) = self.due.pop_front() {
-            if self.rows.get(row).is_some_and(|record| record.id == id && matches!(record.stage, Stage::Due)) {
-                self.due_rows -= 1;
-                self.counts.backing_off -= 1;
-                self.counts.retries += 1;
-                return Some(row);
+    /// The rows of the next part that still wait.
+    fn next_part(&mut self) -> Vec<u32> {
+        while let Some(part) = self.parts.pop_front() {
+            let waits = |&(row, id): &Named| self.rows.get(row).is_some_and(|r| r.id == id && matches!(r.stage, Stage::Split));
+            let rows: Vec<u32> = part.into_iter().filter(waits).map(|(row, _)| row).collect();
+            if !rows.is_empty() {
+                self.part_rows -= rows.len() as u64;
+                self.counts.queued -= rows.len() as u64;
+                return rows;
             }
         }
-        None
+        Vec::new()
+    }
+
+    /// Rows of a micro-batch that failed go on in two parts, before all others.
+    fn split(&mut self, rows: &[u32]) {
+        for &row in rows {
+            self.rows[row].stage = Stage::Split;
+        }
+        self.part_rows += rows.len() as u64;
+        self.counts.queued += rows.len() as u64;
+        let (one, other) = rows.split_at(rows.len().div_ceil(2));
+        for part in [other, one] {
+            self.parts.push_front(part.iter().map(|&row| (row, self.rows[row].id)).collect());
+        }
+    }
+
+    /// The first of the rows that are due is to be one that really is.
+    fn skip_stale_due(&mut self) {
+        let is_due = |&(row, id): &Named| self.rows.get(row).is_some_and(|r| r.id == id && matches!(r.stage, Stage::Due));
+        while self.due.front().is_some_and(|due| !is_due(&due.row)) {
+            self.due.pop_front();
+        }
+    }
+
+    /// A row begins to run in the attempt `slot`.
+    fn run(&mut self, row: u32, slot: u32) -> Other<B> {
+        let record = &mut self.rows[row];
+        record.attempts += u16::from(!matches!(record.stage, Stage::Split));
+        record.stage = Stage::Running(slot);
+        let batch = self.batches[record.batch].payload.clone();
+        Other { id: record.id, attempt: record.attempts, batch, row: record.index as usize }
+    }
+
+    /// Takes an attempt that has ended off its lists.
+    fn close(&mut self, token: Token) -> Option<Attempt> {
+        let state = self.attempts.get(token.slot).filter(|a| a.generation == token.generation)?.state;
+        match state {
+            AttemptState::Open => self.open.remove(&mut self.attempts, token.slot),
+            AttemptState::Cancelled => self.ending.remove(&mut self.attempts, token.slot),
+            AttemptState::Stuck => self.counts.stuck -= 1,
+        }
+        Some(self.attempts.remove(token.slot))
+    }
+
+    /// The attempt that a row waited for has ended. Answers whether the outcome counts.
+    fn settle(&mut self, now: u64, row: u32, outcome: Outcome<V>) -> bool {
+        let counts = matches!(self.rows[row].stage, Stage::Running(_));
+        self.rows[row].stage = Stage::Between;
+        if !counts {
+            self.back_off(now, row);
+        } else if matches!(outcome, Outcome::Error(_)) && self.settings.retry.errors && self.may_retry(row) {
+            self.counts.backing_off += 1;
+            self.back_off(now, row);
+        } else {
+            self.end_row(now, row, outcome);
+        }
+        counts
     }
 
     /// Makes a row's record.
@@ -660,9 +796,10 @@ impl<B: Clone, V> Machine<B, V> {
     }
 
     /// Rows that have ended before they started; where order is kept they are held until they come to the front.
-    fn no_longer_queued(&mut self, rows: u64) {
+    fn no_longer_queued(&mut self, batch: u32, rows: u64) {
         self.counts.queued -= rows;
         self.counts.held += rows;
+        self.waiting_bytes -= self.batches[batch].row_bytes * rows;
     }
 
     fn may_retry(&self, row: u32) -> bool {
@@ -674,7 +811,7 @@ impl<B: Clone, V> Machine<B, V> {
         let record = &mut self.rows[row];
         let at = now.saturating_add(self.settings.retry.pause(record.id, record.attempts));
         record.stage = Stage::BackingOff;
-        self.backing_off.push(Reverse((at, row, record.id)));
+        self.backing_off.push(Reverse((at, (row, record.id))));
     }
 
     /// Asks for the cancellation of an open attempt.
@@ -694,7 +831,9 @@ impl<B: Clone, V> Machine<B, V> {
         attempt.state = AttemptState::Stuck;
         self.counts.stuck += 1;
         self.newly_stuck.push(Stuck { token: Token { slot, generation: attempt.generation }, id: attempt.id });
-        if let Some(row) = attempt.row.take() {
+        let rows: Vec<u32> = attempt.waiting().collect();
+        (attempt.row, attempt.others) = (None, Vec::new());
+        for row in rows {
             self.rows[row].stage = Stage::Between;
             if self.settings.retry.idempotent {
                 self.back_off(now, row);
@@ -717,17 +856,24 @@ impl<B: Clone, V> Machine<B, V> {
         let deadline = record.deadline;
         match std::mem::replace(&mut record.stage, Stage::Ended(outcome)) {
             Stage::Running(slot) => {
-                self.attempts[slot].row = None;
-                self.ask_to_end(now, slot);
+                let attempt = &mut self.attempts[slot];
+                if attempt.forget(row) && attempt.state == AttemptState::Open {
+                    self.ask_to_end(now, slot);
+                }
             }
             Stage::Ending(slot) => {
-                self.attempts[slot].row = None;
+                self.attempts[slot].forget(row);
                 self.counts.backing_off -= 1;
             }
             Stage::BackingOff => self.counts.backing_off -= 1,
             Stage::Due => {
                 self.due_rows -= 1;
                 self.counts.backing_off -= 1;
+                self.waiting_bytes -= self.row_bytes(row);
+            }
+            Stage::Split => {
+                self.part_rows -= 1;
+                self.counts.queued -= 1;
             }
             Stage::Between => {}
             Stage::Ended(_) => unreachable!("a row ends once"),
@@ -741,10 +887,10 @@ impl<B: Clone, V> Machine<B, V> {
         }
     }
 
-    /// Hands rows that ended before they started on when they have come to the front, then counts what became ready.
-    fn advance(&mut self) {
+    /// Hands on rows that ended before they started and have come to the front.
+    fn pass_by(&mut self) {
         while let Some(fate) = self.spans.front().map(|span| span.fate).filter(|&fate| fate != Fate::Start) {
-            let Some((batch, index)) = self.next_row() else { break };
+            let Some((batch, index)) = self.next_queued() else { break };
             self.counts.held -= 1; // counted since it ended, and again by `end_row`
             let row = self.begin(batch, index);
             let outcome = match (fate, &self.poison) {
@@ -754,6 +900,12 @@ impl<B: Clone, V> Machine<B, V> {
             };
             self.end_row(0, row, outcome);
         }
+    }
+
+    /// To be called after every change: what has come to the front is handed on, and what became ready is counted.
+    fn advance(&mut self) {
+        self.skip_stale_due();
+        self.pass_by();
         while self.out.get(self.counts.ready as usize).is_some_and(|&row| matches!(self.rows[row].stage, Stage::Ended(_))) {
             self.counts.ready += 1;
             self.counts.held -= 1;

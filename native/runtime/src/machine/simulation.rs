@@ -4,8 +4,9 @@
 //! A schedule has 60 events on average. `PROPTEST_CASES` says how many schedules are run: `make check` runs ten million
 //! events. `PROPTEST_RNG_SEED` makes a run repeatable.
 
-use super::{Finished, Machine, Outcome, Refused, Retry, Settings, Stop, Token, PATIENCE};
+use super::{Finished, Gather, Machine, Outcome, Refused, Retry, Settings, Start, Stop, Token, PATIENCE};
 use proptest::prelude::*;
+use std::collections::VecDeque;
 
 #[derive(Debug, Clone)]
 enum Event {
@@ -15,10 +16,12 @@ enum Event {
         gap: u64,
     },
     Start,
-    /// Ends one of the open attempts, picked by number.
+    /// Ends one of the open attempts, picked by number: as a whole, with an error or a value, or each row with its own,
+    /// an error where its bit is set.
     End {
         pick: usize,
-        error: bool,
+        whole: bool,
+        errors: u8,
     },
     Tick {
         after: u64,
@@ -40,7 +43,7 @@ fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         6 => (0..6u64, 0..40u64, 0..3u64).prop_map(|(rows, bytes, gap)| Event::Accept { rows, bytes, gap }),
         12 => Just(Event::Start),
-        10 => (any::<usize>(), any::<bool>()).prop_map(|(pick, error)| Event::End { pick, error }),
+        10 => (any::<usize>(), any::<bool>(), any::<u8>()).prop_map(|(pick, whole, errors)| Event::End { pick, whole, errors }),
         6 => (0..30u64).prop_map(|after| Event::Tick { after }),
         1 => Just(Event::Tick { after: PATIENCE }),
         2 => (0..60u64, 0..8u64).prop_map(|(first, rows)| Event::Cancel { first, rows }),
@@ -66,8 +69,9 @@ fn retry() -> impl Strategy<Value = Retry> {
 
 fn settings() -> impl Strategy<Value = Settings> {
     let limits = (prop::option::of(1..60u64), prop::option::of(1..200u64));
-    (any::<bool>(), 1..5u32, limits, 1..20u64, 1..100u64, retry(), 1..6u32).prop_map(
-        |(ordered, allowed_in_flight, (timeout, deadline), max_rows, max_bytes, retry, max_stuck)| Settings {
+    let gather = (1..6u64, 1..60u64, 0..40u64).prop_map(|(rows, bytes, wait)| Gather { rows, bytes, wait });
+    (any::<bool>(), 1..5u32, limits, 1..20u64, 1..100u64, retry(), 1..6u32, prop::option::of(gather)).prop_map(
+        |(ordered, allowed_in_flight, (timeout, deadline), max_rows, max_bytes, retry, max_stuck, gather)| Settings {
             ordered,
             allowed_in_flight,
             timeout,
@@ -76,6 +80,7 @@ fn settings() -> impl Strategy<Value = Settings> {
             max_bytes,
             retry,
             max_stuck,
+            gather,
         },
     )
 }
@@ -102,7 +107,10 @@ enum Place {
     /// In the order in which the pauses ended.
     Due {
         turn: u64,
+        since: u64,
     },
+    /// In a part of a micro-batch that failed.
+    Split,
     Ended(How),
     Out,
 }
@@ -113,6 +121,7 @@ struct ModelRow {
     batch: usize,
     place: Place,
     attempts: u16,
+    accepted: u64,
     deadline: u64,
 }
 
@@ -120,7 +129,8 @@ struct ModelRow {
 #[derive(Debug)]
 struct ModelAttempt {
     token: Token,
-    row: usize,
+    rows: Vec<usize>,
+    until: u64,
     cancelled: Option<u64>,
     stuck: bool,
     /// The machine has asked for its cancellation, and has reported it as stuck.
@@ -133,6 +143,9 @@ struct Model {
     settings: Settings,
     rows: Vec<ModelRow>,
     batch_bytes: Vec<u64>,
+    /// Of a row, by batch.
+    row_bytes: Vec<u64>,
+    parts: VecDeque<Vec<usize>>,
     open: Vec<ModelAttempt>,
     next_id: u64,
     turns: u64,
@@ -150,6 +163,8 @@ impl Model {
             settings,
             rows: vec![],
             batch_bytes: vec![],
+            row_bytes: vec![],
+            parts: VecDeque::new(),
             open: vec![],
             next_id: 0,
             turns: 0,
@@ -185,16 +200,18 @@ impl Model {
     }
 
     fn end(&mut self, now: u64, row: usize, how: How) {
-        if let Place::Running { .. } = self.rows[row].place {
-            self.cancel_attempt(now, row);
-        }
         self.rows[row].place = Place::Ended(how);
+        for i in 0..self.open.len() {
+            if self.open[i].cancelled.is_none() && self.running_in(i).is_empty() {
+                self.open[i].cancelled = Some(now); // nobody waits for it any more
+            }
+        }
     }
 
-    fn cancel_attempt(&mut self, now: u64, row: usize) {
-        for attempt in self.open.iter_mut().filter(|a| a.row == row && a.cancelled.is_none()) {
-            attempt.cancelled = Some(now);
-        }
+    /// The rows that wait for an attempt that has not been cancelled.
+    fn running_in(&self, attempt: usize) -> Vec<usize> {
+        let runs = |row: &usize| matches!(self.rows[*row].place, Place::Running { .. });
+        self.open[attempt].rows.iter().copied().filter(runs).collect()
     }
 
     fn may_retry(&self, row: usize) -> bool {
@@ -206,34 +223,91 @@ impl Model {
         self.rows[row].place = Place::BackingOff { until: now + pause };
     }
 
-    /// R4, R7: which row an attempt would start for.
-    fn next(&self) -> Option<usize> {
-        let working = self.open.iter().filter(|a| !a.stuck).count();
-        if working >= self.settings.allowed_in_flight as usize {
-            return None;
+    fn has_slot(&self) -> bool {
+        self.open.iter().filter(|a| !a.stuck).count() < self.settings.allowed_in_flight as usize
+    }
+
+    /// R7: the first part of a micro-batch whose rows, or some of them, still wait.
+    fn next_part(&self) -> Option<Vec<usize>> {
+        let waiting = |part: &Vec<usize>| -> Vec<usize> { part.iter().copied().filter(|&r| self.rows[r].place == Place::Split).collect() };
+        self.parts.iter().map(waiting).find(|part| !part.is_empty())
+    }
+
+    /// Rows that wait to be gathered, and since when each does.
+    fn waiting(&self) -> impl Iterator<Item = (&ModelRow, u64)> {
+        self.rows.iter().filter_map(|row| match row.place {
+            Place::Due { since, .. } => Some((row, since)),
+            Place::Waiting => Some((row, row.accepted)),
+            _ => None,
+        })
+    }
+
+    /// R4, and when a micro-batch starts.
+    fn can_start(&self, now: u64) -> bool {
+        let waits = self.waiting().next().is_some();
+        let gathered = self.settings.gather.is_none_or(|gather| {
+            let bytes: u64 = self.waiting().map(|(row, _)| self.row_bytes[row.batch]).sum();
+            let enough = self.waiting().count() as u64 >= gather.rows || bytes >= gather.bytes;
+            let long = self.waiting().any(|(_, since)| since + gather.wait <= now);
+            enough || long || self.stopped || !self.has_room()
+        });
+        self.has_slot() && (self.next_part().is_some() || waits && gathered)
+    }
+
+    /// R4, R7: the next row of an attempt. Of pauses that ended at the same moment, the one of row `like`: they may be
+    /// taken in any order.
+    fn next_row(&self, like: Option<u64>) -> Option<usize> {
+        let turn = |row: &ModelRow| if let Place::Due { turn, .. } = row.place { Some(turn) } else { None };
+        let Some(first) = self.rows.iter().filter_map(turn).min() else {
+            return self.rows.iter().position(|row| row.place == Place::Waiting);
+        };
+        let same = |row: &ModelRow| turn(row) == Some(first);
+        let liked = self.rows.iter().position(|row| same(row) && Some(row.id) == like);
+        liked.or_else(|| self.rows.iter().position(same))
+    }
+
+    /// The rows of the attempt that starts now, which run from now on; `ids` are those that the machine has started.
+    fn start(&mut self, ids: &[u64], until: u64) -> Vec<usize> {
+        let mut group = self.next_part().unwrap_or_default();
+        if group.is_empty() {
+            let Gather { rows, bytes, .. } = self.settings.gather.unwrap_or(Gather { rows: 1, bytes: u64::MAX, wait: 0 });
+            let mut taken = 0;
+            while (group.len() as u64) < rows && (group.is_empty() || taken < bytes) {
+                let Some(row) = self.next_row(ids.get(group.len()).copied()) else { break };
+                self.retries += u64::from(matches!(self.rows[row].place, Place::Due { .. }));
+                taken += self.row_bytes[self.rows[row].batch];
+                self.rows[row].place = Place::Running { until };
+                self.rows[row].attempts += 1;
+                group.push(row);
+            }
         }
-        let due = (0..self.rows.len()).filter_map(|r| if let Place::Due { turn } = self.rows[r].place { Some((turn, r)) } else { None });
-        due.min().map(|(_, r)| r).or_else(|| self.rows.iter().position(|row| row.place == Place::Waiting))
+        for &row in &group {
+            self.rows[row].place = Place::Running { until };
+        }
+        group
     }
 
     /// R6, R7, R8 at a moment: timeouts, then row deadlines, then stuck attempts, then pauses that are over.
     fn tick(&mut self, now: u64) {
-        for row in 0..self.rows.len() {
-            if matches!(self.rows[row].place, Place::Running { until } if until <= now) {
+        for attempt in 0..self.open.len() {
+            if self.open[attempt].cancelled.is_some() || self.open[attempt].until > now {
+                continue;
+            }
+            for row in self.running_in(attempt) {
                 if self.settings.retry.timeouts && self.may_retry(row) {
-                    self.cancel_attempt(now, row);
                     self.rows[row].place = Place::Ending;
                 } else {
-                    self.end(now, row, How::TimedOut);
+                    self.rows[row].place = Place::Ended(How::TimedOut);
                 }
             }
+            self.open[attempt].cancelled = Some(now);
         }
         self.end_where(now, How::TimedOut, |row| row.deadline <= now);
         for i in 0..self.open.len() {
-            let ModelAttempt { row, cancelled, stuck, .. } = self.open[i];
+            let ModelAttempt { cancelled, stuck, .. } = self.open[i];
             if cancelled.is_some_and(|at| at + PATIENCE <= now) && !stuck {
                 self.open[i].stuck = true;
-                if self.rows[row].place == Place::Ending && self.is_waited_for(i) {
+                for row in self.waiting_for(i) {
                     if self.settings.retry.idempotent {
                         self.back_off(now, row);
                     } else {
@@ -252,10 +326,8 @@ impl Model {
         }
         over.sort_by_key(|&(until, r)| (until, self.rows[r].id));
         self.turns += 1;
-        for (i, (until, r)) in over.into_iter().enumerate() {
-            // Pauses that end at the same moment may be taken in any order: told by the machine, see `Event::Start`.
-            let _ = i;
-            self.rows[r].place = Place::Due { turn: self.turns << 32 | until };
+        for (until, r) in over {
+            self.rows[r].place = Place::Due { turn: self.turns << 32 | until, since: now };
         }
         let stuck = self.open.iter().filter(|a| a.stuck).count();
         if stuck as u64 >= u64::from(self.settings.max_stuck) && !self.cancelled {
@@ -263,10 +335,21 @@ impl Model {
         }
     }
 
-    /// Whether the row of an attempt that is `Ending` waits for this one: its youngest.
-    fn is_waited_for(&self, attempt: usize) -> bool {
-        let row = self.open[attempt].row;
-        self.open.iter().rposition(|a| a.row == row) == Some(attempt)
+    /// The rows that are to be tried again when this attempt, their youngest, has ended.
+    fn waiting_for(&self, attempt: usize) -> Vec<usize> {
+        let youngest = |row: usize| self.open.iter().rposition(|a| a.rows.contains(&row)) == Some(attempt);
+        let waits = |&row: &usize| self.rows[row].place == Place::Ending && youngest(row);
+        self.open[attempt].rows.iter().copied().filter(waits).collect()
+    }
+
+    /// R7: a micro-batch that failed as a whole goes on in two parts.
+    fn split(&mut self, rows: &[usize]) {
+        for &row in rows {
+            self.rows[row].place = Place::Split;
+        }
+        let half = rows.len().div_ceil(2);
+        self.parts.push_front(rows[half..].to_vec());
+        self.parts.push_front(rows[..half].to_vec());
     }
 
     fn poison(&mut self, now: u64) {
@@ -319,7 +402,8 @@ fn step(machine: &mut Machine<usize, u64>, model: &mut Model, now: &mut u64, eve
             if answer.is_ok() {
                 let deadline = model.settings.deadline.map_or(u64::MAX, |d| *now + d);
                 model.batch_bytes.push(bytes);
-                let row = |i| ModelRow { id: first + i, batch, place: Place::Waiting, attempts: 0, deadline };
+                model.row_bytes.push(bytes.div_ceil(rows.max(1)));
+                let row = |i| ModelRow { id: first + i, batch, place: Place::Waiting, attempts: 0, accepted: *now, deadline };
                 model.rows.extend((0..rows).map(row));
                 model.next_id = first + rows;
                 if rows > 0 {
@@ -329,52 +413,70 @@ fn step(machine: &mut Machine<usize, u64>, model: &mut Model, now: &mut u64, eve
             }
         }
         Event::Start => {
-            let next = model.next();
+            let starts = model.can_start(*now);
             let started = machine.start(*now);
-            prop_assert_eq!(started.is_some(), next.is_some(), "R4: the cap, and no idle slot while rows wait");
-            if let (Some(start), Some(mut row)) = (started, next) {
-                if let Place::Due { turn } = model.rows[row].place {
-                    // Pauses that ended at the same moment: in any order.
-                    let same = model.rows.iter().position(|r| r.id == start.id && r.place == Place::Due { turn });
-                    row = same.unwrap_or(row);
-                    model.retries += 1;
-                }
-                let record = &mut model.rows[row];
-                record.attempts += 1;
+            prop_assert_eq!(started.is_some(), starts, "R4: the cap, and no idle slot while rows wait");
+            if let Some(start) = started {
+                let mut rows = vec![(start.id, start.batch, start.attempt)];
+                rows.extend(start.others.iter().map(|other| (other.id, other.batch, other.attempt)));
+                let ids: Vec<u64> = rows.iter().map(|row| row.0).collect();
                 let until = model.settings.timeout.map_or(u64::MAX, |t| *now + t);
-                prop_assert_eq!((start.id, start.batch), (record.id, record.batch), "rows start in order, retries first");
-                prop_assert_eq!(start.attempt, record.attempts, "R10");
-                prop_assert_eq!(start.deadline, until.min(record.deadline), "R10");
-                record.place = Place::Running { until };
-                model.open.push(ModelAttempt { token: start.token, row, cancelled: None, stuck: false, asked: false, reported: false });
-                let working = model.open.iter().filter(|a| a.row == row && !a.stuck).count();
-                prop_assert_eq!(working, 1, "R7: one attempt of a row at a time, but for stuck ones");
+                let expected = model.start(&ids, until);
+                let record = |&row: &usize| (model.rows[row].id, model.rows[row].batch, model.rows[row].attempts);
+                prop_assert_eq!(rows, expected.iter().map(record).collect::<Vec<_>>(), "rows start in order, retries first; R10");
+                let latest = expected.iter().map(|&row| model.rows[row].deadline).max();
+                prop_assert_eq!(Some(start.deadline), latest.map(|latest| latest.min(until)), "R10");
+                let attempt = ModelAttempt {
+                    token: start.token,
+                    rows: expected,
+                    until,
+                    cancelled: None,
+                    stuck: false,
+                    asked: false,
+                    reported: false,
+                };
+                for &row in &attempt.rows {
+                    let working = model.open.iter().filter(|a| a.rows.contains(&row) && !a.stuck).count();
+                    prop_assert_eq!(working, 0, "R7: one attempt of a row at a time, but for stuck ones");
+                }
+                model.open.push(attempt);
             }
         }
-        Event::End { pick, error } => {
+        Event::End { pick, whole, errors } => {
             if model.open.is_empty() {
                 return Ok(());
             }
             let index = pick % model.open.len();
-            let waited_for = model.is_waited_for(index);
-            let ModelAttempt { token, row, cancelled, .. } = model.open.remove(index);
-            let open = matches!(model.rows[row].place, Place::Running { .. }) && cancelled.is_none();
+            let (token, open) = (model.open[index].token, model.open[index].cancelled.is_none());
+            let (rows, again, running) = (model.open[index].rows.clone(), model.waiting_for(index), model.running_in(index));
+            model.open.remove(index);
             prop_assert_eq!(machine.is_open(token), open);
-            let outcome = if error { Outcome::Error("no".into()) } else { Outcome::Value(model.rows[row].id) };
-            prop_assert_eq!(machine.end(*now, token, outcome), open, "R6: the first event wins");
+            let is_error = |i: usize| errors & 1 << (i % 8) != 0;
+            let outcome = |i: usize| if is_error(i) { Outcome::Error("no".into()) } else { Outcome::Value(model.rows[rows[i]].id) };
+            if whole {
+                prop_assert_eq!(machine.end(*now, token, outcome(0)), open, "R6: the first event wins");
+            } else {
+                machine.end_rows(*now, token, (0..rows.len()).map(outcome));
+            }
             prop_assert!(!machine.end(*now, token, Outcome::Cancelled), "a token is good once");
-            if open && error && model.settings.retry.errors && model.may_retry(row) {
-                model.back_off(*now, row);
+            again.into_iter().for_each(|row| model.back_off(*now, row));
+            if open && whole && rows.len() > 1 {
+                model.split(&running);
             } else if open {
-                model.rows[row].place = Place::Ended(if error { How::Error } else { How::Value });
-            } else if model.rows[row].place == Place::Ending && waited_for {
-                model.back_off(*now, row);
+                for (i, row) in rows.into_iter().enumerate().filter(|(_, row)| running.contains(row)) {
+                    if is_error(i) && model.settings.retry.errors && model.may_retry(row) {
+                        model.back_off(*now, row);
+                    } else {
+                        model.rows[row].place = Place::Ended(if is_error(i) { How::Error } else { How::Value });
+                    }
+                }
             }
         }
         Event::Tick { after } => {
             *now += after;
             machine.tick(*now);
             model.tick(*now);
+            prop_assert!(machine.next_deadline().is_none_or(|at| at > *now), "a tick does all that is due");
         }
         Event::Cancel { first, rows } => {
             machine.cancel(*now, first, rows);
@@ -430,7 +532,7 @@ fn agree(machine: &mut Machine<usize, u64>, model: &Model, now: u64) -> Result<(
     let stuck = model.open.iter().filter(|a| a.stuck).count() as u64;
     let waits = |place: &Place| matches!(place, Place::Ending | Place::BackingOff { .. } | Place::Due { .. });
     prop_assert_eq!(counts.accepted, model.rows.len() as u64);
-    prop_assert_eq!(counts.queued, model.count(|p| *p == Place::Waiting), "R16");
+    prop_assert_eq!(counts.queued, model.count(|p| matches!(p, Place::Waiting | Place::Split)), "R16");
     prop_assert_eq!(counts.running, model.open.len() as u64, "R16: attempts that have not ended");
     prop_assert_eq!(counts.backing_off, model.count(waits), "R16");
     prop_assert_eq!(counts.stuck, stuck, "R8, R16");
@@ -439,7 +541,7 @@ fn agree(machine: &mut Machine<usize, u64>, model: &Model, now: u64) -> Result<(
     prop_assert_eq!(counts.ready + counts.held, model.count(|p| matches!(p, Place::Ended(_))), "R16");
     prop_assert_eq!(counts.drained, model.count(|p| *p == Place::Out), "R16");
     prop_assert!(counts.running - counts.stuck <= model.settings.allowed_in_flight.into(), "R4");
-    prop_assert_eq!(machine.can_start(), model.next().is_some(), "R4, R7");
+    prop_assert_eq!(machine.can_start(), model.can_start(now), "R4, R7");
     prop_assert_eq!(machine.has_room(), model.has_room(), "R4");
     prop_assert_eq!(machine.has_results(), !model.ready().is_empty());
     prop_assert_eq!(machine.is_empty(), model.held().next().is_none());
@@ -452,7 +554,9 @@ fn agree(machine: &mut Machine<usize, u64>, model: &Model, now: u64) -> Result<(
         _ => row.deadline,
     });
     let stuck_at = model.open.iter().filter(|a| !a.stuck).filter_map(|a| a.cancelled).map(|at| at + PATIENCE);
-    if let Some(due) = rows.chain(stuck_at).min().filter(|&due| due != u64::MAX) {
+    let wait = model.settings.gather.filter(|_| model.has_slot() && !machine.can_start()).map(|gather| gather.wait);
+    let gathered = wait.and_then(|wait| model.waiting().map(|(_, since)| since + wait).min());
+    if let Some(due) = rows.chain(stuck_at).chain(gathered).min().filter(|&due| due != u64::MAX) {
         prop_assert!(machine.next_deadline().is_some_and(|at| at <= due.max(now)), "something is due at {}", due);
     }
     Ok(())
@@ -470,7 +574,7 @@ fn run(settings: Settings, events: &[Event]) -> Result<(), TestCaseError> {
     // R1 to the end: stop, end what is open, and everything comes out.
     step(&mut machine, &mut model, &mut now, &Event::Stop { cancel: true })?;
     while !model.open.is_empty() {
-        step(&mut machine, &mut model, &mut now, &Event::End { pick: 0, error: false })?;
+        step(&mut machine, &mut model, &mut now, &Event::End { pick: 0, whole: false, errors: 0 })?;
     }
     prop_assert!(machine.is_settled());
     step(&mut machine, &mut model, &mut now, &Event::Drain { limit: u64::MAX })?;
@@ -503,7 +607,7 @@ fn check_requests(machine: &mut Machine<usize, u64>, model: &mut Model) -> Resul
         let mut expected = Vec::new();
         for attempt in model.open.iter_mut().filter(|a| a.stuck && !a.reported) {
             attempt.reported = true;
-            expected.push((attempt.token, model.rows[attempt.row].id));
+            expected.push((attempt.token, model.rows[attempt.rows[0]].id));
         }
         let mut stuck: Vec<_> = stuck.into_iter().map(|stuck| (stuck.token, stuck.id)).collect();
         stuck.sort_by_key(|(token, _)| token.generation);
@@ -526,8 +630,17 @@ proptest! {
 }
 
 fn machine(ordered: bool, cap: u32, timeout: Option<u64>, retry: Retry) -> Machine<(), u64> {
-    let settings =
-        Settings { ordered, allowed_in_flight: cap, timeout, deadline: None, max_rows: 100, max_bytes: 100, retry, max_stuck: 9 };
+    let settings = Settings {
+        ordered,
+        allowed_in_flight: cap,
+        timeout,
+        deadline: None,
+        max_rows: 100,
+        max_bytes: 100,
+        retry,
+        max_stuck: 9,
+        gather: None,
+    };
     Machine::new(settings)
 }
 
@@ -703,6 +816,78 @@ fn a_row_deadline_covers_queueing_and_all_attempts() {
     m.tick(115);
     assert_eq!(drained(&mut m), [0, 1, 2]);
     assert_eq!(m.counts().timed_out, 3);
+}
+
+fn gathering(rows: u64, wait: u64, cap: u32) -> Machine<(), u64> {
+    let mut m = machine(true, cap, None, Retry::NEVER);
+    m.settings.gather = Some(Gather { rows, bytes: 10, wait });
+    m
+}
+
+fn ids(start: &Start<()>) -> Vec<u64> {
+    std::iter::once(start.id).chain(start.others.iter().map(|other| other.id)).collect()
+}
+
+#[test]
+fn rows_are_gathered_until_they_are_enough_or_have_waited_or_weigh_or_no_more_can_come() {
+    let mut m = gathering(3, 50, 9);
+    m.accept(100, 0, 2, 0, ()).unwrap();
+    assert!(m.start(149).is_none());
+    assert_eq!(m.next_deadline(), Some(150));
+    assert_eq!(ids(&m.start(150).unwrap()), [0, 1]);
+    m.accept(200, 2, 7, 0, ()).unwrap();
+    assert_eq!(ids(&m.start(200).unwrap()), [2, 3, 4]);
+    assert_eq!(ids(&m.start(200).unwrap()), [5, 6, 7]);
+    assert!(m.start(200).is_none());
+    m.accept(201, 9, 1, 30, ()).unwrap();
+    assert_eq!(ids(&m.start(201).unwrap()), [8, 9], "bytes");
+    m.accept(300, 10, 1, 0, ()).unwrap();
+    assert!(m.start(300).is_none());
+    m.stop(300, Stop::Drain);
+    assert_eq!(ids(&m.start(300).unwrap()), [10], "a stop");
+}
+
+#[test]
+fn rows_do_not_wait_for_more_than_there_is_room_for() {
+    let mut m = gathering(1_000, 50, 9);
+    m.accept(0, 0, 99, 0, ()).unwrap();
+    assert!(m.start(0).is_none());
+    m.accept(0, 99, 1, 0, ()).unwrap();
+    assert_eq!(m.start(0).unwrap().others.len(), 99);
+}
+
+#[test]
+fn r7_a_micro_batch_is_split_until_the_row_that_fails_is_alone_and_each_had_one_attempt() {
+    let mut m = gathering(8, 0, 1);
+    m.accept(0, 0, 8, 0, ()).unwrap();
+    let mut calls = Vec::new();
+    while let Some(start) = m.start(0) {
+        let ids = ids(&start);
+        if ids.contains(&5) {
+            m.end(0, start.token, Outcome::Error("five".into()));
+        } else {
+            m.end_rows(0, start.token, ids.iter().map(|&id| Outcome::Value(id)));
+        }
+        calls.push(ids);
+    }
+    let parts: [&[u64]; 7] = [&[0, 1, 2, 3, 4, 5, 6, 7], &[0, 1, 2, 3], &[4, 5, 6, 7], &[4, 5], &[4], &[5], &[6, 7]];
+    assert_eq!(calls, parts);
+    let mut out = Vec::new();
+    m.drain(u64::MAX, |_| false, &mut out);
+    assert!(out.iter().all(|row| row.attempts == 1));
+    let failed: Vec<u64> = out.iter().filter(|row| row.outcome == Outcome::Error("five".into())).map(|row| row.id).collect();
+    assert_eq!(failed, [5]);
+}
+
+#[test]
+fn a_micro_batch_is_cancelled_when_its_last_row_is() {
+    let mut m = gathering(2, 0, 1);
+    m.accept(0, 0, 2, 0, ()).unwrap();
+    let start = m.start(0).unwrap();
+    m.cancel(0, 0, 1);
+    assert!(!m.has_cancellations() && m.is_open(start.token));
+    m.cancel(0, 1, 1);
+    assert!(m.has_cancellations() && !m.is_open(start.token));
 }
 
 #[test]

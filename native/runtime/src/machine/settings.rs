@@ -1,0 +1,66 @@
+//! What a machine is told at its start.
+
+/// How the machine runs its rows; every field has its final value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    pub ordered: bool,
+    pub allowed_in_flight: u32,
+    /// For one attempt; None: no limit.
+    pub timeout: Option<u64>,
+    /// For a row, from its acceptance; None: no limit.
+    pub deadline: Option<u64>,
+    pub max_rows: u64,
+    pub max_bytes: u64,
+    pub retry: Retry,
+    /// As many stuck attempts poison the handle.
+    pub max_stuck: u32,
+    /// None: an attempt is for one row.
+    pub gather: Option<Gather>,
+}
+
+/// How rows are gathered into micro-batches: an attempt starts when one of the limits is reached by the rows that wait,
+/// or when waiting for more makes no sense (no room for more, a stop).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gather {
+    /// Most rows of an attempt.
+    pub rows: u64,
+    /// An attempt takes no further row once its rows have so many bytes. A row counts as its batch's mean.
+    pub bytes: u64,
+    /// So long waits a row for others.
+    pub wait: u64,
+}
+
+/// When a row gets another attempt, and after what pause (R7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    pub max_attempts: u16,
+    pub timeouts: bool,
+    pub errors: bool,
+    /// Before the second attempt; doubled for each further one, up to `max_backoff`, less up to a half at random.
+    pub backoff: u64,
+    pub max_backoff: u64,
+    /// Of the jitter.
+    pub seed: u64,
+    /// A further attempt may begin although the one before is stuck and may still do something.
+    pub idempotent: bool,
+}
+
+impl Retry {
+    pub const NEVER: Retry =
+        Retry { max_attempts: 1, timeouts: false, errors: false, backoff: 0, max_backoff: 0, seed: 0, idempotent: false };
+
+    /// The pause after attempt number `attempt` of row `id`.
+    pub(super) fn pause(&self, id: u64, attempt: u16) -> u64 {
+        let full = self.backoff.saturating_mul(1 << u32::from(attempt - 1).min(62)).min(self.max_backoff);
+        let random = scramble(self.seed ^ scramble(id ^ (u64::from(attempt) << 48)));
+        full - ((u128::from(full / 2) * u128::from(random)) >> 64) as u64
+    }
+}
+
+/// A number that looks random (the finaliser of SplitMix64: Steele, Lea, Flood 2014).
+fn scramble(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}
