@@ -126,7 +126,7 @@ def test_this_toolkits_own_crate_is_the_one_at_hand(tmp_path: Path) -> None:
             1,
             "[udfs] has async_max_concurrency=0; write a whole number from 1",
         ),
-        ("/* \n[udfs]\nasync_timeout_seconds = '5s' */", 2, "has async_timeout_seconds='5s'; write seconds"),
+        ("/* \n[udfs]\nasync_timeout_seconds = 'some' */", 2, "has async_timeout_seconds='some'; write seconds"),
         ("/*\n[udfs]\nretries = 1\n*/", 2, "unknown option 'retries'; there are async_results_ordered, async_max"),
         ("/*\n[dependencies]\n[package]\n*/", 3, "'package' is not known here"),
         ("/*\n[udfs]\n*/\n/*\n[udfs]\n*/", 5, "[udfs] is written a second time"),

@@ -4,6 +4,7 @@ __init__.py   build(): picks the language by file ending
 cache.py      what a library is named by (everything it depends on), and where it is kept
 python.py, rust.py, c.py   per language: `inputs`, what it depends on, and `compile`
 metadata.py, rust_source.py   what stands at the head of a source
+requirements.py   the packages of a Python source, and the file that keeps their versions
 templates/    the C side of a Python plugin
 """
 

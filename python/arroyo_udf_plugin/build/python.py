@@ -30,7 +30,7 @@ from .._errors import BuildError
 from ..options import abi_fields
 from ..types import Signature, signature
 from ..udf import Udf
-from . import metadata
+from . import metadata, requirements
 from .cache import Identity, Resolution
 
 _PACKAGE = Path(__file__).parent.parent
@@ -63,7 +63,8 @@ _EXPORTS = "{ global: arroyo_udf_plugin; local: *; };\n"
 
 
 def inputs(source: Path, how: Resolution) -> list[str]:
-    """Interpreter, cffi, pyarrow, compiler with flags, and the files of this toolkit that end up in the library."""
+    """Interpreter, cffi, pyarrow, compiler with flags, the files of this toolkit that end up in the library, and the
+    versions of the packages that the source lists."""
     own = hashlib.sha256()
     for file in (_TEMPLATE, Path(__file__), _header()):
         own.update(file.read_bytes())
@@ -77,6 +78,7 @@ def inputs(source: Path, how: Resolution) -> list[str]:
         *_libpython(),
         *_LINK,
         own.hexdigest(),
+        requirements.locked(source, _read(source), how),
     ]
 
 
