@@ -83,6 +83,34 @@ def test_each_type_there_and_back(echo: Any, number: int) -> None:
     assert results["id"].to_pylist() == list(range(len(column)))
 
 
+def test_lists_are_arguments(build_plugin: BuildPlugin) -> None:
+    """F2; Arroyo's aggregates have such: a null in a list is left out, a list that is null keeps the call out."""
+    functions = """
+        #[udf]
+        KIND NAME_sum(x: Vec<i64>, by: i64) -> i64 { x.iter().sum::<i64>() * by }
+        #[udf]
+        KIND NAME_words(x: Option<Vec<Option<String>>>, y: Vec<bool>) -> String { format!("{x:?} {y:?}") }
+    """
+    kinds = [("fn", "sync"), ("async fn", "later")]
+    text = "".join(functions.replace("KIND", kind).replace("NAME", name) for kind, name in kinds)
+    plugin = load(build_plugin("use arroyo_udf_plugin::udf;\n" + text, ".rs", "lists"))
+    numbers = pa.array([[], [1, None, 3], None, [4], [5, 6]], pa.list_(pa.int64()))
+    by = pa.array([1, 10, 1, None, -1], pa.int64())
+    words = pa.array([["a", None], None, [], ["ü"], ["no"]], pa.list_(pa.string()))
+    flags = pa.array([[True, None, False], [None], [], [True], None], pa.list_(pa.bool_()))
+    expected = {
+        "sum": [0, 40, None, None, -11],
+        "words": ['Some([Some("a"), None]) [true, false]', "None []", "Some([]) []", 'Some([Some("ü")]) [true]', None],
+    }
+    for name, columns in {"sum": (numbers, by), "words": (words, flags)}.items():
+        sync, later = (plugin.functions[f"{kind}_{name}"] for kind in ("sync", "later"))
+        assert sync(*columns).to_pylist() == expected[name]
+        assert sync(*(column[1:] for column in columns)).to_pylist() == expected[name][1:]
+        with later.start() as runtime:
+            runtime.send(0, *columns)
+            assert drained(runtime, 5)["value"].to_pylist() == expected[name]
+
+
 def test_ten_million_rows_of_numbers_and_of_text(echo: Any) -> None:
     numbers = pa.array(range(1_000_000), pa.int64())
     texts = numbers.cast(pa.string())

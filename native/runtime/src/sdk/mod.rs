@@ -3,6 +3,7 @@
 //! | module           | what it does                                                            |
 //! |------------------|-------------------------------------------------------------------------|
 //! | [`types`]        | the types of arguments and results, there and back                       |
+//! | `lists`          | arguments that are lists                                                |
 //! | [`arguments`]    | one row of a batch -> the tuple of a function's arguments                |
 //! | [`sync`]         | the loop over a batch of a sync function                                 |
 //! | [`blocking`]     | one row in a thread of the pool                                          |
@@ -17,6 +18,7 @@ pub mod arguments;
 pub mod blocking;
 #[cfg(feature = "tokio")]
 pub mod context;
+pub mod lists;
 pub mod panics;
 pub mod sync;
 #[cfg(feature = "tokio")]
@@ -92,7 +94,7 @@ pub struct Argument {
 
 impl Argument {
     pub const fn new<T: types::Argument<'static>>(name: &'static str) -> Self {
-        Argument { name, ty: Type { format: T::FORMAT, nullable: T::NULLABLE } }
+        Argument { name, ty: Type { format: T::FORMAT, nullable: T::NULLABLE, item: T::ITEM } }
     }
 }
 
@@ -100,11 +102,13 @@ impl Argument {
 pub struct Type {
     pub format: &'static CStr,
     pub nullable: bool,
+    /// Of a list, format of its items and whether they can be null.
+    pub item: Option<(&'static CStr, bool)>,
 }
 
 impl Type {
     pub const fn returned<R: types::Return>() -> Self {
-        Type { format: <R::Value as types::Value>::FORMAT, nullable: R::NULLABLE }
+        Type { format: <R::Value as types::Value>::FORMAT, nullable: R::NULLABLE, item: None }
     }
 }
 
@@ -195,12 +199,17 @@ fn described<I: Identity>() -> &'static Described {
 }
 
 fn describe(function: &Function, of_all: &abi::Options) -> *const abi::Function {
-    let flags = |ty: &Type| if ty.nullable { abi::ARROW_FLAG_NULLABLE } else { 0 };
-    let arguments = function.arguments.iter().map(|argument| {
-        let name = CString::new(argument.name).unwrap_or_default();
-        field(&name, argument.ty.format, flags(&argument.ty))
-    });
-    let returns = field(c"", function.returns.format, flags(&function.returns));
+    let flags = |nullable: bool| if nullable { abi::ARROW_FLAG_NULLABLE } else { 0 };
+    let schema = |name: &str, ty: &Type| {
+        let mut schema = field(&CString::new(name).unwrap_or_default(), ty.format, flags(ty.nullable));
+        if let Some((format, nullable)) = ty.item {
+            let item = structure(vec![field(c"item", format, flags(nullable))]);
+            (schema.n_children, schema.children) = (item.n_children, item.children);
+        }
+        schema
+    };
+    let arguments = function.arguments.iter().map(|argument| schema(argument.name, &argument.ty));
+    let returns = schema("", &function.returns);
     let (kind, options) = match &function.body {
         Body::Sync(_) => (abi::SYNC, std::ptr::null()),
         Body::Async { options, .. } | Body::Blocking { options, .. } => {

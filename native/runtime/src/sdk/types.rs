@@ -11,6 +11,7 @@
 //! | [`TimestampSecond`] ... `Nanosecond`   | timestamp        | s, ms, us, ns since 1970-01-01, of no particular zone  |
 //! | [`SystemTime`](std::time::SystemTime)  | timestamp        | us since 1970-01-01, in UTC, though the type names no zone: as Arroyo declares it |
 //! | [`Duration`](std::time::Duration)      | duration         | us; a negative one is an error of its row              |
+//! | `Vec<T>` of these, but not `Vec<u8>`   | list of the same | arguments only; nulls are left out, unless it is `Vec<Option<T>>` |
 //! | `Option<T>` of these                   | the same         | null, as an argument and as a result                   |
 //! | `Result<T, E>`, `Result<Option<T>, E>` | the same         | results only; `E: Display` is the row's error          |
 //!
@@ -46,11 +47,13 @@ pub struct TimestampNanosecond(pub i64);
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a UDF",
     label = "no column can be read as this",
-    note = "write one of: bool, i8 to i64, u8 to u64, f32, f64, String, Vec<u8>, Date, Timestamp... from `arroyo_udf_plugin::sdk::types`, SystemTime, Duration from std::time; &str or &[u8]; or an Option of it"
+    note = "write one of: bool, i8 to i64, u8 to u64, f32, f64, String, Vec<u8>, Date, Timestamp... from `arroyo_udf_plugin::sdk::types`, SystemTime, Duration from std::time; &str or &[u8]; a Vec of such; or an Option of it"
 )]
 pub trait Argument<'a>: Sized {
     const FORMAT: &'static CStr;
     const NULLABLE: bool = false;
+    /// Of a list, what its items are: format, and whether they can be null.
+    const ITEM: Option<(&'static CStr, bool)> = None;
     /// What reading needs of the column, small enough for registers: the loop over the rows holds one per argument.
     type View: Copy;
 
@@ -134,6 +137,7 @@ impl<T: Value, E: Display> Return for Result<Option<T>, E> {
 impl<'a, T: Argument<'a>> Argument<'a> for Option<T> {
     const FORMAT: &'static CStr = T::FORMAT;
     const NULLABLE: bool = true;
+    const ITEM: Option<(&'static CStr, bool)> = T::ITEM;
     type View = (&'a Column, T::View);
 
     #[inline]
