@@ -18,7 +18,7 @@ SHELL = [text for language, text in BLOCKS if language == "sh"]
 MAKE = [text for text in SHELL if text.startswith("make ")]
 EXAMPLES = {
     "python": ["examples/blocking/udf.py", "examples/flights/udf.py", "examples/retry/udf.py"],
-    "rust": ["examples/flights/udf.rs"],
+    "rust": ["examples/flights/udf.rs", "examples/user_name/udf.rs"],
     "c": ["examples/flights/udf.c"],
 }
 
