@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from arroyo_udf_plugin import RowError, load
+from arroyo_udf_plugin import InvalidArgument, RowError, load
 
 BuildPlugin = Callable[..., Path]
 
@@ -109,6 +109,24 @@ def test_lists_are_arguments(build_plugin: BuildPlugin) -> None:
         with later.start() as runtime:
             runtime.send(0, *columns)
             assert drained(runtime, 5)["value"].to_pylist() == expected[name]
+
+
+def test_a_function_may_have_no_arguments(build_plugin: BuildPlugin) -> None:
+    """An array of nulls, or a batch without columns, says for how many rows it is called."""
+    text = "#[udf]\nfn sync() -> i64 { 7 }\n#[udf]\nasync fn later() -> i64 { 8 }\n"
+    functions = load(build_plugin("use arroyo_udf_plugin::udf;\n" + text, ".rs", "nothing")).functions
+    batch = pa.RecordBatch.from_struct_array(pa.array([{}] * 3, pa.struct([])))
+    for rows in (pa.nulls(3), batch):
+        assert functions["sync"](rows).to_pylist() == [7, 7, 7]
+        with functions["later"].start() as runtime:
+            runtime.send(5, rows)
+            results = drained(runtime, 3)
+        assert (results["id"].to_pylist(), results["value"].to_pylist()) == ([5, 6, 7], [8, 8, 8])
+    for wrong in ((), (pa.array([1]),), (pa.nulls(1), pa.nulls(1))):
+        with pytest.raises(InvalidArgument, match=r"takes no arguments; give pa.nulls\(n\) to call it for n rows"):
+            functions["sync"](*wrong)
+        with functions["later"].start() as runtime, pytest.raises(InvalidArgument, match="takes no arguments"):
+            runtime.send(0, *wrong)
 
 
 def test_ten_million_rows_of_numbers_and_of_text(echo: Any) -> None:
