@@ -173,6 +173,51 @@ fn a_context_that_fails_says_so() {
     assert_eq!(started.drain(2), [(0, value(7)), (1, value(7))]);
 }
 
+static GATE: Mutex<()> = Mutex::new(());
+static STUCK: Mutex<Option<Sender<&'static str>>> = Mutex::new(None);
+
+struct Stuck(Dropped);
+
+impl Stuck {
+    fn new() -> Self {
+        let sender = STUCK.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Stuck(Dropped(sender.expect("a test listens"), "dropped"))
+    }
+}
+
+impl UdfContext for Stuck {
+    fn close<'life0, 'async_trait>(&'life0 self) -> Pending<'async_trait>
+    where
+        'life0: 'async_trait,
+        Self: 'async_trait,
+    {
+        let _ = self.0 .0.send("close");
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Blocks its thread, and so cannot be cancelled.
+#[udf]
+async fn stuck(context: Arc<Stuck>, x: i64) -> i64 {
+    let _ = context.0 .0.send("call");
+    drop(GATE.lock());
+    x
+}
+
+/// R13: the host has been told that something of it may still run, so it is not closed behind the host's back.
+#[test]
+fn a_context_is_not_closed_after_a_stop_that_was_stuck() {
+    let (sender, events) = channel();
+    *STUCK.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+    let started = Started::new("stuck", options());
+    let gate = GATE.lock();
+    assert_eq!(started.send("stuck", 0, &[numbers(0..1)]), abi::OK);
+    assert_eq!(next(&events), "call");
+    assert_eq!(started.stop(abi::CANCEL, 0), abi::STUCK);
+    drop(gate);
+    assert_eq!(next(&events), "dropped");
+}
+
 #[udf]
 async fn borrowing(name: &str, kind: Option<&[u8]>, times: i64) -> Result<Option<String>, String> {
     tokio::task::yield_now().await;

@@ -70,8 +70,14 @@ where
     runtime.serve(Box::new(Wake(Arc::clone(&wake))));
     let handle = tokio.handle().clone();
     let shared = Arc::clone(&context);
+    let stopped = Arc::clone(runtime);
     let end = async move {
-        let closed = context::close(context).await;
+        let closed = if stopped.is_given_up() {
+            eprintln!("{}: its Context is not closed, for calls were stuck when it was stopped", stopped.signature().name);
+            Ok(())
+        } else {
+            context::close(context).await
+        };
         tokio.shutdown_background(); // with all that `init` has left running
         closed
     };
