@@ -174,7 +174,8 @@ typedef struct arroyo_udf_options {
                                  cancellation may still do something; default ARROYO_UDF_NO */
   uint32_t max_stuck;         /* so many attempts that ignore their cancellation end the runtime; default
                                  allowed_in_flight */
-  uint8_t lineage[16];        /* with a row's id the idempotency key of its calls; default random */
+  uint8_t lineage[16];        /* followed by a row's id, 8 bytes, most significant first: the idempotency key of the
+                                 row's calls; give the same after a restore; default random */
   uint64_t batch_size;        /* most rows of a call, for a function that takes micro-batches: it is one because its
                                  author has set this; a call starts when so many rows wait, */
   uint64_t max_wait_ns;       /* or when one has waited so long; default 2 ms, */
@@ -220,6 +221,12 @@ typedef struct arroyo_udf_statistics {
   uint64_t wake_ups;  /* times the executor was woken from sleep */
   uint64_t blocked;   /* times the event loop was found blocked while rows waited or ran */
   uint64_t left_behind; /* tasks that calls had left running, cancelled at the stop */
+  /* Rows by how long they took, from the start of their first attempt to their end, pauses included: latency[i][j] took
+   * at least (i == 0 ? j : (4 + j) << (i - 1)) times 1,024 ns, and less than the next one's; the last has the longer ones
+   * as well. Without cancelled rows; none at all where neither a timeout, a deadline, max_wait_ns nor retries of errors
+   * make the runtime read the clock. */
+  uint64_t latency[32][4];
+  uint64_t latency_max_ns; /* the longest */
 } arroyo_udf_statistics;
 
 /* ---- The table ------------------------------------------------------------------------------------------------- */

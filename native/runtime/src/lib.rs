@@ -8,7 +8,9 @@
 //! | [`handles`] | handle -> started function, checked by generation and process                                 |
 //! | [`runtime`] | one started function: the machine under its mutex, wake-ups, stop; serves an executor          |
 //! | [`machine`] | rows, order, cap, budget, deadlines, cancel, stop: no I/O, time is an argument                 |
+//! | [`histogram`] | how long rows took                                                                          |
 //! | [`options`] | what host, author and defaults say -> the machine's settings                                   |
+//! | [`call_info`] | what a call can ask about itself                                                            |
 //! | [`pool`]    | the executor of blocking functions: threads                                                   |
 //! | [`timer`]   | the one thread that tells machines the time                                                   |
 //! | [`arrow`]   | views of Arrow C Data arrays that came in, checked; arrays that go out                         |
@@ -21,9 +23,11 @@
 
 pub mod arrow;
 pub mod calendar;
+pub mod call_info;
 pub mod exports;
 pub mod failure;
 pub mod handles;
+pub mod histogram;
 pub mod machine;
 pub mod options;
 pub mod pool;
@@ -37,6 +41,7 @@ pub mod value;
 
 pub use arroyo_udf_abi as abi;
 pub use arroyo_udf_plugin_macros::udf;
+pub use call_info::{call_info, CallInfo};
 #[cfg(feature = "tokio")]
 pub use sdk::context::UdfContext;
 #[cfg(feature = "tokio")]

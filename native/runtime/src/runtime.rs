@@ -9,7 +9,7 @@
 
 use crate::arrow::Batch;
 use crate::failure::Failure;
-use crate::machine::{Finished, Machine, Outcome, Refused, Settings, Start, Stop, Stuck, Token};
+use crate::machine::{Counts, Finished, Machine, Outcome, Refused, Settings, Start, Stop, Stuck, Token};
 use crate::options::Chosen;
 use crate::results;
 use crate::signature::Signature;
@@ -103,7 +103,7 @@ impl Runtime {
         Arc::new_cyclic(|me| Runtime {
             signature,
             lineage: chosen.lineage,
-            timed: rows_timed || chosen.settings.timeout.is_some() || chosen.settings.retry.errors,
+            timed: chosen.settings.is_timed(),
             rows_timed,
             state: Mutex::new(State {
                 machine: Machine::new(chosen.settings),
@@ -266,9 +266,14 @@ impl Runtime {
         self.act(todo);
     }
 
+    /// The part of the statistics that is the machine's.
+    pub fn counts(&self) -> Counts {
+        self.lock().machine.counts()
+    }
+
     pub fn statistics(&self) -> abi::Statistics {
         let state = self.lock();
-        let counts = state.machine.counts();
+        let (counts, latency) = (state.machine.counts(), state.machine.latency());
         abi::Statistics {
             size: size_of::<abi::Statistics>() as u64,
             accepted: counts.accepted,
@@ -287,6 +292,8 @@ impl Runtime {
             wake_ups: state.wake_ups,
             blocked: state.blocked,
             left_behind: state.left_behind,
+            latency: latency.counts,
+            latency_max_ns: latency.longest,
         }
     }
 
