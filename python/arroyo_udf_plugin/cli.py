@@ -62,11 +62,19 @@ def new(name: str, lang: str) -> None:
 @main.command()
 @click.argument("source", metavar="SRC", type=FILE)
 @click.option("-o", "--out", type=FILE, help="The plugin's path; default: beside the source, ending in .so.")
-def build(source: Path, out: Path | None) -> None:
+@click.option("--arroyo", metavar="FUNCTION", help="Export it for the Arroyo engine too; default: the only function.")
+@click.option(
+    "--arroyo-on-error",
+    type=click.Choice(["fail", "null"]),
+    default="fail",
+    show_default=True,
+    help="What becomes of a failed row there.",
+)
+def build(source: Path, out: Path | None, arroyo: str | None, arroyo_on_error: Any) -> None:
     """Compile SRC (.py, .rs or .c) into a plugin, one shared library, and print its path."""
     from .build import build as build_plugin
 
-    click.echo(str(build_plugin(source, out)))
+    click.echo(str(build_plugin(source, out, arroyo=arroyo, arroyo_on_error=arroyo_on_error)))
 
 
 @main.command()

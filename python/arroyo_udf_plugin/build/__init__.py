@@ -8,7 +8,7 @@ templates/    the C side of a Python plugin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from .._errors import BuildError
 
@@ -19,11 +19,19 @@ if TYPE_CHECKING:
 _LANGUAGES = {".py": "python", ".rs": "rust", ".c": "c"}
 
 
-def build(source: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
+def build(
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    arroyo: str | None = None,
+    arroyo_on_error: Literal["fail", "null"] = "fail",
+) -> Path:
     """Builds the plugin of a source file (.py, .rs or .c) and returns the path of the shared library.
 
     out: the library to write; beside the source, with the ending .so, if None. It is replaced in one step, so that
     processes that have the former one open are not disturbed.
+    arroyo: the function that the library also exports for the Arroyo engine; None: the source's only one. C: none.
+    arroyo_on_error: what becomes of a failed row there: "fail" ends the job, with its text on stderr; "null".
     What was built before from the same source, with the same tools, comes from a cache.
     Raises BuildError, where it can with file, line and what to write instead.
     """
@@ -40,5 +48,5 @@ def build(source: str | os.PathLike[str], out: str | os.PathLike[str] | None = N
         raise BuildError("there is no such file", str(source))
     out = source.with_suffix(".so") if out is None else Path(out).resolve()
     toolchain: cache.Toolchain = importlib.import_module(f".{language}", __name__)
-    cache.place(cache.artifact(source, toolchain), out)
+    cache.place(cache.artifact(source, toolchain, cache.Arroyo(arroyo, arroyo_on_error)), out)
     return out

@@ -21,7 +21,7 @@ from types import MappingProxyType
 
 from .._errors import BuildError
 from . import cache
-from .cache import Identity
+from .cache import BY_DEFAULT, Arroyo, Identity
 
 SDK = Path(__file__).resolve().parent.parent / "_sdk"
 
@@ -50,8 +50,15 @@ ROOT_MODULE = """\
 #![allow(non_snake_case)] // the crate has the plugin's name
 #[path = "{name}.rs"]
 mod functions;
-arroyo_udf_plugin::plugin!(name: "{name}", hash: "{hash}", toolkit_version: "{toolkit_version}");
+arroyo_udf_plugin::plugin!(name: "{name}", hash: "{hash}", toolkit_version: "{toolkit_version}"{arroyo});
 """
+# A marked function, in the author's text: options, `async`, name, and whether there are arguments. What this overlooks
+# (a function that a macro makes) is exported for Arroyo only if it is asked for, and then refused by name.
+MARKED = re.compile(
+    r"^[ \t]*#\[\s*(?:\w+\s*::\s*)*udf\b([^\]]*)\]\s*(?:(?:#\[[^\]]*\]|//[^\n]*)\s*)*"
+    r"(?:pub(?:\([^)]*\))?\s+)?(async\s+)?fn\s+(?:r#)?(\w+)\s*(?:<[^>]*>)?\s*\(\s*(\)?)",
+    re.MULTILINE,
+)
 # The section that lists the functions is nobody else's business: its two ends would be exported.
 LINK_FLAGS = [f"-Clink-arg=-Wl,-z,{option}" for option in ("nodelete", "start-stop-visibility=hidden")]
 CRATES = "a plugin can use std, `arroyo_udf_plugin` and, re-exported by that, `arroyo_udf_plugin::tokio`"
@@ -91,7 +98,7 @@ def inputs(source: Path) -> list[str]:
     ]
 
 
-def compile(source: Path, output: Path, identity: Identity) -> None:
+def compile(source: Path, output: Path, identity: Identity, arroyo: Arroyo = BY_DEFAULT) -> None:
     """Writes the shared library to `output`. What the compiler warns of goes to stderr as it said it.
 
     Raises BuildError with the compiler's own output, and a hint below.
@@ -115,7 +122,7 @@ def compile(source: Path, output: Path, identity: Identity) -> None:
                 features='"tokio"' if re.search(r"\b(async|tokio)\b", text) else "",
             )
         )
-        (project / ROOT).write_text(ROOT_MODULE.format(**vars(identity)))
+        (project / ROOT).write_text(ROOT_MODULE.format(**vars(identity), arroyo=_exports(source, text, arroyo)))
         (project / f"{identity.name}.rs").write_text(text, "utf-8")
         # The versions of crates are the SDK's own; cargo adds this project to the copy.
         shutil.copyfile(SDK / "Cargo.lock", project / "Cargo.lock")
@@ -124,6 +131,17 @@ def compile(source: Path, output: Path, identity: Identity) -> None:
         done = _call(source, command, project, {"CARGO_TARGET_DIR": str(target), **_flags(workshop)})
         sys.stderr.write(done.stderr)
         shutil.copyfile(target / "release" / f"libplugin_{identity.name}.so", output)
+
+
+def _exports(source: Path, text: str, arroyo: Arroyo) -> str:
+    """What the plugin's table is followed by: the function for Arroyo, if there is one."""
+    starts = {name: bool(is_async) or "blocking" in options for options, is_async, name, _ in MARKED.findall(text)}
+    without_arguments = {name for _, _, name, closed in MARKED.findall(text) if closed}
+    callable = [name for name in starts if starts[name] or name not in without_arguments]
+    chosen = arroyo.choose(list(starts), callable, source)
+    if chosen is None:
+        return ""
+    return f', arroyo: {"async" if starts[chosen] else "sync"} "{chosen}", on_error: "{arroyo.on_error}"'
 
 
 @contextmanager
