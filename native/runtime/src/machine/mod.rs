@@ -170,6 +170,13 @@ struct Row<V> {
     stage: Stage<V>,
 }
 
+/// A row that has ended and whose turn has come.
+#[derive(Debug)]
+struct Ready<V> {
+    batch: u32,
+    finished: Finished<V>,
+}
+
 #[derive(Debug)]
 enum Stage<V> {
     /// Its attempt runs.
@@ -270,8 +277,11 @@ pub struct Machine<B, V> {
     backing_off: BinaryHeap<Reverse<(u64, Named)>>,
     /// Rows that have started and have a deadline.
     row_deadlines: BTreeSet<(u64, u32)>,
-    /// Rows to hand out. Ordered: every started row, in order; the first `ready` have ended. Unordered: ended rows.
-    out: VecDeque<u32>,
+    /// Where order is kept: every row that has started and is not ready, in order.
+    in_order: VecDeque<u32>,
+    /// Rows to hand out. They have left `rows`, so that those are few and near, and that the host's side touches none of
+    /// them.
+    ready: VecDeque<Ready<V>>,
     cancellations: Vec<Token>,
     newly_stuck: Vec<Stuck>,
     next_id: u64,
@@ -302,7 +312,8 @@ impl<B: Clone, V> Machine<B, V> {
             now: 0,
             backing_off: BinaryHeap::new(),
             row_deadlines: BTreeSet::new(),
-            out: VecDeque::new(),
+            in_order: VecDeque::new(),
+            ready: VecDeque::new(),
             cancellations: Vec::new(),
             newly_stuck: Vec::new(),
             next_id: 0,
@@ -328,7 +339,7 @@ impl<B: Clone, V> Machine<B, V> {
 
     /// Whether `drain` has something to hand out.
     pub fn has_results(&self) -> bool {
-        self.counts.ready > 0
+        !self.ready.is_empty()
     }
 
     /// Takes a batch whole, or refuses it (R4). Its rows have the ids `first_id ..`; `bytes` count until its last row is
@@ -359,19 +370,16 @@ impl<B: Clone, V> Machine<B, V> {
 
     /// Hands out up to `limit` rows, until `enough` says so.
     pub fn drain(&mut self, limit: u64, mut enough: impl FnMut(&Finished<V>) -> bool, into: &mut Vec<Finished<V>>) {
-        for _ in 0..limit.min(self.counts.ready) {
-            let Some(row) = self.out.pop_front().map(|slot| self.rows.remove(slot)) else { break };
-            let Stage::Ended(outcome) = row.stage else { unreachable!("a ready row has ended") };
-            self.counts.ready -= 1;
+        for _ in 0..limit {
+            let Some(Ready { batch: number, finished }) = self.ready.pop_front() else { break };
             self.counts.drained += 1;
             self.held_rows -= 1;
-            let batch = &mut self.batches[row.batch];
+            let batch = &mut self.batches[number];
             batch.held -= 1;
             if batch.held == 0 {
                 self.held_bytes -= batch.bytes;
-                self.batches.remove(row.batch);
+                self.batches.remove(number);
             }
-            let finished = Finished { id: row.id, attempts: row.attempts, outcome };
             let done = enough(&finished);
             into.push(finished);
             if done {
@@ -485,7 +493,7 @@ impl<B: Clone, V> Machine<B, V> {
     }
 
     pub fn counts(&self) -> Counts {
-        Counts { running: self.attempts.len() as u64, ..self.counts }
+        Counts { running: self.attempts.len() as u64, ready: self.ready.len() as u64, ..self.counts }
     }
 
     // ---- the executor's side ---------------------------------------------------------------------------------------
@@ -502,31 +510,33 @@ impl<B: Clone, V> Machine<B, V> {
         if !self.can_start() {
             return None;
         }
-        let mut part = self.next_part().into_iter();
-        let first = part.next().or_else(|| self.next_row())?;
-        let mut others: Vec<Option<u32>> = part.map(Some).collect();
-        if let (Some(gather), false) = (self.settings.gather, matches!(self.rows[first].stage, Stage::Split)) {
-            let mut bytes = self.row_bytes(first);
-            while others.len() as u64 + 1 < gather.rows && bytes < gather.bytes {
-                let Some(row) = self.next_row() else { break };
-                bytes += self.row_bytes(row);
-                others.push(Some(row));
+        let mut further = Vec::new();
+        let first = match self.next_part(&mut further) {
+            Some(row) => row,
+            None => {
+                let row = self.next_row()?;
+                self.gather(row, &mut further);
+                row
             }
-        }
+        };
         self.next_generation = self.next_generation.wrapping_add(1);
         let generation = self.next_generation;
         let timeout = self.settings.timeout.map_or(u64::MAX, |timeout| now.saturating_add(timeout));
-        let attempt =
-            Attempt { generation, id: self.rows[first].id, row: Some(first), others, state: AttemptState::Open, link: Link::at(timeout) };
-        let slot = self.attempts.insert(attempt);
+        let slot = self.attempts.insert(Attempt {
+            generation,
+            id: self.rows[first].id,
+            row: Some(first),
+            others: further.iter().copied().map(Some).collect(),
+            state: AttemptState::Open,
+            link: Link::at(timeout),
+        });
         self.open.push(&mut self.attempts, slot);
         let Other { id, attempt, batch, row } = self.run(first, slot);
         let mut deadline = self.rows[first].deadline;
         let mut others = Vec::new();
-        for i in 0..self.attempts[slot].others.len() {
-            let Some(row) = self.attempts[slot].others[i] else { unreachable!("a new attempt has all of its rows") };
-            others.push(self.run(row, slot));
+        for row in further {
             deadline = deadline.max(self.rows[row].deadline);
+            others.push(self.run(row, slot));
         }
         self.advance();
         Some(Start { token: Token { slot, generation }, id, attempt, deadline: timeout.min(deadline), batch, row, others })
@@ -619,13 +629,17 @@ impl<B: Clone, V> Machine<B, V> {
 
     /// When `tick` has something to do next.
     pub fn next_deadline(&mut self) -> Option<u64> {
-        let waiting = self.spans.front().map(|span| self.batches[span.batch].deadline);
-        let gathers = self.settings.gather.is_some() && self.has_slot() && !self.can_start();
-        let gathered = if gathers { self.gathered_at() } else { None };
-        let attempts = [self.open.first_at(&mut self.attempts), self.ending.first_at(&mut self.attempts)];
-        let rows = [self.row_deadlines.first().map(|(deadline, _)| *deadline), waiting, gathered];
-        let pauses = self.backing_off.peek().map(|Reverse((at, _))| *at);
-        attempts.into_iter().chain(rows).chain([pauses]).flatten().min().filter(|&at| at != u64::MAX)
+        let mut first = u64::MAX;
+        let mut consider = |at: Option<u64>| first = first.min(at.unwrap_or(u64::MAX));
+        consider(self.open.first_at(&mut self.attempts));
+        consider(self.ending.first_at(&mut self.attempts));
+        consider(self.row_deadlines.first().map(|(deadline, _)| *deadline));
+        consider(self.spans.front().map(|span| self.batches[span.batch].deadline));
+        consider(self.backing_off.peek().map(|Reverse((at, _))| *at));
+        if self.settings.gather.is_some() && self.has_slot() && !self.can_start() {
+            consider(self.gathered_at());
+        }
+        (first != u64::MAX).then_some(first)
     }
 
     /// Attempts to be cancelled since the last call. They stay open until `end`.
@@ -712,18 +726,31 @@ impl<B: Clone, V> Machine<B, V> {
         Some(taken)
     }
 
-    /// The rows of the next part that still wait.
-    fn next_part(&mut self) -> Vec<u32> {
+    /// Takes those rows of the next part that still wait: the first, and the others into `further`.
+    fn next_part(&mut self, further: &mut Vec<u32>) -> Option<u32> {
         while let Some(part) = self.parts.pop_front() {
             let waits = |&(row, id): &Named| self.rows.get(row).is_some_and(|r| r.id == id && matches!(r.stage, Stage::Split));
-            let rows: Vec<u32> = part.into_iter().filter(waits).map(|(row, _)| row).collect();
-            if !rows.is_empty() {
-                self.part_rows -= rows.len() as u64;
-                self.counts.queued -= rows.len() as u64;
-                return rows;
+            let mut rows = part.into_iter().filter(waits).map(|(row, _)| row);
+            if let Some(first) = rows.next() {
+                further.extend(rows);
+                let taken = further.len() as u64 + 1;
+                self.part_rows -= taken;
+                self.counts.queued -= taken;
+                return Some(first);
             }
         }
-        Vec::new()
+        None
+    }
+
+    /// Takes further rows for the attempt that begins with `first`.
+    fn gather(&mut self, first: u32, further: &mut Vec<u32>) {
+        let Some(gather) = self.settings.gather else { return };
+        let mut bytes = self.row_bytes(first);
+        while further.len() as u64 + 1 < gather.rows && bytes < gather.bytes {
+            let Some(row) = self.next_row() else { break };
+            bytes += self.row_bytes(row);
+            further.push(row);
+        }
     }
 
     /// Rows of a micro-batch that failed go on in two parts, before all others.
@@ -787,7 +814,7 @@ impl<B: Clone, V> Machine<B, V> {
         let BatchRecord { first_id, deadline, .. } = self.batches[batch];
         let row = self.rows.insert(Row { id: first_id + index, batch, index, attempts: 0, deadline, stage: Stage::Between });
         if self.settings.ordered {
-            self.out.push_back(row);
+            self.in_order.push_back(row);
         }
         if deadline != u64::MAX {
             self.row_deadlines.insert((deadline, row));
@@ -883,7 +910,7 @@ impl<B: Clone, V> Machine<B, V> {
         }
         self.counts.held += 1;
         if !self.settings.ordered {
-            self.out.push_back(row);
+            self.publish(row);
         }
     }
 
@@ -902,13 +929,21 @@ impl<B: Clone, V> Machine<B, V> {
         }
     }
 
-    /// To be called after every change: what has come to the front is handed on, and what became ready is counted.
+    /// To be called after every change: what has come to the front is handed on.
     fn advance(&mut self) {
         self.skip_stale_due();
         self.pass_by();
-        while self.out.get(self.counts.ready as usize).is_some_and(|&row| matches!(self.rows[row].stage, Stage::Ended(_))) {
-            self.counts.ready += 1;
-            self.counts.held -= 1;
+        while self.in_order.front().is_some_and(|&row| matches!(self.rows[row].stage, Stage::Ended(_))) {
+            let Some(row) = self.in_order.pop_front() else { break };
+            self.publish(row);
         }
+    }
+
+    /// Lets a row that has ended be handed out.
+    fn publish(&mut self, row: u32) {
+        let Row { id, batch, attempts, stage, .. } = self.rows.remove(row);
+        let Stage::Ended(outcome) = stage else { unreachable!("only ended rows are handed out") };
+        self.counts.held -= 1;
+        self.ready.push_back(Ready { batch, finished: Finished { id, attempts, outcome } });
     }
 }

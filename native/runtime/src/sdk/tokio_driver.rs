@@ -112,9 +112,9 @@ where
         }
         while let Some(attempt) = runtime.next() {
             if slots.len() == slots.capacity() {
-                slots.retain(|slot| !lock(&slot.0).ended);
+                slots.retain(|slot| !lock(&slot.state).ended);
             }
-            let slot = Arc::new(Slot(Mutex::new(State { attempt: Some(attempt.token), ..State::default() })));
+            let slot = Arc::new(Slot::new(attempt.token));
             slots.push(Arc::clone(&slot));
             tokio::spawn(serve(function, Arc::clone(&shared), slot, attempt, call));
         }
@@ -132,23 +132,30 @@ where
 }
 
 /// What the dispatcher and a slot know of each other.
-struct Slot(Mutex<State>);
+struct Slot {
+    /// The attempt that runs now is to be given up. Changed under the lock of `state`, read without it.
+    cancelled: AtomicBool,
+    state: Mutex<State>,
+}
 
 #[derive(Default)]
 struct State {
     /// The attempt that runs now.
     attempt: Option<Token>,
-    cancelled: bool,
     waker: Option<Waker>,
     ended: bool,
 }
 
 impl Slot {
+    fn new(attempt: Token) -> Slot {
+        Slot { cancelled: AtomicBool::new(false), state: Mutex::new(State { attempt: Some(attempt), ..State::default() }) }
+    }
+
     /// Has the slot give up its attempt, if that is among `cancelled`.
     fn cancel(&self, cancelled: &HashSet<Token>) {
-        let mut state = lock(&self.0);
+        let mut state = lock(&self.state);
         if state.attempt.is_some_and(|attempt| cancelled.contains(&attempt)) {
-            state.cancelled = true;
+            self.cancelled.store(true, Ordering::Release);
             let waker = state.waker.take();
             drop(state);
             if let Some(waker) = waker {
@@ -160,23 +167,28 @@ impl Slot {
     /// Ends the slot's attempt and begins the next. A cancellation of the next one may come as soon as the machine has
     /// started it, so the slot stays locked until it has the name of it.
     fn change(&self, end_and_next: impl FnOnce() -> Option<Attempt>) -> Option<Attempt> {
-        let mut state = lock(&self.0);
+        let mut state = lock(&self.state);
         let next = end_and_next();
         state.attempt = next.as_ref().map(|next| next.token);
-        state.cancelled = false;
+        self.cancelled.store(false, Ordering::Release);
         next
     }
 
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Acquire)
+    }
+
     /// Whether to give up; if not, `waker` is woken when that changes.
-    fn is_cancelled(&self, waker: &Waker) -> bool {
-        let mut state = lock(&self.0);
-        if !state.cancelled {
+    fn is_cancelled_or_wakes(&self, waker: &Waker) -> bool {
+        let mut state = lock(&self.state);
+        let cancelled = self.is_cancelled();
+        if !cancelled {
             match &mut state.waker {
                 Some(known) => known.clone_from(waker),
                 none => *none = Some(waker.clone()),
             }
         }
-        state.cancelled
+        cancelled
     }
 }
 
@@ -189,7 +201,7 @@ struct Ending {
 impl Drop for Ending {
     fn drop(&mut self) {
         let attempt = {
-            let mut state = lock(&self.slot.0);
+            let mut state = lock(&self.slot.state);
             state.ended = true;
             state.attempt.take()
         };
@@ -222,7 +234,8 @@ where
             Err((number, text)) => Outcome::Error(function.unreadable(id, number, &text).into()),
         };
         let next = slot.change(|| shared.runtime.end_and_next(token, outcome));
-        if !shared.news.swap(true, Ordering::SeqCst) {
+        // Where the dispatcher has taken the flag back, it looks at the machine after that, and so after this end.
+        if !shared.news.load(Ordering::SeqCst) && !shared.news.swap(true, Ordering::SeqCst) {
             shared.wake.notify_one();
         }
         let Some(next) = next else { return };
@@ -255,16 +268,19 @@ where
 {
     let mut future = pin!(async move { call(arguments).await });
     std::future::poll_fn(|context| {
-        if slot.is_cancelled(context.waker()) {
+        if slot.is_cancelled() {
             return Poll::Ready(Outcome::Cancelled);
         }
         match panics::catch(|| future.as_mut().poll(context).map(|returned| function.outcome(id, returned))) {
-            Ok(poll) => {
-                if poll.is_pending() {
-                    *in_a_row = 0;
+            Ok(Poll::Pending) => {
+                *in_a_row = 0;
+                // Only a future that waits needs to be told.
+                if slot.is_cancelled_or_wakes(context.waker()) {
+                    return Poll::Ready(Outcome::Cancelled);
                 }
-                poll
+                Poll::Pending
             }
+            Ok(ready) => ready,
             Err(text) => Poll::Ready(Outcome::Error(text.into())),
         }
     })
