@@ -26,7 +26,7 @@ from typing import Any
 from .._errors import BuildError
 from ..options import abi_fields
 from . import cache, rust_source
-from .cache import Identity, Resolution
+from .cache import BY_DEFAULT, Arroyo, Identity, Resolution
 from .rust_source import Source
 
 SDK = Path(__file__).resolve().parent.parent / "_sdk"
@@ -57,7 +57,7 @@ ROOT_MODULE = """\
 {types}
 #[path = "{name}.rs"]
 mod functions;
-arroyo_udf_plugin::plugin!(name: "{name}", hash: "{hash}", toolkit_version: "{toolkit_version}"{options});
+arroyo_udf_plugin::plugin!(name: "{name}", hash: "{hash}", toolkit_version: "{toolkit_version}"{options}{arroyo});
 """
 # Sources for Arroyo name the trait of a Context `types::UdfContext`.
 TYPES = "extern crate arroyo_udf_plugin as types;"
@@ -109,7 +109,7 @@ def inputs(source: Path, how: Resolution) -> list[str]:
     ]
 
 
-def compile(source: Path, output: Path, identity: Identity, how: Resolution) -> None:
+def compile(source: Path, output: Path, identity: Identity, how: Resolution, arroyo: Arroyo = BY_DEFAULT) -> None:
     """Writes the shared library to `output`. What the compiler warns of goes to stderr as it said it.
 
     Raises BuildError with the compiler's own output, and a hint below.
@@ -118,9 +118,12 @@ def compile(source: Path, output: Path, identity: Identity, how: Resolution) -> 
     lock = _lock_file(source).read_text("utf-8") if written.dependencies else None
     with _workshop() as workshop:
         project = _project(workshop, identity.name, written, lock)
-        options = "".join(f", {field}: {value}" for field, value in abi_fields(written.options).items())
+        options = ", ".join(f"{field}: {value}" for field, value in abi_fields(written.options).items())
         types = "" if "types" in written.dependencies or not _is_async(written) else TYPES
-        (project / ROOT).write_text(ROOT_MODULE.format(**vars(identity), options=options, types=types))
+        options = f", options: {{ {options} }}" if options else ""
+        exported = _exports(source, written, arroyo)
+        root = ROOT_MODULE.format(**vars(identity), options=options, arroyo=exported, types=types)
+        (project / ROOT).write_text(root)
         (project / f"{identity.name}.rs").write_text(written.text, "utf-8")
         target = workshop / "target"
         command = ["cargo", "rustc", "--release", "--lib", "--quiet", "--color=never", "--", *LINK_FLAGS]
@@ -182,6 +185,17 @@ def _locked(source: Path, written: Source, how: Resolution) -> str:
 
 def _network(how: Resolution) -> dict[str, str]:
     return {"CARGO_NET_OFFLINE": "true"} if how.offline else {}
+
+
+def _exports(source: Path, written: Source, arroyo: Arroyo) -> str:
+    """What the plugin's table is followed by: the function for Arroyo, if there is one."""
+    functions = {function.name: function for function in written.functions}
+    callable = [name for name, function in functions.items() if function.starts or function.has_arguments]
+    chosen = arroyo.choose(list(functions), callable, source)
+    if chosen is None:
+        return ""
+    kind = "async" if functions[chosen].starts else "sync"
+    return f', arroyo: {kind} "{chosen}", on_error: "{arroyo.on_error}"'
 
 
 @contextmanager
