@@ -1,7 +1,7 @@
 //! The commands.
 
 use crate::interface::{open, Async, Sync};
-use crate::rows::{arguments, lent, texts};
+use crate::rows::{lent, texts, Plan};
 use crate::Task;
 use arrow::array::{Array, UInt64Array};
 use arroyo_udf_common::async_udf::{DrainResult, SendableFfiAsyncUdfHandle};
@@ -33,10 +33,11 @@ fn call(task: &Task) {
     std::thread::scope(|scope| {
         for thread in 0..task.number("threads", 1) {
             scope.spawn(move || {
-                let mut first = task.number("from", 0);
+                let plan = Plan::of(task);
+                let mut first = 0;
                 while first < rows {
                     let length = batch.min(rows - first);
-                    let arrays = FfiArrays::from_vec(arguments(task, first as i64, length as usize));
+                    let arrays = FfiArrays::from_vec(plan.arguments(first, length as usize));
                     // SAFETY: the interface, as its crates have it.
                     match unsafe { library.__run(arrays) } {
                         RunResult::Ok(FfiArraySchema(array, schema)) => {
@@ -60,8 +61,8 @@ fn call(task: &Task) {
 }
 
 /// A started function. As the engine has it, one task does everything with a handle.
-struct Runtime<'a> {
-    task: &'a Task,
+struct Runtime {
+    plan: Plan,
     library: &'static Async,
     handle: SendableFfiAsyncUdfHandle,
     received: Vec<(u64, String)>,
@@ -69,20 +70,19 @@ struct Runtime<'a> {
     dead: bool,
 }
 
-impl<'a> Runtime<'a> {
-    fn start(task: &'a Task, path: &str) -> Runtime<'a> {
+impl Runtime {
+    fn start(task: &Task, path: &str) -> Runtime {
         let library: &Async = open(path);
         let ordered = task.number("ordered", 1) == 1;
         let (timeout, cap) = (task.number("timeout_ms", 60_000) * 1_000, task.number("cap", 1_000) as u32);
         // SAFETY: the interface, as its crates have it.
         let handle = unsafe { library.__start(ordered, timeout, cap) };
-        Runtime { task, library, handle, received: Vec::new(), refused: 0, dead: false }
+        Runtime { plan: Plan::of(task), library, handle, received: Vec::new(), refused: 0, dead: false }
     }
 
     fn send(&self, row: u64) -> async_ffi::FfiFuture<bool> {
-        let row = row + self.task.number("from", 0);
-        let arrays = FfiArrays::from_vec(arguments(self.task, row as i64, 1));
-        let id = if self.task.text("ids", "rise") == "fall" { u64::MAX - row } else { row };
+        let arrays = FfiArrays::from_vec(self.plan.arguments(row, 1));
+        let id = if self.plan.ids_fall { u64::MAX - row } else { row };
         // SAFETY: as above.
         unsafe { self.library.__send(self.handle, id, arrays) }
     }
@@ -262,7 +262,7 @@ fn bench(task: &Task) {
 fn bench_call(task: &Task) {
     let (rows, batch) = (task.number("rows", 1_000_000), task.number("batch", 1_024));
     let library: &Sync = open(&task.libraries[0]);
-    let data = arguments(task, 0, batch as usize);
+    let data = Plan::of(task).arguments(0, batch as usize);
     let (wall, cpu_before) = (Instant::now(), cpu());
     for _ in 0..rows / batch {
         // SAFETY: the interface, as its crates have it.

@@ -4,6 +4,8 @@ use arroyo_udf_common::async_udf::{DrainResult, SendableFfiAsyncUdfHandle};
 use arroyo_udf_common::{FfiArrays, RunResult};
 use async_ffi::FfiFuture;
 use dlopen2::wrapper::{Container, WrapperApi};
+use std::any::Any;
+use std::sync::Mutex;
 
 #[derive(WrapperApi)]
 pub struct Sync {
@@ -18,7 +20,13 @@ pub struct Async {
     __stop_runtime: unsafe extern "C-unwind" fn(handle: SendableFfiAsyncUdfHandle),
 }
 
-pub fn open<T: WrapperApi>(path: &str) -> &'static T {
+/// What is open stays known, so that it does not look like a leak.
+static OPEN: Mutex<Vec<&'static (dyn Any + Send + std::marker::Sync)>> = Mutex::new(Vec::new());
+
+pub fn open<T: WrapperApi + Send + std::marker::Sync + 'static>(path: &str) -> &'static T {
     // SAFETY: the tests pass libraries of this interface.
-    Box::leak(Box::new(unsafe { Container::<T>::load(path) }.expect("a library with these symbols")))
+    let library = unsafe { Container::<T>::load(path) }.expect("a library with these symbols");
+    let library: &'static Container<T> = Box::leak(Box::new(library));
+    OPEN.lock().expect("no panic").push(library);
+    library
 }

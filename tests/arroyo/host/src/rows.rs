@@ -35,28 +35,51 @@ impl Drop for Loan {
     }
 }
 
-/// One array per type, with the rows from `first` on.
-pub fn arguments(task: &Task, first: i64, rows: usize) -> Vec<ArrayData> {
-    let counted = task.number("count", 1) == 1;
-    let numbers = || first..first + rows as i64;
-    task.text("types", "i64")
-        .split(',')
-        .map(|ty| {
-            let nullable = ty.ends_with('?');
+/// What a command line says of arguments.
+#[derive(Clone)]
+pub struct Plan {
+    /// Text instead of numbers, and whether there are nulls.
+    types: Vec<(bool, bool)>,
+    counted: bool,
+    from: i64,
+    pub ids_fall: bool,
+}
+
+impl Plan {
+    pub fn of(task: &Task) -> Plan {
+        let ty = |name: &str| match name.trim_end_matches('?') {
+            "i64" => (false, name.ends_with('?')),
+            "string" => (true, name.ends_with('?')),
+            other => panic!("no type {other}"),
+        };
+        Plan {
+            types: task.text("types", "i64").split(',').map(ty).collect(),
+            counted: task.number("count", 1) == 1,
+            from: task.number("from", 0) as i64,
+            ids_fall: task.text("ids", "rise") == "fall",
+        }
+    }
+
+    /// One array per type, with the rows from `first` on.
+    pub fn arguments(&self, first: u64, rows: usize) -> Vec<ArrayData> {
+        let first = first as i64 + self.from;
+        let numbers = || first..first + rows as i64;
+        let array = |&(is_text, nullable): &(bool, bool)| {
             let value = |n: i64| (!nullable || n % 5 != 3).then_some(n);
-            let array: ArrayRef = match ty.trim_end_matches('?') {
-                "i64" => Arc::new(Int64Array::from_iter(numbers().map(value))),
-                "string" => Arc::new(StringArray::from_iter(numbers().map(|n| value(n).map(|n| format!("r{n}"))))),
-                other => panic!("no type {other}"),
+            let array: ArrayRef = match (is_text, nullable) {
+                (false, false) => Arc::new(Int64Array::from_iter_values(numbers())),
+                (false, true) => Arc::new(Int64Array::from_iter(numbers().map(value))),
+                (true, _) => Arc::new(StringArray::from_iter(numbers().map(|n| value(n).map(|n| format!("r{n}"))))),
             };
             let data = array.to_data();
-            if !counted {
+            if !self.counted {
                 return data;
             }
             let buffers = data.buffers().iter().map(Loan::of).collect();
             data.into_builder().buffers(buffers).build().expect("valid data")
-        })
-        .collect()
+        };
+        self.types.iter().map(array).collect()
+    }
 }
 
 /// The values of an array, one text each.
