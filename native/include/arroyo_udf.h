@@ -28,8 +28,11 @@
  * ERRORS    A call that fails answers a status from ARROYO_UDF_INVALID_ARGUMENT up, with a text. A *row* that fails is
  *           not a failed call: its outcome says so, and its neighbours are unharmed.
  *
- * EVOLUTION Version 0 is a draft: host and plugin must have the same version and size. From version 1 on this table
- *           only grows at its end.
+ * EVOLUTION Version 1 is frozen. Within it the table, and each struct that begins with its size, may grow at their
+ *           ends and change in nothing else; enumerations may get further values where a comment does not say that
+ *           there are no others. So a host takes a table and structs that are larger than it knows, and ignores the
+ *           rest; a plugin reads of `options` what it knows and refuses what is set beyond, and fills in of
+ *           `statistics` what fits. What is smaller than in version 1 is refused, and so is any other version.
  */
 #ifndef ARROYO_UDF_H
 #define ARROYO_UDF_H
@@ -42,7 +45,7 @@ extern "C" {
 #endif
 
 #define ARROYO_UDF_MAGIC UINT64_C(0x4644555F4F595241) /* "ARYO_UDF" in memory, little-endian */
-#define ARROYO_UDF_ABI_VERSION 0
+#define ARROYO_UDF_ABI_VERSION 1
 #define ARROYO_UDF_EXPORT __attribute__((visibility("default")))
 
 /* The Arrow C Data Interface, under its canonical guard: https://arrow.apache.org/docs/format/CDataInterface.html */
@@ -205,7 +208,7 @@ typedef struct arroyo_udf_descriptor {
 
 /* Counters since start, and how many rows are where now. */
 typedef struct arroyo_udf_statistics {
-  uint64_t size;      /* in: sizeof(arroyo_udf_statistics) of the caller */
+  uint64_t size;      /* in: sizeof(arroyo_udf_statistics) of the caller; out: the bytes that are filled in */
   uint64_t accepted;  /* rows that send took */
   uint64_t queued;    /* now: waiting for their attempt */
   uint64_t running;   /* now: attempts that have not ended, cancelled and stuck ones included */
@@ -236,7 +239,7 @@ typedef struct arroyo_udf_statistics {
 typedef struct arroyo_udf_table {
   uint64_t magic;       /* ARROYO_UDF_MAGIC */
   uint32_t abi_version; /* ARROYO_UDF_ABI_VERSION */
-  uint32_t table_size;  /* sizeof(arroyo_udf_table) */
+  uint32_t table_size;  /* sizeof(arroyo_udf_table) of the plugin's header */
 
   /* What the plugin contains. [never waits] Runs no user code and starts no interpreter. */
   const arroyo_udf_descriptor* (*describe)(void);

@@ -14,7 +14,7 @@ from ._errors import AbiError, LoadError
 
 SYMBOL = "arroyo_udf_plugin"
 MAGIC = 0x4644555F4F595241
-ABI_VERSION = 0
+ABI_VERSION = 1
 
 (OK, WOULD_BLOCK, READY, END, STUCK) = range(5)
 (INVALID_ARGUMENT, INVALID_STATE, ENVIRONMENT, USER_CODE, INTERNAL, NOT_IMPLEMENTED) = range(16, 22)
@@ -88,10 +88,10 @@ def open_plugin(path: str | os.PathLike[str]) -> tuple[Any, Any]:
             f"{file}: has ABI version {table.abi_version}, and this host speaks version {ABI_VERSION}: build the "
             "plugin again with the installed toolkit"
         )
-    if table.table_size != ffi.sizeof("arroyo_udf_table"):
+    if table.table_size < ffi.sizeof("arroyo_udf_table"):
         raise AbiError(
             f"{file}: the table has {table.table_size} bytes, and ABI version {ABI_VERSION} has "
-            f"{ffi.sizeof('arroyo_udf_table')}: it is truncated or of another draft"
+            f"{ffi.sizeof('arroyo_udf_table')}: it is truncated"
         )
     for slot, field in ffi.typeof("arroyo_udf_table").fields:
         if field.type.kind == "function" and getattr(table, slot) == ffi.NULL:
@@ -124,5 +124,5 @@ def checked_descriptor(table: Any) -> Any:
 
 
 def _check_size(what: str, size: int, struct: str) -> None:
-    if size != ffi.sizeof(struct):
+    if size < ffi.sizeof(struct):
         raise AbiError(f"{what}: size is {size}, and {struct} has {ffi.sizeof(struct)}")

@@ -122,7 +122,7 @@ def test_build_with_what_is_locked(tmp_path: Path) -> None:
 def test_inspect_json(plugin: Path, tmp_path: Path) -> None:
     described = json.loads(cli("inspect", plugin, "--json", cwd=tmp_path).stdout)
     assert described["language"] == "python"
-    assert described["abi_version"] == 0
+    assert described["abi_version"] == 1
     assert int(described["hash"], 16)
     assert described["functions"] == [
         {

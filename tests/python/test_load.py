@@ -48,8 +48,8 @@ def broken(tmp_path: Path) -> Broken:
 
 BROKEN = {
     "magic": ({"table": ", .magic = 7"}, "the table begins with 0x7, and a plugin's begins with 0x4644555f4f595241"),
-    "version": ({"table": ", .abi_version = 99"}, "has ABI version 99, and this host speaks version 0"),
-    "truncated": ({"table": ", .table_size = 16"}, "the table has 16 bytes, and ABI version 0 has"),
+    "version": ({"table": ", .abi_version = 99"}, "has ABI version 99, and this host speaks version 1"),
+    "truncated": ({"table": ", .table_size = 16"}, "the table has 16 bytes, and ABI version 1 has"),
     "slot": ({"table": ", .wait = 0"}, "slot 'wait' of the table is NULL"),
     "describe": ({"describe": "0"}, "describe answers NULL"),
     "descriptor size": ({"descriptor": ", .size = 3"}, "the descriptor: size is 3"),

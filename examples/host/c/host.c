@@ -230,7 +230,7 @@ static const arroyo_udf_table* load(const char* path) {
   } else if (table->abi_version != ARROYO_UDF_ABI_VERSION) {
     fprintf(stderr, "%s has ABI version %u, this host has %u: build it again\n", path, (unsigned)table->abi_version,
             (unsigned)ARROYO_UDF_ABI_VERSION);
-  } else if (table->table_size != sizeof(arroyo_udf_table)) {
+  } else if (table->table_size < sizeof(arroyo_udf_table)) {
     fprintf(stderr, "the table of %s is truncated: it has %u bytes, this host needs %u\n", path,
             (unsigned)table->table_size, (unsigned)sizeof(arroyo_udf_table));
   } else {

@@ -5,7 +5,7 @@
 use std::ffi::{c_char, c_void};
 
 pub const MAGIC: u64 = 0x4644_555F_4F59_5241;
-pub const ABI_VERSION: u32 = 0;
+pub const ABI_VERSION: u32 = 1;
 
 pub const ARROW_FLAG_NULLABLE: i64 = 2;
 

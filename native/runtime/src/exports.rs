@@ -15,6 +15,9 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// More than any struct of the contract has: a larger size was never set.
+const MOST_BYTES: usize = 1 << 16;
+
 /// What `run` answers.
 pub struct Ran {
     /// A struct array {value} or {value, outcome, error}: [`crate::results::ran`].
@@ -129,19 +132,8 @@ unsafe extern "C" fn start<P: Plugin>(
         if handle.is_null() {
             return Err(null("start", "handle"));
         }
-        // SAFETY: the host passes options, or null.
-        let options = match unsafe { options.as_ref() } {
-            Some(options) if options.size != size_of::<abi::Options>() as u64 => {
-                return Err(Failure::argument(format!(
-                    "{}: options of size {}, this plugin has {}; set `size` and build both with the same header",
-                    signature.name,
-                    options.size,
-                    size_of::<abi::Options>()
-                )));
-            }
-            Some(options) => *options,
-            None => abi::Options::unset(),
-        };
+        // SAFETY: the host passes options, of the size that they say, or null.
+        let options = unsafe { read_options(options) }.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
         let runtime = Runtime::new(signature, options::choose(&options, &signature.options, &signature.name)?);
         P::start(function, &runtime)?;
         let started = handles::insert(runtime)?;
@@ -153,6 +145,30 @@ unsafe extern "C" fn start<P: Plugin>(
     let status = unsafe { guard(error, body) };
     retired::sweep();
     status
+}
+
+/// The options that a host passes: as many bytes as their size says. Those of a later header are larger, and may be passed
+/// as long as nothing is chosen in what this plugin does not know.
+///
+/// # Safety
+/// `options` is null or points to its size in bytes.
+unsafe fn read_options(options: *const abi::Options) -> Result<abi::Options, String> {
+    if options.is_null() {
+        return Ok(abi::Options::unset());
+    }
+    let known = size_of::<abi::Options>();
+    // SAFETY: all options begin with their size.
+    let size = unsafe { (*options).size } as usize;
+    if !(known..=MOST_BYTES).contains(&size) {
+        return Err(format!("options of size {size}, where version {} has {known}; set `size`", abi::ABI_VERSION));
+    }
+    // SAFETY: the caller promises that there are so many bytes.
+    let beyond = unsafe { std::slice::from_raw_parts(options.cast::<u8>().add(known), size - known) };
+    if beyond.iter().any(|&byte| byte != 0) {
+        return Err("an option of a later version is chosen, which this plugin does not know: build it again, or leave it out".into());
+    }
+    // SAFETY: as large as this plugin knows them.
+    Ok(unsafe { *options })
 }
 
 unsafe extern "C" fn send(handle: abi::Handle, first_id: u64, arguments: *mut abi::ArrowArray, error: *mut abi::Error) -> abi::Status {
@@ -271,14 +287,12 @@ unsafe extern "C" fn statistics(handle: abi::Handle, into: *mut abi::Statistics,
         let runtime = handles::get(handle)?;
         // SAFETY: the host passes a struct with its size set, or null.
         let into = unsafe { into.as_mut() }.ok_or_else(|| null("statistics", "statistics"))?;
-        if into.size != size_of::<abi::Statistics>() as u64 {
-            return Err(Failure::argument(format!(
-                "statistics of size {}, this plugin has {}; set `size`",
-                into.size,
-                size_of::<abi::Statistics>()
-            )));
+        let (size, known) = (into.size, size_of::<abi::Statistics>() as u64);
+        if size < known {
+            let text = format!("statistics of size {size}, where version {} has {known}; set `size`", abi::ABI_VERSION);
+            return Err(Failure::argument(text));
         }
-        *into = runtime.statistics();
+        *into = runtime.statistics(); // and their size: what lies beyond is not filled in
         Ok(abi::OK)
     };
     // SAFETY: the host passes a writable error struct, or null.

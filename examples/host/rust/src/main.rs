@@ -271,11 +271,11 @@ fn load(path: &str) -> Outcome<&'static abi::Table> {
     if version != abi::ABI_VERSION {
         return Err(format!("{path} has ABI version {version}, this host has {}: build it again", abi::ABI_VERSION).into());
     }
-    if size != size_of::<abi::Table>() {
+    if size < size_of::<abi::Table>() {
         let needed = size_of::<abi::Table>();
         return Err(format!("the table of {path} is truncated: it has {size} bytes, this host needs {needed}").into());
     }
-    // SAFETY: a table of our version and size, constant, in a library that is never unloaded.
+    // SAFETY: a table of our version and at least our size, constant, in a library that is never unloaded.
     Ok(unsafe { &*table })
 }
 
