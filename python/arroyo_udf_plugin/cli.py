@@ -191,9 +191,8 @@ def run(
 
 
 def _calls(statistics: Any) -> str:
-    counted = {
-        name.replace("_", " "): getattr(statistics, name) for name in ("retries", "stuck", "blocked", "left_behind")
-    }
+    names = ("retries", "stuck", "blocked", "left_behind", "discarded")
+    counted = {name.replace("_", " "): getattr(statistics, name) for name in names}
     text = ", ".join(f"{count:,} {name}" for name, count in counted.items())
     latency = statistics.latency
     if latency.rows:

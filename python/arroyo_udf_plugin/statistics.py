@@ -78,6 +78,7 @@ class Statistics:
     retries: calls after a row's first. stuck: calls that ignore their cancellation, now.
     wake_ups: how often the executor was woken. blocked: how often the event loop was found blocked.
     left_behind: tasks of calls that were cancelled at the stop.
+    discarded: calls that answered after their row had ended otherwise, or a second time.
     latency: how long rows took.
     """
 
@@ -97,6 +98,7 @@ class Statistics:
     wake_ups: int
     blocked: int
     left_behind: int
+    discarded: int
     latency: Latency
 
     @classmethod

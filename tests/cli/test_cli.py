@@ -195,7 +195,7 @@ def test_r16_run_prints_what_the_calls_did(plugin: Path, again: Path, tmp_path: 
     line = cli(*command, cwd=tmp_path).stdout.splitlines()[1]
     time = r"[0-9.]+ (us|ms|s)"
     took = rf"a row took {time} \(p50\), {time} \(p99\), {time} at most"
-    assert re.fullmatch(rf"calls: 3 retries, 0 stuck, 0 blocked, 0 left behind; {took}", line), line
+    assert re.fullmatch(rf"calls: 3 retries, 0 stuck, 0 blocked, 0 left behind, 0 discarded; {took}", line), line
     found = json.loads(cli(*command, "--json", cwd=tmp_path).stdout)["statistics"]
     assert (found["values"], found["retries"], found["latency"]["rows"]) == (3, 3, 3)
     assert 0.001 / 2 <= found["latency"]["p50"] <= found["latency"]["p99"] <= found["latency"]["max"]

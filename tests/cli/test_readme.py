@@ -25,7 +25,7 @@ EXAMPLES = {
         "examples/user_name/batched.py",
     ],
     "rust": ["examples/flights/udf.rs", "examples/user_name/udf.rs"],
-    "c": ["examples/flights/udf.c"],
+    "c": ["examples/flights/udf.c", "examples/own_thread/udf.c"],
 }
 
 

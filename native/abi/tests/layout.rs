@@ -64,7 +64,7 @@ fn mirror() -> Vec<Line> {
         }
         "struct arroyo_udf_statistics" = abi::Statistics {
             size, accepted, queued, running, backing_off, held, ready, drained, values, errors, timed_out, cancelled, retries,
-            stuck, wake_ups, blocked, left_behind, latency, latency_max_ns,
+            stuck, wake_ups, blocked, left_behind, discarded, latency, latency_max_ns,
         }
         "struct arroyo_udf_table" = abi::Table {
             magic, abi_version, table_size, describe, run, start, send, drain_results, wait, arm, disarm, cancel,

@@ -6,6 +6,7 @@
 //! |-------------|-----------------------------------------------------------------------------------------------|
 //! | [`exports`] | the slots of the C table: guards, checks, status and text; calls a [`exports::Plugin`]         |
 //! | [`handles`] | handle -> started function, checked by generation and process                                 |
+//! | [`inbox`]   | where `send` leaves batches, without waiting for the machine                                  |
 //! | [`runtime`] | one started function: the machine under its mutex, wake-ups, stop; serves an executor          |
 //! | [`machine`] | rows, order, cap, budget, deadlines, cancel, stop: no I/O, time is an argument                 |
 //! | [`histogram`] | how long rows took                                                                          |
@@ -18,8 +19,8 @@
 //! | [`retired`] | input arrays waiting to be released in a thread of the host                                   |
 //! | [`sdk`]     | what `#[udf]` expands to: types, the sync loop, the tokio driver                               |
 //!
-//! Who executes the user's function (tokio or threads here, asyncio in the Python extension) is an *executor*: it pulls attempts
-//! from a [`runtime::Runtime`] and tells it how they ended. It has no rules of its own.
+//! Who executes the user's function (tokio or threads here, asyncio in the Python extension, a thread below functions in C)
+//! is an *executor*: it pulls attempts from a [`runtime::Runtime`] and tells it how they ended. It has no rules of its own.
 
 pub mod arrow;
 pub mod calendar;
@@ -28,6 +29,9 @@ pub mod exports;
 pub mod failure;
 pub mod handles;
 pub mod histogram;
+pub mod inbox;
+#[cfg(all(test, loom))]
+mod interleavings;
 pub mod machine;
 pub mod options;
 pub mod pool;
@@ -36,6 +40,7 @@ pub mod retired;
 pub mod runtime;
 pub mod sdk;
 pub mod signature;
+mod sync;
 pub mod timer;
 pub mod value;
 

@@ -3,7 +3,8 @@
 The author's file is copied beside a root module that exports the table. So a plugin is one file, which with the SDK is
 all that the cache's key has to cover, and compiler messages and panics name it as `udf.rs:12:5` wherever it is built.
 The project, a copy of the SDK and cargo's target folder stay in the cache: the SDK, and each crate that some function
-depends on, is compiled once, a function takes a second or two. A lock keeps builds at the same time apart.
+depends on, is compiled once, a function takes a second or two. A lock keeps builds at the same time apart. The runtime
+that C plugins with async functions are linked to comes from the same SDK, in the same way.
 
 Which versions of crates a source with [dependencies] gets is written beside it, in Cargo's words: udf.rs.lock, made by
 the first build, followed by later ones, and changed only where [dependencies] or the toolkit has.
@@ -96,16 +97,21 @@ def inputs(source: Path, how: Resolution) -> list[str]:
 
     Raises BuildError: no cargo, no SDK in this package, a header that is none, dependencies that cannot be had.
     """
+    tools = toolchain(source)
+    written = rust_source.read(source)
+    return [*tools, _locked(source, written, how) if written.dependencies else ""]
+
+
+def toolchain(source: Path) -> list[str]:
+    """What all libraries depend on that have the Rust runtime in them. Raises BuildError: no cargo, or no SDK here."""
     if not (SDK / "runtime").is_dir():
         raise BuildError("this package lacks its Rust SDK; in a checkout: python setup.py stage", str(source))
-    compilers = [_call(source, ["rustc", "-vV"], SDK).stdout, _call(source, ["cargo", "--version"], SDK).stdout]
-    written = rust_source.read(source)
     return [
-        *compilers,
+        _call(source, ["rustc", "-vV"], SDK).stdout,
+        _call(source, ["cargo", "--version"], SDK).stdout,
         os.environ.get("RUSTFLAGS", ""),
         json.dumps([MANIFEST, ROOT_MODULE, LINK_FLAGS]),
         _sdk_hash(),
-        _locked(source, written, how) if written.dependencies else "",
     ]
 
 
@@ -182,6 +188,20 @@ def _locked(source: Path, written: Source, how: Resolution) -> str:
 
 def _network(how: Resolution) -> dict[str, str]:
     return {"CARGO_NET_OFFLINE": "true"} if how.offline else {}
+
+
+def runtime_for_c(source: Path, output: Path, how: Resolution) -> None:
+    """Writes the runtime below async functions in C, a static library, to `output`.
+
+    source: the author's file, for the text of an error.
+    Raises BuildError: no cargo, or what it said.
+    """
+    with _workshop() as workshop:
+        crate, target = workshop / "sdk" / "c", workshop / "target"
+        shutil.copyfile(SDK / "Cargo.lock", crate / "Cargo.lock")
+        command = ["cargo", "build", "--release", "--quiet", "--color=never"]
+        _call(source, command, crate, {"CARGO_TARGET_DIR": str(target), **_flags(workshop), **_network(how)})
+        shutil.copyfile(target / "release" / "libarroyo_udf_c.a", output)
 
 
 @contextmanager

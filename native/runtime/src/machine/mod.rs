@@ -358,7 +358,7 @@ impl<B: Clone, V> Machine<B, V> {
             return Err(Refused::WouldBlock);
         }
         self.next_id = next_id;
-        self.now = now;
+        self.now = self.now.max(now); // a batch may have waited to be handed over
         if rows > 0 {
             let deadline = self.settings.deadline.map_or(u64::MAX, |deadline| now.saturating_add(deadline));
             let row_bytes = if self.settings.gather.is_some() { bytes.div_ceil(rows) } else { 0 };
@@ -495,6 +495,11 @@ impl<B: Clone, V> Machine<B, V> {
     /// No row is left inside.
     pub fn is_empty(&self) -> bool {
         self.held_rows == 0
+    }
+
+    /// Bytes of the batches of which not every row has been handed out.
+    pub fn held_bytes(&self) -> u64 {
+        self.held_bytes
     }
 
     pub fn counts(&self) -> Counts {
@@ -683,9 +688,9 @@ impl<B: Clone, V> Machine<B, V> {
         (self.attempts.len() as u64 - self.counts.stuck) < u64::from(self.settings.allowed_in_flight)
     }
 
-    /// Whether rows wait that an attempt is to start for now.
+    /// Whether rows wait that an attempt is to start for now, where no part of a micro-batch does.
     fn is_gathered(&self) -> bool {
-        let waiting = self.counts.queued - self.part_rows + self.due_rows;
+        let waiting = self.counts.queued + self.due_rows;
         let Some(gather) = self.settings.gather else { return waiting > 0 };
         let enough = waiting >= gather.rows || self.waiting_bytes >= gather.bytes;
         waiting > 0 && (enough || self.stop.is_some() || !self.has_room() || self.gathered_at().is_some_and(|at| at <= self.now))
