@@ -28,7 +28,7 @@ test: lint test-rust test-python
 lint:
 	@python=$$($(ENVIRONMENT)) && export PYO3_PYTHON=$$python PYO3_BUILD_EXTENSION_MODULE=1 && set -x && \
 	(cd native && cargo fmt --check && cargo clippy --quiet --all-targets --all-features --locked -- -D warnings) && \
-	(cd examples/host/rust && cargo fmt --check && \
+	(cd tests/arroyo && cargo fmt --check) && (cd examples/host/rust && cargo fmt --check && \
 	cargo clippy --quiet --locked --target-dir ../../../build/example_host -- -D warnings) && \
 	$$python -m ruff check . && $$python -m ruff format --check . && $$python -m mypy
 

@@ -20,6 +20,17 @@ ROOT = Path(__file__).resolve().parents[1]
 ABI = ROOT / "tests" / "abi"
 VALGRIND = "valgrind --quiet --error-exitcode=99 --leak-check=full --show-leak-kinds=definite"
 VALGRIND += " --errors-for-leak-kinds=definite --num-callers=30"
+PYTHON, RUST = "from arroyo_udf_plugin import udf\n@udf\n", "use arroyo_udf_plugin::udf;\n#[udf]\n"
+ARROYO = {
+    ".py": (
+        PYTHON + "async def looks_up(x: int) -> int | None:\n    return x or None\n",
+        PYTHON + "def adds(x: int) -> int:\n    return x + 1\n",
+    ),
+    ".rs": (
+        RUST + "async fn looks_up(x: i64) -> Option<i64> {\n    Some(x)\n}\n",
+        RUST + "fn adds(x: i64) -> i64 {\n    x + 1\n}\n",
+    ),
+}
 
 
 def compiled(source: Path, folder: Path) -> Path:
@@ -27,6 +38,14 @@ def compiled(source: Path, folder: Path) -> Path:
     command = [*shlex.split(os.environ.get("CC", "cc")), "-g", "-O1", f"-I{ROOT / 'native' / 'include'}", str(source)]
     subprocess.run([*command, "-o", str(program), "-ldl", "-pthread"], check=True)
     return program
+
+
+def arroyo_host() -> Path:
+    """The host of the Arroyo engine's interface; it is a cargo workspace with what that needs."""
+    target = ROOT / "build" / "arroyo"
+    command = ["cargo", "build", "--quiet", "--release", "--locked", "--bin", "system", "--target-dir", str(target)]
+    subprocess.run(command, cwd=ROOT / "tests" / "arroyo", check=True)
+    return target / "release" / "system"
 
 
 def main() -> int:
@@ -48,6 +67,14 @@ def main() -> int:
         for suffix in (".c", ".rs"):  # the Python one imports pyarrow, at whose own libraries valgrind complains
             flights = build(ROOT / "examples" / "flights" / f"udf{suffix}", folder / f"flights{suffix}.so")
             runs += [[host, flights, function] for function in ("mph", "tail")]
+        rows = ["types=i64", "rows=200", "cap=10"]
+        arroyo = arroyo_host()
+        for suffix, (starts, called) in ARROYO.items():  # as the Arroyo engine calls them, row by row
+            looks_up, adds = (folder / f"{name}{suffix}" for name in ("looks_up", "adds"))
+            looks_up.write_text(starts)
+            adds.write_text(called)
+            runs += [[arroyo, command, build(looks_up), *rows] for command in ("stream", "unpolled", "abandon")]
+            runs += [[arroyo, "call", build(adds), *rows, "batch=7"]]
         for run in runs:
             words = [str(word) for word in run]
             done = subprocess.run([*VALGRIND.split(), *words], env={}, capture_output=True, text=True, check=False)

@@ -62,13 +62,24 @@ def new(name: str, lang: str) -> None:
 @main.command()
 @click.argument("source", metavar="SRC", type=FILE)
 @click.option("-o", "--out", type=FILE, help="The plugin's path; default: beside the source, ending in .so.")
-@click.option("--locked", is_flag=True, help="Dependencies as SRC.lock says; refuse if it is missing or stale.")
+@click.option("--arroyo", metavar="FUNCTION", help="Export it for the Arroyo engine too; default: the only function.")
+@click.option(
+    "--arroyo-on-error",
+    type=click.Choice(["fail", "null"]),
+    default="fail",
+    show_default=True,
+    help="What becomes of a failed row there.",
+)
+@click.option("--locked", is_flag=True, help="Dependencies as the lock beside SRC says; refuse if it does not fit.")
 @click.option("--offline", is_flag=True, help="Download nothing.")
-def build(source: Path, out: Path | None, locked: bool, offline: bool) -> None:
+def build(
+    source: Path, out: Path | None, arroyo: str | None, arroyo_on_error: Any, locked: bool, offline: bool
+) -> None:
     """Compile SRC (.py, .rs or .c) into a plugin, one shared library, and print its path."""
     from .build import build as build_plugin
 
-    click.echo(str(build_plugin(source, out, locked=locked, offline=offline)))
+    built = build_plugin(source, out, arroyo=arroyo, arroyo_on_error=arroyo_on_error, locked=locked, offline=offline)
+    click.echo(str(built))
 
 
 @main.command()

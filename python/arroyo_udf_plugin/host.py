@@ -16,10 +16,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from . import _ffi
+from . import _ffi, _imported
 from ._arrow import field_of
 from ._batch import Arguments, Outputs, Shape, Shapes, array_pointer, failure, free_batch, give_back, take_outputs
-from ._errors import AbiError, InvalidArgument, RowError
+from ._errors import AbiError, InvalidArgument, LoadError, RowError
 from ._ffi import ffi
 from ._native import take_child
 from .options import Options, abi_fields, check, from_abi
@@ -178,6 +178,7 @@ class Plugin:
     """A loaded plugin. `functions` by name; name, language, hash and toolkit_version as it says itself."""
 
     path: str
+    table: Any
     name: str
     language: str
     hash: str
@@ -185,19 +186,29 @@ class Plugin:
     abi_version: int
     functions: Mapping[str, Function]
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        arguments: _imported.Types | None = None,
+        returns: pa.DataType | pa.Field | None = None,
+    ) -> None:
         self.path = os.path.abspath(path)
-        self._library, self.table = _ffi.open_plugin(path)
+        first, imported = 0, None
+        if arguments is not None and returns is not None:
+            _imported.refuse_plugin(self.path)
+            self.table, imported, first = _imported.open_library(self.path, arguments, returns)
+        else:
+            self.table = self._own_table()
         self.abi_version = self.table.abi_version
         try:
-            described = _ffi.checked_descriptor(self.table)
+            described = _ffi.checked_descriptor(self.table) if imported is None else imported
             self.name = _ffi.text(described.name, "the plugin's name")
             self.language = _ffi.text(described.language, "the plugin's language")
             self.hash = _ffi.text(described.hash, "the plugin's hash")
             self.toolkit_version = _ffi.text(described.toolkit_version, "the toolkit's version")
             functions: dict[str, Function] = {}
             for number in range(described.n_functions):
-                function = Function(self, number, described.functions[number])
+                function = Function(self, first + number, described.functions[number])
                 if function.name in functions:
                     raise AbiError(f"two functions have the name {function.name!r}")
                 functions[function.name] = function
@@ -205,13 +216,35 @@ class Plugin:
             raise AbiError(f"{self.path}: {error}") from None
         self.functions = MappingProxyType(functions)
 
+    def _own_table(self) -> Any:
+        try:
+            self._library, table = _ffi.open_plugin(self.path)
+        except AbiError:
+            raise
+        except LoadError as error:
+            if hint := _imported.hint(self.path):
+                raise LoadError(f"{self.path}: {hint}") from None
+            raise error
+        return table
+
     def __repr__(self) -> str:
         return f"<{self.language} plugin {self.name}: {', '.join(self.functions)}>"
 
 
-def load(path: str | os.PathLike[str]) -> Plugin:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    arguments: _imported.Types | None = None,
+    returns: pa.DataType | pa.Field | None = None,
+) -> Plugin:
     """Opens a plugin, checks it and reads what it says of itself; no user code runs, no interpreter is started.
 
-    Raises LoadError if the file is no plugin, AbiError if it does not keep the contract.
+    arguments, returns: the types, for a library that was built for the Arroyo engine, which says nothing of itself: an
+    Arrow schema, or a list of types or fields, and a type or a field. Its one function has the name of the file,
+    without "lib" and what follows the first dot. A type alone is not nullable: the function is not called for a null.
+    Raises LoadError if the file is no plugin, AbiError if it does not keep the contract, InvalidArgument if only one of
+    `arguments` and `returns` is given, or a type that is none.
     """
-    return Plugin(path)
+    if (arguments is None) != (returns is None):
+        raise InvalidArgument(f"{os.fspath(path)}: give both `arguments` and `returns`, or none of them")
+    return Plugin(path, arguments, returns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -203,6 +204,23 @@ def test_a_context_that_is_none(tmp_path: Path, member: str, says: str) -> None:
     error = refused(written(tmp_path, text + "pub async fn f(context: Arc<Context>, x: i64) -> i64 { x }\n"))
     assert error.line == 4
     assert says in str(error)
+
+
+@pytest.mark.parametrize(
+    ("function", "symbols"),
+    [
+        ("/// #[udf]\npub async fn f(x: i64) -> i64 { x }", {"__start", "__send", "__drain_results", "__stop_runtime"}),
+        ("#[inline]\npub fn f(x: i64) -> i64 { x }", {"__run"}),
+        ("pub fn f() -> i64 { 1 }", set()),
+        ("#[arroyo_udf_plugin :: udf(blocking)] // waits\n#[inline]\npub(crate) fn f() -> i64 { 1 }", {"__start"}),
+    ],
+)
+def test_the_one_function_is_exported_for_arroyo(tmp_path: Path, function: str, symbols: set[str]) -> None:
+    library = build(written(tmp_path, f'const A: &str = "#[udf] fn no(x: i64)";\n{function}\n// {{}}\n'))
+    listed = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
+    exported = {line.split()[-1] for line in listed.splitlines()} - {"arroyo_udf_plugin"}
+    assert symbols <= exported
+    assert bool(symbols) == bool(exported)
 
 
 def test_options_of_the_header_are_those_of_functions_that_choose_no_others(tmp_path: Path) -> None:

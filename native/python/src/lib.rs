@@ -17,8 +17,8 @@
 //! | [`host`]      | helpers for the Python host                                               |
 //! | [`object`]    | references and exceptions, [`heap`] types with a Rust body                |
 //!
-//! A Python plugin takes the table from the capsule `TABLE` and forwards its calls to it, with its function numbers moved
-//! by the base that `register` answered.
+//! A Python plugin takes the table from the capsule `TABLE`, or, for the Arroyo engine, from `ARROYO`, and forwards its
+//! calls to it, with its function numbers moved by the base that `register` answered.
 
 mod blocking;
 mod call_info;
@@ -29,6 +29,7 @@ mod gil;
 mod group;
 mod heap;
 mod host;
+mod imported;
 mod object;
 mod parker;
 mod registry;
@@ -39,6 +40,7 @@ mod writer;
 
 use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::arrow::Batch;
+use arroyo_udf_plugin::arroyo;
 use arroyo_udf_plugin::exports::{self, Plugin, Ran};
 use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::machine::Stop;
@@ -92,6 +94,9 @@ impl Plugin for Core {
 
 static TABLE: abi::Table = exports::table::<Core>();
 const TABLE_NAME: &CStr = c"arroyo_udf_plugin._native.TABLE";
+/// The same functions behind Arroyo's interface.
+static ARROYO: arroyo::Table = arroyo::table::<Core>();
+const ARROYO_NAME: &CStr = c"arroyo_udf_plugin._native.ARROYO";
 
 /// stop_all(): stops every runtime and lets no thread into Python any more (R18). To be called before the interpreter
 /// ends; once is enough.
@@ -119,9 +124,15 @@ unsafe extern "C" fn exec(module: *mut PyObject) -> c_int {
         if PyDateTimeAPI().is_null() {
             return -1;
         }
-        let Some(table) = Owned::new(PyCapsule_New((&raw const TABLE).cast_mut().cast(), TABLE_NAME.as_ptr(), None)) else { return -1 };
-        if PyModule_AddObjectRef(module, c"TABLE".as_ptr(), table.ptr()) < 0 {
-            return -1;
+        let tables = [
+            (c"TABLE", TABLE_NAME, (&raw const TABLE).cast_mut().cast::<c_void>()),
+            (c"ARROYO", ARROYO_NAME, (&raw const ARROYO).cast_mut().cast()),
+        ];
+        for (attribute, name, table) in tables {
+            let Some(capsule) = Owned::new(PyCapsule_New(table, name.as_ptr(), None)) else { return -1 };
+            if PyModule_AddObjectRef(module, attribute.as_ptr(), capsule.ptr()) < 0 {
+                return -1;
+            }
         }
         if executor::add_types(module) && parker::add_type(module) && call_info::add_type(module) {
             0
@@ -144,8 +155,10 @@ const fn fast(name: &'static CStr, function: PyCFunctionFast) -> PyMethodDef {
     }
 }
 
-static mut METHODS: [PyMethodDef; 11] = [
+static mut METHODS: [PyMethodDef; 13] = [
     method(c"register", registry::register, METH_VARARGS),
+    method(c"open_arroyo", imported::open_arroyo, METH_O),
+    method(c"import_arroyo", imported::import_arroyo, METH_VARARGS),
     method(c"schema", foreign::schema, METH_O),
     method(c"parker", parker::parker, METH_O),
     method(c"watch", watch::watch, METH_NOARGS),

@@ -17,12 +17,14 @@
 //! | [`arrow`]   | views of Arrow C Data arrays that came in, checked; arrays that go out                         |
 //! | [`results`] | rows that ended -> the struct array that crosses                                              |
 //! | [`retired`] | input arrays waiting to be released in a thread of the host                                   |
+//! | [`arroyo`]    | the same functions behind Arroyo's own symbols                                                 |
 //! | [`sdk`]     | what `#[udf]` expands to: types, the sync loop, the tokio driver                               |
 //!
 //! Who executes the user's function (tokio or threads here, asyncio in the Python extension, a thread below functions in C)
 //! is an *executor*: it pulls attempts from a [`runtime::Runtime`] and tells it how they ended. It has no rules of its own.
 
 pub mod arrow;
+pub mod arroyo;
 pub mod calendar;
 pub mod call_info;
 pub mod exports;

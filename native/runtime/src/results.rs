@@ -77,25 +77,27 @@ pub fn export(layout: &Layout, finished: &[Finished<Value>], name: &str, setting
             Outcome::Cancelled => CANCELLED,
         })
         .collect();
-    let errors = texts(finished.len(), |i| {
-        let f = &finished[i];
-        match &f.outcome {
-            Outcome::Value(_) => None,
-            Outcome::Error(text) => Some(text.to_string()),
-            Outcome::TimedOut => {
-                let seconds = |limit: Option<u64>| limit.map(|ns| ns as f64 / 1e9);
-                let limits = match (seconds(settings.timeout), seconds(settings.deadline)) {
-                    (Some(timeout), None) => format!("timeout {timeout} s"),
-                    (None, Some(deadline)) => format!("row deadline {deadline} s"),
-                    (timeout, deadline) => format!("timeout {} s, row deadline {} s", timeout.unwrap_or(0.0), deadline.unwrap_or(0.0)),
-                };
-                Some(format!("{name}, row {}: timed out ({limits}) in attempt {}", f.id, f.attempts))
-            }
-            Outcome::Cancelled => Some(format!("{name}, row {}: cancelled", f.id)),
-        }
-    });
+    let errors = texts(finished.len(), |i| failure_text(&finished[i], name, settings));
     let plain = |buffer: Buffer| plain(finished.len(), buffer).export();
     structure(finished.len(), vec![plain(ids.into()), values.export(), plain(codes.into()), plain(attempts.into()), errors.export()])
+}
+
+/// Why a row has no value; None: it has one. As for `export`.
+pub fn failure_text(row: &Finished<Value>, name: &str, settings: &Settings) -> Option<String> {
+    match &row.outcome {
+        Outcome::Value(_) => None,
+        Outcome::Error(text) => Some(text.to_string()),
+        Outcome::TimedOut => {
+            let seconds = |limit: Option<u64>| limit.map(|ns| ns as f64 / 1e9);
+            let limits = match (seconds(settings.timeout), seconds(settings.deadline)) {
+                (Some(timeout), None) => format!("timeout {timeout} s"),
+                (None, Some(deadline)) => format!("row deadline {deadline} s"),
+                (timeout, deadline) => format!("timeout {} s, row deadline {} s", timeout.unwrap_or(0.0), deadline.unwrap_or(0.0)),
+            };
+            Some(format!("{name}, row {}: timed out ({limits}) in attempt {}", row.id, row.attempts))
+        }
+        Outcome::Cancelled => Some(format!("{name}, row {}: cancelled", row.id)),
+    }
 }
 
 /// A struct array without nulls of its own.

@@ -6,7 +6,7 @@
 
 use arroyo_udf_abi::ArrowArray;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static ARRAYS: Mutex<Vec<ArrowArray>> = Mutex::new(Vec::new());
 /// Spares `sweep` the lock when there is nothing to do. Set after the push, so a sweep may come one call late.
@@ -15,7 +15,7 @@ static ANY: AtomicBool = AtomicBool::new(false);
 /// Takes over an array that nobody reads any more.
 pub fn retire(array: ArrowArray) {
     if array.release.is_some() {
-        ARRAYS.lock().unwrap_or_else(|e| e.into_inner()).push(array);
+        lock().push(array);
         ANY.store(true, Ordering::Release);
     }
 }
@@ -23,12 +23,26 @@ pub fn retire(array: ArrowArray) {
 /// Releases what has been retired. To be called in a thread of the host, with no lock held.
 pub fn sweep() {
     if ANY.load(Ordering::Relaxed) && ANY.swap(false, Ordering::Acquire) {
-        let arrays = std::mem::take(&mut *ARRAYS.lock().unwrap_or_else(|e| e.into_inner()));
-        for mut array in arrays {
-            if let Some(release) = array.release {
-                // SAFETY: the array was moved in by `retire` and is released once, here.
-                unsafe { release(&mut array) };
-            }
+        release(std::mem::take(&mut *lock()));
+    }
+}
+
+/// Releases those that may be released in the thread that calls: `here` says which.
+pub fn sweep_if(here: impl Fn(&ArrowArray) -> bool) {
+    let (now, later): (Vec<ArrowArray>, Vec<ArrowArray>) = std::mem::take(&mut *lock()).into_iter().partition(here);
+    lock().extend(later);
+    release(now);
+}
+
+fn release(arrays: Vec<ArrowArray>) {
+    for mut array in arrays {
+        if let Some(release) = array.release {
+            // SAFETY: the array was moved in by `retire` and is released once, here.
+            unsafe { release(&mut array) };
         }
     }
+}
+
+fn lock() -> MutexGuard<'static, Vec<ArrowArray>> {
+    ARRAYS.lock().unwrap_or_else(PoisonError::into_inner)
 }

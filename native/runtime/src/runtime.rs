@@ -25,6 +25,11 @@ use std::ffi::c_void;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
+/// A condition of [`Runtime::arm`] that no host can ask for through the table: [`Runtime::has_space`] (see `arroyo`).
+pub const SPACE: u32 = 4;
+/// So many rows may wait for an earlier row or for their next attempt before [`Runtime::has_space`] says no.
+const MOST_ASIDE: u64 = 16_384;
+
 /// What runs the attempts of a runtime.
 pub trait Executor: Send + Sync {
     /// There may be something to start, to cancel or to close. Called at most once between two sleeps, with no lock held,
@@ -210,6 +215,15 @@ impl Runtime {
         }
     }
 
+    /// Both halves of `send`.
+    #[allow(clippy::result_large_err)] // as for `put`
+    pub fn send(&self, first_id: u64, batch: Batch) -> Result<(), NotTaken> {
+        if self.put(first_id, batch)? == Put::Deliver {
+            self.deliver();
+        }
+        Ok(())
+    }
+
     fn why_refused(&self, first_id: u64, refused: Refused) -> Option<Failure> {
         let name = &self.signature.name;
         match refused {
@@ -232,8 +246,14 @@ impl Runtime {
         self.act(todo);
     }
 
-    /// See `drain_results` in the header. None: nothing now; the flag: nothing any more.
+    /// See `drain_results` in the header. An error is "nothing now"; the flag: nothing any more.
     pub fn drain(&self, max_rows: u64) -> Result<abi::ArrowArray, bool> {
+        let finished = self.take(max_rows)?;
+        Ok(results::export(&self.signature.returns, &finished, &self.signature.name, &self.settings()))
+    }
+
+    /// As [`Runtime::drain`], the rows themselves.
+    pub fn take(&self, max_rows: u64) -> Result<Vec<Finished<Value>>, bool> {
         let mut state = self.lock();
         if !state.machine.has_results() {
             return Err(is_over(&state) && state.machine.is_empty());
@@ -251,11 +271,23 @@ impl Runtime {
             &mut finished,
         );
         self.inbox.give_back(Size { rows: finished.len() as u64, bytes: held_before - state.machine.held_bytes() });
-        let settings = *state.machine.settings();
         let todo = self.todo(&mut state);
         drop(state);
         self.act(todo);
-        Ok(results::export(&self.signature.returns, &finished, &self.signature.name, &settings))
+        Ok(finished)
+    }
+
+    /// For a host that sends row by row: false while as many attempts run as may, and one waits. Rows that wait for a drain do
+    /// not count; those that wait for an earlier row or for their next attempt do once there are very many.
+    pub fn has_space(&self) -> bool {
+        let mut state = self.lock();
+        self.take_in(&mut state);
+        has_space(&state)
+    }
+
+    /// Whether the runtime has come to its end by itself.
+    pub fn is_poisoned(&self) -> bool {
+        self.lock().machine.poisoned().is_some()
     }
 
     /// See `wait` in the header. False: the time is over.
@@ -286,6 +318,7 @@ impl Runtime {
     /// See `arm` in the header. True: the condition holds already, nothing is registered.
     pub fn arm(&self, condition: u32, function: abi::Armed, data: *mut c_void) -> bool {
         let mut state = self.lock();
+        self.take_in(&mut state);
         let holds = self.holds(&state, condition);
         state.armed = (!holds).then_some(Armed { condition, function, data });
         holds
@@ -595,6 +628,7 @@ impl Runtime {
         let stopping = state.machine.stopping().is_some();
         condition & abi::RESULTS != 0 && (over || state.machine.has_results())
             || condition & abi::ROOM != 0 && (over || stopping || self.inbox.has_room())
+            || condition & SPACE != 0 && (over || stopping || has_space(state))
     }
 
     fn act(&self, todo: Todo) {
@@ -639,6 +673,14 @@ fn has_work(state: &State) -> bool {
 /// Whether nothing more will happen but drains.
 fn is_over(state: &State) -> bool {
     state.closed.is_some() || state.stuck || state.machine.poisoned().is_some()
+}
+
+fn has_space(state: &State) -> bool {
+    let (counts, settings) = (state.machine.counts(), state.machine.settings());
+    // What fills the attempts that may still begin, and one attempt's rows that wait.
+    let free = u64::from(settings.allowed_in_flight).saturating_sub(counts.running - counts.stuck);
+    let rows = settings.gather.map_or(1, |gather| gather.rows);
+    counts.queued < (free + 1).saturating_mul(rows) && counts.held + counts.backing_off < MOST_ASIDE
 }
 
 impl Ticking for Runtime {

@@ -140,6 +140,12 @@ fn leak(text: &CStr) -> *const std::ffi::c_char {
     CString::from(text).into_raw()
 }
 
+/// A constant type as Arroyo's interface passes it: a copy without a name and without flags.
+pub fn exported(schema: &'static ArrowSchema) -> ArrowSchema {
+    // SAFETY: constants are valid.
+    ArrowSchema { name: std::ptr::null(), flags: 0, ..unsafe { copy(schema) } }
+}
+
 /// A copy of a constant schema that can be given away: it has a release of its own.
 ///
 /// # Safety

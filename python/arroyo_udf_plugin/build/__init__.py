@@ -10,7 +10,7 @@ templates/    the C side of a Python plugin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from .._errors import BuildError
 
@@ -27,6 +27,8 @@ def build(
     *,
     locked: bool = False,
     offline: bool = False,
+    arroyo: str | None = None,
+    arroyo_on_error: Literal["fail", "null"] = "fail",
 ) -> Path:
     """Builds the plugin of a source file (.py, .rs or .c) and returns the path of the shared library.
 
@@ -34,6 +36,8 @@ def build(
     processes that have the former one open are not disturbed.
     locked: take dependencies as the lock file beside the source has them, and refuse where that is missing or stale.
     offline: download nothing.
+    arroyo: the function that the library also exports for the Arroyo engine; None: the source's only one. C: none.
+    arroyo_on_error: what becomes of a failed row there: "fail" ends the job, with its text on stderr; "null".
     What was built before from the same source, with the same tools, comes from a cache.
     Raises BuildError, where it can with file, line and what to write instead.
     """
@@ -50,5 +54,6 @@ def build(
         raise BuildError("there is no such file", str(source))
     out = source.with_suffix(".so") if out is None else Path(out).resolve()
     toolchain: cache.Toolchain = importlib.import_module(f".{language}", __name__)
-    cache.place(cache.artifact(source, toolchain, cache.Resolution(locked, offline)), out)
+    how, exports = cache.Resolution(locked, offline), cache.Arroyo(arroyo, arroyo_on_error)
+    cache.place(cache.artifact(source, toolchain, how, exports), out)
     return out

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from .._errors import BuildError
 from . import rust
-from .cache import Identity, Resolution
+from .cache import BY_DEFAULT, Arroyo, Identity, Resolution
 
 INCLUDE = Path(__file__).resolve().parent.parent / "include"
 HEADER = INCLUDE / "arroyo_udf_plugin.h"
@@ -63,11 +63,13 @@ def inputs(source: Path, how: Resolution) -> list[str]:
     ]
 
 
-def compile(source: Path, output: Path, identity: Identity, how: Resolution) -> None:
+def compile(source: Path, output: Path, identity: Identity, how: Resolution, arroyo: Arroyo = BY_DEFAULT) -> None:
     """Writes the shared library to `output`. What the compiler warns of goes to stderr as it said it.
 
     Raises BuildError with the compiler's own output, and a hint below.
     """
+    if arroyo.function is not None:
+        raise BuildError(f"--arroyo {arroyo.function}: for Arroyo, write it in Python or Rust", str(source))
     names = {
         "ARROYO_UDF_PLUGIN_NAME": identity.name,
         "ARROYO_UDF_PLUGIN_HASH": identity.hash,
@@ -102,7 +104,7 @@ def _runtime_inputs(source: Path) -> list[str]:
             "install Rust from https://rustup.rs",
             str(source),
         )
-    return rust.toolchain(source)
+    return rust.toolchain_inputs(source)
 
 
 def _compiler() -> list[str]:

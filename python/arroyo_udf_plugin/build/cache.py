@@ -43,6 +43,35 @@ class Resolution:
     offline: bool = False
 
 
+@dataclass(frozen=True)
+class Arroyo:
+    """What a plugin exports beside its table, for the Arroyo engine.
+
+    function: its name; None: the only function of the source, if it has but one that can be called there.
+    on_error: "fail" or "null", what becomes of a row that fails there.
+    """
+
+    function: str | None = None
+    on_error: str = "fail"
+
+    def choose(self, functions: list[str], callable: list[str], source: Path) -> str | None:
+        """The function to export, of the source's `functions`; `callable`: those that can be called there.
+
+        Raises BuildError if the one asked for is none of them.
+        """
+        if self.function is None:
+            return callable[0] if len(functions) == 1 and callable else None
+        if self.function not in functions:
+            raise BuildError(f"--arroyo {self.function}: its functions are {', '.join(functions)}", str(source))
+        if self.function not in callable:
+            without = f"--arroyo {self.function}: a sync function without arguments cannot say how many rows it has"
+            raise BuildError(f"{without}, for Arroyo; give it one", str(source))
+        return self.function
+
+
+BY_DEFAULT = Arroyo()
+
+
 class Toolchain(Protocol):
     """What a module of a language offers."""
 
@@ -50,12 +79,14 @@ class Toolchain(Protocol):
         """What the library depends on beside source, toolkit, ABI and target: compiler, flags, dependencies."""
         ...
 
-    def compile(self, source: Path, output: Path, identity: Identity, how: Resolution) -> None:
+    def compile(
+        self, source: Path, output: Path, identity: Identity, how: Resolution, arroyo: Arroyo = BY_DEFAULT
+    ) -> None:
         """Writes the library to `output`, in a private folder that exists. Raises BuildError."""
         ...
 
 
-def artifact(source: Path, toolchain: Toolchain, how: Resolution) -> Path:
+def artifact(source: Path, toolchain: Toolchain, how: Resolution, arroyo: Arroyo = BY_DEFAULT) -> Path:
     """The library of a source in the cache, built if it is not there yet."""
     name = source.stem
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
@@ -63,6 +94,7 @@ def artifact(source: Path, toolchain: Toolchain, how: Resolution) -> Path:
             "the file's name becomes the plugin's: use letters, digits and underscores, and no digit first", str(source)
         )
     parts = [name, source.read_bytes().hex(), __version__, str(ABI_VERSION), *platform.uname()[::4]]
+    parts += [arroyo.function or "", arroyo.on_error]
     key = hashlib.sha256(json.dumps([*parts, *toolchain.inputs(source, how)]).encode()).hexdigest()
     entry = folder() / key[:2] / key
     library = entry / f"{name}.so"
@@ -71,7 +103,7 @@ def artifact(source: Path, toolchain: Toolchain, how: Resolution) -> Path:
     entry.parent.mkdir(parents=True, exist_ok=True)
     private = Path(tempfile.mkdtemp(prefix="building-", dir=entry.parent))
     try:
-        toolchain.compile(source, private / library.name, Identity(name, key, __version__), how)
+        toolchain.compile(source, private / library.name, Identity(name, key, __version__), how, arroyo)
         for left in private.iterdir():
             if left.name != library.name:
                 shutil.rmtree(left) if left.is_dir() else left.unlink()

@@ -31,7 +31,7 @@ from ..options import abi_fields
 from ..types import Signature, signature
 from ..udf import Udf
 from . import metadata, requirements
-from .cache import Identity, Resolution
+from .cache import BY_DEFAULT, Arroyo, Identity, Resolution
 
 _PACKAGE = Path(__file__).parent.parent
 _TEMPLATE = Path(__file__).parent / "templates" / "plugin.c"
@@ -59,14 +59,15 @@ except BaseException:
     text += "; ARROYO_UDF_PYTHON can name the python of another environment"
     lib.plugin_failed({environment}, ("arroyo_udf_plugin cannot be imported\\n" + text).encode())
 """
-_EXPORTS = "{ global: arroyo_udf_plugin; local: *; };\n"
+_EXPORTS = "{{ global: arroyo_udf_plugin; {arroyo} local: *; }};\n"
+_ARROYO = {False: ("__run",), True: ("__start", "__send", "__drain_results", "__stop_runtime")}  # sync, async
 
 
 def inputs(source: Path, how: Resolution) -> list[str]:
     """Interpreter, cffi, pyarrow, compiler with flags, the files of this toolkit that end up in the library, and the
     versions of the packages that the source lists."""
     own = hashlib.sha256()
-    for file in (_TEMPLATE, Path(__file__), _header()):
+    for file in (_TEMPLATE, _TEMPLATE.with_name("arroyo.h"), Path(__file__), _header()):
         own.update(file.read_bytes())
     return [
         sys.version,
@@ -82,15 +83,24 @@ def inputs(source: Path, how: Resolution) -> list[str]:
     ]
 
 
-def compile(source: Path, output: Path, identity: Identity, how: Resolution) -> None:
+def compile(source: Path, output: Path, identity: Identity, how: Resolution, arroyo: Arroyo = BY_DEFAULT) -> None:
     """Writes the plugin of a Python source. Raises BuildError; executes the source's module level."""
     text = _read(source)
     with _module(source, text) as module:
         functions = [(udf, signature(udf)) for udf in _functions(source, module)]
     block = metadata.options(text, str(source))
     folder = output.parent
-    (folder / "plugin_data.h").write_text(_data(text, functions, block, identity))
-    (folder / "exports.map").write_text(_EXPORTS)
+    names = [udf.__name__ for udf, _ in functions]
+    callable = [udf.__name__ for udf, read in functions if udf.starts or len(read.arguments)]
+    chosen = arroyo.choose(names, callable, source)
+    data, symbols = _data(text, functions, block, identity), tuple[str, ...]()
+    if chosen is not None:
+        number = names.index(chosen)
+        symbols = _ARROYO[functions[number][0].starts]
+        data += f"#define ARROYO_FUNCTION {number}\n#define ARROYO_STARTS {int(len(symbols) > 1)}\n"
+        data += f"#define ARROYO_ON_ERROR {int(arroyo.on_error == 'null')}\n"
+    (folder / "plugin_data.h").write_text(data)
+    (folder / "exports.map").write_text(_EXPORTS.format(arroyo="".join(f"{symbol}; " for symbol in symbols)))
 
     glue = f"arroyo_udf_c_{identity.name}_{identity.hash[:16]}"
     ffi = cffi.FFI()
@@ -102,7 +112,7 @@ def compile(source: Path, output: Path, identity: Identity, how: Resolution) -> 
     # What ffi.emit_c_code does, without its print; ffi.compile() needs setuptools from Python 3.12 on.
     cffi.recompiler.make_c_source(ffi, glue, _TEMPLATE.read_text(), str(c_file))
 
-    includes = [f"-I{folder}", f"-I{_header().parent}", f"-I{sysconfig.get_path('include')}"]
+    includes = [f"-I{folder}", f"-I{_TEMPLATE.parent}", f"-I{_header().parent}", f"-I{sysconfig.get_path('include')}"]
     exports = f"-Wl,--version-script={folder / 'exports.map'}"
     command = [*_compiler(), *_FLAGS, *includes, "-D_GNU_SOURCE", str(c_file), "-o", str(output), exports]
     done = subprocess.run([*command, *_libpython(), *_LINK], capture_output=True, text=True)

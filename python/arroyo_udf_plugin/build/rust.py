@@ -27,7 +27,7 @@ from typing import Any
 from .._errors import BuildError
 from ..options import abi_fields
 from . import cache, rust_source
-from .cache import Identity, Resolution
+from .cache import BY_DEFAULT, Arroyo, Identity, Resolution
 from .rust_source import Source
 
 SDK = Path(__file__).resolve().parent.parent / "_sdk"
@@ -58,7 +58,7 @@ ROOT_MODULE = """\
 {types}
 #[path = "{name}.rs"]
 mod functions;
-arroyo_udf_plugin::plugin!(name: "{name}", hash: "{hash}", toolkit_version: "{toolkit_version}"{options});
+arroyo_udf_plugin::plugin!(name: "{name}", hash: "{hash}", toolkit_version: "{toolkit_version}"{options}{arroyo});
 """
 # Sources for Arroyo name the trait of a Context `types::UdfContext`.
 TYPES = "extern crate arroyo_udf_plugin as types;"
@@ -97,25 +97,24 @@ def inputs(source: Path, how: Resolution) -> list[str]:
 
     Raises BuildError: no cargo, no SDK in this package, a header that is none, dependencies that cannot be had.
     """
-    tools = toolchain(source)
+    toolchain = toolchain_inputs(source)
     written = rust_source.read(source)
-    return [*tools, _locked(source, written, how) if written.dependencies else ""]
+    lock = _locked(source, written, how) if written.dependencies else ""
+    return [*toolchain, json.dumps([MANIFEST, ROOT_MODULE, LINK_FLAGS]), lock]
 
 
-def toolchain(source: Path) -> list[str]:
-    """What all libraries depend on that have the Rust runtime in them. Raises BuildError: no cargo, or no SDK here."""
+def toolchain_inputs(source: Path) -> list[str]:
+    """What everything that cargo makes of the SDK depends on: compiler, flags, the SDK with its crates' versions.
+
+    Raises BuildError: no cargo, no SDK in this package.
+    """
     if not (SDK / "runtime").is_dir():
         raise BuildError("this package lacks its Rust SDK; in a checkout: python setup.py stage", str(source))
-    return [
-        _call(source, ["rustc", "-vV"], SDK).stdout,
-        _call(source, ["cargo", "--version"], SDK).stdout,
-        os.environ.get("RUSTFLAGS", ""),
-        json.dumps([MANIFEST, ROOT_MODULE, LINK_FLAGS]),
-        _sdk_hash(),
-    ]
+    compilers = [_call(source, ["rustc", "-vV"], SDK).stdout, _call(source, ["cargo", "--version"], SDK).stdout]
+    return [*compilers, os.environ.get("RUSTFLAGS", ""), _sdk_hash()]
 
 
-def compile(source: Path, output: Path, identity: Identity, how: Resolution) -> None:
+def compile(source: Path, output: Path, identity: Identity, how: Resolution, arroyo: Arroyo = BY_DEFAULT) -> None:
     """Writes the shared library to `output`. What the compiler warns of goes to stderr as it said it.
 
     Raises BuildError with the compiler's own output, and a hint below.
@@ -124,9 +123,12 @@ def compile(source: Path, output: Path, identity: Identity, how: Resolution) -> 
     lock = _lock_file(source).read_text("utf-8") if written.dependencies else None
     with _workshop() as workshop:
         project = _project(workshop, identity.name, written, lock)
-        options = "".join(f", {field}: {value}" for field, value in abi_fields(written.options).items())
+        options = ", ".join(f"{field}: {value}" for field, value in abi_fields(written.options).items())
         types = "" if "types" in written.dependencies or not _is_async(written) else TYPES
-        (project / ROOT).write_text(ROOT_MODULE.format(**vars(identity), options=options, types=types))
+        options = f", options: {{ {options} }}" if options else ""
+        exported = _exports(source, written, arroyo)
+        root = ROOT_MODULE.format(**vars(identity), options=options, arroyo=exported, types=types)
+        (project / ROOT).write_text(root)
         (project / f"{identity.name}.rs").write_text(written.text, "utf-8")
         target = workshop / "target"
         command = ["cargo", "rustc", "--release", "--lib", "--quiet", "--color=never", "--", *LINK_FLAGS]
@@ -134,6 +136,20 @@ def compile(source: Path, output: Path, identity: Identity, how: Resolution) -> 
         done = _call(source, command, project, environment)
         sys.stderr.write(done.stderr)
         shutil.copyfile(target / "release" / f"libplugin_{identity.name}.so", output)
+
+
+def runtime_for_c(source: Path, output: Path, how: Resolution) -> None:
+    """Writes the runtime below async functions in C, a static library, to `output`.
+
+    source: the author's file, for the text of an error.
+    Raises BuildError: no cargo, or what it said.
+    """
+    with _workshop() as workshop:
+        crate, target = workshop / "sdk" / "c", workshop / "target"
+        shutil.copyfile(SDK / "Cargo.lock", crate / "Cargo.lock")
+        command = ["cargo", "build", "--release", "--quiet", "--color=never"]
+        _call(source, command, crate, {"CARGO_TARGET_DIR": str(target), **_flags(workshop), **_network(how)})
+        shutil.copyfile(target / "release" / "libarroyo_udf_c.a", output)
 
 
 def _is_async(written: Source) -> bool:
@@ -190,18 +206,15 @@ def _network(how: Resolution) -> dict[str, str]:
     return {"CARGO_NET_OFFLINE": "true"} if how.offline else {}
 
 
-def runtime_for_c(source: Path, output: Path, how: Resolution) -> None:
-    """Writes the runtime below async functions in C, a static library, to `output`.
-
-    source: the author's file, for the text of an error.
-    Raises BuildError: no cargo, or what it said.
-    """
-    with _workshop() as workshop:
-        crate, target = workshop / "sdk" / "c", workshop / "target"
-        shutil.copyfile(SDK / "Cargo.lock", crate / "Cargo.lock")
-        command = ["cargo", "build", "--release", "--quiet", "--color=never"]
-        _call(source, command, crate, {"CARGO_TARGET_DIR": str(target), **_flags(workshop), **_network(how)})
-        shutil.copyfile(target / "release" / "libarroyo_udf_c.a", output)
+def _exports(source: Path, written: Source, arroyo: Arroyo) -> str:
+    """What the plugin's table is followed by: the function for Arroyo, if there is one."""
+    functions = {function.name: function for function in written.functions}
+    callable = [name for name, function in functions.items() if function.starts or function.has_arguments]
+    chosen = arroyo.choose(list(functions), callable, source)
+    if chosen is None:
+        return ""
+    kind = "async" if functions[chosen].starts else "sync"
+    return f', arroyo: {kind} "{chosen}", on_error: "{arroyo.on_error}"'
 
 
 @contextmanager

@@ -29,6 +29,12 @@ from .metadata import ARROYO
 
 _ATTRIBUTE = "#[::arroyo_udf_plugin::udf]"
 _MARKED = re.compile(r"#\s*\[\s*(?:::\s*)?(?:\w+\s*::\s*)*udf\b")
+# A marked function in code without comments and literals: options, `async`, name, and the bracket that closes an empty
+# list of arguments. A function that a macro makes is overlooked.
+_FUNCTION = re.compile(
+    _MARKED.pattern + r"([^\]]*)\]\s*(?:#\s*\[[^\]]*\]\s*)*(?:pub\s*(?:\([^)]*\)\s*)?)?"
+    r"(async\s+)?fn\s+(?:r#)?(\w+)\s*(?:<[^>]*>)?\s*\(\s*(\)?)"
+)
 _PUBLIC = re.compile(r"\bpub\s+(?:async\s+)?fn\b")
 _TABLE = re.compile(r"\s*\[\s*(?:dependencies|udfs)\b.*\]")
 _TOKEN = re.compile(
@@ -43,6 +49,15 @@ _TOKEN = re.compile(
 
 
 @dataclass(frozen=True)
+class Function:
+    """A marked function: whether it is started (async, blocking) or run, and whether it has arguments."""
+
+    name: str
+    starts: bool
+    has_arguments: bool
+
+
+@dataclass(frozen=True)
 class Source:
     """What a build needs to know of a Rust source."""
 
@@ -54,6 +69,8 @@ class Source:
     """Where they are written; 1 if they are not."""
     options: dict[str, Any]
     """Of [udfs], under the names of `options.OPTIONS`."""
+    functions: tuple[Function, ...]
+    """In the order of the source."""
 
 
 def read(source: Path) -> Source:
@@ -78,7 +95,14 @@ def read(source: Path) -> Source:
     options = _options(tables.get("udfs", {}), file, lines.get("udfs", 1))
     own = ("arroyo-udf-plugin", "arroyo_udf_plugin")
     dependencies = {name: wanted for name, wanted in dependencies.items() if name not in own}
-    return Source(text if _MARKED.search(code) else _marked(text, code, file), dependencies, line, options)
+    if not _MARKED.search(code):
+        place = _place(text, code, file)
+        text, code = (before[:place] + _ATTRIBUTE + before[place:] for before in (text, code))
+    functions = tuple(
+        Function(name, bool(is_async) or "blocking" in chosen, not closed)
+        for chosen, is_async, name, closed in _FUNCTION.findall(code)
+    )
+    return Source(text, dependencies, line, options, functions)
 
 
 # ---- Comments and code -----------------------------------------------------------------------------------------------
@@ -186,8 +210,8 @@ def _options(table: dict[str, Any], file: str, line: int) -> dict[str, Any]:
 # ---- The function ----------------------------------------------------------------------------------------------------
 
 
-def _marked(text: str, code: str, file: str) -> str:
-    """The source with the attribute before its one public function."""
+def _place(text: str, code: str, file: str) -> int:
+    """Where the attribute of the one public function goes."""
     public = [match.start() for match in _PUBLIC.finditer(code) if _depth(code[: match.start()]) == 0]
     if not public:
         raise BuildError(
@@ -202,8 +226,7 @@ def _marked(text: str, code: str, file: str) -> str:
             text.count("\n", 0, public[1]) + 1,
         )
     # Right behind what stands before the function and its comments: so their columns stay as they are.
-    place = len(code[: public[0]].rstrip())
-    return text[:place] + _ATTRIBUTE + text[place:]
+    return len(code[: public[0]].rstrip())
 
 
 def _depth(code: str) -> int:

@@ -249,6 +249,12 @@ fn function<I: Identity>(number: u32) -> Result<(&'static Function, &'static Sig
     Ok((function, signature))
 }
 
+/// The number of the function of this name; one that no function has, if there is none.
+pub fn number<I: Identity>(name: &str) -> u32 {
+    let functions = &described::<I>().functions;
+    functions.iter().position(|(function, _)| function.name == name).map_or(u32::MAX, |number| number as u32)
+}
+
 fn wrong_kind(signature: &Signature) -> Failure {
     Failure::new(abi::NOT_IMPLEMENTED, format!("{}: not for this kind of function", signature.name))
 }
@@ -287,10 +293,14 @@ impl<I: Identity> exports::Plugin for Registered<I> {
 /// arroyo_udf_plugin::plugin!(name: "flights", hash: "", toolkit_version: "0.1.0");
 /// ```
 ///
-/// `order`, `allowed_in_flight` and `timeout_ns` may follow: options for all async functions that choose no other.
+/// `, options: { order: 1, allowed_in_flight: 10, timeout_ns: 5_000_000_000 }` may follow: for all async functions that choose
+/// no others. With `, arroyo: sync "mph", on_error: "fail"` (or `async`, or "null") at the end, the library also exports the
+/// symbols that the Arroyo engine looks for, for that function.
 #[macro_export]
 macro_rules! plugin {
-    (name: $name:expr, hash: $hash:expr, toolkit_version: $toolkit_version:expr $(, $option:ident: $value:expr)*) => {
+    (name: $name:expr, hash: $hash:expr, toolkit_version: $toolkit_version:expr
+     $(, options: { $($option:ident: $value:expr),* })?
+     $(, arroyo: $kind:ident $function:literal, on_error: $on_error:literal)?) => {
         const _: () = {
             struct ThisPlugin;
 
@@ -298,12 +308,54 @@ macro_rules! plugin {
                 const NAME: &'static str = $name;
                 const HASH: &'static str = $hash;
                 const TOOLKIT_VERSION: &'static str = $toolkit_version;
-                const OPTIONS: $crate::abi::Options = $crate::abi::Options { $($option: $value,)* ..$crate::abi::Options::unset() };
+                const OPTIONS: $crate::abi::Options = $crate::abi::Options { $($($option: $value,)*)? ..$crate::abi::Options::unset() };
             }
 
             #[unsafe(no_mangle)]
             #[allow(non_upper_case_globals)]
             pub static arroyo_udf_plugin: $crate::abi::Table = $crate::exports::table::<$crate::sdk::Registered<ThisPlugin>>();
+
+            $($crate::plugin!(@arroyo $kind $function $on_error);)?
         };
+    };
+    (@arroyo sync $function:literal $on_error:literal) => {
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn __run(arguments: $crate::arroyo::layout::Arrays) -> $crate::arroyo::layout::RunResult {
+            const ON_ERROR: $crate::arroyo::OnError = $crate::arroyo::OnError::named($on_error);
+            let function = $crate::sdk::number::<ThisPlugin>($function);
+            // SAFETY: passed on.
+            unsafe { $crate::arroyo::run::<$crate::sdk::Registered<ThisPlugin>>(function, ON_ERROR, arguments) }
+        }
+    };
+    (@arroyo async $function:literal $on_error:literal) => {
+        #[unsafe(no_mangle)]
+        extern "C" fn __start(ordered: bool, timeout_micros: u64, allowed_in_flight: u32) -> $crate::arroyo::layout::Handle {
+            const ON_ERROR: $crate::arroyo::OnError = $crate::arroyo::OnError::named($on_error);
+            let function = $crate::sdk::number::<ThisPlugin>($function);
+            let start = $crate::arroyo::start::<$crate::sdk::Registered<ThisPlugin>>;
+            start(function, ON_ERROR, ordered, timeout_micros, allowed_in_flight)
+        }
+
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn __send(
+            handle: $crate::arroyo::layout::Handle,
+            id: u64,
+            arguments: $crate::arroyo::layout::Arrays,
+        ) -> $crate::arroyo::layout::Future {
+            // SAFETY: passed on.
+            unsafe { $crate::arroyo::send(handle, id, arguments) }
+        }
+
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn __drain_results(handle: $crate::arroyo::layout::Handle) -> $crate::arroyo::layout::DrainResult {
+            // SAFETY: passed on.
+            unsafe { $crate::arroyo::drain_results(handle) }
+        }
+
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn __stop_runtime(handle: $crate::arroyo::layout::Handle) {
+            // SAFETY: passed on.
+            unsafe { $crate::arroyo::stop_runtime(handle) }
+        }
     };
 }

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -409,3 +410,7 @@ ARROYO_UDF_EXPORT const arroyo_udf_table arroyo_udf_plugin = {
     .stop_runtime = stop_runtime,
     .release = release,
 };
+
+#ifdef ARROYO_FUNCTION
+#include "arroyo.h"
+#endif

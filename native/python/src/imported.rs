@@ -1,0 +1,105 @@
+//! Functions of libraries that were built for the Arroyo engine, behind our table: `_native.open_arroyo`,
+//! `_native.import_arroyo`.
+//!
+//! Functions are numbered as they are imported, and never removed, as libraries are never unloaded.
+
+use crate::object::raise;
+use arroyo_udf_plugin::abi;
+use arroyo_udf_plugin::arrow::Batch;
+use arroyo_udf_plugin::arroyo::import;
+use arroyo_udf_plugin::arroyo::theirs::Library;
+use arroyo_udf_plugin::exports::{self, Plugin, Ran};
+use arroyo_udf_plugin::failure::Failure;
+use arroyo_udf_plugin::runtime::Runtime;
+use arroyo_udf_plugin::signature::{text, Signature};
+use pyo3_ffi::*;
+use std::ffi::{c_char, CStr};
+use std::ptr::{null, null_mut};
+use std::sync::{Arc, RwLock};
+
+struct Function {
+    library: Library,
+    signature: Signature,
+}
+
+static FUNCTIONS: RwLock<Vec<&'static Function>> = RwLock::new(Vec::new());
+
+fn get(function: u32) -> Result<&'static Function, Failure> {
+    let functions = FUNCTIONS.read().unwrap_or_else(|e| e.into_inner());
+    functions.get(function as usize).copied().ok_or_else(|| Failure::argument(format!("function number {function} is not imported")))
+}
+
+/// All imported functions, behind one table.
+struct Imported;
+
+impl Plugin for Imported {
+    /// Each library is described by who imported it.
+    fn describe() -> *const abi::Descriptor {
+        null()
+    }
+
+    fn signature(function: u32) -> Result<&'static Signature, Failure> {
+        get(function).map(|function| &function.signature)
+    }
+
+    fn run(function: u32, batch: &Arc<Batch>) -> Result<Ran, Failure> {
+        let function = get(function)?;
+        import::run(function.library, &function.signature, batch)
+    }
+
+    fn start(function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
+        import::start(get(function)?.library, runtime)
+    }
+}
+
+static TABLE: abi::Table = exports::table::<Imported>();
+
+unsafe fn open(path: *const c_char) -> Option<Library> {
+    // SAFETY: the path is a text that Python keeps; the caller has the GIL.
+    unsafe {
+        match Library::open(CStr::from_ptr(path)) {
+            Ok(library) => Some(library),
+            Err(text) => {
+                raise(PyExc_OSError, &text);
+                None
+            }
+        }
+    }
+}
+
+/// open_arroyo(path: bytes) -> int: the kind of the library's function. Raises OSError with what is wrong with the file.
+pub unsafe extern "C" fn open_arroyo(_module: *mut PyObject, path: *mut PyObject) -> *mut PyObject {
+    // SAFETY: called by Python with the GIL and one argument, which outlives the call.
+    unsafe {
+        let path = PyBytes_AsString(path);
+        if path.is_null() {
+            return null_mut();
+        }
+        match open(path) {
+            Some(Library::Sync(_)) => PyLong_FromLong(abi::SYNC.into()),
+            Some(Library::Async(_)) => PyLong_FromLong(abi::ASYNC.into()),
+            None => null_mut(),
+        }
+    }
+}
+
+/// import_arroyo(path: bytes, descriptor: int) -> tuple[int, int]: the address of the table, and the function's number in
+/// it. The descriptor, of one function, is a constant from here on.
+pub unsafe extern "C" fn import_arroyo(_module: *mut PyObject, arguments: *mut PyObject) -> *mut PyObject {
+    let (mut path, mut address) = (null::<c_char>(), 0usize);
+    // SAFETY: called by Python with the GIL; the format names the types of the two variables.
+    unsafe {
+        if PyArg_ParseTuple(arguments, c"yn:import_arroyo".as_ptr(), &mut path, &mut address) == 0 {
+            return null_mut();
+        }
+        let Some(library) = open(path) else { return null_mut() };
+        let descriptor = &*(address as *const abi::Descriptor);
+        let signature = match Signature::read(&text(descriptor.name), *descriptor.functions) {
+            Ok(signature) => signature,
+            Err(text) => return raise(PyExc_ValueError, &text),
+        };
+        let mut functions = FUNCTIONS.write().unwrap_or_else(|e| e.into_inner());
+        functions.push(Box::leak(Box::new(Function { library, signature })));
+        Py_BuildValue(c"(nn)".as_ptr(), &raw const TABLE as usize, functions.len() - 1)
+    }
+}

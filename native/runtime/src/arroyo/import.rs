@@ -1,0 +1,259 @@
+//! Functions of libraries for the Arroyo engine, called through our table: `run` as one call of theirs, and an executor
+//! whose attempts are rows of a runtime of theirs.
+//!
+//! Order, timeouts, retries and limits are our machine's; their runtime is started so that it does none of it. What can go
+//! wrong in theirs becomes outcomes:
+//!
+//! * a batch that fails as a whole is called again row by row, so that only the rows that fail are errors (R2);
+//! * a runtime that has died (a panic, which it does not report) is seen at the next send or drain: rows that it held are
+//!   errors, and another one is started; a row that never comes back times out like any other;
+//! * a row of theirs cannot be cancelled. Once all rows that their runtime holds have been, it is ended, which ends them,
+//!   and another one is started. A row that is left behind among others is stuck (R8).
+
+use super::theirs::{arguments, checked, AsyncFunctions, Library, Owned, Theirs, Wake};
+use crate::arrow::{build, Batch, Column, Layout};
+use crate::exports::Ran;
+use crate::failure::Failure;
+use crate::machine::{Outcome, Token};
+use crate::results;
+use crate::runtime::{Attempt, Executor, Runtime};
+use crate::signature::{field, Signature};
+use crate::timer::without_signals;
+use crate::value::Value;
+use arroyo_udf_abi as abi;
+use std::collections::{HashMap, HashSet};
+use std::sync::{mpsc, Arc, OnceLock};
+use std::time::Duration;
+
+/// Longer than any row; a runtime of theirs dies of a timeout.
+const NO_TIMEOUT_MICROS: u64 = 365 * 24 * 3_600 * 1_000_000;
+/// How long to wait before asking for results again: they have no way to say that there are any.
+const SHORTEST_NAP: Duration = Duration::from_micros(20);
+const LONGEST_NAP: Duration = Duration::from_millis(1);
+
+/// Calls a sync function for a batch.
+pub fn run(library: Library, signature: &Signature, batch: &Batch) -> Result<Ran, Failure> {
+    let Library::Sync(function) = library else {
+        return Err(Failure::new(abi::NOT_IMPLEMENTED, format!("{}: not for this kind of function", signature.name)));
+    };
+    let call = |rows: std::ops::Range<usize>| {
+        let count = rows.len();
+        let arguments = arguments(signature, batch.columns(), rows)?;
+        // SAFETY: the interface: the arguments are given away.
+        let answer = unsafe { function(arguments) };
+        if answer.tag != super::layout::RunResult::OK {
+            return Err("the function panicked; the library does not say why".to_string());
+        }
+        checked(answer.value, signature.return_schema, &signature.returns, count)
+    };
+    let rows = batch.rows();
+    let whole = if rows == 0 { Ok(Owned(build(&signature.returns, [].iter()).export())) } else { call(0..rows) };
+    if let Ok(values) = whole {
+        let (results, with_outcomes) = results::ran(values.into_array(), &[]);
+        return Ok(Ran { results, with_outcomes });
+    }
+    let mut failed = Vec::new();
+    let values: Vec<Value> = (0..rows)
+        .map(|row| {
+            let value = call(row..row + 1).and_then(|array| value(&array, &signature.returns, 0));
+            value.unwrap_or_else(|text| {
+                failed.push((row, format!("{}, row {row}: {text}", signature.name)));
+                Value::Null
+            })
+        })
+        .collect();
+    let (results, with_outcomes) = results::ran(build(&signature.returns, values.iter()).export(), &failed);
+    Ok(Ran { results, with_outcomes })
+}
+
+fn value(array: &Owned, layout: &Layout, row: usize) -> Result<Value, String> {
+    // SAFETY: the array is valid, and lives as long as the view.
+    unsafe { Column::new(&array.0, layout, "the library's answer") }?.value(layout, row)
+}
+
+/// Makes `runtime` work, in a thread of its own.
+pub fn start(library: Library, runtime: &Arc<Runtime>) -> Result<(), Failure> {
+    let name = &runtime.signature().name;
+    let Library::Async(functions) = library else {
+        return Err(Failure::new(abi::NOT_IMPLEMENTED, format!("{name}: not for this kind of function")));
+    };
+    let (tell, told) = mpsc::channel();
+    let of_thread = Arc::clone(runtime);
+    let serve = move || {
+        let wake = Wake::this_thread();
+        if tell.send(wake.clone()).is_ok() {
+            without_signals(|| Driver::new(of_thread, functions, wake).serve());
+        }
+    };
+    let failed = |text: String| Failure::new(abi::ENVIRONMENT, format!("{name}: no thread to call it: {text}"));
+    std::thread::Builder::new().name("udf-arroyo".into()).spawn(serve).map_err(|error| failed(error.to_string()))?;
+    let wake = told.recv().map_err(|error| failed(error.to_string()))?;
+    runtime.serve(Box::new(WakeThread(wake.clone())));
+    wake.wake();
+    Ok(())
+}
+
+struct WakeThread(Wake);
+
+impl Executor for WakeThread {
+    fn wake(&self) {
+        self.0.wake();
+    }
+}
+
+struct Driver {
+    runtime: Arc<Runtime>,
+    functions: AsyncFunctions,
+    wake: Wake,
+    theirs: Option<Theirs>,
+    /// Rows that theirs has, by the id that it knows.
+    running: HashMap<u64, Token>,
+    /// Those of them that nobody wants any more.
+    cancelled: HashSet<Token>,
+    next_id: u64,
+}
+
+impl Driver {
+    fn new(runtime: Arc<Runtime>, functions: AsyncFunctions, wake: Wake) -> Driver {
+        Driver { runtime, functions, wake, theirs: None, running: HashMap::new(), cancelled: HashSet::new(), next_id: 0 }
+    }
+
+    fn serve(mut self) {
+        let mut nap = SHORTEST_NAP;
+        loop {
+            let worked = self.begin_rows() | self.take_results();
+            self.cancel_rows();
+            self.runtime.notify();
+            if self.runtime.is_settled() {
+                break;
+            }
+            nap = if worked { SHORTEST_NAP } else { (nap * 2).min(LONGEST_NAP) };
+            if !self.runtime.rest() && !self.is_sending() {
+                continue;
+            }
+            if self.running.is_empty() {
+                std::thread::park();
+            } else {
+                std::thread::park_timeout(nap);
+            }
+        }
+        self.theirs = None;
+        self.runtime.closed(Ok(()));
+    }
+
+    fn is_sending(&self) -> bool {
+        self.theirs.as_ref().is_some_and(Theirs::is_sending)
+    }
+
+    /// Starts what may start. Answers whether anything did.
+    fn begin_rows(&mut self) -> bool {
+        let mut worked = false;
+        loop {
+            let wake = self.wake.clone();
+            if self.theirs.as_mut().is_some_and(|theirs| theirs.go_on_sending(&wake).is_err()) {
+                self.bury();
+            }
+            if self.is_sending() {
+                return worked;
+            }
+            let Some(attempt) = self.runtime.next() else { return worked };
+            worked = true;
+            self.begin(attempt);
+        }
+    }
+
+    fn begin(&mut self, attempt: Attempt) {
+        let signature = self.runtime.signature();
+        let columns = attempt.batch.columns();
+        let is_null = |(column, nullable): (&Column, &bool)| !nullable && !column.is_valid(attempt.row);
+        if columns.iter().zip(&signature.nullable).any(is_null) {
+            self.runtime.end(attempt.token, Outcome::Value(Value::Null)); // F3
+            return;
+        }
+        let arguments = match arguments(signature, columns, attempt.row..attempt.row + 1) {
+            Ok(arguments) => arguments,
+            Err(text) => {
+                let text = format!("{}, row {}: {text}", signature.name, attempt.id);
+                self.runtime.end(attempt.token, Outcome::Error(text.into()));
+                return;
+            }
+        };
+        let (functions, settings) = (self.functions, self.runtime.settings());
+        let theirs = self.theirs.get_or_insert_with(|| {
+            // Room for stuck rows as well, which are out of our own limit.
+            let allowed = settings.allowed_in_flight.saturating_add(settings.max_stuck);
+            Theirs::start(functions, false, NO_TIMEOUT_MICROS, allowed)
+        });
+        self.running.insert(self.next_id, attempt.token);
+        let sent = theirs.send(self.next_id, arguments, &self.wake);
+        self.next_id += 1;
+        if sent.is_err() {
+            self.bury();
+        }
+    }
+
+    /// Their runtime has died, and with it the rows that it had.
+    fn bury(&mut self) {
+        self.theirs = None;
+        self.cancelled.clear();
+        let name = &self.runtime.signature().name;
+        for (_, token) in self.running.drain() {
+            let text = format!("{name}: the library's runtime died with this row in flight: this row or another panicked");
+            self.runtime.end(token, Outcome::Error(text.into()));
+        }
+    }
+
+    /// Takes what has ended. Answers whether anything did.
+    fn take_results(&mut self) -> bool {
+        let Some(theirs) = &mut self.theirs else { return false };
+        let arrays = match theirs.drain() {
+            Ok(None) => return false,
+            Ok(Some(arrays)) => arrays,
+            Err(_) => {
+                self.bury();
+                return true;
+            }
+        };
+        static IDS: OnceLock<abi::ArrowSchema> = OnceLock::new();
+        let mut arrays = arrays.into_iter();
+        let (Some(ids), Some(values)) = (arrays.next(), arrays.next()) else {
+            self.bury();
+            return true;
+        };
+        let rows = ids.array.length as usize;
+        let Ok(ids) = checked(ids, IDS.get_or_init(|| field(c"", c"L", 0)), &Layout::Fixed(8), rows) else {
+            self.bury();
+            return true;
+        };
+        let signature = self.runtime.signature();
+        let values = checked(values, signature.return_schema, &signature.returns, rows);
+        for row in 0..rows {
+            let Ok(Value::Fixed(id)) = value(&ids, &Layout::Fixed(8), row) else { continue };
+            let Some(token) = self.running.remove(&id) else { continue };
+            self.cancelled.remove(&token);
+            let outcome = match values.as_ref().map_err(String::clone).and_then(|values| value(values, &signature.returns, row)) {
+                Ok(value) => Outcome::Value(value),
+                Err(text) => Outcome::Error(format!("{}: {text}", signature.name).into()),
+            };
+            self.runtime.end(token, outcome);
+        }
+        true
+    }
+
+    fn cancel_rows(&mut self) {
+        let (mut tokens, mut stuck) = (Vec::new(), Vec::new());
+        self.runtime.take_cancellations(&mut tokens);
+        self.cancelled.extend(tokens);
+        if !self.running.is_empty() && self.running.values().all(|token| self.cancelled.contains(token)) {
+            self.theirs = None;
+            self.cancelled.clear();
+            for (_, token) in self.running.drain() {
+                self.runtime.end(token, Outcome::Cancelled);
+            }
+        }
+        self.runtime.take_stuck(&mut stuck);
+        for stuck in stuck {
+            eprintln!("{}, row {}: a call ignores its cancellation", self.runtime.signature().name, stuck.id);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! `__send`: a future that hands over one row.
+//!
+//! It is pending only while as many rows run as may, and one waits; whoever makes room wakes it, once a turn of the
+//! executor. The arguments are taken over by the call, so that a future that nobody polls gives them back when it is
+//! dropped.
+//!
+//! The host's functions (a waker's clone, wake and drop) are called with no lock held.
+
+use super::layout::{Arrays, Context, Future, Handle, OwnedWaker, Poll};
+use super::started::Started;
+use super::{arguments, report};
+use crate::arrow::Batch;
+use crate::failure::panic_text;
+use crate::retired;
+use crate::runtime::{NotTaken, SPACE};
+use std::ffi::c_void;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::Arc;
+
+/// A row on its way in. None: there is nothing to hand it to.
+struct Sending {
+    to: Option<Arc<Started>>,
+    id: u64,
+    /// None: refused, or taken.
+    batch: Option<Batch>,
+}
+
+/// # Safety
+/// `handle` came from `start` and was not stopped; `arrays` is what the host passed.
+pub unsafe extern "C" fn send(handle: Handle, id: u64, arrays: Arrays) -> Future {
+    // SAFETY: as promised.
+    let to = unsafe { Started::share(handle) };
+    let batch = catch_unwind(AssertUnwindSafe(|| {
+        let Some(started) = &to else {
+            // SAFETY: as promised; without a signature nobody reads them.
+            unsafe { arrays.take() }.into_iter().for_each(|array| retired::retire(array.untyped()));
+            return None;
+        };
+        // SAFETY: as promised.
+        match unsafe { arguments::batch(started.signature, arrays) } {
+            Ok(batch) if batch.rows() == 1 => Some(batch),
+            Ok(batch) => {
+                started.die(&format!("{}: a call has one row, and {} were passed", started.signature.name, batch.rows()));
+                None
+            }
+            Err(text) => {
+                started.die(&format!("{}: {text}", started.signature.name));
+                None
+            }
+        }
+    }));
+    let batch = batch.unwrap_or_else(|payload| {
+        report(&format!("internal error: {}", panic_text(&*payload)));
+        None
+    });
+    retired::sweep();
+    Future { state: Box::into_raw(Box::new(Sending { to, id, batch })).cast(), poll, drop: drop_future }
+}
+
+unsafe extern "C" fn poll(state: *mut c_void, context: *mut Context) -> Poll {
+    // SAFETY: the state is the box of `send`, and polls do not overlap.
+    let sending = unsafe { &mut *state.cast::<Sending>() };
+    // SAFETY: the host's context is good during this call.
+    let answer = catch_unwind(AssertUnwindSafe(|| unsafe { sending.poll(context) }));
+    retired::sweep();
+    match answer {
+        Ok(Some(accepted)) => Poll { tag: Poll::READY, accepted },
+        Ok(None) => Poll { tag: Poll::PENDING, accepted: false },
+        Err(payload) => {
+            report(&format!("internal error: {}", panic_text(&*payload)));
+            Poll { tag: Poll::PANICKED, accepted: false }
+        }
+    }
+}
+
+unsafe extern "C" fn drop_future(state: *mut c_void) {
+    // SAFETY: the box of `send`, given back.
+    let sending = unsafe { Box::from_raw(state.cast::<Sending>()) };
+    let dropped = catch_unwind(AssertUnwindSafe(|| {
+        let waker = sending.to.as_ref().and_then(|started| started.let_wait(state as usize, None));
+        drop(waker);
+        drop(sending);
+    }));
+    retired::sweep();
+    drop(dropped);
+}
+
+impl Sending {
+    /// Whether the row was accepted; None: not yet.
+    ///
+    /// # Safety
+    /// `context` was passed to the poll that runs now.
+    unsafe fn poll(&mut self, context: *const Context) -> Option<bool> {
+        let here = &raw const *self as usize;
+        let Some(started) = &self.to else { return Some(false) };
+        let (Some(runtime), Some(batch)) = (&started.runtime, self.batch.take()) else { return Some(false) };
+        loop {
+            if started.is_dead() {
+                return Some(false);
+            }
+            if runtime.has_space() {
+                break;
+            }
+            // SAFETY: as promised.
+            let waker = unsafe { OwnedWaker::of(context) };
+            drop(started.let_wait(here, Some(waker)));
+            // SAFETY (of the call that this asks for): `stop` disarms before it lets go of what is behind the pointer.
+            if !runtime.arm(SPACE, wake, Arc::as_ptr(started).cast_mut().cast()) {
+                self.batch = Some(batch);
+                return None;
+            }
+            drop(started.let_wait(here, None));
+        }
+        match runtime.send(started.number(self.id), batch) {
+            Ok(()) => Some(true),
+            Err(NotTaken { batch, failure }) => {
+                drop(batch);
+                if let Some(failure) = failure.filter(|_| !runtime.is_poisoned()) {
+                    started.die(&failure.text);
+                }
+                Some(false)
+            }
+        }
+    }
+}
+
+/// There is room: called by the runtime, from any thread, with no lock held.
+unsafe extern "C" fn wake(started: *mut c_void) {
+    // SAFETY: the request was made with a pointer to `Started`, which lives until it is taken back.
+    let started = unsafe { &*started.cast::<Started>() };
+    started.take_waiting().into_iter().for_each(|(_, waker)| waker.wake());
+}

@@ -1,0 +1,305 @@
+//! `__start`, `__drain_results`, `__stop_runtime`: an async function as Arroyo drives it.
+//!
+//! For one handle the host never overlaps send, poll, drain and stop, but moves them between threads. `start` and `stop`
+//! wait for nothing: Context and user code are waited for in a thread of ours, and rows are accepted meanwhile.
+//!
+//! A runtime that has ended by itself (a failed row under [`OnError::Fail`], an init that failed, a poisoning) answers
+//! as that host expects: rows that had a value come out first, then drains are `ERROR` and sends false.
+
+use super::layout::{Array, Arrays, DrainResult, Handle, OwnedWaker};
+use super::{arguments, named, report, OnError};
+use crate::arrow::{build, Layout};
+use crate::exports::Plugin;
+use crate::failure::{panic_text, Failure};
+use crate::handles;
+use crate::machine::{Finished, Outcome, Stop};
+use crate::options;
+use crate::results;
+use crate::retired;
+use crate::runtime::Runtime;
+use crate::signature::{exported, field, Signature};
+use crate::timer::without_signals;
+use crate::value::Value;
+use arroyo_udf_abi as abi;
+use std::collections::HashMap;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// What is behind a handle.
+pub struct Started {
+    pub signature: &'static Signature,
+    /// None: it did not even begin to start.
+    pub runtime: Option<Arc<Runtime>>,
+    /// The runtime's place among those that are stopped before the process ends.
+    handle: abi::Handle,
+    on_error: OnError,
+    /// Nothing comes out any more; the reason has been reported.
+    dead: AtomicBool,
+    /// Of the sends that wait for their turn, each with the address of its state. That host has but one at a time.
+    waiting: Mutex<Vec<(usize, OwnedWaker)>>,
+    ids: Mutex<Ids>,
+}
+
+/// The machine wants ids that rise, and this host promises no more than numbers.
+#[derive(Default)]
+struct Ids {
+    next: u64,
+    /// The host's id, where it is another than the machine's.
+    given: HashMap<u64, u64>,
+}
+
+/// What the host wants.
+#[derive(Debug, Clone, Copy)]
+struct Wanted {
+    ordered: bool,
+    timeout_micros: u64,
+    allowed_in_flight: u32,
+}
+
+/// `__start` of function number `function`. Returns at once; a failure is for the calls that follow.
+pub extern "C" fn start<P: Plugin>(function: u32, on_error: OnError, ordered: bool, timeout_micros: u64, allowed_in_flight: u32) -> Handle {
+    let wanted = Wanted { ordered, timeout_micros, allowed_in_flight };
+    let started = catch_unwind(|| begin::<P>(function, on_error, wanted));
+    match started {
+        Ok(Ok(started)) => Handle(Arc::into_raw(started).cast_mut().cast()),
+        Ok(Err(failure)) => refused(&failure.text),
+        Err(payload) => refused(&format!("internal error: {}", panic_text(&*payload))),
+    }
+}
+
+/// The handle of a function that cannot be started: the null handle, whose drains are errors.
+fn refused(text: &str) -> Handle {
+    report(text);
+    Handle(std::ptr::null_mut())
+}
+
+fn begin<P: Plugin>(function: u32, on_error: OnError, wanted: Wanted) -> Result<Arc<Started>, Failure> {
+    let signature = P::signature(function)?;
+    handles::check_process()?;
+    if wanted.allowed_in_flight == 0 {
+        return Err(Failure::argument(format!("{}: allowed_in_flight is 0, and no row could ever run: give 1 or more", signature.name)));
+    }
+    let options = abi::Options {
+        order: if wanted.ordered { abi::ORDERED } else { abi::UNORDERED },
+        allowed_in_flight: wanted.allowed_in_flight,
+        timeout_ns: wanted.timeout_micros.saturating_mul(1_000).max(1),
+        // What limits this host is `Runtime::has_space`; rows that wait for a drain never hold it back.
+        max_rows: u64::MAX,
+        max_bytes: u64::MAX,
+        ..abi::Options::unset()
+    };
+    let runtime = Runtime::new(signature, options::choose(&options, &signature.options, &signature.name)?);
+    let handle = handles::insert(Arc::clone(&runtime))?;
+    let started = Arc::new(Started {
+        signature,
+        runtime: Some(Arc::clone(&runtime)),
+        handle,
+        on_error,
+        dead: AtomicBool::new(false),
+        waiting: Mutex::new(Vec::new()),
+        ids: Mutex::new(Ids::default()),
+    });
+    let of_thread = Arc::clone(&started);
+    thread("udf-start", move || {
+        let failure = match catch_unwind(AssertUnwindSafe(|| P::start(function, &runtime))) {
+            Ok(Ok(())) => return,
+            Ok(Err(failure)) => failure.text,
+            Err(payload) => format!("internal error: {}", panic_text(&*payload)),
+        };
+        of_thread.die(&failure);
+        runtime.poison(&failure);
+    })
+    .map_err(|error| Failure::new(abi::ENVIRONMENT, format!("{}: no thread to start it: {error}", signature.name)))?;
+    Ok(started)
+}
+
+/// A thread that leaves the host's signals alone.
+fn thread(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    std::thread::Builder::new().name(name.into()).spawn(move || without_signals(body)).map(drop)
+}
+
+impl Started {
+    /// What a handle stands for; None: the null handle.
+    ///
+    /// # Safety
+    /// `handle` came from [`start`] and was not stopped.
+    pub unsafe fn of<'a>(handle: Handle) -> Option<&'a Started> {
+        // SAFETY: as promised, it is the pointer of an Arc that `stop_runtime` takes back.
+        unsafe { handle.0.cast::<Started>().as_ref() }
+    }
+
+    /// As `of`, with a share of it.
+    ///
+    /// # Safety
+    /// As `of`.
+    pub unsafe fn share(handle: Handle) -> Option<Arc<Started>> {
+        let pointer: *const Started = handle.0.cast();
+        if pointer.is_null() {
+            return None;
+        }
+        // SAFETY: as promised; the count is one more for the Arc that is answered.
+        unsafe {
+            Arc::increment_strong_count(pointer);
+            Some(Arc::from_raw(pointer))
+        }
+    }
+
+    pub fn is_dead(&self) -> bool {
+        self.dead.load(Ordering::Acquire)
+    }
+
+    /// Nothing comes out any more. Only the first reason is reported.
+    pub fn die(&self, text: &str) {
+        if !self.dead.swap(true, Ordering::AcqRel) {
+            report(text);
+        }
+    }
+
+    /// The waker of the send at this address is `waker` from now on. Answers the former one: a waker is the host's code,
+    /// and no lock may be held when it is dropped.
+    pub fn let_wait(&self, send: usize, waker: Option<OwnedWaker>) -> Option<OwnedWaker> {
+        let mut waiting = self.lock_waiting();
+        let known = waiting.iter().position(|(address, _)| *address == send);
+        let former = known.map(|known| waiting.swap_remove(known).1);
+        waiting.extend(waker.map(|waker| (send, waker)));
+        former
+    }
+
+    /// All who wait; they do not any more.
+    pub fn take_waiting(&self) -> Vec<(usize, OwnedWaker)> {
+        std::mem::take(&mut self.lock_waiting())
+    }
+
+    fn lock_waiting(&self) -> MutexGuard<'_, Vec<(usize, OwnedWaker)>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The machine's id for a row: the host's own, if it rises and leaves room for others.
+    pub fn number(&self, id: u64) -> u64 {
+        let mut ids = self.lock_ids();
+        let number = if id < u64::MAX / 2 { id.max(ids.next) } else { ids.next };
+        ids.next = number + 1;
+        if number != id {
+            ids.given.insert(number, id);
+        }
+        number
+    }
+
+    fn lock_ids(&self) -> MutexGuard<'_, Ids> {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The rows that may go out of those that were drained. A row that failed ends it all, where that is the policy:
+    /// what is ordered goes out up to that row, what is not, goes out.
+    fn let_out(&self, runtime: &Runtime, mut rows: Vec<Finished<Value>>) -> Vec<Finished<Value>> {
+        let is_value = |row: &Finished<Value>| matches!(row.outcome, Outcome::Value(_));
+        let settings = runtime.settings();
+        if let Some(failed) = rows.iter().position(|row| !is_value(row)) {
+            if self.on_error == OnError::Fail || runtime.is_poisoned() {
+                let row = &rows[failed];
+                let text = results::failure_text(row, &self.signature.name, &settings).unwrap_or_default();
+                self.die(&named(&self.signature.name, row.id, &text));
+                runtime.stop_soon(Stop::Cancel);
+                if settings.ordered {
+                    rows.truncate(failed);
+                } else {
+                    rows.retain(is_value);
+                }
+            }
+        }
+        let mut ids = self.lock_ids();
+        if !ids.given.is_empty() {
+            rows.iter_mut().for_each(|row| row.id = ids.given.remove(&row.id).unwrap_or(row.id));
+        }
+        rows
+    }
+
+    fn drain(&self) -> DrainResult {
+        let Some(runtime) = self.runtime.as_ref().filter(|_| !self.is_dead()) else {
+            return DrainResult::without_data(DrainResult::ERROR);
+        };
+        let rows = match runtime.take(0) {
+            Ok(rows) => self.let_out(runtime, rows),
+            Err(over) => {
+                if over {
+                    self.die(&format!("{}: its runtime has ended", self.signature.name));
+                }
+                Vec::new()
+            }
+        };
+        if rows.is_empty() {
+            return DrainResult::without_data(if self.is_dead() { DrainResult::ERROR } else { DrainResult::NONE });
+        }
+        static IDS: OnceLock<abi::ArrowSchema> = OnceLock::new();
+        let numbers: Vec<Value> = rows.iter().map(|row| Value::Fixed(row.id)).collect();
+        let values = rows.iter().map(|row| if let Outcome::Value(value) = &row.outcome { value } else { &Value::Null });
+        DrainResult {
+            tag: DrainResult::DATA,
+            data: Arrays::new(vec![
+                Array {
+                    array: build(&Layout::Fixed(8), numbers.iter()).export(),
+                    schema: exported(IDS.get_or_init(|| field(c"", c"L", 0))),
+                },
+                Array { array: build(&self.signature.returns, values).export(), schema: exported(self.signature.return_schema) },
+            ]),
+        }
+    }
+
+    /// Ends the runtime. The wait for what still runs is left to a thread.
+    fn stop(&self) {
+        let Some(runtime) = self.runtime.clone() else { return };
+        runtime.disarm();
+        drop(self.take_waiting());
+        runtime.stop_soon(Stop::Cancel);
+        let (handle, dead) = (self.handle, self.is_dead());
+        let waiter = Arc::clone(&runtime);
+        let ended = thread("udf-stop", move || {
+            if let (Err(failure), false) = (waiter.stop(Stop::Cancel, Duration::ZERO), dead) {
+                report(&failure.text); // that `close` failed, say
+            }
+            drop(handles::remove(handle));
+            // The host will not ask for these rows, nor call again, and its arrays may be released in any thread.
+            while waiter.take(0).is_ok() {}
+            arguments::sweep();
+        });
+        if ended.is_err() {
+            drop(handles::remove(handle)); // it ends without anybody waiting for it
+        }
+    }
+}
+
+/// # Safety
+/// `handle` came from [`start`] and was not stopped; no other call with it runs.
+pub unsafe extern "C" fn drain_results(handle: Handle) -> DrainResult {
+    // SAFETY: as promised.
+    let started = unsafe { Started::of(handle) };
+    let answer = catch_unwind(AssertUnwindSafe(|| started.map(Started::drain)));
+    retired::sweep();
+    match answer {
+        Ok(Some(answer)) => answer,
+        Ok(None) => DrainResult::without_data(DrainResult::ERROR),
+        Err(payload) => {
+            if let Some(started) = started {
+                started.die(&format!("{}: internal error: {}", started.signature.name, panic_text(&*payload)));
+            }
+            DrainResult::without_data(DrainResult::ERROR)
+        }
+    }
+}
+
+/// # Safety
+/// As [`drain_results`]; the handle is not used again, and no future of it is alive.
+pub unsafe extern "C" fn stop_runtime(handle: Handle) {
+    let pointer: *const Started = handle.0.cast();
+    if pointer.is_null() {
+        return;
+    }
+    // SAFETY: the pointer of `start`'s Arc, given back.
+    let started = unsafe { Arc::from_raw(pointer) };
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| started.stop())) {
+        report(&format!("{}: internal error: {}", started.signature.name, panic_text(&*payload)));
+    }
+    retired::sweep();
+}

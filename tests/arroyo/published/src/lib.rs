@@ -1,0 +1,1 @@
+//! Plugins on the published crates, each in a file of `plugins/`: what Arroyo's users have.
