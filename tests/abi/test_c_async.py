@@ -13,6 +13,7 @@ import pytest
 from arroyo_udf_plugin import BuildError, InvalidArgument, UnsupportedCall, UserCodeError, build, load
 from arroyo_udf_plugin._cdef import ffi
 from arroyo_udf_plugin.build import c
+from arroyo_udf_plugin.build.cache import Resolution
 
 HERE = Path(__file__).parent
 CALLED, CANCELLED, OPENED, CLOSED = range(4)
@@ -360,9 +361,9 @@ def test_sync_functions_need_no_cargo(tmp_path: Path, without_cargo: None) -> No
 def test_a_library_depends_on_the_runtime_only_where_it_is_linked(tmp_path: Path) -> None:
     source = tmp_path / "udf.c"
     source.write_text(GOOD)
-    assert any("rustc" in line for line in c.inputs(source))
+    assert any("rustc" in line for line in c.inputs(source, Resolution()))
     source.write_text(GOOD.replace("arroyo_udf_async.h", "arroyo_udf_plugin.h").split("static", 1)[0])
-    assert not any("rustc" in line for line in c.inputs(source))
+    assert not any("rustc" in line for line in c.inputs(source, Resolution()))
 
 
 @pytest.mark.parametrize(
