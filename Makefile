@@ -1,8 +1,11 @@
 # demo   build the example functions in three languages, run them over 336,776 flights, compare
 # test   everything: Rust tests, lints, and pytest on Python 3.11 and 3.13
 # lint   the lints alone
-# check  lints, the simulation of the state machine over ten million events, and its mutants (half an hour)
+# check  lints, the simulation of the state machine over ten million events, loom, soak, its mutants (an hour)
+# loom   the runtime's locks and wake-ups in every order
+# soak   a million calls and a thousand starts, in Python and in Rust: nothing may grow
 # check-memory  hosts in C over plugins in three languages, under valgrind
+# check-address  the tests of the runtime and of functions in Rust, with AddressSanitizer
 # bench  measure against the references, print the ratios
 #
 # Each target sets up what it needs below build/ (scripts/environment.py says how, and what is missing where it cannot).
@@ -13,7 +16,7 @@ ENVIRONMENT = python3 scripts/environment.py
 VERSIONS = 3.11 3.13
 REQUIRE_ALL =
 
-.PHONY: demo test lint check simulation mutants check-memory bench test-rust test-python
+.PHONY: demo test lint check simulation mutants loom soak check-memory check-address bench test-rust test-python
 .DEFAULT_GOAL = test
 
 demo:
@@ -29,7 +32,7 @@ lint:
 	cargo clippy --quiet --locked --target-dir ../../../build/example_host -- -D warnings) && \
 	$$python -m ruff check . && $$python -m ruff format --check . && $$python -m mypy
 
-check: lint simulation mutants
+check: lint simulation loom soak mutants
 
 # 60 events a schedule on average.
 simulation:
@@ -42,8 +45,29 @@ mutants:
 	--file 'runtime/src/machine/*.rs' --exclude '**/simulation.rs' --timeout 120 -- --lib machine || true
 	python3 scripts/mutants.py build/mutants.out native/runtime/src/machine/SURVIVORS.md
 
+# A target directory of its own, for the flag is one of every crate.
+loom:
+	cd native && RUSTFLAGS='--cfg loom' cargo test --release --locked --package arroyo-udf-plugin --lib --target-dir target/loom \
+	interleavings
+
+# In both Pythons, where they run: each has a memory of its own to keep.
+soak:
+	@for version in $(VERSIONS); do \
+		python=$$($(ENVIRONMENT) $$version); status=$$?; \
+		if [ $$status -eq 3 ]; then continue; fi; \
+		[ $$status -eq 0 ] || exit $$status; \
+		echo "on Python $$version"; $$python scripts/soak.py || exit 1; \
+	done
+
 check-memory:
 	@python=$$($(ENVIRONMENT)) && $$python scripts/memory_check.py
+
+# The sanitizer is not a stable option of rustc, but comes with the stable one. Leaks are what check-memory looks for: the
+# tests keep stuck calls and what a full runtime refuses. A target has to be named, so that build scripts go without.
+check-address:
+	cd native && ASAN_OPTIONS=detect_leaks=0 PROPTEST_CASES=32 RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address \
+	cargo test --locked --package arroyo-udf-plugin --all-features --lib --tests --target-dir target/address \
+	--target $$(rustc -vV | sed -n 's/^host: //p')
 
 test-rust:
 	@python=$$($(ENVIRONMENT)) && export PYO3_PYTHON=$$python PYO3_BUILD_EXTENSION_MODULE=1 && set -x && \

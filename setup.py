@@ -2,8 +2,8 @@
 
 It is the build's only code generator, and does what a build.rs would do elsewhere:
   _cdef.py  the marked span of arroyo_udf.h, compiled by cffi, so that no C is parsed at import
-  include/  the header, for C authors and for the Python plugins' template
-  _sdk/     the Rust crates of the SDK, so that an installed package builds Rust plugins
+  include/  the headers, for C authors and for the Python plugins' template
+  _sdk/     the Rust crates of the SDK, so that an installed package builds Rust plugins, and C ones that are async
 All three are ignored by git and named in pyproject.toml's `include`. By hand: `python setup.py stage`.
 """
 
@@ -34,7 +34,7 @@ __all__ = [
 ROOT = pathlib.Path(__file__).resolve().parent
 NATIVE = ROOT / "native"
 PACKAGE = ROOT / "python" / "arroyo_udf_plugin"
-SDK_CRATES = ("abi", "runtime", "macros")
+SDK_CRATES = ("abi", "runtime", "macros", "c")
 # The function that the Python host gives to `arm`; implemented in native/python/src/host.rs.
 HOST_HELPERS = """
 void arroyo_udf_host_wake(void* eventfd);
@@ -52,8 +52,8 @@ def stage() -> None:
     ffi.set_source("arroyo_udf_plugin._cdef", None)
     ffi.emit_python_code(str(PACKAGE / "_cdef.py"))
 
-    (PACKAGE / "include").mkdir(exist_ok=True)
-    shutil.copyfile(NATIVE / "include" / "arroyo_udf.h", PACKAGE / "include" / "arroyo_udf.h")
+    shutil.rmtree(PACKAGE / "include", ignore_errors=True)
+    shutil.copytree(NATIVE / "include", PACKAGE / "include")
 
     shutil.rmtree(PACKAGE / "_sdk", ignore_errors=True)
     for crate in SDK_CRATES:

@@ -4,12 +4,19 @@
 are timed with the same clock, turn by turn, so that whatever else the machine does falls on both. Each test leaves one
 line, {name, value, unit, reference, ratio, goal}, in `extra_info`; ratios.py collects them. A goal is an upper limit:
 of the ratio to the reference, or of the value where there is no reference.
+
+What needs a process of its own (a host in C, an event loop of another kind) is a program that takes turns itself and
+prints {"name": ..., "value": ...} line by line; `figures` runs it.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib.util
+import json
+import os
 import statistics
+import subprocess
 import sys
 import time
 import zipfile
@@ -26,6 +33,8 @@ from arroyo_udf_plugin import build, load
 HERE = Path(__file__).resolve().parent
 OUT = HERE.parent / "build" / "bench"
 BATCH_ROWS = 8192
+LOOPS = ("asyncio", "uvloop")
+Figures = dict[str, list[float]]  # by name, in the order in which they were printed
 
 
 class Compare(Protocol):
@@ -87,6 +96,30 @@ def note(
 ) -> None:
     """Leaves the line for ratios.py."""
     benchmark.extra_info.update(name=name, value=value, unit=unit, reference=reference, ratio=ratio, goal=goal)
+
+
+@functools.cache
+def compiled(name: str) -> Path:
+    """The program of c/NAME.c."""
+    program, source = OUT / name, HERE / "c" / f"{name}.c"
+    compiler = os.environ.get("CC", "cc").split()
+    flags = ["-O3", "-ffp-contract=off", f"-I{HERE.parent / 'native' / 'include'}", "-o", str(program)]
+    subprocess.run([*compiler, *flags, str(source), "-ldl", "-pthread"], check=True)
+    return program
+
+
+@functools.cache
+def figures(*command: str | Path, runs: int = 1, loop: str | None = None) -> Figures:
+    """What a program prints, `runs` times. `loop`, of LOOPS: the kind of event loop that bench/udf.py then runs on."""
+    if loop == "uvloop" and importlib.util.find_spec("uvloop") is None:
+        pytest.skip("uvloop is not installed")
+    environment = os.environ | ({} if loop is None else {"BENCH_LOOP": loop})
+    found: Figures = {}
+    for _ in range(runs):
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+        for line in map(json.loads, done.stdout.splitlines()):
+            found.setdefault(line["name"], []).append(line["value"])
+    return found
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -46,6 +46,11 @@ async def sleep_ms(x: int) -> int:
     return x + 1
 
 
+async def parked(x: int) -> int:
+    await asyncio.get_running_loop().create_future()
+    return x
+
+
 async def slots(function: Function, rows: list[int], cap: int) -> list[int]:
     results: list[Any] = [None] * len(rows)
     pending = iter(enumerate(rows))

@@ -1,6 +1,5 @@
 /* The function of references.py as a plugin in C. */
-#define ARROYO_UDF_C_PLUGIN
-#include "arroyo_udf.h"
+#include "arroyo_udf_plugin.h"
 
 static const char* mph(int64_t distance, int64_t air_time, double* out) {
   *out = (double)distance * 60.0 / (double)air_time;

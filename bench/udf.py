@@ -1,12 +1,20 @@
-"""The functions of references.py as a plugin: what is measured."""
+"""The functions of references.py as a plugin: what is measured.
+
+BENCH_LOOP=asyncio, in the environment of whatever process has loaded the plugin, keeps uvloop from being used there.
+"""
 
 import asyncio
+import os
+import sys
 from typing import Annotated
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from arroyo_udf_plugin import udf
+
+if os.environ.get("BENCH_LOOP") == "asyncio":
+    sys.modules["uvloop"] = None  # type: ignore[assignment]  # "not installed"; the loop is made at the first start
 
 
 @udf
@@ -43,3 +51,28 @@ async def sleep_zero(x: int) -> int:
 async def sleep_ms(x: int) -> int:
     await asyncio.sleep(0.001)
     return x + 1
+
+
+@udf
+def plus_one(x: int) -> int:
+    return x + 1
+
+
+@udf
+async def parked(x: int) -> int:
+    """Waits until it is cancelled."""
+    await asyncio.get_running_loop().create_future()
+    return x
+
+
+@udf
+async def spin(x: int) -> int:
+    """Goes through the event loop, turn by turn, until it is cancelled."""
+    while True:
+        await asyncio.sleep(0)
+
+
+@udf
+async def loop_name(x: int) -> str:
+    """The module of the running event loop."""
+    return type(asyncio.get_running_loop()).__module__

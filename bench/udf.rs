@@ -5,3 +5,16 @@ use arroyo_udf_plugin::udf;
 fn mph(distance: i64, air_time: i64) -> f64 {
     distance as f64 * 60.0 / air_time as f64
 }
+
+/// What an async call costs that has nothing to wait for.
+#[udf]
+async fn at_once(x: i64) -> i64 {
+    x + 1
+}
+
+/// Waits until it is cancelled.
+#[udf]
+async fn parked(x: i64) -> i64 {
+    std::future::pending::<()>().await;
+    x
+}

@@ -14,14 +14,7 @@
  * Values are nanoseconds of CPU time of the calling thread (not of a plugin's own threads): the median of many rounds.
  * What is compared alternates within one run. Arguments are the same constant batch each time: its release does nothing.
  */
-#include <dlfcn.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include "arroyo_udf.h"
+#include "host.h"
 
 enum { ROWS = 8192, ROUNDS = 501, CALLS = 8, ONE_ROW_CALLS = 1000, ROUND = 1000, SEND_ROUNDS = 101, MOST_ARGUMENTS = 2 };
 
@@ -30,28 +23,7 @@ static uint8_t all_valid[ROWS / 8], some_null[ROWS / 8];
 static double loop_values[ROWS];
 static uint8_t loop_validity[ROWS / 8];
 
-static int64_t cpu_ns(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-static int by_value(const void* a, const void* b) {
-  const double x = *(const double*)a, y = *(const double*)b;
-  return (x > y) - (x < y);
-}
-
-static double median(double* values, size_t n) {
-  qsort(values, n, sizeof *values, by_value);
-  return values[n / 2];
-}
-
-static void report(const char* name, double value) { printf("{\"name\": \"%s\", \"value\": %.3f}\n", name, value); }
-
-static void fail(const char* what, arroyo_udf_status status, const arroyo_udf_error* error) {
-  fprintf(stderr, "%s answered status %d: %s\n", what, (int)status, error->text != NULL ? error->text : "no text");
-  exit(1);
-}
+static int64_t cpu_ns(void) { return nanoseconds(CLOCK_THREAD_CPUTIME_ID); }
 
 static void release_nothing(struct ArrowArray* array) { array->release = NULL; }
 
@@ -91,7 +63,7 @@ static double time_calls(const arroyo_udf_table* table, uint32_t function, int64
   for (int i = 0; i < calls; i++) {
     set_batch(&batch, rows, 2, validity);
     const arroyo_udf_status status = table->run(function, &batch.array, &results, &schema, &error);
-    if (status != ARROYO_UDF_OK) fail("run", status, &error);
+    check("run", status, &error);
     results.release(&results);
   }
   return (double)(cpu_ns() - begin) / calls;
@@ -127,7 +99,7 @@ static void compare(const arroyo_udf_table* table, uint32_t function) {
   arroyo_udf_error error = {0};
   set_batch(&batch, ROWS, 2, some_null);
   const arroyo_udf_status status = table->run(function, &batch.array, &results, &schema, &error);
-  if (status != ARROYO_UDF_OK) fail("run", status, &error);
+  check("run", status, &error);
   time_loop(some_null);
   const struct ArrowArray* value = results.children[0];
   const uint8_t* validity = value->buffers[0];
@@ -174,7 +146,7 @@ static void bench_send(const arroyo_udf_table* table, uint32_t function, int n_a
   const struct ArrowSchema* schema;
   uint64_t id = 1;
   arroyo_udf_status status = table->start(function, NULL, &handle, &error);
-  if (status != ARROYO_UDF_OK) fail("start", status, &error);
+  check("start", status, &error);
   for (int round = 0; round < SEND_ROUNDS; round++) {
     for (int i = 0; i < ROUND; i++) set_batch(&batches[i], 1, n_arguments, all_valid);
     int sent = 0;
@@ -182,22 +154,22 @@ static void bench_send(const arroyo_udf_table* table, uint32_t function, int n_a
     while (sent < ROUND && (status = table->send(handle, id + (uint64_t)sent, &batches[sent].array, &error)) == ARROYO_UDF_OK)
       sent++;
     rounds[round] = (double)(cpu_ns() - begin) / sent;
-    if (status != ARROYO_UDF_OK && status != ARROYO_UDF_WOULD_BLOCK) fail("send", status, &error);
+    if (status != ARROYO_UDF_WOULD_BLOCK) check("send", status, &error);
     id += (uint64_t)sent;
     for (int64_t drained = 0; drained < sent;) {
       status = table->wait(handle, ARROYO_UDF_RESULTS, forever, &error);
-      if (status != ARROYO_UDF_OK) fail("wait", status, &error);
+      check("wait", status, &error);
       status = table->drain_results(handle, 0, &results, &schema, &error);
       if (status == ARROYO_UDF_WOULD_BLOCK) continue;
-      if (status != ARROYO_UDF_OK) fail("drain_results", status, &error);
+      check("drain_results", status, &error);
       drained += results.length;
       results.release(&results);
     }
   }
   status = table->stop_runtime(handle, ARROYO_UDF_DRAIN, forever, &error);
-  if (status != ARROYO_UDF_OK) fail("stop_runtime", status, &error);
+  check("stop_runtime", status, &error);
   status = table->release(handle, &error);
-  if (status != ARROYO_UDF_OK) fail("release", status, &error);
+  check("release", status, &error);
   report("send", median(rounds, SEND_ROUNDS));
 }
 
@@ -207,12 +179,9 @@ int main(int argc, char** argv) {
     fprintf(stderr, "usage: %s sync PLUGIN.so | send PLUGIN.so FUNCTION\n", argv[0]);
     return 2;
   }
-  void* library = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  const arroyo_udf_table* table = library != NULL ? dlsym(library, "arroyo_udf_plugin") : NULL;
-  if (table == NULL || table->magic != ARROYO_UDF_MAGIC || table->abi_version != ARROYO_UDF_ABI_VERSION) {
-    fprintf(stderr, "%s is not a plugin of ABI version %d\n", argv[2], ARROYO_UDF_ABI_VERSION);
-    return 1;
-  }
+  const arroyo_udf_table* table = open_plugin(argv[2]);
+  const uint32_t function = find_function(table, sync ? "mph" : argv[3], MOST_ARGUMENTS);
+  const int n_arguments = (int)table->describe()->functions[function]->arguments->n_children;
   uint64_t random = 42; /* xorshift: the same data in each run */
   for (int i = 0; i < ROWS; i++) {
     random ^= random << 13, random ^= random >> 7, random ^= random << 17;
@@ -221,22 +190,10 @@ int main(int argc, char** argv) {
     all_valid[i / 8] |= (uint8_t)(1u << (i % 8));
     if (random / 4900 / 600 % 37 != 0) some_null[i / 8] |= (uint8_t)(1u << (i % 8));
   }
-  const arroyo_udf_descriptor* plugin = table->describe();
-  const char* name = sync ? "mph" : argv[3];
-  for (uint32_t i = 0; i < plugin->n_functions; i++) {
-    const arroyo_udf_function* function = plugin->functions[i];
-    if (strcmp(function->name, name) != 0) continue;
-    bool integers = function->arguments->n_children <= MOST_ARGUMENTS;
-    for (int64_t k = 0; k < function->arguments->n_children; k++)
-      integers = integers && strcmp(function->arguments->children[k]->format, "l") == 0;
-    if (!integers || (sync && function->arguments->n_children != 2)) break;
-    if (sync) {
-      bench_sync(table, i);
-    } else {
-      bench_send(table, i, (int)function->arguments->n_children);
-    }
-    return 0;
+  if (sync) {
+    bench_sync(table, function);
+  } else {
+    bench_send(table, function, n_arguments);
   }
-  fprintf(stderr, "%s has no function %s of one or two int64 arguments\n", argv[2], name);
-  return 1;
+  return 0;
 }

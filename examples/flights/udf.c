@@ -1,6 +1,5 @@
 /* Functions over flights, in C. Each gets one row; nulls never come here, and the result of such a row is null. */
-#define ARROYO_UDF_C_PLUGIN
-#include "arroyo_udf.h"
+#include "arroyo_udf_plugin.h"
 
 /* Miles and minutes to miles per hour. */
 static const char* mph(int64_t distance, int64_t air_time, double* out) {

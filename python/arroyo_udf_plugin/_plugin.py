@@ -7,6 +7,7 @@ The same source is one module per process, also when its plugin is opened twice 
 """
 
 import atexit
+import importlib
 import linecache
 import sys
 import threading
@@ -57,12 +58,16 @@ def _load(own_ffi: Any, lib: Any) -> int:
         return -1
 
     try:
-        module = module_of(own_ffi.string(lib.plugin_source()).decode(), name, key)
+        source = own_ffi.string(lib.plugin_source()).decode()
+        module = module_of(source, name, key)
     except BaseException as error:  # SystemExit and KeyboardInterrupt at import are failures of the module as well
         status = ENVIRONMENT if isinstance(error, ModuleNotFoundError) else USER_CODE
         lib.plugin_failed(status, f"its module failed at import\n{user_traceback(error)}".encode())
         return -1
 
+    if "call_info" in source:
+        # For a source that looks it up in the package: once a call has begun it is too late to tell that call.
+        importlib.import_module("arroyo_udf_plugin._call_info")
     if _guard and "pyarrow" in sys.modules:
         _touch_pyarrow()
     found = {udf.__name__: udf for udf in functions_of(module)}

@@ -183,7 +183,7 @@ def run(
             progress=bar.show,
         )
     if as_json:
-        click.echo(json.dumps(dataclasses.asdict(summary)))
+        click.echo(json.dumps(_summary(summary)))
         return
     written = summary.rows - summary.dropped - summary.dead_letters
     click.echo(
@@ -192,6 +192,33 @@ def run(
         f"{summary.nulled:,} nulled, {summary.dropped:,} dropped, {summary.dead_letters:,} dead letters; "
         f"{summary.seconds:.2f} s, {summary.rows_per_s:,.0f} rows/s"
     )
+    if summary.statistics is not None:
+        click.echo(f"calls: {_calls(summary.statistics)}")
+
+
+def _calls(statistics: Any) -> str:
+    names = ("retries", "stuck", "blocked", "left_behind", "discarded")
+    counted = {name.replace("_", " "): getattr(statistics, name) for name in names}
+    text = ", ".join(f"{count:,} {name}" for name, count in counted.items())
+    latency = statistics.latency
+    if latency.rows:
+        text += f"; a row took {_time(latency.p50)} (p50), {_time(latency.p99)} (p99), {_time(latency.max)} at most"
+    return text
+
+
+def _time(seconds: float) -> str:
+    unit, size = next((pair for pair in (("s", 1.0), ("ms", 1e-3)) if seconds >= pair[1]), ("us", 1e-6))
+    number = seconds / size
+    return f"{number:.3g} {unit}" if number < 100 else f"{number:.0f} {unit}"
+
+
+def _summary(summary: Any) -> dict[str, Any]:
+    """As JSON has it: of the latency its percentiles, in seconds."""
+    described = dataclasses.asdict(summary)
+    if summary.statistics is not None:
+        names = ("rows", "p50", "p90", "p99", "max")
+        described["statistics"]["latency"] = {name: getattr(summary.statistics.latency, name) for name in names}
+    return described
 
 
 def _chosen(options: tuple[str, ...]) -> dict[str, Any]:
@@ -223,7 +250,7 @@ def _function(plugin: str) -> Any:
 
 
 class _Bar:
-    """A progress bar on stderr, where that is a terminal: rate, rows in flight, errors."""
+    """A progress bar on stderr, where that is a terminal: rate, errors, and calls that run."""
 
     def __enter__(self) -> _Bar:
         from tqdm import tqdm
@@ -234,11 +261,12 @@ class _Bar:
     def __exit__(self, *_: object) -> None:
         self._bar.close()
 
-    def show(self, summary: Any, total: int | None, in_flight: int) -> None:
+    def show(self, summary: Any, total: int | None) -> None:
         if self._bar.disable:
             return
         self._bar.total = total
-        self._bar.set_postfix(in_flight=in_flight, errors=summary.errors + summary.timed_out, refresh=False)
+        running = {} if summary.statistics is None else {"running": summary.statistics.running}
+        self._bar.set_postfix(running, errors=summary.errors + summary.timed_out, refresh=False)
         self._bar.update(summary.rows - self._bar.n)
 
 

@@ -27,6 +27,7 @@ from ._errors import InvalidArgument, WouldBlock
 from .host import Function
 from .policy import CANCELLED, ERROR, TIMED_OUT, Action, DeadLetters, Decided, Policy
 from .runtime import Runtime
+from .statistics import Statistics
 from .tables import Reader, Writer, ending
 
 
@@ -35,7 +36,7 @@ class Summary:
     """What became of the rows. `rows` were read; `seconds` is wall time.
 
     By outcome: values, errors, timed_out. Those that failed, by policy: nulled, dropped, dead_letters; the last two are
-    not in the output.
+    not in the output. statistics: of an async function, up to its stop.
     """
 
     function: str
@@ -50,19 +51,16 @@ class Summary:
     dead_letters: int = 0
     seconds: float = 0.0
     rows_per_s: float = 0.0
+    statistics: Statistics | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Answered:
-    """Input rows, their numbers, and their results: columns value and, where not every row is a value, outcome, error.
-
-    in_flight: how many further rows have been sent and not answered.
-    """
+    """Input rows, their numbers, and their results: value and, where not every row is a value, outcome and error."""
 
     numbers: Sequence[int]
     rows: pa.RecordBatch
     results: pa.RecordBatch
-    in_flight: int
 
 
 def run(
@@ -76,15 +74,14 @@ def run(
     on_timeout: Action = "fail",
     dead_letter: Path | None = None,
     options: Mapping[str, Any] = MappingProxyType({}),
-    progress: Callable[[Summary, int | None, int], None] = lambda summary, total, in_flight: None,
+    progress: Callable[[Summary, int | None], None] = lambda summary, total: None,
 ) -> Summary:
     """Calls `function` for each row of `source`; writes its rows with the result as last column to `target`.
 
     columns: the names of the argument columns, in the order of the arguments. name: the result column's, default the
     function's. on_error, on_timeout: see policy.py. dead_letter: the file for the rows that have this policy, which can
     be the source of another run with the same columns. options: of an async function, see `Function.start`.
-    progress: called after each step with the summary so far, the number of input rows (None: the file does not say)
-    and the number of rows in flight.
+    progress: called after each step with the summary so far and the number of input rows (None: the file does not say).
     Raises InvalidArgument for files, columns and types that do not fit, and RowError where the policy is "fail".
     """
     name = name or function.name
@@ -119,7 +116,10 @@ def run(
             letters = None
             if dead_letter is not None:
                 letters = beside.enter_context(DeadLetters(dead_letter, function, columns))
-            steps = _run_async(function, reader, options) if function.kind == "async" else _run_sync(function, reader)
+            if function.kind == "async":
+                steps = _run_async(function, reader, options, summary)
+            else:
+                steps = _run_sync(function, reader)
             for step in steps:
                 decided = policy.apply(step.results, function, step.numbers[0])
                 if letters is not None and len(decided.dead_at):
@@ -129,7 +129,7 @@ def run(
                 values = decided.results.column("value")
                 writer.write(pa.RecordBatch.from_arrays([*rows.columns, values], schema=schema))
                 _count(summary, step, decided)
-                progress(summary, reader.rows, step.in_flight)
+                progress(summary, reader.rows)
     summary.seconds = time.perf_counter() - start
     summary.rows_per_s = summary.rows / summary.seconds
     return summary
@@ -139,25 +139,33 @@ def _run_sync(function: Function, reader: Reader) -> Iterator[Answered]:
     first = 1
     for rows, arguments in reader:
         results = pa.RecordBatch.from_struct_array(function.outcomes(*arguments))
-        yield Answered(range(first, first + rows.num_rows), rows, results, 0)
+        yield Answered(range(first, first + rows.num_rows), rows, results)
         first += rows.num_rows
 
 
-def _run_async(function: Function, reader: Reader, options: Mapping[str, Any]) -> Iterator[Answered]:
+def _run_async(function: Function, reader: Reader, options: Mapping[str, Any], summary: Summary) -> Iterator[Answered]:
     waiting = _Waiting()
     first = 1
     with function.start(**options) as runtime:
+
+        def drained() -> Iterator[Answered]:
+            results = runtime.drain_results()
+            if results is not None:
+                summary.statistics = runtime.statistics()
+                yield from waiting.answered(results)
+
         for rows, arguments in reader:
             while not _taken(runtime, first, arguments):
                 runtime.wait()
-                yield from waiting.answered(runtime.drain_results())
+                yield from drained()
             waiting.add(first, rows)
             first += rows.num_rows
-            yield from waiting.answered(runtime.drain_results())
+            yield from drained()
         while waiting.n_rows:
             runtime.wait()
-            yield from waiting.answered(runtime.drain_results())
+            yield from drained()
         runtime.stop()
+        summary.statistics = runtime.statistics()
 
 
 def _taken(runtime: Runtime, first: int, arguments: list[pa.Array]) -> bool:
@@ -183,10 +191,8 @@ class _Waiting:
         self._open.append(rows.num_rows)
         self.n_rows += rows.num_rows
 
-    def answered(self, results: pa.RecordBatch | None) -> Iterator[Answered]:
+    def answered(self, results: pa.RecordBatch) -> Iterator[Answered]:
         """`results` beside their input rows, cut where input batches end. Unordered results are sorted by number."""
-        if results is None:
-            return
         ids = results.column("id").to_pylist()
         if any(later < earlier for earlier, later in itertools.pairwise(ids)):
             results = results.sort_by("id")
@@ -205,7 +211,7 @@ class _Waiting:
             self._open[index] -= len(numbers)
             if self._open[index] == 0:
                 del self._firsts[index], self._batches[index], self._open[index]
-            yield Answered(numbers, rows, results.slice(start, stop - start), self.n_rows)
+            yield Answered(numbers, rows, results.slice(start, stop - start))
             start = stop
 
 

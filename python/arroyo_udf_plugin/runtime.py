@@ -21,7 +21,6 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -31,6 +30,7 @@ from . import _ffi
 from ._batch import Arguments, Shapes, array_pointer, failure, free_batch, give_back, take_outputs
 from ._errors import InvalidArgument, InvalidState, WouldBlock
 from ._ffi import ffi, take_error
+from .statistics import Statistics
 
 _Kind = type[BaseException] | None
 
@@ -38,31 +38,6 @@ _FOREVER_NS = 2**63 - 1
 _MODES = {"drain": _ffi.DRAIN, "cancel": _ffi.CANCEL}
 _GONE_NS = 1_000_000_000
 RELEASES = "arroyo-udf-release"
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """Rows since start (accepted, drained, and by outcome), and where they are now (queued, running, held, ready).
-
-    blocked: how often the event loop was found blocked. left_behind: tasks of calls that were cancelled at the stop.
-    """
-
-    accepted: int
-    queued: int
-    running: int
-    backing_off: int
-    held: int
-    ready: int
-    drained: int
-    values: int
-    errors: int
-    timed_out: int
-    cancelled: int
-    retries: int
-    stuck: int
-    wake_ups: int
-    blocked: int
-    left_behind: int
 
 
 def start(table: Any, where: str, number: int, options: Any, arguments: Arguments, shapes: Shapes) -> "Runtime":
@@ -172,12 +147,12 @@ class Runtime:
         await self._waiters.block_async(_ffi.RESULTS)
 
     def statistics(self) -> Statistics:
-        """How many rows are where."""
+        """How many rows are where, how they ended, and how long they took."""
         self._check_alive()
         counters, error = ffi.new("arroyo_udf_statistics *"), ffi.new("arroyo_udf_error *")
         counters.size = ffi.sizeof("arroyo_udf_statistics")
         self._call(self._table.statistics, counters, error=error)
-        return Statistics(*(getattr(counters, field.name) for field in fields(Statistics)))
+        return Statistics.from_abi(counters)
 
     # ---- The end ----
 

@@ -5,7 +5,7 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -109,13 +109,13 @@ def c_plugin(tmp_path_factory: pytest.TempPathFactory) -> CompileC:
 def plain_cc(tmp_path_factory: pytest.TempPathFactory) -> CompileC:
     """A bare compiler call over a text or a path, as C++ if `cpp`; answers what it wrote."""
 
-    def compile(source: str | Path, *flags: str, cpp: bool = False) -> Path:
+    def compile(source: str | Path, *flags: str, cpp: bool = False, libraries: Sequence[str] = ()) -> Path:
         folder = tmp_path_factory.mktemp("plain_cc")
         if isinstance(source, str):
             (folder / "source.c").write_text(source)
             source = folder / "source.c"
         compiler = [*CXX, "-x", "c++"] if cpp else CC
-        command = [*compiler, *flags, f"-I{INCLUDE}", str(source), "-o", str(folder / "out")]
+        command = [*compiler, *flags, f"-I{INCLUDE}", str(source), "-o", str(folder / "out"), *libraries]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return folder / "out"
@@ -157,7 +157,8 @@ def flights(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def bare() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs a program as `env -i` does: no environment at all."""
 
-    def run(*command: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([str(word) for word in command], env={}, capture_output=True, text=True, timeout=120)
+    def run(*command: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        words = [str(word) for word in command]
+        return subprocess.run(words, env={}, cwd=cwd, capture_output=True, text=True, timeout=120)
 
     return run

@@ -1,6 +1,5 @@
-/* One function of each type, with and without null; what the tests of the helper span call. */
-#define ARROYO_UDF_C_PLUGIN
-#include "arroyo_udf.h"
+/* One function of each type, with and without null; what the tests of arroyo_udf_plugin.h call. */
+#include "arroyo_udf_plugin.h"
 
 /* same_T(T) -> T and, or_null_T(nullable_T) -> nullable_T: what came in goes out. */
 #define SAME(word, type)                                                                \

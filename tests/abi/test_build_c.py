@@ -5,8 +5,7 @@ import pytest
 from arroyo_udf_plugin import BuildError, build
 from arroyo_udf_plugin.build import c
 
-GOOD = """#define ARROYO_UDF_C_PLUGIN
-#include "arroyo_udf.h"
+GOOD = """#include "arroyo_udf_plugin.h"
 static const char* f(int64_t x, int64_t* out) {
   *out = x;
   return NULL;
@@ -29,14 +28,14 @@ def error_of(tmp_path, text):
 @pytest.mark.parametrize(
     ("old", "new", "line", "said", "hint"),
     [
-        ("f(int64_t x", "f(int32_t x", 7, "conflicting types for", "the types in ARROYO_UDF_FUNCTION must be those"),
-        ("(int64, x)", "(int65, x)", 7, "arroyo_udf_c_parameter_int65", "each type one of bool, int8 ... int64"),
-        ("*out = x", "*out = y", 4, "undeclared", "For functions written in C"),
-        ("*out = x", "*out = half(x)", 4, "implicit declaration", "For functions written in C"),
+        ("f(int64_t x", "f(int32_t x", 6, "conflicting types for", "the types in ARROYO_UDF_FUNCTION must be those"),
+        ("(int64, x)", "(int65, x)", 6, "arroyo_udf_c_parameter_int65", "each type one of bool, int8 ... int64"),
+        ("*out = x", "*out = y", 3, "undeclared", "at the top of"),
+        ("*out = x", "*out = half(x)", 3, "implicit declaration", "at the top of"),
         ("ARROYO_UDF_PLUGIN(f);", "", None, "arroyo_udf_plugin", "end it with ARROYO_UDF_PLUGIN(function, ...);"),
         ("static const", "extern int64_t half(int64_t);\nint64_t (*h)(int64_t) = half;\nstatic const", None,
          "undefined reference to", "one .c file"),
-        ('#include "arroyo_udf.h"', '#include "arroyo_udf.h"\n#include "nowhere.h"', 3, "nowhere.h", "hint: "),
+        ('_plugin.h"', '_plugin.h"\n#include "nowhere.h"', 2, "nowhere.h", "hint: "),
     ],
 )  # fmt: skip
 def test_mistakes_are_refused_with_line_and_hint(tmp_path, old, new, line, said, hint):

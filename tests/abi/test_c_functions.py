@@ -1,4 +1,4 @@
-"""Functions written in C against the helper span: types, nulls, offsets, errors (F2, F3, F4, R3a)."""
+"""Functions written in C with arroyo_udf_plugin.h: types, nulls, offsets, errors (F2, F3, F4, R3a)."""
 
 import ctypes
 import struct
@@ -133,8 +133,7 @@ def test_errors_and_nulls_in_one_batch(functions):
 def test_texts_beyond_the_offsets_are_an_error_of_their_row(c_plugin, open_plugin):
     """F4: 32-bit offsets end at 2 GiB; no text is cut, and nothing is read to find out."""
     source = """
-#define ARROYO_UDF_C_PLUGIN
-#include "arroyo_udf.h"
+#include "arroyo_udf_plugin.h"
 static const char* repeat(int64_t length, arroyo_udf_text* out) {
   arroyo_udf_append(out, "ab", (size_t)length);
   return NULL;

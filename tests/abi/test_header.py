@@ -8,9 +8,8 @@ import pytest
 HEADER = Path(__file__).resolve().parents[2] / "native" / "include" / "arroyo_udf.h"
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
 PLUGIN = """
-#define ARROYO_UDF_C_PLUGIN
-#include "arroyo_udf.h"
-#include "arroyo_udf.h"
+#include "arroyo_udf_plugin.h"
+#include "arroyo_udf_plugin.h"
 static const char* length(arroyo_udf_utf8 text, int64_t* out) {
   *out = (int64_t)text.length;
   return text.length > 100 ? arroyo_udf_failure("%d bytes are too long", (int)text.length) : NULL;
@@ -23,6 +22,28 @@ static const char* either(bool left, arroyo_udf_nullable_bool right, bool* out) 
 ARROYO_UDF_FUNCTION(either, nullable_bool, (bool, left), (nullable_bool, right));
 ARROYO_UDF_PLUGIN(length, either);
 """
+ASYNC = """
+#include "arroyo_udf_async.h"
+#include "arroyo_udf_plugin.h"
+#include "arroyo_udf_async.h"
+static const char* same(int64_t x, int64_t* out) {
+  *out = x;
+  return NULL;
+}
+ARROYO_UDF_FUNCTION(same, int64, (int64, x));
+static void later(const arroyo_udf_call* call, bool first, arroyo_udf_nullable_bool second, arroyo_udf_utf8 text) {
+  arroyo_udf_complete_bool(call->token, first || second.value || text.length > 0);
+}
+ARROYO_UDF_ASYNC_FUNCTION(later, (), bool, (bool, first), (nullable_bool, second), (utf8, text));
+static void slower(const arroyo_udf_call* call, float x) { arroyo_udf_complete_float32(call->token, x); }
+ARROYO_UDF_ASYNC_FUNCTION(slower, (.options.timeout_ns = ARROYO_UDF_SECOND), nullable_float32, (float32, x));
+ARROYO_UDF_PLUGIN(same, later, slower);
+"""
+
+
+@pytest.mark.parametrize("standard", ["c11", "c17", "gnu11"])
+def test_async_plugins_compile_without_a_warning(plain_cc, standard):
+    plain_cc(ASYNC, f"-std={standard}", *STRICT)
 
 
 @pytest.mark.parametrize("standard", ["c11", "c17", "c++17"])
@@ -31,8 +52,8 @@ ARROYO_UDF_PLUGIN(length, either);
     [
         '#include "arroyo_udf.h"\nextern int one;',
         '#include "arroyo_udf.h"\n#include "arroyo_udf.h"\nextern int one;',
-        '#define ARROYO_UDF_C_PLUGIN\n#include "arroyo_udf.h"\nextern int one;',
-        '#include "arroyo_udf.h"\n#define ARROYO_UDF_C_PLUGIN\n#include "arroyo_udf.h"\nextern int one;',
+        '#include "arroyo_udf_plugin.h"\nextern int one;',
+        '#include "arroyo_udf.h"\n#include "arroyo_udf_plugin.h"\nextern int one;',
         PLUGIN,
     ],
     ids=["alone", "twice", "helpers", "helpers_second", "plugin"],

@@ -59,6 +59,18 @@ def test_async_function_in_rust(host, bare, tmp_path, examples):
     assert [(row["id"], row["outcome"], row["error"]) for row in rows] == [(str(i), "0", "null") for i in range(1, 6)]
 
 
+def test_async_function_in_c(host, bare, tmp_path, examples):
+    """R1, R2, R5, F3: a thread of the function's own answers; the texts that the hosts send are files here."""
+    for lines, name in enumerate(["N14228", "N24211", "N3ALAA"]):
+        (tmp_path / name).write_text("line\n" * lines + "the last")
+    library = build(examples / "own_thread" / "udf.c", tmp_path / "udf.so")
+    done = bare(host, library, "lines", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = [fields(line) for line in done.stdout.splitlines()]
+    assert [row["value"] for row in rows] == ["0", "1", "null", "2", "null"]
+    assert [row["error"] for row in rows] == ["null"] * 4 + ['"n535ua: No such file or directory"']
+
+
 def test_async_function_in_python(host, bare, tmp_path):
     """R1, R2, R5: a row that raises is an error, its neighbours are values."""
     (tmp_path / "more.py").write_text(ASYNC_PYTHON)
@@ -73,8 +85,7 @@ def test_async_function_in_python(host, bare, tmp_path):
 
 def test_row_errors_are_shown(host, bare, c_plugin):
     source = """
-#define ARROYO_UDF_C_PLUGIN
-#include "arroyo_udf.h"
+#include "arroyo_udf_plugin.h"
 static const char* odd(int64_t x, int64_t* out) { *out = x; return x == 1300 ? "not this one" : NULL; }
 ARROYO_UDF_FUNCTION(odd, int64, (int64, x));
 ARROYO_UDF_PLUGIN(odd);

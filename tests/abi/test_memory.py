@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 
 from arroyo_udf_plugin import build
+from arroyo_udf_plugin.build import c, rust
 
 HERE = Path(__file__).parent
 SANITIZED = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 LIBRARY = ["-shared", "-fPIC", "-fvisibility=hidden"]
 
 
-def test_helper_span_with_exact_buffers_and_counted_releases(plain_cc, bare):
+def test_helpers_with_exact_buffers_and_counted_releases(plain_cc, bare):
     host = plain_cc(HERE / "exact.c", *SANITIZED)
     library = plain_cc('#define FIRST_HALF 0\n#include "functions.c"\n', f"-I{HERE}", *SANITIZED, *LIBRARY)
     done = bare(host, library)
@@ -22,14 +23,14 @@ def test_helper_span_with_exact_buffers_and_counted_releases(plain_cc, bare):
 def test_exact_host_sees_what_it_looks_for(plain_cc, bare):
     """The same run must fail when a plugin reads one byte too many, or releases nothing."""
     host = plain_cc(HERE / "exact.c", *SANITIZED)
-    header = (HERE.parents[1] / "native" / "include" / "arroyo_udf.h").read_text()
+    header = (HERE.parents[1] / "native" / "include" / "arroyo_udf_plugin.h").read_text()
     for old, new in [
         ("  if (n_bytes >= 8) {", "  if (true) {"),
         ("  batch->release(batch);\n  return ARROYO_UDF_OK;", "  return ARROYO_UDF_OK;"),
     ]:
         assert header.count(old) == 1
         source = "#define FIRST_HALF 0\n" + (HERE / "functions.c").read_text()
-        spoilt = source.replace('#include "arroyo_udf.h"', header.replace(old, new))
+        spoilt = source.replace('#include "arroyo_udf_plugin.h"', header.replace(old, new))
         done = bare(host, plain_cc(spoilt, *SANITIZED, *LIBRARY))
         assert done.returncode != 0
         assert "heap-buffer-overflow" in done.stderr or "struct_releases == 1" in done.stderr
@@ -43,13 +44,23 @@ def test_releases_of_other_languages_are_counted(plain_cc, bare, suffix):
     assert done.stdout == "2376 batches are right\n"
 
 
-@pytest.mark.parametrize("suffix", [".py", ".rs"])
-def test_one_runtime_called_from_all_sides(plain_cc, bare, suffix):
+@pytest.mark.parametrize("source", ["counted.py", "counted.rs", "plus.c"])
+def test_one_runtime_called_from_all_sides(plain_cc, bare, source):
     """R1, R13, R14, R19 while six threads send, drain, arm, wait, cancel and stop."""
     host = plain_cc(HERE / "storm.c", "-g", "-Wall", "-Wextra", "-Werror", "-pthread")
-    done = bare(host, build(HERE / f"counted{suffix}"), 100)
+    done = bare(host, build(HERE / source), 100)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "100 cycles are right\n"
+
+
+def test_async_functions_in_c_keep_no_memory(plain_cc, bare, tmp_path):
+    """As above, with the author's side under AddressSanitizer: each job is freed once, and none is lost."""
+    rust.runtime_for_c(HERE / "plus.c", tmp_path / "runtime.a")
+    linked = [str(tmp_path / "runtime.a"), *c.ASYNC_LIBRARIES, *c.LIBRARIES]
+    library = plain_cc(HERE / "plus.c", *SANITIZED, *LIBRARY, "-Wall", "-Wextra", "-Werror", libraries=linked)
+    done = bare(plain_cc(HERE / "storm.c", *SANITIZED, "-pthread"), library, 20)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "20 cycles are right\n"
 
 
 def test_example_host_with_example_plugins(plain_cc, bare, examples):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import termios
@@ -12,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from arroyo_udf_plugin.cli import _time
 
 CLI = [sys.executable, "-m", "arroyo_udf_plugin.cli"]
 
@@ -39,6 +42,26 @@ async def later(x: int, y: str | None) -> str | None:
     return y
 """,
         ".py",
+    )
+
+
+@pytest.fixture(scope="module")
+def again(build_plugin: Callable[..., Path]) -> Path:
+    """Each row succeeds at the second call."""
+    return build_plugin(
+        """
+from arroyo_udf_plugin import udf
+
+tried = set()
+
+@udf(retry_on="error", max_attempts=2, backoff=0.001)
+async def again(x: int) -> int:
+    if x not in tried:
+        tried.add(x)
+        raise ValueError("not at once")
+    return x
+""",
+        name="again",
     )
 
 
@@ -152,6 +175,35 @@ def test_run_prints_a_summary(plugin: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out.csv").read_text() == "x,half\n2,1\nNA,\n"
 
 
+def test_r16_run_prints_what_the_calls_did(plugin: Path, again: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("x\n2\n3\n4\n")
+    command = ["run", again, "in.csv", "--args", "x", "--out", "out.csv"]
+    line = cli(*command, cwd=tmp_path).stdout.splitlines()[1]
+    time = r"[0-9.]+ (us|ms|s)"
+    took = rf"a row took {time} \(p50\), {time} \(p99\), {time} at most"
+    assert re.fullmatch(rf"calls: 3 retries, 0 stuck, 0 blocked, 0 left behind, 0 discarded; {took}", line), line
+    found = json.loads(cli(*command, "--json", cwd=tmp_path).stdout)["statistics"]
+    assert (found["values"], found["retries"], found["latency"]["rows"]) == (3, 3, 3)
+    assert 0.001 / 2 <= found["latency"]["p50"] <= found["latency"]["p99"] <= found["latency"]["max"]
+    half = ["run", f"{plugin}:half", "in.csv", "--args", "x", "--out", "out.csv", "--on-error", "null"]
+    assert "calls:" not in cli(*half, cwd=tmp_path).stdout
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.0000123, "12.3 us"),
+        (0.001, "1 ms"),
+        (0.1234, "123 ms"),
+        (7.0, "7 s"),
+        (12345.6, "12346 s"),
+        (0.0009996, "1000 us"),
+    ],
+)
+def test_times_are_for_people(seconds: float, text: str) -> None:
+    assert _time(seconds) == text
+
+
 def test_run_with_options(plugin: Path, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("x,y\n2,a\n")
     later = ["run", f"{plugin}:later", "in.csv", "--args", "x,y", "--out", "out.csv"]
@@ -200,11 +252,15 @@ def test_run_of_what_is_no_plugin(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_progress_on_a_terminal(plugin: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("is_async", "shown_at_the_end"), [(False, b", errors=0"), (True, b", running=0, errors=0")])
+def test_progress_on_a_terminal(
+    plugin: Path, again: Path, tmp_path: Path, is_async: bool, shown_at_the_end: bytes
+) -> None:
     (tmp_path / "in.csv").write_text("x\n" + "2\n" * 1000)
     terminal, end = pty.openpty()
     termios.tcsetwinsize(end, (24, 120))
-    command = [*CLI, "run", f"{plugin}:half", "in.csv", "--args", "x", "--out", "out.csv"]
+    function = again if is_async else f"{plugin}:half"
+    command = [*CLI, "run", function, "in.csv", "--args", "x", "--out", "out.csv"]
     subprocess.run(command, cwd=tmp_path, stderr=end, stdout=subprocess.DEVNULL, check=True)
     os.close(end)
     shown = b""
@@ -216,4 +272,4 @@ def test_progress_on_a_terminal(plugin: Path, tmp_path: Path) -> None:
     finally:
         os.close(terminal)
     assert b"rows/s" in shown
-    assert b"errors=0, in_flight=0" in shown
+    assert shown_at_the_end in shown

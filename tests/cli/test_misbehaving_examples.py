@@ -44,16 +44,28 @@ RUST = {
     "panics_in_a_task": "errors",
     "leaves_a_task_behind": "values",
 }
+C = {
+    "fails": "errors",
+    "completes_with_another_type": "errors",
+    "gives_up": "errors",
+    "never_completes": "timed_out",
+    "completes_when_cancelled": "timed_out",
+    "blocks_the_thread": "timed_out",
+    "completes_twice": "values",
+    "completes_in_many_threads_at_once": "values",
+    "completes_what_is_no_call": "values",
+    "completes_after_the_end": "values",
+}
 
 
-@pytest.mark.parametrize(("suffix", "functions"), [(".py", PYTHON), (".rs", RUST)])
+@pytest.mark.parametrize(("suffix", "functions"), [(".py", PYTHON), (".rs", RUST), (".c", C)])
 def test_all_are_here(build_plugin: BuildPlugin, examples: Path, suffix: str, functions: dict[str, str]) -> None:
     assert list(load(build_plugin(examples / "misbehaving" / f"udf{suffix}")).functions) == list(functions)
 
 
 @pytest.mark.parametrize(
     ("suffix", "function", "becomes"),
-    [(".py", *case) for case in PYTHON.items()] + [(".rs", *case) for case in RUST.items()],
+    [(suffix, *case) for suffix, cases in [(".py", PYTHON), (".rs", RUST), (".c", C)] for case in cases.items()],
 )
 def test_the_run_ends_well(
     build_plugin: BuildPlugin, examples: Path, tmp_path: Path, suffix: str, function: str, becomes: str

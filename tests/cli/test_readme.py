@@ -17,9 +17,15 @@ BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, flags=re.DOTALL | re.MULTI
 SHELL = [text for language, text in BLOCKS if language == "sh"]
 MAKE = [text for text in SHELL if text.startswith("make ")]
 EXAMPLES = {
-    "python": ["examples/blocking/udf.py", "examples/flights/udf.py", "examples/retry/udf.py"],
+    "python": [
+        "examples/blocking/udf.py",
+        "examples/flights/udf.py",
+        "examples/idempotent/udf.py",
+        "examples/retry/udf.py",
+        "examples/user_name/batched.py",
+    ],
     "rust": ["examples/flights/udf.rs"],
-    "c": ["examples/flights/udf.c"],
+    "c": ["examples/flights/udf.c", "examples/own_thread/udf.c"],
 }
 
 

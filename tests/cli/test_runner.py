@@ -170,14 +170,26 @@ def test_policy_for_timeouts(functions: Any, tmp_path: Path) -> None:
 def test_progress_is_told(functions: Any, source: Path, tmp_path: Path) -> None:
     told: list[tuple[int, int | None]] = []
 
-    def progress(summary: Summary, total: int | None, in_flight: int) -> None:
-        assert in_flight >= 0
+    def progress(summary: Summary, total: int | None) -> None:
+        assert summary.statistics is not None
+        assert summary.statistics.drained >= summary.rows
         told.append((summary.rows, total))
 
     run(functions["half_later"], source, tmp_path / "out.arrow", ["x"], progress=progress)
     rows = [rows for rows, _ in told]
     assert rows == sorted(rows)
     assert told[-1] == (ROWS, ROWS)
+
+
+def test_r16_the_summary_has_the_statistics(functions: Any, tmp_path: Path) -> None:
+    source, target = csv(tmp_path, 2, 3, 4, 5), tmp_path / "out.csv"
+    options = {"retry_on": "error", "max_attempts": 3, "backoff": 0.001}
+    summary = run(functions["half_later"], source, target, ["x"], on_error="null", options=options)
+    found = summary.statistics
+    assert found is not None
+    assert (found.accepted, found.drained, found.values, found.errors, found.retries) == (4, 4, 2, 2, 4)
+    assert (found.running, found.stuck, found.left_behind, found.latency.rows) == (0, 0, 0, 4)
+    assert run(functions["half"], source, target, ["x"], on_error="null").statistics is None
 
 
 def test_no_rows(functions: Any, tmp_path: Path) -> None:

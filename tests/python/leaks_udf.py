@@ -35,5 +35,5 @@ class Context:
 
 
 @udf
-async def with_context(context: Context, x: str) -> str:
+async def exclaimed(context: Context, x: str) -> str:
     return x + context.end

@@ -65,6 +65,13 @@ async def never(xs: list[int]) -> list[int]:
     await asyncio.Event().wait()
     return xs
 
+@udf(batch_size=3, max_wait="1ms", timeout="10ms")
+async def late(xs: list[int]) -> list[int]:
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        return xs
+
 @udf(batch_size=4, max_wait="1ms")
 async def short(xs: list[int]) -> list[int]:
     return [x for x in xs if x != 7]
@@ -199,6 +206,11 @@ def test_r7_only_the_rows_that_failed_are_tried_again(plugin: Plugin) -> None:
 def test_r6_a_timeout_is_the_outcome_of_each_row_of_the_call(plugin: Plugin) -> None:
     out, _ = results(plugin, "never", pa.array(range(7)))
     assert out["outcome"] == [TIMED_OUT] * 7
+
+
+def test_r6_a_call_that_answers_too_late_is_counted(plugin: Plugin) -> None:
+    out, statistics = results(plugin, "late", pa.array(range(4)))
+    assert (out["outcome"], statistics.discarded) == ([TIMED_OUT] * 4, 2)
 
 
 def test_a_wrong_number_of_results_is_an_error_of_the_rows_that_it_is_due_to(plugin: Plugin) -> None:

@@ -2,13 +2,18 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 
-def test_nothing_grows(build_plugin: Callable[..., Path]) -> None:
-    """`make check-memory` runs the long form: a million calls and a thousand cycles."""
+from arroyo_udf_plugin import build
+
+
+@pytest.mark.parametrize("suffix", [".py", ".rs"])
+def test_nothing_grows(suffix: str, tmp_path: Path) -> None:
+    """`make soak` runs the long form: a million calls and a thousand cycles."""
     program = Path(__file__).with_name("leaks.py")
-    command = [sys.executable, str(program), str(build_plugin(program.with_name("leaks_udf.py"))), "200000", "300"]
+    plugin = build(program.with_name(f"leaks_udf{suffix}"), tmp_path / "leaks.so")
+    command = [sys.executable, str(program), str(plugin), "200000", "300"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -232,6 +232,9 @@ pub struct Statistics {
     pub wake_ups: u64,
     pub blocked: u64,
     pub left_behind: u64,
+    pub discarded: u64,
+    pub latency: [[u64; 4]; 32],
+    pub latency_max_ns: u64,
 }
 
 pub type DescribeFn = unsafe extern "C" fn() -> *const Descriptor;

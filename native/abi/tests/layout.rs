@@ -63,7 +63,8 @@ fn mirror() -> Vec<Line> {
             size, name, language, toolkit_version, hash, n_functions, functions,
         }
         "struct arroyo_udf_statistics" = abi::Statistics {
-            size, accepted, queued, running, backing_off, held, ready, drained, values, errors, timed_out, cancelled, retries, stuck, wake_ups, blocked, left_behind,
+            size, accepted, queued, running, backing_off, held, ready, drained, values, errors, timed_out, cancelled, retries,
+            stuck, wake_ups, blocked, left_behind, discarded, latency, latency_max_ns,
         }
         "struct arroyo_udf_table" = abi::Table {
             magic, abi_version, table_size, describe, run, start, send, drain_results, wait, arm, disarm, cancel,

@@ -4,6 +4,7 @@
 //! Guarantees: context variables set in one call are never seen by another (R11); what Python objects a runtime keeps is
 //! given back with the GIL held, or leaked when the interpreter has ended.
 
+use crate::call_info::{self, Told};
 use crate::calls::{call, raised_text, Call, Converted, Frame};
 use crate::executor::outcome_of;
 use crate::gil;
@@ -11,6 +12,7 @@ use crate::object::{self, Owned};
 use crate::registry::Function;
 use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::arrow::Batch;
+use arroyo_udf_plugin::call_info::CallInfo;
 use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::machine::Outcome;
 use arroyo_udf_plugin::pool::Work;
@@ -63,7 +65,7 @@ impl Calls {
 
     /// # Safety
     /// The GIL is held; the attempt is one of this function.
-    unsafe fn call(&self, attempt: &Attempt) -> Outcome<Value> {
+    unsafe fn call(&self, attempt: &Attempt, info: CallInfo) -> Outcome<Value> {
         let function = self.function;
         let failed = |text: &str| Outcome::Error(function.row_text(attempt.id, text).into());
         // SAFETY: passed on. The Context lives until `close`, which comes after the last attempt.
@@ -76,7 +78,12 @@ impl Calls {
             let Some(variables) = Owned::new(PyContext_New()).filter(|new| PyContext_Enter(new.ptr()) == 0) else {
                 return failed(&raised_text());
             };
-            let outcome = match call(function, &attempt.batch, &converted, attempt.row, context, &mut Frame::new()) {
+            let called = if call_info::tell(Told::Row(info)) {
+                call(function, &attempt.batch, &converted, attempt.row, context, &mut Frame::new())
+            } else {
+                Call::Raised
+            };
+            let outcome = match called {
                 Call::Null => Outcome::Value(Value::Null),
                 Call::Returned(result) => {
                     let result = Owned::new(result);
@@ -111,9 +118,9 @@ impl Work for Calls {
         })?
     }
 
-    fn run(&self, attempt: &Attempt) -> Outcome<Value> {
+    fn run(&self, attempt: &Attempt, info: CallInfo) -> Outcome<Value> {
         // SAFETY: the GIL is held inside.
-        gil::enter(|| unsafe { self.call(attempt) }).unwrap_or_else(|failure| Outcome::Error(failure.text.into()))
+        gil::enter(|| unsafe { self.call(attempt, info) }).unwrap_or_else(|failure| Outcome::Error(failure.text.into()))
     }
 
     fn report_stuck(&self, function: &str, row: u64, thread: Option<libc::pthread_t>) {

@@ -7,6 +7,7 @@
 //!
 //! Guarantees: everything here runs on the loop's thread with the GIL held; nothing waits.
 
+use crate::call_info::{self, Told};
 use crate::calls::{call, describe, raised_text, refuse_none, Call, Converted, Frame};
 use crate::foreign;
 use crate::group::Group;
@@ -16,6 +17,7 @@ use crate::registry::Function;
 use crate::types::{Scalar, Type};
 use crate::watch;
 use arroyo_udf_plugin::arrow::Batch;
+use arroyo_udf_plugin::call_info::CallInfo;
 use arroyo_udf_plugin::machine::{Outcome, Token};
 use arroyo_udf_plugin::results;
 use arroyo_udf_plugin::runtime::{self, Attempt};
@@ -288,6 +290,7 @@ method! {
         let body = Slot {
             owner: Owned::borrowed(Body::object(this)),
             context: Owned::borrowed(context),
+            told: None,
             task: None,
             references: 0,
             token: None,
@@ -307,6 +310,8 @@ pub struct Slot {
     owner: Owned,
     /// That of the Task.
     context: Owned,
+    /// A copy of it from when the call began, where calls are told of themselves (R10): it differs from the clean one.
+    told: Option<Owned>,
     task: Option<Owned>,
     /// To the Task, while no call keeps any.
     references: Py_ssize_t,
@@ -393,12 +398,32 @@ unsafe fn start(owner: *mut Runtime, slot: *mut Slot, attempt: &Attempt) -> Opti
         let context = (*owner).context.as_ref().map_or(null_mut(), Owned::ptr);
         let frame = &mut (*slot).frame;
         if function.takes_groups() {
-            return (*slot).group.call(function, attempt, context, frame, |batch| converted(owner, batch));
+            let tell = |group: &Group| {
+                let rows = || CallInfo::of_rows(&(*owner).runtime, attempt).enumerate();
+                tell(slot, || Told::Group(rows().filter(|(i, _)| group.calls(*i)).map(|(_, info)| info).collect()))
+            };
+            return (*slot).group.call(function, attempt, context, frame, |batch| converted(owner, batch), tell);
+        }
+        if !tell(slot, || Told::Row(CallInfo::new(&(*owner).runtime, attempt))) {
+            return Some(Call::Raised);
         }
         Some(match converted(owner, &attempt.batch) {
             Ok(converted) => call(function, &attempt.batch, &*converted, attempt.row, context, frame),
             Err(text) => Call::Failed(text),
         })
+    }
+}
+
+/// Tells the call that is about to begin of itself, if it may ask (R10). False: an exception is set.
+unsafe fn tell(slot: *mut Slot, told: impl FnOnce() -> Told) -> bool {
+    // SAFETY: see `advance`. The Task's context is entered.
+    unsafe {
+        if !call_info::is_asked_for() {
+            return true;
+        }
+        let is_told = call_info::tell(told());
+        (*slot).told = if is_told { Owned::new(PyContext_Copy((*slot).context.ptr())) } else { None };
+        (*slot).told.is_some()
     }
 }
 
@@ -444,7 +469,7 @@ unsafe fn inspect(slot: *mut Slot) {
     unsafe {
         let owner = Runtime::of((*slot).owner.ptr());
         let kept = (*slot).task.as_ref().is_none_or(|task| Py_REFCNT(task.ptr()) > (*slot).references);
-        let clean = (*owner).clean.as_ref().map_or(null_mut(), Owned::ptr);
+        let clean = (*slot).told.as_ref().or((*owner).clean.as_ref()).map_or(null_mut(), Owned::ptr);
         (*slot).spent |= kept || clean.is_null() || PyObject_RichCompareBool((*slot).context.ptr(), clean, Py_EQ) != 1;
     }
 }

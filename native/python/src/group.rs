@@ -25,11 +25,16 @@ pub struct Group {
 }
 
 impl Group {
+    /// Whether row number `row` of the attempt is part of the call.
+    pub fn calls(&self, row: usize) -> bool {
+        self.known[row].is_none()
+    }
+
     /// Calls the function for the rows of an attempt. None: there is no row to call it for.
     ///
     /// # Safety
     /// The GIL is held; the attempt is one of this function. `converted` answers the pointer of a batch's columns, which
-    /// is valid until the next call of it.
+    /// is valid until the next call of it. `tell` comes right before the call, and answers false with an exception set.
     pub unsafe fn call(
         &mut self,
         function: &Function,
@@ -37,6 +42,7 @@ impl Group {
         context: *mut PyObject,
         frame: &mut Frame,
         mut converted: impl FnMut(&Arc<Batch>) -> Result<*const Converted, String>,
+        tell: impl FnOnce(&Group) -> bool,
     ) -> Option<Call> {
         self.ids.clear();
         self.known.clear();
@@ -73,6 +79,9 @@ impl Group {
             }
             if !calls {
                 return None;
+            }
+            if !tell(self) {
+                return Some(Call::Raised);
             }
             for (place, list) in frame.0[2..].iter_mut().zip(&lists) {
                 *place = list.ptr();

@@ -8,6 +8,7 @@
 //! | [`sync`]      | `run`: a batch row by row, or whole                                       |
 //! | [`calls`]     | a row of a batch -> a call of the function                                |
 //! | [`types`]     | one value between Arrow and Python, [`writer`] a column of results        |
+//! | [`call_info`] | what a call can ask about itself                                          |
 //! | [`foreign`]   | what goes through pyarrow                                                 |
 //! | [`executor`]  | the asyncio driver: Runtime, Slot and [`parker`]                          |
 //! | [`group`]     | the rows of a micro-batch <-> one call                                    |
@@ -20,6 +21,7 @@
 //! calls to it, with its function numbers moved by the base that `register` answered.
 
 mod blocking;
+mod call_info;
 mod calls;
 mod executor;
 mod foreign;
@@ -132,7 +134,7 @@ unsafe extern "C" fn exec(module: *mut PyObject) -> c_int {
                 return -1;
             }
         }
-        if executor::add_types(module) && parker::add_type(module) {
+        if executor::add_types(module) && parker::add_type(module) && call_info::add_type(module) {
             0
         } else {
             -1
@@ -153,7 +155,7 @@ const fn fast(name: &'static CStr, function: PyCFunctionFast) -> PyMethodDef {
     }
 }
 
-static mut METHODS: [PyMethodDef; 12] = [
+static mut METHODS: [PyMethodDef; 13] = [
     method(c"register", registry::register, METH_VARARGS),
     method(c"open_arroyo", imported::open_arroyo, METH_O),
     method(c"import_arroyo", imported::import_arroyo, METH_VARARGS),
@@ -162,6 +164,7 @@ static mut METHODS: [PyMethodDef; 12] = [
     method(c"watch", watch::watch, METH_NOARGS),
     method(c"answer", watch::answer, METH_NOARGS),
     method(c"stop_all", stop_all, METH_NOARGS),
+    method(c"tell_calls", call_info::tell_calls, METH_O),
     fast(c"batch", host::new_batch),
     method(c"free_batch", host::free_batch, METH_O),
     fast(c"take_child", host::take_child),

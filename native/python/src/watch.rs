@@ -55,7 +55,7 @@ impl Watch {
     fn at_work(&self) -> Vec<Arc<Runtime>> {
         let runtimes = self.runtimes.lock().unwrap_or_else(|e| e.into_inner());
         let at_work = |runtime: &Arc<Runtime>| {
-            let now = runtime.statistics();
+            let now = runtime.counts();
             now.queued + now.running > 0
         };
         runtimes.iter().filter_map(Weak::upgrade).filter(at_work).collect()

@@ -120,6 +120,31 @@ impl Column {
     /// # Safety
     /// `array` is a valid Arrow array of that layout, and its buffers outlive the column.
     pub unsafe fn new(array: &ArrowArray, layout: &Layout, name: &str) -> Result<Column, String> {
+        let mut column = Column::empty();
+        // SAFETY: passed on.
+        unsafe { column.set(array, layout, name) }.map(|()| column)
+    }
+
+    /// A view of nothing, to be set.
+    const fn empty() -> Column {
+        Column {
+            validity: std::ptr::null(),
+            outer: std::ptr::null(),
+            outer_offset: 0,
+            offset: 0,
+            first: std::ptr::null(),
+            data: std::ptr::null(),
+            data_length: 0,
+            children: Vec::new(),
+            length: 0,
+        }
+    }
+
+    /// As `new`, where the column is: `send` has no time to move it about.
+    ///
+    /// # Safety
+    /// As for `new`; the column is empty.
+    unsafe fn set(&mut self, array: &ArrowArray, layout: &Layout, name: &str) -> Result<(), String> {
         let (n_buffers, n_children) = layout.shape();
         if array.release.is_none() {
             return Err(format!("{name}: the array has been released"));
@@ -142,28 +167,20 @@ impl Column {
                 std::ptr::null()
             }
         };
-        let mut column = Column {
-            validity: if array.null_count == 0 { std::ptr::null() } else { buffer(0) },
-            outer: std::ptr::null(),
-            outer_offset: 0,
-            offset,
-            first: buffer(1),
-            data: buffer(2),
-            data_length: 0,
-            children: Vec::new(),
-            length,
-        };
-        let needs_values = length > 0 && n_buffers > 1 && *layout != Layout::Fixed(0);
-        if needs_values && column.first.is_null() {
+        self.validity = if array.null_count == 0 { std::ptr::null() } else { buffer(0) };
+        (self.first, self.data) = (buffer(1), buffer(2));
+        (self.offset, self.length) = (offset, length);
+        let needs_values = length > 0 && n_buffers > 1 && !matches!(layout, Layout::Fixed(0));
+        if needs_values && self.first.is_null() {
             return Err(format!("{name}: an array of length {length} without a buffer of values"));
         }
-        if array.null_count > 0 && column.validity.is_null() && *layout != Layout::Null {
+        if array.null_count > 0 && self.validity.is_null() && *layout != Layout::Null {
             return Err(format!("{name}: {} nulls but no validity buffer", array.null_count));
         }
         if needs_values && matches!(layout, Layout::Bytes | Layout::LargeBytes) {
-            let end = if *layout == Layout::Bytes { column.offset32(length) } else { column.offset64(length) };
-            column.data_length = usize::try_from(end).map_err(|_| format!("{name}: a negative offset"))?;
-            if column.data_length > 0 && column.data.is_null() {
+            let end = if *layout == Layout::Bytes { self.offset32(length) } else { self.offset64(length) };
+            self.data_length = usize::try_from(end).map_err(|_| format!("{name}: a negative offset"))?;
+            if self.data_length > 0 && self.data.is_null() {
                 return Err(format!("{name}: offsets up to {end} but no data"));
             }
         }
@@ -186,9 +203,9 @@ impl Column {
             if view.length < needed {
                 return Err(format!("{name}: child {i} has {} rows, {needed} are needed", view.length));
             }
-            column.children.push(view);
+            self.children.push(view);
         }
-        Ok(column)
+        Ok(())
     }
 
     #[inline]
@@ -423,8 +440,10 @@ impl Batch {
             // SAFETY: a valid array has n_children pointers.
             let child = if array.children.is_null() { None } else { unsafe { (*array.children.add(i)).as_ref() } };
             let child = child.ok_or_else(|| format!("argument {name}: no array"))?;
+            columns.push(Column::empty());
+            let Some(column) = columns.last_mut() else { unreachable!("pushed above") };
             // SAFETY: passed on; the batch owns the buffers as long as the columns live.
-            let mut column = unsafe { Column::new(child, layout, name) }.map_err(|text| format!("argument {text}"))?;
+            unsafe { column.set(child, layout, name) }.map_err(|text| format!("argument {text}"))?;
             if column.length < rows + offset {
                 return Err(format!("argument {name}: {} rows, the batch has {}", column.length, rows + offset));
             }
@@ -433,7 +452,6 @@ impl Batch {
             column.outer = outer;
             column.outer_offset = offset;
             bytes += column.slice_bytes(layout, 0, rows);
-            columns.push(column);
         }
         Ok(Batch { array: std::mem::replace(array, ArrowArray::empty()), columns, rows, bytes })
     }

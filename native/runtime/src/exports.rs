@@ -7,7 +7,7 @@ use crate::arrow::Batch;
 use crate::failure::{guard, Failure};
 use crate::machine::Stop;
 use crate::options;
-use crate::runtime::{NotTaken, Runtime};
+use crate::runtime::{NotTaken, Put, Runtime};
 use crate::signature::Signature;
 use crate::{handles, retired};
 use arroyo_udf_abi as abi;
@@ -156,21 +156,28 @@ unsafe extern "C" fn start<P: Plugin>(
 }
 
 unsafe extern "C" fn send(handle: abi::Handle, first_id: u64, arguments: *mut abi::ArrowArray, error: *mut abi::Error) -> abi::Status {
-    let body = || {
-        let runtime = handles::get(handle)?;
+    let put = |runtime: &Arc<Runtime>| {
         // SAFETY: the host passes a valid array, or null.
         let arguments = unsafe { arguments.as_mut() }.ok_or_else(|| null("send", "arguments"))?;
         let signature = runtime.signature();
         // SAFETY: as above.
         let batch = unsafe { Batch::take(arguments, &signature.arguments) };
         let batch = batch.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
-        match runtime.send(first_id, Arc::new(batch)) {
-            Ok(()) => Ok(abi::OK),
+        match runtime.put(first_id, batch) {
+            Ok(Put::Done) => Ok((abi::OK, None)),
+            Ok(Put::Deliver) => Ok((abi::OK, Some(Arc::clone(runtime)))),
             Err(NotTaken { batch, failure }) => {
-                *arguments = Arc::into_inner(batch).expect("a batch that was not taken has one owner").into_array();
-                failure.map_or(Ok(abi::WOULD_BLOCK), Err)
+                *arguments = batch.into_array();
+                failure.map_or(Ok((abi::WOULD_BLOCK, None)), Err)
             }
         }
+    };
+    let body = || {
+        let (status, deliver) = handles::with(handle, put)??;
+        if let Some(runtime) = deliver {
+            runtime.deliver();
+        }
+        Ok(status)
     };
     // SAFETY: the host passes a writable error struct, or null.
     let status = unsafe { guard(error, body) };

@@ -89,10 +89,16 @@ fn fits(slot: &Slot, handle: Handle) -> bool {
     u64::from(slot.generation) == handle >> INDEX_BITS & ((1 << GENERATION_BITS) - 1)
 }
 
-pub fn get(handle: Handle) -> Result<Arc<Runtime>, Failure> {
+/// Has `body` use a runtime while it cannot be released. Nothing that waits, and no code of a host's or a user's, may run
+/// in it; it is for what is called for each row, where another reference would cost as much as the rest.
+pub fn with<R>(handle: Handle, body: impl FnOnce(&Arc<Runtime>) -> R) -> Result<R, Failure> {
     let index = index(handle)?;
     let slots = SLOTS.read().unwrap_or_else(|e| e.into_inner());
-    slots.get(index).filter(|slot| fits(slot, handle)).and_then(|slot| slot.runtime.clone()).ok_or_else(refuse)
+    slots.get(index).filter(|slot| fits(slot, handle)).and_then(|slot| slot.runtime.as_ref()).map(body).ok_or_else(refuse)
+}
+
+pub fn get(handle: Handle) -> Result<Arc<Runtime>, Failure> {
+    with(handle, Arc::clone)
 }
 
 /// Ends a handle.

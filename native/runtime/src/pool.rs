@@ -15,6 +15,7 @@
 //! threads. What needs no thread, a cancellation, is done by whoever brings it.
 
 use crate::abi;
+use crate::call_info::CallInfo;
 use crate::failure::{panic_text, Failure};
 use crate::machine::{Outcome, Token};
 use crate::runtime::{Attempt, Executor, Runtime};
@@ -40,7 +41,7 @@ pub trait Work: Send + Sync + 'static {
     }
 
     /// Runs an attempt to its end. What the author's code does wrong is the outcome; a panic is the toolkit's (R17).
-    fn run(&self, attempt: &Attempt) -> Outcome<Value>;
+    fn run(&self, attempt: &Attempt, info: CallInfo) -> Outcome<Value>;
 
     /// Says that the call for a row goes on after its cancellation, and where, if its thread is known (R8).
     fn report_stuck(&self, function: &str, row: u64, _thread: Option<libc::pthread_t>) {
@@ -139,7 +140,7 @@ impl Pool {
     /// Has one more thread look for something to do.
     fn rouse(self: &Arc<Pool>) {
         // Stuck attempts keep their threads, and are out of the cap (R8).
-        let stuck = self.runtime.upgrade().map_or(0, |runtime| runtime.statistics().stuck as usize);
+        let stuck = self.runtime.upgrade().map_or(0, |runtime| runtime.counts().stuck as usize);
         let mut state = self.lock();
         if state.over {
             return;
@@ -187,8 +188,9 @@ impl Pool {
                 if !self.rests(&runtime) {
                     self.rouse();
                 }
+                let info = CallInfo::new(&runtime, &attempt);
                 drop(runtime);
-                ended = Some((attempt.token, self.run(&attempt)));
+                ended = Some((attempt.token, self.run(&attempt, info)));
             } else if runtime.is_settled() {
                 return self.end(&runtime);
             } else if self.rests(&runtime) {
@@ -222,10 +224,10 @@ impl Pool {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run(&self, attempt: &Attempt) -> Outcome<Value> {
+    fn run(&self, attempt: &Attempt, info: CallInfo) -> Outcome<Value> {
         // SAFETY: it takes nothing and always succeeds.
         self.running().insert(attempt.token, unsafe { libc::pthread_self() });
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.work.run(attempt))).unwrap_or_else(|panic| {
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.work.run(attempt, info))).unwrap_or_else(|panic| {
             let text = internal_error(&*panic);
             if let Some(runtime) = self.runtime.upgrade() {
                 runtime.poison(&text);

@@ -1,28 +1,33 @@
-//! One started function: the machine under its mutex, the host's wake-ups, the timer, stop.
+//! One started function: the inbox, the machine under its mutex, the host's wake-ups, the timer, stop.
 //!
 //! Two sides meet here. The host sends batches and drains results; an [`Executor`] (tokio, asyncio) pulls attempts with
 //! [`Runtime::next`] and reports them with [`Runtime::end`]. Under the mutex no user code runs, nothing of the other side
 //! is released, nobody is woken: what is to be done is collected there and done after the lock is given back.
 //!
-//! Who sleeps says so under the mutex (`executor_sleeps`, `waiting`, `armed`), and is woken once by whoever makes its
+//! Who sleeps says so under the mutex (`set_asleep`, `waiting`, `armed`), and is woken once by whoever makes its
 //! condition true; who is awake is not woken.
+//!
+//! `send` takes the mutex only to wake the executor. Else it leaves its batch in the [`Inbox`], and whoever needs to know
+//! of it has [`Runtime::take_in`] hand it to the machine first. Lock order: the mutex, then the inbox.
 
 use crate::arrow::Batch;
 use crate::failure::Failure;
-use crate::machine::{Finished, Machine, Outcome, Refused, Settings, Start, Stop, Stuck, Token};
+use crate::inbox::{Inbox, Sent, Size};
+use crate::machine::{Counts, Finished, Machine, Outcome, Refused, Settings, Start, Stop, Stuck, Token};
 use crate::options::Chosen;
 use crate::results;
 use crate::signature::Signature;
+use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::timer::{self, now, Ticking};
 use crate::value::Value;
 use arroyo_udf_abi as abi;
 use std::ffi::c_void;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-/// A condition of [`Runtime::arm`] that no host can ask for through the table: [`Runtime::has_space`] (see `arroyo`).
+/// A condition of [`Runtime::arm`] that no host can ask for through the table: [`Runtime::space`] (see `arroyo`).
 pub const SPACE: u32 = 4;
-/// So many rows may wait for an earlier row or for their next attempt before [`Runtime::has_space`] says no.
+/// So many rows may wait for an earlier row or for their next attempt before [`Runtime::space`] says 0.
 const MOST_ASIDE: u64 = 16_384;
 
 /// What runs the attempts of a runtime.
@@ -46,18 +51,29 @@ unsafe impl Send for Armed {}
 /// How the executor closed: the Context's `close` may fail.
 type Closed = Result<(), String>;
 
-/// A batch that `send` gives back; no failure means that there is no room now.
+/// What is to become of a batch that was accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Put {
+    /// The executor will find it.
+    Done,
+    /// [`Runtime::deliver`] is to be called.
+    Deliver,
+}
+
+/// A batch that `put` gives back; no failure means that there is no room now.
 pub struct NotTaken {
-    pub batch: Arc<Batch>,
+    pub batch: Batch,
     pub failure: Option<Failure>,
 }
 
 struct State {
     machine: Machine<Arc<Batch>, Value>,
-    executor_sleeps: bool,
+    /// What was taken out of the inbox, on its way to the machine; else empty.
+    arrived: Vec<Sent<Batch>>,
     wake_ups: u64,
     blocked: u64,
     left_behind: u64,
+    discarded: u64,
     /// Conditions that threads in `wait` sleep for.
     waiting: [u32; 2],
     armed: Option<Armed>,
@@ -85,6 +101,7 @@ pub struct Runtime {
     /// Whether attempts need to know the time; and whether rows do when they are accepted.
     timed: bool,
     rows_timed: bool,
+    inbox: Inbox<Batch>,
     state: Mutex<State>,
     /// For threads in wait, disarm and stop.
     changed: Condvar,
@@ -108,14 +125,16 @@ impl Runtime {
         Arc::new_cyclic(|me| Runtime {
             signature,
             lineage: chosen.lineage,
-            timed: rows_timed || chosen.settings.timeout.is_some() || chosen.settings.retry.errors,
+            timed: chosen.settings.is_timed(),
             rows_timed,
+            inbox: Inbox::new(Size { rows: chosen.settings.max_rows, bytes: chosen.settings.max_bytes }),
             state: Mutex::new(State {
                 machine: Machine::new(chosen.settings),
-                executor_sleeps: true,
+                arrived: Vec::new(),
                 wake_ups: 0,
                 blocked: 0,
                 left_behind: 0,
+                discarded: 0,
                 waiting: [0; 2],
                 armed: None,
                 calling: false,
@@ -152,10 +171,25 @@ impl Runtime {
         // A panic under the lock would have been ours; the state may be half changed, so nobody may go on with it.
         self.state.lock().unwrap_or_else(|poisoned| {
             let mut state = poisoned.into_inner();
-            state.machine.poison("internal error: the state of the runtime is broken");
-            self.state.clear_poison();
+            self.between_sends(&mut state, |machine| machine.poison("internal error: the state of the runtime is broken"));
             state
         })
+    }
+
+    /// Hands the machine what has been sent.
+    fn take_in(&self, state: &mut State) {
+        self.inbox.take(&mut state.arrived);
+        hand_over(&mut state.machine, &mut state.arrived);
+    }
+
+    /// A change that may end the acceptance of batches: those accepted before it are in the machine, and none comes after.
+    fn between_sends(&self, state: &mut State, change: impl FnOnce(&mut Machine<Arc<Batch>, Value>)) {
+        let State { machine, arrived, .. } = state;
+        self.inbox.take_and(arrived, |arrived| {
+            hand_over(machine, arrived);
+            change(machine);
+            machine.stopping().is_some() || machine.poisoned().is_some()
+        });
     }
 
     fn check(&self, state: &State) -> Result<(), Failure> {
@@ -170,29 +204,37 @@ impl Runtime {
 
     // ---- the host's side -------------------------------------------------------------------------------------------
 
-    /// See `send` in the header.
-    pub fn send(&self, first_id: u64, batch: Arc<Batch>) -> Result<(), NotTaken> {
-        let (rows, bytes) = (batch.rows() as u64, batch.bytes());
+    /// The first half of `send` in the header: waits for no one. [`Runtime::deliver`] is the other, if it is needed.
+    #[allow(clippy::result_large_err)] // it is the batch, given back
+    pub fn put(&self, first_id: u64, batch: Batch) -> Result<Put, NotTaken> {
+        let size = Size { rows: batch.rows() as u64, bytes: batch.bytes() };
+        let now = || if self.rows_timed { now() } else { 0 };
+        match self.inbox.put(first_id, size, now, batch) {
+            Ok(executor_sleeps) => Ok(if executor_sleeps || self.rows_timed { Put::Deliver } else { Put::Done }),
+            Err((batch, refused)) => Err(NotTaken { batch, failure: self.why_refused(first_id, refused) }),
+        }
+    }
+
+    fn why_refused(&self, first_id: u64, refused: Refused) -> Option<Failure> {
+        let name = &self.signature.name;
+        match refused {
+            Refused::WouldBlock => None,
+            Refused::Id => Some(Failure::argument(format!("{name}: id {first_id} does not rise above those sent before"))),
+            Refused::Stopped => {
+                let stopped = || Failure::state(format!("{name}: stopped; start it again to send more"));
+                Some(self.check(&self.lock()).err().unwrap_or_else(stopped))
+            }
+        }
+    }
+
+    /// Has the machine, and so the executor and the timer, learn of what was sent.
+    pub fn deliver(&self) {
         let mut state = self.lock();
-        if let Err(failure) = self.check(&state) {
-            return Err(NotTaken { batch, failure: Some(failure) });
-        }
-        let now = if self.rows_timed { now() } else { 0 };
-        let accepted = state.machine.accept(now, first_id, rows, bytes, Arc::clone(&batch));
-        if self.rows_timed {
-            self.keep_time(&mut state);
-        }
+        self.take_in(&mut state);
+        self.keep_time(&mut state);
         let todo = self.todo(&mut state);
         drop(state);
         self.act(todo);
-        let name = &self.signature.name;
-        let failure = match accepted {
-            Ok(()) => return Ok(()),
-            Err(Refused::WouldBlock) => None,
-            Err(Refused::Id) => Some(Failure::argument(format!("{name}: id {first_id} does not rise above those sent before"))),
-            Err(Refused::Stopped) => Some(Failure::state(format!("{name}: stopped; start it again to send more"))),
-        };
-        Err(NotTaken { batch, failure })
     }
 
     /// See `drain_results` in the header. An error is "nothing now"; the flag: nothing any more.
@@ -210,6 +252,7 @@ impl Runtime {
         let limit = if max_rows == 0 { u64::MAX } else { max_rows };
         let mut finished: Vec<Finished<Value>> = Vec::with_capacity(state.machine.counts().ready.min(limit) as usize);
         let mut bytes = 0;
+        let held_before = state.machine.held_bytes();
         state.machine.drain(
             limit,
             |row| {
@@ -218,16 +261,24 @@ impl Runtime {
             },
             &mut finished,
         );
+        self.inbox.give_back(Size { rows: finished.len() as u64, bytes: held_before - state.machine.held_bytes() });
         let todo = self.todo(&mut state);
         drop(state);
         self.act(todo);
         Ok(finished)
     }
 
-    /// For a host that sends row by row: false while as many attempts run as may, and one waits. Rows that wait for a drain do
-    /// not count; those that wait for an earlier row or for their next attempt do once there are very many.
-    pub fn has_space(&self) -> bool {
-        has_space(&self.lock())
+    /// For a host that sends row by row: how many more it may send before as many attempts run as may, and one waits. Rows
+    /// that wait for a drain do not count; those that wait for an earlier row or for their next attempt do once there are
+    /// very many. After the end and after a stop any number may come, to be refused.
+    pub fn space(&self) -> u64 {
+        let mut state = self.lock();
+        self.take_in(&mut state);
+        if self.holds(&state, SPACE) {
+            space(&state).max(1)
+        } else {
+            0
+        }
     }
 
     /// Whether the runtime has come to its end by itself.
@@ -247,7 +298,7 @@ impl Runtime {
         };
         count(&mut state, 1);
         let held = loop {
-            if holds(&state, condition) {
+            if self.holds(&state, condition) {
                 break true;
             }
             match until.map(|until| until.saturating_duration_since(Instant::now())) {
@@ -263,7 +314,7 @@ impl Runtime {
     /// See `arm` in the header. True: the condition holds already, nothing is registered.
     pub fn arm(&self, condition: u32, function: abi::Armed, data: *mut c_void) -> bool {
         let mut state = self.lock();
-        let holds = holds(&state, condition);
+        let holds = self.holds(&state, condition);
         state.armed = (!holds).then_some(Armed { condition, function, data });
         holds
     }
@@ -280,6 +331,7 @@ impl Runtime {
     /// See `cancel` in the header.
     pub fn cancel(&self, first_id: u64, rows: u64) {
         let mut state = self.lock();
+        self.take_in(&mut state);
         state.machine.cancel(now(), first_id, rows);
         self.keep_time(&mut state);
         let todo = self.todo(&mut state);
@@ -287,9 +339,17 @@ impl Runtime {
         self.act(todo);
     }
 
+    /// The part of the statistics that is the machine's.
+    pub fn counts(&self) -> Counts {
+        let mut state = self.lock();
+        self.take_in(&mut state);
+        state.machine.counts()
+    }
+
     pub fn statistics(&self) -> abi::Statistics {
-        let state = self.lock();
-        let counts = state.machine.counts();
+        let mut state = self.lock();
+        self.take_in(&mut state);
+        let (counts, latency) = (state.machine.counts(), state.machine.latency());
         abi::Statistics {
             size: size_of::<abi::Statistics>() as u64,
             accepted: counts.accepted,
@@ -308,13 +368,16 @@ impl Runtime {
             wake_ups: state.wake_ups,
             blocked: state.blocked,
             left_behind: state.left_behind,
+            discarded: state.discarded,
+            latency: latency.counts,
+            latency_max_ns: latency.longest,
         }
     }
 
     /// See `stop_runtime` in the header (R13). Every caller gets the same answer.
     pub fn stop(&self, mode: Stop, deadline: Duration) -> Result<abi::Status, Failure> {
         let mut state = self.lock();
-        state.machine.stop(now(), mode);
+        self.between_sends(&mut state, |machine| machine.stop(now(), mode));
         self.keep_time(&mut state);
         let until = Instant::now().checked_add(deadline);
         let mut last = until;
@@ -353,7 +416,7 @@ impl Runtime {
                 state.stuck = true;
             }
             if !cancelled {
-                state.machine.stop(now(), Stop::Cancel);
+                self.between_sends(&mut state, |machine| machine.stop(now(), Stop::Cancel));
                 self.keep_time(&mut state);
                 cancelled = true;
             }
@@ -376,17 +439,25 @@ impl Runtime {
         let now = self.clock();
         let mut state = self.lock();
         let now = state.not_back(now);
-        state.machine.end(now, token, outcome);
+        self.end_locked(&mut state, now, token, outcome);
         self.next_locked(&mut state, now)
     }
 
-    /// Reports an attempt. A late outcome is discarded. The host learns of it at the next [`Runtime::notify`].
-    pub fn end(&self, token: Token, outcome: Outcome<Value>) {
+    /// Reports an attempt. The host learns of it at the next [`Runtime::notify`]. False: it came late and is discarded.
+    pub fn end(&self, token: Token, outcome: Outcome<Value>) -> bool {
         let now = self.clock();
         let mut state = self.lock();
         let now = state.not_back(now);
-        state.machine.end(now, token, outcome);
+        let counts = self.end_locked(&mut state, now, token, outcome);
         self.keep_time(&mut state);
+        counts
+    }
+
+    fn end_locked(&self, state: &mut MutexGuard<'_, State>, now: u64, token: Token, outcome: Outcome<Value>) -> bool {
+        let says_something = matches!(outcome, Outcome::Value(_) | Outcome::Error(_));
+        let counts = state.machine.end(now, token, outcome);
+        state.discarded += u64::from(says_something && !counts);
+        counts
     }
 
     /// Reports the attempt of a micro-batch: an outcome for each row, in the order in which they started. Late outcomes
@@ -395,12 +466,16 @@ impl Runtime {
         let now = self.clock();
         let mut state = self.lock();
         let now = state.not_back(now);
+        state.discarded += u64::from(!state.machine.is_open(token));
         state.machine.end_rows(now, token, outcomes);
         self.keep_time(&mut state);
     }
 
     fn next_locked(&self, state: &mut MutexGuard<'_, State>, now: u64) -> Option<Attempt> {
-        let attempt = state.machine.start(now);
+        let attempt = state.machine.start(now).or_else(|| {
+            self.take_in(state);
+            state.machine.start(now)
+        });
         self.keep_time(state);
         attempt
     }
@@ -426,13 +501,21 @@ impl Runtime {
     /// The executor goes to sleep, unless there is something to do. True: it sleeps, and will be woken.
     pub fn rest(&self) -> bool {
         let mut state = self.lock();
-        state.executor_sleeps = !has_work(&state);
-        state.executor_sleeps
+        // In this order: a batch that is sent from now on wakes it, and one that was sent before is seen.
+        self.inbox.set_asleep(true);
+        self.take_in(&mut state);
+        let rests = !has_work(&state);
+        self.inbox.set_asleep(rests);
+        rests
     }
 
     /// Whether an attempt could start now.
     pub fn can_start(&self) -> bool {
-        self.lock().machine.can_start()
+        let mut state = self.lock();
+        if !state.machine.can_start() {
+            self.take_in(&mut state);
+        }
+        state.machine.can_start()
     }
 
     /// The executor's thread was found blocked while rows wait or run (R9).
@@ -445,10 +528,15 @@ impl Runtime {
         self.lock().left_behind += tasks;
     }
 
+    /// An outcome came for an attempt that had ended before.
+    pub fn count_discarded(&self) {
+        self.lock().discarded += 1;
+    }
+
     /// Begins to stop without waiting for the end.
     pub fn stop_soon(&self, mode: Stop) {
         let mut state = self.lock();
-        state.machine.stop(now(), mode);
+        self.between_sends(&mut state, |machine| machine.stop(now(), mode));
         self.keep_time(&mut state);
         let todo = self.todo(&mut state);
         drop(state);
@@ -485,7 +573,7 @@ impl Runtime {
     /// A failure of the toolkit itself: rows that have not ended are errors with this text (R17).
     pub fn poison(&self, text: &str) {
         let mut state = self.lock();
-        state.machine.poison(text);
+        self.between_sends(&mut state, |machine| machine.poison(text));
         let todo = self.todo(&mut state);
         drop(state);
         self.changed.notify_all();
@@ -516,17 +604,26 @@ impl Runtime {
 
     /// Who has to be woken, now that the state has changed.
     fn todo(&self, state: &mut State) -> Todo {
-        let wake_executor = state.executor_sleeps && has_work(state);
+        let wake_executor = self.inbox.is_asleep() && has_work(state);
         if wake_executor {
-            state.executor_sleeps = false;
+            self.inbox.set_asleep(false);
             state.wake_ups += 1;
         }
-        let wakes = |bit: u32, waiting: u32| waiting > 0 && holds(state, bit);
+        let wakes = |bit: u32, waiting: u32| waiting > 0 && self.holds(state, bit);
         let wake_waiters = wakes(abi::RESULTS, state.waiting[0]) || wakes(abi::ROOM, state.waiting[1]);
-        let ready = !state.calling && state.armed.as_ref().is_some_and(|armed| holds(state, armed.condition));
+        let ready = !state.calling && state.armed.as_ref().is_some_and(|armed| self.holds(state, armed.condition));
         let call = if ready { state.armed.take() } else { None };
         state.calling |= call.is_some();
         Todo { wake_executor, wake_waiters, call }
+    }
+
+    /// Whether a condition of `wait` and `arm` holds.
+    fn holds(&self, state: &State, condition: u32) -> bool {
+        let over = is_over(state);
+        let stopping = state.machine.stopping().is_some();
+        condition & abi::RESULTS != 0 && (over || state.machine.has_results())
+            || condition & abi::ROOM != 0 && (over || stopping || self.inbox.has_room())
+            || condition & SPACE != 0 && (over || stopping || space(state) > 0)
     }
 
     fn act(&self, todo: Todo) {
@@ -555,6 +652,13 @@ impl Runtime {
     }
 }
 
+fn hand_over(machine: &mut Machine<Arc<Batch>, Value>, arrived: &mut Vec<Sent<Batch>>) {
+    for Sent { at, first_id, size, batch } in arrived.drain(..) {
+        let taken = machine.accept(at, first_id, size.rows, size.bytes, Arc::new(batch));
+        taken.expect("the machine takes what the inbox has taken: it holds no more, and stops no sooner");
+    }
+}
+
 /// Whether the executor has something to do.
 fn has_work(state: &State) -> bool {
     let machine = &state.machine;
@@ -566,21 +670,13 @@ fn is_over(state: &State) -> bool {
     state.closed.is_some() || state.stuck || state.machine.poisoned().is_some()
 }
 
-/// Whether a condition of `wait` and `arm` holds.
-fn holds(state: &State, condition: u32) -> bool {
-    let over = is_over(state);
-    let stopping = state.machine.stopping().is_some();
-    condition & abi::RESULTS != 0 && (over || state.machine.has_results())
-        || condition & abi::ROOM != 0 && (over || stopping || state.machine.has_room())
-        || condition & SPACE != 0 && (over || stopping || has_space(state))
-}
-
-fn has_space(state: &State) -> bool {
+fn space(state: &State) -> u64 {
     let (counts, settings) = (state.machine.counts(), state.machine.settings());
     // What fills the attempts that may still begin, and one attempt's rows that wait.
     let free = u64::from(settings.allowed_in_flight).saturating_sub(counts.running - counts.stuck);
     let rows = settings.gather.map_or(1, |gather| gather.rows);
-    counts.queued < (free + 1).saturating_mul(rows) && counts.held + counts.backing_off < MOST_ASIDE
+    let aside = MOST_ASIDE.saturating_sub(counts.held + counts.backing_off);
+    (free + 1).saturating_mul(rows).saturating_sub(counts.queued).min(aside)
 }
 
 impl Ticking for Runtime {
@@ -590,7 +686,7 @@ impl Ticking for Runtime {
             return None; // an earlier request than this one has been made since, and served
         }
         let now = state.not_back(now);
-        state.machine.tick(now);
+        self.between_sends(&mut state, |machine| machine.tick(now));
         state.timer_at = state.machine.next_deadline();
         let next = state.timer_at;
         let poisoned = state.machine.poisoned().is_some();

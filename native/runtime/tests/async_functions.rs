@@ -282,6 +282,48 @@ fn a_blocked_thread_holds_up_neither_timeout_nor_stop() {
     UNBLOCKED.wait();
 }
 
+static BUSY: std::sync::Barrier = std::sync::Barrier::new(2);
+static IDLE: std::sync::Barrier = std::sync::Barrier::new(2);
+
+#[udf(timeout = "1h")]
+async fn computes(x: i64) -> i64 {
+    if x == 0 {
+        BUSY.wait();
+        IDLE.wait();
+    }
+    x
+}
+
+/// R1, R4, R16: what is sent while the executor is busy counts at once, although it has not been looked at: for the
+/// budget, for ids, in the statistics; and it can be cancelled.
+#[test]
+fn what_a_busy_executor_has_not_seen_counts() {
+    let started = Started::new("computes", abi::Options { max_rows: 4, ..options() });
+    let send = |first: u64, rows: u64| started.send("computes", first, &[numbers(first..first + rows)]);
+    let counts = || {
+        let now = started.statistics();
+        (now.accepted, now.queued, now.running, now.held)
+    };
+    assert_eq!(send(0, 1), abi::OK);
+    BUSY.wait();
+    assert_eq!(send(10, 2), abi::OK);
+    assert_eq!(counts(), (3, 2, 1, 0));
+    assert_eq!(send(11, 1), abi::INVALID_ARGUMENT);
+    assert_eq!(send(20, 0), abi::OK);
+    assert_eq!(send(20, 2), abi::OK);
+    assert_eq!(send(30, 1), abi::WOULD_BLOCK);
+    // SAFETY: all pointers are valid.
+    assert_eq!(unsafe { (TABLE.cancel)(started.0, 20, 1, &mut no_error()) }, abi::OK);
+    assert_eq!(counts(), (5, 3, 1, 1));
+    IDLE.wait();
+    let expected = [(0, value(0)), (10, value(10)), (11, value(11)), (20, Row::Cancelled), (21, value(21))];
+    assert_eq!(started.drain(5), expected);
+    assert_eq!(send(30, 1), abi::OK);
+    assert_eq!(started.stop(abi::DRAIN, 60), abi::OK);
+    assert_eq!(send(31, 1), abi::INVALID_STATE);
+    assert_eq!(started.drain(1), [(30, value(30))]);
+}
+
 /// Told the name of the thread by each release of a batch.
 static RELEASED: OnceLock<mpsc::Sender<Option<String>>> = OnceLock::new();
 

@@ -1,22 +1,24 @@
-"""Builds a C plugin: one compiler call.
+"""Builds a C plugin: one compiler call. If its source includes arroyo_udf_async.h, the SDK's runtime is linked to it.
 
 The compiler is `$CC` (words are split as a shell does), else `cc`. The author's file brings its own table, through the
-helper span of arroyo_udf.h or written by hand; a file that exports no `arroyo_udf_plugin` is refused by the linker.
+macros of arroyo_udf_plugin.h or written by hand; a file that exports no `arroyo_udf_plugin` is refused by the linker.
 """
 
 import hashlib
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 from .._errors import BuildError
+from . import rust
 from .cache import BY_DEFAULT, Arroyo, Identity
 
 INCLUDE = Path(__file__).resolve().parent.parent / "include"
-HEADER = INCLUDE / "arroyo_udf.h"
+HEADER = INCLUDE / "arroyo_udf_plugin.h"
 # No contraction: a * b + c gives the same last bit on every machine, and in every language.
 COMPILE_FLAGS = ["-std=gnu11", "-O3", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"]
 # Later compilers refuse these by themselves: each is a wrong value or a crash in waiting.
@@ -26,31 +28,38 @@ COMPILE_FLAGS += [f"-Werror={mistake}" for mistake in MISTAKES]
 GCC_FLAGS = ["-ftrack-macro-expansion=0"]
 LINK_FLAGS = ["-shared", "-Wl,-z,nodelete", "-Wl,-z,defs", "-Wl,--require-defined=arroyo_udf_plugin"]
 LIBRARIES = ["-lm"]
+ASYNC_HEADER = "arroyo_udf_async.h"
+# Of the runtime below async functions what is used, and nothing of it shown; and what it needs of the system.
+ASYNC_FLAGS = ["-Wl,--gc-sections", "-Wl,--strip-all"]
+ASYNC_LIBRARIES = ["-lgcc_s", "-lpthread", "-ldl"]
+EXPORTED = "{ global: arroyo_udf_plugin; local: *; };"
 # What the compiler's or the linker's words mean here; the first that fits.
 HINTS = {
     "conflicting types": "the types in ARROYO_UDF_FUNCTION must be those of the function: int64 is int64_t, "
-    "utf8 is arroyo_udf_utf8, and the result comes last, through a pointer",
+    "utf8 is arroyo_udf_utf8, and the result comes last, through a pointer; "
+    "an async function has `const arroyo_udf_call*` first, and no result",
+    "no member named": "arroyo_udf_utf8 has data and length; arroyo_udf_nullable_T value and is_null; "
+    "arroyo_udf_async init, cancel, close and options, as in .options.timeout_ns",
     "required symbol": "the file has no table: end it with ARROYO_UDF_PLUGIN(function, ...);",
-    "arroyo_udf_c_": "is ARROYO_UDF_C_PLUGIN defined before the include, and each type one of bool, int8 ... int64, "
-    "uint8 ... uint64, float32, float64, utf8, or nullable_ and one of these?",
+    "arroyo_udf_c_": "is each type one of bool, int8 ... int64, uint8 ... uint64, float32, float64, utf8, "
+    "or nullable_ and one of these?",
     "undefined reference": "a plugin is one .c file, linked with the C library and libm only",
 }
-OTHER_HINT = "how a function looks in C is written in {header}, under 'For functions written in C'"
+OTHER_HINT = "how a function looks in C is written at the top of {header}"
 
 
 def inputs(source: Path) -> list[str]:
     """What else the library depends on: the compiler, its flags, and every header that is not the system's.
 
-    Raises BuildError: no compiler, or a header that the source includes is missing.
+    Raises BuildError: no compiler, a header that the source includes is missing, or, for async functions, no cargo.
     """
     version = _version(source)
-    rule = _call(source, [*COMPILE_FLAGS, f"-I{INCLUDE}", "-MM", "-MT", "plugin", str(source)]).stdout
-    # A make rule: "plugin: source header ..."; the source itself is hashed by the caller.
-    headers = shlex.split(rule.replace("\\\n", " "))[2:]
+    headers = _headers(source)
     return [
         version.partition("\n")[0],
-        shlex.join([*_compiler(), *COMPILE_FLAGS, *LINK_FLAGS, *LIBRARIES]),
-        *(f"{Path(header).name} {hashlib.sha256(Path(header).read_bytes()).hexdigest()}" for header in headers),
+        shlex.join([*_compiler(), *COMPILE_FLAGS, *LINK_FLAGS, *LIBRARIES, *ASYNC_FLAGS, *ASYNC_LIBRARIES, EXPORTED]),
+        *(f"{header.name} {hashlib.sha256(header.read_bytes()).hexdigest()}" for header in headers),
+        *(_runtime_inputs(source) if _is_async(headers) else []),
     ]
 
 
@@ -68,8 +77,34 @@ def compile(source: Path, output: Path, identity: Identity, arroyo: Arroyo = BY_
     }
     defines = [f"-D{macro}={_c_string(text)}" for macro, text in names.items()]
     flags = COMPILE_FLAGS + (GCC_FLAGS if "Free Software Foundation" in _version(source) else [])
-    command = [*flags, f"-I{INCLUDE}", *defines, *LINK_FLAGS, str(source), "-o", str(output), *LIBRARIES]
-    sys.stderr.write(_call(source, command).stderr)
+    command = [*flags, f"-I{INCLUDE}", *defines, *LINK_FLAGS, str(source), "-o", str(output)]
+    if _is_async(_headers(source)):
+        runtime, exported = output.with_name("runtime.a"), output.with_name("exported.map")
+        rust.runtime_for_c(source, runtime)
+        exported.write_text(EXPORTED)
+        command += [str(runtime), *ASYNC_FLAGS, f"-Wl,--version-script={exported}", *ASYNC_LIBRARIES]
+    sys.stderr.write(_call(source, [*command, *LIBRARIES]).stderr)
+
+
+def _headers(source: Path) -> list[Path]:
+    """Every header that is not the system's."""
+    rule = _call(source, [*COMPILE_FLAGS, f"-I{INCLUDE}", "-MM", "-MT", "plugin", str(source)]).stdout
+    # A make rule: "plugin: source header ..."
+    return [Path(header) for header in shlex.split(rule.replace("\\\n", " "))[2:]]
+
+
+def _is_async(headers: list[Path]) -> bool:
+    return any(header.name == ASYNC_HEADER for header in headers)
+
+
+def _runtime_inputs(source: Path) -> list[str]:
+    if shutil.which("cargo") is None:
+        raise BuildError(
+            "async functions in C are linked to a runtime that cargo compiles, and there is no cargo: "
+            "install Rust from https://rustup.rs",
+            str(source),
+        )
+    return rust.inputs(source)
 
 
 def _compiler() -> list[str]:

@@ -3,7 +3,8 @@
 The author's file is copied beside a root module that exports the table. So a plugin is one file, which with the SDK is
 all that the cache's key has to cover, and compiler messages and panics name it as `udf.rs:12:5` wherever it is built.
 The project, a copy of the SDK and cargo's target folder stay in the cache: the SDK is compiled once, a function takes a
-second or two. A lock keeps builds at the same time apart.
+second or two. A lock keeps builds at the same time apart. The runtime that C plugins with async functions are linked to
+comes from the same SDK, in the same way.
 """
 
 import fcntl
@@ -142,6 +143,20 @@ def _exports(source: Path, text: str, arroyo: Arroyo) -> str:
     if chosen is None:
         return ""
     return f', arroyo: {"async" if starts[chosen] else "sync"} "{chosen}", on_error: "{arroyo.on_error}"'
+
+
+def runtime_for_c(source: Path, output: Path) -> None:
+    """Writes the runtime below async functions in C, a static library, to `output`.
+
+    source: the author's file, for the text of an error.
+    Raises BuildError: no cargo, or what it said.
+    """
+    with _workshop() as workshop:
+        crate, target = workshop / "sdk" / "c", workshop / "target"
+        shutil.copyfile(SDK / "Cargo.lock", crate / "Cargo.lock")
+        command = ["cargo", "build", "--release", "--quiet", "--color=never"]
+        _call(source, command, crate, {"CARGO_TARGET_DIR": str(target), **_flags(workshop)})
+        shutil.copyfile(target / "release" / "libarroyo_udf_c.a", output)
 
 
 @contextmanager

@@ -167,14 +167,16 @@ impl Driver {
         let columns = attempt.batch.columns();
         let is_null = |(column, nullable): (&Column, &bool)| !nullable && !column.is_valid(attempt.row);
         if columns.iter().zip(&signature.nullable).any(is_null) {
-            return self.runtime.end(attempt.token, Outcome::Value(Value::Null));
+            self.runtime.end(attempt.token, Outcome::Value(Value::Null)); // F3
+            return;
             // F3
         }
         let arguments = match arguments(signature, columns, attempt.row..attempt.row + 1) {
             Ok(arguments) => arguments,
             Err(text) => {
                 let text = format!("{}, row {}: {text}", signature.name, attempt.id);
-                return self.runtime.end(attempt.token, Outcome::Error(text.into()));
+                self.runtime.end(attempt.token, Outcome::Error(text.into()));
+                return;
             }
         };
         let (functions, settings) = (self.functions, self.runtime.settings());

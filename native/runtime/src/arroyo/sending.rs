@@ -12,7 +12,7 @@ use super::{arguments, report};
 use crate::arrow::Batch;
 use crate::failure::panic_text;
 use crate::retired;
-use crate::runtime::{NotTaken, SPACE};
+use crate::runtime::{NotTaken, Put, SPACE};
 use std::ffi::c_void;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ struct Sending {
     to: Option<Arc<Started>>,
     id: u64,
     /// None: refused, or taken.
-    batch: Option<Arc<Batch>>,
+    batch: Option<Batch>,
 }
 
 /// # Safety
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn send(handle: Handle, id: u64, arrays: Arrays) -> Future
         };
         // SAFETY: as promised.
         match unsafe { arguments::batch(started.signature, arrays) } {
-            Ok(batch) if batch.rows() == 1 => Some(Arc::new(batch)),
+            Ok(batch) if batch.rows() == 1 => Some(batch),
             Ok(batch) => {
                 started.die(&format!("{}: a call has one row, and {} were passed", started.signature.name, batch.rows()));
                 None
@@ -98,7 +98,7 @@ impl Sending {
             if started.is_dead() {
                 return Some(false);
             }
-            if runtime.has_space() {
+            if started.take_space(runtime) {
                 break;
             }
             // SAFETY: as promised.
@@ -111,8 +111,13 @@ impl Sending {
             }
             drop(started.let_wait(here, None));
         }
-        match runtime.send(started.number(self.id), batch) {
-            Ok(()) => Some(true),
+        match runtime.put(started.number(self.id), batch) {
+            Ok(put) => {
+                if put == Put::Deliver {
+                    runtime.deliver();
+                }
+                Some(true)
+            }
             Err(NotTaken { batch, failure }) => {
                 drop(batch);
                 if let Some(failure) = failure.filter(|_| !runtime.is_poisoned()) {

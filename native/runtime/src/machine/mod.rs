@@ -23,6 +23,7 @@ mod settings;
 mod simulation;
 mod slab;
 
+use crate::histogram::Histogram;
 use list::{Link, Linked, List};
 pub use settings::{Gather, Retry, Settings};
 use slab::Slab;
@@ -166,6 +167,8 @@ struct Row<V> {
     batch: u32,
     index: u64,
     attempts: u16,
+    /// When its first attempt began.
+    begun: u64,
     deadline: u64,
     stage: Stage<V>,
 }
@@ -291,6 +294,7 @@ pub struct Machine<B, V> {
     poison: Option<Box<str>>,
     overwhelmed: bool,
     counts: Counts,
+    latency: Histogram,
 }
 
 impl<B: Clone, V> Machine<B, V> {
@@ -323,6 +327,7 @@ impl<B: Clone, V> Machine<B, V> {
             poison: None,
             overwhelmed: false,
             counts: Counts::default(),
+            latency: Histogram::default(),
         }
     }
 
@@ -353,7 +358,7 @@ impl<B: Clone, V> Machine<B, V> {
             return Err(Refused::WouldBlock);
         }
         self.next_id = next_id;
-        self.now = now;
+        self.now = self.now.max(now); // a batch may have waited to be handed over
         if rows > 0 {
             let deadline = self.settings.deadline.map_or(u64::MAX, |deadline| now.saturating_add(deadline));
             let row_bytes = if self.settings.gather.is_some() { bytes.div_ceil(rows) } else { 0 };
@@ -492,8 +497,19 @@ impl<B: Clone, V> Machine<B, V> {
         self.held_rows == 0
     }
 
+    /// Bytes of the batches of which not every row has been handed out.
+    pub fn held_bytes(&self) -> u64 {
+        self.held_bytes
+    }
+
     pub fn counts(&self) -> Counts {
         Counts { running: self.attempts.len() as u64, ready: self.ready.len() as u64, ..self.counts }
+    }
+
+    /// How long rows took from their first start to their end, pauses included, where the machine is told the time;
+    /// without those that were cancelled or poisoned.
+    pub fn latency(&self) -> &Histogram {
+        &self.latency
     }
 
     // ---- the executor's side ---------------------------------------------------------------------------------------
@@ -672,9 +688,9 @@ impl<B: Clone, V> Machine<B, V> {
         (self.attempts.len() as u64 - self.counts.stuck) < u64::from(self.settings.allowed_in_flight)
     }
 
-    /// Whether rows wait that an attempt is to start for now.
+    /// Whether rows wait that an attempt is to start for now, where no part of a micro-batch does.
     fn is_gathered(&self) -> bool {
-        let waiting = self.counts.queued - self.part_rows + self.due_rows;
+        let waiting = self.counts.queued + self.due_rows;
         let Some(gather) = self.settings.gather else { return waiting > 0 };
         let enough = waiting >= gather.rows || self.waiting_bytes >= gather.bytes;
         waiting > 0 && (enough || self.stop.is_some() || !self.has_room() || self.gathered_at().is_some_and(|at| at <= self.now))
@@ -812,7 +828,8 @@ impl<B: Clone, V> Machine<B, V> {
     /// Makes a row's record.
     fn begin(&mut self, batch: u32, index: u64) -> u32 {
         let BatchRecord { first_id, deadline, .. } = self.batches[batch];
-        let row = self.rows.insert(Row { id: first_id + index, batch, index, attempts: 0, deadline, stage: Stage::Between });
+        let row =
+            self.rows.insert(Row { id: first_id + index, batch, index, attempts: 0, begun: self.now, deadline, stage: Stage::Between });
         if self.settings.ordered {
             self.in_order.push_back(row);
         }
@@ -881,6 +898,10 @@ impl<B: Clone, V> Machine<B, V> {
         }
         let record = &mut self.rows[row];
         let deadline = record.deadline;
+        let ran = record.attempts > 0 && !matches!(outcome, Outcome::Cancelled) && self.poison.is_none();
+        if ran && self.settings.is_timed() {
+            self.latency.count(now.saturating_sub(record.begun));
+        }
         match std::mem::replace(&mut record.stage, Stage::Ended(outcome)) {
             Stage::Running(slot) => {
                 let attempt = &mut self.attempts[slot];

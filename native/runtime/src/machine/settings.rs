@@ -18,6 +18,13 @@ pub struct Settings {
     pub gather: Option<Gather>,
 }
 
+impl Settings {
+    /// Whether attempts need to know the time.
+    pub fn is_timed(&self) -> bool {
+        self.timeout.is_some() || self.deadline.is_some() || self.retry.errors || self.gather.is_some()
+    }
+}
+
 /// How rows are gathered into micro-batches: an attempt starts when one of the limits is reached by the rows that wait,
 /// or when waiting for more makes no sense (no room for more, a stop).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,6 +5,7 @@
 //! events. `PROPTEST_RNG_SEED` makes a run repeatable.
 
 use super::{Finished, Gather, Machine, Outcome, Refused, Retry, Settings, Start, Stop, Token, PATIENCE};
+use crate::histogram::Histogram;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -121,6 +122,7 @@ struct ModelRow {
     batch: usize,
     place: Place,
     attempts: u16,
+    begun: Option<u64>,
     accepted: u64,
     deadline: u64,
 }
@@ -155,6 +157,8 @@ struct Model {
     poisoned: bool,
     /// Rows handed out: values, errors, timed out, cancelled.
     ended: [u64; 4],
+    /// How long rows took that ran, and were not cancelled or poisoned.
+    took: Vec<u64>,
 }
 
 impl Model {
@@ -173,6 +177,7 @@ impl Model {
             cancelled: false,
             poisoned: false,
             ended: [0; 4],
+            took: vec![],
         }
     }
 
@@ -199,8 +204,15 @@ impl Model {
         }
     }
 
-    fn end(&mut self, now: u64, row: usize, how: How) {
+    fn ended(&mut self, now: u64, row: usize, how: How) {
         self.rows[row].place = Place::Ended(how);
+        if let (Some(begun), false) = (self.rows[row].begun, how == How::Cancelled || self.poisoned) {
+            self.took.push(now - begun);
+        }
+    }
+
+    fn end(&mut self, now: u64, row: usize, how: How) {
+        self.ended(now, row, how);
         for i in 0..self.open.len() {
             if self.open[i].cancelled.is_none() && self.running_in(i).is_empty() {
                 self.open[i].cancelled = Some(now); // nobody waits for it any more
@@ -297,7 +309,7 @@ impl Model {
                 if self.settings.retry.timeouts && self.may_retry(row) {
                     self.rows[row].place = Place::Ending;
                 } else {
-                    self.rows[row].place = Place::Ended(How::TimedOut);
+                    self.ended(now, row, How::TimedOut);
                 }
             }
             self.open[attempt].cancelled = Some(now);
@@ -311,7 +323,7 @@ impl Model {
                     if self.settings.retry.idempotent {
                         self.back_off(now, row);
                     } else {
-                        self.rows[row].place = Place::Ended(How::TimedOut);
+                        self.ended(now, row, How::TimedOut);
                     }
                 }
             }
@@ -403,7 +415,7 @@ fn step(machine: &mut Machine<usize, u64>, model: &mut Model, now: &mut u64, eve
                 let deadline = model.settings.deadline.map_or(u64::MAX, |d| *now + d);
                 model.batch_bytes.push(bytes);
                 model.row_bytes.push(bytes.div_ceil(rows.max(1)));
-                let row = |i| ModelRow { id: first + i, batch, place: Place::Waiting, attempts: 0, accepted: *now, deadline };
+                let row = |i| ModelRow { id: first + i, batch, place: Place::Waiting, attempts: 0, begun: None, accepted: *now, deadline };
                 model.rows.extend((0..rows).map(row));
                 model.next_id = first + rows;
                 if rows > 0 {
@@ -422,6 +434,7 @@ fn step(machine: &mut Machine<usize, u64>, model: &mut Model, now: &mut u64, eve
                 let ids: Vec<u64> = rows.iter().map(|row| row.0).collect();
                 let until = model.settings.timeout.map_or(u64::MAX, |t| *now + t);
                 let expected = model.start(&ids, until);
+                expected.iter().for_each(|&row| _ = model.rows[row].begun.get_or_insert(*now));
                 let record = |&row: &usize| (model.rows[row].id, model.rows[row].batch, model.rows[row].attempts);
                 prop_assert_eq!(rows, expected.iter().map(record).collect::<Vec<_>>(), "rows start in order, retries first; R10");
                 let latest = expected.iter().map(|&row| model.rows[row].deadline).max();
@@ -467,7 +480,7 @@ fn step(machine: &mut Machine<usize, u64>, model: &mut Model, now: &mut u64, eve
                     if is_error(i) && model.settings.retry.errors && model.may_retry(row) {
                         model.back_off(*now, row);
                     } else {
-                        model.rows[row].place = Place::Ended(if is_error(i) { How::Error } else { How::Value });
+                        model.ended(*now, row, if is_error(i) { How::Error } else { How::Value });
                     }
                 }
             }
@@ -583,6 +596,11 @@ fn run(settings: Settings, events: &[Event]) -> Result<(), TestCaseError> {
     let counts = machine.counts();
     let ended = [counts.values, counts.errors, counts.timed_out, counts.cancelled];
     prop_assert_eq!(ended, model.ended, "R16: rows by outcome");
+    let mut latency = Histogram::default();
+    if settings.timeout.or(settings.deadline).is_some() || settings.retry.errors || settings.gather.is_some() {
+        model.took.iter().for_each(|&took| latency.count(took));
+    }
+    prop_assert_eq!(*machine.latency(), latency, "R16: how long rows took");
     Ok(())
 }
 

@@ -4,6 +4,7 @@ use super::arguments::Arguments;
 use super::types::Return;
 use super::{panics, Function};
 use crate::arrow::Batch;
+use crate::call_info::CallInfo;
 use crate::machine::Outcome;
 use crate::pool::Work;
 use crate::runtime::Attempt;
@@ -13,8 +14,8 @@ use crate::value::Value;
 pub type Call = fn(batch: &Batch, row: usize, id: u64) -> Outcome<Value>;
 
 impl Work for Call {
-    fn run(&self, attempt: &Attempt) -> Outcome<Value> {
-        self(&attempt.batch, attempt.row, attempt.id)
+    fn run(&self, attempt: &Attempt, info: CallInfo) -> Outcome<Value> {
+        info.within(|| self(&attempt.batch, attempt.row, attempt.id))
     }
 }
 

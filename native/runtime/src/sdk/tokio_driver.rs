@@ -13,6 +13,7 @@ use super::types::Return;
 use super::{panics, Function};
 use crate::abi;
 use crate::arrow::Batch;
+use crate::call_info::CallInfo;
 use crate::failure::Failure;
 use crate::machine::{Outcome, Token};
 use crate::runtime::{Attempt, Executor, Runtime};
@@ -224,14 +225,15 @@ where
     let Ending { shared, slot } = &ending;
     let mut in_a_row = 0;
     loop {
-        let (token, id) = (attempt.token, attempt.id);
+        let token = attempt.token;
+        let info = CallInfo::new(&shared.runtime, &attempt);
         let arguments = arguments::<A>(&attempt.batch, attempt.row);
         // The function owns its arguments: the batch lives no longer than its rows need it.
         drop(attempt);
         let outcome = match arguments {
-            Ok(Some(arguments)) => run(function, id, slot, call, arguments, &mut in_a_row).await,
+            Ok(Some(arguments)) => run(function, info, slot, call, arguments, &mut in_a_row).await,
             Ok(None) => Outcome::Value(value::Value::Null),
-            Err((number, text)) => Outcome::Error(function.unreadable(id, number, &text).into()),
+            Err((number, text)) => Outcome::Error(function.unreadable(info.row_id(), number, &text).into()),
         };
         let next = slot.change(|| shared.runtime.end_and_next(token, outcome));
         // Where the dispatcher has taken the flag back, it looks at the machine after that, and so after this end.
@@ -260,7 +262,14 @@ fn arguments<A: for<'a> Arguments<'a>>(batch: &Batch, row: usize) -> Result<Opti
 }
 
 /// One attempt, to its end or its cancellation. A cancelled future is dropped before the attempt is reported.
-async fn run<A, R, F, C>(function: &Function, id: u64, slot: &Slot, call: C, arguments: A, in_a_row: &mut u32) -> Outcome<value::Value>
+async fn run<A, R, F, C>(
+    function: &Function,
+    info: CallInfo,
+    slot: &Slot,
+    call: C,
+    arguments: A,
+    in_a_row: &mut u32,
+) -> Outcome<value::Value>
 where
     R: Return,
     F: Future<Output = R>,
@@ -271,7 +280,8 @@ where
         if slot.is_cancelled() {
             return Poll::Ready(Outcome::Cancelled);
         }
-        match panics::catch(|| future.as_mut().poll(context).map(|returned| function.outcome(id, returned))) {
+        let poll = || future.as_mut().poll(context).map(|returned| function.outcome(info.row_id(), returned));
+        match info.within(|| panics::catch(poll)) {
             Ok(Poll::Pending) => {
                 *in_a_row = 0;
                 // Only a future that waits needs to be told.

@@ -1,5 +1,4 @@
-#define ARROYO_UDF_C_PLUGIN
-#include "arroyo_udf.h"
+#include "arroyo_udf_plugin.h"
 
 /* Miles and minutes to miles per hour. A row where an argument is null is null; the function is not called. */
 static const char* mph(int64_t distance, int64_t air_time, double* out) {

@@ -1,0 +1,105 @@
+"""A program: an async Python function through its plugin, turn by turn with the references, all on one kind of loop.
+
+    python async_rows.py PLUGIN FUNCTION
+
+ROWS rows in batches of 8,192, ordered, with a timeout, CAP in flight: the whole path from this host through the ABI and
+the loop back into Arrow arrays. BENCH_LOOP (asyncio or uvloop, see udf.py) names the loop. Prints CPU seconds, a line
+for each time that the rows were done: {"name": "plugin" | "slots" | "workers" | "tasks", "value": ...}.
+
+`slots` is nearest to the plugin: it takes its turn after every turn of the plugin, PAIRS times as often as the other
+two. Each way has warmed up before; all results are compared, outside of what is timed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pyarrow as pa
+
+import references
+from arroyo_udf_plugin import WouldBlock, load
+from arroyo_udf_plugin.runtime import Runtime
+
+ROWS, BATCH_ROWS, CAP = 200_000, 8192, 1000
+ROUNDS = 3
+PAIRS = {"at_once": 9, "sleep_zero": 3, "sleep_ms": 2}  # the shorter a turn, the more of them
+WARM_UP = 20_000
+
+
+def through(runtime: Runtime, first_id: int, column: pa.Array) -> list[pa.Array]:
+    """Sends until the runtime is full, drains, until every row is back. Answers the values, in order."""
+    values: list[pa.Array] = []
+    back = 0
+
+    def drain() -> int:
+        runtime.wait()
+        drained = runtime.drain_results()
+        if drained is None:
+            return 0
+        values.append(drained["value"])
+        return int(drained.num_rows)
+
+    for offset in range(0, len(column), BATCH_ROWS):
+        batch = column.slice(offset, BATCH_ROWS)
+        while True:
+            try:
+                runtime.send_nowait(first_id + offset, batch)
+                break
+            except WouldBlock:
+                back += drain()
+    while back < len(column):
+        back += drain()
+    return values
+
+
+def main() -> None:
+    path, name = sys.argv[1:]
+    kind = os.environ["BENCH_LOOP"]
+    loop: asyncio.AbstractEventLoop = importlib.import_module(kind).new_event_loop()
+    functions = load(path).functions
+    with functions["loop_name"].start() as runtime:
+        (used,) = through(runtime, 0, pa.array([0]))[0].to_pylist()
+        assert used.startswith(kind), f"the plugin's event loop is {used}"
+
+    column = pa.array(range(ROWS), pa.int64())
+    rows = column.to_pylist()
+    expected = [row + 1 for row in rows]
+    function: Callable[[int], Awaitable[int]] = getattr(references, name)
+    sent = 0
+    with functions[name].start(ordered=True, timeout=10.0, allowed_in_flight=CAP) as runtime:
+
+        def take_turn(way: str, count: int = ROWS) -> None:
+            nonlocal sent
+            result: Any
+            start = time.process_time()
+            if way == "plugin":
+                result = through(runtime, sent, column.slice(0, count))
+            else:
+                result = loop.run_until_complete(getattr(references, way)(function, rows[:count], CAP))
+            spent = time.process_time() - start
+            if way == "plugin":
+                sent += count
+                result = pa.chunked_array(result).to_pylist()
+            assert result == expected[:count]
+            if count == ROWS:
+                print(json.dumps({"name": way, "value": spent}), flush=True)
+
+        for way in ("plugin", "slots", "workers", "tasks"):
+            take_turn(way, WARM_UP)
+        for _ in range(ROUNDS):
+            for way in ("plugin", "slots") * PAIRS[name]:
+                take_turn(way)
+            take_turn("workers")
+            take_turn("tasks")
+    loop.close()
+
+
+if __name__ == "__main__":
+    main()

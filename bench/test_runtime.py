@@ -1,0 +1,123 @@
+"""Async functions as a host in C sees them: c/runtime.c starts them and measures. And the GIL in a Python host."""
+
+from __future__ import annotations
+
+import sys
+import time
+from statistics import median, quantiles
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from conftest import HERE, LOOPS, compiled, figures, note, plugin_path
+
+PAUSE = 0.0005  # seconds
+RUNS = 3  # of a program that takes medians itself; single runs meet a busy moment
+# How each line is called, the plugin, the kind of event loop.
+ASYNC = [
+    *(pytest.param(f"Python, {loop}", ".py", loop, id=loop) for loop in LOOPS),
+    pytest.param("Rust", ".rs", None, id="rust"),
+]
+
+
+@pytest.mark.parametrize("order", ["ordered", "unordered"])
+def test_rust_rows(benchmark: Any, order: str) -> None:
+    """R5: what a row costs that has nothing to wait for; the orders take turns."""
+    found = benchmark.pedantic(figures, (compiled("runtime"), "rows", plugin_path(".rs")), rounds=1)
+    note(benchmark, f"at_once: async Rust, {order}", median(found[order]), "ns/row", None, None, 250.0)
+
+
+def test_order_costs_nothing(benchmark: Any) -> None:
+    """The difference of the medians, against the wider of the two ranges."""
+    found = benchmark.pedantic(figures, (compiled("runtime"), "rows", plugin_path(".rs")), rounds=1)
+    ordered, unordered = found["ordered"], found["unordered"]
+    difference = median(ordered) - median(unordered)
+    spread = max(max(values) - min(values) for values in (ordered, unordered))
+    against = f"spread, {spread:.1f}"
+    note(
+        benchmark,
+        "at_once: async Rust, ordered - unordered",
+        difference,
+        "ns/row",
+        against,
+        abs(difference) / spread,
+        1.0,
+    )
+
+
+@pytest.mark.parametrize("part", ["p50", "p99"])
+@pytest.mark.parametrize(("language", "suffix", "loop"), ASYNC)
+def test_latency(benchmark: Any, language: str, suffix: str, loop: str | None, part: str) -> None:
+    """One row, everybody asleep before: from `send` until its result is drained."""
+    command = (compiled("runtime"), "latency", plugin_path(suffix))
+    found = benchmark.pedantic(figures, command, {"loop": loop, "runs": RUNS}, rounds=1)
+    value, name = median(found[part]), f"latency of a row, {part}: {language}"
+    if part == "p50":
+        ratio = median(p50 / floor for p50, floor in zip(found["p50"], found["floor_p50"], strict=True))
+        note(benchmark, name, value, "us", "futex", ratio, 10.0)
+    else:
+        note(benchmark, name, value, "us", None, None, 200.0)
+
+
+@pytest.mark.parametrize(("what", "unit"), [("switches", "switches"), ("cpu", "us")])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_idle(benchmark: Any, loop: str, what: str, unit: str) -> None:
+    """A Python and a Rust function that are started and have nothing to do, for 10 seconds."""
+    command = (compiled("runtime"), "idle", "10", plugin_path(".py"), plugin_path(".rs"))
+    found = benchmark.pedantic(figures, command, {"loop": loop}, rounds=1)
+    note(benchmark, f"idle for 10 s, {what}: {loop} and Rust", median(found[what]), unit, None, None, 0.0)
+
+
+@pytest.mark.parametrize(("language", "suffix", "loop"), ASYNC)
+def test_native_memory(benchmark: Any, language: str, suffix: str, loop: str | None) -> None:
+    """R7: 100,000 rows that run at once, what malloc gave out. In Rust the author's future is part of it."""
+    command = (compiled("runtime"), "memory", plugin_path(suffix))
+    found = benchmark.pedantic(figures, command, {"loop": loop}, rounds=1)
+    note(benchmark, f"native memory of a running row: {language}", median(found["native"]), "B/row", None, None, 400.0)
+
+
+def test_all_memory(benchmark: Any) -> None:
+    """The same, with all that Python has for it: Task, coroutine and the future it waits for."""
+    (held,) = figures(sys.executable, HERE / "held.py")["held"]
+    command = (compiled("runtime"), "memory", plugin_path(".py"))
+    found = benchmark.pedantic(figures, command, {"loop": "asyncio"}, rounds=1)
+    value = median(found["resident"])
+    note(benchmark, "all memory of a running row: Python, asyncio", value, "B/row", "held", value / held, None)
+
+
+@pytest.mark.parametrize("what", ["call", "row"])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_gil(benchmark: Any, loop: str, what: str) -> None:
+    """A sync call while the event loop never sleeps; a row while sync calls follow one another. Both get their turn."""
+    command = (compiled("runtime"), "handover", plugin_path(".py"))
+    found = benchmark.pedantic(figures, command, {"loop": loop, "runs": RUNS}, rounds=1)
+    assert min(found["loop_share"] + found["calls_share"]) > 0.1, "nobody held the GIL"
+    name = f"GIL in a C host, a {what} beside a busy {'loop' if what == 'call' else 'call'}, p99: {loop}"
+    note(benchmark, name, median(found[f"{what}_p99"]), "us", None, None, 1000.0)
+
+
+def test_gil_in_python(benchmark: Any, python_plugin: Any) -> None:
+    """The switch interval is the host's: no goal. A thread waits for the GIL when it has slept, and in the call."""
+    plus_one, spin = python_plugin.functions["plus_one"], python_plugin.functions["spin"]
+    waits, number = [], pa.array([1])
+    with spin.start(allowed_in_flight=1000) as runtime:
+        runtime.send(0, pa.array(range(1000)))
+        while runtime.statistics().running < 1000:
+            time.sleep(0.001)
+        for _ in range(300):
+            start = time.perf_counter()
+            time.sleep(PAUSE)
+            assert plus_one(number).to_pylist() == [2]
+            waits.append((time.perf_counter() - start - PAUSE) * 1e6)
+        runtime.stop("cancel")
+    benchmark.pedantic(plus_one, (number,))
+    note(
+        benchmark,
+        "GIL in a Python host, a call beside a busy loop, p99",
+        quantiles(waits, n=100)[98],
+        "us",
+        None,
+        None,
+        None,
+    )

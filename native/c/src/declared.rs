@@ -1,0 +1,109 @@
+//! What a plugin says of its functions, as the macros of arroyo_udf_async.h lay it out: constants of the author's library.
+
+use arroyo_udf_plugin::abi;
+use arroyo_udf_plugin::failure::Failure;
+use arroyo_udf_plugin::signature::Signature;
+use std::ffi::{c_char, c_void};
+use std::sync::OnceLock;
+
+/// `arroyo_udf_call`.
+#[repr(C)]
+pub struct Call {
+    pub token: u64,
+    pub row: u64,
+    pub deadline_ns: u64,
+    pub context: *mut c_void,
+    pub attempt: u32,
+    pub reserved: u32,
+    pub lineage: [u8; 16],
+}
+
+/// `arroyo_udf_c_argument`: one argument of a call.
+#[repr(C)]
+pub struct Argument {
+    /// Of a number or a bool, little-endian.
+    pub bits: u64,
+    /// Of a text.
+    pub data: *const c_char,
+    pub length: usize,
+    pub is_null: bool,
+}
+
+/// `arroyo_udf_async`: what goes with an author's function. Answers are NULL, or the text of a failure.
+#[repr(C)]
+pub struct Settings {
+    pub init: Option<unsafe extern "C" fn(context: *mut *mut c_void) -> *const c_char>,
+    pub cancel: Option<unsafe extern "C" fn(context: *mut c_void, token: u64)>,
+    pub close: Option<unsafe extern "C" fn(context: *mut c_void) -> *const c_char>,
+    pub options: abi::Options,
+}
+
+/// `arroyo_udf_c_async`: an async function of a plugin; `call` unpacks the arguments and calls the author's function.
+#[repr(C)]
+pub struct Async {
+    pub call: unsafe extern "C" fn(call: *const Call, arguments: *const Argument),
+    pub settings: &'static Settings,
+}
+
+/// The beginning of `arroyo_udf_c_function`: what is behind it is the header's own business.
+#[repr(C)]
+struct Declared {
+    function: abi::Function,
+    body: Option<&'static Async>,
+}
+
+/// `arroyo_udf_c_plugin`: one pointer for each function of the descriptor.
+#[repr(C)]
+pub struct Plugin {
+    descriptor: &'static abi::Descriptor,
+    functions: *const &'static Declared,
+}
+
+// SAFETY: constants that nobody writes to.
+unsafe impl Sync for Plugin {}
+
+/// A function, read once.
+pub struct Function {
+    pub signature: Signature,
+    pub body: Option<&'static Async>,
+}
+
+struct Known {
+    descriptor: &'static abi::Descriptor,
+    functions: Vec<Result<Function, String>>,
+}
+
+/// A library is one plugin.
+static KNOWN: OnceLock<Known> = OnceLock::new();
+
+pub fn remember(plugin: &'static Plugin) {
+    KNOWN.get_or_init(|| {
+        let descriptor = plugin.descriptor;
+        // SAFETY: the macro that makes the plugin names it with a NUL at the end.
+        let name = unsafe { arroyo_udf_plugin::signature::text(descriptor.name) };
+        let functions = (0..descriptor.n_functions as usize).map(|i| {
+            // SAFETY: there are n_functions of them.
+            let declared = unsafe { *plugin.functions.add(i) };
+            // SAFETY: a function of the descriptor.
+            unsafe { Signature::read(&name, &declared.function) }.map(|signature| Function { signature, body: declared.body })
+        });
+        Known { descriptor, functions: functions.collect() }
+    });
+}
+
+fn known() -> &'static Known {
+    KNOWN.get().expect("a plugin is remembered before anything of it is started")
+}
+
+pub fn descriptor() -> &'static abi::Descriptor {
+    known().descriptor
+}
+
+pub fn function(number: u32) -> Result<&'static Function, Failure> {
+    let functions = &known().functions;
+    match functions.get(number as usize) {
+        Some(Ok(function)) => Ok(function),
+        Some(Err(text)) => Err(Failure::new(abi::INTERNAL, text)),
+        None => Err(Failure::argument(format!("there is no function number {number}, the plugin has {}", functions.len()))),
+    }
+}

@@ -1,0 +1,101 @@
+//! What a call can ask about itself (R10): which row it is for, which attempt it is, until when, and a key under which it
+//! may do something once only.
+//!
+//! Async and blocking functions ask with [`call_info`]. The executor says who runs now ([`CallInfo::within`]), by a
+//! thread-local variable: it is set while a call runs on the thread, and not while it waits.
+
+use crate::runtime::{Attempt, Runtime};
+use crate::timer;
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+/// About the call that runs. A copy; it may be kept, and taken into other tasks and threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallInfo {
+    row_id: u64,
+    attempt: u16,
+    deadline: u64,
+    lineage: [u8; 16],
+}
+
+thread_local! {
+    static CURRENT: Cell<Option<CallInfo>> = const { Cell::new(None) };
+}
+
+/// About the call within which this is called: an async function marked `#[udf]`, or a blocking one, or what it calls or
+/// awaits. A task or a thread that it makes does not know of it: ask before, and take the answer along.
+///
+/// ```ignore
+/// #[udf(max_attempts = 3, retry_on = "error")]
+/// async fn pay(account: i64, amount: i64) -> Result<i64, Error> {
+///     bank().transfer(account, amount, call_info().idempotency_key()).await
+/// }
+/// ```
+///
+/// # Panics
+/// Outside of such a call.
+#[track_caller]
+pub fn call_info() -> CallInfo {
+    match CURRENT.get() {
+        Some(info) => info,
+        None => panic!(
+            "call_info() outside of a call: it is for async and blocking functions marked #[udf], and for what they await; \
+             ask before you spawn a task or a thread, and give it the answer"
+        ),
+    }
+}
+
+impl CallInfo {
+    pub fn new(runtime: &Runtime, attempt: &Attempt) -> CallInfo {
+        CallInfo { row_id: attempt.id, attempt: attempt.attempt, deadline: attempt.deadline, lineage: runtime.lineage() }
+    }
+
+    /// Of all rows of an attempt.
+    pub fn of_rows<'a>(runtime: &Runtime, attempt: &'a Attempt) -> impl Iterator<Item = CallInfo> + 'a {
+        let first = CallInfo::new(runtime, attempt);
+        let others = attempt.others.iter().map(move |other| CallInfo { row_id: other.id, attempt: other.attempt, ..first });
+        std::iter::once(first).chain(others)
+    }
+
+    /// The id that the engine has given the row.
+    pub fn row_id(&self) -> u64 {
+        self.row_id
+    }
+
+    /// 1 for the first call for this row, 2 for the next after an error or a timeout.
+    pub fn attempt(&self) -> u16 {
+        self.attempt
+    }
+
+    /// When the call, or its row, times out. None: never.
+    pub fn deadline(&self) -> Option<Instant> {
+        let left = self.deadline.saturating_sub(timer::now());
+        (self.deadline != u64::MAX).then(|| Instant::now() + Duration::from_nanos(left))
+    }
+
+    /// As [`CallInfo::deadline`], in nanoseconds of the monotonic clock; u64::MAX: never.
+    pub fn deadline_ns(&self) -> u64 {
+        self.deadline
+    }
+
+    /// The same for all calls for a row, also after a restore, and for no other row: the lineage that the engine has given
+    /// at the start, and the row's id, most significant byte first.
+    pub fn idempotency_key(&self) -> [u8; 24] {
+        let mut key = [0; 24];
+        key[..16].copy_from_slice(&self.lineage);
+        key[16..].copy_from_slice(&self.row_id.to_be_bytes());
+        key
+    }
+
+    /// Runs `body` as a part of this call.
+    pub fn within<R>(self, body: impl FnOnce() -> R) -> R {
+        struct Former(Option<CallInfo>);
+        impl Drop for Former {
+            fn drop(&mut self) {
+                CURRENT.set(self.0);
+            }
+        }
+        let _former = Former(CURRENT.replace(Some(self)));
+        body()
+    }
+}

@@ -1,0 +1,301 @@
+//! The real runtime under loom: every order in which two or three threads can take its locks and read its flags, up to a
+//! number of preemptions (`make loom`). A lost wake-up is a deadlock, which loom reports with the order that led to it.
+//!
+//! What is real: the inbox, the machine, who sleeps, who is woken, armed functions, stop, poison. What is not: the
+//! executor, here a thread that ends each attempt as soon as it begins; time, of which the machine is told nothing; memory
+//! orders weaker than loom models; what is below (handles, retired arrays, the timer's thread).
+
+use crate::abi;
+use crate::arrow::{Batch, Layout};
+use crate::machine::{Outcome, Retry, Settings, Stop};
+use crate::options::Chosen;
+use crate::runtime::{Executor, Put, Runtime};
+use crate::signature::Signature;
+use crate::sync::{AtomicBool, Condvar, Mutex, Ordering};
+use crate::value::Value;
+use loom::thread::{self, JoinHandle};
+use std::ffi::c_void;
+use std::ptr::null;
+use std::sync::Arc;
+use std::time::Duration;
+
+const FOREVER: Duration = Duration::MAX;
+
+/// Tries a model with at most `preemptions` places where a thread is interrupted although it could go on.
+fn every_order(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(model);
+}
+
+/// Remembers that it was rung.
+struct Bell {
+    rung: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Bell {
+    fn new() -> Arc<Bell> {
+        Arc::new(Bell { rung: Mutex::new(false), changed: Condvar::new() })
+    }
+
+    fn ring(&self) {
+        *self.rung.lock().unwrap() = true;
+        self.changed.notify_all();
+    }
+
+    fn wait(&self) {
+        let mut rung = self.rung.lock().unwrap();
+        while !*rung {
+            rung = self.changed.wait(rung).unwrap();
+        }
+        *rung = false;
+    }
+}
+
+struct Wake(Arc<Bell>);
+
+impl Executor for Wake {
+    fn wake(&self) {
+        self.0.ring();
+    }
+}
+
+/// A runtime of a function without arguments that holds at most `max_rows`, one attempt at a time.
+fn runtime(max_rows: u64) -> Arc<Runtime> {
+    let nothing: &'static abi::ArrowSchema = Box::leak(Box::new(abi::ArrowSchema::empty()));
+    let signature = Signature {
+        name: "plugin.function".into(),
+        kind: abi::ASYNC,
+        vectorized: false,
+        arguments: vec![],
+        nullable: vec![],
+        argument_schema: nothing,
+        returns: Layout::Fixed(8),
+        returns_nullable: false,
+        return_schema: nothing,
+        options: abi::Options::unset(),
+        run_values: nothing,
+        run_outcomes: nothing,
+        drained: nothing,
+    };
+    let settings = Settings {
+        ordered: true,
+        allowed_in_flight: 1,
+        timeout: None,
+        deadline: None,
+        max_rows,
+        max_bytes: 1,
+        retry: Retry::NEVER,
+        max_stuck: 1,
+        gather: None,
+    };
+    Runtime::new(Box::leak(Box::new(signature)), Chosen { settings, lineage: [1; 16] })
+}
+
+/// Runs an executor for it until the runtime is settled, or has been poisoned.
+fn executor(runtime: &Arc<Runtime>) -> JoinHandle<()> {
+    let bell = Bell::new();
+    runtime.serve(Box::new(Wake(Arc::clone(&bell))));
+    let runtime = Arc::clone(runtime);
+    thread::spawn(move || loop {
+        let mut attempt = runtime.next();
+        while let Some(begun) = attempt {
+            attempt = runtime.end_and_next(begun.token, Outcome::Value(Value::Fixed(begun.id)));
+        }
+        runtime.notify();
+        if runtime.is_settled() {
+            return runtime.closed(Ok(()));
+        }
+        if runtime.rest() {
+            bell.wait();
+        }
+    })
+}
+
+unsafe extern "C" fn release_nothing(array: *mut abi::ArrowArray) {
+    // SAFETY: the array is valid.
+    unsafe { (*array).release = None };
+}
+
+/// One row. True: it was accepted.
+fn send(runtime: &Runtime, id: u64) -> bool {
+    let mut buffers = [null()];
+    let mut array = abi::ArrowArray { length: 1, n_buffers: 1, release: Some(release_nothing), ..abi::ArrowArray::empty() };
+    array.buffers = buffers.as_mut_ptr();
+    // SAFETY: a struct array without children, whose one buffer is absent; it is not read after this.
+    let batch = unsafe { Batch::take(&mut array, &[]) }.unwrap();
+    let put = runtime.put(id, batch);
+    if put.as_ref().is_ok_and(|put| *put == Put::Deliver) {
+        runtime.deliver();
+    }
+    put.is_ok()
+}
+
+/// So many rows are ready now. None: there will be no more.
+fn drain(runtime: &Runtime) -> Option<u64> {
+    match runtime.drain(0) {
+        Ok(mut results) => {
+            let rows = results.length as u64;
+            // SAFETY: the results are ours, and are released once.
+            unsafe { results.release.unwrap()(&mut results) };
+            Some(rows)
+        }
+        Err(over) => (!over).then_some(0),
+    }
+}
+
+fn drain_to_the_end(runtime: &Runtime) -> u64 {
+    let mut rows = 0;
+    while let Some(more) = drain(runtime) {
+        rows += more;
+        runtime.wait(abi::RESULTS, FOREVER);
+    }
+    rows
+}
+
+#[test]
+fn r1_a_row_that_is_sent_while_the_executor_falls_asleep_is_run() {
+    every_order(4, || {
+        let runtime = runtime(10);
+        let executor = executor(&runtime);
+        for id in 0..2 {
+            assert!(send(&runtime, id));
+            runtime.wait(abi::RESULTS, FOREVER);
+            assert_eq!(drain(&runtime), Some(1));
+        }
+        runtime.stop_soon(Stop::Drain);
+        executor.join().unwrap();
+        let statistics = runtime.statistics();
+        assert_eq!((statistics.accepted, statistics.drained, statistics.queued), (2, 2, 0));
+    });
+}
+
+#[test]
+fn r4_a_sender_that_waits_for_room_gets_it() {
+    every_order(2, || {
+        let runtime = runtime(1);
+        let executor = executor(&runtime);
+        let sender = {
+            let runtime = Arc::clone(&runtime);
+            thread::spawn(move || {
+                for id in 0..2 {
+                    while !send(&runtime, id) {
+                        runtime.wait(abi::ROOM, FOREVER);
+                    }
+                }
+            })
+        };
+        let mut rows = 0;
+        while rows < 2 {
+            runtime.wait(abi::RESULTS, FOREVER);
+            let more = drain(&runtime).unwrap();
+            assert!(more <= 1, "more rows than the budget");
+            rows += more;
+        }
+        sender.join().unwrap();
+        runtime.stop_soon(Stop::Drain);
+        executor.join().unwrap();
+    });
+}
+
+#[test]
+fn r5_two_senders_lose_no_row() {
+    every_order(2, || {
+        let runtime = runtime(10);
+        let executor = executor(&runtime);
+        let other = {
+            let runtime = Arc::clone(&runtime);
+            thread::spawn(move || send(&runtime, 7))
+        };
+        // Its id rises above the other's, or it comes first and the other's does not.
+        assert!(send(&runtime, 8));
+        let accepted = 1 + u64::from(other.join().unwrap());
+        runtime.stop_soon(Stop::Drain);
+        assert_eq!(drain_to_the_end(&runtime), accepted);
+        executor.join().unwrap();
+    });
+}
+
+#[test]
+fn r13_a_row_that_was_accepted_before_a_stop_comes_out() {
+    for mode in [Stop::Drain, Stop::Cancel] {
+        every_order(3, move || {
+            let runtime = runtime(10);
+            let executor = executor(&runtime);
+            let sender = {
+                let runtime = Arc::clone(&runtime);
+                thread::spawn(move || u64::from(send(&runtime, 0)) + u64::from(send(&runtime, 1)))
+            };
+            assert!(runtime.stop(mode, FOREVER).is_ok());
+            let drained = drain_to_the_end(&runtime);
+            assert_eq!(drained, sender.join().unwrap());
+            assert!(!send(&runtime, 2));
+            executor.join().unwrap();
+        });
+    }
+}
+
+#[test]
+fn r17_a_row_that_was_accepted_before_a_poisoning_comes_out() {
+    every_order(3, || {
+        let runtime = runtime(10);
+        let sender = {
+            let runtime = Arc::clone(&runtime);
+            thread::spawn(move || u64::from(send(&runtime, 0)) + u64::from(send(&runtime, 1)))
+        };
+        runtime.poison("a mistake");
+        let accepted = sender.join().unwrap();
+        assert_eq!(drain_to_the_end(&runtime), accepted);
+    });
+}
+
+unsafe extern "C" fn ring(bell: *mut c_void) {
+    // SAFETY: the tests pass a bell that outlives the request.
+    unsafe { (*bell.cast::<Bell>()).ring() };
+}
+
+#[test]
+fn r14_an_armed_function_is_called_when_results_are_there() {
+    every_order(3, || {
+        let runtime = runtime(10);
+        let executor = executor(&runtime);
+        assert!(send(&runtime, 0));
+        let bell = Bell::new();
+        if !runtime.arm(abi::RESULTS, ring, Arc::as_ptr(&bell).cast_mut().cast()) {
+            bell.wait();
+        }
+        assert_eq!(drain(&runtime), Some(1));
+        runtime.stop_soon(Stop::Drain);
+        executor.join().unwrap();
+    });
+}
+
+/// What an armed function finds when it runs after it has been disarmed.
+#[derive(Default)]
+struct Request {
+    disarmed: AtomicBool,
+    ran_late: AtomicBool,
+}
+
+unsafe extern "C" fn look(request: *mut c_void) {
+    // SAFETY: the test passes a request that lives as long as the runtime.
+    let request = unsafe { &*request.cast::<Request>() };
+    request.ran_late.store(request.disarmed.load(Ordering::SeqCst), Ordering::SeqCst);
+}
+
+#[test]
+fn r14_a_disarmed_function_does_not_run() {
+    every_order(3, || {
+        let runtime = runtime(10);
+        let executor = executor(&runtime);
+        let request = Request::default();
+        assert!(send(&runtime, 0));
+        runtime.arm(abi::RESULTS, look, (&raw const request).cast_mut().cast());
+        runtime.disarm();
+        request.disarmed.store(true, Ordering::SeqCst);
+        runtime.stop_soon(Stop::Drain);
+        executor.join().unwrap();
+        assert!(!request.ran_late.load(Ordering::SeqCst));
+    });
+}
