@@ -130,8 +130,10 @@ def test_the_library_names_no_folder_of_this_machine(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_async", ["", "async "])
 def test_exactly_one_symbol_is_exported_and_the_library_stays(tmp_path: Path, is_async: str) -> None:
+    """Of two functions: one alone has Arroyo's symbols beside it (tests/arroyo)."""
     source = tmp_path / "one.rs"
-    source.write_text(f"{USE}#[udf]\n{is_async}fn f(a: i64) -> i64 {{ a }}\n")
+    function = f"#[udf]\n{is_async}fn NAME(a: i64) -> i64 {{ a }}\n"
+    source.write_text(USE + function.replace("NAME", "f") + function.replace("NAME", "g"))
     library = build(source)
     symbols = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
     assert [line.split()[-1] for line in symbols.splitlines()] == ["arroyo_udf_plugin"]
