@@ -1,7 +1,7 @@
 /* Functions that misbehave for the rows 3, 13, 23, ... and answer x + 1 for all others; as `udf.py` beside this file.
  *
- * What C does to the whole process (exit, a wild pointer) nothing can keep from it. What the toolkit gives to C, tokens,
- * can be used at any time, in any way.
+ * What C does to the whole process (exit, a wild pointer) nothing can keep from it. What the toolkit gives to C,
+ * tokens, can be used at any time, in any way.
  */
 #include "arroyo_udf_async.h"
 
@@ -34,7 +34,7 @@ static void gives_up(const arroyo_udf_call* call, int64_t x) {
 }
 ARROYO_UDF_ASYNC_FUNCTION(gives_up, (), int64, (int64, x));
 
-/* ---- Calls that are completed too late, or never ------------------------------------------------------------------ */
+/* ---- Calls that are completed too late, or never ----------------------------------------------------------------- */
 
 static void never_completes(const arroyo_udf_call* call, int64_t x) {
   if (!is_bad(x)) arroyo_udf_complete_int64(call->token, x + 1);
@@ -60,7 +60,7 @@ ARROYO_UDF_ASYNC_FUNCTION(blocks_the_thread,
                           (.options.timeout_ns = 50 * ARROYO_UDF_MILLISECOND, .options.allowed_in_flight = 1), int64,
                           (int64, x));
 
-/* ---- Calls that are completed more than once ---------------------------------------------------------------------- */
+/* ---- Calls that are completed more than once --------------------------------------------------------------------- */
 
 static void completes_twice(const arroyo_udf_call* call, int64_t x) {
   arroyo_udf_complete_int64(call->token, x + 1);
@@ -103,7 +103,7 @@ static void completes_what_is_no_call(const arroyo_udf_call* call, int64_t x) {
 }
 ARROYO_UDF_ASYNC_FUNCTION(completes_what_is_no_call, (), int64, (int64, x));
 
-/* ---- Calls that are completed again after the end ------------------------------------------------------------------ */
+/* ---- Calls that are completed again after the end ---------------------------------------------------------------- */
 
 /* Never freed: the thread that is started at the end looks at it when everything else is gone. */
 static arroyo_udf_token last_bad;

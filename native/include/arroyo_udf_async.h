@@ -11,19 +11,19 @@
  *                               float64, (utf8, item));
  *     ARROYO_UDF_PLUGIN(price);
  *
- * The function begins the work for a row and returns at once. Whoever has the answer *completes* the call with it, by its
- * token, from any thread, also before the function returns. Types, nulls and ARROYO_UDF_PLUGIN are those of
+ * The function begins the work for a row and returns at once. Whoever has the answer *completes* the call with it, by
+ * its token, from any thread, also before the function returns. Types, nulls and ARROYO_UDF_PLUGIN are those of
  * arroyo_udf_plugin.h; a plugin may have functions of both kinds. `arroyo-udf build` links a runtime to such a plugin.
  *
  * COMPLETE  Each call is to be completed once. What comes first counts: the completion, the timeout, a cancellation by
- *           the host. A completion that comes later, a second one, and one whose runtime has been stopped or released do
- *           nothing but be counted (arroyo_udf_statistics, `discarded`, while there is a runtime). A call keeps its
+ *           the host. A completion that comes later, a second one, and one whose runtime has been stopped or released
+ *           do nothing but be counted (arroyo_udf_statistics, `discarded`, while there is a runtime). A call keeps its
  *           place among `allowed_in_flight` until it has been completed. One that is not, one second after its
  *           cancellation, is stuck.
  *
  * THREADS   The function, `init`, `cancel` and `close` run in one thread of the started function, one at a time; what
- *           waits there holds up the others. What is named arroyo_udf_complete_... may be called from any thread, at any
- *           time, with any lock held; it does not wait, and calls none of the four.
+ *           waits there holds up the others. What is named arroyo_udf_complete_... may be called from any thread, at
+ *           any time, with any lock held; it does not wait, and calls none of the four.
  *
  * MEMORY    *call lives until the function returns. Texts among the arguments live until the call is completed, in
  *           whatever way. What is given to a completion is copied.
@@ -71,8 +71,8 @@ typedef struct arroyo_udf_async {
 } arroyo_udf_async;
 
 /* Completes a call with a value of the type that its result is declared with; another type is the row's error. True: it
- * is what the call came to. False: the call had ended before, and this is discarded. So for all that follow, and for each
- * type of arroyo_udf_plugin.h: arroyo_udf_complete_bool, ..._int8 ... int64, ..._uint8 ... uint64, ..._float32,
+ * is what the call came to. False: the call had ended before, and this is discarded. So for all that follow, and for
+ * each type of arroyo_udf_plugin.h: arroyo_udf_complete_bool, ..._int8 ... int64, ..._uint8 ... uint64, ..._float32,
  * ..._float64, and */
 bool arroyo_udf_complete_utf8(arroyo_udf_token token, const char* data, size_t length);
 
@@ -99,27 +99,27 @@ typedef struct arroyo_udf_c_argument {
   bool is_null;
 } arroyo_udf_c_argument;
 
-#define ARROYO_UDF_C_TAKE_(word, nullable, type, take)                                                  \
-  static inline type arroyo_udf_c_take_##word(const arroyo_udf_c_argument* argument) {                  \
-    type value;                                                                                         \
-    take;                                                                                               \
-    return value;                                                                                       \
-  }                                                                                                     \
+#define ARROYO_UDF_C_TAKE_(word, nullable, type, take)                                                      \
+  static inline type arroyo_udf_c_take_##word(const arroyo_udf_c_argument* argument) {                      \
+    type value;                                                                                             \
+    take;                                                                                                   \
+    return value;                                                                                           \
+  }                                                                                                         \
   static inline arroyo_udf_##nullable arroyo_udf_c_take_##nullable(const arroyo_udf_c_argument* argument) { \
-    arroyo_udf_##nullable taken;                                                                        \
-    memset(&taken, 0, sizeof taken);                                                                    \
-    taken.is_null = argument->is_null;                                                                  \
-    if (!taken.is_null) taken.value = arroyo_udf_c_take_##word(argument);                               \
-    return taken;                                                                                       \
+    arroyo_udf_##nullable taken;                                                                            \
+    memset(&taken, 0, sizeof taken);                                                                        \
+    taken.is_null = argument->is_null;                                                                      \
+    if (!taken.is_null) taken.value = arroyo_udf_c_take_##word(argument);                                   \
+    return taken;                                                                                           \
   }
 /* Through this one, because `bool` may be a macro. */
 #define ARROYO_UDF_C_TAKE(...) ARROYO_UDF_C_TAKE_(__VA_ARGS__)
-#define ARROYO_UDF_C_ASYNC_NUMBER(word, type, letter)                                                   \
-  ARROYO_UDF_C_TAKE(word, nullable_##word, type, memcpy(&value, &argument->bits, sizeof value))         \
-  static inline bool arroyo_udf_complete_##word(arroyo_udf_token token, type value) {                   \
-    uint64_t bits = 0;                                                                                  \
-    memcpy(&bits, &value, sizeof value);                                                                \
-    return arroyo_udf_c_runtime_complete(token, letter, bits);                                          \
+#define ARROYO_UDF_C_ASYNC_NUMBER(word, type, letter)                                           \
+  ARROYO_UDF_C_TAKE(word, nullable_##word, type, memcpy(&value, &argument->bits, sizeof value)) \
+  static inline bool arroyo_udf_complete_##word(arroyo_udf_token token, type value) {           \
+    uint64_t bits = 0;                                                                          \
+    memcpy(&bits, &value, sizeof value);                                                        \
+    return arroyo_udf_c_runtime_complete(token, letter, bits);                                  \
   }
 
 ARROYO_UDF_C_ASYNC_NUMBER(int8, int8_t, 'c')
@@ -148,34 +148,35 @@ typedef struct arroyo_udf_c_async {
 
 #define ARROYO_UDF_C_UNPACK(...) __VA_ARGS__
 /* Each argument is a local first: C does not say in which order a call's are read. */
-#define ARROYO_UDF_C_TAKEN(function, argument)                            \
+#define ARROYO_UDF_C_TAKEN(function, argument)                                  \
   const ARROYO_UDF_C_OF(parameter, argument) ARROYO_UDF_C_COLUMN_OF(argument) = \
       ARROYO_UDF_C_OF(take, argument)(arguments++);
 #define ARROYO_UDF_C_TAKEN_OF(function, argument) ARROYO_UDF_C_COLUMN_OF(argument)
 
-#define ARROYO_UDF_C_ASYNC_FUNCTION(name, with, result_type, ...)                                                 \
-  void name(const arroyo_udf_call* arroyo_udf_c_call,                                                             \
-            ARROYO_UDF_C_EACH(ARROYO_UDF_C_PARAMETER, ARROYO_UDF_C_COMMA, name, __VA_ARGS__));                    \
-  ARROYO_UDF_C_SIGNATURE(name, result_type, __VA_ARGS__)                                                          \
-  static void arroyo_udf_c_##name##_call(const arroyo_udf_call* call, const arroyo_udf_c_argument* arguments) {   \
-    ARROYO_UDF_C_EACH(ARROYO_UDF_C_TAKEN, ARROYO_UDF_C_NOTHING, name, __VA_ARGS__)                                \
-    name(call, ARROYO_UDF_C_EACH(ARROYO_UDF_C_TAKEN_OF, ARROYO_UDF_C_COMMA, name, __VA_ARGS__));                  \
-  }                                                                                                               \
-  static const arroyo_udf_async arroyo_udf_c_##name##_settings = {.options.size = sizeof(arroyo_udf_options),     \
-                                                                  ARROYO_UDF_C_UNPACK with};                      \
-  static const arroyo_udf_c_async arroyo_udf_c_##name##_async = {arroyo_udf_c_##name##_call,                      \
-                                                                 &arroyo_udf_c_##name##_settings};                \
-  static const arroyo_udf_c_function arroyo_udf_c_##name##_function = {                                           \
-      {#name, ARROYO_UDF_ASYNC, 0, &arroyo_udf_c_##name##_arguments, &arroyo_udf_c_##name##_returns,              \
-       &arroyo_udf_c_##name##_settings.options},                                                                  \
-      &arroyo_udf_c_##name##_async,                                                                               \
-      NULL,                                                                                                       \
-      NULL,                                                                                                       \
+#define ARROYO_UDF_C_ASYNC_FUNCTION(name, with, result_type, ...)                                               \
+  void name(const arroyo_udf_call* arroyo_udf_c_call,                                                           \
+            ARROYO_UDF_C_EACH(ARROYO_UDF_C_PARAMETER, ARROYO_UDF_C_COMMA, name, __VA_ARGS__));                  \
+  ARROYO_UDF_C_SIGNATURE(name, result_type, __VA_ARGS__)                                                        \
+  static void arroyo_udf_c_##name##_call(const arroyo_udf_call* call, const arroyo_udf_c_argument* arguments) { \
+    ARROYO_UDF_C_EACH(ARROYO_UDF_C_TAKEN, ARROYO_UDF_C_NOTHING, name, __VA_ARGS__)                              \
+    name(call, ARROYO_UDF_C_EACH(ARROYO_UDF_C_TAKEN_OF, ARROYO_UDF_C_COMMA, name, __VA_ARGS__));                \
+  }                                                                                                             \
+  static const arroyo_udf_async arroyo_udf_c_##name##_settings = {.options.size = sizeof(arroyo_udf_options),   \
+                                                                  ARROYO_UDF_C_UNPACK with};                    \
+  static const arroyo_udf_c_async arroyo_udf_c_##name##_async = {arroyo_udf_c_##name##_call,                    \
+                                                                 &arroyo_udf_c_##name##_settings};              \
+  static const arroyo_udf_c_function arroyo_udf_c_##name##_function = {                                         \
+      {#name, ARROYO_UDF_ASYNC, 0, &arroyo_udf_c_##name##_arguments, &arroyo_udf_c_##name##_returns,            \
+       &arroyo_udf_c_##name##_settings.options},                                                                \
+      &arroyo_udf_c_##name##_async,                                                                             \
+      NULL,                                                                                                     \
+      NULL,                                                                                                     \
       NULL}
 #define ARROYO_UDF_C_ASYNC_FUNCTION_(name, ...) ARROYO_UDF_C_ASYNC_FUNCTION(name, __VA_ARGS__)
 
-/* ARROYO_UDF_ASYNC_FUNCTION(name, (.field = value, ...), result type, (type, argument name), ...); behind the function's
- * definition. The fields are those of arroyo_udf_async, options among them as .options.timeout_ns; () for none. */
+/* ARROYO_UDF_ASYNC_FUNCTION(name, (.field = value, ...), result type, (type, argument name), ...); behind the
+ * function's definition. The fields are those of arroyo_udf_async, options among them as .options.timeout_ns; () for
+ * none. */
 #define ARROYO_UDF_ASYNC_FUNCTION(name, with, result_type, ...) \
   ARROYO_UDF_C_ASYNC_FUNCTION_(name, with, result_type, __VA_ARGS__)
 

@@ -31,9 +31,10 @@ class Arguments:
 
     def export(self, arrays: Sequence[pa.Array]) -> int:
         """Address of a struct ArrowArray of these, for one call; to be given to free_batch after it, taken or not."""
-        if len(arrays) != self._count:
-            raise self._wrong_count(arrays)
+        if len(arrays) != self._count or not arrays:
+            self._check_count(arrays)
         length = len(arrays[0])
+        arrays = arrays if self._count else ()
         for array, wanted in zip(arrays, self._types, strict=True):
             if len(array) != length or (array.type is not wanted and array.type != wanted):
                 self._check(arrays)
@@ -51,9 +52,8 @@ class Arguments:
     def arrays(self, given: Sequence[Any]) -> list[pa.Array | pa.ChunkedArray]:
         """What the caller gave, as pyarrow arrays: anything with the Arrow PyCapsule protocol, or one RecordBatch."""
         if len(given) == 1 and isinstance(given[0], pa.RecordBatch | pa.Table):
-            given = given[0].columns
-        if len(given) != self._count:
-            raise self._wrong_count(given)
+            given = given[0].columns or [pa.nulls(given[0].num_rows)]
+        self._check_count(given)
         return [self._array(i, value) for i, value in enumerate(given)]
 
     def chunks(self, given: Sequence[Any]) -> list[list[pa.Array]]:
@@ -86,9 +86,15 @@ class Arguments:
     def _wrong(self, i: int, what: str) -> InvalidArgument:
         return InvalidArgument(f"{self._where}: argument {i + 1}, {self._schema.field(i).name!r}, {what}")
 
-    def _wrong_count(self, given: Sequence[Any]) -> InvalidArgument:
-        names = ", ".join(self._schema.names)
-        return InvalidArgument(f"{self._where}: takes {self._count} arguments ({names}), and {len(given)} were given")
+    def _check_count(self, given: Sequence[Any]) -> None:
+        """Without arguments there is one array of nulls, which is as long as there are rows."""
+        if self._count == 0:
+            if len(given) != 1 or not isinstance(given[0], pa.NullArray):
+                raise InvalidArgument(f"{self._where}: takes no arguments; give pa.nulls(n) to call it for n rows")
+        elif len(given) != self._count:
+            names = ", ".join(self._schema.names)
+            wrong = f"{self._where}: takes {self._count} arguments ({names}), and {len(given)} were given"
+            raise InvalidArgument(wrong)
 
 
 def _same_layout(one: pa.DataType, other: pa.DataType) -> bool:

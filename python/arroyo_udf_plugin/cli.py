@@ -70,11 +70,16 @@ def new(name: str, lang: str) -> None:
     show_default=True,
     help="What becomes of a failed row there.",
 )
-def build(source: Path, out: Path | None, arroyo: str | None, arroyo_on_error: Any) -> None:
+@click.option("--locked", is_flag=True, help="Dependencies as the lock beside SRC says; refuse if it does not fit.")
+@click.option("--offline", is_flag=True, help="Download nothing.")
+def build(
+    source: Path, out: Path | None, arroyo: str | None, arroyo_on_error: Any, locked: bool, offline: bool
+) -> None:
     """Compile SRC (.py, .rs or .c) into a plugin, one shared library, and print its path."""
     from .build import build as build_plugin
 
-    click.echo(str(build_plugin(source, out, arroyo=arroyo, arroyo_on_error=arroyo_on_error)))
+    built = build_plugin(source, out, arroyo=arroyo, arroyo_on_error=arroyo_on_error, locked=locked, offline=offline)
+    click.echo(str(built))
 
 
 @main.command()

@@ -78,8 +78,9 @@ class Function:
     def __call__(self, *arrays: Any) -> pa.Array | pa.ChunkedArray:
         """Calls the function for all rows: an array of as many values, chunked if an argument is.
 
-        arrays: one per argument, or one RecordBatch. Raises RowError if a row failed (`outcomes` gives the others
-        nevertheless), InvalidArgument for arrays of the wrong number, type or length.
+        arrays: one per argument, or one RecordBatch; `pa.nulls(n)` for n rows of a function without any. Raises
+        RowError if a row failed (`outcomes` gives the others nevertheless), InvalidArgument for arrays of the wrong
+        number, type or length.
         """
         for array in arrays:
             if not isinstance(array, pa.Array):

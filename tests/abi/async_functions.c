@@ -118,9 +118,11 @@ static void knows(const arroyo_udf_call* call, int64_t fails) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   const uint64_t left = call->deadline_ns - ((uint64_t)now.tv_sec * ARROYO_UDF_SECOND + (uint64_t)now.tv_nsec);
-  const char* const deadline = call->deadline_ns == UINT64_MAX ? "none" : left <= 3600 * ARROYO_UDF_SECOND ? "soon" : "?";
-  const int length = snprintf(text, sizeof text, "row %llu, attempt %u, deadline %s, lineage %02x...%02x",
-                              (unsigned long long)call->row, call->attempt, deadline, call->lineage[0], call->lineage[15]);
+  const char* const in_time = left <= 3600 * ARROYO_UDF_SECOND ? "soon" : "?";
+  const char* const deadline = call->deadline_ns == UINT64_MAX ? "none" : in_time;
+  const int length =
+      snprintf(text, sizeof text, "row %llu, attempt %u, deadline %s, lineage %02x...%02x",
+               (unsigned long long)call->row, call->attempt, deadline, call->lineage[0], call->lineage[15]);
   if (call->attempt <= fails)
     arroyo_udf_complete_error(call->token, text);
   else

@@ -13,7 +13,7 @@ import pytest
 
 from arroyo_udf_plugin._cdef import ffi
 from arroyo_udf_plugin.build import build, c
-from arroyo_udf_plugin.build.cache import Identity
+from arroyo_udf_plugin.build.cache import Identity, Resolution
 
 ROOT = Path(__file__).resolve().parents[2]
 INCLUDE = ROOT / "native" / "include"
@@ -99,7 +99,7 @@ def c_plugin(tmp_path_factory: pytest.TempPathFactory) -> CompileC:
         if isinstance(source, str):
             (folder / f"{name}.c").write_text(source)
             source = folder / f"{name}.c"
-        c.compile(source, folder / f"{name}.so", Identity(name, "0123456789abcdef", "1.2.3"))
+        c.compile(source, folder / f"{name}.so", Identity(name, "0123456789abcdef", "1.2.3"), Resolution())
         return folder / f"{name}.so"
 
     return compile

@@ -4,6 +4,7 @@ import pytest
 
 from arroyo_udf_plugin import BuildError, build
 from arroyo_udf_plugin.build import c
+from arroyo_udf_plugin.build.cache import Resolution
 
 GOOD = """#include "arroyo_udf_plugin.h"
 static const char* f(int64_t x, int64_t* out) {
@@ -62,10 +63,10 @@ def test_library_depends_on_headers_and_compiler(tmp_path, monkeypatch):
     source, header = tmp_path / "udf.c", tmp_path / "mine.h"
     source.write_text('#include "mine.h"\n' + GOOD)
     header.write_text("#define ONE 1\n")
-    before = c.inputs(source)
-    assert c.inputs(source) == before
+    before = c.inputs(source, Resolution())
+    assert c.inputs(source, Resolution()) == before
     header.write_text("#define ONE 2\n")
-    after = c.inputs(source)
+    after = c.inputs(source, Resolution())
     assert [a.split()[0] for a, b in zip(after, before, strict=True) if a != b] == ["mine.h"]
     monkeypatch.setenv("CC", "cc -DTWO=2")
-    assert c.inputs(source) != after
+    assert c.inputs(source, Resolution()) != after

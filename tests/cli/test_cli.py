@@ -105,6 +105,20 @@ def test_build_shows_where_the_mistake_is(tmp_path: Path) -> None:
     assert not (tmp_path / "mine.so").exists()
 
 
+def test_build_with_what_is_locked(tmp_path: Path) -> None:
+    """A source without dependencies has nothing to lock; one with some has a lock after its first build."""
+    cli("new", "mine", "--lang", "python", cwd=tmp_path)
+    cli("build", "--locked", "--offline", "mine/mine.py", cwd=tmp_path)
+    source = tmp_path / "mine" / "mine.py"
+    source.write_text(f'# /// script\n# dependencies = ["cffi"]\n# ///\n{source.read_text()}')
+    assert (
+        "there is none: build once without --locked"
+        in cli("build", "--locked", "mine/mine.py", cwd=tmp_path, status=1).stderr
+    )
+    cli("build", "mine/mine.py", cwd=tmp_path)
+    cli("build", "--locked", "--offline", "mine/mine.py", cwd=tmp_path)
+
+
 def test_inspect_json(plugin: Path, tmp_path: Path) -> None:
     described = json.loads(cli("inspect", plugin, "--json", cwd=tmp_path).stdout)
     assert described["language"] == "python"

@@ -24,7 +24,7 @@ EXAMPLES = {
         "examples/retry/udf.py",
         "examples/user_name/batched.py",
     ],
-    "rust": ["examples/flights/udf.rs"],
+    "rust": ["examples/flights/udf.rs", "examples/user_name/udf.rs"],
     "c": ["examples/flights/udf.c", "examples/own_thread/udf.c"],
 }
 

@@ -18,7 +18,11 @@ MISTAKES = {
     "self": ("fn f(&self) -> i64 { 1 }", "a UDF has no `self`"),
     "pattern": ("fn f((a, b): (i64, i64)) -> i64 { a + b }", "needs a name"),
     "unsafe": ("unsafe fn f(a: i64) -> i64 { a }", "cannot be `unsafe`"),
-    "reference in async": ("async fn f(a: &str) -> i64 { 1 }", "write `String` for `&str`, `Vec<u8>` for `&[u8]`"),
+    "reference from async": ("async fn f(a: &str) -> &str { a }", "write `String` for `&str`, `Vec<u8>` for `&[u8]`"),
+    "context without async": (
+        "fn f(context: std::sync::Arc<i64>, a: i64) -> i64 { a }",
+        "share a Context: write `async fn`",
+    ),
     "argument type": ("fn f(a: char) -> i64 { 1 }", "`char` cannot be an argument of a UDF"),
     "optional of optional": ("fn f(a: i64) -> Option<Option<i64>> { None }", "cannot be the result of a UDF"),
     "result type": ("fn f(a: i64) -> usize { 1 }", "`usize` cannot be the result of a UDF"),
@@ -130,10 +134,9 @@ def test_the_library_names_no_folder_of_this_machine(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_async", ["", "async "])
 def test_exactly_one_symbol_is_exported_and_the_library_stays(tmp_path: Path, is_async: str) -> None:
-    """Of two functions: one alone has Arroyo's symbols beside it (tests/arroyo)."""
     source = tmp_path / "one.rs"
-    function = f"#[udf]\n{is_async}fn NAME(a: i64) -> i64 {{ a }}\n"
-    source.write_text(USE + function.replace("NAME", "f") + function.replace("NAME", "g"))
+    function = f"#[udf]\n{is_async}fn f(a: i64) -> i64 {{ a }}\n"
+    source.write_text(USE + function + function.replace("fn f", "fn g"))  # one alone would be a library for Arroyo, too
     library = build(source)
     symbols = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
     assert [line.split()[-1] for line in symbols.splitlines()] == ["arroyo_udf_plugin"]

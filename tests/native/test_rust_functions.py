@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from arroyo_udf_plugin import RowError, load
+from arroyo_udf_plugin import InvalidArgument, RowError, load
 
 BuildPlugin = Callable[..., Path]
 
@@ -35,7 +35,8 @@ TYPES: list[tuple[str, pa.DataType, list[Any]]] = [
     ("TimestampMillisecond", pa.timestamp("ms"), [dt.datetime(1969, 12, 31, 23, 59, 59, 999000)]),
     ("TimestampMicrosecond", pa.timestamp("us"), [dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59, 999999)]),
     ("TimestampNanosecond", pa.timestamp("ns"), [-1, 2**63 - 1]),
-    ("SystemTime", pa.timestamp("ns", "UTC"), [-1_500_000_001, 2**63 - 1]),
+    ("SystemTime", pa.timestamp("us"), [dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59, 999999)]),
+    ("Duration", pa.duration("us"), [dt.timedelta(), dt.timedelta(days=100_000_000, microseconds=1)]),
 ]
 
 
@@ -47,7 +48,9 @@ def echo(build_plugin: BuildPlugin) -> Any:
         for i, (rust, _, _) in enumerate(TYPES)
         for kind in ("sync", "async")
     ]
-    uses = "use arroyo_udf_plugin::sdk::types::*;\nuse arroyo_udf_plugin::udf;\nuse std::time::SystemTime;\n"
+    uses = (
+        "use arroyo_udf_plugin::sdk::types::*;\nuse arroyo_udf_plugin::udf;\nuse std::time::{Duration, SystemTime};\n"
+    )
     return load(build_plugin(uses + "".join(functions), ".rs", "echo"))
 
 
@@ -78,6 +81,52 @@ def test_each_type_there_and_back(echo: Any, number: int) -> None:
         results = drained(runtime, len(column))
     assert results["value"].combine_chunks().equals(column)
     assert results["id"].to_pylist() == list(range(len(column)))
+
+
+def test_lists_are_arguments(build_plugin: BuildPlugin) -> None:
+    """F2; Arroyo's aggregates have such: a null in a list is left out, a list that is null keeps the call out."""
+    functions = """
+        #[udf]
+        KIND NAME_sum(x: Vec<i64>, by: i64) -> i64 { x.iter().sum::<i64>() * by }
+        #[udf]
+        KIND NAME_words(x: Option<Vec<Option<String>>>, y: Vec<bool>) -> String { format!("{x:?} {y:?}") }
+    """
+    kinds = [("fn", "sync"), ("async fn", "later")]
+    text = "".join(functions.replace("KIND", kind).replace("NAME", name) for kind, name in kinds)
+    plugin = load(build_plugin("use arroyo_udf_plugin::udf;\n" + text, ".rs", "lists"))
+    numbers = pa.array([[], [1, None, 3], None, [4], [5, 6]], pa.list_(pa.int64()))
+    by = pa.array([1, 10, 1, None, -1], pa.int64())
+    words = pa.array([["a", None], None, [], ["ü"], ["no"]], pa.list_(pa.string()))
+    flags = pa.array([[True, None, False], [None], [], [True], None], pa.list_(pa.bool_()))
+    expected = {
+        "sum": [0, 40, None, None, -11],
+        "words": ['Some([Some("a"), None]) [true, false]', "None []", "Some([]) []", 'Some([Some("ü")]) [true]', None],
+    }
+    for name, columns in {"sum": (numbers, by), "words": (words, flags)}.items():
+        sync, later = (plugin.functions[f"{kind}_{name}"] for kind in ("sync", "later"))
+        assert sync(*columns).to_pylist() == expected[name]
+        assert sync(*(column[1:] for column in columns)).to_pylist() == expected[name][1:]
+        with later.start() as runtime:
+            runtime.send(0, *columns)
+            assert drained(runtime, 5)["value"].to_pylist() == expected[name]
+
+
+def test_a_function_may_have_no_arguments(build_plugin: BuildPlugin) -> None:
+    """An array of nulls, or a batch without columns, says for how many rows it is called."""
+    text = "#[udf]\nfn sync() -> i64 { 7 }\n#[udf]\nasync fn later() -> i64 { 8 }\n"
+    functions = load(build_plugin("use arroyo_udf_plugin::udf;\n" + text, ".rs", "nothing")).functions
+    batch = pa.RecordBatch.from_struct_array(pa.array([{}] * 3, pa.struct([])))
+    for rows in (pa.nulls(3), batch):
+        assert functions["sync"](rows).to_pylist() == [7, 7, 7]
+        with functions["later"].start() as runtime:
+            runtime.send(5, rows)
+            results = drained(runtime, 3)
+        assert (results["id"].to_pylist(), results["value"].to_pylist()) == ([5, 6, 7], [8, 8, 8])
+    for wrong in ((), (pa.array([1]),), (pa.nulls(1), pa.nulls(1))):
+        with pytest.raises(InvalidArgument, match=r"takes no arguments; give pa.nulls\(n\) to call it for n rows"):
+            functions["sync"](*wrong)
+        with functions["later"].start() as runtime, pytest.raises(InvalidArgument, match="takes no arguments"):
+            runtime.send(0, *wrong)
 
 
 def test_ten_million_rows_of_numbers_and_of_text(echo: Any) -> None:

@@ -1,5 +1,6 @@
-"""The example user_name against a real server: its answers equal a join; what the server does to it is a row's error,
-and its connections end with the runtime. The server itself: it leaves nothing behind, also when its user is killed."""
+"""The example user_name, in Python and in Rust, against a real server: its answers equal a join; what the server does
+to it is a row's error, and its connections end with the runtime. The server itself: it leaves nothing behind, also when
+its user is killed."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 import postgresql as postgresql_server
-from arroyo_udf_plugin import UserCodeError, load
+from arroyo_udf_plugin import UserCodeError, build, load
 from arroyo_udf_plugin.host import Function
 from arroyo_udf_plugin.runtime import Runtime
 
@@ -50,13 +51,20 @@ def users(postgresql: str) -> Iterator[str]:
     asyncio.run(on(postgresql, lambda connection: connection.execute("DROP TABLE users")))
 
 
+@pytest.fixture(scope="module", params=["py", "rs"])
+def plugin(request: pytest.FixtureRequest, examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example in one of its languages, with the crates of its lock file."""
+    return built(examples, request.param, tmp_path_factory.mktemp("user_name"))
+
+
+def built(examples: Path, language: str, folder: Path) -> Path:
+    return build(examples / "user_name" / f"udf.{language}", folder / f"{language}.so", locked=True)
+
+
 @pytest.fixture
-def user_name(
-    users: str, build_plugin: Callable[..., Path], examples: Path, monkeypatch: pytest.MonkeyPatch
-) -> Function:
-    source = (examples / "user_name" / "udf.py").read_text()
+def user_name(users: str, plugin: Path, monkeypatch: pytest.MonkeyPatch) -> Function:
     monkeypatch.setenv("USERS_DB", users)
-    return load(build_plugin(source, name="user_name")).functions["user_name"]
+    return load(plugin).functions["user_name"]
 
 
 async def on(address: str, do: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
@@ -93,6 +101,21 @@ def test_equal_to_a_join(user_name: Function) -> None:
     assert results["value"].to_pylist() == [None if i is None else names.get(i, f"Unknown-{i}") for i in ids]
     assert results["id"].to_pylist() == list(range(len(ids)))
     assert set(results["outcome"].to_pylist()) == {0}
+
+
+def test_equal_output_in_both_languages(users: str, examples: Path, tmp_path: Path) -> None:
+    """`arroyo-udf run` over a file of ids, null among them, writes the same bytes."""
+    ids = tmp_path / "ids.csv"
+    ids.write_text("id\n" + "".join("NA\n" if i % 50 == 9 else f"{i * 31 % (USERS + 20)}\n" for i in range(2_000)))
+    for language in ("py", "rs"):
+        library, out = built(examples, language, tmp_path), tmp_path / f"{language}.csv"
+        command = [sys.executable, "-m", "arroyo_udf_plugin.cli", "run", str(library), str(ids), "--args", "id"]
+        environment = os.environ | {"USERS_DB": users}
+        done = subprocess.run([*command, "--out", str(out)], env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    written = (tmp_path / "rs.csv").read_bytes()
+    assert written == (tmp_path / "py.csv").read_bytes()
+    assert {b"Unknown-7", "Üser 8".encode(), b"Unknown-101"} <= {line.split(b",")[1] for line in written.splitlines()}
 
 
 def test_connections_are_shared_and_closed(user_name: Function, users: str) -> None:

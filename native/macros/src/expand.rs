@@ -2,11 +2,11 @@
 //! `arroyo_udf_plugin::sdk` reads.
 
 use crate::options::Options;
-use crate::signature::{name, with_lifetime, Checked};
+use crate::signature::{name, with_lifetime, Argument, Checked};
 use proc_macro2::{Literal, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::ItemFn;
+use syn::{Ident, ItemFn, Type};
 
 /// Everything stands in a nameless constant, under names that cannot hide the author's.
 pub fn expand(function: &ItemFn, signature: &Checked, options: &Options) -> TokenStream {
@@ -47,13 +47,9 @@ fn place(tokens: Span) -> Span {
 /// The function that the SDK calls, whose arguments are one tuple, and the `Body` that names it.
 fn call(function: &ItemFn, signature: &Checked, options: &Options) -> (TokenStream, TokenStream) {
     let ident = &function.sig.ident;
-    // References point into the batch; an async function has none.
-    let types: Vec<_> = signature.arguments.iter().map(|argument| with_lifetime(&argument.ty, "'a")).collect();
-    let names: Vec<_> = (0..types.len()).map(|i| quote::format_ident!("__argument_{i}")).collect();
-    let closure = quote_spanned!(place(ident.span())=> |(#(#names,)*): (#(#types,)*)| #ident(#(#names),*));
-    let place = place(ident.span());
+    let closure = closure(ident, signature);
     if !signature.is_async && !options.blocking {
-        let call = quote_spanned! {place=>
+        let call = quote_spanned! {place(ident.span())=>
             fn __arroyo_udf_run<'a>(
                 batch: &'a ::arroyo_udf_plugin::arrow::Batch,
             ) -> ::arroyo_udf_plugin::sdk::sync::Results {
@@ -71,7 +67,7 @@ fn call(function: &ItemFn, signature: &Checked, options: &Options) -> (TokenStre
         ::arroyo_udf_plugin::abi::Options { #(#fields,)* ..::arroyo_udf_plugin::abi::Options::unset() }
     };
     if options.blocking {
-        let call = quote_spanned! {place=>
+        let call = quote_spanned! {place(ident.span())=>
             fn __arroyo_udf_call<'a>(
                 batch: &'a ::arroyo_udf_plugin::arrow::Batch,
                 row: usize,
@@ -85,15 +81,49 @@ fn call(function: &ItemFn, signature: &Checked, options: &Options) -> (TokenStre
         };
         return (call, body);
     }
-    let call = quote_spanned! {place=>
+    // A Context is made by its type's `new`.
+    let start = match &signature.context {
+        Some(context) => quote_spanned!(place(context.span())=>
+            ::arroyo_udf_plugin::sdk::tokio_driver::start_with(&__ARROYO_UDF, runtime, <#context>::new, #closure)),
+        None => quote_spanned!(place(ident.span())=>
+            ::arroyo_udf_plugin::sdk::tokio_driver::start(&__ARROYO_UDF, runtime, #closure)),
+    };
+    let call = quote_spanned! {place(ident.span())=>
         fn __arroyo_udf_start(
             runtime: &::std::sync::Arc<::arroyo_udf_plugin::runtime::Runtime>,
         ) -> ::core::result::Result<(), ::arroyo_udf_plugin::failure::Failure> {
-            ::arroyo_udf_plugin::sdk::tokio_driver::start(&__ARROYO_UDF, runtime, #closure)
+            #start
         }
     };
     let body = quote! {
         ::arroyo_udf_plugin::sdk::Body::Async { options: #chosen, start: __arroyo_udf_start }
     };
     (call, body)
+}
+
+/// The author's function as one of a tuple; of a Context and a tuple, if it has one.
+fn closure(ident: &Ident, signature: &Checked) -> TokenStream {
+    let arguments = &signature.arguments;
+    let names: Vec<_> = (0..arguments.len()).map(|i| format_ident!("__argument_{i}")).collect();
+    let at = place(ident.span());
+    if !signature.is_async {
+        // References point into the batch.
+        let types = arguments.iter().map(|argument| with_lifetime(&argument.ty, "'a"));
+        return quote_spanned!(at=> |(#(#names,)*): (#(#types,)*)| #ident(#(#names),*));
+    }
+    // An async function outlives the batch, so its future owns what the function borrows.
+    let types = arguments.iter().map(Argument::owned);
+    let lent = arguments.iter().zip(&names).map(|(argument, name)| match &argument.ty {
+        Type::Reference(reference) => {
+            let borrowed = &reference.elem;
+            quote!(::std::borrow::Borrow::<#borrowed>::borrow(&#name))
+        }
+        _ if argument.borrows() => quote!(#name.as_deref()),
+        _ => quote!(#name),
+    });
+    let context = signature.context.as_ref().map(|context| quote!(__context: ::std::sync::Arc<#context>,));
+    let shared = context.as_ref().map(|_| quote!(__context,));
+    let call = quote_spanned!(at=> #ident(#shared #(#lent),*));
+    let future = if arguments.iter().any(Argument::borrows) { quote!(async move { #call.await }) } else { call };
+    quote_spanned!(at=> |#context (#(#names,)*): (#(#types,)*)| #future)
 }

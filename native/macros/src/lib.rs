@@ -34,11 +34,13 @@ use proc_macro::TokenStream;
 /// * A null in a parameter that is not an `Option` gives null, and the function is not called.
 /// * `Option<T>` as the result: `None` is null. `Result<T, E>`: `Err` is the error of that row, with `E`'s `Display`
 ///   text. So is a panic. Neither harms other rows.
-/// * Types: see `arroyo_udf_plugin::sdk::types`. `&str` and `&[u8]` are for `fn`; an `async fn` owns its arguments.
+/// * Types: see `arroyo_udf_plugin::sdk::types`. What an `async fn` borrows, `&str` or `&[u8]`, is copied for its call.
+/// * An `async fn` may have a first argument `Arc<Context>`: what its calls share. `Context::new()` makes it, before the
+///   first row; its type implements `arroyo_udf_plugin::UdfContext`, whose `init` and `close` are called around all rows.
 /// * `blocking`: the host sees an async function, and each call has a thread of its own while it runs, for code that waits
 ///   for a file, a socket or a process. A call that is timed out or cancelled goes on to its end in its thread, unheard.
 /// * Options, all for `async fn` and `blocking`, as the header describes them: `ordered` (the default) or `unordered`;
-///   `timeout = "10s"` for one call and `deadline = "1m"` for a row, in `us`, `ms`, `s`, `m` or `h`;
+///   `timeout = "10s"` for one call and `deadline = "1m"` for a row, in `ns`, `us`, `ms`, `s`, `m` or `h`;
 ///   `allowed_in_flight = 100`, calls that run at once; `max_rows`, `max_bytes`; `max_attempts = 3`,
 ///   `retry_on = "timeout, error"`, `backoff = "100ms"`, `max_backoff = "10s"`, `seed = 1`; `idempotent`; `max_stuck = 100`.
 #[proc_macro_attribute]

@@ -108,18 +108,20 @@ fn set(options: &mut Options, field: &'static str, value: u64, meta: &ParseNeste
 fn nanoseconds(text: &str) -> std::result::Result<u64, String> {
     let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
-    let factor = match unit {
-        "us" => Some(1_000),
-        "ms" => Some(1_000_000),
-        "s" => Some(1_000_000_000),
-        "m" => Some(60_000_000_000),
-        "h" => Some(3_600_000_000_000_u64),
+    // With the words that Arroyo's attribute takes.
+    let factor = match unit.trim_start() {
+        "ns" | "nanos" => Some(1),
+        "us" | "µs" | "micros" => Some(1_000),
+        "ms" | "millis" => Some(1_000_000),
+        "s" | "secs" | "seconds" => Some(1_000_000_000),
+        "m" | "mins" | "minutes" => Some(60_000_000_000),
+        "h" | "hrs" | "hours" => Some(3_600_000_000_000_u64),
         _ => None,
     };
     let product = factor.and_then(|factor| number.parse::<u64>().ok()?.checked_mul(factor));
     product
         .filter(|timeout| *timeout > 0)
-        .ok_or_else(|| format!("a whole number above 0 with a unit (us, ms, s, m, h), such as \"500ms\", not \"{text}\""))
+        .ok_or_else(|| format!("a whole number above 0 with a unit (ns, us, ms, s, m, h), such as \"500ms\", not \"{text}\""))
 }
 
 #[cfg(test)]
@@ -179,11 +181,15 @@ mod tests {
     fn each_unit_is_known() {
         let all = ["3us", "3ms", "3s", "3m", "3h"].map(|text| nanoseconds(text).unwrap());
         assert_eq!(all, [3_000, 3_000_000, 3_000_000_000, 180_000_000_000, 10_800_000_000_000]);
+        let words = ["3nanos", "3 µs", "3micros", "3millis", "3  secs", "3 seconds", "3mins", "3minutes", "3hrs", "3hours"];
+        let words = words.map(|text| nanoseconds(text).unwrap());
+        assert_eq!(words[..6], [3, 3_000, 3_000, 3_000_000, 3_000_000_000, 3_000_000_000]);
+        assert_eq!(words[6..], [180_000_000_000, 180_000_000_000, 10_800_000_000_000, 10_800_000_000_000]);
     }
 
     #[test]
     fn a_timeout_that_is_no_time_is_refused() {
-        for text in ["", "10", "ms", "0s", "-1s", "1.5s", "1 s", "9999999999999h"] {
+        for text in ["", "10", "ms", "0s", "-1s", "1.5s", "9999999999999h"] {
             assert!(nanoseconds(text).is_err(), "{text}");
         }
     }

@@ -5,13 +5,15 @@ use proc_macro2::Span;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
-use syn::{Error, FnArg, Ident, Lifetime, Pat, ReturnType, Signature, Type, TypeReference};
+use syn::{Error, FnArg, GenericArgument, Ident, Lifetime, Pat, PathArguments, ReturnType, Signature, Type, TypeReference};
 
 /// As many as `sdk::arguments` implements.
 const MOST_ARGUMENTS: usize = 12;
 
 pub struct Checked {
     pub is_async: bool,
+    /// `Context` of a first argument `Arc<Context>`.
+    pub context: Option<Type>,
     pub arguments: Vec<Argument>,
     pub returns: Type,
 }
@@ -19,6 +21,39 @@ pub struct Checked {
 pub struct Argument {
     pub name: String,
     pub ty: Type,
+}
+
+impl Argument {
+    /// Whether an `async fn` borrows it: its column's value is copied first, because the batch may be gone by then.
+    pub fn borrows(&self) -> bool {
+        struct Finder(bool);
+        impl VisitMut for Finder {
+            fn visit_type_reference_mut(&mut self, _: &mut TypeReference) {
+                self.0 = true;
+            }
+        }
+        let mut finder = Finder(false);
+        finder.visit_type_mut(&mut self.ty.clone());
+        finder.0
+    }
+
+    /// The type whose values are lent to an `async fn`: each `&T` is what `T` is copied to.
+    pub fn owned(&self) -> Type {
+        struct Owner;
+        impl VisitMut for Owner {
+            fn visit_type_mut(&mut self, ty: &mut Type) {
+                if let Type::Reference(reference) = ty {
+                    let (place, borrowed) = (reference.span(), &reference.elem);
+                    *ty = syn::parse_quote_spanned!(place=> <#borrowed as ::std::borrow::ToOwned>::Owned);
+                } else {
+                    visit_mut::visit_type_mut(self, ty);
+                }
+            }
+        }
+        let mut ty = self.ty.clone();
+        Owner.visit_type_mut(&mut ty);
+        ty
+    }
 }
 
 /// All mistakes of a signature at once, each on its own tokens.
@@ -41,19 +76,21 @@ pub fn check(signature: &Signature) -> syn::Result<Checked> {
     if let Some(token) = &signature.variadic {
         mistakes.add(token.span(), "a UDF has a fixed number of arguments: name each one");
     }
-    if signature.inputs.len() > MOST_ARGUMENTS {
-        mistakes.add(signature.inputs.span(), &format!("a UDF has at most {MOST_ARGUMENTS} arguments"));
+
+    let context = signature.inputs.first().and_then(shared);
+    if let Some(context) = context.as_ref().filter(|_| !is_async) {
+        mistakes.add(context.span(), "only calls that wait share a Context: write `async fn`, or leave the Context out");
     }
 
     let mut arguments = Vec::new();
-    for input in &signature.inputs {
+    for input in signature.inputs.iter().skip(usize::from(context.is_some())) {
         match input {
             FnArg::Receiver(receiver) => {
                 mistakes.add(receiver.span(), "a UDF has no `self`: move it out of the `impl` and write an argument for each column")
             }
             FnArg::Typed(argument) => match &*argument.pat {
                 Pat::Ident(pattern) if pattern.by_ref.is_none() && pattern.subpat.is_none() => {
-                    check_type(&argument.ty, is_async, &mut mistakes);
+                    check_type(&argument.ty, false, &mut mistakes);
                     arguments.push(Argument { name: name(&pattern.ident), ty: (*argument.ty).clone() });
                 }
                 pattern => mistakes.add(
@@ -62,6 +99,10 @@ pub fn check(signature: &Signature) -> syn::Result<Checked> {
                 ),
             },
         }
+    }
+
+    if arguments.len() > MOST_ARGUMENTS {
+        mistakes.add(signature.inputs.span(), &format!("a UDF has at most {MOST_ARGUMENTS} arguments"));
     }
 
     let returns = match &signature.output {
@@ -76,9 +117,21 @@ pub fn check(signature: &Signature) -> syn::Result<Checked> {
         }
     };
     match (mistakes.0, returns) {
-        (None, Some(returns)) => Ok(Checked { is_async, arguments, returns }),
+        (None, Some(returns)) => Ok(Checked { is_async, context, arguments, returns }),
         (Some(error), _) => Err(error),
         (None, None) => unreachable!("a missing return type is a mistake"),
+    }
+}
+
+/// `Context` of an argument `Arc<Context>`.
+fn shared(input: &FnArg) -> Option<Type> {
+    let FnArg::Typed(argument) = input else { return None };
+    let Type::Path(path) = &*argument.ty else { return None };
+    let last = path.path.segments.last().filter(|last| last.ident == "Arc")?;
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
+    match arguments.args.first()? {
+        GenericArgument::Type(context) => Some(context.clone()),
+        _ => None,
     }
 }
 
@@ -101,7 +154,7 @@ pub fn with_lifetime(ty: &Type, lifetime: &str) -> Type {
     ty
 }
 
-fn check_type(ty: &Type, is_async: bool, mistakes: &mut Mistakes) {
+fn check_type(ty: &Type, must_own: bool, mistakes: &mut Mistakes) {
     struct Checker<'a>(bool, &'a mut Mistakes);
     impl VisitMut for Checker<'_> {
         fn visit_type_mut(&mut self, ty: &mut Type) {
@@ -111,13 +164,13 @@ fn check_type(ty: &Type, is_async: bool, mistakes: &mut Mistakes) {
                 }
                 Type::Reference(reference) if self.0 => self.1.add(
                     reference.span(),
-                    "an `async fn` outlives the batch that its row came in, so it owns its arguments: write `String` for `&str`, `Vec<u8>` for `&[u8]`",
+                    "the result of an `async fn` outlives what it borrows: write `String` for `&str`, `Vec<u8>` for `&[u8]`",
                 ),
                 _ => visit_mut::visit_type_mut(self, ty),
             }
         }
     }
-    Checker(is_async, mistakes).visit_type_mut(&mut ty.clone());
+    Checker(must_own, mistakes).visit_type_mut(&mut ty.clone());
 }
 
 struct Mistakes(Option<Error>);
@@ -157,9 +210,9 @@ mod tests {
             (parse_quote!(fn f(a: impl Into<i64>) -> i64), "one type"),
             (parse_quote!(unsafe fn f(a: i64) -> i64), "`unsafe`"),
             (parse_quote!(extern "C" fn f(a: i64) -> i64), "`extern`"),
-            (parse_quote!(async fn f(a: &str) -> i64), "`String` for `&str`"),
-            (parse_quote!(async fn f(a: Option<&[u8]>) -> i64), "owns its arguments"),
-            (parse_quote!(async fn f(a: i64) -> &'static str), "owns its arguments"),
+            (parse_quote!(async fn f(a: i64) -> &'static str), "`String` for `&str`"),
+            (parse_quote!(async fn f(a: i64) -> Option<&'static [u8]>), "outlives what it borrows"),
+            (parse_quote!(fn f(context: Arc<Context>, a: i64) -> i64), "share a Context: write `async fn`"),
             (
                 parse_quote!(fn f(a: u8, b: u8, c: u8, d: u8, e: u8, f: u8, g: u8, h: u8, i: u8, j: u8, k: u8, l: u8, m: u8) -> u8),
                 "at most 12",
@@ -184,6 +237,28 @@ mod tests {
         assert_eq!((names, name(&right.ident).as_str()), (vec!["in", "b"], "type"));
         assert!(!checked.is_async);
         assert!(check(&parse_quote!(async fn f() -> i64)).unwrap().is_async);
+    }
+
+    #[test]
+    fn a_context_is_the_first_argument_and_no_column() {
+        let checked = |signature: Signature| check(&signature).map_err(|error| error.to_string()).unwrap();
+        let text = |ty: &Type| ty.to_token_stream().to_string();
+        let both = checked(parse_quote!(async fn f(shared: std::sync::Arc<Context>, id: i64) -> String));
+        assert_eq!((both.context.as_ref().map(text), both.arguments[0].name.as_str()), (Some("Context".to_string()), "id"));
+        let alone = checked(parse_quote!(async fn f(shared: Arc<my::Context>) -> String));
+        assert_eq!((alone.context.as_ref().map(text), alone.arguments.len()), (Some("my :: Context".to_string()), 0));
+        assert!(checked(parse_quote!(async fn f(id: i64) -> String)).context.is_none());
+    }
+
+    #[test]
+    fn what_is_borrowed_is_copied_first() {
+        let argument = |ty: Type| Argument { name: "a".to_string(), ty };
+        let owned = |ty: Type| argument(ty).owned().to_token_stream().to_string();
+        let text = |ty: Type| ty.to_token_stream().to_string();
+        assert_eq!(owned(parse_quote!(Option<&str>)), text(parse_quote!(Option<<str as ::std::borrow::ToOwned>::Owned>)));
+        assert_eq!(owned(parse_quote!(&[u8])), text(parse_quote!(<[u8] as ::std::borrow::ToOwned>::Owned)));
+        assert_eq!(owned(parse_quote!(Option<i64>)), text(parse_quote!(Option<i64>)));
+        assert!(argument(parse_quote!(Option<&str>)).borrows() && !argument(parse_quote!(Option<String>)).borrows());
     }
 
     #[test]

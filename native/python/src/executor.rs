@@ -68,6 +68,8 @@ pub struct Runtime {
     rows_left: u32,
     /// The Slot that runs an attempt, by the number of its token. Borrowed: the Task keeps its Slot.
     slots: Vec<*mut PyObject>,
+    /// For the call that begins now. (In each slot it would be most of a waiting row's memory.)
+    frame: Frame,
     /// The batch whose rows start now, with what pyarrow has converted of it. The weak reference keeps another batch from
     /// its address.
     converted: Option<(Weak<Batch>, Converted)>,
@@ -101,6 +103,7 @@ pub unsafe fn new_runtime(function: &'static Function, runtime: Arc<runtime::Run
         turn_scheduled: false,
         rows_left: 0,
         slots: Vec::new(),
+        frame: Frame::new(),
         converted: None,
     };
     // SAFETY: passed on.
@@ -297,7 +300,6 @@ method! {
             id: 0,
             cancelled: false,
             spent: false,
-            frame: Frame::new(),
             group: Group::default(),
         };
         SLOT.make(body).map_or(null_mut(), Owned::into_ptr)
@@ -323,7 +325,6 @@ pub struct Slot {
     cancelled: bool,
     /// A call has left a mark on the Task: it takes no further attempt.
     spent: bool,
-    frame: Frame,
     /// Of a function that takes micro-batches.
     group: Group,
 }
@@ -396,7 +397,7 @@ unsafe fn start(owner: *mut Runtime, slot: *mut Slot, attempt: &Attempt) -> Opti
     unsafe {
         let function = (*owner).function;
         let context = (*owner).context.as_ref().map_or(null_mut(), Owned::ptr);
-        let frame = &mut (*slot).frame;
+        let frame = &mut (*owner).frame;
         if function.takes_groups() {
             let tell = |group: &Group| {
                 let rows = || CallInfo::of_rows(&(*owner).runtime, attempt).enumerate();

@@ -281,6 +281,13 @@ impl Column {
         self.range(self.offset64(row), self.offset64(row + 1))
     }
 
+    /// The items of a `List` column's row, as rows of their own column; None if the offsets make no range.
+    pub fn list(&self, row: usize) -> Option<(&Column, std::ops::Range<usize>)> {
+        let (start, end) = (self.offset32(row), self.offset32(row + 1));
+        let items = self.children.first().filter(|items| 0 <= start && start <= end && end as usize <= items.length)?;
+        Some((items, start as usize..end as usize))
+    }
+
     #[inline]
     fn range(&self, start: i64, end: i64) -> Option<&[u8]> {
         if start < 0 || end < start || end as usize > self.data_length {

@@ -50,4 +50,6 @@ pub use arroyo_udf_abi as abi;
 pub use arroyo_udf_plugin_macros::udf;
 pub use call_info::{call_info, CallInfo};
 #[cfg(feature = "tokio")]
+pub use sdk::context::UdfContext;
+#[cfg(feature = "tokio")]
 pub use tokio;

@@ -215,6 +215,15 @@ impl Runtime {
         }
     }
 
+    /// Both halves of `send`.
+    #[allow(clippy::result_large_err)] // as for `put`
+    pub fn send(&self, first_id: u64, batch: Batch) -> Result<(), NotTaken> {
+        if self.put(first_id, batch)? == Put::Deliver {
+            self.deliver();
+        }
+        Ok(())
+    }
+
     fn why_refused(&self, first_id: u64, refused: Refused) -> Option<Failure> {
         let name = &self.signature.name;
         match refused {
@@ -314,6 +323,7 @@ impl Runtime {
     /// See `arm` in the header. True: the condition holds already, nothing is registered.
     pub fn arm(&self, condition: u32, function: abi::Armed, data: *mut c_void) -> bool {
         let mut state = self.lock();
+        self.take_in(&mut state);
         let holds = self.holds(&state, condition);
         state.armed = (!holds).then_some(Armed { condition, function, data });
         holds

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from .._errors import BuildError
 from . import rust
-from .cache import BY_DEFAULT, Arroyo, Identity
+from .cache import BY_DEFAULT, Arroyo, Identity, Resolution
 
 INCLUDE = Path(__file__).resolve().parent.parent / "include"
 HEADER = INCLUDE / "arroyo_udf_plugin.h"
@@ -48,7 +48,7 @@ HINTS = {
 OTHER_HINT = "how a function looks in C is written at the top of {header}"
 
 
-def inputs(source: Path) -> list[str]:
+def inputs(source: Path, how: Resolution) -> list[str]:
     """What else the library depends on: the compiler, its flags, and every header that is not the system's.
 
     Raises BuildError: no compiler, a header that the source includes is missing, or, for async functions, no cargo.
@@ -63,7 +63,7 @@ def inputs(source: Path) -> list[str]:
     ]
 
 
-def compile(source: Path, output: Path, identity: Identity, arroyo: Arroyo = BY_DEFAULT) -> None:
+def compile(source: Path, output: Path, identity: Identity, how: Resolution, arroyo: Arroyo = BY_DEFAULT) -> None:
     """Writes the shared library to `output`. What the compiler warns of goes to stderr as it said it.
 
     Raises BuildError with the compiler's own output, and a hint below.
@@ -80,7 +80,7 @@ def compile(source: Path, output: Path, identity: Identity, arroyo: Arroyo = BY_
     command = [*flags, f"-I{INCLUDE}", *defines, *LINK_FLAGS, str(source), "-o", str(output)]
     if _is_async(_headers(source)):
         runtime, exported = output.with_name("runtime.a"), output.with_name("exported.map")
-        rust.runtime_for_c(source, runtime)
+        rust.runtime_for_c(source, runtime, how)
         exported.write_text(EXPORTED)
         command += [str(runtime), *ASYNC_FLAGS, f"-Wl,--version-script={exported}", *ASYNC_LIBRARIES]
     sys.stderr.write(_call(source, [*command, *LIBRARIES]).stderr)
@@ -104,7 +104,7 @@ def _runtime_inputs(source: Path) -> list[str]:
             "install Rust from https://rustup.rs",
             str(source),
         )
-    return rust.inputs(source)
+    return rust.toolchain_inputs(source)
 
 
 def _compiler() -> list[str]:

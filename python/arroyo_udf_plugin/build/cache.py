@@ -32,6 +32,18 @@ class Identity:
 
 
 @dataclass(frozen=True)
+class Resolution:
+    """How the dependencies of a source are found.
+
+    locked: only as the lock file beside the source says, which must be there and fit.
+    offline: only what is on this machine.
+    """
+
+    locked: bool = False
+    offline: bool = False
+
+
+@dataclass(frozen=True)
 class Arroyo:
     """What a plugin exports beside its table, for the Arroyo engine.
 
@@ -63,16 +75,18 @@ BY_DEFAULT = Arroyo()
 class Toolchain(Protocol):
     """What a module of a language offers."""
 
-    def inputs(self, source: Path) -> list[str]:
+    def inputs(self, source: Path, how: Resolution) -> list[str]:
         """What the library depends on beside source, toolkit, ABI and target: compiler, flags, dependencies."""
         ...
 
-    def compile(self, source: Path, output: Path, identity: Identity, arroyo: Arroyo = BY_DEFAULT) -> None:
+    def compile(
+        self, source: Path, output: Path, identity: Identity, how: Resolution, arroyo: Arroyo = BY_DEFAULT
+    ) -> None:
         """Writes the library to `output`, in a private folder that exists. Raises BuildError."""
         ...
 
 
-def artifact(source: Path, toolchain: Toolchain, arroyo: Arroyo = BY_DEFAULT) -> Path:
+def artifact(source: Path, toolchain: Toolchain, how: Resolution, arroyo: Arroyo = BY_DEFAULT) -> Path:
     """The library of a source in the cache, built if it is not there yet."""
     name = source.stem
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
@@ -81,7 +95,7 @@ def artifact(source: Path, toolchain: Toolchain, arroyo: Arroyo = BY_DEFAULT) ->
         )
     parts = [name, source.read_bytes().hex(), __version__, str(ABI_VERSION), *platform.uname()[::4]]
     parts += [arroyo.function or "", arroyo.on_error]
-    key = hashlib.sha256(json.dumps([*parts, *toolchain.inputs(source)]).encode()).hexdigest()
+    key = hashlib.sha256(json.dumps([*parts, *toolchain.inputs(source, how)]).encode()).hexdigest()
     entry = folder() / key[:2] / key
     library = entry / f"{name}.so"
     if library.exists():
@@ -89,7 +103,7 @@ def artifact(source: Path, toolchain: Toolchain, arroyo: Arroyo = BY_DEFAULT) ->
     entry.parent.mkdir(parents=True, exist_ok=True)
     private = Path(tempfile.mkdtemp(prefix="building-", dir=entry.parent))
     try:
-        toolchain.compile(source, private / library.name, Identity(name, key, __version__), arroyo)
+        toolchain.compile(source, private / library.name, Identity(name, key, __version__), how, arroyo)
         for left in private.iterdir():
             if left.name != library.name:
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
@@ -105,12 +119,17 @@ def artifact(source: Path, toolchain: Toolchain, arroyo: Arroyo = BY_DEFAULT) ->
 
 def place(library: Path, out: Path) -> None:
     """Copies a library to where the user wants it, in one step."""
+    write(out, library.read_bytes(), 0o755)
+
+
+def write(out: Path, content: bytes, mode: int = 0o644) -> None:
+    """Writes a file in one step: others see the former one, or this."""
     out.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{out.name}.", dir=out.parent)
-    os.close(handle)
     try:
-        shutil.copyfile(library, name)
-        Path(name).chmod(0o755)
+        with open(handle, "wb") as file:
+            file.write(content)
+        Path(name).chmod(mode)
         os.replace(name, out)
     except BaseException:
         os.unlink(name)

@@ -1,13 +1,14 @@
-"""The block at the head of a Python source (PEP 723, "Inline script metadata"): options for all its async functions.
+"""The block at the head of a Python source (PEP 723, "Inline script metadata"): the packages that it needs, and options
+for all its async functions.
 
     # /// script
-    # dependencies = ["aiohttp"]
+    # dependencies = ["aiohttp>=3.9"]
     # [tool.arroyo-udf]
     # allowed_in_flight = 1000
     # timeout = 2.5
     # ///
 
-The names are those of the decorator, which wins, or Arroyo's three.
+The names of options are those of the decorator, which wins, or Arroyo's three.
 """
 
 import tomllib
@@ -16,23 +17,24 @@ from typing import Any
 from .._errors import BuildError
 from ..options import check
 
-_ARROYO = {
+ARROYO = {
     "async_results_ordered": "ordered",
     "async_max_concurrency": "allowed_in_flight",
     "async_timeout_seconds": "timeout",
 }
+"""Arroyo's name of an option -> ours."""
 
 
 def options(text: str, file: str) -> dict[str, Any]:
     """The options of the source's block; empty if it has none. Raises BuildError with the line of the block."""
-    line, block = _block(text, file)
+    line, script = _script(text, file)
     try:
-        table = tomllib.loads(block).get("tool", {}).get("arroyo-udf", {})
-    except (tomllib.TOMLDecodeError, AttributeError) as error:
-        raise BuildError(f"its script block is not TOML with a table [tool.arroyo-udf]: {error}", file, line) from None
+        table = script.get("tool", {}).get("arroyo-udf", {}).items()
+    except AttributeError:
+        raise BuildError("its script block has no table [tool.arroyo-udf], but something else", file, line) from None
     chosen: dict[str, Any] = {}
-    for written, value in table.items():
-        name = _ARROYO.get(written, written)
+    for written, value in table:
+        name = ARROYO.get(written, written)
         value = tuple(value) if isinstance(value, list) else value
         if name == "batch_size":
             text = "[tool.arroyo-udf] has batch_size, which is a matter of the one function that takes lists"
@@ -43,6 +45,24 @@ def options(text: str, file: str) -> dict[str, Any]:
             raise BuildError(f"[tool.arroyo-udf] chooses {name!r} twice, under Arroyo's name too", file, line)
         chosen[name] = value
     return chosen
+
+
+def dependencies(text: str, file: str) -> tuple[int, list[str]]:
+    """The line of the source's block, and the packages that it lists. Raises BuildError with that line."""
+    line, script = _script(text, file)
+    listed = script.get("dependencies", [])
+    if not (isinstance(listed, list) and all(isinstance(package, str) for package in listed)):
+        raise BuildError('dependencies is no list of texts; write ["aiohttp>=3.9"]', file, line)
+    return line, listed
+
+
+def _script(text: str, file: str) -> tuple[int, dict[str, Any]]:
+    """Line number and content of the block."""
+    line, block = _block(text, file)
+    try:
+        return line, tomllib.loads(block)
+    except tomllib.TOMLDecodeError as error:
+        raise BuildError(f"its script block is not TOML: {error}", file, line) from None
 
 
 def _block(text: str, file: str) -> tuple[int, str]:

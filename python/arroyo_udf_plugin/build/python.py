@@ -30,8 +30,8 @@ from .._errors import BuildError
 from ..options import abi_fields
 from ..types import Signature, signature
 from ..udf import Udf
-from . import metadata
-from .cache import BY_DEFAULT, Arroyo, Identity
+from . import metadata, requirements
+from .cache import BY_DEFAULT, Arroyo, Identity, Resolution
 
 _PACKAGE = Path(__file__).parent.parent
 _TEMPLATE = Path(__file__).parent / "templates" / "plugin.c"
@@ -63,8 +63,9 @@ _EXPORTS = "{{ global: arroyo_udf_plugin; {arroyo} local: *; }};\n"
 _ARROYO = {False: ("__run",), True: ("__start", "__send", "__drain_results", "__stop_runtime")}  # sync, async
 
 
-def inputs(source: Path) -> list[str]:
-    """Interpreter, cffi, pyarrow, compiler with flags, and the files of this toolkit that end up in the library."""
+def inputs(source: Path, how: Resolution) -> list[str]:
+    """Interpreter, cffi, pyarrow, compiler with flags, the files of this toolkit that end up in the library, and the
+    versions of the packages that the source lists."""
     own = hashlib.sha256()
     for file in (_TEMPLATE, _TEMPLATE.with_name("arroyo.h"), Path(__file__), _header()):
         own.update(file.read_bytes())
@@ -78,10 +79,11 @@ def inputs(source: Path) -> list[str]:
         *_libpython(),
         *_LINK,
         own.hexdigest(),
+        requirements.locked(source, _read(source), how),
     ]
 
 
-def compile(source: Path, output: Path, identity: Identity, arroyo: Arroyo = BY_DEFAULT) -> None:
+def compile(source: Path, output: Path, identity: Identity, how: Resolution, arroyo: Arroyo = BY_DEFAULT) -> None:
     """Writes the plugin of a Python source. Raises BuildError; executes the source's module level."""
     text = _read(source)
     with _module(source, text) as module:

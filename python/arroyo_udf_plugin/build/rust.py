@@ -2,9 +2,12 @@
 
 The author's file is copied beside a root module that exports the table. So a plugin is one file, which with the SDK is
 all that the cache's key has to cover, and compiler messages and panics name it as `udf.rs:12:5` wherever it is built.
-The project, a copy of the SDK and cargo's target folder stay in the cache: the SDK is compiled once, a function takes a
-second or two. A lock keeps builds at the same time apart. The runtime that C plugins with async functions are linked to
-comes from the same SDK, in the same way.
+The project, a copy of the SDK and cargo's target folder stay in the cache: the SDK, and each crate that some function
+depends on, is compiled once, a function takes a second or two. A lock keeps builds at the same time apart. The runtime
+that C plugins with async functions are linked to comes from the same SDK, in the same way.
+
+Which versions of crates a source with [dependencies] gets is written beside it, in Cargo's words: udf.rs.lock, made by
+the first build, followed by later ones, and changed only where [dependencies] or the toolkit has.
 """
 
 import fcntl
@@ -19,10 +22,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from .._errors import BuildError
-from . import cache
-from .cache import BY_DEFAULT, Arroyo, Identity
+from ..options import abi_fields
+from . import cache, rust_source
+from .cache import BY_DEFAULT, Arroyo, Identity, Resolution
+from .rust_source import Source
 
 SDK = Path(__file__).resolve().parent.parent / "_sdk"
 
@@ -37,7 +43,7 @@ crate-type = ["cdylib"]
 path = "{root}"
 
 [dependencies]
-arroyo-udf-plugin = {{ path = {runtime}, features = [{features}] }}
+{dependencies}
 
 [profile.release]
 panic = "unwind"
@@ -49,33 +55,36 @@ strip = true
 ROOT = "plugin-root.rs"
 ROOT_MODULE = """\
 #![allow(non_snake_case)] // the crate has the plugin's name
+{types}
 #[path = "{name}.rs"]
 mod functions;
-arroyo_udf_plugin::plugin!(name: "{name}", hash: "{hash}", toolkit_version: "{toolkit_version}"{arroyo});
+arroyo_udf_plugin::plugin!(name: "{name}", hash: "{hash}", toolkit_version: "{toolkit_version}"{options}{arroyo});
 """
-# A marked function, in the author's text: options, `async`, name, and whether there are arguments. What this overlooks
-# (a function that a macro makes) is exported for Arroyo only if it is asked for, and then refused by name.
-MARKED = re.compile(
-    r"^[ \t]*#\[\s*(?:\w+\s*::\s*)*udf\b([^\]]*)\]\s*(?:(?:#\[[^\]]*\]|//[^\n]*)\s*)*"
-    r"(?:pub(?:\([^)]*\))?\s+)?(async\s+)?fn\s+(?:r#)?(\w+)\s*(?:<[^>]*>)?\s*\(\s*(\)?)",
-    re.MULTILINE,
-)
+# Sources for Arroyo name the trait of a Context `types::UdfContext`.
+TYPES = "extern crate arroyo_udf_plugin as types;"
 # The section that lists the functions is nobody else's business: its two ends would be exported.
 LINK_FLAGS = [f"-Clink-arg=-Wl,-z,{option}" for option in ("nodelete", "start-stop-visibility=hidden")]
-CRATES = "a plugin can use std, `arroyo_udf_plugin` and, re-exported by that, `arroyo_udf_plugin::tokio`"
-TYPES = "the table of types is at the top of {sdk}/runtime/src/sdk/types.rs"
-NETWORK = "the first build of a Rust plugin downloads a few crates: is the network there?"
+CRATES = (
+    "a plugin can use std, `arroyo_udf_plugin`, `arroyo_udf_plugin::tokio`, and the crates that a comment at its head "
+    'names, as in: /* [dependencies] on a line of its own, then regex = "1" */'
+)
+TABLE = "the table of types is at the top of {sdk}/runtime/src/sdk/types.rs"
+NETWORK = "a build downloads the crates that no earlier one did: is the network there?"
+OFFLINE = "--offline takes what earlier builds have downloaded, and this has not been: build once without it"
 # What the compiler's words mean here; the first that fits.
 HINTS = {
-    "cannot be an argument of a UDF": TYPES,
-    "cannot be the result of a UDF": TYPES,
+    "cannot be an argument of a UDF": TABLE,
+    "cannot be the result of a UDF": TABLE,
     "file not found for module": "a plugin is one .rs file: write the module into it",
     "couldn't read": "a plugin is one .rs file, and is compiled in a folder of its own",
     "unresolved import": CRATES,
     "unresolved module": CRATES,
     "use of undeclared": CRATES,
+    "item named `new` found": "a Context has a function `new() -> Self`, which makes it before `init` opens it",
     "cannot be sent between threads": "an async function may go on in another thread after each await: use Arc for Rc, "
     "Mutex for RefCell, and end a std lock's scope before the await",
+    "no matching package": "crates and their versions are listed at https://crates.io",
+    "failed to select a version": "crates and their versions are listed at https://crates.io",
     "failed to get": NETWORK,
     "failed to download": NETWORK,
     "requires rustc": "update Rust: rustup update",
@@ -83,69 +92,53 @@ HINTS = {
 OTHER_HINT = "how a function looks in Rust is written at the top of {sdk}/macros/src/lib.rs"
 
 
-def inputs(source: Path) -> list[str]:
-    """What else the library depends on: compiler, flags, and the SDK with the versions of its crates.
+def inputs(source: Path, how: Resolution) -> list[str]:
+    """What else the library depends on: compiler, flags, the SDK with its crates' versions, the source's lock.
 
-    Raises BuildError: no cargo, or no SDK in this package.
+    Raises BuildError: no cargo, no SDK in this package, a header that is none, dependencies that cannot be had.
+    """
+    toolchain = toolchain_inputs(source)
+    written = rust_source.read(source)
+    lock = _locked(source, written, how) if written.dependencies else ""
+    return [*toolchain, json.dumps([MANIFEST, ROOT_MODULE, LINK_FLAGS]), lock]
+
+
+def toolchain_inputs(source: Path) -> list[str]:
+    """What everything that cargo makes of the SDK depends on: compiler, flags, the SDK with its crates' versions.
+
+    Raises BuildError: no cargo, no SDK in this package.
     """
     if not (SDK / "runtime").is_dir():
         raise BuildError("this package lacks its Rust SDK; in a checkout: python setup.py stage", str(source))
-    return [
-        _call(source, ["rustc", "-vV"], SDK).stdout,
-        _call(source, ["cargo", "--version"], SDK).stdout,
-        os.environ.get("RUSTFLAGS", ""),
-        json.dumps([MANIFEST, ROOT_MODULE, LINK_FLAGS]),
-        _sdk_hash(),
-    ]
+    compilers = [_call(source, ["rustc", "-vV"], SDK).stdout, _call(source, ["cargo", "--version"], SDK).stdout]
+    return [*compilers, os.environ.get("RUSTFLAGS", ""), _sdk_hash()]
 
 
-def compile(source: Path, output: Path, identity: Identity, arroyo: Arroyo = BY_DEFAULT) -> None:
+def compile(source: Path, output: Path, identity: Identity, how: Resolution, arroyo: Arroyo = BY_DEFAULT) -> None:
     """Writes the shared library to `output`. What the compiler warns of goes to stderr as it said it.
 
     Raises BuildError with the compiler's own output, and a hint below.
     """
-    try:
-        text = source.read_text("utf-8")
-    except UnicodeDecodeError as error:
-        raise BuildError(f"a Rust source is UTF-8: {error}", str(source)) from None
-    if not re.search(r"#\[\s*(\w+\s*::\s*)*udf\b", text):
-        raise BuildError(
-            "no function is marked: write `use arroyo_udf_plugin::udf;`, and `#[udf]` before each function", str(source)
-        )
+    written = rust_source.read(source)
+    lock = _lock_file(source).read_text("utf-8") if written.dependencies else None
     with _workshop() as workshop:
-        project = workshop / "projects" / identity.name
-        project.mkdir(parents=True, exist_ok=True)
-        (project / "Cargo.toml").write_text(
-            MANIFEST.format(
-                name=identity.name,
-                root=ROOT,
-                runtime=json.dumps(str(workshop / "sdk" / "runtime")),
-                features='"tokio"' if re.search(r"\b(async|tokio)\b", text) else "",
-            )
-        )
-        (project / ROOT).write_text(ROOT_MODULE.format(**vars(identity), arroyo=_exports(source, text, arroyo)))
-        (project / f"{identity.name}.rs").write_text(text, "utf-8")
-        # The versions of crates are the SDK's own; cargo adds this project to the copy.
-        shutil.copyfile(SDK / "Cargo.lock", project / "Cargo.lock")
+        project = _project(workshop, identity.name, written, lock)
+        options = ", ".join(f"{field}: {value}" for field, value in abi_fields(written.options).items())
+        types = "" if "types" in written.dependencies or not _is_async(written) else TYPES
+        options = f", options: {{ {options} }}" if options else ""
+        exported = _exports(source, written, arroyo)
+        root = ROOT_MODULE.format(**vars(identity), options=options, arroyo=exported, types=types)
+        (project / ROOT).write_text(root)
+        (project / f"{identity.name}.rs").write_text(written.text, "utf-8")
         target = workshop / "target"
         command = ["cargo", "rustc", "--release", "--lib", "--quiet", "--color=never", "--", *LINK_FLAGS]
-        done = _call(source, command, project, {"CARGO_TARGET_DIR": str(target), **_flags(workshop)})
+        environment = {"CARGO_TARGET_DIR": str(target), **_flags(workshop), **_network(how)}
+        done = _call(source, command, project, environment)
         sys.stderr.write(done.stderr)
         shutil.copyfile(target / "release" / f"libplugin_{identity.name}.so", output)
 
 
-def _exports(source: Path, text: str, arroyo: Arroyo) -> str:
-    """What the plugin's table is followed by: the function for Arroyo, if there is one."""
-    starts = {name: bool(is_async) or "blocking" in options for options, is_async, name, _ in MARKED.findall(text)}
-    without_arguments = {name for _, _, name, closed in MARKED.findall(text) if closed}
-    callable = [name for name in starts if starts[name] or name not in without_arguments]
-    chosen = arroyo.choose(list(starts), callable, source)
-    if chosen is None:
-        return ""
-    return f', arroyo: {"async" if starts[chosen] else "sync"} "{chosen}", on_error: "{arroyo.on_error}"'
-
-
-def runtime_for_c(source: Path, output: Path) -> None:
+def runtime_for_c(source: Path, output: Path, how: Resolution) -> None:
     """Writes the runtime below async functions in C, a static library, to `output`.
 
     source: the author's file, for the text of an error.
@@ -155,8 +148,73 @@ def runtime_for_c(source: Path, output: Path) -> None:
         crate, target = workshop / "sdk" / "c", workshop / "target"
         shutil.copyfile(SDK / "Cargo.lock", crate / "Cargo.lock")
         command = ["cargo", "build", "--release", "--quiet", "--color=never"]
-        _call(source, command, crate, {"CARGO_TARGET_DIR": str(target), **_flags(workshop)})
+        _call(source, command, crate, {"CARGO_TARGET_DIR": str(target), **_flags(workshop), **_network(how)})
         shutil.copyfile(target / "release" / "libarroyo_udf_c.a", output)
+
+
+def _is_async(written: Source) -> bool:
+    return re.search(r"\b(async|tokio)\b", written.text) is not None
+
+
+def _project(workshop: Path, name: str, written: Source, lock: str | None) -> Path:
+    """The project's folder, with manifest and lock; without one of its own it has the SDK's, and cargo adds to it."""
+    project = workshop / "projects" / name
+    project.mkdir(parents=True, exist_ok=True)
+    own = {"path": str(workshop / "sdk" / "runtime"), "features": ["tokio"] if _is_async(written) else []}
+    dependencies = {"arroyo-udf-plugin": own, **written.dependencies}
+    lines = [f"{json.dumps(crate)} = {_toml(wanted)}" for crate, wanted in dependencies.items()]
+    (project / "Cargo.toml").write_text(MANIFEST.format(name=name, root=ROOT, dependencies="\n".join(lines)), "utf-8")
+    for root in (ROOT, f"{name}.rs"):  # cargo looks whether they are there
+        (project / root).touch()
+    (project / "Cargo.lock").write_text((SDK / "Cargo.lock").read_text() if lock is None else lock, "utf-8")
+    return project
+
+
+def _toml(value: Any) -> str:
+    """Tables are the one thing of a manifest that JSON writes otherwise."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(inner)}" for key, inner in value.items()) + " }"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _lock_file(source: Path) -> Path:
+    return source.with_name(f"{source.name}.lock")
+
+
+def _locked(source: Path, written: Source, how: Resolution) -> str:
+    """The lock of a source with dependencies, made or renewed where that is allowed."""
+    file = _lock_file(source)
+    lock = file.read_text("utf-8") if file.exists() else None
+    if how.locked and lock is None:
+        raise BuildError(
+            f"--locked needs {file.name} beside the source, and there is none: build once without --locked, and keep "
+            "that file with the source",
+            str(source),
+        )
+    with _workshop() as workshop:
+        project = _project(workshop, source.stem, written, lock)
+        # Adds what is missing and drops what is not needed any more; versions that fit stay.
+        command = ["cargo", "update", "--workspace", "--quiet", "--color=never", *["--locked"] * how.locked]
+        _call(source, command, project, _network(how), line=written.dependencies_line)
+        resolved = (project / "Cargo.lock").read_text("utf-8")
+    if resolved != lock:
+        cache.write(file, resolved.encode())
+    return resolved
+
+
+def _network(how: Resolution) -> dict[str, str]:
+    return {"CARGO_NET_OFFLINE": "true"} if how.offline else {}
+
+
+def _exports(source: Path, written: Source, arroyo: Arroyo) -> str:
+    """What the plugin's table is followed by: the function for Arroyo, if there is one."""
+    functions = {function.name: function for function in written.functions}
+    callable = [name for name, function in functions.items() if function.starts or function.has_arguments]
+    chosen = arroyo.choose(list(functions), callable, source)
+    if chosen is None:
+        return ""
+    kind = "async" if functions[chosen].starts else "sync"
+    return f', arroyo: {kind} "{chosen}", on_error: "{arroyo.on_error}"'
 
 
 @contextmanager
@@ -197,8 +255,13 @@ def _flags(workshop: Path) -> dict[str, str]:
 
 
 def _call(
-    source: Path, command: list[str], folder: Path, environment: Mapping[str, str] = MappingProxyType({})
+    source: Path,
+    command: list[str],
+    folder: Path,
+    environment: Mapping[str, str] = MappingProxyType({}),
+    line: int | None = None,
 ) -> subprocess.CompletedProcess[str]:
+    """Runs a tool. Raises BuildError, with the line of the source that the compiler names, else with `line`."""
     try:
         done = subprocess.run(
             command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
@@ -207,12 +270,17 @@ def _call(
         raise BuildError(
             f"{command[0]} cannot be run ({error.strerror}): install Rust from https://rustup.rs", str(source)
         ) from None
-    if done.returncode != 0:
-        first = re.search(rf"^error.*\n\s*--> {re.escape(source.name)}:(\d+):", done.stderr, re.MULTILINE)
-        hint = next((hint for words, hint in HINTS.items() if words in done.stderr), OTHER_HINT)
-        raise BuildError(
-            f"cargo refused it:\n{done.stderr.rstrip()}\nhint: {hint.format(sdk=SDK)}",
-            file=str(source),
-            line=int(first[1]) if first else None,
-        )
-    return done
+    if done.returncode == 0:
+        return done
+    if "--locked was passed" in done.stderr:
+        stale = f"{_lock_file(source).name} is stale: [dependencies] or the toolkit has changed since it was made"
+        raise BuildError(f"{stale}; build once without --locked, and look at what changes in it", str(source), line)
+    first = re.search(rf"^error.*\n\s*--> {re.escape(source.name)}:(\d+):", done.stderr, re.MULTILINE)
+    hint = next((hint for words, hint in HINTS.items() if words in done.stderr), OTHER_HINT)
+    if "CARGO_NET_OFFLINE" in environment and hint in (NETWORK, HINTS["no matching package"]):
+        hint = OFFLINE
+    raise BuildError(
+        f"cargo refused it:\n{done.stderr.rstrip()}\nhint: {hint.format(sdk=SDK)}",
+        file=str(source),
+        line=int(first[1]) if first else line,
+    )

@@ -169,7 +169,6 @@ impl Driver {
         if columns.iter().zip(&signature.nullable).any(is_null) {
             self.runtime.end(attempt.token, Outcome::Value(Value::Null)); // F3
             return;
-            // F3
         }
         let arguments = match arguments(signature, columns, attempt.row..attempt.row + 1) {
             Ok(arguments) => arguments,

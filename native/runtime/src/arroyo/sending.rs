@@ -12,7 +12,7 @@ use super::{arguments, report};
 use crate::arrow::Batch;
 use crate::failure::panic_text;
 use crate::retired;
-use crate::runtime::{NotTaken, Put, SPACE};
+use crate::runtime::{NotTaken, SPACE};
 use std::ffi::c_void;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
@@ -111,13 +111,8 @@ impl Sending {
             }
             drop(started.let_wait(here, None));
         }
-        match runtime.put(started.number(self.id), batch) {
-            Ok(put) => {
-                if put == Put::Deliver {
-                    runtime.deliver();
-                }
-                Some(true)
-            }
+        match runtime.send(started.number(self.id), batch) {
+            Ok(()) => Some(true),
             Err(NotTaken { batch, failure }) => {
                 drop(batch);
                 if let Some(failure) = failure.filter(|_| !runtime.is_poisoned()) {

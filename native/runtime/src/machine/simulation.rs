@@ -898,6 +898,17 @@ fn r7_a_micro_batch_is_split_until_the_row_that_fails_is_alone_and_each_had_one_
 }
 
 #[test]
+fn a_row_that_is_cancelled_before_its_part_starts_is_not_part_of_it() {
+    let mut m = gathering(4, 0, 1);
+    m.accept(0, 0, 4, 0, ()).unwrap();
+    let start = m.start(0).unwrap();
+    m.end(0, start.token, Outcome::Error("no".into()));
+    m.cancel(0, 1, 2);
+    assert_eq!(ids(&m.start(0).unwrap()), [0]);
+    assert_eq!(m.counts().queued, 1, "row 3, in the other part");
+}
+
+#[test]
 fn a_micro_batch_is_cancelled_when_its_last_row_is() {
     let mut m = gathering(2, 0, 1);
     m.accept(0, 0, 2, 0, ()).unwrap();

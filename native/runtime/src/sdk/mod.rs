@@ -3,9 +3,11 @@
 //! | module           | what it does                                                            |
 //! |------------------|-------------------------------------------------------------------------|
 //! | [`types`]        | the types of arguments and results, there and back                       |
+//! | `lists`          | arguments that are lists                                                |
 //! | [`arguments`]    | one row of a batch -> the tuple of a function's arguments                |
 //! | [`sync`]         | the loop over a batch of a sync function                                 |
 //! | [`blocking`]     | one row in a thread of the pool                                          |
+//! | `context`        | what the calls of an async function share (feature `tokio`)             |
 //! | `tokio_driver`   | the executor of async functions (feature `tokio`)                        |
 //! | [`panics`]       | a panic of the author's code -> the text of a row's error                |
 //!
@@ -14,6 +16,9 @@
 
 pub mod arguments;
 pub mod blocking;
+#[cfg(feature = "tokio")]
+pub mod context;
+pub mod lists;
 pub mod panics;
 pub mod sync;
 #[cfg(feature = "tokio")]
@@ -89,7 +94,7 @@ pub struct Argument {
 
 impl Argument {
     pub const fn new<T: types::Argument<'static>>(name: &'static str) -> Self {
-        Argument { name, ty: Type { format: T::FORMAT, nullable: T::NULLABLE } }
+        Argument { name, ty: Type { format: T::FORMAT, nullable: T::NULLABLE, item: T::ITEM } }
     }
 }
 
@@ -97,11 +102,13 @@ impl Argument {
 pub struct Type {
     pub format: &'static CStr,
     pub nullable: bool,
+    /// Of a list, format of its items and whether they can be null.
+    pub item: Option<(&'static CStr, bool)>,
 }
 
 impl Type {
     pub const fn returned<R: types::Return>() -> Self {
-        Type { format: <R::Value as types::Value>::FORMAT, nullable: R::NULLABLE }
+        Type { format: <R::Value as types::Value>::FORMAT, nullable: R::NULLABLE, item: None }
     }
 }
 
@@ -151,6 +158,8 @@ pub trait Identity: 'static {
     const NAME: &'static str;
     const HASH: &'static str;
     const TOOLKIT_VERSION: &'static str;
+    /// What the head of the source chooses for all async functions; an attribute wins.
+    const OPTIONS: abi::Options;
 }
 
 /// The plugin made of the registered functions.
@@ -167,7 +176,7 @@ fn described<I: Identity>() -> &'static Described {
     static DESCRIBED: OnceLock<Described> = OnceLock::new();
     DESCRIBED.get_or_init(|| {
         let functions = registered();
-        let constants: Vec<*const abi::Function> = functions.iter().map(|function| describe(function)).collect();
+        let constants: Vec<*const abi::Function> = functions.iter().map(|function| describe(function, &I::OPTIONS)).collect();
         let constants: &'static [*const abi::Function] = Vec::leak(constants);
         Described {
             descriptor: abi::Descriptor {
@@ -189,16 +198,23 @@ fn described<I: Identity>() -> &'static Described {
     })
 }
 
-fn describe(function: &Function) -> *const abi::Function {
-    let flags = |ty: &Type| if ty.nullable { abi::ARROW_FLAG_NULLABLE } else { 0 };
-    let arguments = function.arguments.iter().map(|argument| {
-        let name = CString::new(argument.name).unwrap_or_default();
-        field(&name, argument.ty.format, flags(&argument.ty))
-    });
-    let returns = field(c"", function.returns.format, flags(&function.returns));
+fn describe(function: &Function, of_all: &abi::Options) -> *const abi::Function {
+    let flags = |nullable: bool| if nullable { abi::ARROW_FLAG_NULLABLE } else { 0 };
+    let schema = |name: &str, ty: &Type| {
+        let mut schema = field(&CString::new(name).unwrap_or_default(), ty.format, flags(ty.nullable));
+        if let Some((format, nullable)) = ty.item {
+            let item = structure(vec![field(c"item", format, flags(nullable))]);
+            (schema.n_children, schema.children) = (item.n_children, item.children);
+        }
+        schema
+    };
+    let arguments = function.arguments.iter().map(|argument| schema(argument.name, &argument.ty));
+    let returns = schema("", &function.returns);
     let (kind, options) = match &function.body {
         Body::Sync(_) => (abi::SYNC, std::ptr::null()),
-        Body::Async { options, .. } | Body::Blocking { options, .. } => (abi::ASYNC, Box::into_raw(Box::new(*options)).cast_const()),
+        Body::Async { options, .. } | Body::Blocking { options, .. } => {
+            (abi::ASYNC, Box::into_raw(Box::new(over(options, of_all))).cast_const())
+        }
     };
     Box::into_raw(Box::new(abi::Function {
         name: leak(function.name),
@@ -208,6 +224,16 @@ fn describe(function: &Function) -> *const abi::Function {
         returns: Box::into_raw(Box::new(returns)),
         options,
     }))
+}
+
+/// An attribute's options over those of the head of a source, where Arroyo knows three.
+fn over(own: &abi::Options, of_all: &abi::Options) -> abi::Options {
+    abi::Options {
+        order: if own.order == 0 { of_all.order } else { own.order },
+        allowed_in_flight: if own.allowed_in_flight == 0 { of_all.allowed_in_flight } else { own.allowed_in_flight },
+        timeout_ns: if own.timeout_ns == 0 { of_all.timeout_ns } else { own.timeout_ns },
+        ..*own
+    }
 }
 
 fn leak(text: &str) -> *const std::ffi::c_char {
@@ -267,11 +293,13 @@ impl<I: Identity> exports::Plugin for Registered<I> {
 /// arroyo_udf_plugin::plugin!(name: "flights", hash: "", toolkit_version: "0.1.0");
 /// ```
 ///
-/// With `, arroyo: sync "mph", on_error: "fail"` (or `async`, or "null") at the end, the library also exports the
+/// `, options: { order: 1, allowed_in_flight: 10, timeout_ns: 5_000_000_000 }` may follow: for all async functions that choose
+/// no others. With `, arroyo: sync "mph", on_error: "fail"` (or `async`, or "null") at the end, the library also exports the
 /// symbols that the Arroyo engine looks for, for that function.
 #[macro_export]
 macro_rules! plugin {
     (name: $name:expr, hash: $hash:expr, toolkit_version: $toolkit_version:expr
+     $(, options: { $($option:ident: $value:expr),* })?
      $(, arroyo: $kind:ident $function:literal, on_error: $on_error:literal)?) => {
         const _: () = {
             struct ThisPlugin;
@@ -280,6 +308,7 @@ macro_rules! plugin {
                 const NAME: &'static str = $name;
                 const HASH: &'static str = $hash;
                 const TOOLKIT_VERSION: &'static str = $toolkit_version;
+                const OPTIONS: $crate::abi::Options = $crate::abi::Options { $($($option: $value,)*)? ..$crate::abi::Options::unset() };
             }
 
             #[unsafe(no_mangle)]

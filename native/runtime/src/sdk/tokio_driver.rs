@@ -1,7 +1,9 @@
-//! The executor of async functions: one tokio runtime per library, shared by all handles.
+//! The executor of async functions: one tokio runtime per library, shared by all handles; functions with a Context have
+//! one for each start, so that what `init` has spawned ends with it.
 //!
 //! Each handle has a *dispatcher* task and any number of *slots*. A slot is a task that runs attempts one after another,
-//! so a row costs no task of its own. The dispatcher opens slots while there are attempts to start, tells slots to give
+//! so a row costs no task of its own. The dispatcher opens slots while there are attempts to start, at most twice as many
+//! from turn to turn, for a function that hardly waits needs few; it tells slots to give
 //! up cancelled attempts (timeouts are the machine's, R6), and tells the host of results, once a turn. A slot that finds
 //! nothing to do ends; whatever ends a slot, its attempt is reported.
 //!
@@ -9,6 +11,7 @@
 //! the runtime ([`Executor::wake`]), by the first result after it told the host last, and by each slot that ends.
 
 use super::arguments::Arguments;
+use super::context::{self, UdfContext};
 use super::types::Return;
 use super::{panics, Function};
 use crate::abi;
@@ -30,8 +33,9 @@ use tokio::sync::Notify;
 /// A second thread brings no more rows a second and costs as much again: the two would pass the machine to and fro. A row
 /// that computes for long belongs in tokio's `spawn_blocking` or `block_in_place`.
 const THREADS: usize = 1;
-/// Rows that a slot runs without leaving its thread, if none of them awaits: others want to run too.
-const ROWS_IN_A_ROW: u32 = 64;
+/// Rows that a slot runs without leaving its thread, if none of them awaits: others want to run too, and the dispatcher to
+/// tell the host. Some fifty microseconds of rows that return at once.
+const ROWS_IN_A_ROW: u32 = 256;
 
 /// Makes `runtime` work: `call` is the author's function.
 pub fn start<A, R, F, C>(function: &'static Function, runtime: &Arc<Runtime>, call: C) -> Result<(), Failure>
@@ -41,10 +45,47 @@ where
     F: Future<Output = R> + Send + 'static,
     C: Fn(A) -> F + Copy + Send + Sync + 'static,
 {
+    let wake = Arc::new(Notify::new());
     let tokio = tokio_runtime()?;
+    runtime.serve(Box::new(Wake(Arc::clone(&wake))));
+    tokio.spawn(dispatch(function, Arc::clone(runtime), wake, call, async { Ok(()) }));
+    Ok(())
+}
+
+/// As `start`, for a function whose calls share a Context, which `new` makes.
+pub fn start_with<X, A, R, F, C>(function: &'static Function, runtime: &Arc<Runtime>, new: fn() -> X, call: C) -> Result<(), Failure>
+where
+    X: UdfContext,
+    A: for<'a> Arguments<'a> + Send + 'static,
+    R: Return + 'static,
+    F: Future<Output = R> + Send + 'static,
+    C: Fn(Arc<X>, A) -> F + Copy + Send + Sync + 'static,
+{
+    let tokio = new_tokio()?;
+    let context = match context::open(&runtime.signature().name, tokio.handle(), new, context::INIT) {
+        Ok(context) => context,
+        Err(failure) => {
+            tokio.shutdown_background(); // an `init` that blocks cannot be waited for
+            return Err(failure);
+        }
+    };
     let wake = Arc::new(Notify::new());
     runtime.serve(Box::new(Wake(Arc::clone(&wake))));
-    tokio.spawn(dispatch(function, Arc::clone(runtime), wake, call));
+    let handle = tokio.handle().clone();
+    let shared = Arc::clone(&context);
+    let stopped = Arc::clone(runtime);
+    let end = async move {
+        let closed = if stopped.is_given_up() {
+            eprintln!("{}: its Context is not closed, for calls were stuck when it was stopped", stopped.signature().name);
+            Ok(())
+        } else {
+            context::close(context).await
+        };
+        tokio.shutdown_background(); // with all that `init` has left running
+        closed
+    };
+    let call = move |arguments: A| call(Arc::clone(&shared), arguments);
+    handle.spawn(dispatch(function, Arc::clone(runtime), wake, call, end));
     Ok(())
 }
 
@@ -62,17 +103,20 @@ fn tokio_runtime() -> Result<&'static tokio::runtime::Runtime, Failure> {
         }
         None => {}
     }
-    let tokio = tokio::runtime::Builder::new_multi_thread()
+    // A plugin is never unloaded, so its runtime is never shut down.
+    let tokio: &'static _ = Box::leak(Box::new(new_tokio()?));
+    *made = Some((process, tokio));
+    Ok(tokio)
+}
+
+fn new_tokio() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
         .worker_threads(THREADS)
         .thread_name("udf-tokio")
         .on_thread_start(|| without_signals(|| ()))
         .enable_all()
         .build()
-        .map_err(|error| Failure::new(abi::ENVIRONMENT, format!("tokio does not start: {error}")))?;
-    // A plugin is never unloaded, so its runtime is never shut down.
-    let tokio: &'static _ = Box::leak(Box::new(tokio));
-    *made = Some((process, tokio));
-    Ok(tokio)
+        .map_err(|error| Failure::new(abi::ENVIRONMENT, format!("tokio does not start: {error}")))
 }
 
 struct Wake(Arc<Notify>);
@@ -91,12 +135,18 @@ struct Shared {
     news: AtomicBool,
 }
 
-async fn dispatch<A, R, F, C>(function: &'static Function, runtime: Arc<Runtime>, wake: Arc<Notify>, call: C)
-where
+/// Runs attempts until the runtime is stopped and none is left, then `end`.
+async fn dispatch<A, R, F, C>(
+    function: &'static Function,
+    runtime: Arc<Runtime>,
+    wake: Arc<Notify>,
+    call: C,
+    end: impl Future<Output = Result<(), String>>,
+) where
     A: for<'a> Arguments<'a> + Send + 'static,
     R: Return + 'static,
     F: Future<Output = R> + Send + 'static,
-    C: Fn(A) -> F + Copy + Send + Sync + 'static,
+    C: Fn(A) -> F + Clone + Send + Sync + 'static,
 {
     let shared = Arc::new(Shared { runtime: Arc::clone(&runtime), wake, news: AtomicBool::new(false) });
     let mut slots: Vec<Arc<Slot>> = Vec::new();
@@ -111,13 +161,16 @@ where
         for stuck in stuck.drain(..) {
             eprintln!("{}, row {}: a call ignores its cancellation", runtime.signature().name, stuck.id);
         }
-        while let Some(attempt) = runtime.next() {
+        let mut may_open = slots.iter().filter(|slot| !lock(&slot.state).ended).count().max(1);
+        while may_open > 0 {
+            let Some(attempt) = runtime.next() else { break };
+            may_open -= 1;
             if slots.len() == slots.capacity() {
                 slots.retain(|slot| !lock(&slot.state).ended);
             }
             let slot = Arc::new(Slot::new(attempt.token));
             slots.push(Arc::clone(&slot));
-            tokio::spawn(serve(function, Arc::clone(&shared), slot, attempt, call));
+            tokio::spawn(serve(function, Arc::clone(&shared), slot, attempt, call.clone()));
         }
         shared.news.store(false, Ordering::SeqCst);
         runtime.notify();
@@ -127,9 +180,13 @@ where
         // What came up since the top of the loop has not woken us, for we were not asleep.
         if runtime.rest() {
             shared.wake.notified().await;
+        } else {
+            tokio::task::yield_now().await; // the slots go first
         }
     }
-    runtime.closed(Ok(()));
+    // Each slot has ended, or ends without another call; what `call` holds is not to outlive `end`.
+    drop(call);
+    runtime.closed(end.await);
 }
 
 /// What the dispatcher and a slot know of each other.
@@ -219,7 +276,7 @@ where
     A: for<'a> Arguments<'a> + Send + 'static,
     R: Return + 'static,
     F: Future<Output = R> + Send + 'static,
-    C: Fn(A) -> F + Copy + Send + Sync + 'static,
+    C: Fn(A) -> F + Send + Sync + 'static,
 {
     let ending = Ending { shared, slot };
     let Ending { shared, slot } = &ending;
@@ -231,7 +288,7 @@ where
         // The function owns its arguments: the batch lives no longer than its rows need it.
         drop(attempt);
         let outcome = match arguments {
-            Ok(Some(arguments)) => run(function, info, slot, call, arguments, &mut in_a_row).await,
+            Ok(Some(arguments)) => run(function, info, slot, &call, arguments, &mut in_a_row).await,
             Ok(None) => Outcome::Value(value::Value::Null),
             Err((number, text)) => Outcome::Error(function.unreadable(info.row_id(), number, &text).into()),
         };
@@ -266,7 +323,7 @@ async fn run<A, R, F, C>(
     function: &Function,
     info: CallInfo,
     slot: &Slot,
-    call: C,
+    call: &C,
     arguments: A,
     in_a_row: &mut u32,
 ) -> Outcome<value::Value>

@@ -5,11 +5,13 @@
 //! | `bool`                                 | bool             |                                                        |
 //! | `i8 i16 i32 i64`, `u8 u16 u32 u64`     | the same         |                                                        |
 //! | `f32 f64`                              | float32, float64 |                                                        |
-//! | `String`, `&str`                       | utf8             | `&str` only in an `fn`                                 |
-//! | `Vec<u8>`, `&[u8]`                     | binary           | `&[u8]` only in an `fn`                                |
+//! | `String`, `&str`                       | utf8             | an `async fn` does not return `&str`                   |
+//! | `Vec<u8>`, `&[u8]`                     | binary           | an `async fn` does not return `&[u8]`                  |
 //! | [`Date`]                               | date32           | days since 1970-01-01                                  |
 //! | [`TimestampSecond`] ... `Nanosecond`   | timestamp        | s, ms, us, ns since 1970-01-01, of no particular zone  |
-//! | [`SystemTime`](std::time::SystemTime)  | timestamp        | ns, UTC                                                |
+//! | [`SystemTime`](std::time::SystemTime)  | timestamp        | us since 1970-01-01, in UTC, though the type names no zone: as Arroyo declares it |
+//! | [`Duration`](std::time::Duration)      | duration         | us; a negative one is an error of its row              |
+//! | `Vec<T>` of these, but not `Vec<u8>`   | list of the same | arguments only; nulls are left out, unless it is `Vec<Option<T>>` |
 //! | `Option<T>` of these                   | the same         | null, as an argument and as a result                   |
 //! | `Result<T, E>`, `Result<Option<T>, E>` | the same         | results only; `E: Display` is the row's error          |
 //!
@@ -45,11 +47,13 @@ pub struct TimestampNanosecond(pub i64);
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a UDF",
     label = "no column can be read as this",
-    note = "write one of: bool, i8 to i64, u8 to u64, f32, f64, String, Vec<u8>, Date, Timestamp..., SystemTime from `arroyo_udf_plugin::sdk::types` and std; in an `fn` also &str and &[u8]; or an Option of it"
+    note = "write one of: bool, i8 to i64, u8 to u64, f32, f64, String, Vec<u8>, Date, Timestamp... from `arroyo_udf_plugin::sdk::types`, SystemTime, Duration from std::time; &str or &[u8]; a Vec of such; or an Option of it"
 )]
 pub trait Argument<'a>: Sized {
     const FORMAT: &'static CStr;
     const NULLABLE: bool = false;
+    /// Of a list, what its items are: format, and whether they can be null.
+    const ITEM: Option<(&'static CStr, bool)> = None;
     /// What reading needs of the column, small enough for registers: the loop over the rows holds one per argument.
     type View: Copy;
 
@@ -66,7 +70,7 @@ pub trait Argument<'a>: Sized {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the result of a UDF",
     label = "no column can hold this",
-    note = "write one of: bool, i8 to i64, u8 to u64, f32, f64, String, Vec<u8>, Date, Timestamp..., SystemTime from `arroyo_udf_plugin::sdk::types` and std; an Option of it; or a Result of either, whose error has Display"
+    note = "write one of: bool, i8 to i64, u8 to u64, f32, f64, String, Vec<u8>, Date, Timestamp... from `arroyo_udf_plugin::sdk::types`, SystemTime, Duration from std::time; an Option of it; or a Result of either, whose error has Display"
 )]
 pub trait Value: Sized {
     const FORMAT: &'static CStr;
@@ -80,7 +84,7 @@ pub trait Value: Sized {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the result of a UDF",
     label = "no column can hold this",
-    note = "write one of: bool, i8 to i64, u8 to u64, f32, f64, String, Vec<u8>, Date, Timestamp..., SystemTime from `arroyo_udf_plugin::sdk::types` and std; an Option of it; or a Result of either, whose error has Display"
+    note = "write one of: bool, i8 to i64, u8 to u64, f32, f64, String, Vec<u8>, Date, Timestamp... from `arroyo_udf_plugin::sdk::types`, SystemTime, Duration from std::time; an Option of it; or a Result of either, whose error has Display"
 )]
 pub trait Return {
     type Value: Value;
@@ -133,6 +137,7 @@ impl<T: Value, E: Display> Return for Result<Option<T>, E> {
 impl<'a, T: Argument<'a>> Argument<'a> for Option<T> {
     const FORMAT: &'static CStr = T::FORMAT;
     const NULLABLE: bool = true;
+    const ITEM: Option<(&'static CStr, bool)> = T::ITEM;
     type View = (&'a Column, T::View);
 
     #[inline]
@@ -351,7 +356,7 @@ macro_rules! number {
             #[inline]
             unsafe fn read(view: Self::View, row: usize) -> Result<Self, String> {
                 // SAFETY: the buffer of a column with this layout holds a value for each row, perhaps unaligned.
-                Ok($wrap(unsafe { view.add(row).read_unaligned() }))
+                $wrap(unsafe { view.add(row).read_unaligned() })
             }
         }
 
@@ -370,7 +375,7 @@ macro_rules! number {
 macro_rules! primitive {
     ($($type:ident $format:literal $bits:expr;)*) => {
         $(
-            number!($type, $type, $format, std::convert::identity, Ok);
+            number!($type, $type, $format, Ok, Ok);
 
             impl Number for $type {
                 #[inline]
@@ -396,28 +401,39 @@ primitive! {
     f64 c"g" f64::to_bits;
 }
 
-number!(Date, i32, c"tdD", Date, |day: Date| Ok(day.0));
-number!(TimestampSecond, i64, c"tss:", TimestampSecond, |time: TimestampSecond| Ok(time.0));
-number!(TimestampMillisecond, i64, c"tsm:", TimestampMillisecond, |time: TimestampMillisecond| Ok(time.0));
-number!(TimestampMicrosecond, i64, c"tsu:", TimestampMicrosecond, |time: TimestampMicrosecond| Ok(time.0));
-number!(TimestampNanosecond, i64, c"tsn:", TimestampNanosecond, |time: TimestampNanosecond| Ok(time.0));
-number!(SystemTime, i64, c"tsn:UTC", system_time, nanoseconds);
+number!(Date, i32, c"tdD", |x| Ok(Date(x)), |day: Date| Ok(day.0));
+number!(TimestampSecond, i64, c"tss:", |x| Ok(TimestampSecond(x)), |time: TimestampSecond| Ok(time.0));
+number!(TimestampMillisecond, i64, c"tsm:", |x| Ok(TimestampMillisecond(x)), |time: TimestampMillisecond| Ok(time.0));
+number!(TimestampMicrosecond, i64, c"tsu:", |x| Ok(TimestampMicrosecond(x)), |time: TimestampMicrosecond| Ok(time.0));
+number!(TimestampNanosecond, i64, c"tsn:", |x| Ok(TimestampNanosecond(x)), |time: TimestampNanosecond| Ok(time.0));
+number!(SystemTime, i64, c"tsu:", |time| Ok(system_time(time)), microseconds);
+number!(Duration, i64, c"tDu", duration, length);
 
-fn system_time(nanoseconds: i64) -> SystemTime {
-    let distance = Duration::from_nanos(nanoseconds.unsigned_abs());
-    if nanoseconds < 0 {
+fn system_time(microseconds: i64) -> SystemTime {
+    let distance = Duration::from_micros(microseconds.unsigned_abs());
+    if microseconds < 0 {
         SystemTime::UNIX_EPOCH - distance
     } else {
         SystemTime::UNIX_EPOCH + distance
     }
 }
 
-fn nanoseconds(time: SystemTime) -> Result<i64, String> {
-    let nanoseconds = match time.duration_since(SystemTime::UNIX_EPOCH) {
-        Ok(after) => i64::try_from(after.as_nanos()),
-        Err(before) => i64::try_from(-(before.duration().as_nanos() as i128)),
+/// The microsecond that an instant lies in.
+fn microseconds(time: SystemTime) -> Result<i64, String> {
+    let microseconds = match time.duration_since(SystemTime::UNIX_EPOCH) {
+        Ok(after) => i64::try_from(after.as_micros()),
+        Err(before) => i64::try_from(-(before.duration().as_nanos().div_ceil(1_000) as i128)),
     };
-    nanoseconds.map_err(|_| format!("{time:?} does not fit in a timestamp of nanoseconds (the years 1678 to 2261)"))
+    microseconds.map_err(|_| format!("{time:?} does not fit in a timestamp of microseconds"))
+}
+
+fn duration(microseconds: i64) -> Result<Duration, String> {
+    let microseconds = u64::try_from(microseconds).map_err(|_| format!("a Duration is not negative, and this is {microseconds} us"))?;
+    Ok(Duration::from_micros(microseconds))
+}
+
+fn length(duration: Duration) -> Result<i64, String> {
+    i64::try_from(duration.as_micros()).map_err(|_| format!("{duration:?} does not fit in a duration of microseconds"))
 }
 
 impl<'a> Argument<'a> for bool {
@@ -529,19 +545,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_instant_is_nanoseconds_on_both_sides_of_1970() {
-        for instant in [0, 1, -1, 1_500_000_000, -1_500_000_001, i64::MAX, i64::MIN] {
-            assert_eq!(nanoseconds(system_time(instant)), Ok(instant));
+    fn an_instant_is_microseconds_on_both_sides_of_1970() {
+        for instant in [0, 1, -1, 1_500_000, -1_500_001, i64::MAX, i64::MIN] {
+            assert_eq!(microseconds(system_time(instant)), Ok(instant));
         }
+        let within = SystemTime::UNIX_EPOCH - Duration::from_nanos(1_001);
+        assert_eq!((microseconds(within), microseconds(within + Duration::from_nanos(2_000))), (Ok(-2), Ok(0)));
     }
 
     #[test]
     fn an_instant_that_does_not_fit_is_an_error() {
         for instant in [i64::MAX, i64::MIN] {
             let far = system_time(instant);
-            let farther = if instant > 0 { far + Duration::from_nanos(1) } else { far - Duration::from_nanos(1) };
-            assert!(nanoseconds(farther).unwrap_err().contains("does not fit"));
+            let farther = if instant > 0 { far + Duration::from_micros(1) } else { far - Duration::from_micros(1) };
+            assert!(microseconds(farther).unwrap_err().contains("does not fit"));
         }
+    }
+
+    #[test]
+    fn a_duration_has_no_sign_and_is_short_enough() {
+        for microseconds in [0, 1, i64::MAX] {
+            assert_eq!(duration(microseconds).and_then(length), Ok(microseconds));
+        }
+        assert!(duration(-1).unwrap_err().contains("this is -1 us"));
+        assert!(length(Duration::from_secs(u64::MAX)).unwrap_err().contains("does not fit"));
     }
 
     #[test]

@@ -19,6 +19,7 @@ impl Identity for ThisTest {
     const NAME: &'static str = "this_test";
     const HASH: &'static str = "c0ffee";
     const TOOLKIT_VERSION: &'static str = "0.0.0";
+    const OPTIONS: abi::Options = abi::Options::unset();
 }
 
 pub static TABLE: abi::Table = exports::table::<Registered<ThisTest>>();

@@ -1,0 +1,142 @@
+//! What the calls of an async function share: a first argument `Arc<Context>` (R12).
+//!
+//! One Context for each start: made and `init`-ed before the first row, `close`d after the last attempt has ended.
+
+use super::panics;
+use crate::abi;
+use crate::failure::Failure;
+use std::future::Future;
+use std::pin::{pin, Pin};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long `new` and `init` may take.
+pub const INIT: Duration = Duration::from_secs(10);
+/// How much longer a start waits for an `init` that does not await, and so cannot be interrupted.
+const GRACE: Duration = Duration::from_secs(1);
+
+pub type Pending<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+/// What the type of a Context implements, beside a function `new()`. Arroyo's sources know it as `types::UdfContext`; the
+/// attribute of the crate async-trait lets it be written as
+///
+/// ```ignore
+/// #[async_trait]
+/// impl UdfContext for Context {
+///     async fn init(&self) { /* connect; a panic is the failure of the start */ }
+///     async fn close(&self) {}
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no Context of a UDF",
+    label = "the first argument is an Arc of this",
+    note = "write `impl types::UdfContext for {Self}`, with `#[async_trait]` above it if it has an `init` or `close`"
+)]
+pub trait UdfContext: Send + Sync + 'static {
+    // As async-trait writes it; a declaration with other lifetimes could not be implemented with that attribute.
+    fn init<'life0, 'async_trait>(&'life0 self) -> Pending<'async_trait>
+    where
+        'life0: 'async_trait,
+        Self: 'async_trait,
+    {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn close<'life0, 'async_trait>(&'life0 self) -> Pending<'async_trait>
+    where
+        'life0: 'async_trait,
+        Self: 'async_trait,
+    {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Makes a Context and waits for its `init`, on `tokio`; not much longer than `limit`. `name` is the function's.
+pub fn open<X: UdfContext>(name: &str, tokio: &tokio::runtime::Handle, new: fn() -> X, limit: Duration) -> Result<Arc<X>, Failure> {
+    let (opened, answer) = mpsc::sync_channel(1);
+    tokio.spawn(async move {
+        let opening = async {
+            let context = Arc::new(new());
+            context.init().await;
+            context
+        };
+        let end = match tokio::time::timeout(limit, caught(opening)).await {
+            Ok(end) => end.map_err(|text| format!("init of the Context {text}")),
+            Err(_) => Err(format!("init of the Context took more than {} s", limit.as_secs())),
+        };
+        // Nobody may wait any more.
+        let _ = opened.send(end);
+    });
+    let end = match answer.recv_timeout(limit + GRACE) {
+        Ok(end) => end,
+        Err(RecvTimeoutError::Timeout) => {
+            Err(format!("not started within {} s: init of the Context neither ends nor awaits", (limit + GRACE).as_secs()))
+        }
+        Err(RecvTimeoutError::Disconnected) => Err("init of the Context panicked when its future was dropped".to_string()),
+    };
+    end.map_err(|text| Failure::new(abi::USER_CODE, format!("{name}: {text}")))
+}
+
+/// Ends a Context; the error is why that failed.
+pub async fn close<X: UdfContext>(context: Arc<X>) -> Result<(), String> {
+    caught(async {
+        context.close().await;
+        drop(context);
+    })
+    .await
+}
+
+/// What `future` answers, or the text of its panic.
+async fn caught<T>(future: impl Future<Output = T>) -> Result<T, String> {
+    let mut future = pin!(future);
+    std::future::poll_fn(|context| match panics::catch(|| future.as_mut().poll(context)) {
+        Ok(poll) => poll.map(Ok),
+        Err(text) => std::task::Poll::Ready(Err(text)),
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    fn failure<X: UdfContext>(new: fn() -> X) -> String {
+        let tokio = tokio::runtime::Runtime::new().expect("a runtime");
+        let failure = open("p.f", tokio.handle(), new, Duration::ZERO).err().expect("a failure");
+        assert_eq!(failure.status, abi::USER_CODE);
+        tokio.shutdown_background();
+        failure.text
+    }
+
+    struct Forever;
+
+    impl UdfContext for Forever {
+        fn init<'life0, 'async_trait>(&'life0 self) -> Pending<'async_trait>
+        where
+            'life0: 'async_trait,
+            Self: 'async_trait,
+        {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    #[test]
+    fn an_init_that_does_not_end_is_given_up() {
+        assert_eq!(failure(|| Forever), "p.f: init of the Context took more than 0 s");
+    }
+
+    static HELD: Mutex<()> = Mutex::new(());
+
+    #[test]
+    fn an_init_that_blocks_is_given_up() {
+        let held = HELD.lock();
+        let text = failure(|| {
+            drop(HELD.lock());
+            Forever
+        });
+        drop(held);
+        assert_eq!(text, "p.f: not started within 1 s: init of the Context neither ends nor awaits");
+    }
+}

@@ -1,0 +1,97 @@
+"""The packages that a Python source lists in its script block, and the file that keeps their versions.
+
+A plugin works with the packages of the environment that it is built in, so nothing is installed here: what is listed is
+looked for, together with what it needs in turn, and the versions found are written beside the source, as
+udf.requirements.txt for udf.py. `pip install -r` makes the same environment elsewhere; `--locked` insists on it.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from .._errors import BuildError
+from . import cache, metadata
+from .cache import Resolution
+
+_HEAD = "# Written by arroyo-udf build: what {source} was built with. pip install -r {file}\n"
+
+
+def locked(source: Path, text: str, how: Resolution) -> str:
+    """The lock of a source, made or renewed where that is allowed; empty for one that lists no packages.
+
+    Raises BuildError: a package is missing or has a version that does not fit, or --locked and the lock is not as the
+    environment is.
+    """
+    line, wanted = metadata.dependencies(text, str(source))
+    if not wanted:
+        return ""
+    file = source.with_name(f"{source.stem}.requirements.txt")
+    found = _found(wanted, str(source), line)
+    head = _HEAD.format(source=source.name, file=file.name)
+    lock = head + "".join(f"{name}=={version}\n" for name, version in sorted(found.items()))
+    former = file.read_text("utf-8") if file.exists() else None
+    if how.locked and former is None:
+        raise BuildError(
+            f"--locked needs {file.name} beside the source, and there is none: build once without --locked, and keep "
+            "that file with the source",
+            str(source),
+            line,
+        )
+    if how.locked and former != lock:
+        changed = sorted(set(lock.splitlines()) ^ set((former or "").splitlines()))
+        raise BuildError(
+            f"{file.name} is stale, or not what is installed here; they differ in {', '.join(changed)}: "
+            f"pip install -r {file.name}, or build once without --locked",
+            str(source),
+            line,
+        )
+    if former != lock:
+        cache.write(file, lock.encode())
+    return lock
+
+
+def _found(wanted: list[str], file: str, line: int) -> dict[str, str]:
+    """Name and version of each package that is listed, and of those that they need in turn."""
+    found: dict[str, str] = {}
+    # What is still to be looked at: a requirement, and the extras of who has it; None where that is the source.
+    left: list[tuple[str, frozenset[str] | None]] = [(text, None) for text in wanted]
+    seen = set(left)
+    while left:
+        text, extras = left.pop()
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement as error:
+            raise BuildError(f"dependencies has {text!r}, which names no package: {error}", file, line) from None
+        if not _applies(requirement, extras or frozenset()):
+            continue
+        name = canonicalize_name(requirement.name)
+        package = _installed(name)
+        if extras is None and (
+            package is None or not requirement.specifier.contains(package.version, prereleases=True)
+        ):
+            here = "it is not installed here" if package is None else f"{package.version} is installed here"
+            raise BuildError(f"needs the package {text}, and {here}: pip install {text!r}", file, line)
+        if package is None:
+            continue  # what a package does without is its own affair
+        found[name] = package.version
+        more = {(inner, frozenset(requirement.extras)) for inner in package.requires or []}
+        left += more - seen
+        seen |= more
+    return found
+
+
+def _installed(name: str) -> importlib.metadata.Distribution | None:
+    try:
+        return importlib.metadata.distribution(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _applies(requirement: Requirement, extras: frozenset[str]) -> bool:
+    """Whether its marker holds here, with one of the extras that were asked for, or none."""
+    marker = requirement.marker
+    return marker is None or any(marker.evaluate({"extra": extra}) for extra in ["", *extras])

@@ -1,0 +1,233 @@
+"""Reads a Rust source before cargo does: the comment at its head, and the function of a source that marks none.
+
+Arroyo's documented format is one file whose comments hold TOML, in any order, indented or not, in `/* */` or `//`:
+
+    /*
+    [dependencies]
+    tokio-postgres = "0.7"
+
+    [udfs]
+    async_max_concurrency = 10
+    */
+
+and whose one `pub fn` or `pub async fn` is the UDF. It gets the attribute `#[udf]` here, in a place that leaves lines
+and columns of all code behind it as they are; compiler messages name what the author wrote. A source that marks its
+functions itself may have such a comment too.
+
+Guarantees: never looks into strings, and takes no comment for code. Assumes that rustc will refuse what is not Rust.
+"""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .._errors import BuildError
+from ..options import check
+from .metadata import ARROYO
+
+_ATTRIBUTE = "#[::arroyo_udf_plugin::udf]"
+_MARKED = re.compile(r"#\s*\[\s*(?:::\s*)?(?:\w+\s*::\s*)*udf\b")
+# A marked function in code without comments and literals: options, `async`, name, and the bracket that closes an empty
+# list of arguments. A function that a macro makes is overlooked.
+_FUNCTION = re.compile(
+    _MARKED.pattern + r"([^\]]*)\]\s*(?:#\s*\[[^\]]*\]\s*)*(?:pub\s*(?:\([^)]*\)\s*)?)?"
+    r"(async\s+)?fn\s+(?:r#)?(\w+)\s*(?:<[^>]*>)?\s*\(\s*(\)?)"
+)
+_PUBLIC = re.compile(r"\bpub\s+(?:async\s+)?fn\b")
+_TABLE = re.compile(r"\s*\[\s*(?:dependencies|udfs)\b.*\]")
+_TOKEN = re.compile(
+    r"""
+    (?P<line>//[^\n]*\n?) | (?P<block>/\*) |
+    (?P<raw>[bc]?r(?P<hashes>\#*)") | (?P<string>[bc]?"(?:[^"\\]|\\.)*") |
+    (?P<char>b?'(?:[^'\\\n]|\\(?:x..|u\{[^}]*\}|.))') |
+    (?P<code>'?(?:r\#)?\w+ | .)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Function:
+    """A marked function: whether it is started (async, blocking) or run, and whether it has arguments."""
+
+    name: str
+    starts: bool
+    has_arguments: bool
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a build needs to know of a Rust source."""
+
+    text: str
+    """What is compiled."""
+    dependencies: dict[str, Any]
+    """Of [dependencies], as Cargo.toml has them; without this toolkit's own crate, which every plugin has."""
+    dependencies_line: int
+    """Where they are written; 1 if they are not."""
+    options: dict[str, Any]
+    """Of [udfs], under the names of `options.OPTIONS`."""
+    functions: tuple[Function, ...]
+    """In the order of the source."""
+
+
+def read(source: Path) -> Source:
+    """Raises BuildError: not UTF-8, a header that is none, no function, or several of which none is marked."""
+    file = str(source)
+    try:
+        text = source.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise BuildError(f"a Rust source is UTF-8: {error}", file) from None
+    code, comments = _split(text)
+    tables, lines = _tables(comments, file)
+    dependencies = tables.get("dependencies", {})
+    line = lines.get("dependencies", 1)
+    for name, wanted in dependencies.items():
+        if isinstance(wanted, dict) and "path" in wanted:
+            raise BuildError(
+                f"[dependencies] {name} is a path: name a version or a git revision, which say what a library is "
+                "made of",
+                file,
+                line,
+            )
+    options = _options(tables.get("udfs", {}), file, lines.get("udfs", 1))
+    own = ("arroyo-udf-plugin", "arroyo_udf_plugin")
+    dependencies = {name: wanted for name, wanted in dependencies.items() if name not in own}
+    if not _MARKED.search(code):
+        place = _place(text, code, file)
+        text, code = (before[:place] + _ATTRIBUTE + before[place:] for before in (text, code))
+    functions = tuple(
+        Function(name, bool(is_async) or "blocking" in chosen, not closed)
+        for chosen, is_async, name, closed in _FUNCTION.findall(code)
+    )
+    return Source(text, dependencies, line, options, functions)
+
+
+# ---- Comments and code -----------------------------------------------------------------------------------------------
+
+Comment = list[tuple[int, str]]
+"""The lines of a comment, or of several `//` without code between them: number in the source, content."""
+
+
+def _split(text: str) -> tuple[str, list[Comment]]:
+    """The code, as long as the text, with blanks for comments and literals; and the comments outside of braces.
+
+    Comments that describe what is around them (`//!`) become `!`: an item begins behind them.
+    """
+    code: list[str] = []
+    comments: list[Comment] = []
+    position, line, depth, joins = 0, 1, 0, False
+    while match := _TOKEN.match(text, position):
+        kind, end = match.lastgroup or "", match.end()
+        if kind == "block":
+            end = _block_end(text, position)
+        elif match["raw"] is not None:
+            kind, closing = "raw", '"' + match["hashes"]
+            found = text.find(closing, end)
+            end = len(text) if found < 0 else found + len(closing)
+        token = text[position:end]
+        if kind in ("line", "block"):
+            if depth == 0:
+                content = _content(token, line)
+                comments[-1:] = [comments[-1] + content] if joins and kind == "line" else [*comments[-1:], content]
+                joins = kind == "line"
+            code.append("!" * len(token) if token[2:3] == "!" else " " * len(token))
+        else:
+            code.append(token if kind == "code" else " " * len(token))
+            depth += (token in "([{") - (token in ")]}") if kind == "code" else 0
+            joins = joins and token.isspace()
+        line += token.count("\n")
+        position = end
+    return "".join(code), comments
+
+
+def _block_end(text: str, start: int) -> int:
+    """Behind a block comment; they nest."""
+    depth = 0
+    for match in re.finditer(r"/\*|\*/", text[start:]):
+        depth += 1 if match[0] == "/*" else -1
+        if depth == 0:
+            return start + match.end()
+    return len(text)
+
+
+def _content(comment: str, line: int) -> Comment:
+    inner = comment[2:-2] if comment.startswith("/*") else comment.lstrip("/").rstrip("\n")
+    # Some write a star before each line of a block; no line of TOML begins with one.
+    return [(line + i, re.sub(r"^\s*\*+", "", text)) for i, text in enumerate(inner.split("\n"))]
+
+
+# ---- The header ------------------------------------------------------------------------------------------------------
+
+
+def _tables(comments: list[Comment], file: str) -> tuple[dict[str, Any], dict[str, int]]:
+    """The tables of all headers, and the line where each is written."""
+    tables: dict[str, Any] = {}
+    lines: dict[str, int] = {}
+    for comment in comments:
+        start = next((i for i, (_, text) in enumerate(comment) if _TABLE.fullmatch(text.rstrip())), None)
+        if start is None:
+            continue
+        header = comment[start:]
+        try:
+            found = tomllib.loads("\n".join(text for _, text in header))
+        except tomllib.TOMLDecodeError as error:
+            place = re.search(r"at line (\d+)", str(error))
+            line = header[int(place[1]) - 1 if place else -1][0]
+            raise BuildError(f"the comment with [dependencies] or [udfs] is not TOML: {error}", file, line) from None
+        for name, table in found.items():
+            line = next(
+                (number for number, text in header if re.match(rf"\s*\[\s*{re.escape(name)}\b", text)), header[0][0]
+            )
+            if name not in ("dependencies", "udfs") or not isinstance(table, dict):
+                raise BuildError(
+                    f"{name!r} is not known here: such a comment has [dependencies] and [udfs]", file, line
+                )
+            if name in tables:
+                raise BuildError(f"[{name}] is written a second time: write it once", file, line)
+            tables[name], lines[name] = table, line
+    return tables, lines
+
+
+def _options(table: dict[str, Any], file: str, line: int) -> dict[str, Any]:
+    chosen: dict[str, Any] = {}
+    for written, value in table.items():
+        if written not in ARROYO:
+            known = ", ".join(ARROYO)
+            raise BuildError(
+                f"[udfs] has the unknown option {written!r}; there are {known}; all others go into #[udf(...)]",
+                file,
+                line,
+            )
+        if wrong := check(ARROYO[written], value):
+            raise BuildError(f"[udfs] {wrong.replace(ARROYO[written], written, 1)}", file, line)
+        chosen[ARROYO[written]] = value
+    return chosen
+
+
+# ---- The function ----------------------------------------------------------------------------------------------------
+
+
+def _place(text: str, code: str, file: str) -> int:
+    """Where the attribute of the one public function goes."""
+    public = [match.start() for match in _PUBLIC.finditer(code) if _depth(code[: match.start()]) == 0]
+    if not public:
+        raise BuildError(
+            "no function is marked: write `use arroyo_udf_plugin::udf;`, and `#[udf]` before each function; or make "
+            "one function `pub`",
+            file,
+        )
+    if len(public) > 1:
+        raise BuildError(
+            "a second function is `pub`, and none is marked: write `#[udf]` before each UDF",
+            file,
+            text.count("\n", 0, public[1]) + 1,
+        )
+    # Right behind what stands before the function and its comments: so their columns stay as they are.
+    return len(code[: public[0]].rstrip())
+
+
+def _depth(code: str) -> int:
+    return sum((c in "([{") - (c in ")]}") for c in code)
