@@ -25,9 +25,9 @@ use std::ffi::c_void;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-/// A condition of [`Runtime::arm`] that no host can ask for through the table: [`Runtime::has_space`] (see `arroyo`).
+/// A condition of [`Runtime::arm`] that no host can ask for through the table: [`Runtime::space`] (see `arroyo`).
 pub const SPACE: u32 = 4;
-/// So many rows may wait for an earlier row or for their next attempt before [`Runtime::has_space`] says no.
+/// So many rows may wait for an earlier row or for their next attempt before [`Runtime::space`] says 0.
 const MOST_ASIDE: u64 = 16_384;
 
 /// What runs the attempts of a runtime.
@@ -277,12 +277,17 @@ impl Runtime {
         Ok(finished)
     }
 
-    /// For a host that sends row by row: false while as many attempts run as may, and one waits. Rows that wait for a drain do
-    /// not count; those that wait for an earlier row or for their next attempt do once there are very many.
-    pub fn has_space(&self) -> bool {
+    /// For a host that sends row by row: how many more it may send before as many attempts run as may, and one waits. Rows
+    /// that wait for a drain do not count; those that wait for an earlier row or for their next attempt do once there are
+    /// very many. After the end and after a stop any number may come, to be refused.
+    pub fn space(&self) -> u64 {
         let mut state = self.lock();
         self.take_in(&mut state);
-        has_space(&state)
+        if self.holds(&state, SPACE) {
+            space(&state).max(1)
+        } else {
+            0
+        }
     }
 
     /// Whether the runtime has come to its end by itself.
@@ -628,7 +633,7 @@ impl Runtime {
         let stopping = state.machine.stopping().is_some();
         condition & abi::RESULTS != 0 && (over || state.machine.has_results())
             || condition & abi::ROOM != 0 && (over || stopping || self.inbox.has_room())
-            || condition & SPACE != 0 && (over || stopping || has_space(state))
+            || condition & SPACE != 0 && (over || stopping || space(state) > 0)
     }
 
     fn act(&self, todo: Todo) {
@@ -675,12 +680,13 @@ fn is_over(state: &State) -> bool {
     state.closed.is_some() || state.stuck || state.machine.poisoned().is_some()
 }
 
-fn has_space(state: &State) -> bool {
+fn space(state: &State) -> u64 {
     let (counts, settings) = (state.machine.counts(), state.machine.settings());
     // What fills the attempts that may still begin, and one attempt's rows that wait.
     let free = u64::from(settings.allowed_in_flight).saturating_sub(counts.running - counts.stuck);
     let rows = settings.gather.map_or(1, |gather| gather.rows);
-    counts.queued < (free + 1).saturating_mul(rows) && counts.held + counts.backing_off < MOST_ASIDE
+    let aside = MOST_ASIDE.saturating_sub(counts.held + counts.backing_off);
+    (free + 1).saturating_mul(rows).saturating_sub(counts.queued).min(aside)
 }
 
 impl Ticking for Runtime {

@@ -98,7 +98,7 @@ impl Sending {
             if started.is_dead() {
                 return Some(false);
             }
-            if runtime.has_space() {
+            if started.take_space(runtime) {
                 break;
             }
             // SAFETY: as promised.

@@ -23,7 +23,7 @@ use crate::value::Value;
 use arroyo_udf_abi as abi;
 use std::collections::HashMap;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -40,6 +40,8 @@ pub struct Started {
     /// Of the sends that wait for their turn, each with the address of its state. That host has but one at a time.
     waiting: Mutex<Vec<(usize, OwnedWaker)>>,
     ids: Mutex<Ids>,
+    /// So many rows may be sent without asking the runtime: nobody else sends, so there is no less space by then.
+    space: AtomicU64,
 }
 
 /// The machine wants ids that rise, and this host promises no more than numbers.
@@ -85,7 +87,7 @@ fn begin<P: Plugin>(function: u32, on_error: OnError, wanted: Wanted) -> Result<
         order: if wanted.ordered { abi::ORDERED } else { abi::UNORDERED },
         allowed_in_flight: wanted.allowed_in_flight,
         timeout_ns: wanted.timeout_micros.saturating_mul(1_000).max(1),
-        // What limits this host is `Runtime::has_space`; rows that wait for a drain never hold it back.
+        // What limits this host is `Runtime::space`; rows that wait for a drain never hold it back.
         max_rows: u64::MAX,
         max_bytes: u64::MAX,
         ..abi::Options::unset()
@@ -100,6 +102,7 @@ fn begin<P: Plugin>(function: u32, on_error: OnError, wanted: Wanted) -> Result<
         dead: AtomicBool::new(false),
         waiting: Mutex::new(Vec::new()),
         ids: Mutex::new(Ids::default()),
+        space: AtomicU64::new(0),
     });
     let of_thread = Arc::clone(&started);
     thread("udf-start", move || {
@@ -155,6 +158,16 @@ impl Started {
         if !self.dead.swap(true, Ordering::AcqRel) {
             report(text);
         }
+    }
+
+    /// Takes the space of one row. False: there is none.
+    pub fn take_space(&self, runtime: &Runtime) -> bool {
+        let left = match self.space.load(Ordering::Relaxed) {
+            0 => runtime.space(),
+            known => known,
+        };
+        self.space.store(left.saturating_sub(1), Ordering::Relaxed);
+        left > 0
     }
 
     /// The waker of the send at this address is `waker` from now on. Answers the former one: a waker is the host's code,
