@@ -1,0 +1,172 @@
+//! The executor's side of the machine: attempts to start, how they end, and what the time brings.
+
+use super::*;
+
+impl<B: Clone, V> Machine<B, V> {
+    /// Whether `start` would answer an attempt.
+    pub fn can_start(&self) -> bool {
+        self.has_slot() && (self.part_rows > 0 || self.is_gathered())
+    }
+
+    /// Opens the next attempt, if one may run now: for a part of a micro-batch, else for rows whose pause is over, then
+    /// for those that have not started. Its timeout counts from `now`.
+    pub fn start(&mut self, now: u64) -> Option<Start<B>> {
+        self.now = now;
+        if !self.can_start() {
+            return None;
+        }
+        let mut further = Vec::new();
+        let first = match self.next_part(&mut further) {
+            Some(row) => row,
+            None => {
+                let row = self.next_row()?;
+                self.gather(row, &mut further);
+                row
+            }
+        };
+        self.next_generation = self.next_generation.wrapping_add(1);
+        let generation = self.next_generation;
+        let timeout = self.settings.timeout.map_or(u64::MAX, |timeout| now.saturating_add(timeout));
+        let slot = self.attempts.insert(Attempt {
+            generation,
+            id: self.rows[first].id,
+            row: Some(first),
+            others: further.iter().copied().map(Some).collect(),
+            state: AttemptState::Open,
+            link: Link::at(timeout),
+        });
+        self.open.push(&mut self.attempts, slot);
+        let Other { id, attempt, batch, row } = self.run(first, slot);
+        let mut deadline = self.rows[first].deadline;
+        let mut others = Vec::new();
+        for row in further {
+            deadline = deadline.max(self.rows[row].deadline);
+            others.push(self.run(row, slot));
+        }
+        self.advance();
+        Some(Start { token: Token { slot, generation }, id, attempt, deadline: timeout.min(deadline), batch, row, others })
+    }
+
+    /// The attempt has ended with this outcome. False: its row had ended before, or waits for another attempt, and the
+    /// outcome is discarded (R6). A micro-batch that ends so has failed as a whole: its rows are split.
+    pub fn end(&mut self, now: u64, token: Token, outcome: Outcome<V>) -> bool {
+        self.now = now;
+        let Some(Attempt { row, others, state, .. }) = self.close(token) else { return false };
+        let mut counts = false;
+        if others.is_empty() {
+            counts = row.is_some_and(|row| self.settle(now, row, outcome));
+        } else {
+            let rows: Vec<u32> = row.into_iter().chain(others.into_iter().flatten()).collect();
+            if state == AttemptState::Open {
+                counts = true;
+                self.split(&rows);
+            } else {
+                rows.into_iter().for_each(|row| self.back_off(now, row));
+            }
+        }
+        self.advance();
+        counts
+    }
+
+    /// The attempt of a micro-batch has ended with an outcome for each of its rows, in the order in which they started.
+    pub fn end_rows(&mut self, now: u64, token: Token, outcomes: impl IntoIterator<Item = Outcome<V>>) {
+        self.now = now;
+        let Some(Attempt { row, others, .. }) = self.close(token) else { return };
+        for (row, outcome) in std::iter::once(row).chain(others).zip(outcomes) {
+            if let Some(row) = row {
+                self.settle(now, row, outcome);
+            }
+        }
+        self.advance();
+    }
+
+    /// Does what is due: timeouts, row deadlines, stuck attempts, pauses that are over.
+    pub fn tick(&mut self, now: u64) {
+        self.now = now;
+        while let Some(slot) = self.open.first_until(&mut self.attempts, now) {
+            self.ask_to_end(now, slot);
+            let rows: Vec<u32> = self.attempts[slot].waiting().collect();
+            for row in rows {
+                if self.settings.retry.timeouts && self.may_retry(row) {
+                    self.rows[row].stage = Stage::Ending(slot);
+                    self.counts.backing_off += 1;
+                } else {
+                    self.end_row(now, row, Outcome::TimedOut);
+                }
+            }
+        }
+        while let Some(&(_, row)) = self.row_deadlines.first().filter(|(deadline, _)| *deadline <= now) {
+            self.end_row(now, row, Outcome::TimedOut);
+        }
+        while let Some(slot) = self.ending.first_until(&mut self.attempts, now) {
+            self.ending.remove(&mut self.attempts, slot);
+            self.give_up_on(now, slot);
+        }
+        while let Some(&Reverse((_, (row, id)))) = self.backing_off.peek().filter(|Reverse((at, _))| *at <= now) {
+            self.backing_off.pop();
+            if let Some(record) = self.rows.get_mut(row).filter(|r| r.id == id && matches!(r.stage, Stage::BackingOff)) {
+                record.stage = Stage::Due;
+                self.due_rows += 1;
+                self.waiting_bytes += self.row_bytes(row);
+                self.due.push_back(DueRow { row: (row, id), since: now });
+            }
+        }
+        for i in 0..self.spans.len() {
+            let span = &mut self.spans[i];
+            let Span { batch, from, to, fate } = *span;
+            if self.batches[batch].deadline > now {
+                break; // rows wait in the order of their deadlines
+            }
+            if fate == Fate::Start {
+                span.fate = Fate::TimedOut;
+                self.no_longer_queued(batch, to - from);
+            }
+        }
+        // A stop with `Cancel` has ended all rows: that they are stuck is its answer (R13), not a failure.
+        let stopped = self.stop == Some(Stop::Cancel);
+        if self.counts.stuck >= u64::from(self.settings.max_stuck) && self.poison.is_none() && !stopped {
+            self.overwhelmed = true;
+            let text = format!("{} calls ignore their cancellation (max_stuck)", self.counts.stuck);
+            self.poison(&text);
+        }
+        self.advance();
+    }
+
+    /// When `tick` has something to do next.
+    pub fn next_deadline(&mut self) -> Option<u64> {
+        let mut first = u64::MAX;
+        let mut consider = |at: Option<u64>| first = first.min(at.unwrap_or(u64::MAX));
+        consider(self.open.first_at(&mut self.attempts));
+        consider(self.ending.first_at(&mut self.attempts));
+        consider(self.row_deadlines.first().map(|(deadline, _)| *deadline));
+        consider(self.spans.front().map(|span| self.batches[span.batch].deadline));
+        consider(self.backing_off.peek().map(|Reverse((at, _))| *at));
+        if self.settings.gather.is_some() && self.has_slot() && !self.can_start() {
+            consider(self.gathered_at());
+        }
+        (first != u64::MAX).then_some(first)
+    }
+
+    /// Attempts to be cancelled since the last call. They stay open until `end`.
+    pub fn take_cancellations(&mut self, into: &mut Vec<Token>) {
+        into.append(&mut self.cancellations);
+    }
+
+    pub fn has_cancellations(&self) -> bool {
+        !self.cancellations.is_empty()
+    }
+
+    /// Attempts found stuck since the last call (R8).
+    pub fn take_stuck(&mut self, into: &mut Vec<Stuck>) {
+        into.append(&mut self.newly_stuck);
+    }
+
+    pub fn has_stuck(&self) -> bool {
+        !self.newly_stuck.is_empty()
+    }
+
+    /// Whether the row of this attempt waits for its outcome.
+    pub fn is_open(&self, token: Token) -> bool {
+        self.attempts.get(token.slot).is_some_and(|a| a.generation == token.generation && a.state == AttemptState::Open)
+    }
+}

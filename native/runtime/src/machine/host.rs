@@ -1,0 +1,180 @@
+//! The host's side of the machine: batches in, results out, cancel, stop; and how things stand.
+
+use super::*;
+
+impl<B: Clone, V> Machine<B, V> {
+    /// Whether `accept` would take a batch.
+    pub fn has_room(&self) -> bool {
+        self.held_rows < self.settings.max_rows && self.held_bytes < self.settings.max_bytes
+    }
+
+    /// Whether `drain` has something to hand out.
+    pub fn has_results(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Takes a batch whole, or refuses it (R4). Its rows have the ids `first_id ..`; `bytes` count until its last row is
+    /// handed out.
+    pub fn accept(&mut self, now: u64, first_id: u64, rows: u64, bytes: u64, payload: B) -> Result<(), Refused> {
+        if self.stop.is_some() || self.poison.is_some() {
+            return Err(Refused::Stopped);
+        }
+        let Some(next_id) = first_id.checked_add(rows).filter(|_| first_id >= self.next_id) else { return Err(Refused::Id) };
+        if !self.has_room() {
+            return Err(Refused::WouldBlock);
+        }
+        self.next_id = next_id;
+        self.now = self.now.max(now); // a batch may have waited to be handed over
+        if rows > 0 {
+            let deadline = self.settings.deadline.map_or(u64::MAX, |deadline| now.saturating_add(deadline));
+            let row_bytes = if self.settings.gather.is_some() { bytes.div_ceil(rows) } else { 0 };
+            let batch = self.batches.insert(BatchRecord { payload, first_id, held: rows, bytes, row_bytes, accepted: now, deadline });
+            self.waiting_bytes += row_bytes * rows;
+            self.spans.push_back(Span { batch, from: 0, to: rows, fate: Fate::Start });
+            self.held_rows += rows;
+            self.held_bytes += bytes;
+            self.counts.accepted += rows;
+            self.counts.queued += rows;
+        }
+        Ok(())
+    }
+
+    /// Hands out up to `limit` rows, until `enough` says so.
+    pub fn drain(&mut self, limit: u64, mut enough: impl FnMut(&Finished<V>) -> bool, into: &mut Vec<Finished<V>>) {
+        for _ in 0..limit {
+            let Some(Ready { batch: number, finished }) = self.ready.pop_front() else { break };
+            self.counts.drained += 1;
+            self.held_rows -= 1;
+            let batch = &mut self.batches[number];
+            batch.held -= 1;
+            if batch.held == 0 {
+                self.held_bytes -= batch.bytes;
+                self.batches.remove(number);
+            }
+            let done = enough(&finished);
+            into.push(finished);
+            if done {
+                break;
+            }
+        }
+    }
+
+    /// Cancels the rows of `first_id .. first_id + rows` that have not ended.
+    pub fn cancel(&mut self, now: u64, first_id: u64, rows: u64) {
+        let end = first_id.saturating_add(rows);
+        let begun = |row: &Row<V>| !matches!(row.stage, Stage::Ended(_)) && (first_id..end).contains(&row.id);
+        let begun: Vec<u32> = self.rows.keys().filter(|&row| begun(&self.rows[row])).collect();
+        for row in begun {
+            self.end_row(now, row, Outcome::Cancelled);
+        }
+        for span in std::mem::take(&mut self.spans) {
+            let base = self.batches[span.batch].first_id;
+            // The part of the span that the range covers, in rows of the batch.
+            let from = first_id.saturating_sub(base).clamp(span.from, span.to);
+            let to = end.saturating_sub(base).clamp(from, span.to);
+            let fate = if span.fate == Fate::Start { Fate::Cancelled } else { span.fate };
+            for (from, to, fate) in [(span.from, from, span.fate), (from, to, fate), (to, span.to, span.fate)] {
+                let part = Span { batch: span.batch, from, to, fate };
+                if from == to {
+                    continue;
+                }
+                if fate != span.fate {
+                    self.no_longer_queued(span.batch, to - from);
+                }
+                if fate != Fate::Start && !self.settings.ordered {
+                    self.spans.push_front(part); // where nothing keeps it waiting
+                } else {
+                    self.spans.push_back(part);
+                }
+            }
+        }
+        self.advance();
+    }
+
+    /// Refuses further batches. `Cancel` also ends every row that has not ended; it may follow `Drain`.
+    pub fn stop(&mut self, now: u64, mode: Stop) {
+        self.stop = Some(match self.stop {
+            Some(Stop::Cancel) => Stop::Cancel,
+            _ => mode,
+        });
+        if mode == Stop::Cancel {
+            self.cancel(now, 0, u64::MAX);
+        }
+    }
+
+    /// Ends the handle for a failure that leaves nothing to go on with (R8, R17): what ended stays as it is, all other
+    /// rows end as errors with this text, and open attempts are forgotten.
+    pub fn poison(&mut self, text: &str) {
+        if self.poison.is_some() {
+            return;
+        }
+        self.poison = Some(text.into());
+        let begun: Vec<u32> = self.rows.keys().filter(|&row| !matches!(self.rows[row].stage, Stage::Ended(_))).collect();
+        for row in begun {
+            self.end_row(0, row, Outcome::Error(text.into()));
+        }
+        self.attempts = Slab::default();
+        (self.open, self.ending) = (List::default(), List::default());
+        self.counts.stuck = 0;
+        self.due.clear();
+        self.parts.clear();
+        self.backing_off.clear();
+        self.cancellations.clear();
+        for mut span in std::mem::take(&mut self.spans) {
+            if span.fate == Fate::Start {
+                span.fate = Fate::Poisoned;
+                self.no_longer_queued(span.batch, span.to - span.from);
+            }
+            self.spans.push_back(span);
+        }
+        self.advance();
+    }
+
+    pub fn poisoned(&self) -> Option<&str> {
+        self.poison.as_deref()
+    }
+
+    /// Whether it was the number of stuck attempts that poisoned the handle (R8).
+    pub fn is_overwhelmed(&self) -> bool {
+        self.overwhelmed
+    }
+
+    pub fn stopping(&self) -> Option<Stop> {
+        self.stop
+    }
+
+    /// Stopped, and no row waits for an attempt or its end.
+    fn is_done(&self) -> bool {
+        self.stop.is_some() && self.counts.queued == 0 && self.counts.backing_off == 0
+    }
+
+    /// Stopped, no row waits, and no attempt is open: the executor may close.
+    pub fn is_settled(&self) -> bool {
+        self.is_done() && self.attempts.is_empty()
+    }
+
+    /// Stopped, no row waits, and the only open attempts are stuck: nothing more will happen.
+    pub fn is_stuck(&self) -> bool {
+        self.is_done() && self.counts.stuck > 0 && self.attempts.len() as u64 == self.counts.stuck
+    }
+
+    /// No row is left inside.
+    pub fn is_empty(&self) -> bool {
+        self.held_rows == 0
+    }
+
+    /// Bytes of the batches of which not every row has been handed out.
+    pub fn held_bytes(&self) -> u64 {
+        self.held_bytes
+    }
+
+    pub fn counts(&self) -> Counts {
+        Counts { running: self.attempts.len() as u64, ready: self.ready.len() as u64, ..self.counts }
+    }
+
+    /// How long rows took from their first start to their end, pauses included, where the machine is told the time;
+    /// without those that were cancelled or poisoned.
+    pub fn latency(&self) -> &Histogram {
+        &self.latency
+    }
+}

@@ -1,0 +1,290 @@
+//! Inside the machine: how rows wait, are gathered and split, begin, back off, and end.
+
+use super::*;
+
+impl<B: Clone, V> Machine<B, V> {
+    /// Whether the cap leaves room for an attempt.
+    pub(super) fn has_slot(&self) -> bool {
+        (self.attempts.len() as u64 - self.counts.stuck) < u64::from(self.settings.allowed_in_flight)
+    }
+
+    /// Whether rows wait that an attempt is to start for now, where no part of a micro-batch does.
+    pub(super) fn is_gathered(&self) -> bool {
+        let waiting = self.counts.queued + self.due_rows;
+        let Some(gather) = self.settings.gather else { return waiting > 0 };
+        let enough = waiting >= gather.rows || self.waiting_bytes >= gather.bytes;
+        waiting > 0 && (enough || self.stop.is_some() || !self.has_room() || self.gathered_at().is_some_and(|at| at <= self.now))
+    }
+
+    /// When the row that has waited longest has waited for others long enough.
+    pub(super) fn gathered_at(&self) -> Option<u64> {
+        let wait = self.settings.gather?.wait;
+        let queued = self.spans.front().map(|span| self.batches[span.batch].accepted);
+        let since = [queued, self.due.front().map(|due| due.since)].into_iter().flatten().min()?;
+        Some(since.saturating_add(wait))
+    }
+
+    pub(super) fn row_bytes(&self, row: u32) -> u64 {
+        self.batches[self.rows[row].batch].row_bytes
+    }
+
+    /// Takes the first row that waits: one whose pause is over, else one that has not started.
+    pub(super) fn next_row(&mut self) -> Option<u32> {
+        let row = match self.due.pop_front() {
+            Some(DueRow { row: (row, _), .. }) => {
+                self.due_rows -= 1;
+                self.counts.backing_off -= 1;
+                self.counts.retries += 1;
+                self.rows[row].stage = Stage::Between;
+                self.skip_stale_due();
+                row
+            }
+            None => {
+                let (batch, index) = self.next_queued()?;
+                self.counts.queued -= 1;
+                let row = self.begin(batch, index);
+                self.pass_by();
+                row
+            }
+        };
+        self.waiting_bytes -= self.row_bytes(row);
+        Some(row)
+    }
+
+    /// Takes the first row that has not started off its span.
+    pub(super) fn next_queued(&mut self) -> Option<(u32, u64)> {
+        let span = self.spans.front_mut()?;
+        let taken = (span.batch, span.from);
+        span.from += 1;
+        if span.from == span.to {
+            self.spans.pop_front();
+        }
+        Some(taken)
+    }
+
+    /// Takes those rows of the next part that still wait: the first, and the others into `further`.
+    pub(super) fn next_part(&mut self, further: &mut Vec<u32>) -> Option<u32> {
+        while let Some(part) = self.parts.pop_front() {
+            let waits = |&(row, id): &Named| self.rows.get(row).is_some_and(|r| r.id == id && matches!(r.stage, Stage::Split));
+            let mut rows = part.into_iter().filter(waits).map(|(row, _)| row);
+            if let Some(first) = rows.next() {
+                further.extend(rows);
+                let taken = further.len() as u64 + 1;
+                self.part_rows -= taken;
+                self.counts.queued -= taken;
+                return Some(first);
+            }
+        }
+        None
+    }
+
+    /// Takes further rows for the attempt that begins with `first`.
+    pub(super) fn gather(&mut self, first: u32, further: &mut Vec<u32>) {
+        let Some(gather) = self.settings.gather else { return };
+        let mut bytes = self.row_bytes(first);
+        while further.len() as u64 + 1 < gather.rows && bytes < gather.bytes {
+            let Some(row) = self.next_row() else { break };
+            bytes += self.row_bytes(row);
+            further.push(row);
+        }
+    }
+
+    /// Rows of a micro-batch that failed go on in two parts, before all others.
+    pub(super) fn split(&mut self, rows: &[u32]) {
+        for &row in rows {
+            self.rows[row].stage = Stage::Split;
+        }
+        self.part_rows += rows.len() as u64;
+        self.counts.queued += rows.len() as u64;
+        let (one, other) = rows.split_at(rows.len().div_ceil(2));
+        for part in [other, one] {
+            self.parts.push_front(part.iter().map(|&row| (row, self.rows[row].id)).collect());
+        }
+    }
+
+    /// The first of the rows that are due is to be one that really is.
+    pub(super) fn skip_stale_due(&mut self) {
+        let is_due = |&(row, id): &Named| self.rows.get(row).is_some_and(|r| r.id == id && matches!(r.stage, Stage::Due));
+        while self.due.front().is_some_and(|due| !is_due(&due.row)) {
+            self.due.pop_front();
+        }
+    }
+
+    /// A row begins to run in the attempt `slot`.
+    pub(super) fn run(&mut self, row: u32, slot: u32) -> Other<B> {
+        let record = &mut self.rows[row];
+        record.attempts += u16::from(!matches!(record.stage, Stage::Split));
+        record.stage = Stage::Running(slot);
+        let batch = self.batches[record.batch].payload.clone();
+        Other { id: record.id, attempt: record.attempts, batch, row: record.index as usize }
+    }
+
+    /// Takes an attempt that has ended off its lists.
+    pub(super) fn close(&mut self, token: Token) -> Option<Attempt> {
+        let state = self.attempts.get(token.slot).filter(|a| a.generation == token.generation)?.state;
+        match state {
+            AttemptState::Open => self.open.remove(&mut self.attempts, token.slot),
+            AttemptState::Cancelled => self.ending.remove(&mut self.attempts, token.slot),
+            AttemptState::Stuck => self.counts.stuck -= 1,
+        }
+        Some(self.attempts.remove(token.slot))
+    }
+
+    /// The attempt that a row waited for has ended. Answers whether the outcome counts.
+    pub(super) fn settle(&mut self, now: u64, row: u32, outcome: Outcome<V>) -> bool {
+        let counts = matches!(self.rows[row].stage, Stage::Running(_));
+        self.rows[row].stage = Stage::Between;
+        if !counts {
+            self.back_off(now, row);
+        } else if matches!(outcome, Outcome::Error(_)) && self.settings.retry.errors && self.may_retry(row) {
+            self.counts.backing_off += 1;
+            self.back_off(now, row);
+        } else {
+            self.end_row(now, row, outcome);
+        }
+        counts
+    }
+
+    /// Makes a row's record.
+    pub(super) fn begin(&mut self, batch: u32, index: u64) -> u32 {
+        let BatchRecord { first_id, deadline, .. } = self.batches[batch];
+        let row =
+            self.rows.insert(Row { id: first_id + index, batch, index, attempts: 0, begun: self.now, deadline, stage: Stage::Between });
+        if self.settings.ordered {
+            self.in_order.push_back(row);
+        }
+        if deadline != u64::MAX {
+            self.row_deadlines.insert((deadline, row));
+        }
+        row
+    }
+
+    /// Rows that have ended before they started; where order is kept they are held until they come to the front.
+    pub(super) fn no_longer_queued(&mut self, batch: u32, rows: u64) {
+        self.counts.queued -= rows;
+        self.counts.held += rows;
+        self.waiting_bytes -= self.batches[batch].row_bytes * rows;
+    }
+
+    pub(super) fn may_retry(&self, row: u32) -> bool {
+        self.rows[row].attempts < self.settings.retry.max_attempts && self.stop != Some(Stop::Cancel)
+    }
+
+    /// A row whose attempt has ended waits for the next one. (A timeout has counted it as backing off already.)
+    pub(super) fn back_off(&mut self, now: u64, row: u32) {
+        let record = &mut self.rows[row];
+        let at = now.saturating_add(self.settings.retry.pause(record.id, record.attempts));
+        record.stage = Stage::BackingOff;
+        self.backing_off.push(Reverse((at, (row, record.id))));
+    }
+
+    /// Asks for the cancellation of an open attempt.
+    pub(super) fn ask_to_end(&mut self, now: u64, slot: u32) {
+        self.open.remove(&mut self.attempts, slot);
+        let attempt = &mut self.attempts[slot];
+        attempt.state = AttemptState::Cancelled;
+        attempt.link = Link::at(now.saturating_add(PATIENCE));
+        let token = Token { slot, generation: attempt.generation };
+        self.ending.push(&mut self.attempts, slot);
+        self.cancellations.push(token);
+    }
+
+    /// An attempt is stuck (R8): its row does without it.
+    pub(super) fn give_up_on(&mut self, now: u64, slot: u32) {
+        let attempt = &mut self.attempts[slot];
+        attempt.state = AttemptState::Stuck;
+        self.counts.stuck += 1;
+        self.newly_stuck.push(Stuck { token: Token { slot, generation: attempt.generation }, id: attempt.id });
+        let rows: Vec<u32> = attempt.waiting().collect();
+        (attempt.row, attempt.others) = (None, Vec::new());
+        for row in rows {
+            self.rows[row].stage = Stage::Between;
+            if self.settings.retry.idempotent {
+                self.back_off(now, row);
+            } else {
+                self.counts.backing_off -= 1;
+                self.end_row(now, row, Outcome::TimedOut);
+            }
+        }
+    }
+
+    /// Ends a row, whatever it waits for; its attempt, if one runs, is cancelled.
+    pub(super) fn end_row(&mut self, now: u64, row: u32, outcome: Outcome<V>) {
+        match outcome {
+            Outcome::Value(_) => self.counts.values += 1,
+            Outcome::Error(_) => self.counts.errors += 1,
+            Outcome::TimedOut => self.counts.timed_out += 1,
+            Outcome::Cancelled => self.counts.cancelled += 1,
+        }
+        let record = &mut self.rows[row];
+        let deadline = record.deadline;
+        let ran = record.attempts > 0 && !matches!(outcome, Outcome::Cancelled) && self.poison.is_none();
+        if ran && self.settings.is_timed() {
+            self.latency.count(now.saturating_sub(record.begun));
+        }
+        match std::mem::replace(&mut record.stage, Stage::Ended(outcome)) {
+            Stage::Running(slot) => {
+                let attempt = &mut self.attempts[slot];
+                if attempt.forget(row) && attempt.state == AttemptState::Open {
+                    self.ask_to_end(now, slot);
+                }
+            }
+            Stage::Ending(slot) => {
+                self.attempts[slot].forget(row);
+                self.counts.backing_off -= 1;
+            }
+            Stage::BackingOff => self.counts.backing_off -= 1,
+            Stage::Due => {
+                self.due_rows -= 1;
+                self.counts.backing_off -= 1;
+                self.waiting_bytes -= self.row_bytes(row);
+            }
+            Stage::Split => {
+                self.part_rows -= 1;
+                self.counts.queued -= 1;
+            }
+            Stage::Between => {}
+            Stage::Ended(_) => unreachable!("a row ends once"),
+        }
+        if deadline != u64::MAX {
+            self.row_deadlines.remove(&(deadline, row));
+        }
+        self.counts.held += 1;
+        if !self.settings.ordered {
+            self.publish(row);
+        }
+    }
+
+    /// Hands on rows that ended before they started and have come to the front.
+    pub(super) fn pass_by(&mut self) {
+        while let Some(fate) = self.spans.front().map(|span| span.fate).filter(|&fate| fate != Fate::Start) {
+            let Some((batch, index)) = self.next_queued() else { break };
+            self.counts.held -= 1; // counted since it ended, and again by `end_row`
+            let row = self.begin(batch, index);
+            let outcome = match (fate, &self.poison) {
+                (Fate::Poisoned, Some(text)) => Outcome::Error(text.clone()),
+                (Fate::TimedOut, _) => Outcome::TimedOut,
+                _ => Outcome::Cancelled,
+            };
+            self.end_row(0, row, outcome);
+        }
+    }
+
+    /// To be called after every change: what has come to the front is handed on.
+    pub(super) fn advance(&mut self) {
+        self.skip_stale_due();
+        self.pass_by();
+        while self.in_order.front().is_some_and(|&row| matches!(self.rows[row].stage, Stage::Ended(_))) {
+            let Some(row) = self.in_order.pop_front() else { break };
+            self.publish(row);
+        }
+    }
+
+    /// Lets a row that has ended be handed out.
+    pub(super) fn publish(&mut self, row: u32) {
+        let Row { id, batch, attempts, stage, .. } = self.rows.remove(row);
+        let Stage::Ended(outcome) = stage else { unreachable!("only ended rows are handed out") };
+        self.counts.held -= 1;
+        self.ready.push_back(Ready { batch, finished: Finished { id, attempts, outcome } });
+    }
+}
