@@ -284,7 +284,7 @@ def test_table_begins_as_every_version_will(c_plugin, examples):
     """EVOLUTION: the first sixteen bytes are read before anything else is believed."""
     library = ctypes.CDLL(str(c_plugin(examples / "by_hand" / "udf.c")))
     first = bytes((ctypes.c_char * 16).in_dll(library, "arroyo_udf_plugin"))
-    assert struct.unpack("<8sII", first) == (b"ARYO_UDF", 0, ffi.sizeof("arroyo_udf_table"))
+    assert struct.unpack("<8sII", first) == (b"ARYO_UDF", 1, ffi.sizeof("arroyo_udf_table"))
 
 
 def test_example_written_by_hand(c_plugin, open_plugin, examples):

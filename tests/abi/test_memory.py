@@ -6,6 +6,7 @@ import pytest
 
 from arroyo_udf_plugin import build
 from arroyo_udf_plugin.build import c, rust
+from arroyo_udf_plugin.build.cache import Resolution
 
 HERE = Path(__file__).parent
 SANITIZED = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
@@ -55,7 +56,7 @@ def test_one_runtime_called_from_all_sides(plain_cc, bare, source):
 
 def test_async_functions_in_c_keep_no_memory(plain_cc, bare, tmp_path):
     """As above, with the author's side under AddressSanitizer: each job is freed once, and none is lost."""
-    rust.runtime_for_c(HERE / "plus.c", tmp_path / "runtime.a")
+    rust.runtime_for_c(HERE / "plus.c", tmp_path / "runtime.a", Resolution())
     linked = [str(tmp_path / "runtime.a"), *c.ASYNC_LIBRARIES, *c.LIBRARIES]
     library = plain_cc(HERE / "plus.c", *SANITIZED, *LIBRARY, "-Wall", "-Wextra", "-Werror", libraries=linked)
     done = bare(plain_cc(HERE / "storm.c", *SANITIZED, "-pthread"), library, 20)

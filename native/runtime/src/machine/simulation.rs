@@ -866,6 +866,17 @@ fn rows_are_gathered_until_they_are_enough_or_have_waited_or_weigh_or_no_more_ca
 }
 
 #[test]
+fn rows_that_ended_while_they_waited_weigh_nothing() {
+    let mut m = gathering(9, 50, 9);
+    m.accept(0, 0, 4, 8, ()).unwrap();
+    m.cancel(0, 0, 3);
+    m.accept(0, 4, 1, 2, ()).unwrap();
+    assert!(m.start(0).is_none(), "two rows of two bytes, and ten are wanted");
+    m.accept(0, 5, 1, 6, ()).unwrap();
+    assert_eq!(ids(&m.start(0).unwrap()), [3, 4, 5]);
+}
+
+#[test]
 fn rows_do_not_wait_for_more_than_there_is_room_for() {
     let mut m = gathering(1_000, 50, 9);
     m.accept(0, 0, 99, 0, ()).unwrap();
