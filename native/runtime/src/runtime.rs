@@ -74,6 +74,9 @@ struct State {
     blocked: u64,
     left_behind: u64,
     discarded: u64,
+    /// There are results that the host may be told of. Those of a turn that is not over are not among them: a host that came
+    /// for each would take them one by one.
+    news: bool,
     /// Conditions that threads in `wait` sleep for.
     waiting: [u32; 2],
     armed: Option<Armed>,
@@ -131,6 +134,7 @@ impl Runtime {
             state: Mutex::new(State {
                 machine: Machine::new(chosen.settings),
                 arrived: Vec::new(),
+                news: false,
                 wake_ups: 0,
                 blocked: 0,
                 left_behind: 0,
@@ -614,6 +618,7 @@ impl Runtime {
 
     /// Who has to be woken, now that the state has changed.
     fn todo(&self, state: &mut State) -> Todo {
+        state.news = state.machine.has_results();
         let wake_executor = self.inbox.is_asleep() && has_work(state);
         if wake_executor {
             self.inbox.set_asleep(false);
@@ -631,7 +636,7 @@ impl Runtime {
     fn holds(&self, state: &State, condition: u32) -> bool {
         let over = is_over(state);
         let stopping = state.machine.stopping().is_some();
-        condition & abi::RESULTS != 0 && (over || state.machine.has_results())
+        condition & abi::RESULTS != 0 && (over || state.news)
             || condition & abi::ROOM != 0 && (over || stopping || self.inbox.has_room())
             || condition & SPACE != 0 && (over || stopping || space(state) > 0)
     }
