@@ -25,7 +25,7 @@ use crate::value;
 use std::collections::HashSet;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use tokio::sync::Notify;
@@ -133,6 +133,8 @@ struct Shared {
     wake: Arc<Notify>,
     /// Results that the host has not been told of.
     news: AtomicBool,
+    /// How many have not ended.
+    slots: AtomicUsize,
 }
 
 /// Runs attempts until the runtime is stopped and none is left, then `end`.
@@ -148,7 +150,7 @@ async fn dispatch<A, R, F, C>(
     F: Future<Output = R> + Send + 'static,
     C: Fn(A) -> F + Clone + Send + Sync + 'static,
 {
-    let shared = Arc::new(Shared { runtime: Arc::clone(&runtime), wake, news: AtomicBool::new(false) });
+    let shared = Arc::new(Shared { runtime: Arc::clone(&runtime), wake, news: AtomicBool::new(false), slots: AtomicUsize::new(0) });
     let mut slots: Vec<Arc<Slot>> = Vec::new();
     let (mut cancelled, mut stuck) = (Vec::new(), Vec::new());
     loop {
@@ -161,7 +163,7 @@ async fn dispatch<A, R, F, C>(
         for stuck in stuck.drain(..) {
             eprintln!("{}, row {}: a call ignores its cancellation", runtime.signature().name, stuck.id);
         }
-        let mut may_open = slots.iter().filter(|slot| !lock(&slot.state).ended).count().max(1);
+        let mut may_open = shared.slots.load(Ordering::Relaxed).max(1);
         while may_open > 0 {
             let Some(attempt) = runtime.next() else { break };
             may_open -= 1;
@@ -170,6 +172,7 @@ async fn dispatch<A, R, F, C>(
             }
             let slot = Arc::new(Slot::new(attempt.token));
             slots.push(Arc::clone(&slot));
+            shared.slots.fetch_add(1, Ordering::Relaxed);
             tokio::spawn(serve(function, Arc::clone(&shared), slot, attempt, call.clone()));
         }
         shared.news.store(false, Ordering::SeqCst);
@@ -266,6 +269,7 @@ impl Drop for Ending {
         if let Some(token) = attempt {
             self.shared.runtime.end(token, Outcome::Error("panicked when its future was dropped".into()));
         }
+        self.shared.slots.fetch_sub(1, Ordering::Relaxed);
         self.shared.wake.notify_one();
     }
 }
