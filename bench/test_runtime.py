@@ -104,10 +104,10 @@ def test_gil_in_python(benchmark: Any, python_plugin: Any) -> None:
     with spin.start(allowed_in_flight=1000) as runtime:
         runtime.send(0, pa.array(range(1000)))
         while runtime.statistics().running < 1000:
-            time.sleep(0.001)
+            time.sleep(0.001)  # gives the GIL back, for the rows to start
         for _ in range(300):
             start = time.perf_counter()
-            time.sleep(PAUSE)
+            time.sleep(PAUSE)  # the case itself: a thread that comes for the GIL
             assert plus_one(number).to_pylist() == [2]
             waits.append((time.perf_counter() - start - PAUSE) * 1e6)
         runtime.stop("cancel")

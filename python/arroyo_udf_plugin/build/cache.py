@@ -18,8 +18,7 @@ from typing import Protocol
 
 from .. import __version__
 from .._errors import BuildError
-
-ABI_VERSION = 0
+from .._ffi import ABI_VERSION
 
 
 @dataclass(frozen=True)
