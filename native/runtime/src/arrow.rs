@@ -638,7 +638,7 @@ pub fn build<'a>(layout: &Layout, values: impl ExactSizeIterator<Item = &'a Valu
     let length = values.len();
     let mut validity = Validity::with_capacity(length);
     for value in values.clone() {
-        validity.push(*value != Value::Null);
+        validity.push(!matches!(value, Value::Null));
     }
     let null_count = validity.nulls();
     let (buffers, children): (Vec<Buffer>, Vec<ArrowArray>) = match layout {

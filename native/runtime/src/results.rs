@@ -26,7 +26,7 @@ pub fn fits(layout: &Layout, value: &Value) -> Result<(), String> {
             _ => 0,
         }
     }
-    if narrow(layout, value) <= ROW_BYTES {
+    if matches!(value, Value::Fixed(_)) || narrow(layout, value) <= ROW_BYTES {
         return Ok(());
     }
     Err("the result has more than 1 GiB; answer a type with 64-bit offsets, as large_utf8 or large_binary".into())
@@ -47,22 +47,6 @@ pub fn error_text(text: String) -> String {
     cut(text, TEXT_BYTES)
 }
 
-/// Bytes that a finished row adds to variable-length buffers.
-pub fn size(finished: &Finished<Value>) -> usize {
-    fn of(value: &Value) -> usize {
-        match value {
-            Value::Bytes(bytes) => bytes.len(),
-            Value::Nested(items) => items.iter().map(|item| of(item) + 8).sum(),
-            Value::Null | Value::Fixed(_) | Value::Wide(_) => 0,
-        }
-    }
-    match &finished.outcome {
-        Outcome::Value(value) => of(value),
-        Outcome::Error(text) => text.len(),
-        Outcome::TimedOut | Outcome::Cancelled => 100,
-    }
-}
-
 /// The struct array. `name` and the limits are for the texts of rows that did not end by themselves.
 pub fn export(layout: &Layout, finished: &[Finished<Value>], name: &str, settings: &Settings) -> ArrowArray {
     let ids: Vec<u64> = finished.iter().map(|f| f.id).collect();
@@ -77,7 +61,11 @@ pub fn export(layout: &Layout, finished: &[Finished<Value>], name: &str, setting
             Outcome::Cancelled => CANCELLED,
         })
         .collect();
-    let errors = texts(finished.len(), |i| failure_text(&finished[i], name, settings));
+    let errors = if codes.iter().all(|&code| code == VALUE) {
+        no_texts(finished.len())
+    } else {
+        texts(finished.len(), |i| failure_text(&finished[i], name, settings))
+    };
     let plain = |buffer: Buffer| plain(finished.len(), buffer).export();
     structure(finished.len(), vec![plain(ids.into()), values.export(), plain(codes.into()), plain(attempts.into()), errors.export()])
 }
@@ -125,6 +113,13 @@ fn texts(length: usize, text: impl Fn(usize) -> Option<String>) -> ArrayData {
     }
     let null_count = validity.nulls();
     ArrayData { length, null_count, buffers: vec![validity.into_buffer(), offsets.into(), data.into()], children: vec![] }
+}
+
+/// A utf8 column of nulls.
+fn no_texts(length: usize) -> ArrayData {
+    let validity = vec![0u64; length.div_ceil(64)];
+    let offsets = vec![0i32; length + 1];
+    ArrayData { length, null_count: length, buffers: vec![validity.into(), offsets.into(), Vec::<u8>::new().into()], children: vec![] }
 }
 
 /// What `run` answers: {value} when every row is a value, else {value, outcome, error} (R3a). `failed` has the texts of

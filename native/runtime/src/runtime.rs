@@ -263,17 +263,8 @@ impl Runtime {
             return Err(is_over(&state) && state.machine.is_empty());
         }
         let limit = if max_rows == 0 { u64::MAX } else { max_rows };
-        let mut finished: Vec<Finished<Value>> = Vec::with_capacity(state.machine.counts().ready.min(limit) as usize);
-        let mut bytes = 0;
         let held_before = state.machine.held_bytes();
-        state.machine.drain(
-            limit,
-            |row| {
-                bytes += results::size(row);
-                bytes > results::DRAIN_BYTES
-            },
-            &mut finished,
-        );
+        let finished = state.machine.drain(limit, results::DRAIN_BYTES as u64);
         self.inbox.give_back(Size { rows: finished.len() as u64, bytes: held_before - state.machine.held_bytes() });
         let todo = self.todo(&mut state);
         drop(state);
@@ -486,10 +477,10 @@ impl Runtime {
     }
 
     fn next_locked(&self, state: &mut MutexGuard<'_, State>, now: u64) -> Option<Attempt> {
-        let attempt = state.machine.start(now).or_else(|| {
+        if !state.machine.can_start() {
             self.take_in(state);
-            state.machine.start(now)
-        });
+        }
+        let attempt = state.machine.start(now);
         self.keep_time(state);
         attempt
     }

@@ -1,5 +1,7 @@
 //! One value of any Arrow type, as a row's result waits for its drain.
 
+use crate::machine::Weigh;
+
 /// The content follows the physical layout ([`crate::arrow::Layout`]), not the logical type: a date32 and an int32 are
 /// both `Fixed`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,4 +15,15 @@ pub enum Value {
     Bytes(Box<[u8]>),
     /// The items of a list, or the fields of a struct.
     Nested(Box<[Value]>),
+}
+
+impl Weigh for Value {
+    #[inline]
+    fn bytes(&self) -> u64 {
+        match self {
+            Value::Null | Value::Fixed(_) | Value::Wide(_) => 0,
+            Value::Bytes(bytes) => bytes.len() as u64,
+            Value::Nested(items) => items.iter().map(|item| item.bytes() + 8).sum(),
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-impl<B: Clone, V> Machine<B, V> {
+impl<B: Clone, V: Weigh> Machine<B, V> {
     /// Whether `start` would answer an attempt.
     pub fn can_start(&self) -> bool {
         self.has_slot() && (self.part_rows > 0 || self.is_gathered())
@@ -27,7 +27,7 @@ impl<B: Clone, V> Machine<B, V> {
         self.next_generation = self.next_generation.wrapping_add(1);
         let generation = self.next_generation;
         let timeout = self.settings.timeout.map_or(u64::MAX, |timeout| now.saturating_add(timeout));
-        let slot = self.attempts.insert(Attempt {
+        let slot = self.attempts.insert(|| Attempt {
             generation,
             id: self.rows[first].id,
             row: Some(first),
@@ -43,7 +43,6 @@ impl<B: Clone, V> Machine<B, V> {
             deadline = deadline.max(self.rows[row].deadline);
             others.push(self.run(row, slot));
         }
-        self.advance();
         Some(Start { token: Token { slot, generation }, id, attempt, deadline: timeout.min(deadline), batch, row, others })
     }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-impl<B: Clone, V> Machine<B, V> {
+impl<B: Clone, V: Weigh> Machine<B, V> {
     /// Whether `accept` would take a batch.
     pub fn has_room(&self) -> bool {
         self.held_rows < self.settings.max_rows && self.held_bytes < self.settings.max_bytes
@@ -28,7 +28,7 @@ impl<B: Clone, V> Machine<B, V> {
         if rows > 0 {
             let deadline = self.settings.deadline.map_or(u64::MAX, |deadline| now.saturating_add(deadline));
             let row_bytes = if self.settings.gather.is_some() { bytes.div_ceil(rows) } else { 0 };
-            let batch = self.batches.insert(BatchRecord { payload, first_id, held: rows, bytes, row_bytes, accepted: now, deadline });
+            let batch = self.batches.insert(|| BatchRecord { payload, first_id, held: rows, bytes, row_bytes, accepted: now, deadline });
             self.waiting_bytes += row_bytes * rows;
             self.spans.push_back(Span { batch, from: 0, to: rows, fate: Fate::Start });
             self.held_rows += rows;
@@ -39,30 +39,26 @@ impl<B: Clone, V> Machine<B, V> {
         Ok(())
     }
 
-    /// Hands out up to `limit` rows, until `enough` says so.
-    pub fn drain(&mut self, limit: u64, mut enough: impl FnMut(&Finished<V>) -> bool, into: &mut Vec<Finished<V>>) {
-        for _ in 0..limit {
-            let Some(Ready { batch: number, finished }) = self.ready.pop_front() else { break };
-            self.counts.drained += 1;
-            self.held_rows -= 1;
-            let batch = &mut self.batches[number];
-            batch.held -= 1;
+    /// Hands out up to `limit` rows, until they hold more than `most_bytes` bytes of variable length.
+    pub fn drain(&mut self, limit: u64, most_bytes: u64) -> Vec<Finished<V>> {
+        let (batches, held_bytes) = (&mut self.batches, &mut self.held_bytes);
+        let drained = self.ready.take(limit, most_bytes, |number, rows| {
+            let batch = &mut batches[number];
+            batch.held -= rows;
             if batch.held == 0 {
-                self.held_bytes -= batch.bytes;
-                self.batches.remove(number);
+                *held_bytes -= batch.bytes;
+                batches.remove(number);
             }
-            let done = enough(&finished);
-            into.push(finished);
-            if done {
-                break;
-            }
-        }
+        });
+        self.counts.drained += drained.len() as u64;
+        self.held_rows -= drained.len() as u64;
+        drained
     }
 
     /// Cancels the rows of `first_id .. first_id + rows` that have not ended.
     pub fn cancel(&mut self, now: u64, first_id: u64, rows: u64) {
         let end = first_id.saturating_add(rows);
-        let begun = |row: &Row<V>| !matches!(row.stage, Stage::Ended(_)) && (first_id..end).contains(&row.id);
+        let begun = |row: &Row<V>| !matches!(row.stage, Stage::Ended) && (first_id..end).contains(&row.id);
         let begun: Vec<u32> = self.rows.keys().filter(|&row| begun(&self.rows[row])).collect();
         for row in begun {
             self.end_row(now, row, Outcome::Cancelled);
@@ -109,7 +105,7 @@ impl<B: Clone, V> Machine<B, V> {
             return;
         }
         self.poison = Some(text.into());
-        let begun: Vec<u32> = self.rows.keys().filter(|&row| !matches!(self.rows[row].stage, Stage::Ended(_))).collect();
+        let begun: Vec<u32> = self.rows.keys().filter(|&row| !matches!(self.rows[row].stage, Stage::Ended)).collect();
         for row in begun {
             self.end_row(0, row, Outcome::Error(text.into()));
         }

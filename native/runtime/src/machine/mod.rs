@@ -21,6 +21,7 @@
 mod executor;
 mod host;
 mod list;
+mod ready;
 mod rows;
 mod settings;
 #[cfg(test)]
@@ -29,6 +30,8 @@ mod slab;
 
 use crate::histogram::Histogram;
 use list::{Link, Linked, List};
+use ready::ReadyRows;
+pub use ready::Weigh;
 pub use settings::{Gather, Retry, Settings};
 use slab::Slab;
 use std::cmp::Reverse;
@@ -174,18 +177,13 @@ struct Row<V> {
     /// When its first attempt began.
     begun: u64,
     deadline: u64,
-    stage: Stage<V>,
+    stage: Stage,
+    /// Once it has ended, until its turn comes.
+    outcome: Option<Outcome<V>>,
 }
 
-/// A row that has ended and whose turn has come.
-#[derive(Debug)]
-struct Ready<V> {
-    batch: u32,
-    finished: Finished<V>,
-}
-
-#[derive(Debug)]
-enum Stage<V> {
+#[derive(Debug, Clone, Copy)]
+enum Stage {
     /// Its attempt runs.
     Running(u32),
     /// Its attempt has timed out and is to end before the next begins.
@@ -197,7 +195,7 @@ enum Stage<V> {
     Split,
     /// On the way from one stage to the next.
     Between,
-    Ended(Outcome<V>),
+    Ended,
 }
 
 /// A row's number with its id, which tells whether the number means another row by now.
@@ -286,9 +284,8 @@ pub struct Machine<B, V> {
     row_deadlines: BTreeSet<(u64, u32)>,
     /// Where order is kept: every row that has started and is not ready, in order.
     in_order: VecDeque<u32>,
-    /// Rows to hand out. They have left `rows`, so that those are few and near, and that the host's side touches none of
-    /// them.
-    ready: VecDeque<Ready<V>>,
+    /// Rows to hand out.
+    ready: ReadyRows<V>,
     cancellations: Vec<Token>,
     newly_stuck: Vec<Stuck>,
     next_id: u64,
@@ -301,7 +298,7 @@ pub struct Machine<B, V> {
     latency: Histogram,
 }
 
-impl<B: Clone, V> Machine<B, V> {
+impl<B: Clone, V: Weigh> Machine<B, V> {
     pub fn new(settings: Settings) -> Self {
         Machine {
             settings,
@@ -321,7 +318,7 @@ impl<B: Clone, V> Machine<B, V> {
             backing_off: BinaryHeap::new(),
             row_deadlines: BTreeSet::new(),
             in_order: VecDeque::new(),
-            ready: VecDeque::new(),
+            ready: ReadyRows::new(),
             cancellations: Vec::new(),
             newly_stuck: Vec::new(),
             next_id: 0,

@@ -2,7 +2,7 @@
 
 use super::*;
 
-impl<B: Clone, V> Machine<B, V> {
+impl<B: Clone, V: Weigh> Machine<B, V> {
     /// Whether the cap leaves room for an attempt.
     pub(super) fn has_slot(&self) -> bool {
         (self.attempts.len() as u64 - self.counts.stuck) < u64::from(self.settings.allowed_in_flight)
@@ -111,6 +111,7 @@ impl<B: Clone, V> Machine<B, V> {
     }
 
     /// A row begins to run in the attempt `slot`.
+    #[inline]
     pub(super) fn run(&mut self, row: u32, slot: u32) -> Other<B> {
         let record = &mut self.rows[row];
         record.attempts += u16::from(!matches!(record.stage, Stage::Split));
@@ -148,8 +149,16 @@ impl<B: Clone, V> Machine<B, V> {
     /// Makes a row's record.
     pub(super) fn begin(&mut self, batch: u32, index: u64) -> u32 {
         let BatchRecord { first_id, deadline, .. } = self.batches[batch];
-        let row =
-            self.rows.insert(Row { id: first_id + index, batch, index, attempts: 0, begun: self.now, deadline, stage: Stage::Between });
+        let row = self.rows.insert(|| Row {
+            id: first_id + index,
+            batch,
+            index,
+            attempts: 0,
+            begun: self.now,
+            deadline,
+            stage: Stage::Between,
+            outcome: None,
+        });
         if self.settings.ordered {
             self.in_order.push_back(row);
         }
@@ -222,7 +231,7 @@ impl<B: Clone, V> Machine<B, V> {
         if ran && self.settings.is_timed() {
             self.latency.count(now.saturating_sub(record.begun));
         }
-        match std::mem::replace(&mut record.stage, Stage::Ended(outcome)) {
+        match std::mem::replace(&mut record.stage, Stage::Ended) {
             Stage::Running(slot) => {
                 let attempt = &mut self.attempts[slot];
                 if attempt.forget(row) && attempt.state == AttemptState::Open {
@@ -244,14 +253,20 @@ impl<B: Clone, V> Machine<B, V> {
                 self.counts.queued -= 1;
             }
             Stage::Between => {}
-            Stage::Ended(_) => unreachable!("a row ends once"),
+            Stage::Ended => unreachable!("a row ends once"),
         }
         if deadline != u64::MAX {
             self.row_deadlines.remove(&(deadline, row));
         }
-        self.counts.held += 1;
-        if !self.settings.ordered {
-            self.publish(row);
+        let waits = self.settings.ordered && self.in_order.front() != Some(&row);
+        if waits {
+            self.rows[row].outcome = Some(outcome);
+            self.counts.held += 1;
+        } else {
+            if self.settings.ordered {
+                self.in_order.pop_front();
+            }
+            self.publish(row, outcome);
         }
     }
 
@@ -259,7 +274,7 @@ impl<B: Clone, V> Machine<B, V> {
     pub(super) fn pass_by(&mut self) {
         while let Some(fate) = self.spans.front().map(|span| span.fate).filter(|&fate| fate != Fate::Start) {
             let Some((batch, index)) = self.next_queued() else { break };
-            self.counts.held -= 1; // counted since it ended, and again by `end_row`
+            self.counts.held -= 1; // counted since it ended; `end_row` does so where it has to wait on
             let row = self.begin(batch, index);
             let outcome = match (fate, &self.poison) {
                 (Fate::Poisoned, Some(text)) => Outcome::Error(text.clone()),
@@ -274,17 +289,18 @@ impl<B: Clone, V> Machine<B, V> {
     pub(super) fn advance(&mut self) {
         self.skip_stale_due();
         self.pass_by();
-        while self.in_order.front().is_some_and(|&row| matches!(self.rows[row].stage, Stage::Ended(_))) {
-            let Some(row) = self.in_order.pop_front() else { break };
-            self.publish(row);
+        while let Some(&row) = self.in_order.front().filter(|&&row| matches!(self.rows[row].stage, Stage::Ended)) {
+            let outcome = self.rows[row].outcome.take().expect("a row that has ended, and waits, keeps its outcome");
+            self.in_order.pop_front();
+            self.counts.held -= 1;
+            self.publish(row, outcome);
         }
     }
 
     /// Lets a row that has ended be handed out.
-    pub(super) fn publish(&mut self, row: u32) {
-        let Row { id, batch, attempts, stage, .. } = self.rows.remove(row);
-        let Stage::Ended(outcome) = stage else { unreachable!("only ended rows are handed out") };
-        self.counts.held -= 1;
-        self.ready.push_back(Ready { batch, finished: Finished { id, attempts, outcome } });
+    fn publish(&mut self, row: u32, outcome: Outcome<V>) {
+        let Row { id, batch, attempts, .. } = self.rows[row];
+        self.rows.discard(row);
+        self.ready.push(batch, Finished { id, attempts, outcome });
     }
 }

@@ -4,7 +4,7 @@
 //! A schedule has 60 events on average. `PROPTEST_CASES` says how many schedules are run: `make check` runs ten million
 //! events. `PROPTEST_RNG_SEED` makes a run repeatable.
 
-use super::{Finished, Gather, Machine, Outcome, Refused, Retry, Settings, Start, Stop, Token, PATIENCE};
+use super::{Finished, Gather, Machine, Outcome, Refused, Retry, Settings, Start, Stop, Token, Weigh, PATIENCE};
 use crate::histogram::Histogram;
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -33,6 +33,7 @@ enum Event {
     },
     Drain {
         limit: u64,
+        bytes: u64,
     },
     Stop {
         cancel: bool,
@@ -48,7 +49,7 @@ fn event() -> impl Strategy<Value = Event> {
         6 => (0..30u64).prop_map(|after| Event::Tick { after }),
         1 => Just(Event::Tick { after: PATIENCE }),
         2 => (0..60u64, 0..8u64).prop_map(|(first, rows)| Event::Cancel { first, rows }),
-        6 => (0..9u64).prop_map(|limit| Event::Drain { limit }),
+        6 => (0..9u64, prop_oneof![0..9u64, Just(u64::MAX)]).prop_map(|(limit, bytes)| Event::Drain { limit, bytes }),
         1 => any::<bool>().prop_map(|cancel| Event::Stop { cancel }),
         1 => Just(Event::Poison),
     ]
@@ -187,8 +188,12 @@ impl Model {
 
     /// R4: the totals held before the batch decide.
     fn has_room(&self) -> bool {
-        let bytes: u64 = (0..self.batch_bytes.len()).filter(|&b| self.held().any(|row| row.batch == b)).map(|b| self.batch_bytes[b]).sum();
-        (self.held().count() as u64) < self.settings.max_rows && bytes < self.settings.max_bytes
+        (self.held().count() as u64) < self.settings.max_rows && self.held_bytes() < self.settings.max_bytes
+    }
+
+    /// R4: a batch counts until its last row is handed out.
+    fn held_bytes(&self) -> u64 {
+        (0..self.batch_bytes.len()).filter(|&b| self.held().any(|row| row.batch == b)).map(|b| self.batch_bytes[b]).sum()
     }
 
     fn is_open(&self, row: usize) -> bool {
@@ -388,6 +393,21 @@ impl Model {
     }
 }
 
+impl Weigh for u64 {
+    fn bytes(&self) -> u64 {
+        self % 4
+    }
+}
+
+/// The error texts of a schedule are short, and those of the other outcomes are made by the drain.
+fn bytes_of(row: &Finished<u64>) -> u64 {
+    match &row.outcome {
+        Outcome::Value(value) => value % 4,
+        Outcome::Error(text) => text.len() as u64,
+        Outcome::TimedOut | Outcome::Cancelled => 100,
+    }
+}
+
 fn how(outcome: &Outcome<u64>) -> How {
     match outcome {
         Outcome::Value(_) => How::Value,
@@ -495,11 +515,7 @@ fn step(machine: &mut Machine<usize, u64>, model: &mut Model, now: &mut u64, eve
             machine.cancel(*now, first, rows);
             model.end_where(*now, How::Cancelled, |row| (first..first + rows).contains(&row.id));
         }
-        Event::Drain { limit } => {
-            let mut out = Vec::new();
-            machine.drain(limit, |_| false, &mut out);
-            check_out(model, limit, &out)?;
-        }
+        Event::Drain { limit, bytes } => check_out(model, limit, bytes, &machine.drain(limit, bytes))?,
         Event::Stop { cancel } => {
             machine.stop(*now, if cancel { Stop::Cancel } else { Stop::Drain });
             model.stopped = true;
@@ -516,9 +532,16 @@ fn step(machine: &mut Machine<usize, u64>, model: &mut Model, now: &mut u64, eve
     Ok(())
 }
 
-fn check_out(model: &mut Model, limit: u64, out: &[Finished<u64>]) -> Result<(), TestCaseError> {
+fn check_out(model: &mut Model, limit: u64, most: u64, out: &[Finished<u64>]) -> Result<(), TestCaseError> {
     let ready = model.ready();
-    prop_assert_eq!(out.len() as u64, limit.min(ready.len() as u64), "R1: all that is ready comes out");
+    let expected = limit.min(ready.len() as u64);
+    if out.iter().map(bytes_of).sum::<u64>() <= most {
+        prop_assert_eq!(out.len() as u64, expected, "R1: all that is ready comes out");
+    } else {
+        prop_assert!(out.len() as u64 <= expected);
+        let but_the_last = out.iter().rev().skip(1).map(bytes_of).sum::<u64>();
+        prop_assert!(but_the_last <= most, "only the last row may exceed the bytes that were asked for");
+    }
     for (i, finished) in out.iter().enumerate() {
         let row = ready.iter().copied().find(|&r| model.rows[r].id == finished.id && model.rows[r].place != Place::Out);
         let Some(row) = row else {
@@ -557,6 +580,7 @@ fn agree(machine: &mut Machine<usize, u64>, model: &Model, now: u64) -> Result<(
     prop_assert_eq!(machine.can_start(), model.can_start(now), "R4, R7");
     prop_assert_eq!(machine.has_room(), model.has_room(), "R4");
     prop_assert_eq!(machine.has_results(), !model.ready().is_empty());
+    prop_assert_eq!(machine.held_bytes(), model.held_bytes(), "R4");
     prop_assert_eq!(machine.is_empty(), model.held().next().is_none());
     let done = model.stopped && counts.queued == 0 && counts.backing_off == 0;
     prop_assert_eq!(machine.is_settled(), done && model.open.is_empty(), "R13: when to close");
@@ -590,7 +614,7 @@ fn run(settings: Settings, events: &[Event]) -> Result<(), TestCaseError> {
         step(&mut machine, &mut model, &mut now, &Event::End { pick: 0, whole: false, errors: 0 })?;
     }
     prop_assert!(machine.is_settled());
-    step(&mut machine, &mut model, &mut now, &Event::Drain { limit: u64::MAX })?;
+    step(&mut machine, &mut model, &mut now, &Event::Drain { limit: u64::MAX, bytes: u64::MAX })?;
     agree(&mut machine, &model, now)?;
     prop_assert!(machine.is_empty(), "R1: nothing is left inside");
     let counts = machine.counts();
@@ -663,9 +687,7 @@ fn machine(ordered: bool, cap: u32, timeout: Option<u64>, retry: Retry) -> Machi
 }
 
 fn drained(machine: &mut Machine<(), u64>) -> Vec<u64> {
-    let mut out = Vec::new();
-    machine.drain(u64::MAX, |_| false, &mut out);
-    out.iter().map(|f| f.id).collect()
+    machine.drain(u64::MAX, u64::MAX).iter().map(|f| f.id).collect()
 }
 
 #[test]
@@ -877,6 +899,19 @@ fn rows_that_ended_while_they_waited_weigh_nothing() {
 }
 
 #[test]
+fn a_row_that_ended_before_its_next_attempt_weighs_nothing() {
+    let mut m = gathering(9, 50, 9);
+    m.settings.retry = Retry { max_attempts: 2, errors: true, backoff: 10, max_backoff: 10, ..Retry::NEVER };
+    m.accept(0, 0, 1, 8, ()).unwrap();
+    let start = m.start(50).unwrap();
+    m.end(50, start.token, Outcome::Error("no".into()));
+    m.tick(60);
+    m.cancel(60, 0, 1);
+    m.accept(60, 1, 1, 5, ()).unwrap();
+    assert!(m.start(60).is_none(), "one row of five bytes, and ten are wanted");
+}
+
+#[test]
 fn rows_do_not_wait_for_more_than_there_is_room_for() {
     let mut m = gathering(1_000, 50, 9);
     m.accept(0, 0, 99, 0, ()).unwrap();
@@ -901,8 +936,7 @@ fn r7_a_micro_batch_is_split_until_the_row_that_fails_is_alone_and_each_had_one_
     }
     let parts: [&[u64]; 7] = [&[0, 1, 2, 3, 4, 5, 6, 7], &[0, 1, 2, 3], &[4, 5, 6, 7], &[4, 5], &[4], &[5], &[6, 7]];
     assert_eq!(calls, parts);
-    let mut out = Vec::new();
-    m.drain(u64::MAX, |_| false, &mut out);
+    let out = m.drain(u64::MAX, u64::MAX);
     assert!(out.iter().all(|row| row.attempts == 1));
     let failed: Vec<u64> = out.iter().filter(|row| row.outcome == Outcome::Error("five".into())).map(|row| row.id).collect();
     assert_eq!(failed, [5]);

@@ -15,17 +15,16 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    pub fn insert(&mut self, value: T) -> u32 {
-        match self.free.pop() {
-            Some(key) => {
-                self.entries[key as usize] = Some(value);
-                key
-            }
-            None => {
-                self.entries.push(Some(value));
-                self.entries.len() as u32 - 1
-            }
-        }
+    /// Adds the record that `make` makes, in its place: records are large, and copies of what has just been written are slow.
+    #[inline]
+    pub fn insert(&mut self, make: impl FnOnce() -> T) -> u32 {
+        let key = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(None);
+            self.entries.len() as u32 - 1
+        });
+        let former = self.entries[key as usize].replace(make());
+        std::mem::forget(former); // it is None
+        key
     }
 
     /// Takes a record out. Panics if there is none, which is a mistake of the caller.
@@ -33,6 +32,13 @@ impl<T> Slab<T> {
         let value = self.entries[key as usize].take();
         self.free.push(key);
         value.expect("a record under this key")
+    }
+
+    /// Drops a record where it is. As `remove`, the caller knows that there is one.
+    pub fn discard(&mut self, key: u32) {
+        debug_assert!(self.entries[key as usize].is_some());
+        self.entries[key as usize] = None;
+        self.free.push(key);
     }
 
     pub fn get(&self, key: u32) -> Option<&T> {

@@ -1,0 +1,86 @@
+//! Rows that have ended and whose turn has come, until the host takes them. They have left the records of rows, so that
+//! those are few and near, and the host touches none of them.
+//!
+//! A host that takes all of them gets the list itself: the executor waits for its lock no longer than that takes.
+
+use super::{Finished, Outcome};
+use std::collections::VecDeque;
+
+/// What a drain answers for a row without a value or a text is a text of about this length.
+const TEXT_BYTES: u64 = 100;
+/// So many places are ready for further rows, at most, when all have been taken.
+const KEPT: usize = 4096;
+
+/// A function's result.
+pub trait Weigh {
+    /// Its bytes in buffers of variable length.
+    fn bytes(&self) -> u64;
+}
+
+#[derive(Debug)]
+pub struct ReadyRows<V> {
+    rows: VecDeque<Finished<V>>,
+    /// Of all of them.
+    bytes: u64,
+    /// Their batches: of so many consecutive ones.
+    batches: VecDeque<(u32, u64)>,
+}
+
+impl<V: Weigh> ReadyRows<V> {
+    pub fn new() -> Self {
+        ReadyRows { rows: VecDeque::new(), bytes: 0, batches: VecDeque::new() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    pub fn push(&mut self, batch: u32, row: Finished<V>) {
+        self.bytes += bytes(&row);
+        self.rows.push_back(row);
+        match self.batches.back_mut() {
+            Some((last, rows)) if *last == batch => *rows += 1,
+            _ => self.batches.push_back((batch, 1)),
+        }
+    }
+
+    /// Takes up to `limit` rows, until they hold more than `most` bytes. `left` is told of their batches.
+    pub fn take(&mut self, limit: u64, most: u64, mut left: impl FnMut(u32, u64)) -> Vec<Finished<V>> {
+        let taken: Vec<Finished<V>> = if self.rows.len() as u64 <= limit && self.bytes <= most {
+            self.bytes = 0;
+            let room = VecDeque::with_capacity(self.rows.len().min(KEPT));
+            std::mem::replace(&mut self.rows, room).into()
+        } else {
+            let (mut count, mut held) = (0, 0);
+            while (count as u64) < limit && held <= most && count < self.rows.len() {
+                held += bytes(&self.rows[count]);
+                count += 1;
+            }
+            self.bytes -= held;
+            self.rows.drain(..count).collect()
+        };
+        let mut count = taken.len() as u64;
+        while let Some((batch, rows)) = self.batches.front_mut().filter(|_| count > 0) {
+            let of_it = count.min(*rows);
+            left(*batch, of_it);
+            count -= of_it;
+            *rows -= of_it;
+            if *rows == 0 {
+                self.batches.pop_front();
+            }
+        }
+        taken
+    }
+}
+
+fn bytes<V: Weigh>(row: &Finished<V>) -> u64 {
+    match &row.outcome {
+        Outcome::Value(value) => value.bytes(),
+        Outcome::Error(text) => text.len() as u64,
+        Outcome::TimedOut | Outcome::Cancelled => TEXT_BYTES,
+    }
+}
