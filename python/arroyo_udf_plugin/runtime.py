@@ -62,6 +62,8 @@ class Runtime:
         self._handle = handle
         self._arguments = arguments
         self._shapes = shapes
+        self._no_room = f"{where}: has no room; drain, and wait for room"
+        self._full = False  # there was no room for what was sent last
         self._abandoned = False  # stopped with cancel: the caller does not want what is left
         self._waiters = _Waiters(table, handle)
         self._alive = weakref.finalize(self, _release_forgotten, table, handle, self._waiters)
@@ -87,11 +89,14 @@ class Runtime:
 
     def send_nowait(self, first_id: int, *arrays: Any) -> None:
         """As `send`, but raises WouldBlock, having taken nothing, if there is no room. Takes no chunked arrays."""
+        self._check_alive()
+        if self._full and not self._waiters.holds(_ffi.ROOM):
+            raise WouldBlock(self._no_room, _ffi.WOULD_BLOCK)  # without an export of the batch for nothing
         if len(self._arguments.chunks(arrays)) > 1:
             raise InvalidArgument(f"{self._where}: send_nowait takes one chunk at a time; call combine_chunks() first")
         for first, batch in self._batches(first_id, arrays):
             if not self._sent(first, batch):
-                raise WouldBlock(f"{self._where}: has no room; drain, and wait for room", _ffi.WOULD_BLOCK)
+                raise WouldBlock(self._no_room, _ffi.WOULD_BLOCK)
 
     def _batches(self, first_id: int, given: tuple[Any, ...]) -> Iterator[tuple[int, int]]:
         """The native batches to send, each with its first id; freed when the next one is asked for, or at the end."""
@@ -113,7 +118,8 @@ class Runtime:
         if status > _ffi.WOULD_BLOCK:
             raise failure(status, outputs.error)
         give_back(outputs)
-        return bool(status == _ffi.OK)
+        self._full = status != _ffi.OK
+        return not self._full
 
     # ---- Results out ----
 
@@ -253,7 +259,7 @@ class _Waiters:
     def block(self, condition: int, timeout: float | None) -> bool:
         """Waits for the condition; False: timeout (seconds). Signals are handled meanwhile."""
         end = math.inf if timeout is None else time.monotonic() + timeout
-        while not self._holds(condition):
+        while not self.holds(condition):
             with self._registered(condition) as fd:
                 if fd is None:
                     continue
@@ -267,7 +273,7 @@ class _Waiters:
 
     async def block_async(self, condition: int) -> None:
         loop = asyncio.get_running_loop()
-        while not self._holds(condition):
+        while not self.holds(condition):
             with self._registered(condition) as fd:
                 if fd is None:
                     await asyncio.sleep(0)
@@ -287,7 +293,8 @@ class _Waiters:
                 os.close(fd)
             self._free.clear()
 
-    def _holds(self, condition: int) -> bool:
+    def holds(self, condition: int) -> bool:
+        """Whether there is nothing to wait for."""
         error = ffi.new("arroyo_udf_error *")
         status = self._table.wait(self._handle, condition, 0, error)
         if status > _ffi.WOULD_BLOCK:

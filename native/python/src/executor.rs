@@ -21,14 +21,17 @@ use arroyo_udf_plugin::call_info::CallInfo;
 use arroyo_udf_plugin::machine::{Outcome, Token};
 use arroyo_udf_plugin::results;
 use arroyo_udf_plugin::runtime::{self, Attempt};
+use arroyo_udf_plugin::timer::now;
 use arroyo_udf_plugin::value::Value;
 use pyo3_ffi::*;
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 use std::sync::{Arc, Weak};
 
-/// Rows that start in one turn of the loop, or twice allowed_in_flight if that is more, before others get theirs. A turn
-/// costs about 5 microseconds of its own.
-const ROWS_A_TURN: u32 = 512;
+/// How long a turn of the loop may last before others get theirs, in nanoseconds, if rows end without having waited for
+/// anything. A turn costs the driver, the host that is told of results, and the GIL between them some 50 microseconds.
+const TURN: u64 = 1_000_000;
+/// So many rows start between two looks at the clock.
+const ROWS_A_LOOK: u32 = 16;
 
 /// Wakes the loop: it watches the eventfd.
 struct EventFd(i32);
@@ -65,7 +68,11 @@ pub struct Runtime {
     clean: Option<Owned>,
     in_turn: bool,
     turn_scheduled: bool,
+    turn_ends: u64,
+    /// Rows to start until the next look at the clock.
     rows_left: u32,
+    /// Where the latest attempt started; only to be compared.
+    latest: *const Slot,
     /// The Slot that runs an attempt, by the number of its token. Borrowed: the Task keeps its Slot.
     slots: Vec<*mut PyObject>,
     /// For the call that begins now. (In each slot it would be most of a waiting row's memory.)
@@ -101,7 +108,9 @@ pub unsafe fn new_runtime(function: &'static Function, runtime: Arc<runtime::Run
         clean: None,
         in_turn: false,
         turn_scheduled: false,
+        turn_ends: 0,
         rows_left: 0,
+        latest: null(),
         slots: Vec::new(),
         frame: Frame::new(),
         converted: None,
@@ -111,6 +120,14 @@ pub unsafe fn new_runtime(function: &'static Function, runtime: Arc<runtime::Run
 }
 
 impl Runtime {
+    /// Whether the turn may go on.
+    fn has_time(&mut self) -> bool {
+        if self.rows_left == 0 && now() < self.turn_ends {
+            self.rows_left = ROWS_A_LOOK;
+        }
+        self.rows_left > 0
+    }
+
     /// Has the loop call `turn` soon, once.
     unsafe fn schedule_turn(&mut self) {
         if self.in_turn || self.turn_scheduled {
@@ -206,7 +223,8 @@ method! {
         libc::read((*this).eventfd, (&raw mut count).cast(), 8);
         (*this).in_turn = true;
         (*this).turn_scheduled = false;
-        (*this).rows_left = ROWS_A_TURN.max(2 * (*this).runtime.settings().allowed_in_flight);
+        (*this).turn_ends = now() + TURN;
+        (*this).rows_left = ROWS_A_LOOK;
         let mut tokens = Vec::new();
         (*this).runtime.take_cancellations(&mut tokens);
         let tasks = PyList_New(0);
@@ -245,7 +263,7 @@ method! {
 }
 method! {
     /// may_start() -> bool: whether an idle slot would find an attempt in this turn.
-    fn may_start(this: Runtime, _a) { bool_object((*this).rows_left > 0 && (*this).runtime.can_start()) }
+    fn may_start(this: Runtime, _a) { bool_object((*this).has_time() && (*this).runtime.can_start()) }
 }
 method! {
     /// end_turn() -> bool: tells the host what has ended. True: nothing is left to do until the next wake-up.
@@ -329,44 +347,74 @@ pub struct Slot {
     group: Group,
 }
 
-/// How an attempt has ended.
-enum Ended {
-    Row(Outcome<Value>),
-    Group(Vec<Outcome<Value>>),
+/// Whether the slot may start an attempt in this turn. If another one has been at work since it started its latest, that
+/// one has waited: such slots take one attempt each, however many they are.
+unsafe fn takes_more(owner: *mut Runtime, slot: *mut Slot) -> bool {
+    // SAFETY: see `method!`.
+    unsafe { !(*slot).spent && ((*owner).latest != slot || (*owner).has_time()) }
 }
 
-/// Reports the attempt that has ended, if any, and starts the next: answers its awaitable, or None when there is nothing
-/// to start in this turn.
-unsafe fn advance(slot: *mut Slot, mut outcome: Option<Ended>) -> *mut PyObject {
+/// The next attempt, for a slot that has none.
+unsafe fn next(owner: *mut Runtime, slot: *mut Slot) -> Option<Attempt> {
+    // SAFETY: see `method!`.
+    unsafe {
+        if takes_more(owner, slot) {
+            (*owner).runtime.next()
+        } else {
+            None
+        }
+    }
+}
+
+/// The slot's attempt has ended: takes it off. None: there was none.
+unsafe fn take_ended(owner: *mut Runtime, slot: *mut Slot) -> Option<Token> {
+    // SAFETY: see `method!`.
+    unsafe {
+        let token = (*slot).token.take()?;
+        let slots = &mut (*owner).slots;
+        slots[token.index()] = null_mut();
+        (*owner).schedule_turn();
+        Some(token)
+    }
+}
+
+/// Reports the attempt that has ended, of one row or of a micro-batch as a whole; answers the next one.
+#[inline]
+unsafe fn end(owner: *mut Runtime, slot: *mut Slot, outcome: Outcome<Value>) -> Option<Attempt> {
+    // SAFETY: see `method!`.
+    unsafe {
+        match take_ended(owner, slot) {
+            Some(token) if takes_more(owner, slot) => (*owner).runtime.end_and_next(token, outcome),
+            Some(token) => {
+                (*owner).runtime.end(token, outcome);
+                None
+            }
+            None => next(owner, slot),
+        }
+    }
+}
+
+/// As `end`, of a micro-batch with an outcome for each row.
+unsafe fn end_rows(owner: *mut Runtime, slot: *mut Slot, outcomes: Vec<Outcome<Value>>) -> Option<Attempt> {
+    // SAFETY: see `method!`.
+    unsafe {
+        if let Some(token) = take_ended(owner, slot) {
+            (*owner).runtime.end_rows(token, outcomes);
+        }
+        next(owner, slot)
+    }
+}
+
+/// Starts the attempt, and further ones until a call has to be awaited: answers its awaitable, or None when there is
+/// nothing to start in this turn.
+#[inline]
+unsafe fn go_on(owner: *mut Runtime, slot: *mut Slot, mut next: Option<Attempt>) -> *mut PyObject {
     // SAFETY: see `method!`. The user's function is called below; it runs on this thread and may at most reach other
     // slots, for this one's methods are only called by its own Task.
     unsafe {
-        let owner = Runtime::of((*slot).owner.ptr());
-        loop {
-            let ended = (*slot).token.take().zip(outcome.take());
-            let may_start = (*owner).rows_left > 0 && !(*slot).spent;
-            let attempt = match ended {
-                Some((token, outcome)) => {
-                    let slots = &mut (*owner).slots;
-                    slots[token.index()] = null_mut();
-                    (*owner).schedule_turn();
-                    match outcome {
-                        Ended::Row(outcome) if may_start => (*owner).runtime.end_and_next(token, outcome),
-                        Ended::Row(outcome) => {
-                            (*owner).runtime.end(token, outcome);
-                            None
-                        }
-                        Ended::Group(outcomes) => {
-                            (*owner).runtime.end_rows(token, outcomes);
-                            may_start.then(|| (*owner).runtime.next()).flatten()
-                        }
-                    }
-                }
-                None if may_start => (*owner).runtime.next(),
-                None => None,
-            };
-            let Some(attempt) = attempt else { return none() };
-            (*owner).rows_left -= 1;
+        while let Some(attempt) = next {
+            (*owner).rows_left = (*owner).rows_left.saturating_sub(1);
+            (*owner).latest = slot;
             (*slot).token = Some(attempt.token);
             (*slot).id = attempt.id;
             (*slot).cancelled = false;
@@ -377,23 +425,22 @@ unsafe fn advance(slot: *mut Slot, mut outcome: Option<Ended>) -> *mut PyObject 
             }
             slots[index] = Body::object(slot);
             let function = (*owner).function;
-            let Some(call) = start(owner, slot, &attempt) else {
-                outcome = Some(Ended::Group((*slot).group.without_call()));
-                continue;
+            let error = |text: String| Outcome::Error(function.row_text(attempt.id, &text).into());
+            next = match start(owner, slot, &attempt) {
+                Some(Call::Returned(awaitable)) => return awaitable,
+                Some(Call::Null) => end(owner, slot, Outcome::Value(Value::Null)),
+                Some(Call::Raised) => end(owner, slot, error(raised_text())),
+                Some(Call::Failed(text)) => end(owner, slot, error(text)),
+                None => end_rows(owner, slot, (*slot).group.without_call()),
             };
-            outcome = Some(Ended::Row(match call {
-                Call::Returned(awaitable) => return awaitable,
-                Call::Null => Outcome::Value(Value::Null),
-                Call::Raised => Outcome::Error(function.row_text(attempt.id, &raised_text()).into()),
-                Call::Failed(text) => Outcome::Error(function.row_text(attempt.id, &text).into()),
-            }));
         }
+        none()
     }
 }
 
 /// Calls the function. None: a micro-batch of which no row needs a call.
 unsafe fn start(owner: *mut Runtime, slot: *mut Slot, attempt: &Attempt) -> Option<Call> {
-    // SAFETY: see `advance`. What `converted` answers stays until it is asked for another batch.
+    // SAFETY: see `go_on`. What `converted` answers stays until it is asked for another batch.
     unsafe {
         let function = (*owner).function;
         let context = (*owner).context.as_ref().map_or(null_mut(), Owned::ptr);
@@ -417,7 +464,7 @@ unsafe fn start(owner: *mut Runtime, slot: *mut Slot, attempt: &Attempt) -> Opti
 
 /// Tells the call that is about to begin of itself, if it may ask (R10). False: an exception is set.
 unsafe fn tell(slot: *mut Slot, told: impl FnOnce() -> Told) -> bool {
-    // SAFETY: see `advance`. The Task's context is entered.
+    // SAFETY: see `go_on`. The Task's context is entered.
     unsafe {
         if !call_info::is_asked_for() {
             return true;
@@ -430,7 +477,7 @@ unsafe fn tell(slot: *mut Slot, told: impl FnOnce() -> Told) -> bool {
 
 /// What pyarrow has converted of a batch; valid until the next call. The error is a text for its rows.
 unsafe fn converted(owner: *mut Runtime, batch: &Arc<Batch>) -> Result<*const Converted, String> {
-    // SAFETY: see `advance`.
+    // SAFETY: see `go_on`.
     unsafe {
         if (*owner).converted.as_ref().is_none_or(|(of, _)| of.as_ptr() != Arc::as_ptr(batch)) {
             (*owner).converted = Some((Arc::downgrade(batch), Converted::new((*owner).function, batch)?));
@@ -497,23 +544,25 @@ method! {
         if (*this).references == 0 {
             (*this).references = (*this).task.as_ref().map_or(0, |task| Py_REFCNT(task.ptr()));
         }
-        advance(this, None)
+        let owner = Runtime::of((*this).owner.ptr());
+        go_on(owner, this, next(owner, this))
     }
 }
 method! {
     /// ended(result) -> awaitable | None: the attempt has returned; the next one.
     fn ended(this: Slot, result) {
         inspect(this);
-        let function = (*Runtime::of((*this).owner.ptr())).function;
-        let ended = if !function.takes_groups() {
-            Ended::Row(outcome_of(function, (*this).id, result))
+        let owner = Runtime::of((*this).owner.ptr());
+        let function = (*owner).function;
+        let next = if !function.takes_groups() {
+            end(owner, this, outcome_of(function, (*this).id, result))
         } else {
             match (*this).group.outcomes(function, result) {
-                Ok(outcomes) => Ended::Group(outcomes),
-                Err(text) => Ended::Row(Outcome::Error(function.row_text((*this).id, &text).into())),
+                Ok(outcomes) => end_rows(owner, this, outcomes),
+                Err(text) => end(owner, this, Outcome::Error(function.row_text((*this).id, &text).into())),
             }
         };
-        advance(this, Some(ended))
+        go_on(owner, this, next)
     }
 }
 method! {
@@ -523,14 +572,14 @@ method! {
             return raise(PyExc_TypeError, "failed() takes an exception");
         }
         inspect(this);
+        let owner = Runtime::of((*this).owner.ptr());
         // A cancelled attempt's row has ended: nobody reads the text.
         let outcome = if (*this).cancelled {
             Outcome::Cancelled
         } else {
-            let function = (*Runtime::of((*this).owner.ptr())).function;
-            Outcome::Error(function.row_text((*this).id, &describe(exception)).into())
+            Outcome::Error((*owner).function.row_text((*this).id, &describe(exception)).into())
         };
-        advance(this, Some(Ended::Row(outcome)))
+        go_on(owner, this, end(owner, this, outcome))
     }
 }
 
