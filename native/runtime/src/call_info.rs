@@ -47,7 +47,12 @@ pub fn call_info() -> CallInfo {
 
 impl CallInfo {
     pub fn new(runtime: &Runtime, attempt: &Attempt) -> CallInfo {
-        CallInfo { row_id: attempt.id, attempt: attempt.attempt, deadline: attempt.deadline, lineage: runtime.lineage() }
+        CallInfo::of(runtime, attempt.id, attempt.attempt, attempt.deadline)
+    }
+
+    /// As [`CallInfo::new`], of the parts that an executor has kept of an attempt.
+    pub fn of(runtime: &Runtime, row_id: u64, attempt: u16, deadline: u64) -> CallInfo {
+        CallInfo { row_id, attempt, deadline, lineage: runtime.lineage() }
     }
 
     /// Of all rows of an attempt.

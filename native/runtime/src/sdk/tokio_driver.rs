@@ -1,14 +1,17 @@
 //! The executor of async functions: one tokio runtime per library, shared by all handles; functions with a Context have
 //! one for each start, so that what `init` has spawned ends with it.
 //!
-//! Each handle has a *dispatcher* task and any number of *slots*. A slot is a task that runs attempts one after another,
-//! so a row costs no task of its own. The dispatcher opens slots while there are attempts to start, at most twice as many
-//! from turn to turn, for a function that hardly waits needs few; it tells slots to give
-//! up cancelled attempts (timeouts are the machine's, R6), and tells the host of results, once a turn. A slot that finds
-//! nothing to do ends; whatever ends a slot, its attempt is reported.
+//! Each handle has one task, the *dispatcher*, and in it any number of *slots*. A slot is a future that runs attempts one
+//! after another, so a row costs no task of its own, and what is around the author's future is small. The dispatcher opens
+//! slots while there are attempts to start, at most twice as many from turn to turn, for a function that hardly waits
+//! needs few; it tells slots to give up cancelled attempts (timeouts are the machine's, R6), and tells the host of results,
+//! once a turn. A slot that finds nothing to do ends.
 //!
-//! Lost wake-ups: the dispatcher sleeps only in `wake.notified()`, which remembers one notification. It is notified by
-//! the runtime ([`Executor::wake`]), by the first result after it told the host last, and by each slot that ends.
+//! Since they are one task, nothing of a handle runs while one of its functions computes: that belongs in
+//! `#[udf(blocking)]` or tokio's `spawn_blocking`.
+//!
+//! Lost wake-ups: the dispatcher sleeps only where it waits for `wake.notified()`, which remembers one notification, or for
+//! a slot, and not if slots have left results since it told the host last.
 
 use super::arguments::Arguments;
 use super::context::{self, UdfContext};
@@ -20,22 +23,26 @@ use crate::call_info::CallInfo;
 use crate::failure::Failure;
 use crate::machine::{Outcome, Token};
 use crate::runtime::{Attempt, Executor, Runtime};
+use crate::timer::now;
 use crate::timer::without_signals;
 use crate::value;
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::collections::HashSet;
 use std::future::Future;
-use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Poll, Waker};
+use std::marker::PhantomData;
+use std::pin::{pin, Pin};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
 use tokio::sync::Notify;
 
-/// A second thread brings no more rows a second and costs as much again: the two would pass the machine to and fro. A row
-/// that computes for long belongs in tokio's `spawn_blocking` or `block_in_place`.
+/// A second thread brings no more rows a second and costs as much again: the two would pass the machine to and fro.
 const THREADS: usize = 1;
-/// Rows that a slot runs without leaving its thread, if none of them awaits: others want to run too, and the dispatcher to
-/// tell the host. Some fifty microseconds of rows that return at once.
-const ROWS_IN_A_ROW: u32 = 256;
+/// How long a turn may last before others get theirs, in nanoseconds, if rows end without having waited for anything. A
+/// turn costs the dispatcher, and the host that it wakes, some ten microseconds.
+const TURN: u64 = 250_000;
+/// So many rows start between two looks at the clock.
+const ROWS_A_LOOK: u32 = 16;
 
 /// Makes `runtime` work: `call` is the author's function.
 pub fn start<A, R, F, C>(function: &'static Function, runtime: &Arc<Runtime>, call: C) -> Result<(), Failure>
@@ -43,7 +50,7 @@ where
     A: for<'a> Arguments<'a> + Send + 'static,
     R: Return + 'static,
     F: Future<Output = R> + Send + 'static,
-    C: Fn(A) -> F + Copy + Send + Sync + 'static,
+    C: Fn(A) -> F + Send + Sync + 'static,
 {
     let wake = Arc::new(Notify::new());
     let tokio = tokio_runtime()?;
@@ -92,7 +99,8 @@ where
 /// The runtime of this library, made at the first start.
 fn tokio_runtime() -> Result<&'static tokio::runtime::Runtime, Failure> {
     static MADE: Mutex<Option<(u32, &'static tokio::runtime::Runtime)>> = Mutex::new(None);
-    let mut made = lock(&MADE);
+    // Nothing runs under the lock that could leave something half done.
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     let process = std::process::id();
     match *made {
         Some((owner, tokio)) if owner == process => return Ok(tokio),
@@ -127,16 +135,6 @@ impl Executor for Wake {
     }
 }
 
-/// What the slots of a handle share.
-struct Shared {
-    runtime: Arc<Runtime>,
-    wake: Arc<Notify>,
-    /// Results that the host has not been told of.
-    news: AtomicBool,
-    /// How many have not ended.
-    slots: AtomicUsize,
-}
-
 /// Runs attempts until the runtime is stopped and none is left, then `end`.
 async fn dispatch<A, R, F, C>(
     function: &'static Function,
@@ -148,165 +146,221 @@ async fn dispatch<A, R, F, C>(
     A: for<'a> Arguments<'a> + Send + 'static,
     R: Return + 'static,
     F: Future<Output = R> + Send + 'static,
-    C: Fn(A) -> F + Clone + Send + Sync + 'static,
+    C: Fn(A) -> F + Send + Sync + 'static,
 {
-    let shared = Arc::new(Shared { runtime: Arc::clone(&runtime), wake, news: AtomicBool::new(false), slots: AtomicUsize::new(0) });
-    let mut slots: Vec<Arc<Slot>> = Vec::new();
-    let (mut cancelled, mut stuck) = (Vec::new(), Vec::new());
-    loop {
-        runtime.take_cancellations(&mut cancelled);
-        if !cancelled.is_empty() {
-            let cancelled: HashSet<Token> = cancelled.drain(..).collect();
-            slots.iter().for_each(|slot| slot.cancel(&cancelled));
-        }
-        runtime.take_stuck(&mut stuck);
-        for stuck in stuck.drain(..) {
-            eprintln!("{}, row {}: a call ignores its cancellation", runtime.signature().name, stuck.id);
-        }
-        let mut may_open = shared.slots.load(Ordering::Relaxed).max(1);
-        while may_open > 0 {
-            let Some(attempt) = runtime.next() else { break };
-            may_open -= 1;
-            if slots.len() == slots.capacity() {
-                slots.retain(|slot| !lock(&slot.state).ended);
-            }
-            let slot = Arc::new(Slot::new(attempt.token));
-            slots.push(Arc::clone(&slot));
-            shared.slots.fetch_add(1, Ordering::Relaxed);
-            tokio::spawn(serve(function, Arc::clone(&shared), slot, attempt, call.clone()));
-        }
-        shared.news.store(false, Ordering::SeqCst);
-        runtime.notify();
-        if runtime.is_settled() {
-            break;
-        }
-        // What came up since the top of the loop has not woken us, for we were not asleep.
-        if runtime.rest() {
-            shared.wake.notified().await;
-        } else {
-            tokio::task::yield_now().await; // the slots go first
-        }
-    }
-    // Each slot has ended, or ends without another call; what `call` holds is not to outlive `end`.
-    drop(call);
+    // What `call` holds is not to outlive `end`.
+    run(Shared::new(function, Arc::clone(&runtime), call), &wake).await;
     runtime.closed(end.await);
 }
 
-/// What the dispatcher and a slot know of each other.
-struct Slot {
-    /// The attempt that runs now is to be given up. Changed under the lock of `state`, read without it.
-    cancelled: AtomicBool,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    /// The attempt that runs now.
-    attempt: Option<Token>,
-    waker: Option<Waker>,
-    ended: bool,
-}
-
-impl Slot {
-    fn new(attempt: Token) -> Slot {
-        Slot { cancelled: AtomicBool::new(false), state: Mutex::new(State { attempt: Some(attempt), ..State::default() }) }
-    }
-
-    /// Has the slot give up its attempt, if that is among `cancelled`.
-    fn cancel(&self, cancelled: &HashSet<Token>) {
-        let mut state = lock(&self.state);
-        if state.attempt.is_some_and(|attempt| cancelled.contains(&attempt)) {
-            self.cancelled.store(true, Ordering::Release);
-            let waker = state.waker.take();
-            drop(state);
-            if let Some(waker) = waker {
-                waker.wake();
-            }
-        }
-    }
-
-    /// Ends the slot's attempt and begins the next. A cancellation of the next one may come as soon as the machine has
-    /// started it, so the slot stays locked until it has the name of it.
-    fn change(&self, end_and_next: impl FnOnce() -> Option<Attempt>) -> Option<Attempt> {
-        let mut state = lock(&self.state);
-        let next = end_and_next();
-        state.attempt = next.as_ref().map(|next| next.token);
-        self.cancelled.store(false, Ordering::Release);
-        next
-    }
-
-    fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Acquire)
-    }
-
-    /// Whether to give up; if not, `waker` is woken when that changes.
-    fn is_cancelled_or_wakes(&self, waker: &Waker) -> bool {
-        let mut state = lock(&self.state);
-        let cancelled = self.is_cancelled();
-        if !cancelled {
-            match &mut state.waker {
-                Some(known) => known.clone_from(waker),
-                none => *none = Some(waker.clone()),
-            }
-        }
-        cancelled
-    }
-}
-
-/// Reports the attempt at hand when its slot ends in a way that nobody foresaw: a future that panics as it is dropped.
-struct Ending {
-    shared: Arc<Shared>,
-    slot: Arc<Slot>,
-}
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        let attempt = {
-            let mut state = lock(&self.slot.state);
-            state.ended = true;
-            state.attempt.take()
-        };
-        if let Some(token) = attempt {
-            self.shared.runtime.end(token, Outcome::Error("panicked when its future was dropped".into()));
-        }
-        self.shared.slots.fetch_sub(1, Ordering::Relaxed);
-        self.shared.wake.notify_one();
-    }
-}
-
-/// A slot: runs attempts until there is none.
-async fn serve<A, R, F, C>(function: &'static Function, shared: Arc<Shared>, slot: Arc<Slot>, mut attempt: Attempt, call: C)
+async fn run<A, R, F, C>(shared: Shared<A, C>, wake: &Notify)
 where
     A: for<'a> Arguments<'a> + Send + 'static,
     R: Return + 'static,
     F: Future<Output = R> + Send + 'static,
     C: Fn(A) -> F + Send + Sync + 'static,
 {
-    let ending = Ending { shared, slot };
-    let Ending { shared, slot } = &ending;
-    let mut in_a_row = 0;
+    let runtime = &shared.runtime;
+    let mut slots = FuturesUnordered::new();
+    let (mut cancelled, mut stuck) = (Vec::new(), Vec::new());
     loop {
-        let token = attempt.token;
-        let info = CallInfo::new(&shared.runtime, &attempt);
-        let arguments = arguments::<A>(&attempt.batch, attempt.row);
-        // The function owns its arguments: the batch lives no longer than its rows need it.
-        drop(attempt);
-        let outcome = match arguments {
-            Ok(Some(arguments)) => run(function, info, slot, &call, arguments, &mut in_a_row).await,
-            Ok(None) => Outcome::Value(value::Value::Null),
-            Err((number, text)) => Outcome::Error(function.unreadable(info.row_id(), number, &text).into()),
-        };
-        let next = slot.change(|| shared.runtime.end_and_next(token, outcome));
-        // Where the dispatcher has taken the flag back, it looks at the machine after that, and so after this end.
-        if !shared.news.load(Ordering::SeqCst) && !shared.news.swap(true, Ordering::SeqCst) {
-            shared.wake.notify_one();
+        runtime.take_cancellations(&mut cancelled);
+        if !cancelled.is_empty() {
+            let cancelled: HashSet<Token> = cancelled.drain(..).collect();
+            Pin::new(&mut slots).iter_pin_mut().for_each(|slot: Pin<&mut Slot<'_, A, F, C>>| slot.cancel(&cancelled));
         }
-        let Some(next) = next else { return };
-        attempt = next;
-        in_a_row += 1;
-        if in_a_row == ROWS_IN_A_ROW {
-            in_a_row = 0;
-            tokio::task::yield_now().await;
+        runtime.take_stuck(&mut stuck);
+        for stuck in stuck.drain(..) {
+            eprintln!("{}, row {}: a call ignores its cancellation", runtime.signature().name, stuck.id);
+        }
+        shared.begin_turn();
+        let mut may_open = slots.len().max(1);
+        while may_open > 0 {
+            let Some(attempt) = runtime.next() else { break };
+            may_open -= 1;
+            slots.extend(shared.begin(attempt).map(|call| Slot::new(&shared, call)));
+        }
+        shared.news.store(false, Ordering::Relaxed);
+        runtime.notify();
+        if runtime.is_settled() {
+            break;
+        }
+        // What came up since the top of the loop has not woken us, for we were not asleep.
+        let rests = runtime.rest();
+        let mut woken = pin!(wake.notified());
+        std::future::poll_fn(|context| {
+            while let Poll::Ready(Some(())) = slots.poll_next_unpin(context) {}
+            if !rests || shared.news.load(Ordering::Relaxed) {
+                return Poll::Ready(());
+            }
+            woken.as_mut().poll(context)
+        })
+        .await;
+        if !rests {
+            tokio::task::yield_now().await; // other handles, and what calls have spawned
+        }
+    }
+}
+
+/// What the slots of a handle share. They are polled by one task, so one after another.
+struct Shared<A, C> {
+    function: &'static Function,
+    runtime: Arc<Runtime>,
+    call: C,
+    /// Rows have ended that the host has not been told of.
+    news: AtomicBool,
+    turn_ends: AtomicU64,
+    /// Rows to start until the next look at the clock.
+    rows_left: AtomicU32,
+    arguments: PhantomData<fn(A)>,
+}
+
+/// An attempt, as far as its call needs it. (All rows that run have one.)
+struct Named {
+    token: Token,
+    id: u64,
+    attempt: u16,
+    deadline: u64,
+}
+
+impl Named {
+    fn info(&self, runtime: &Runtime) -> CallInfo {
+        CallInfo::of(runtime, self.id, self.attempt, self.deadline)
+    }
+}
+
+impl<A, R, F, C> Shared<A, C>
+where
+    A: for<'a> Arguments<'a>,
+    R: Return,
+    F: Future<Output = R>,
+    C: Fn(A) -> F,
+{
+    fn new(function: &'static Function, runtime: Arc<Runtime>, call: C) -> Self {
+        let news = AtomicBool::new(false);
+        Shared { function, runtime, call, news, turn_ends: AtomicU64::new(0), rows_left: AtomicU32::new(0), arguments: PhantomData }
+    }
+
+    fn begin_turn(&self) {
+        self.turn_ends.store(now() + TURN, Ordering::Relaxed);
+        self.rows_left.store(ROWS_A_LOOK, Ordering::Relaxed);
+    }
+
+    /// Whether the turn may go on.
+    fn has_time(&self) -> bool {
+        let left = match self.rows_left.load(Ordering::Relaxed) {
+            0 if now() < self.turn_ends.load(Ordering::Relaxed) => ROWS_A_LOOK,
+            left => left,
+        };
+        self.rows_left.store(left.saturating_sub(1), Ordering::Relaxed);
+        left > 0
+    }
+
+    /// Reports an attempt; answers the next one. A slot that has waited takes one, however many such slots there are.
+    fn end(&self, token: Token, outcome: Outcome<value::Value>, has_waited: bool) -> Option<Attempt> {
+        self.news.store(true, Ordering::Relaxed);
+        if has_waited || self.has_time() {
+            self.runtime.end_and_next(token, outcome)
+        } else {
+            self.runtime.end(token, outcome);
+            None
+        }
+    }
+
+    /// Calls the function for an attempt, or for the next ones, if those need no call.
+    fn begin(&self, mut attempt: Attempt) -> Option<(Named, F)> {
+        loop {
+            let Attempt { token, id, attempt: number, deadline, .. } = attempt;
+            let named = Named { token, id, attempt: number, deadline };
+            let arguments = arguments::<A>(&attempt.batch, attempt.row);
+            // The function owns its arguments: the batch lives no longer than its rows need it.
+            drop(attempt);
+            let outcome = match arguments {
+                Ok(Some(arguments)) => match named.info(&self.runtime).within(|| panics::catch(|| (self.call)(arguments))) {
+                    Ok(future) => return Some((named, future)),
+                    Err(text) => Outcome::Error(text.into()),
+                },
+                Ok(None) => Outcome::Value(value::Value::Null),
+                Err((number, text)) => Outcome::Error(self.function.unreadable(id, number, &text).into()),
+            };
+            attempt = self.end(token, outcome, false)?;
+        }
+    }
+}
+
+/// Runs attempts until there is none to start in this turn.
+struct Slot<'s, A, F, C> {
+    shared: &'s Shared<A, C>,
+    attempt: Named,
+    /// Of the attempt. Pinned.
+    future: Option<F>,
+    /// Has this slot polled. None: no future of it has waited.
+    waker: Option<Waker>,
+    /// The future has waited.
+    has_waited: bool,
+    /// The attempt is to be given up.
+    cancelled: bool,
+}
+
+impl<'s, A, F, C> Slot<'s, A, F, C> {
+    fn new(shared: &'s Shared<A, C>, (attempt, future): (Named, F)) -> Self {
+        Slot { shared, attempt, future: Some(future), waker: None, has_waited: false, cancelled: false }
+    }
+
+    /// Has the slot give up its attempt, if that is among `cancelled`.
+    fn cancel(self: Pin<&mut Self>, cancelled: &HashSet<Token>) {
+        // SAFETY: the future stays where it is.
+        let this = unsafe { self.get_unchecked_mut() };
+        if cancelled.contains(&this.attempt.token) {
+            this.cancelled = true;
+            if let Some(waker) = &this.waker {
+                waker.wake_by_ref(); // without one, it has yet to be polled
+            }
+        }
+    }
+}
+
+impl<A, R, F, C> Future for Slot<'_, A, F, C>
+where
+    A: for<'a> Arguments<'a>,
+    R: Return,
+    F: Future<Output = R>,
+    C: Fn(A) -> F,
+{
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        // SAFETY: `future` is not moved out of: it is polled through a Pin, and dropped in its place. The other fields are
+        // not pinned.
+        let Slot { shared, attempt, future, waker, has_waited, cancelled } = unsafe { self.get_unchecked_mut() };
+        // SAFETY: as above; nobody else has a reference to it.
+        let mut future = unsafe { Pin::new_unchecked(future) };
+        loop {
+            let info = attempt.info(&shared.runtime);
+            let poll = || match future.as_mut().as_pin_mut() {
+                Some(future) if !*cancelled => future.poll(context).map(|returned| shared.function.outcome(attempt.id, returned)),
+                _ => Poll::Ready(Outcome::Cancelled),
+            };
+            let outcome = match info.within(|| panics::catch(poll)) {
+                Ok(Poll::Pending) => {
+                    *has_waited = true;
+                    match waker {
+                        Some(known) => known.clone_from(context.waker()),
+                        none => *none = Some(context.waker().clone()),
+                    }
+                    return Poll::Pending;
+                }
+                Ok(Poll::Ready(outcome)) => outcome,
+                Err(text) => Outcome::Error(text.into()),
+            };
+            // Before the attempt is reported, for it may hold what the Context is to close.
+            let dropped = info.within(|| panics::catch(|| future.set(None)));
+            let outcome = dropped.map_or_else(|text| Outcome::Error(format!("{text}, when its future was dropped").into()), |()| outcome);
+            let next = shared.end(attempt.token, outcome, *has_waited);
+            (*has_waited, *cancelled) = (false, false);
+            let Some((named, call)) = next.and_then(|next| shared.begin(next)) else { return Poll::Ready(()) };
+            *attempt = named;
+            future.set(Some(call));
         }
     }
 }
@@ -320,45 +374,4 @@ fn arguments<A: for<'a> Arguments<'a>>(batch: &Batch, row: usize) -> Result<Opti
     // SAFETY: the machine numbers the rows of this batch, `callable` says that this one may be read, and the batch was
     // checked against the signature that `function` describes.
     unsafe { A::read(A::views(columns), row) }.map(Some)
-}
-
-/// One attempt, to its end or its cancellation. A cancelled future is dropped before the attempt is reported.
-async fn run<A, R, F, C>(
-    function: &Function,
-    info: CallInfo,
-    slot: &Slot,
-    call: &C,
-    arguments: A,
-    in_a_row: &mut u32,
-) -> Outcome<value::Value>
-where
-    R: Return,
-    F: Future<Output = R>,
-    C: Fn(A) -> F,
-{
-    let mut future = pin!(async move { call(arguments).await });
-    std::future::poll_fn(|context| {
-        if slot.is_cancelled() {
-            return Poll::Ready(Outcome::Cancelled);
-        }
-        let poll = || future.as_mut().poll(context).map(|returned| function.outcome(info.row_id(), returned));
-        match info.within(|| panics::catch(poll)) {
-            Ok(Poll::Pending) => {
-                *in_a_row = 0;
-                // Only a future that waits needs to be told.
-                if slot.is_cancelled_or_wakes(context.waker()) {
-                    return Poll::Ready(Outcome::Cancelled);
-                }
-                Poll::Pending
-            }
-            Ok(ready) => ready,
-            Err(text) => Poll::Ready(Outcome::Error(text.into())),
-        }
-    })
-    .await
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing of the author's runs under these locks, so what a panic left behind is whole.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
