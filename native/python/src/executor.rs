@@ -499,10 +499,11 @@ pub unsafe fn outcome_of(function: &Function, id: u64, result: *mut PyObject) ->
         } else if matches!(function.returns, Type::Other) {
             foreign::object_to_value(function, result)
         } else {
-            function.returns.write(result).map(|scalar| match scalar {
-                Scalar::Fixed(x) => Value::Fixed(x),
-                Scalar::Bytes(bytes) => Value::Bytes(bytes.into()),
-            })
+            match function.returns.write(result) {
+                Ok(Scalar::Fixed(x)) => return Outcome::Value(Value::Fixed(x)),
+                Ok(Scalar::Bytes(bytes)) => Ok(Value::Bytes(bytes.into())),
+                Err(text) => Err(text),
+            }
         }
     };
     let fitting = value.and_then(|value| results::fits(&function.signature.returns, &value).map(|()| value));

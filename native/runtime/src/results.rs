@@ -26,7 +26,7 @@ pub fn fits(layout: &Layout, value: &Value) -> Result<(), String> {
             _ => 0,
         }
     }
-    if matches!(value, Value::Fixed(_)) || narrow(layout, value) <= ROW_BYTES {
+    if narrow(layout, value) <= ROW_BYTES {
         return Ok(());
     }
     Err("the result has more than 1 GiB; answer a type with 64-bit offsets, as large_utf8 or large_binary".into())

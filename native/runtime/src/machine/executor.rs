@@ -38,24 +38,24 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         self.open.push(&mut self.attempts, slot);
         let Other { id, attempt, batch, row } = self.run(first, slot);
         let mut deadline = self.rows[first].deadline;
-        let mut others = Vec::new();
+        let mut others = Vec::with_capacity(further.len());
         for row in further {
             deadline = deadline.max(self.rows[row].deadline);
             others.push(self.run(row, slot));
         }
-        Some(Start { token: Token { slot, generation }, id, attempt, deadline: timeout.min(deadline), batch, row, others })
+        Some(Start { token: Token { slot, generation }, id, attempt, deadline: timeout.min(deadline), batch, row, others: others.into() })
     }
 
     /// The attempt has ended with this outcome. False: its row had ended before, or waits for another attempt, and the
     /// outcome is discarded (R6). A micro-batch that ends so has failed as a whole: its rows are split.
     pub fn end(&mut self, now: u64, token: Token, outcome: Outcome<V>) -> bool {
         self.now = now;
-        let Some(Attempt { row, others, state, .. }) = self.close(token) else { return false };
+        let Some(Ended { row, others, state }) = self.close(token) else { return false };
         let mut counts = false;
         if others.is_empty() {
             counts = row.is_some_and(|row| self.settle(now, row, outcome));
         } else {
-            let rows: Vec<u32> = row.into_iter().chain(others.into_iter().flatten()).collect();
+            let rows: Vec<u32> = row.into_iter().chain(others.iter().copied().flatten()).collect();
             if state == AttemptState::Open {
                 counts = true;
                 self.split(&rows);
@@ -70,8 +70,8 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
     /// The attempt of a micro-batch has ended with an outcome for each of its rows, in the order in which they started.
     pub fn end_rows(&mut self, now: u64, token: Token, outcomes: impl IntoIterator<Item = Outcome<V>>) {
         self.now = now;
-        let Some(Attempt { row, others, .. }) = self.close(token) else { return };
-        for (row, outcome) in std::iter::once(row).chain(others).zip(outcomes) {
+        let Some(Ended { row, others, .. }) = self.close(token) else { return };
+        for (row, outcome) in std::iter::once(row).chain(others.iter().copied()).zip(outcomes) {
             if let Some(row) = row {
                 self.settle(now, row, outcome);
             }

@@ -82,7 +82,7 @@ pub struct Start<B> {
     pub batch: B,
     pub row: usize,
     /// Further rows, of a micro-batch.
-    pub others: Vec<Other<B>>,
+    pub others: Box<[Other<B>]>,
 }
 
 /// A further row of a micro-batch.
@@ -216,7 +216,7 @@ struct Attempt {
     /// The row that waits for it to end. None: its row has ended, or went on without it.
     row: Option<u32>,
     /// The same for further rows.
-    others: Vec<Option<u32>>,
+    others: Box<[Option<u32>]>,
     state: AttemptState,
     /// Open: when it times out. Cancelled: when it is stuck.
     link: Link,
@@ -227,6 +227,13 @@ enum AttemptState {
     Open,
     Cancelled,
     Stuck,
+}
+
+/// What is left of an attempt that has ended.
+struct Ended {
+    row: Option<u32>,
+    others: Box<[Option<u32>]>,
+    state: AttemptState,
 }
 
 impl Attempt {

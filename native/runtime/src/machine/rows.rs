@@ -121,14 +121,17 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
     }
 
     /// Takes an attempt that has ended off its lists.
-    pub(super) fn close(&mut self, token: Token) -> Option<Attempt> {
+    pub(super) fn close(&mut self, token: Token) -> Option<Ended> {
         let state = self.attempts.get(token.slot).filter(|a| a.generation == token.generation)?.state;
         match state {
             AttemptState::Open => self.open.remove(&mut self.attempts, token.slot),
             AttemptState::Cancelled => self.ending.remove(&mut self.attempts, token.slot),
             AttemptState::Stuck => self.counts.stuck -= 1,
         }
-        Some(self.attempts.remove(token.slot))
+        let attempt = &mut self.attempts[token.slot];
+        let ended = Ended { row: attempt.row, others: std::mem::take(&mut attempt.others), state };
+        self.attempts.discard(token.slot);
+        Some(ended)
     }
 
     /// The attempt that a row waited for has ended. Answers whether the outcome counts.
@@ -205,7 +208,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         self.counts.stuck += 1;
         self.newly_stuck.push(Stuck { token: Token { slot, generation: attempt.generation }, id: attempt.id });
         let rows: Vec<u32> = attempt.waiting().collect();
-        (attempt.row, attempt.others) = (None, Vec::new());
+        (attempt.row, attempt.others) = (None, Box::default());
         for row in rows {
             self.rows[row].stage = Stage::Between;
             if self.settings.retry.idempotent {
