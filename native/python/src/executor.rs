@@ -412,7 +412,7 @@ unsafe fn go_on(owner: *mut Runtime, slot: *mut Slot, mut next: Option<Attempt>)
     // SAFETY: see `method!`. The user's function is called below; it runs on this thread and may at most reach other
     // slots, for this one's methods are only called by its own Task.
     unsafe {
-        while let Some(attempt) = next {
+        while let Some(attempt) = &next {
             (*owner).rows_left = (*owner).rows_left.saturating_sub(1);
             (*owner).latest = slot;
             (*slot).token = Some(attempt.token);
@@ -425,8 +425,8 @@ unsafe fn go_on(owner: *mut Runtime, slot: *mut Slot, mut next: Option<Attempt>)
             }
             slots[index] = Body::object(slot);
             let function = (*owner).function;
-            let error = |text: String| Outcome::Error(function.row_text(attempt.id, &text).into());
-            next = match start(owner, slot, &attempt) {
+            let error = |text: String| Outcome::Error(function.row_text((*slot).id, &text).into());
+            next = match start(owner, slot, attempt) {
                 Some(Call::Returned(awaitable)) => return awaitable,
                 Some(Call::Null) => end(owner, slot, Outcome::Value(Value::Null)),
                 Some(Call::Raised) => end(owner, slot, error(raised_text())),
