@@ -37,6 +37,8 @@ use proc_macro::TokenStream;
 /// * Types: see `arroyo_udf_plugin::sdk::types`. What an `async fn` borrows, `&str` or `&[u8]`, is copied for its call.
 /// * An `async fn` may have a first argument `Arc<Context>`: what its calls share. `Context::new()` makes it, before the
 ///   first row; its type implements `arroyo_udf_plugin::UdfContext`, whose `init` and `close` are called around all rows.
+/// * The calls of an `async fn` take turns on one thread. What computes for long, or waits without `.await`, holds up the
+///   others (not their timeouts): that is for `blocking`, or for tokio's `spawn_blocking`.
 /// * `blocking`: the host sees an async function, and each call has a thread of its own while it runs, for code that waits
 ///   for a file, a socket or a process. A call that is timed out or cancelled goes on to its end in its thread, unheard.
 /// * Options, all for `async fn` and `blocking`, as the header describes them: `ordered` (the default) or `unordered`;

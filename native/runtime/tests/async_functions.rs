@@ -91,6 +91,17 @@ fn unordered_results_come_each_once() {
     assert!(drained == expected);
 }
 
+/// Rows that never wait take turns with those that do.
+#[test]
+fn a_row_that_waits_is_not_kept_from_going_on() {
+    let started = Started::new("hops", options());
+    let others = (1..50_000).map(|x| 5 * x);
+    assert_eq!(started.send("hops", 0, &[numbers(std::iter::once(4).chain(others))]), abi::OK);
+    let drained = started.drain(50_000);
+    let place = drained.iter().position(|(id, _)| *id == 0).expect("each row comes");
+    assert!(place < 25_000, "it came as number {place}");
+}
+
 /// R2, F3, F4
 #[test]
 fn one_row_harms_no_other() {
