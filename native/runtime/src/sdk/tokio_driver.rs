@@ -179,23 +179,28 @@ where
             may_open -= 1;
             slots.extend(shared.begin(attempt).map(|call| Slot::new(&shared, call)));
         }
+        std::future::poll_fn(|context| {
+            while let Poll::Ready(Some(())) = slots.poll_next_unpin(context) {}
+            Poll::Ready(())
+        })
+        .await;
         shared.news.store(false, Ordering::Relaxed);
         runtime.notify();
         if runtime.is_settled() {
             break;
         }
         // What came up since the top of the loop has not woken us, for we were not asleep.
-        let rests = runtime.rest();
-        let mut woken = pin!(wake.notified());
-        std::future::poll_fn(|context| {
-            while let Poll::Ready(Some(())) = slots.poll_next_unpin(context) {}
-            if !rests || shared.news.load(Ordering::Relaxed) {
-                return Poll::Ready(());
-            }
-            woken.as_mut().poll(context)
-        })
-        .await;
-        if !rests {
+        if runtime.rest() {
+            let mut woken = pin!(wake.notified());
+            std::future::poll_fn(|context| {
+                while let Poll::Ready(Some(())) = slots.poll_next_unpin(context) {}
+                if shared.news.load(Ordering::Relaxed) {
+                    return Poll::Ready(());
+                }
+                woken.as_mut().poll(context)
+            })
+            .await;
+        } else {
             tokio::task::yield_now().await; // other handles, and what calls have spawned
         }
     }
