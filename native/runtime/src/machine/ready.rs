@@ -55,8 +55,9 @@ impl<V: Weigh> ReadyRows<V> {
             let room = VecDeque::with_capacity(self.rows.len().min(KEPT));
             std::mem::replace(&mut self.rows, room).into()
         } else {
+            // There are more rows than the limit, or more bytes.
             let (mut count, mut held) = (0, 0);
-            while (count as u64) < limit && held <= most && count < self.rows.len() {
+            while (count as u64) < limit && held <= most {
                 held += bytes(&self.rows[count]);
                 count += 1;
             }
@@ -82,5 +83,21 @@ fn bytes<V: Weigh>(row: &Finished<V>) -> u64 {
         Outcome::Value(value) => value.bytes(),
         Outcome::Error(text) => text.len() as u64,
         Outcome::TimedOut | Outcome::Cancelled => TEXT_BYTES,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn consecutive_rows_of_a_batch_are_counted_together() {
+        let mut ready = ReadyRows::new();
+        for (id, batch) in [(1u64, 7), (2, 7), (3, 8), (4, 7)] {
+            ready.push(batch, Finished { id, attempts: 1, outcome: Outcome::Value(id) });
+        }
+        let mut left = Vec::new();
+        let ids: Vec<u64> = ready.take(3, u64::MAX, |batch, rows| left.push((batch, rows))).iter().map(|row| row.id).collect();
+        assert_eq!((ids, left), (vec![1, 2, 3], vec![(7, 2), (8, 1)]));
     }
 }

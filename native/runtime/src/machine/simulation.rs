@@ -858,6 +858,17 @@ fn a_row_deadline_covers_queueing_and_all_attempts() {
     assert_eq!(m.counts().timed_out, 3);
 }
 
+#[test]
+fn r7_a_row_that_was_cancelled_before_its_next_attempt_gets_none() {
+    let mut m = machine(true, 2, None, Retry { max_attempts: 2, errors: true, ..Retry::NEVER });
+    m.accept(0, 0, 3, 0, ()).unwrap();
+    let (_first, second) = (m.start(0).unwrap(), m.start(0).unwrap());
+    m.end(0, second.token, Outcome::Error("no".into()));
+    m.tick(0);
+    m.cancel(0, 1, 1);
+    assert_eq!(m.start(0).unwrap().id, 2, "row 1 is kept only because row 0 comes before it");
+}
+
 fn gathering(rows: u64, wait: u64, cap: u32) -> Machine<(), u64> {
     let mut m = machine(true, cap, None, Retry::NEVER);
     m.settings.gather = Some(Gather { rows, bytes: 10, wait });
