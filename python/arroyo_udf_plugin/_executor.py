@@ -308,19 +308,17 @@ class _Server:
         try:
             awaitable: Awaitable[Any] | None = begin()
             while True:
-                if awaitable is not None:
-                    try:
-                        result = await awaitable
-                    except BaseException as error:
-                        awaitable = failed(error)
-                    else:
-                        awaitable = ended(result)
-                elif slot.is_spent() or self.closing:
+                try:
+                    while awaitable is not None:
+                        awaitable = ended(await awaitable)
+                except BaseException as error:
+                    awaitable = failed(error)
+                    continue
+                if slot.is_spent() or self.closing:
                     return
-                else:
-                    self.idle.append(parker)
-                    await parker
-                    awaitable = begin()
+                self.idle.append(parker)
+                await parker
+                awaitable = begin()
         except asyncio.CancelledError:
             pass  # in the park: somebody cancels all Tasks of the loop
         finally:
