@@ -18,7 +18,7 @@ from arroyo_udf_plugin import build
 
 ROOT = Path(__file__).resolve().parents[1]
 ABI = ROOT / "tests" / "abi"
-# One thread runs at a time under valgrind; without a fair turn one that asks again and again keeps the others from theirs.
+# One thread runs at a time under valgrind; one that asks again and again would keep the others from theirs.
 VALGRIND = "valgrind --quiet --fair-sched=yes --error-exitcode=99 --leak-check=full --show-leak-kinds=definite"
 VALGRIND += " --errors-for-leak-kinds=definite --num-callers=30"
 PYTHON, RUST = "from arroyo_udf_plugin import udf\n@udf\n", "use arroyo_udf_plugin::udf;\n#[udf]\n"
