@@ -288,7 +288,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         }
     }
 
-    /// To be called after every change: what has come to the front is handed on.
+    /// To be called after every change but a start, which ends nothing: what has come to the front is handed on.
     pub(super) fn advance(&mut self) {
         self.skip_stale_due();
         self.pass_by();
