@@ -1,5 +1,5 @@
 """Micro-batches through real plugins: `@udf(batch_size=...)` (F1, F3, R4-R7). When calls start, and how they are
-split, is proven in Rust, in native/runtime/src/machine/simulation.rs."""
+split, is proven in Rust, in native/runtime/src/machine/tests."""
 
 import math
 from collections.abc import Callable

@@ -1,5 +1,5 @@
 """Retry, row deadline and stuck attempts through a real plugin (R6-R8); the rules themselves are proven in Rust, in
-native/runtime/src/machine/simulation.rs."""
+native/runtime/src/machine/tests."""
 
 import logging
 import logging.handlers

@@ -1,7 +1,7 @@
 """What a started function counts (R16): how long rows took, and what comes of it in Python.
 
 How times find their buckets is tested in native/runtime/src/histogram.rs, and which rows are counted in
-native/runtime/src/machine/simulation.rs."""
+native/runtime/src/machine/tests."""
 
 from __future__ import annotations
 

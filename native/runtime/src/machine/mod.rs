@@ -1,7 +1,7 @@
 //! The rules of an async function as a state machine without I/O: rows, attempts, order, cap, budget, deadlines, retries,
 //! cancel, stuck attempts, stop (R1, R4-R8, R13, R17). Time is an argument, in nanoseconds of any monotonic clock.
 //! Executors and hosts tell it what happened; it answers what to do. It is proven by simulation against a naive model
-//! (`simulation.rs`). What a host may call is in `host.rs`, what an executor may in `executor.rs`, how a row gets from one
+//! (`tests/`). What a host may call is in `host.rs`, what an executor may in `executor.rs`, how a row gets from one
 //! stage to the next in `rows.rs`, and where it waits for the host in `ready.rs`.
 //!
 //! Guarantees: every accepted row is handed out exactly once; at most `allowed_in_flight` attempts are open that are not
@@ -24,9 +24,9 @@ mod list;
 mod ready;
 mod rows;
 mod settings;
-#[cfg(test)]
-mod simulation;
 mod slab;
+#[cfg(test)]
+mod tests;
 
 use crate::histogram::Histogram;
 use list::{Link, Linked, List};

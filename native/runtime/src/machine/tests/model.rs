@@ -1,0 +1,310 @@
+//! The rules of the machine, told as plainly as they can be: all rows in one list that is searched from its beginning.
+
+use crate::machine::{Gather, Settings, Token, PATIENCE};
+use std::collections::VecDeque;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    Value,
+    Error,
+    TimedOut,
+    Cancelled,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Waiting,
+    Running {
+        until: u64,
+    },
+    /// Timed out, to be tried again when its attempt has ended.
+    Ending,
+    BackingOff {
+        until: u64,
+    },
+    /// In the order in which the pauses ended.
+    Due {
+        turn: u64,
+        since: u64,
+    },
+    /// In a part of a micro-batch that failed.
+    Split,
+    Ended(How),
+    Out,
+}
+
+#[derive(Debug)]
+pub struct ModelRow {
+    pub id: u64,
+    pub batch: usize,
+    pub place: Place,
+    pub attempts: u16,
+    pub begun: Option<u64>,
+    pub accepted: u64,
+    pub deadline: u64,
+}
+
+/// An attempt that has not ended. `cancelled`: when; `stuck`: it has been so for too long.
+#[derive(Debug)]
+pub struct ModelAttempt {
+    pub token: Token,
+    pub rows: Vec<usize>,
+    pub until: u64,
+    pub cancelled: Option<u64>,
+    pub stuck: bool,
+    /// The machine has asked for its cancellation, and has reported it as stuck.
+    pub asked: bool,
+    pub reported: bool,
+}
+
+/// What the machine is to know, and nothing kept twice.
+pub struct Model {
+    pub settings: Settings,
+    pub rows: Vec<ModelRow>,
+    pub batch_bytes: Vec<u64>,
+    /// Of a row, by batch.
+    pub row_bytes: Vec<u64>,
+    pub parts: VecDeque<Vec<usize>>,
+    pub open: Vec<ModelAttempt>,
+    pub next_id: u64,
+    pub turns: u64,
+    pub retries: u64,
+    pub stopped: bool,
+    pub cancelled: bool,
+    pub poisoned: bool,
+    /// Rows handed out: values, errors, timed out, cancelled.
+    pub ended: [u64; 4],
+    /// How long rows took that ran, and were not cancelled or poisoned.
+    pub took: Vec<u64>,
+}
+
+impl Model {
+    pub fn new(settings: Settings) -> Model {
+        Model {
+            settings,
+            rows: vec![],
+            batch_bytes: vec![],
+            row_bytes: vec![],
+            parts: VecDeque::new(),
+            open: vec![],
+            next_id: 0,
+            turns: 0,
+            retries: 0,
+            stopped: false,
+            cancelled: false,
+            poisoned: false,
+            ended: [0; 4],
+            took: vec![],
+        }
+    }
+
+    pub fn held(&self) -> impl Iterator<Item = &ModelRow> {
+        self.rows.iter().filter(|row| row.place != Place::Out)
+    }
+
+    /// R4: the totals held before the batch decide.
+    pub fn has_room(&self) -> bool {
+        (self.held().count() as u64) < self.settings.max_rows && self.held_bytes() < self.settings.max_bytes
+    }
+
+    /// R4: a batch counts until its last row is handed out.
+    pub fn held_bytes(&self) -> u64 {
+        (0..self.batch_bytes.len()).filter(|&b| self.held().any(|row| row.batch == b)).map(|b| self.batch_bytes[b]).sum()
+    }
+
+    pub fn is_open(&self, row: usize) -> bool {
+        !matches!(self.rows[row].place, Place::Ended(_) | Place::Out)
+    }
+
+    /// Ends rows; the attempts of those that ran are cancelled.
+    pub fn end_where(&mut self, now: u64, how: How, which: impl Fn(&ModelRow) -> bool) {
+        for row in 0..self.rows.len() {
+            if self.is_open(row) && which(&self.rows[row]) {
+                self.end(now, row, how);
+            }
+        }
+    }
+
+    pub fn ended(&mut self, now: u64, row: usize, how: How) {
+        self.rows[row].place = Place::Ended(how);
+        if let (Some(begun), false) = (self.rows[row].begun, how == How::Cancelled || self.poisoned) {
+            self.took.push(now - begun);
+        }
+    }
+
+    pub fn end(&mut self, now: u64, row: usize, how: How) {
+        self.ended(now, row, how);
+        for i in 0..self.open.len() {
+            if self.open[i].cancelled.is_none() && self.running_in(i).is_empty() {
+                self.open[i].cancelled = Some(now); // nobody waits for it any more
+            }
+        }
+    }
+
+    /// The rows that wait for an attempt that has not been cancelled.
+    pub fn running_in(&self, attempt: usize) -> Vec<usize> {
+        let runs = |row: &usize| matches!(self.rows[*row].place, Place::Running { .. });
+        self.open[attempt].rows.iter().copied().filter(runs).collect()
+    }
+
+    pub fn may_retry(&self, row: usize) -> bool {
+        self.rows[row].attempts < self.settings.retry.max_attempts && !self.cancelled
+    }
+
+    pub fn back_off(&mut self, now: u64, row: usize) {
+        let pause = self.settings.retry.pause(self.rows[row].id, self.rows[row].attempts);
+        self.rows[row].place = Place::BackingOff { until: now + pause };
+    }
+
+    pub fn has_slot(&self) -> bool {
+        self.open.iter().filter(|a| !a.stuck).count() < self.settings.allowed_in_flight as usize
+    }
+
+    /// R7: the first part of a micro-batch whose rows, or some of them, still wait.
+    pub fn next_part(&self) -> Option<Vec<usize>> {
+        let waiting = |part: &Vec<usize>| -> Vec<usize> { part.iter().copied().filter(|&r| self.rows[r].place == Place::Split).collect() };
+        self.parts.iter().map(waiting).find(|part| !part.is_empty())
+    }
+
+    /// Rows that wait to be gathered, and since when each does.
+    pub fn waiting(&self) -> impl Iterator<Item = (&ModelRow, u64)> {
+        self.rows.iter().filter_map(|row| match row.place {
+            Place::Due { since, .. } => Some((row, since)),
+            Place::Waiting => Some((row, row.accepted)),
+            _ => None,
+        })
+    }
+
+    /// R4, and when a micro-batch starts.
+    pub fn can_start(&self, now: u64) -> bool {
+        let waits = self.waiting().next().is_some();
+        let gathered = self.settings.gather.is_none_or(|gather| {
+            let bytes: u64 = self.waiting().map(|(row, _)| self.row_bytes[row.batch]).sum();
+            let enough = self.waiting().count() as u64 >= gather.rows || bytes >= gather.bytes;
+            let long = self.waiting().any(|(_, since)| since + gather.wait <= now);
+            enough || long || self.stopped || !self.has_room()
+        });
+        self.has_slot() && (self.next_part().is_some() || waits && gathered)
+    }
+
+    /// R4, R7: the next row of an attempt. Of pauses that ended at the same moment, the one of row `like`: they may be
+    /// taken in any order.
+    pub fn next_row(&self, like: Option<u64>) -> Option<usize> {
+        let turn = |row: &ModelRow| if let Place::Due { turn, .. } = row.place { Some(turn) } else { None };
+        let Some(first) = self.rows.iter().filter_map(turn).min() else {
+            return self.rows.iter().position(|row| row.place == Place::Waiting);
+        };
+        let same = |row: &ModelRow| turn(row) == Some(first);
+        let liked = self.rows.iter().position(|row| same(row) && Some(row.id) == like);
+        liked.or_else(|| self.rows.iter().position(same))
+    }
+
+    /// The rows of the attempt that starts now, which run from now on; `ids` are those that the machine has started.
+    pub fn start(&mut self, ids: &[u64], until: u64) -> Vec<usize> {
+        let mut group = self.next_part().unwrap_or_default();
+        if group.is_empty() {
+            let Gather { rows, bytes, .. } = self.settings.gather.unwrap_or(Gather { rows: 1, bytes: u64::MAX, wait: 0 });
+            let mut taken = 0;
+            while (group.len() as u64) < rows && (group.is_empty() || taken < bytes) {
+                let Some(row) = self.next_row(ids.get(group.len()).copied()) else { break };
+                self.retries += u64::from(matches!(self.rows[row].place, Place::Due { .. }));
+                taken += self.row_bytes[self.rows[row].batch];
+                self.rows[row].place = Place::Running { until };
+                self.rows[row].attempts += 1;
+                group.push(row);
+            }
+        }
+        for &row in &group {
+            self.rows[row].place = Place::Running { until };
+        }
+        group
+    }
+
+    /// R6, R7, R8 at a moment: timeouts, then row deadlines, then stuck attempts, then pauses that are over.
+    pub fn tick(&mut self, now: u64) {
+        for attempt in 0..self.open.len() {
+            if self.open[attempt].cancelled.is_some() || self.open[attempt].until > now {
+                continue;
+            }
+            for row in self.running_in(attempt) {
+                if self.settings.retry.timeouts && self.may_retry(row) {
+                    self.rows[row].place = Place::Ending;
+                } else {
+                    self.ended(now, row, How::TimedOut);
+                }
+            }
+            self.open[attempt].cancelled = Some(now);
+        }
+        self.end_where(now, How::TimedOut, |row| row.deadline <= now);
+        for i in 0..self.open.len() {
+            let ModelAttempt { cancelled, stuck, .. } = self.open[i];
+            if cancelled.is_some_and(|at| at + PATIENCE <= now) && !stuck {
+                self.open[i].stuck = true;
+                for row in self.waiting_for(i) {
+                    if self.settings.retry.idempotent {
+                        self.back_off(now, row);
+                    } else {
+                        self.ended(now, row, How::TimedOut);
+                    }
+                }
+            }
+        }
+        let mut over: Vec<(u64, usize)> = vec![];
+        for (r, row) in self.rows.iter().enumerate() {
+            if let Place::BackingOff { until } = row.place {
+                if until <= now {
+                    over.push((until, r));
+                }
+            }
+        }
+        over.sort_by_key(|&(until, r)| (until, self.rows[r].id));
+        self.turns += 1;
+        for (until, r) in over {
+            self.rows[r].place = Place::Due { turn: self.turns << 32 | until, since: now };
+        }
+        let stuck = self.open.iter().filter(|a| a.stuck).count();
+        if stuck as u64 >= u64::from(self.settings.max_stuck) && !self.cancelled {
+            self.poison(now);
+        }
+    }
+
+    /// The rows that are to be tried again when this attempt, their youngest, has ended.
+    pub fn waiting_for(&self, attempt: usize) -> Vec<usize> {
+        let youngest = |row: usize| self.open.iter().rposition(|a| a.rows.contains(&row)) == Some(attempt);
+        let waits = |&row: &usize| self.rows[row].place == Place::Ending && youngest(row);
+        self.open[attempt].rows.iter().copied().filter(waits).collect()
+    }
+
+    /// R7: a micro-batch that failed as a whole goes on in two parts.
+    pub fn split(&mut self, rows: &[usize]) {
+        for &row in rows {
+            self.rows[row].place = Place::Split;
+        }
+        let half = rows.len().div_ceil(2);
+        self.parts.push_front(rows[half..].to_vec());
+        self.parts.push_front(rows[..half].to_vec());
+    }
+
+    pub fn poison(&mut self, now: u64) {
+        if !self.poisoned {
+            self.poisoned = true;
+            self.end_where(now, How::Error, |_| true);
+            self.open.clear();
+        }
+    }
+
+    /// R5: what a drain may hand out now, as row numbers. Unordered: in any order.
+    pub fn ready(&self) -> Vec<usize> {
+        let held = (0..self.rows.len()).filter(|&r| self.rows[r].place != Place::Out);
+        let ended = |&r: &usize| matches!(self.rows[r].place, Place::Ended(_));
+        if self.settings.ordered {
+            held.take_while(ended).collect()
+        } else {
+            held.filter(ended).collect()
+        }
+    }
+
+    pub fn count(&self, place: impl Fn(&Place) -> bool) -> u64 {
+        self.rows.iter().filter(|row| place(&row.place)).count() as u64
+    }
+}

@@ -1,0 +1,366 @@
+//! Random schedules of every event under a virtual clock, against the model. After each event the two must agree; a failing
+//! schedule shrinks. Invariants are named after their rules.
+//!
+//! A schedule has 60 events on average. `PROPTEST_CASES` says how many schedules are run: `make check` runs ten million
+//! events. `PROPTEST_RNG_SEED` makes a run repeatable.
+
+use super::model::{How, Model, ModelAttempt, ModelRow, Place};
+use crate::histogram::Histogram;
+use crate::machine::{Finished, Gather, Machine, Outcome, Refused, Retry, Settings, Stop, Weigh, PATIENCE};
+use proptest::prelude::*;
+
+#[derive(Debug, Clone)]
+enum Event {
+    Accept {
+        rows: u64,
+        bytes: u64,
+        gap: u64,
+    },
+    Start,
+    /// Ends one of the open attempts, picked by number: as a whole, with an error or a value, or each row with its own,
+    /// an error where its bit is set.
+    End {
+        pick: usize,
+        whole: bool,
+        errors: u8,
+    },
+    Tick {
+        after: u64,
+    },
+    Cancel {
+        first: u64,
+        rows: u64,
+    },
+    Drain {
+        limit: u64,
+        bytes: u64,
+    },
+    Stop {
+        cancel: bool,
+    },
+    Poison,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        6 => (0..6u64, 0..40u64, 0..3u64).prop_map(|(rows, bytes, gap)| Event::Accept { rows, bytes, gap }),
+        12 => Just(Event::Start),
+        10 => (any::<usize>(), any::<bool>(), any::<u8>()).prop_map(|(pick, whole, errors)| Event::End { pick, whole, errors }),
+        6 => (0..30u64).prop_map(|after| Event::Tick { after }),
+        1 => Just(Event::Tick { after: PATIENCE }),
+        2 => (0..60u64, 0..8u64).prop_map(|(first, rows)| Event::Cancel { first, rows }),
+        6 => (0..9u64, prop_oneof![0..9u64, Just(u64::MAX)]).prop_map(|(limit, bytes)| Event::Drain { limit, bytes }),
+        1 => any::<bool>().prop_map(|cancel| Event::Stop { cancel }),
+        1 => Just(Event::Poison),
+    ]
+}
+
+fn retry() -> impl Strategy<Value = Retry> {
+    (1..4u16, any::<bool>(), any::<bool>(), 0..40u64, any::<u64>(), any::<bool>()).prop_map(
+        |(max_attempts, timeouts, errors, backoff, seed, idempotent)| Retry {
+            max_attempts,
+            timeouts,
+            errors,
+            backoff,
+            max_backoff: 100,
+            seed,
+            idempotent,
+        },
+    )
+}
+
+fn settings() -> impl Strategy<Value = Settings> {
+    let limits = (prop::option::of(1..60u64), prop::option::of(1..200u64));
+    let gather = (1..6u64, 1..60u64, 0..40u64).prop_map(|(rows, bytes, wait)| Gather { rows, bytes, wait });
+    (any::<bool>(), 1..5u32, limits, 1..20u64, 1..100u64, retry(), 1..6u32, prop::option::of(gather)).prop_map(
+        |(ordered, allowed_in_flight, (timeout, deadline), max_rows, max_bytes, retry, max_stuck, gather)| Settings {
+            ordered,
+            allowed_in_flight,
+            timeout,
+            deadline,
+            max_rows,
+            max_bytes,
+            retry,
+            max_stuck,
+            gather,
+        },
+    )
+}
+
+impl Weigh for u64 {
+    fn bytes(&self) -> u64 {
+        self % 4
+    }
+}
+
+/// The error texts of a schedule are short, and those of the other outcomes are made by the drain.
+fn bytes_of(row: &Finished<u64>) -> u64 {
+    match &row.outcome {
+        Outcome::Value(value) => value % 4,
+        Outcome::Error(text) => text.len() as u64,
+        Outcome::TimedOut | Outcome::Cancelled => 100,
+    }
+}
+
+fn how(outcome: &Outcome<u64>) -> How {
+    match outcome {
+        Outcome::Value(_) => How::Value,
+        Outcome::Error(_) => How::Error,
+        Outcome::TimedOut => How::TimedOut,
+        Outcome::Cancelled => How::Cancelled,
+    }
+}
+
+fn step(machine: &mut Machine<usize, u64>, model: &mut Model, now: &mut u64, event: &Event) -> Result<(), TestCaseError> {
+    match *event {
+        Event::Accept { rows, bytes, gap } => {
+            let first = model.next_id + gap;
+            let batch = model.batch_bytes.len();
+            let answer = machine.accept(*now, first, rows, bytes, batch);
+            let expected = if model.stopped || model.poisoned {
+                Err(Refused::Stopped)
+            } else if !model.has_room() {
+                Err(Refused::WouldBlock)
+            } else {
+                Ok(())
+            };
+            prop_assert_eq!(answer, expected, "R4, R13: what send takes");
+            if answer.is_ok() {
+                let deadline = model.settings.deadline.map_or(u64::MAX, |d| *now + d);
+                model.batch_bytes.push(bytes);
+                model.row_bytes.push(bytes.div_ceil(rows.max(1)));
+                let row = |i| ModelRow { id: first + i, batch, place: Place::Waiting, attempts: 0, begun: None, accepted: *now, deadline };
+                model.rows.extend((0..rows).map(row));
+                model.next_id = first + rows;
+                if rows > 0 {
+                    let again = machine.accept(*now, first, 1, 0, 0);
+                    prop_assert!(again == Err(Refused::Id) || again == Err(Refused::WouldBlock), "ids rise: {:?}", again);
+                }
+            }
+        }
+        Event::Start => {
+            let starts = model.can_start(*now);
+            let started = machine.start(*now);
+            prop_assert_eq!(started.is_some(), starts, "R4: the cap, and no idle slot while rows wait");
+            if let Some(start) = started {
+                let mut rows = vec![(start.id, start.batch, start.attempt)];
+                rows.extend(start.others.iter().map(|other| (other.id, other.batch, other.attempt)));
+                let ids: Vec<u64> = rows.iter().map(|row| row.0).collect();
+                let until = model.settings.timeout.map_or(u64::MAX, |t| *now + t);
+                let expected = model.start(&ids, until);
+                expected.iter().for_each(|&row| _ = model.rows[row].begun.get_or_insert(*now));
+                let record = |&row: &usize| (model.rows[row].id, model.rows[row].batch, model.rows[row].attempts);
+                prop_assert_eq!(rows, expected.iter().map(record).collect::<Vec<_>>(), "rows start in order, retries first; R10");
+                let latest = expected.iter().map(|&row| model.rows[row].deadline).max();
+                prop_assert_eq!(Some(start.deadline), latest.map(|latest| latest.min(until)), "R10");
+                let attempt = ModelAttempt {
+                    token: start.token,
+                    rows: expected,
+                    until,
+                    cancelled: None,
+                    stuck: false,
+                    asked: false,
+                    reported: false,
+                };
+                for &row in &attempt.rows {
+                    let working = model.open.iter().filter(|a| a.rows.contains(&row) && !a.stuck).count();
+                    prop_assert_eq!(working, 0, "R7: one attempt of a row at a time, but for stuck ones");
+                }
+                model.open.push(attempt);
+            }
+        }
+        Event::End { pick, whole, errors } => {
+            if model.open.is_empty() {
+                return Ok(());
+            }
+            let index = pick % model.open.len();
+            let (token, open) = (model.open[index].token, model.open[index].cancelled.is_none());
+            let (rows, again, running) = (model.open[index].rows.clone(), model.waiting_for(index), model.running_in(index));
+            model.open.remove(index);
+            prop_assert_eq!(machine.is_open(token), open);
+            let is_error = |i: usize| errors & 1 << (i % 8) != 0;
+            let outcome = |i: usize| if is_error(i) { Outcome::Error("no".into()) } else { Outcome::Value(model.rows[rows[i]].id) };
+            if whole {
+                prop_assert_eq!(machine.end(*now, token, outcome(0)), open, "R6: the first event wins");
+            } else {
+                machine.end_rows(*now, token, (0..rows.len()).map(outcome));
+            }
+            prop_assert!(!machine.end(*now, token, Outcome::Cancelled), "a token is good once");
+            again.into_iter().for_each(|row| model.back_off(*now, row));
+            if open && whole && rows.len() > 1 {
+                model.split(&running);
+            } else if open {
+                for (i, row) in rows.into_iter().enumerate().filter(|(_, row)| running.contains(row)) {
+                    if is_error(i) && model.settings.retry.errors && model.may_retry(row) {
+                        model.back_off(*now, row);
+                    } else {
+                        model.ended(*now, row, if is_error(i) { How::Error } else { How::Value });
+                    }
+                }
+            }
+        }
+        Event::Tick { after } => {
+            *now += after;
+            machine.tick(*now);
+            model.tick(*now);
+            prop_assert!(machine.next_deadline().is_none_or(|at| at > *now), "a tick does all that is due");
+        }
+        Event::Cancel { first, rows } => {
+            machine.cancel(*now, first, rows);
+            model.end_where(*now, How::Cancelled, |row| (first..first + rows).contains(&row.id));
+        }
+        Event::Drain { limit, bytes } => check_out(model, limit, bytes, &machine.drain(limit, bytes))?,
+        Event::Stop { cancel } => {
+            machine.stop(*now, if cancel { Stop::Cancel } else { Stop::Drain });
+            model.stopped = true;
+            if cancel {
+                model.cancelled = true;
+                model.end_where(*now, How::Cancelled, |_| true);
+            }
+        }
+        Event::Poison => {
+            machine.poison("broken");
+            model.poison(*now);
+        }
+    }
+    Ok(())
+}
+
+fn check_out(model: &mut Model, limit: u64, most: u64, out: &[Finished<u64>]) -> Result<(), TestCaseError> {
+    let ready = model.ready();
+    let expected = limit.min(ready.len() as u64);
+    if out.iter().map(bytes_of).sum::<u64>() <= most {
+        prop_assert_eq!(out.len() as u64, expected, "R1: all that is ready comes out");
+    } else {
+        prop_assert!(out.len() as u64 <= expected);
+        let but_the_last = out.iter().rev().skip(1).map(bytes_of).sum::<u64>();
+        prop_assert!(but_the_last <= most, "only the last row may exceed the bytes that were asked for");
+    }
+    for (i, finished) in out.iter().enumerate() {
+        let row = ready.iter().copied().find(|&r| model.rows[r].id == finished.id && model.rows[r].place != Place::Out);
+        let Some(row) = row else {
+            return Err(TestCaseError::fail(format!("R1: row {} comes out although it is not ready, or again", finished.id)));
+        };
+        if model.settings.ordered {
+            prop_assert_eq!(row, ready[i], "R5: in the order accepted");
+        }
+        let expected = &mut model.rows[row];
+        prop_assert_eq!(Place::Ended(how(&finished.outcome)), expected.place, "R1, R6: the outcome of row {}", expected.id);
+        prop_assert_eq!(finished.attempts, expected.attempts, "R1: the number of attempts");
+        if let Outcome::Value(value) = finished.outcome {
+            prop_assert_eq!(value, expected.id, "a value belongs to its row");
+        }
+        expected.place = Place::Out;
+        model.ended[how(&finished.outcome) as usize] += 1;
+    }
+    Ok(())
+}
+
+/// Whatever the moment, the two agree.
+fn agree(machine: &mut Machine<usize, u64>, model: &Model, now: u64) -> Result<(), TestCaseError> {
+    let counts = machine.counts();
+    let stuck = model.open.iter().filter(|a| a.stuck).count() as u64;
+    let waits = |place: &Place| matches!(place, Place::Ending | Place::BackingOff { .. } | Place::Due { .. });
+    prop_assert_eq!(counts.accepted, model.rows.len() as u64);
+    prop_assert_eq!(counts.queued, model.count(|p| matches!(p, Place::Waiting | Place::Split)), "R16");
+    prop_assert_eq!(counts.running, model.open.len() as u64, "R16: attempts that have not ended");
+    prop_assert_eq!(counts.backing_off, model.count(waits), "R16");
+    prop_assert_eq!(counts.stuck, stuck, "R8, R16");
+    prop_assert_eq!(counts.retries, model.retries, "R16");
+    prop_assert_eq!(counts.ready, model.ready().len() as u64, "R16");
+    prop_assert_eq!(counts.ready + counts.held, model.count(|p| matches!(p, Place::Ended(_))), "R16");
+    prop_assert_eq!(counts.drained, model.count(|p| *p == Place::Out), "R16");
+    prop_assert!(counts.running - counts.stuck <= model.settings.allowed_in_flight.into(), "R4");
+    prop_assert_eq!(machine.can_start(), model.can_start(now), "R4, R7");
+    prop_assert_eq!(machine.has_room(), model.has_room(), "R4");
+    prop_assert_eq!(machine.has_results(), !model.ready().is_empty());
+    prop_assert_eq!(machine.held_bytes(), model.held_bytes(), "R4");
+    prop_assert_eq!(machine.is_empty(), model.held().next().is_none());
+    let done = model.stopped && counts.queued == 0 && counts.backing_off == 0;
+    prop_assert_eq!(machine.is_settled(), done && model.open.is_empty(), "R13: when to close");
+    prop_assert_eq!(machine.is_stuck(), done && stuck > 0 && stuck == model.open.len() as u64, "R13: when to give up");
+    // R6, R7, R8: the machine asks to be told the time no later than something is due.
+    let rows = model.rows.iter().enumerate().filter(|(r, _)| model.is_open(*r)).map(|(_, row)| match row.place {
+        Place::Running { until } | Place::BackingOff { until } => until.min(row.deadline),
+        _ => row.deadline,
+    });
+    let stuck_at = model.open.iter().filter(|a| !a.stuck).filter_map(|a| a.cancelled).map(|at| at + PATIENCE);
+    let wait = model.settings.gather.filter(|_| model.has_slot() && !machine.can_start()).map(|gather| gather.wait);
+    let gathered = wait.and_then(|wait| model.waiting().map(|(_, since)| since + wait).min());
+    if let Some(due) = rows.chain(stuck_at).chain(gathered).min().filter(|&due| due != u64::MAX) {
+        prop_assert!(machine.next_deadline().is_some_and(|at| at <= due.max(now)), "something is due at {}", due);
+    }
+    Ok(())
+}
+
+fn run(settings: Settings, events: &[Event]) -> Result<(), TestCaseError> {
+    let mut machine = Machine::new(settings);
+    let mut model = Model::new(settings);
+    let mut now = 1_000;
+    for event in events {
+        step(&mut machine, &mut model, &mut now, event)?;
+        agree(&mut machine, &model, now)?;
+        check_requests(&mut machine, &mut model)?;
+    }
+    // R1 to the end: stop, end what is open, and everything comes out.
+    step(&mut machine, &mut model, &mut now, &Event::Stop { cancel: true })?;
+    while !model.open.is_empty() {
+        step(&mut machine, &mut model, &mut now, &Event::End { pick: 0, whole: false, errors: 0 })?;
+    }
+    prop_assert!(machine.is_settled());
+    step(&mut machine, &mut model, &mut now, &Event::Drain { limit: u64::MAX, bytes: u64::MAX })?;
+    agree(&mut machine, &model, now)?;
+    prop_assert!(machine.is_empty(), "R1: nothing is left inside");
+    let counts = machine.counts();
+    let ended = [counts.values, counts.errors, counts.timed_out, counts.cancelled];
+    prop_assert_eq!(ended, model.ended, "R16: rows by outcome");
+    let mut latency = Histogram::default();
+    if settings.timeout.or(settings.deadline).is_some() || settings.retry.errors || settings.gather.is_some() {
+        model.took.iter().for_each(|&took| latency.count(took));
+    }
+    prop_assert_eq!(*machine.latency(), latency, "R16: how long rows took");
+    Ok(())
+}
+
+/// R6, R8: each attempt that nobody waits for any more is to be cancelled, once; each that is stuck is reported, once.
+fn check_requests(machine: &mut Machine<usize, u64>, model: &mut Model) -> Result<(), TestCaseError> {
+    let (mut cancelled, mut stuck) = (Vec::new(), Vec::new());
+    prop_assert_eq!(machine.poisoned().is_some(), model.poisoned, "R17");
+    prop_assert_eq!(machine.stopping().is_some(), model.stopped);
+    let announced = (machine.has_cancellations(), machine.has_stuck());
+    machine.take_cancellations(&mut cancelled);
+    machine.take_stuck(&mut stuck);
+    prop_assert_eq!(announced, (!cancelled.is_empty(), !stuck.is_empty()));
+    prop_assert!(!machine.has_cancellations() && !machine.has_stuck(), "what is taken is gone");
+    let mut expected = Vec::new();
+    for attempt in model.open.iter_mut().filter(|a| a.cancelled.is_some() && !a.asked) {
+        attempt.asked = true;
+        expected.push(attempt.token);
+    }
+    cancelled.sort_by_key(|token| token.generation);
+    prop_assert_eq!(cancelled, expected, "R6: what is to be cancelled");
+    if !model.poisoned {
+        let mut expected = Vec::new();
+        for attempt in model.open.iter_mut().filter(|a| a.stuck && !a.reported) {
+            attempt.reported = true;
+            expected.push((attempt.token, model.rows[attempt.rows[0]].id));
+        }
+        let mut stuck: Vec<_> = stuck.into_iter().map(|stuck| (stuck.token, stuck.id)).collect();
+        stuck.sort_by_key(|(token, _)| token.generation);
+        prop_assert_eq!(stuck, expected, "R8: what is reported as stuck");
+    }
+    Ok(())
+}
+
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(3_000)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn machine_and_model_agree(settings in settings(), events in prop::collection::vec(event(), 0..120)) {
+        run(settings, &events)?;
+    }
+}
