@@ -12,7 +12,7 @@ pub const DRAIN_BYTES: usize = 1 << 30;
 const ROW_BYTES: usize = i32::MAX as usize - DRAIN_BYTES;
 
 /// The longest text of a row's error; the texts of a batch are shorter yet where they would exceed 32-bit offsets.
-const TEXT_BYTES: usize = 1 << 16;
+const ERROR_BYTES: usize = 1 << 16;
 
 /// Whether a drain can hand a value out. The error is a text for the row (F4).
 pub fn fits(layout: &Layout, value: &Value) -> Result<(), String> {
@@ -44,7 +44,7 @@ pub fn cut(mut text: String, most: usize) -> String {
 
 /// The text of a row's error, of a length that can be kept for each row of a batch.
 pub fn error_text(text: String) -> String {
-    cut(text, TEXT_BYTES)
+    cut(text, ERROR_BYTES)
 }
 
 /// The struct array. `name` and the limits are for the texts of rows that did not end by themselves.
@@ -104,7 +104,7 @@ fn texts(length: usize, text: impl Fn(usize) -> Option<String>) -> ArrayData {
     let mut offsets: Vec<i32> = Vec::with_capacity(length + 1);
     let mut data = Vec::new();
     offsets.push(0);
-    let most = TEXT_BYTES.min(i32::MAX as usize / length.max(1));
+    let most = ERROR_BYTES.min(i32::MAX as usize / length.max(1));
     for i in 0..length {
         let text = text(i).map(|text| cut(text, most));
         validity.push(text.is_some());

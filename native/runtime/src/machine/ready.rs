@@ -7,7 +7,7 @@ use super::{Finished, Outcome};
 use std::collections::VecDeque;
 
 /// What a drain answers for a row without a value or a text is a text of about this length.
-const TEXT_BYTES: u64 = 100;
+const MADE_TEXT: u64 = 100;
 /// So many places are ready for further rows, at most, when all have been taken.
 const KEPT: usize = 4096;
 
@@ -82,7 +82,7 @@ fn bytes<V: Weigh>(row: &Finished<V>) -> u64 {
     match &row.outcome {
         Outcome::Value(value) => value.bytes(),
         Outcome::Error(text) => text.len() as u64,
-        Outcome::TimedOut | Outcome::Cancelled => TEXT_BYTES,
+        Outcome::TimedOut | Outcome::Cancelled => MADE_TEXT,
     }
 }
 

@@ -130,7 +130,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         }
         let attempt = &mut self.attempts[token.slot];
         let ended = Ended { row: attempt.row, others: std::mem::take(&mut attempt.others), state };
-        self.attempts.discard(token.slot);
+        self.attempts.remove(token.slot);
         Some(ended)
     }
 
@@ -303,7 +303,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
     /// Lets a row that has ended be handed out.
     fn publish(&mut self, row: u32, outcome: Outcome<V>) {
         let Row { id, batch, attempts, .. } = self.rows[row];
-        self.rows.discard(row);
+        self.rows.remove(row);
         self.ready.push(batch, Finished { id, attempts, outcome });
     }
 }

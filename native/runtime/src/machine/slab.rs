@@ -27,17 +27,11 @@ impl<T> Slab<T> {
         key
     }
 
-    /// Takes a record out. Panics if there is none, which is a mistake of the caller.
-    pub fn remove(&mut self, key: u32) -> T {
-        let value = self.entries[key as usize].take();
-        self.free.push(key);
-        value.expect("a record under this key")
-    }
-
-    /// Drops a record where it is. As `remove`, the caller knows that there is one.
-    pub fn discard(&mut self, key: u32) {
-        debug_assert!(self.entries[key as usize].is_some());
-        self.entries[key as usize] = None;
+    /// Drops a record where it is. Panics if there is none, which is a mistake of the caller.
+    pub fn remove(&mut self, key: u32) {
+        let entry = &mut self.entries[key as usize];
+        assert!(entry.is_some(), "a record under this key");
+        *entry = None;
         self.free.push(key);
     }
 
