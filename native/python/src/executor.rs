@@ -21,7 +21,7 @@ use arroyo_udf_plugin::call_info::CallInfo;
 use arroyo_udf_plugin::machine::{Outcome, Token};
 use arroyo_udf_plugin::results;
 use arroyo_udf_plugin::runtime::{self, Attempt};
-use arroyo_udf_plugin::timer::now;
+use arroyo_udf_plugin::turn::Turn;
 use arroyo_udf_plugin::value::Value;
 use pyo3_ffi::*;
 use std::ptr::{null, null_mut};
@@ -30,8 +30,6 @@ use std::sync::{Arc, Weak};
 /// How long a turn of the loop may last before others get theirs, in nanoseconds, if rows end without having waited for
 /// anything. A turn costs the driver, the host that is told of results, and the GIL between them some 50 microseconds.
 const TURN: u64 = 1_000_000;
-/// So many rows start between two looks at the clock.
-const ROWS_A_LOOK: u32 = 16;
 
 /// Wakes the loop: it watches the eventfd.
 struct EventFd(i32);
@@ -68,9 +66,7 @@ pub struct Runtime {
     clean: Option<Owned>,
     in_turn: bool,
     turn_scheduled: bool,
-    turn_ends: u64,
-    /// Rows to start until the next look at the clock.
-    rows_left: u32,
+    turn: Turn,
     /// Where the latest attempt started; only to be compared.
     latest: *const Slot,
     /// The Slot that runs an attempt, by the number of its token. Borrowed: the Task keeps its Slot.
@@ -108,8 +104,7 @@ pub unsafe fn new_runtime(function: &'static Function, runtime: Arc<runtime::Run
         clean: None,
         in_turn: false,
         turn_scheduled: false,
-        turn_ends: 0,
-        rows_left: 0,
+        turn: Turn::new(TURN),
         latest: null(),
         slots: Vec::new(),
         frame: Frame::new(),
@@ -120,14 +115,6 @@ pub unsafe fn new_runtime(function: &'static Function, runtime: Arc<runtime::Run
 }
 
 impl Runtime {
-    /// Whether the turn may go on.
-    fn has_time(&mut self) -> bool {
-        if self.rows_left == 0 && now() < self.turn_ends {
-            self.rows_left = ROWS_A_LOOK;
-        }
-        self.rows_left > 0
-    }
-
     /// Has the loop call `turn` soon, once.
     unsafe fn schedule_turn(&mut self) {
         if self.in_turn || self.turn_scheduled {
@@ -223,8 +210,7 @@ method! {
         libc::read((*this).eventfd, (&raw mut count).cast(), 8);
         (*this).in_turn = true;
         (*this).turn_scheduled = false;
-        (*this).turn_ends = now() + TURN;
-        (*this).rows_left = ROWS_A_LOOK;
+        (*this).turn.begin();
         let mut tokens = Vec::new();
         (*this).runtime.take_cancellations(&mut tokens);
         let tasks = PyList_New(0);
@@ -263,7 +249,7 @@ method! {
 }
 method! {
     /// may_start() -> bool: whether an idle slot would find an attempt in this turn.
-    fn may_start(this: Runtime, _a) { bool_object((*this).has_time() && (*this).runtime.can_start()) }
+    fn may_start(this: Runtime, _a) { bool_object((*this).turn.has_time() && (*this).runtime.can_start()) }
 }
 method! {
     /// end_turn() -> bool: tells the host what has ended. True: nothing is left to do until the next wake-up.
@@ -351,7 +337,7 @@ pub struct Slot {
 /// one has waited: such slots take one attempt each, however many they are.
 unsafe fn takes_more(owner: *mut Runtime, slot: *mut Slot) -> bool {
     // SAFETY: see `method!`.
-    unsafe { !(*slot).spent && ((*owner).latest != slot || (*owner).has_time()) }
+    unsafe { !(*slot).spent && ((*owner).latest != slot || (*owner).turn.has_time()) }
 }
 
 /// The next attempt, for a slot that has none.
@@ -413,7 +399,7 @@ unsafe fn go_on(owner: *mut Runtime, slot: *mut Slot, mut next: Option<Attempt>)
     // slots, for this one's methods are only called by its own Task.
     unsafe {
         while let Some(attempt) = &next {
-            (*owner).rows_left = (*owner).rows_left.saturating_sub(1);
+            (*owner).turn.count_row();
             (*owner).latest = slot;
             (*slot).token = Some(attempt.token);
             (*slot).id = attempt.id;

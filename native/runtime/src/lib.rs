@@ -14,6 +14,7 @@
 //! | [`call_info`] | what a call can ask about itself                                                            |
 //! | [`pool`]    | the executor of blocking functions: threads                                                   |
 //! | [`timer`]   | the one thread that tells machines the time                                                   |
+//! | [`turn`]    | how long an executor starts rows before it does what else there is to do                      |
 //! | [`arrow`]   | views of Arrow C Data arrays that came in, checked; arrays that go out                         |
 //! | [`results`] | rows that ended -> the struct array that crosses                                              |
 //! | [`retired`] | input arrays waiting to be released in a thread of the host                                   |
@@ -44,6 +45,7 @@ pub mod sdk;
 pub mod signature;
 mod sync;
 pub mod timer;
+pub mod turn;
 pub mod value;
 
 pub use arroyo_udf_abi as abi;

@@ -23,14 +23,15 @@ use crate::call_info::CallInfo;
 use crate::failure::Failure;
 use crate::machine::{Outcome, Token};
 use crate::runtime::{Attempt, Executor, Runtime};
-use crate::timer::{now, without_signals};
+use crate::timer::without_signals;
+use crate::turn::Turn;
 use crate::value;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::collections::HashSet;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::{pin, Pin};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use tokio::sync::Notify;
@@ -40,8 +41,6 @@ const THREADS: usize = 1;
 /// How long a turn may last before others get theirs, in nanoseconds, if rows end without having waited for anything. A
 /// turn costs the dispatcher, and the host that it wakes, some ten microseconds.
 const TURN: u64 = 250_000;
-/// So many rows start between two looks at the clock.
-const ROWS_A_LOOK: u32 = 16;
 
 /// Makes `runtime` work: `call` is the author's function.
 pub fn start<A, R, F, C>(function: &'static Function, runtime: &Arc<Runtime>, call: C) -> Result<(), Failure>
@@ -172,7 +171,7 @@ where
         for stuck in stuck.drain(..) {
             eprintln!("{}, row {}: a call ignores its cancellation", runtime.signature().name, stuck.id);
         }
-        shared.begin_turn();
+        shared.turn.begin();
         let mut may_open = slots.len().max(1);
         while may_open > 0 {
             let Some(attempt) = runtime.next() else { break };
@@ -213,9 +212,7 @@ struct Shared<A, C> {
     call: C,
     /// Rows have ended that the host has not been told of.
     news: AtomicBool,
-    turn_ends: AtomicU64,
-    /// Rows to start until the next look at the clock.
-    rows_left: AtomicU32,
+    turn: Turn,
     arguments: PhantomData<fn(A)>,
 }
 
@@ -242,28 +239,13 @@ where
 {
     fn new(function: &'static Function, runtime: Arc<Runtime>, call: C) -> Self {
         let news = AtomicBool::new(false);
-        Shared { function, runtime, call, news, turn_ends: AtomicU64::new(0), rows_left: AtomicU32::new(0), arguments: PhantomData }
-    }
-
-    fn begin_turn(&self) {
-        self.turn_ends.store(now() + TURN, Ordering::Relaxed);
-        self.rows_left.store(ROWS_A_LOOK, Ordering::Relaxed);
-    }
-
-    /// Whether the turn may go on.
-    fn has_time(&self) -> bool {
-        let left = match self.rows_left.load(Ordering::Relaxed) {
-            0 if now() < self.turn_ends.load(Ordering::Relaxed) => ROWS_A_LOOK,
-            left => left,
-        };
-        self.rows_left.store(left.saturating_sub(1), Ordering::Relaxed);
-        left > 0
+        Shared { function, runtime, call, news, turn: Turn::new(TURN), arguments: PhantomData }
     }
 
     /// Reports an attempt; answers the next one. A slot that has waited takes one, however many such slots there are.
     fn end(&self, token: Token, outcome: Outcome<value::Value>, has_waited: bool) -> Option<Attempt> {
         self.news.store(true, Ordering::Relaxed);
-        if has_waited || self.has_time() {
+        if has_waited || self.turn.has_time() {
             self.runtime.end_and_next(token, outcome)
         } else {
             self.runtime.end(token, outcome);
@@ -274,6 +256,7 @@ where
     /// Calls the function for an attempt, or for the next ones, if those need no call.
     fn begin(&self, mut attempt: Attempt) -> Option<(Named, F)> {
         loop {
+            self.turn.count_row();
             let Attempt { token, id, attempt: number, deadline, .. } = attempt;
             let named = Named { token, id, attempt: number, deadline };
             let arguments = arguments::<A>(&attempt.batch, attempt.row);
