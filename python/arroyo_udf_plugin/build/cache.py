@@ -41,6 +41,22 @@ class Resolution:
     locked: bool = False
     offline: bool = False
 
+    def former_lock(self, file: Path, source: Path, line: int | None) -> str | None:
+        """The text of the lock file beside a source whose dependencies are declared at `line`; None: there is none yet.
+
+        Raises BuildError: `locked`, and there is none.
+        """
+        if file.exists():
+            return file.read_text("utf-8")
+        if self.locked:
+            raise BuildError(
+                f"--locked needs {file.name} beside the source, and there is none: build once without --locked, and "
+                "keep that file with the source",
+                str(source),
+                line,
+            )
+        return None
+
 
 @dataclass(frozen=True)
 class Arroyo:

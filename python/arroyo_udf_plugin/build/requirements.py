@@ -33,14 +33,7 @@ def locked(source: Path, text: str, how: Resolution) -> str:
     found = _found(wanted, str(source), line)
     head = _HEAD.format(source=source.name, file=file.name)
     lock = head + "".join(f"{name}=={version}\n" for name, version in sorted(found.items()))
-    former = file.read_text("utf-8") if file.exists() else None
-    if how.locked and former is None:
-        raise BuildError(
-            f"--locked needs {file.name} beside the source, and there is none: build once without --locked, and keep "
-            "that file with the source",
-            str(source),
-            line,
-        )
+    former = how.former_lock(file, source, line)
     if how.locked and former != lock:
         changed = sorted(set(lock.splitlines()) ^ set((former or "").splitlines()))
         raise BuildError(

@@ -184,13 +184,7 @@ def _lock_file(source: Path) -> Path:
 def _locked(source: Path, written: Source, how: Resolution) -> str:
     """The lock of a source with dependencies, made or renewed where that is allowed."""
     file = _lock_file(source)
-    lock = file.read_text("utf-8") if file.exists() else None
-    if how.locked and lock is None:
-        raise BuildError(
-            f"--locked needs {file.name} beside the source, and there is none: build once without --locked, and keep "
-            "that file with the source",
-            str(source),
-        )
+    lock = how.former_lock(file, source, written.dependencies_line)
     with _workshop() as workshop:
         project = _project(workshop, source.stem, written, lock)
         # Adds what is missing and drops what is not needed any more; versions that fit stay.
