@@ -177,7 +177,7 @@ async def exits_later(x: int) -> int:
     async def later():
         gate(300 + x).set()
         raise SystemExit(x)
-    kept.append(asyncio.create_task(later()))
+    asyncio.create_task(later())
     return x
 
 @udf
