@@ -190,7 +190,7 @@ def test_a_context_is_not_closed_under_an_open_call(functions: Functions, called
 def test_too_many_stuck_calls_end_the_runtime(functions: Functions, called: Any) -> None:
     """R8: the machine forgets calls that their author has not."""
     closed = functions.count(CLOSED)
-    with functions.start("open_with_context", timeout=0.01, max_stuck=1) as runtime:
+    with functions.start("open_with_context", timeout=0.01, max_stuck=2) as runtime:
         runtime.send(0, pa.array([5, 6]))
         called(2)
         assert [row[:2] for row in drained(runtime, 2)] == [(0, "timed_out"), (1, "timed_out")]
@@ -395,5 +395,5 @@ def test_one_symbol_is_shown_and_no_folder_of_this_machine(tmp_path: Path, c_plu
     library = c_plugin(GOOD)
     symbols = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
     assert [line.split()[-1] for line in symbols.splitlines()] == ["arroyo_udf_plugin"]
-    assert str(Path.home()).encode() not in library.read_bytes()
-    assert str(HERE.parents[1]).encode() not in library.read_bytes()
+    for folder in {Path.home(), HERE.parents[1]} - {Path("/")}:
+        assert str(folder).encode() not in library.read_bytes()

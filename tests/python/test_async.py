@@ -11,14 +11,16 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from in_time import in_time
 
 from arroyo_udf_plugin import InvalidArgument, InvalidState, UserCodeError, WouldBlock, _executor, load
 from arroyo_udf_plugin.host import Function
-from arroyo_udf_plugin.runtime import RELEASES, Runtime
+from arroyo_udf_plugin.runtime import RELEASES, Runtime, _Waiters
 
 BuildPlugin = Callable[..., Path]
 
@@ -243,13 +245,17 @@ def test_outcomes(functions: dict[str, Function]) -> None:
 
 def test_timeout(functions: dict[str, Function]) -> None:
     """R6: the row says so; others go on."""
-    with functions["passes"].start(timeout=0.05) as runtime:
-        runtime.send(0, ints(300, 0), ints(None, 0))
-        runtime.stop()
-        results = rest(runtime)
-    assert results["outcome"].to_pylist() == [TIMED_OUT, 0]
-    assert results["value"].to_pylist() == [None, 0]
-    assert results["error"].to_pylist()[0]
+
+    def run(timeout: float) -> None:
+        with functions["passes"].start(timeout=timeout) as runtime:
+            runtime.send(0, ints(300, 0), ints(None, 0))
+            runtime.stop()
+            results = rest(runtime)
+        assert results["outcome"].to_pylist() == [TIMED_OUT, 0]
+        assert results["value"].to_pylist() == [None, 0]
+        assert results["error"].to_pylist()[0]
+
+    in_time(run, 0.05, 1, 10)
 
 
 def test_structs_of_one_batch_after_another(functions: dict[str, Function]) -> None:
@@ -297,8 +303,12 @@ def test_signals_interrupt_a_wait(functions: dict[str, Function]) -> None:
     class Interrupted(Exception):
         pass
 
-    def interrupt(number: int, frame: object) -> None:
-        raise Interrupted
+    arrived = threading.Event()
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if frame is not None and frame.f_code is _Waiters.block.__code__ and not arrived.is_set():
+            arrived.set()
+            raise Interrupted
 
     before = signal.signal(signal.SIGUSR1, interrupt)
     try:
@@ -308,7 +318,9 @@ def test_signals_interrupt_a_wait(functions: dict[str, Function]) -> None:
             def when_it_waits() -> None:
                 while not runtime._waiters._waiting:
                     os.sched_yield()
-                os.kill(os.getpid(), signal.SIGUSR1)
+                # A signal that comes right before the system call that waits is seen after it, as everywhere in Python.
+                while not arrived.wait(0.01):
+                    os.kill(os.getpid(), signal.SIGUSR1)
 
             thread = threading.Thread(target=when_it_waits)
             thread.start()
@@ -456,6 +468,7 @@ def test_in_a_forked_child(functions: dict[str, Function]) -> None:
             child = os.fork()
         if child == 0:
             try:
+                signal.alarm(10)  # kills it, should it wait
                 runtime.send(0, ints(1))
             except InvalidState:
                 os.write(writing, b"refused")
@@ -490,11 +503,11 @@ class Context:
 async def f(context: Context, x: int) -> int:
     return x
 """
-    function = load(build_plugin(source)).functions["f"]
+    function = load(build_plugin(source, name="blocks_in_init")).functions["f"]
     monkeypatch.setattr(_executor, "INIT_SECONDS", -0.99)
     with pytest.raises(UserCodeError, match="neither ends nor awaits"):
         function.start()
-    module = next(module for name, module in sys.modules.items() if hasattr(module, "opened") and "arroyo_udf_" in name)
+    module = next(module for name, module in sys.modules.items() if name.startswith("arroyo_udf_blocks_in_init_"))
     monkeypatch.undo()
     module.opened.set()
     assert module.closed.wait(60), "it opened late, and closed"

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from in_time import in_time
 
 from arroyo_udf_plugin import load
 from arroyo_udf_plugin.host import Function
@@ -319,9 +320,12 @@ def test_marks_stay_in_their_call(functions: dict[str, Function], how: str) -> N
 
 def test_a_swallowed_cancellation(functions: dict[str, Function]) -> None:
     """R6: the row has timed out, whatever its call answers; the next one in its place is well."""
-    rows = ["swallow", "plain"] * 10
-    table = answers(functions["marks"], rows, timeout=0.05, allowed_in_flight=1)
-    assert table["outcome"].to_pylist() == [TIMED_OUT, 0] * 10
+
+    def run(timeout: float) -> None:
+        table = answers(functions["marks"], ["swallow", "plain"] * 10, timeout=timeout, allowed_in_flight=1)
+        assert table["outcome"].to_pylist() == [TIMED_OUT, 0] * 10
+
+    in_time(run, 0.05, 0.5, 5)
 
 
 def test_cancel_races_with_completion(functions: dict[str, Function]) -> None:
@@ -427,7 +431,7 @@ def warnings_of_the_driver() -> Iterator[Any]:
 
 def test_a_blocked_loop(functions: dict[str, Function]) -> None:
     """R9: counted, and one warning with the stack; meanwhile a row times out (R6)."""
-    with warnings_of_the_driver() as following, functions["blocks"].start(timeout=0.05) as runtime:
+    with warnings_of_the_driver() as following, functions["blocks"].start(timeout=1) as runtime:
         runtime.send(0, pa.array([1]))
         warning = following()
         assert "the event loop is blocked" in warning

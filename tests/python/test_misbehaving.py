@@ -132,6 +132,8 @@ def test_one_who_gives_up_ends_every_stop(functions: dict[str, Function]) -> Non
     answers: list[bool] = []
     with functions["ignores"].start(timeout=1e6) as runtime:
         runtime.send(0, pa.array([1]))
+        while runtime.statistics().running == 0:  # a row that waits would simply be cancelled
+            pass
         patient = threading.Thread(target=lambda: answers.append(runtime.stop()), daemon=True)
         patient.start()
         while True:  # until the patient one has begun to stop it

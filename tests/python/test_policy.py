@@ -27,7 +27,7 @@ def answer(x: int) -> int:
 def at_once(x: int, note: str | None) -> int:
     return answer(x)
 
-@udf(timeout=0.2)
+@udf(timeout=1)
 async def later(x: int, note: str | None) -> int:
     if x == 2:
         await asyncio.Event().wait()
@@ -97,7 +97,7 @@ def test_fail_names_all(functions: Any, arguments: list[pa.Array]) -> None:
     with pytest.raises(RowError, match=r"^row 8: later: .*ValueError: no one") as caught:
         Policy(timeout="null").apply(results, functions["later"])
     assert list(caught.value.errors) == [8, 11]
-    with pytest.raises(RowError, match=r"^row 10: later: timed out \(timeout 0\.2 s\) in attempt 1$"):
+    with pytest.raises(RowError, match=r"^row 10: later: timed out \(timeout 1 s\) in attempt 1$"):
         Policy(error="drop").apply(results, functions["later"])
 
 

@@ -1,6 +1,7 @@
 """Retry, row deadline and stuck attempts through a real plugin (R6-R8); the rules themselves are proven in Rust, in
 native/runtime/src/machine/tests."""
 
+import itertools
 import logging
 import logging.handlers
 import queue
@@ -10,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from in_time import in_time
 
 from arroyo_udf_plugin import UserCodeError, load
 from arroyo_udf_plugin.host import Plugin
@@ -31,14 +33,14 @@ async def third_time(x: int) -> int:
         raise ValueError(f"attempt {calls[x]}")
     return calls[x]
 
-@udf(max_attempts=2, retry_on=("timeout", "error"), backoff=0.001, timeout=0.01, ordered=False)
+@udf(max_attempts=2, retry_on=("timeout", "error"), backoff=0.001, ordered=False)
 async def slow_once(x: int) -> int:
     calls[x] += 1
     if calls[x] == 1:
         await asyncio.Event().wait()
     return calls[x]
 
-@udf(deadline=0.02, max_attempts=1000, retry_on="error", backoff=0.001, allowed_in_flight=1)
+@udf(max_attempts=1000, retry_on="error", backoff=0.001, allowed_in_flight=1)
 async def never(x: int) -> int:
     raise ValueError("not yet")
 
@@ -114,19 +116,27 @@ def test_r7_the_last_error_is_the_rows(plugin: Plugin) -> None:
 
 
 def test_r7_a_timeout_is_retried(plugin: Plugin) -> None:
-    with plugin.functions["slow_once"].start() as runtime:
-        runtime.send(0, pa.array([30]))
-        (row,) = results(runtime, 1)
-    assert (row["outcome"], row["value"], row["attempts"]) == (VALUE, 2, 2)
+    argument = itertools.count(30)
+
+    def run(timeout: float) -> None:
+        with plugin.functions["slow_once"].start(timeout=timeout) as runtime:
+            runtime.send(0, pa.array([next(argument)]))
+            (row,) = results(runtime, 1)
+        assert (row["outcome"], row["value"], row["attempts"]) == (VALUE, 2, 2)
+
+    in_time(run, 0.01, 1, 10)
 
 
 def test_a_row_deadline_ends_waiting_and_retrying_rows(plugin: Plugin) -> None:
-    with plugin.functions["never"].start() as runtime:
-        runtime.send(0, pa.array([1] * 50))
-        rows = results(runtime, 50)
-    assert {row["outcome"] for row in rows} == {TIMED_OUT}
-    assert rows[0]["attempts"] >= 1
-    assert "row deadline" in rows[0]["error"]
+    def run(deadline: float) -> None:
+        with plugin.functions["never"].start(deadline=deadline) as runtime:
+            runtime.send(0, pa.array([1] * 50))
+            rows = results(runtime, 50)
+        assert {row["outcome"] for row in rows} == {TIMED_OUT}
+        assert rows[0]["attempts"] >= 1
+        assert "row deadline" in rows[0]["error"]
+
+    in_time(run, 0.02, 1, 10)
 
 
 def test_r8_stuck_attempts_are_reported_and_end_the_runtime(plugin: Plugin) -> None:

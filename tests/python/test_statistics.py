@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arroyo_udf_plugin import load
@@ -125,6 +125,7 @@ def test_buckets_rise_by_a_quarter_or_less() -> None:
     assert bounds[-1] > 3600
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.floats(0, 7000), min_size=1),
     st.floats(0, 100, exclude_min=True),

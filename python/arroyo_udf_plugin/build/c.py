@@ -122,7 +122,9 @@ def _c_string(text: str) -> str:
 def _call(source: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:
     compiler = _compiler()
     try:
-        done = subprocess.run([*compiler, *arguments], capture_output=True, text=True, check=False)
+        # HINTS know what compilers say in English.
+        environment = os.environ | {"LC_ALL": "C"}
+        done = subprocess.run([*compiler, *arguments], capture_output=True, text=True, check=False, env=environment)
     except OSError as error:
         raise BuildError(
             f"the C compiler {compiler[0]} cannot be run ({error.strerror}): install gcc or clang, or set CC",
