@@ -18,6 +18,8 @@ REQUIRE_ALL =
 
 .PHONY: demo test lint check simulation mutants loom soak check-memory check-address bench test-rust test-python
 .DEFAULT_GOAL = test
+# They share environments and caches, and use all processors by themselves.
+.NOTPARALLEL:
 
 demo:
 	@python=$$($(ENVIRONMENT)) && $$python examples/flights/demo.py

@@ -152,7 +152,9 @@ def prepare(base: Python) -> str:
     venv = ROOT / "build" / ("venv-" + base["version"])
     python = str(venv / "bin" / "python")
     packages_stamp, native_stamp = venv / ".packages", venv / ".native"
-    packages = digest((ROOT / "pyproject.toml").read_text(), base["python"], base["full"], EXTRAS, *DATA_PACKAGES)
+    # ROOT: an environment that was copied with its checkout would test the original.
+    parts = [str(ROOT), (ROOT / "pyproject.toml").read_text(), base["python"], base["full"], EXTRAS, *DATA_PACKAGES]
+    packages = digest(*parts)
     native = native_sources()
 
     def is_fresh(stamp: pathlib.Path, value: str) -> bool:

@@ -78,7 +78,8 @@ def server() -> Iterator[str]:
     """Starts a server; gives the address of its database, for any client. Raises NoPostgresql."""
     programs = installed() or unpacked_below(BUILD / "postgresql") or download()
     user = unprivileged()
-    folder = Path(tempfile.mkdtemp(prefix="postgresql-"))
+    # Not where $TMPDIR says: that may be closed to `nobody`, or too long for the path of a socket.
+    folder = Path(tempfile.mkdtemp(prefix="postgresql-", dir="/tmp"))
     try:
         programs = reachable(programs, user, folder)
         if user:
@@ -191,7 +192,7 @@ def apt(folder: Path, tool: str, *arguments: str) -> str:
     cache = ["-o", f"Dir::Cache={folder / 'cache'}", "-o", f"APT::Sandbox::User={pwd.getpwuid(os.geteuid()).pw_name}"]
     for name in ("cache/archives/partial", "lists/partial"):
         (folder / name).mkdir(parents=True, exist_ok=True)
-    return command(folder, tool, *cache, *arguments)
+    return command(folder, tool, *cache, "-o", "Acquire::Retries=3", *arguments)
 
 
 def command(folder: Path, *words: str) -> str:

@@ -127,9 +127,8 @@ def test_the_library_names_no_folder_of_this_machine(tmp_path: Path) -> None:
     source.write_text(f'{USE}#[udf]\nasync fn f(a: i64) -> i64 {{ assert!(a > 0, "positive"); a }}\n')
     library = build(source).read_bytes()
     assert b"lost.rs" in library
-    assert str(Path.home()).encode() not in library
-    assert str(tmp_path).encode() not in library
-    assert str(Path(__file__).parents[2]).encode() not in library
+    for folder in {Path.home(), tmp_path, Path(__file__).parents[2]} - {Path("/")}:
+        assert str(folder).encode() not in library
 
 
 @pytest.mark.parametrize("is_async", ["", "async "])

@@ -293,8 +293,8 @@ def test_crates_are_locked_beside_the_source(tmp_path: Path) -> None:
     assert 'name = "smallvec"' in text
     sources = {line for line in text.splitlines() if line.startswith("source = ")}
     assert sources == {'source = "registry+https://github.com/rust-lang/crates.io-index"'}
-    assert str(Path.home()) not in text
-    assert str(cache.folder()) not in text
+    for folder in {Path.home(), cache.folder()} - {Path("/")}:
+        assert str(folder) not in text
 
     made = lock.stat()
     source.with_suffix(".so").unlink()
@@ -327,11 +327,11 @@ def test_a_second_function_compiles_no_crate_again(tmp_path: Path) -> None:
         folder = cache.folder() / "rust" / "target" / "release" / "deps"
         return {path.name: path.stat().st_mtime_ns for path in folder.glob("*.rlib")}
 
-    build(with_crates(tmp_path / "first.rs"))
+    # Neither was built before.
+    build(with_crates(tmp_path / "first.rs", salt=f"first in {tmp_path}"))
     before = compiled()
     assert any(name.startswith("libsmallvec-") for name in before)
-    salt = str(tmp_path)  # never built before
-    build(with_crates(tmp_path / "second.rs", salt=salt))
+    build(with_crates(tmp_path / "second.rs", salt=f"second in {tmp_path}"))
     assert compiled() == before
 
 

@@ -140,7 +140,16 @@ fn c_and_rust_agree() {
     let code = format!("#include <stdio.h>\n#include \"arroyo_udf.h\"\nint main(void) {{\n{prints}  return 0;\n}}\n");
     std::fs::write(&source, code).expect("cargo's folder for tests can be written to");
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
-    let compiled = Command::new(&compiler).arg("-I").arg(include()).arg(&source).arg("-o").arg(&program).output().expect("a C compiler");
+    let mut words = compiler.split_whitespace();
+    let compiled = Command::new(words.next().unwrap_or("cc"))
+        .args(words)
+        .arg("-I")
+        .arg(include())
+        .arg(&source)
+        .arg("-o")
+        .arg(&program)
+        .output()
+        .expect("a C compiler");
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     let output = Command::new(&program).output().expect("the program runs");
     let output = String::from_utf8(output.stdout).expect("numbers are text");

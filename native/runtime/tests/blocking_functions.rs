@@ -163,7 +163,9 @@ fn a_late_call_keeps_its_thread_until_it_returns() {
     assert_eq!(ids, [2, 3]);
     assert_eq!(started.stop(abi::DRAIN, 60), abi::OK);
     assert_eq!(started.state(), abi::END);
-    assert_eq!(started.statistics().discarded, 1);
+    let counts = started.statistics();
+    assert!(counts.timed_out >= 1);
+    assert_eq!(counts.discarded, counts.timed_out, "every row that timed out came to something later");
 }
 
 static CANCELLED: Gate = Gate::new();
