@@ -30,7 +30,7 @@ impl<'a, T: Item<'a>> Argument<'a> for Vec<T> {
     }
 
     unsafe fn read(view: Self::View, row: usize) -> Result<Self, String> {
-        let (items, rows) = view.list(row).ok_or("the offsets of the list make no range")?;
+        let (items, rows) = view.list(row).ok_or("the list has invalid offsets")?;
         let view = T::view(items);
         let there = rows.filter(|&row| T::NULLABLE || items.is_valid(row));
         // SAFETY: the rows of a list are rows of its items' column, which has the layout of `T`, and this one is valid.

@@ -470,7 +470,7 @@ impl<'a> Argument<'a> for &'a [u8] {
 
     #[inline]
     unsafe fn read(view: Self::View, row: usize) -> Result<Self, String> {
-        view.bytes(row).ok_or_else(|| "the offsets of the value make no range".to_string())
+        view.bytes(row).ok_or_else(|| "the value has invalid offsets".to_string())
     }
 }
 
