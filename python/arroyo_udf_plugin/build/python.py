@@ -67,7 +67,7 @@ def inputs(source: Path, how: Resolution) -> list[str]:
     """Interpreter, cffi, pyarrow, compiler with flags, the files of this toolkit that end up in the library, and the
     versions of the packages that the source lists."""
     own = hashlib.sha256()
-    for file in (_TEMPLATE, _TEMPLATE.with_name("arroyo.h"), Path(__file__), _header()):
+    for file in (_TEMPLATE, _TEMPLATE.with_name("arroyo.h"), Path(__file__), *sorted(_header().parent.glob("*.h"))):
         own.update(file.read_bytes())
     return [
         sys.version,
