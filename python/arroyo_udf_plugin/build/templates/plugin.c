@@ -245,9 +245,10 @@ static const arroyo_udf_table *find_core(void) {
   if (!table) {
     environment_failed_with_exception("arroyo_udf_plugin cannot be imported");
   } else if (table->magic != ARROYO_UDF_MAGIC || table->abi_version != ARROYO_UDF_ABI_VERSION ||
-             table->table_size != sizeof(arroyo_udf_table)) {
-    environment_failed("built for ABI version %d, and the installed arroyo_udf_plugin has version %u: build it again",
-                       ARROYO_UDF_ABI_VERSION, table->abi_version);
+             table->table_size < sizeof(arroyo_udf_table)) { /* a newer core's table may have grown */
+    environment_failed("built for ABI version %d with a table of %zu bytes, and the installed arroyo_udf_plugin has "
+                       "version %u with %u: install a newer arroyo_udf_plugin, or build the plugin again",
+                       ARROYO_UDF_ABI_VERSION, sizeof(arroyo_udf_table), table->abi_version, table->table_size);
     table = NULL;
   }
   Py_XDECREF(capsule);
