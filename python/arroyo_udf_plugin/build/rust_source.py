@@ -1,4 +1,4 @@
-"""Reads a Rust source before cargo does: the comment at its head, and the function of a source that marks none.
+"""Reads a Rust source before cargo does: the comment at its head, and the function if none is marked.
 
 Arroyo's documented format is one file whose comments hold TOML, in any order, indented or not, in `/* */` or `//`:
 
@@ -10,11 +10,11 @@ Arroyo's documented format is one file whose comments hold TOML, in any order, i
     async_max_concurrency = 10
     */
 
-and whose one `pub fn` or `pub async fn` is the UDF. It gets the attribute `#[udf]` here, in a place that leaves lines
-and columns of all code behind it as they are; compiler messages name what the author wrote. A source that marks its
-functions itself may have such a comment too.
+and whose one `pub fn` or `pub async fn` is the UDF. This module adds the attribute `#[udf]` to it, without moving the
+code that follows, so that compiler messages fit the author's file. A source with marked functions may have such a
+comment, too.
 
-Guarantees: never looks into strings, and takes no comment for code. Assumes that rustc will refuse what is not Rust.
+Guarantees: never looks into strings, and never takes a comment for code. Assumes that rustc refuses what is not Rust.
 """
 
 import re
@@ -59,22 +59,22 @@ class Function:
 
 @dataclass(frozen=True)
 class Source:
-    """What a build needs to know of a Rust source."""
+    """A Rust source, as far as a build needs it."""
 
     text: str
-    """What is compiled."""
+    """The code to compile."""
     dependencies: dict[str, Any]
-    """Of [dependencies], as Cargo.toml has them; without this toolkit's own crate, which every plugin has."""
+    """From [dependencies], in Cargo.toml's form; without this toolkit's crate, which every plugin has."""
     dependencies_line: int
-    """Where they are written; 1 if they are not."""
+    """The line of [dependencies]; 1 without it."""
     options: dict[str, Any]
-    """Of [udfs], under the names of `options.OPTIONS`."""
+    """From [udfs], under the names of `options.OPTIONS`."""
     functions: tuple[Function, ...]
     """In the order of the source."""
 
 
 def read(source: Path) -> Source:
-    """Raises BuildError: not UTF-8, a header that is none, no function, or several of which none is marked."""
+    """Reads a source. Raises BuildError: not UTF-8, a wrong header, no function, or several and none marked."""
     file = str(source)
     try:
         text = source.read_text("utf-8")
@@ -112,9 +112,9 @@ Comment = list[tuple[int, str]]
 
 
 def _split(text: str) -> tuple[str, list[Comment]]:
-    """The code, as long as the text, with blanks for comments and literals; and the comments outside of braces.
+    """The code, with blanks for comments and literals, as long as the text; and the comments outside of braces.
 
-    Comments that describe what is around them (`//!`) become `!`: an item begins behind them.
+    Inner doc comments (`//!`) become `!`: an item begins after them.
     """
     code: list[str] = []
     comments: list[Comment] = []
@@ -144,7 +144,7 @@ def _split(text: str) -> tuple[str, list[Comment]]:
 
 
 def _block_end(text: str, start: int) -> int:
-    """Behind a block comment; they nest."""
+    """The position after a block comment; they nest."""
     depth = 0
     for match in re.finditer(r"/\*|\*/", text[start:]):
         depth += 1 if match[0] == "/*" else -1
@@ -163,7 +163,7 @@ def _content(comment: str, line: int) -> Comment:
 
 
 def _tables(comments: list[Comment], file: str) -> tuple[dict[str, Any], dict[str, int]]:
-    """The tables of all headers, and the line where each is written."""
+    """The tables of all headers, and the line of each."""
     tables: dict[str, Any] = {}
     lines: dict[str, int] = {}
     for comment in comments:
@@ -225,7 +225,7 @@ def _place(text: str, code: str, file: str) -> int:
             file,
             text.count("\n", 0, public[1]) + 1,
         )
-    # Right behind what stands before the function and its comments: so their columns stay as they are.
+    # At the end of the code before the function and its comments: that leaves their columns as they are.
     return len(code[: public[0]].rstrip())
 
 
