@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from arroyo_udf_plugin import PluginEnvironmentError, UserCodeError, __version__, _plugin, load
+from arroyo_udf_plugin import PluginEnvironmentError, UserCodeError, __version__, load, version
 from arroyo_udf_plugin.build import cache, python
 
 BareHost = Callable[..., list[str]]
@@ -172,14 +172,14 @@ def test_another_version_of_the_toolkit(
 
 def test_another_plugin_format(build_plugin: BuildPlugin, bare_host: BareHost, monkeypatch: pytest.MonkeyPatch) -> None:
     """Refused with both numbers. The other plugins of the process are not affected."""
-    other = _plugin.FORMAT + 1
+    other = version.PLUGIN_FORMAT + 1
     with monkeypatch.context() as patched:
-        patched.setattr(_plugin, "FORMAT", other)
+        patched.setattr(version, "PLUGIN_FORMAT", other)
         refused = build_plugin(PLUS.format(1), name="refused")
     lines = bare_host(refused, build_plugin(PLUS.format(1)))
     reason = (
         f"built in plugin format {other}, and the installed arroyo_udf_plugin {__version__} loads format "
-        f"{_plugin.FORMAT}: build the plugin again"
+        f"{version.PLUGIN_FORMAT}: build the plugin again"
     )
     assert sorted(lines[:-1]) == ["plugin: 2 3 null", f'refused: run 18 plugin "refused": {reason}']
 
@@ -205,7 +205,7 @@ def test_module_that_fails_at_import(build_plugin: BuildPlugin, bare_host: BareH
     assert "line 8, in <module>\n    prepare()" in text
     assert 'line 6, in prepare\n    raise ValueError("not here")' in text
     assert "ValueError: not here" in text
-    assert "_plugin.py" not in text
+    assert "/arroyo_udf_plugin/" not in text
 
 
 def test_package_that_is_missing(build_plugin: BuildPlugin, bare_host: BareHost) -> None:

@@ -20,8 +20,7 @@ import pytest
 from waiting import drained, until
 
 import postgresql as postgresql_server
-from arroyo_udf_plugin import UserCodeError, build, load
-from arroyo_udf_plugin.host import Function
+from arroyo_udf_plugin import Function, Runtime, UserCodeError, build, load
 
 T = TypeVar("T")
 USERS = 100
