@@ -14,6 +14,14 @@ ROOT = Path(__file__).resolve().parents[1]
 BuildPlugin = Callable[..., Path]
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """The tests that have a make target of their own; the others are `make test`."""
+    config.addinivalue_line(
+        "markers", "arroyo: builds Arroyo's published crates, which takes minutes (make test-arroyo)"
+    )
+    config.addinivalue_line("markers", "server: needs a PostgreSQL server (make test-server)")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _cache_of_tests() -> None:
     """Builds are kept between runs, and the user's own cache is left alone."""

@@ -23,6 +23,7 @@ import postgresql as postgresql_server
 from arroyo_udf_plugin import UserCodeError, build, load
 from arroyo_udf_plugin.host import Function
 
+pytestmark = pytest.mark.server
 T = TypeVar("T")
 USERS = 100
 SCRIPTS = Path(postgresql_server.__file__).parent
