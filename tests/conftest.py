@@ -16,9 +16,7 @@ BuildPlugin = Callable[..., Path]
 
 def pytest_configure(config: pytest.Config) -> None:
     """The tests that have a make target of their own; the others are `make test`."""
-    config.addinivalue_line(
-        "markers", "arroyo: builds Arroyo's published crates, which takes minutes (make test-arroyo)"
-    )
+    config.addinivalue_line("markers", "arroyo: builds Arroyo's published crates, for minutes (make test-arroyo)")
     config.addinivalue_line("markers", "server: needs a PostgreSQL server (make test-server)")
 
 
