@@ -196,8 +196,8 @@ def dictionary(arguments):
         (lambda a: setattr(a.children[0], "length", 2), "argument x is shorter than the batch"),
         (lambda a: setattr(a.children[0], "offset", -1), "argument x is shorter than the batch"),
         (lambda a: setattr(a.children[0], "offset", 2**63 - 1), "argument x is shorter than the batch"),
-        (lambda a: setattr(a.children[0], "n_buffers", 3), "argument x has not the buffers of its type"),
-        (lambda a: setattr(a.children[0], "buffers", ffi.NULL), "argument x has not the buffers of its type"),
+        (lambda a: setattr(a.children[0], "n_buffers", 3), "argument x does not have the buffers of its type"),
+        (lambda a: setattr(a.children[0], "buffers", ffi.NULL), "argument x does not have the buffers of its type"),
         (lambda a: setattr(a.children[0], "release", ffi.NULL), "argument x is missing or released"),
         (dictionary, "argument x is dictionary-encoded"),
         (no_data, "argument x has nulls, but no validity buffer"),
@@ -219,7 +219,7 @@ def test_text_offsets_are_looked_at(functions):
         return buffers, offsets
 
     status, text = refused(functions["same_utf8"], "same_utf8", fall, ["utf8"])
-    assert (status, "argument x has offsets that fall" in text) == (INVALID_ARGUMENT, True)
+    assert (status, "argument x has decreasing offsets" in text) == (INVALID_ARGUMENT, True)
 
 
 def test_missing_pointers_and_numbers_are_refused(functions):
