@@ -12,8 +12,8 @@
  *     ARROYO_UDF_PLUGIN(price);
  *
  * The function starts the work for a row and returns at once. Once the answer is there, *complete* the call with it, by
- * the call's token, from any thread, even before the function has returned. Types, nulls and ARROYO_UDF_PLUGIN are as in
- * arroyo_udf_plugin.h; a plugin may have functions of both kinds. `arroyo-udf build` links a runtime to such a plugin.
+ * the call's token, from any thread, even before the function has returned. Types, nulls and ARROYO_UDF_PLUGIN work as
+ * in arroyo_udf_plugin.h; a plugin may have functions of both kinds. `arroyo-udf build` links a runtime to it.
  *
  * COMPLETE  Complete each call once. The first of these counts: a completion, the timeout, a cancellation by the host.
  *           Later completions, and completions after the runtime was stopped or released, have no effect; while the

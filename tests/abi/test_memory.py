@@ -1,4 +1,4 @@
-"""Memory at the boundary, under AddressSanitizer and UBSan: no byte too many read, each array released exactly once."""
+"""Memory at the boundary, under AddressSanitizer and UBSan: no read beyond a buffer, one release per array."""
 
 import shutil
 from pathlib import Path
@@ -61,7 +61,7 @@ def test_one_runtime_called_from_all_sides(plain_cc, bare, source):
 
 
 def test_async_functions_in_c_keep_no_memory(plain_cc, bare, tmp_path):
-    """As above, with the author's side under AddressSanitizer: each job is freed once, and none is lost."""
+    """As above, with the author's code under AddressSanitizer: each job is freed once, none leaks."""
     rust.runtime_for_c(HERE / "plus.c", tmp_path / "runtime.a", Resolution())
     linked = [str(tmp_path / "runtime.a"), "-Wl,--require-defined=arroyo_udf_plugin", *c.ASYNC_LIBRARIES, *c.LIBRARIES]
     library = plain_cc(HERE / "plus.c", *SANITIZED, *LIBRARY, "-Wall", "-Wextra", "-Werror", libraries=linked)
