@@ -6,6 +6,7 @@
 # soak   a million calls and a thousand starts, in Python and in Rust: nothing may grow
 # check-memory  hosts in C over plugins in three languages, under valgrind
 # check-address  the tests of the runtime and of functions in Rust, with AddressSanitizer
+# package  sdist and wheels in build/dist, each wheel tested outside the checkout
 # bench  measure against the references, print the ratios
 #
 # Each target sets up what it needs below build/ (scripts/environment.py says how, and what is missing where it cannot).
@@ -16,7 +17,8 @@ ENVIRONMENT = python3 scripts/environment.py
 VERSIONS = 3.11 3.13
 REQUIRE_ALL =
 
-.PHONY: demo test lint check simulation mutants loom soak check-memory check-address bench test-rust test-python
+.PHONY: demo test lint check simulation mutants loom soak check-memory check-address bench package \
+	test-rust test-python
 .DEFAULT_GOAL = test
 # They share environments and caches, and use all processors by themselves.
 .NOTPARALLEL:
@@ -85,6 +87,10 @@ test-python:
 	done; \
 	for version in $$missing; do echo "$$version NOT TESTED: no Python $$version runs here"; done; \
 	[ -z "$$missing" ] || [ -z "$(REQUIRE_ALL)" ]
+
+# With REQUIRE_ALL=1 each of 3.11, 3.12 and 3.13 must run; else wheels are built for those that do.
+package:
+	@python3 scripts/package.py $(if $(REQUIRE_ALL),3.11 3.12 3.13)
 
 bench:
 	@for version in $(VERSIONS); do \
