@@ -8,6 +8,7 @@
 # soak   a million calls and a thousand starts, in Python and in Rust: nothing may grow
 # check-memory  hosts in C over plugins in three languages, under valgrind
 # check-address  the tests of the runtime and of functions in Rust, with AddressSanitizer
+# package  sdist and wheels in build/dist, each wheel tested outside the checkout
 # bench  measure against the references, print the ratios
 #
 # Each target sets up what it needs below build/ (scripts/environment.py says how, and what is missing where it cannot).
@@ -21,7 +22,7 @@ REQUIRE_ALL =
 WORKERS = 2
 
 .PHONY: demo test test-rust test-python test-arroyo test-server lint check simulation mutants loom soak
-.PHONY: check-memory check-address bench
+.PHONY: check-memory check-address bench package
 .DEFAULT_GOAL = test
 # Targets share environments and caches, and each uses all processors.
 .NOTPARALLEL:
@@ -104,6 +105,10 @@ test-arroyo:
 
 test-server:
 	$(call pytest,-m server)
+
+# With REQUIRE_ALL=1 each of 3.11, 3.12 and 3.13 must run; else wheels are built for those that do.
+package:
+	@python3 scripts/package.py $(if $(REQUIRE_ALL),3.11 3.12 3.13)
 
 bench:
 	@for version in $(VERSIONS); do \

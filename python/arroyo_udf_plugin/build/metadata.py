@@ -8,7 +8,7 @@ for all its async functions.
     # timeout = 2.5
     # ///
 
-The names of options are those of the decorator, which wins, or Arroyo's three.
+Options have the decorator's names, or Arroyo's three. The decorator overrides the block.
 """
 
 import tomllib

@@ -3,7 +3,7 @@
 cffi writes the C side's glue with the interpreter, `templates/plugin.c` is the rest, and `plugin_data.h`, generated
 here, holds what differs from plugin to plugin. One call of the C compiler makes the library.
 
-Assumes that the Python that builds is the one for the plugin: its path is baked in, for hosts that are not Python.
+Assumes that the Python that builds also runs the plugin: its path is in the library, for hosts that are not Python.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ _TEMPLATE = Path(__file__).parent / "templates" / "plugin.c"
 _FLAGS = ("-std=gnu11", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-function",
           "-Wno-unused-parameter", "-Wno-missing-field-initializers", "-Wno-cast-function-type")  # fmt: skip
 _LINK = ("-Wl,-z,nodelete", "-Wl,-z,defs", "-lpthread", "-ldl")
-# What C offers to Python, and Python to C; the bodies are in plugin.c and plugin/entry.py.
+# The functions that C offers to Python, and Python to C; their bodies are in plugin.c and plugin/entry.py.
 _CDEF = """
 void plugin_failed(int32_t status, const char *text);
 uintptr_t plugin_descriptor(void);
@@ -137,7 +137,7 @@ def _read(source: Path) -> str:
 
 @contextlib.contextmanager
 def _module(source: Path, text: str) -> Iterator[types.ModuleType]:
-    """The source's module, executed; known to Python while its annotations are read, and no longer."""
+    """The source's module, executed. It is in sys.modules only while the annotations are read."""
     name = f"arroyo_udf_build_{source.stem}_{threading.get_ident()}"
     try:
         module = execute(name, text, str(source))
@@ -179,7 +179,7 @@ def _data(
     text: str, functions: list[tuple[Udf[..., Any], Signature]], block: dict[str, Any], identity: Identity
 ) -> str:
     lines = [
-        "/* Generated: what this plugin is. */",
+        "/* Generated: the data of this plugin. */",
         f"#define PLUGIN_NAME {c_string(identity.name)}",
         f"#define PLUGIN_PYTHON {c_string(sys.executable)}",
         f"static const char SOURCE[] = {c_string(text)};",
@@ -207,7 +207,7 @@ def _data(
 
 
 def c_string(text: str) -> str:
-    """A C literal of a text's UTF-8 bytes, line by line."""
+    """The C literal of a text's UTF-8 bytes, line by line."""
     lines = text.encode().splitlines(keepends=True) or [b""]
     return "\n  ".join('"' + "".join(map(_c_byte, line)) + '"' for line in lines)
 
