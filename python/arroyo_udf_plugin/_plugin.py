@@ -22,16 +22,26 @@ from .udf import Udf
 
 atexit.register(_native.stop_all)  # before the interpreter ends, while its threads still get the GIL (R18)
 _locks: dict[str, threading.Lock] = {}  # one per module name: its source is executed once
+FORMAT = 1
+"""The format of Python plugins. A plugin carries the number that it was built with; this module loads only its own.
+
+It covers what a built library uses of the installed toolkit, apart from the ABI: the name of this module, `define` and
+its arguments, the C functions that it gets (`_CDEF` in build/python.py), and the capsules of `_native`. Raise it if a
+change breaks plugins that exist, and only then. The public names that a source imports are not part of it.
+"""
 _guard = 0  # address of guard_our_exit in the plugin that booted Python; 0 in a Python process
 
 
-def define(own_ffi: Any, lib: Any) -> None:
-    """Gives the C side its two Python functions. Called by cffi's embedding code; no user code runs here."""
+def define(built_format: int, own_ffi: Any, lib: Any) -> None:
+    """Gives the C side its two Python functions. Called by cffi's embedding code; no user code runs here.
+
+    built_format: `FORMAT` of the toolkit that built the plugin.
+    """
 
     @own_ffi.def_extern(error=-1)  # type: ignore[untyped-decorator]
     def plugin_load() -> int:
         try:
-            return _load(own_ffi, lib)
+            return _load(built_format, own_ffi, lib)
         except BaseException:  # nothing may leave: cffi would print it and answer the error value
             lib.plugin_failed(INTERNAL, traceback.format_exc().encode())
             return -1
@@ -44,19 +54,18 @@ def define(own_ffi: Any, lib: Any) -> None:
                 stream.flush()
 
 
-def _load(own_ffi: Any, lib: Any) -> int:
+def _load(built_format: int, own_ffi: Any, lib: Any) -> int:
     """Registers the plugin's functions. Returns the number that the core gave the first, or -1 (reason told)."""
     global _guard
     _guard = lib.plugin_guard() or _guard
     lib.plugin_set_guard(_guard)
 
-    descriptor = ffi.cast("arroyo_udf_descriptor *", lib.plugin_descriptor())
-    name, built_by, key = (text(p) for p in (descriptor.name, descriptor.toolkit_version, descriptor.hash))
-    if built_by != __version__:
-        reason = f"built by arroyo_udf_plugin {built_by}, and {__version__} is installed here: build it again"
-        lib.plugin_failed(ENVIRONMENT, reason.encode())
+    if built_format != FORMAT:
+        reason = f"built in plugin format {built_format}, and the installed arroyo_udf_plugin {__version__} "
+        lib.plugin_failed(ENVIRONMENT, f"{reason}loads format {FORMAT}: build the plugin again".encode())
         return -1
-
+    descriptor = ffi.cast("arroyo_udf_descriptor *", lib.plugin_descriptor())
+    name, key = text(descriptor.name), text(descriptor.hash)
     try:
         source = own_ffi.string(lib.plugin_source()).decode()
         module = module_of(source, name, key)

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from in_time import in_time
+from waiting import advance, drained, until
 
 from arroyo_udf_plugin import load
 from arroyo_udf_plugin.host import Function
@@ -32,6 +32,7 @@ CASES = (HERE / "asyncio_cases.py").read_text()
 SOURCE = """
 import asyncio
 import decimal
+import itertools
 import sys
 import threading
 from contextvars import ContextVar
@@ -41,6 +42,7 @@ variable: ContextVar[int] = ContextVar("variable", default=0)
 kept: list = []
 events: list[str] = []
 gates: dict[int, asyncio.Event] = {}
+swallows = itertools.count(600)  # gates
 thread_gate = threading.Event()
 
 def gate(number: int) -> asyncio.Event:
@@ -94,6 +96,7 @@ async def marks(how: str) -> str:
             if isinstance(one, asyncio.Task):
                 one.cancel()
     elif how == "swallow":
+        gate(next(swallows)).set()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -321,19 +324,23 @@ def test_marks_stay_in_their_call(functions: dict[str, Function], how: str) -> N
 def test_a_swallowed_cancellation(functions: dict[str, Function]) -> None:
     """R6: the row has timed out, whatever its call answers; the next one in its place is well."""
 
-    def run(timeout: float) -> None:
-        table = answers(functions["marks"], ["swallow", "plain"] * 10, timeout=timeout, allowed_in_flight=1)
-        assert table["outcome"].to_pylist() == [TIMED_OUT, 0] * 10
-
-    in_time(run, 0.05, 0.5, 5)
+    with functions["marks"].start(timeout=1000, allowed_in_flight=1) as runtime:
+        for turn in range(10):
+            runtime.send(2 * turn, pa.array(["swallow", "plain"]))
+            wait_for(functions, 600 + turn)
+            advance(1000)
+            assert drained(runtime, 2)["outcome"].to_pylist() == [TIMED_OUT, 0]
 
 
 def test_cancel_races_with_completion(functions: dict[str, Function]) -> None:
-    """R1, R2: a row ends once, as a value or cancelled; those after it in the same slot are untouched."""
+    """R1, R2: a row ends once, as a value or cancelled; those after it in the same slot are untouched.
+
+    Of the ten cancelled rows of a round, five can end at the same moment, and five cannot end otherwise.
+    """
     with functions["waits"].start(allowed_in_flight=20) as runtime:
         for round_ in range(30):
             first, number = 100 * round_, 1000 + round_
-            runtime.send(first, pa.array([number] * 50))
+            runtime.send(first, pa.array([number] * 5 + [999] * 5 + [number] * 40))
             with functions["opens"].start() as opener:
                 opener.send(0, pa.array([number]))
                 runtime.cancel(first, 10)
@@ -344,7 +351,8 @@ def test_cancel_races_with_completion(functions: dict[str, Function]) -> None:
         table = rest(runtime)
     assert table["id"].to_pylist() == list(range(3000))
     for id_, outcome in zip(table["id"].to_pylist(), table["outcome"].to_pylist(), strict=True):
-        assert outcome == 0 or (outcome == CANCELLED and id_ % 100 < 10)
+        possible = {0, CANCELLED} if id_ % 100 < 5 else {CANCELLED} if id_ % 100 < 10 else {0}
+        assert outcome in possible, id_
 
 
 def test_a_call_that_cancels_every_task_of_the_loop(functions: dict[str, Function]) -> None:
@@ -391,8 +399,7 @@ def test_what_a_failing_init_leaves_running(functions: dict[str, Function]) -> N
     with pytest.raises(Exception, match="SystemExit: no"):
         functions["fails"].start()
     seen: list[str] = []
-    while not seen:
-        seen = events(functions)
+    until(lambda: bool(seen.extend(events(functions)) or seen), "its task to end")
     assert seen == ["failed", "ends"]
 
 
@@ -431,15 +438,15 @@ def warnings_of_the_driver() -> Iterator[Any]:
 
 def test_a_blocked_loop(functions: dict[str, Function]) -> None:
     """R9: counted, and one warning with the stack; meanwhile a row times out (R6)."""
-    with warnings_of_the_driver() as following, functions["blocks"].start(timeout=1) as runtime:
+    with warnings_of_the_driver() as following, functions["blocks"].start(timeout=1000) as runtime:
         runtime.send(0, pa.array([1]))
         warning = following()
         assert "the event loop is blocked" in warning
         assert "at blocks, " in warning.splitlines()[1]
         assert "thread_gate.wait()" in warning
         assert runtime.statistics().blocked == 1
-        assert runtime.wait()
-        assert runtime.drain_results()["outcome"].to_pylist() == [TIMED_OUT]
+        advance(1000)
+        assert drained(runtime, 1)["outcome"].to_pylist() == [TIMED_OUT]
         functions["open_gate"](pa.array([1]))
         runtime.send(1, pa.array([2]))
         runtime.stop()
@@ -453,11 +460,7 @@ def test_a_stuck_attempt(functions: dict[str, Function]) -> None:
         warning = following()
         assert "tasks.ignores: row 0 ignores its cancellation" in warning
         assert "at ignores, " in warning
-        ids: list[int] = []
-        while len(ids) < 3:
-            assert runtime.wait()
-            ids += runtime.drain_results()["id"].to_pylist()
-        assert sorted(ids) == [0, 1, 2]
+        assert sorted(drained(runtime, 3)["id"].to_pylist()) == [0, 1, 2]
         with functions["opens"].start() as opener:
             opener.send(0, pa.array([400]))
             opener.stop()

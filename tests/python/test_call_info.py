@@ -4,7 +4,6 @@ Runs on uvloop where it is installed; `test_with_the_standard_loop` runs all of 
 
 from __future__ import annotations
 
-import itertools
 import os
 import sqlite3
 import subprocess
@@ -16,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from in_time import in_time
+from waiting import advance, drained, until
 
 from arroyo_udf_plugin import CallInfo, call_info, load
 from arroyo_udf_plugin.host import Function
@@ -223,13 +222,13 @@ def test_r10_a_retry_has_another_number_and_the_same_key(functions: dict[str, Fu
 
 
 def test_r10_the_key_is_the_same_after_errors_and_timeouts(functions: dict[str, Function]) -> None:
-    arguments = itertools.count()
-
-    def run(timeout: float) -> None:
-        rows = answers(functions["keeps_its_key"], list(itertools.islice(arguments, 20)), timeout=timeout)
-        assert [row["value"] for row in rows] == [13] * 20
-
-    in_time(run, 0.02, 1, 10)
+    with functions["keeps_its_key"].start(timeout=1000) as runtime:
+        runtime.send(0, pa.array(range(20)))
+        until(lambda: runtime.statistics().running == 20, "the first attempts")
+        advance(1000)
+        rows = drained(runtime, 20)
+    assert rows["value"].to_pylist() == [13] * 20
+    assert rows["attempts"].to_pylist() == [3] * 20
 
 
 def test_r10_a_restore_keeps_the_key_and_counts_anew(functions: dict[str, Function]) -> None:
@@ -249,11 +248,7 @@ def test_r10_tasks_threads_and_callbacks_of_a_call_know_it(functions: dict[str, 
 def test_r10_tasks_left_behind_keep_what_they_knew(functions: dict[str, Function]) -> None:
     with functions["leaves"].start() as runtime:
         runtime.send(0, pa.array(range(10)))
-        ended = 0
-        while ended < 10:
-            assert runtime.wait(60)
-            batch = runtime.drain_results()
-            ended += 0 if batch is None else batch.num_rows
+        drained(runtime, 10)
         (row,) = answers(functions["joins"], [0], first=77)
         runtime.stop()
     assert row["value"] == " ".join(map(str, [77, *range(10)]))

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from waiting import drained, until
 
 from arroyo_udf_plugin import InvalidState, load
 from arroyo_udf_plugin.host import Function
@@ -81,13 +82,13 @@ def functions(build_plugin: BuildPlugin) -> Any:
     return load(build_plugin(SOURCE, name="misbehaving")).functions
 
 
-def drained(runtime: Runtime, rows: int) -> list[dict[str, Any]]:
-    """As many ended rows."""
-    ended: list[dict[str, Any]] = []
-    while len(ended) < rows:
-        runtime.wait()
-        ended += (runtime.drain_results() or pa.table({})).to_pylist()
-    return ended
+def refuses(runtime: Runtime) -> bool:
+    """Whether it takes no rows any more."""
+    try:
+        runtime.send_nowait(1, pa.array([], pa.int64()))
+    except InvalidState:
+        return True
+    return False
 
 
 def test_numbers_with_a_text_of_their_own(functions: dict[str, Function]) -> None:
@@ -96,7 +97,7 @@ def test_numbers_with_a_text_of_their_own(functions: dict[str, Function]) -> Non
     assert text in functions["loud"].outcomes(pa.array([1]))[0]["error"].as_py()
     with functions["loud_later"].start() as runtime:
         runtime.send(0, pa.array([1]))
-        assert text in drained(runtime, 1)[0]["error"]
+        assert text in drained(runtime, 1)["error"][0].as_py()
 
 
 def test_datetime_whose_conversion_answers_something_else(functions: dict[str, Function]) -> None:
@@ -124,7 +125,7 @@ def test_converted_batches_are_told_apart(functions: dict[str, Function]) -> Non
         for batch in range(100):
             lists = pa.array([[batch]] * (1 + batch % 3), pa.list_(pa.int64()))
             runtime.send(3 * batch, lists)
-            assert [row["value"] for row in drained(runtime, len(lists))] == [batch] * len(lists)
+            assert drained(runtime, len(lists))["value"].to_pylist() == [batch] * len(lists)
 
 
 def test_one_who_gives_up_ends_every_stop(functions: dict[str, Function]) -> None:
@@ -132,15 +133,10 @@ def test_one_who_gives_up_ends_every_stop(functions: dict[str, Function]) -> Non
     answers: list[bool] = []
     with functions["ignores"].start(timeout=1e6) as runtime:
         runtime.send(0, pa.array([1]))
-        while runtime.statistics().running == 0:  # a row that waits would simply be cancelled
-            pass
+        until(lambda: runtime.statistics().running == 1, "the call: a row that waits would simply be cancelled")
         patient = threading.Thread(target=lambda: answers.append(runtime.stop()), daemon=True)
         patient.start()
-        while True:  # until the patient one has begun to stop it
-            try:
-                runtime.send_nowait(1, pa.array([], pa.int64()))
-            except InvalidState:
-                break
+        until(lambda: refuses(runtime), "the patient one to begin the stop")
         assert not runtime.stop("cancel", 0)
         patient.join(10)
     assert answers == [False]

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from waiting import advance, drained, until
 
 from arroyo_udf_plugin import InvalidArgument, RowError, load
 from arroyo_udf_plugin.host import Function
@@ -27,7 +28,7 @@ def answer(x: int) -> int:
 def at_once(x: int, note: str | None) -> int:
     return answer(x)
 
-@udf(timeout=1)
+@udf(timeout=1000)
 async def later(x: int, note: str | None) -> int:
     if x == 2:
         await asyncio.Event().wait()
@@ -46,21 +47,19 @@ def arguments() -> list[pa.Array]:
     return [pa.array(NUMBERS, pa.int64()), pa.array(["a", None, "c", "d", "e"])]
 
 
-def drained(function: Function, first: int, arguments: list[pa.Array]) -> pa.RecordBatch:
-    """All results at once."""
-    batches = []
+def one_times_out(function: Function, first: int, arguments: list[pa.Array]) -> pa.RecordBatch:
+    """The results of arguments of which the last but one times out."""
     with function.start() as runtime:
         runtime.send(first, *arguments)
-        runtime.stop()
-        while (batch := runtime.drain_results()) is not None:
-            batches.append(batch)
-    (whole,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
+        until(lambda: runtime.statistics().held == 1, "all rows but the one that never ends")
+        advance(1000)
+        (whole,) = drained(runtime, len(NUMBERS)).combine_chunks().to_batches()
     return whole
 
 
 def test_each_class_has_its_own(functions: Any, arguments: list[pa.Array]) -> None:
     """Errors become null, the timeout leaves; ids are those that were sent."""
-    results = drained(functions["later"], 100, arguments)
+    results = one_times_out(functions["later"], 100, arguments)
     decided = Policy(error="null", timeout="dead_letter").apply(results, functions["later"])
     assert decided.results["id"].to_pylist() == [100, 101, 102, 104]
     assert decided.results["value"].to_pylist() == [0, None, None, None]
@@ -93,11 +92,11 @@ def test_values_pass(functions: Any) -> None:
 
 def test_fail_names_all(functions: Any, arguments: list[pa.Array]) -> None:
     """The first by id in the message, the texts of all; a class that does not fail is not among them."""
-    results = drained(functions["later"], 7, arguments)
+    results = one_times_out(functions["later"], 7, arguments)
     with pytest.raises(RowError, match=r"^row 8: later: .*ValueError: no one") as caught:
         Policy(timeout="null").apply(results, functions["later"])
     assert list(caught.value.errors) == [8, 11]
-    with pytest.raises(RowError, match=r"^row 10: later: timed out \(timeout 1 s\) in attempt 1$"):
+    with pytest.raises(RowError, match=r"^row 10: later: timed out \(timeout 1000 s\) in attempt 1$"):
         Policy(error="drop").apply(results, functions["later"])
 
 

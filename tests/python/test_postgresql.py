@@ -17,11 +17,11 @@ from typing import Any, TypeVar
 import asyncpg
 import pyarrow as pa
 import pytest
+from waiting import drained, until
 
 import postgresql as postgresql_server
 from arroyo_udf_plugin import UserCodeError, build, load
 from arroyo_udf_plugin.host import Function
-from arroyo_udf_plugin.runtime import Runtime
 
 T = TypeVar("T")
 USERS = 100
@@ -82,20 +82,11 @@ def connections(address: str) -> int:
     return asyncio.run(on(address, lambda connection: connection.fetchval(query)))
 
 
-def answered(runtime: Runtime, rows: int) -> pa.Table:
-    batches: list[pa.RecordBatch] = []
-    while sum(batch.num_rows for batch in batches) < rows:
-        runtime.wait()
-        if (batch := runtime.drain_results()) is not None:
-            batches.append(batch)
-    return pa.Table.from_batches(batches)
-
-
 def test_equal_to_a_join(user_name: Function) -> None:
     ids = [None if i % 50 == 9 else i * 31 % (USERS + 20) for i in range(2_000)]
     with user_name.start() as runtime:
         runtime.send(0, pa.array(ids, pa.int64()))
-        results = answered(runtime, len(ids))
+        results = drained(runtime, len(ids))
         runtime.stop()
     names = {i: f"Üser {i}" for i in range(USERS) if i != 7}
     assert results["value"].to_pylist() == [None if i is None else names.get(i, f"Unknown-{i}") for i in ids]
@@ -120,15 +111,13 @@ def test_equal_output_in_both_languages(users: str, examples: Path, tmp_path: Pa
 
 def test_connections_are_shared_and_closed(user_name: Function, users: str) -> None:
     """R12: all calls share the ten connections of one Context; after stop the server comes to have none of them."""
-    while connections(users):  # of the test before: the server takes its time to forget them
-        pass
+    until(lambda: connections(users) == 0, "the server to forget those of the test before")
     with user_name.start() as runtime:
         runtime.send(0, pa.array(range(500), pa.int64()))
-        answered(runtime, 500)
+        drained(runtime, 500)
         assert 1 <= connections(users) <= 10
         runtime.stop()
-        while connections(users):
-            pass
+        until(lambda: connections(users) == 0, "the connections to end")
 
 
 def test_a_row_that_waits_for_a_lock_times_out_alone(user_name: Function, users: str) -> None:
@@ -138,14 +127,14 @@ def test_a_row_that_waits_for_a_lock_times_out_alone(user_name: Function, users:
         async with connection.transaction():
             await connection.execute("LOCK TABLE users IN ACCESS EXCLUSIVE MODE")
             runtime.send(0, pa.array([1, 2], pa.int64()))
-            return await asyncio.to_thread(answered, runtime, 2)
+            return await asyncio.to_thread(drained, runtime, 2)
 
     with user_name.start(timeout=0.5) as runtime:
         results = asyncio.run(on(users, locked))
         assert results["outcome"].to_pylist() == [2, 2]
     with user_name.start() as runtime:
         runtime.send(0, pa.array([3], pa.int64()))
-        assert answered(runtime, 1)["value"].to_pylist() == ["Üser 3"]
+        assert drained(runtime, 1)["value"].to_pylist() == ["Üser 3"]
         runtime.stop()
 
 
@@ -158,10 +147,10 @@ def test_what_the_server_refuses_is_the_rows_error(user_name: Function, users: s
     with user_name.start() as runtime:
         rename("users", "elsewhere")
         runtime.send(0, pa.array([1, 2], pa.int64()))
-        results = answered(runtime, 2)
+        results = drained(runtime, 2)
         rename("elsewhere", "users")
         runtime.send(2, pa.array([1], pa.int64()))
-        assert answered(runtime, 1)["value"].to_pylist() == ["Üser 1"]
+        assert drained(runtime, 1)["value"].to_pylist() == ["Üser 1"]
         runtime.stop()
     assert results["outcome"].to_pylist() == [1, 1]
     assert all('relation "users" does not exist' in text for text in results["error"].to_pylist())

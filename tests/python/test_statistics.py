@@ -17,10 +17,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from waiting import drained
 
 from arroyo_udf_plugin import load
 from arroyo_udf_plugin.host import Function
-from arroyo_udf_plugin.runtime import Runtime
 from arroyo_udf_plugin.statistics import Latency
 
 SOURCE = """
@@ -55,15 +55,8 @@ def all_of(function: Function, rows: int, **options: Any) -> Any:
     with function.start(**options) as runtime:
         runtime.send(0, pa.array(range(rows)))
         runtime.stop()
-        drain(runtime, rows)
+        drained(runtime, rows)
         return runtime.statistics()
-
-
-def drain(runtime: Runtime, rows: int) -> None:
-    while rows:
-        assert runtime.wait(60)
-        batch = runtime.drain_results()
-        rows -= 0 if batch is None else batch.num_rows
 
 
 @pytest.mark.parametrize("name", ["half", "blocking"])
@@ -90,7 +83,7 @@ def test_r16_cancelled_rows_do_not_count(functions: dict[str, Function]) -> None
     with functions["never"].start(timeout=3600.0, allowed_in_flight=3) as runtime:
         runtime.send(0, pa.array(range(10)))
         runtime.stop("cancel")
-        drain(runtime, 10)
+        drained(runtime, 10)
         found = runtime.statistics()
     assert (found.cancelled, found.latency.rows, found.latency.max) == (10, 0, 0.0)
     assert found.latency.p50 is None

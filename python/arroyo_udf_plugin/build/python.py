@@ -52,7 +52,7 @@ _INIT = """
 from {module} import ffi, lib
 try:
     from arroyo_udf_plugin import _plugin
-    _plugin.define(ffi, lib)
+    _plugin.define({format}, ffi, lib)
 except BaseException:
     import sys, traceback
     text = traceback.format_exc() + "with Python %s, prefix %s" % (sys.version.split()[0], sys.prefix)
@@ -64,10 +64,10 @@ _ARROYO = {False: ("__run",), True: ("__start", "__send", "__drain_results", "__
 
 
 def inputs(source: Path, how: Resolution) -> list[str]:
-    """Interpreter, cffi, pyarrow, compiler with flags, the files of this toolkit that end up in the library, and the
-    versions of the packages that the source lists."""
+    """Interpreter, cffi, pyarrow, compiler with flags, the files of this toolkit that end up in the library, the plugin
+    format, and the versions of the packages that the source lists."""
     own = hashlib.sha256()
-    for file in (_TEMPLATE, _TEMPLATE.with_name("arroyo.h"), Path(__file__), _header()):
+    for file in (_TEMPLATE, _TEMPLATE.with_name("arroyo.h"), Path(__file__), *sorted(_header().parent.glob("*.h"))):
         own.update(file.read_bytes())
     return [
         sys.version,
@@ -79,6 +79,7 @@ def inputs(source: Path, how: Resolution) -> list[str]:
         *_libpython(),
         *_LINK,
         own.hexdigest(),
+        f"format {_plugin.FORMAT}",
         requirements.locked(source, _read(source), how),
     ]
 
@@ -107,7 +108,7 @@ def compile(source: Path, output: Path, identity: Identity, how: Resolution, arr
     ffi.embedding_api("")
     ffi.cdef(_CDEF)
     ffi.set_source(glue, _TEMPLATE.read_text())
-    ffi.embedding_init_code(_INIT.format(module=glue, environment=_ffi.ENVIRONMENT))
+    ffi.embedding_init_code(_INIT.format(module=glue, format=_plugin.FORMAT, environment=_ffi.ENVIRONMENT))
     c_file = folder / "plugin.c"
     # What ffi.emit_c_code does, without its print; ffi.compile() needs setuptools from Python 3.12 on.
     cffi.recompiler.make_c_source(ffi, glue, _TEMPLATE.read_text(), str(c_file))
