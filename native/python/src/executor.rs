@@ -1,4 +1,4 @@
-//! The asyncio driver, native half; `arroyo_udf_plugin/_executor.py` is the other one and says how they work together.
+//! The asyncio driver, native half; `arroyo_udf_plugin/plugin/executor.py` is the other one and says how they work together.
 //!
 //! - `Runtime`: a started function as the event loop sees it: wake-ups through an eventfd, turns, cancellations.
 //! - `Slot`: one long-lived Task takes attempt after attempt through it: the values are converted and the function is
