@@ -180,31 +180,16 @@ typedef struct arroyo_udf_c_async {
 #define ARROYO_UDF_ASYNC_FUNCTION(name, with, result_type, ...) \
   ARROYO_UDF_C_ASYNC_FUNCTION_(name, with, result_type, __VA_ARGS__)
 
-/* ---- The slots of async functions: the runtime's ---------------------------------------------------------------- */
+/* ---- The runtime's half: it has the table, and finds these two in the author's library --------------------------- */
 
-#undef ARROYO_UDF_C_RUNTIME
-#define ARROYO_UDF_C_RUNTIME(slot) arroyo_udf_c_runtime_##slot
+extern const arroyo_udf_c_plugin arroyo_udf_c_this_plugin;
+arroyo_udf_status arroyo_udf_c_run(uint32_t function, struct ArrowArray* arguments, struct ArrowArray* results,
+                                   const struct ArrowSchema** schema, arroyo_udf_error* error);
 
-arroyo_udf_status arroyo_udf_c_runtime_start(const arroyo_udf_c_plugin* plugin, uint32_t function,
-                                             const arroyo_udf_options* options, arroyo_udf_handle* handle,
-                                             arroyo_udf_error* error);
-arroyo_udf_status arroyo_udf_c_runtime_send(arroyo_udf_handle handle, uint64_t first_id, struct ArrowArray* arguments,
-                                            arroyo_udf_error* error);
-arroyo_udf_status arroyo_udf_c_runtime_drain_results(arroyo_udf_handle handle, uint64_t max_rows,
-                                                     struct ArrowArray* results, const struct ArrowSchema** schema,
-                                                     arroyo_udf_error* error);
-arroyo_udf_status arroyo_udf_c_runtime_wait(arroyo_udf_handle handle, uint32_t condition, uint64_t timeout_ns,
-                                            arroyo_udf_error* error);
-arroyo_udf_status arroyo_udf_c_runtime_arm(arroyo_udf_handle handle, uint32_t condition, void (*fn)(void* data),
-                                           void* data, arroyo_udf_error* error);
-arroyo_udf_status arroyo_udf_c_runtime_disarm(arroyo_udf_handle handle, arroyo_udf_error* error);
-arroyo_udf_status arroyo_udf_c_runtime_cancel(arroyo_udf_handle handle, uint64_t first_id, uint64_t rows,
-                                              arroyo_udf_error* error);
-arroyo_udf_status arroyo_udf_c_runtime_statistics(arroyo_udf_handle handle, arroyo_udf_statistics* statistics,
-                                                  arroyo_udf_error* error);
-arroyo_udf_status arroyo_udf_c_runtime_stop_runtime(arroyo_udf_handle handle, uint32_t mode, uint64_t deadline_ns,
-                                                    arroyo_udf_error* error);
-arroyo_udf_status arroyo_udf_c_runtime_release(arroyo_udf_handle handle, arroyo_udf_error* error);
+#undef ARROYO_UDF_C_LINKAGE
+#define ARROYO_UDF_C_LINKAGE
+#undef ARROYO_UDF_C_TABLE
+#define ARROYO_UDF_C_TABLE extern const arroyo_udf_table arroyo_udf_plugin
 
 #pragma GCC visibility pop
 

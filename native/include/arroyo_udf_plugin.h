@@ -31,7 +31,7 @@
 #ifndef ARROYO_UDF_PLUGIN_H
 #define ARROYO_UDF_PLUGIN_H
 
-#include "arroyo_udf.h"
+#include "arroyo_udf_c_slots.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -562,9 +562,14 @@ static inline void arroyo_udf_c_call(const arroyo_udf_c_function* function, cons
   if (begin < result->length) function->rows(columns, result, begin, result->length - begin, UINT64_MAX);
 }
 
-static inline arroyo_udf_status arroyo_udf_c_run(const arroyo_udf_c_function* function, struct ArrowArray* batch,
-                                                 struct ArrowArray* results, const struct ArrowSchema** schema,
-                                                 arroyo_udf_error* error) {
+static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plugin* plugin, uint32_t number,
+                                                          struct ArrowArray* batch, struct ArrowArray* results,
+                                                          const struct ArrowSchema** schema, arroyo_udf_error* error) {
+  if (number >= plugin->descriptor->n_functions)
+    return arroyo_udf_c_fail(error, ARROYO_UDF_INVALID_ARGUMENT,
+                             "plugin %s has %d functions, there is no number %u", ARROYO_UDF_PLUGIN_NAME,
+                             (int)plugin->descriptor->n_functions, (unsigned)number);
+  const arroyo_udf_c_function* const function = plugin->functions[number];
   const char* const name = function->function.name;
   const struct ArrowSchema* const arguments = function->function.arguments;
   arroyo_udf_c_column columns[ARROYO_UDF_C_MOST];
@@ -736,97 +741,42 @@ static inline arroyo_udf_status arroyo_udf_c_run(const arroyo_udf_c_function* fu
                                                                 ARROYO_UDF_PLUGIN_HASH,                           \
                                                                 ARROYO_UDF_C_COUNT(__VA_ARGS__),                  \
                                                                 arroyo_udf_c_descriptions};                       \
-  static const arroyo_udf_descriptor* arroyo_udf_c_describe(void) { return &arroyo_udf_c_descriptor; }            \
-  static arroyo_udf_status arroyo_udf_c_run_slot(uint32_t function, struct ArrowArray* arguments,                 \
-                                                 struct ArrowArray* results, const struct ArrowSchema** schema,   \
-                                                 arroyo_udf_error* error) {                                       \
-    if (function >= ARROYO_UDF_C_COUNT(__VA_ARGS__))                                                              \
-      return arroyo_udf_c_fail(error, ARROYO_UDF_INVALID_ARGUMENT,                                                \
-                               "plugin %s has %d functions, there is no number %u", ARROYO_UDF_PLUGIN_NAME,       \
-                               ARROYO_UDF_C_COUNT(__VA_ARGS__), (unsigned)function);                              \
-    return arroyo_udf_c_run(arroyo_udf_c_functions[function], arguments, results, schema, error);                 \
+  ARROYO_UDF_C_LINKAGE const arroyo_udf_c_plugin arroyo_udf_c_this_plugin = {&arroyo_udf_c_descriptor,            \
+                                                                             arroyo_udf_c_functions};             \
+  ARROYO_UDF_C_LINKAGE arroyo_udf_status arroyo_udf_c_run(uint32_t function, struct ArrowArray* arguments,        \
+                                                          struct ArrowArray* results,                             \
+                                                          const struct ArrowSchema** schema,                      \
+                                                          arroyo_udf_error* error) {                              \
+    return arroyo_udf_c_run_function(&arroyo_udf_c_this_plugin, function, arguments, results, schema, error);     \
   }                                                                                                               \
-  static arroyo_udf_status arroyo_udf_c_start_slot(uint32_t function, const arroyo_udf_options* options,           \
-                                                   arroyo_udf_handle* handle, arroyo_udf_error* error) {          \
-    static const arroyo_udf_c_plugin plugin = {&arroyo_udf_c_descriptor, arroyo_udf_c_functions};                 \
-    return ARROYO_UDF_C_RUNTIME(start)(&plugin, function, options, handle, error);                                \
-  }                                                                                                               \
-  const arroyo_udf_table arroyo_udf_plugin = {ARROYO_UDF_MAGIC,                                                   \
-                                              ARROYO_UDF_ABI_VERSION,                                             \
-                                              sizeof(arroyo_udf_table),                                           \
-                                              arroyo_udf_c_describe,                                              \
-                                              arroyo_udf_c_run_slot,                                              \
-                                              arroyo_udf_c_start_slot,                                            \
-                                              ARROYO_UDF_C_RUNTIME(send),                                         \
-                                              ARROYO_UDF_C_RUNTIME(drain_results),                                \
-                                              ARROYO_UDF_C_RUNTIME(wait),                                         \
-                                              ARROYO_UDF_C_RUNTIME(arm),                                          \
-                                              ARROYO_UDF_C_RUNTIME(disarm),                                       \
-                                              ARROYO_UDF_C_RUNTIME(cancel),                                       \
-                                              ARROYO_UDF_C_RUNTIME(statistics),                                   \
-                                              ARROYO_UDF_C_RUNTIME(stop_runtime),                                 \
-                                              ARROYO_UDF_C_RUNTIME(release)}
+  ARROYO_UDF_C_TABLE
 
-/* The slots of async functions; arroyo_udf_async.h has others. */
-#define ARROYO_UDF_C_RUNTIME(slot) arroyo_udf_c_no_##slot
+/* ---- The table of a plugin that has only sync functions; with arroyo_udf_async.h the runtime has the table -------- */
 
-/* ---- The slots of async functions, of which such a plugin has none --------------------------------------------- */
+#define ARROYO_UDF_C_LINKAGE static
+#define ARROYO_UDF_C_TABLE                                                                             \
+  static const arroyo_udf_descriptor* arroyo_udf_c_describe(void) { return &arroyo_udf_c_descriptor; } \
+  const arroyo_udf_table arroyo_udf_plugin = {                                                         \
+      ARROYO_UDF_MAGIC,      ARROYO_UDF_ABI_VERSION, sizeof(arroyo_udf_table),                         \
+      arroyo_udf_c_describe, arroyo_udf_c_run,       arroyo_udf_c_no_start,                            \
+      ARROYO_UDF_C_SLOTS(ARROYO_UDF_C_NO_SLOT_OF)}
 
 static inline arroyo_udf_status arroyo_udf_c_no_async(arroyo_udf_error* error) {
   return arroyo_udf_c_fail(error, ARROYO_UDF_NOT_IMPLEMENTED,
                            "plugin %s is written in C and has only sync functions: call them through run",
                            ARROYO_UDF_PLUGIN_NAME);
 }
-static inline arroyo_udf_status arroyo_udf_c_no_start(const arroyo_udf_c_plugin* plugin, uint32_t function,
-                                                      const arroyo_udf_options* options, arroyo_udf_handle* handle,
-                                                      arroyo_udf_error* error) {
-  (void)plugin, (void)function, (void)options, (void)handle;
+static inline arroyo_udf_status arroyo_udf_c_no_start(uint32_t function, const arroyo_udf_options* options,
+                                                      arroyo_udf_handle* handle, arroyo_udf_error* error) {
+  (void)function, (void)options, (void)handle;
   return arroyo_udf_c_no_async(error);
 }
-static inline arroyo_udf_status arroyo_udf_c_no_send(arroyo_udf_handle handle, uint64_t first_id,
-                                                     struct ArrowArray* arguments, arroyo_udf_error* error) {
-  (void)handle, (void)first_id, (void)arguments;
-  return arroyo_udf_c_no_async(error);
-}
-static inline arroyo_udf_status arroyo_udf_c_no_drain_results(arroyo_udf_handle handle, uint64_t max_rows,
-                                                              struct ArrowArray* results,
-                                                              const struct ArrowSchema** schema,
-                                                              arroyo_udf_error* error) {
-  (void)handle, (void)max_rows, (void)results, (void)schema;
-  return arroyo_udf_c_no_async(error);
-}
-static inline arroyo_udf_status arroyo_udf_c_no_wait(arroyo_udf_handle handle, uint32_t condition, uint64_t timeout_ns,
-                                                     arroyo_udf_error* error) {
-  (void)handle, (void)condition, (void)timeout_ns;
-  return arroyo_udf_c_no_async(error);
-}
-static inline arroyo_udf_status arroyo_udf_c_no_arm(arroyo_udf_handle handle, uint32_t condition, void (*fn)(void* data),
-                                                    void* data, arroyo_udf_error* error) {
-  (void)handle, (void)condition, (void)fn, (void)data;
-  return arroyo_udf_c_no_async(error);
-}
-static inline arroyo_udf_status arroyo_udf_c_no_disarm(arroyo_udf_handle handle, arroyo_udf_error* error) {
-  (void)handle;
-  return arroyo_udf_c_no_async(error);
-}
-static inline arroyo_udf_status arroyo_udf_c_no_cancel(arroyo_udf_handle handle, uint64_t first_id, uint64_t rows,
-                                                       arroyo_udf_error* error) {
-  (void)handle, (void)first_id, (void)rows;
-  return arroyo_udf_c_no_async(error);
-}
-static inline arroyo_udf_status arroyo_udf_c_no_statistics(arroyo_udf_handle handle, arroyo_udf_statistics* statistics,
-                                                           arroyo_udf_error* error) {
-  (void)handle, (void)statistics;
-  return arroyo_udf_c_no_async(error);
-}
-static inline arroyo_udf_status arroyo_udf_c_no_stop_runtime(arroyo_udf_handle handle, uint32_t mode,
-                                                             uint64_t deadline_ns, arroyo_udf_error* error) {
-  (void)handle, (void)mode, (void)deadline_ns;
-  return arroyo_udf_c_no_async(error);
-}
-static inline arroyo_udf_status arroyo_udf_c_no_release(arroyo_udf_handle handle, arroyo_udf_error* error) {
-  (void)handle;
-  return arroyo_udf_c_no_async(error);
-}
+#define ARROYO_UDF_C_NO_SLOT_OF(slot, parameters, arguments) arroyo_udf_c_no_##slot,
+#define ARROYO_UDF_C_NO_SLOT(slot, parameters, arguments) \
+  static inline arroyo_udf_status arroyo_udf_c_no_##slot parameters { return arroyo_udf_c_no_async(error); }
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+ARROYO_UDF_C_SLOTS(ARROYO_UDF_C_NO_SLOT)
+#pragma GCC diagnostic pop
 
 #endif /* ARROYO_UDF_PLUGIN_H */

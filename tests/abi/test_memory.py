@@ -57,7 +57,7 @@ def test_one_runtime_called_from_all_sides(plain_cc, bare, source):
 def test_async_functions_in_c_keep_no_memory(plain_cc, bare, tmp_path):
     """As above, with the author's side under AddressSanitizer: each job is freed once, and none is lost."""
     rust.runtime_for_c(HERE / "plus.c", tmp_path / "runtime.a", Resolution())
-    linked = [str(tmp_path / "runtime.a"), *c.ASYNC_LIBRARIES, *c.LIBRARIES]
+    linked = [str(tmp_path / "runtime.a"), "-Wl,--require-defined=arroyo_udf_plugin", *c.ASYNC_LIBRARIES, *c.LIBRARIES]
     library = plain_cc(HERE / "plus.c", *SANITIZED, *LIBRARY, "-Wall", "-Wextra", "-Werror", libraries=linked)
     done = bare(plain_cc(HERE / "storm.c", *SANITIZED, "-pthread"), library, 20)
     assert (done.returncode, done.stderr) == (0, "")

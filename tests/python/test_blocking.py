@@ -13,9 +13,7 @@ import pyarrow as pa
 import pytest
 from waiting import drained, until
 
-from arroyo_udf_plugin import BuildError, InvalidState, UserCodeError, build, load
-from arroyo_udf_plugin.host import Function
-from arroyo_udf_plugin.runtime import Runtime
+from arroyo_udf_plugin import BuildError, Function, InvalidState, Runtime, UserCodeError, build, load
 
 BuildPlugin = Callable[..., Path]
 

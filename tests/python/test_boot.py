@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from arroyo_udf_plugin import PluginEnvironmentError, UserCodeError, load
+from arroyo_udf_plugin import PluginEnvironmentError, UserCodeError, __version__, load, version
 from arroyo_udf_plugin.build import cache, python
 
 BareHost = Callable[..., list[str]]
@@ -160,6 +160,30 @@ def test_another_version_of_python(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         load(tmp_path / "old.so").functions["f"](pa.array([1]))
 
 
+def test_another_version_of_the_toolkit(
+    build_plugin: BuildPlugin, bare_host: BareHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plugin and the installed toolkit need the same plugin format, not the same version."""
+    monkeypatch.setattr(cache, "__version__", "99.1.2")
+    plugin = build_plugin(PLUS.format(1), name="newer")
+    assert load(plugin).toolkit_version == "99.1.2"
+    assert bare_host(plugin)[0] == "newer: 2 3 null"
+
+
+def test_another_plugin_format(build_plugin: BuildPlugin, bare_host: BareHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused with both numbers. The other plugins of the process are not affected."""
+    other = version.PLUGIN_FORMAT + 1
+    with monkeypatch.context() as patched:
+        patched.setattr(version, "PLUGIN_FORMAT", other)
+        refused = build_plugin(PLUS.format(1), name="refused")
+    lines = bare_host(refused, build_plugin(PLUS.format(1)))
+    reason = (
+        f"built in plugin format {other}, and the installed arroyo_udf_plugin {__version__} loads format "
+        f"{version.PLUGIN_FORMAT}: build the plugin again"
+    )
+    assert sorted(lines[:-1]) == ["plugin: 2 3 null", f'refused: run 18 plugin "refused": {reason}']
+
+
 FAILS_LATER = """
     from arroyo_udf_plugin import udf
 
@@ -181,7 +205,7 @@ def test_module_that_fails_at_import(build_plugin: BuildPlugin, bare_host: BareH
     assert "line 8, in <module>\n    prepare()" in text
     assert 'line 6, in prepare\n    raise ValueError("not here")' in text
     assert "ValueError: not here" in text
-    assert "_plugin.py" not in text
+    assert "/arroyo_udf_plugin/" not in text
 
 
 def test_package_that_is_missing(build_plugin: BuildPlugin, bare_host: BareHost) -> None:

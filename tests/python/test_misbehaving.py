@@ -13,9 +13,7 @@ import pyarrow as pa
 import pytest
 from waiting import drained, until
 
-from arroyo_udf_plugin import InvalidState, load
-from arroyo_udf_plugin.host import Function
-from arroyo_udf_plugin.runtime import Runtime
+from arroyo_udf_plugin import Function, InvalidState, Runtime, load
 
 BuildPlugin = Callable[..., Path]
 

@@ -11,9 +11,7 @@ import pyarrow.parquet
 import pytest
 from waiting import advance, drained, until
 
-from arroyo_udf_plugin import InvalidArgument, RowError, load
-from arroyo_udf_plugin.host import Function
-from arroyo_udf_plugin.policy import DeadLetters, Policy
+from arroyo_udf_plugin import DeadLetters, Function, InvalidArgument, Policy, RowError, load
 
 SOURCE = """
 import asyncio

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pytest
 from waiting import advance, drained, until
 
-from arroyo_udf_plugin import UserCodeError, load
-from arroyo_udf_plugin.host import Plugin
+from arroyo_udf_plugin import Plugin, UserCodeError, load
 
 VALUE, ERROR, TIMED_OUT, CANCELLED = range(4)
 

@@ -18,9 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from waiting import drained
 
-from arroyo_udf_plugin import load
-from arroyo_udf_plugin.host import Function
-from arroyo_udf_plugin.statistics import Latency
+from arroyo_udf_plugin import Function, Latency, Runtime, load
 
 SOURCE = """
 import asyncio

@@ -82,7 +82,7 @@ impl Plugin for Core {
         // SAFETY: the GIL is held inside.
         gil::enter(|| unsafe {
             let started = executor::new_runtime(function, Arc::clone(runtime))
-                .and_then(|object| object::call(c"arroyo_udf_plugin._executor", c"start", &[object.ptr()]));
+                .and_then(|object| object::call(c"arroyo_udf_plugin.plugin.executor", c"start", &[object.ptr()]));
             if started.is_some() {
                 return Ok(());
             }
@@ -109,7 +109,7 @@ unsafe extern "C" fn stop_all(_module: *mut PyObject, _: *mut PyObject) -> *mut 
         STOPPED.call_once(|| first = true);
         if first {
             gil::without(|| exports::stop_all(Duration::from_secs(1)));
-            if object::call(c"arroyo_udf_plugin._executor", c"stop_loop", &[]).is_none() {
+            if object::call(c"arroyo_udf_plugin.plugin.executor", c"stop_loop", &[]).is_none() {
                 PyErr_Clear(); // nobody has started anything
             }
             gil::without(|| gil::close(Duration::from_secs(1)));

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .._errors import BuildError
+from ..errors import BuildError
 from . import rust
 from .cache import BY_DEFAULT, Arroyo, Identity, Resolution
 
@@ -33,6 +33,7 @@ ASYNC_HEADER = "arroyo_udf_async.h"
 ASYNC_FLAGS = ["-Wl,--gc-sections", "-Wl,--strip-all"]
 ASYNC_LIBRARIES = ["-lgcc_s", "-lpthread", "-ldl"]
 EXPORTED = "{ global: arroyo_udf_plugin; local: *; };"
+_NO_TABLE = "the file has no table: end it with ARROYO_UDF_PLUGIN(function, ...);"
 # What the compiler's or the linker's words mean here; the first that fits.
 HINTS = {
     "conflicting types": "the types in ARROYO_UDF_FUNCTION must be those of the function: int64 is int64_t, "
@@ -40,7 +41,8 @@ HINTS = {
     "an async function has `const arroyo_udf_call*` first, and no result",
     "no member named": "arroyo_udf_utf8 has data and length; arroyo_udf_nullable_T value and is_null; "
     "arroyo_udf_async init, cancel, close and options, as in .options.timeout_ns",
-    "required symbol": "the file has no table: end it with ARROYO_UDF_PLUGIN(function, ...);",
+    "required symbol": _NO_TABLE,
+    "arroyo_udf_c_this_plugin": _NO_TABLE,
     "arroyo_udf_c_": "is each type one of bool, int8 ... int64, uint8 ... uint64, float32, float64, utf8, "
     "or nullable_ and one of these?",
     "undefined reference": "a plugin is one .c file, linked with the C library and libm only",

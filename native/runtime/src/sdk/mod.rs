@@ -3,7 +3,8 @@
 //! | module           | what it does                                                            |
 //! |------------------|-------------------------------------------------------------------------|
 //! | [`types`]        | the types of arguments and results, there and back                       |
-//! | `lists`          | arguments that are lists                                                |
+//! | `numbers`, `times`, `texts`, `lists` | those types, one kind each                          |
+//! | [`builders`]     | columns of results under construction                                   |
 //! | [`arguments`]    | one row of a batch -> the tuple of a function's arguments                |
 //! | [`sync`]         | the loop over a batch of a sync function                                 |
 //! | [`blocking`]     | one row in a thread of the pool                                          |
@@ -16,11 +17,15 @@
 
 pub mod arguments;
 pub mod blocking;
+pub mod builders;
 #[cfg(feature = "tokio")]
 pub mod context;
-pub mod lists;
+mod lists;
+mod numbers;
 pub mod panics;
 pub mod sync;
+mod texts;
+mod times;
 #[cfg(feature = "tokio")]
 pub mod tokio_driver;
 pub mod types;
@@ -50,7 +55,7 @@ pub struct Function {
 }
 
 /// The item of a result column that a type goes into.
-type Item<R> = <<<R as types::Return>::Value as types::Value>::Builder as types::Builder>::Item;
+type Item<R> = <<<R as types::Return>::Value as types::ResultType>::Builder as builders::Builder>::Item;
 
 impl Function {
     /// What the function returned, as its column takes it. `row` is for the text of a value that does not fit (F4); the
@@ -58,7 +63,7 @@ impl Function {
     #[inline]
     fn item<R: types::Return>(&self, row: u64, returned: R) -> Result<Option<Item<R>>, String> {
         match returned.into_result()? {
-            Some(value) => types::Value::into_item(value).map(Some).map_err(|text| format!("{}, row {row}: {text}", self.name)),
+            Some(value) => types::ResultType::into_item(value).map(Some).map_err(|text| format!("{}, row {row}: {text}", self.name)),
             None => Ok(None),
         }
     }
@@ -67,7 +72,7 @@ impl Function {
     fn outcome<R: types::Return>(&self, row: u64, returned: R) -> Outcome<value::Value> {
         match self.item(row, returned) {
             Ok(Some(item)) => {
-                let value = <<R::Value as types::Value>::Builder as types::Builder>::value(item);
+                let value = <<R::Value as types::ResultType>::Builder as builders::Builder>::value(item);
                 let narrow = matches!(self.returns.format.to_bytes(), b"u" | b"z");
                 match results::fits(if narrow { &Layout::Bytes } else { &Layout::Null }, &value) {
                     Ok(()) => Outcome::Value(value),
@@ -93,7 +98,7 @@ pub struct Argument {
 }
 
 impl Argument {
-    pub const fn new<T: types::Argument<'static>>(name: &'static str) -> Self {
+    pub const fn new<T: types::ArgumentType<'static>>(name: &'static str) -> Self {
         Argument { name, ty: Type { format: T::FORMAT, nullable: T::NULLABLE, item: T::ITEM } }
     }
 }
@@ -108,7 +113,7 @@ pub struct Type {
 
 impl Type {
     pub const fn returned<R: types::Return>() -> Self {
-        Type { format: <R::Value as types::Value>::FORMAT, nullable: R::NULLABLE, item: None }
+        Type { format: <R::Value as types::ResultType>::FORMAT, nullable: R::NULLABLE, item: None }
     }
 }
 

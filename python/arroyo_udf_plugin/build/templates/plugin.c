@@ -20,7 +20,7 @@
 #include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
-#include "arroyo_udf.h"
+#include "arroyo_udf_c_slots.h"
 #include "plugin_data.h"
 
 #define CAPSULE "arroyo_udf_plugin._native.TABLE"
@@ -30,7 +30,7 @@ static const arroyo_udf_table *core; /* of the native core; set once, when the p
 static uint32_t base;                /* what the core calls our function 0 */
 static void (*guard_exit)(void);     /* NULL in a Python process; else of the plugin that booted Python */
 
-/* Written in Python (arroyo_udf_plugin/_plugin.py), called through cffi. */
+/* Written in Python (arroyo_udf_plugin/plugin/entry.py), called through cffi. */
 static int64_t plugin_load(void); /* executes the user's module and registers its functions; the base, or -1 */
 static void plugin_leave(void);   /* stops what runs and flushes, before the process ends */
 
@@ -223,7 +223,7 @@ static void guard_our_exit(void) {
 
 /* ---- Start: called once, without the GIL ----------------------------------------------------------------------- */
 
-/* For the Python side (arroyo_udf_plugin/_plugin.py), through cffi. */
+/* For the Python side (arroyo_udf_plugin/plugin/entry.py), through cffi. */
 static uintptr_t plugin_descriptor(void) { return (uintptr_t)&DESCRIPTOR; }
 static const char *plugin_source(void) { return SOURCE; }
 static uintptr_t plugin_guard(void) { return keeper.runs ? (uintptr_t)&guard_our_exit : 0; }
@@ -245,9 +245,10 @@ static const arroyo_udf_table *find_core(void) {
   if (!table) {
     environment_failed_with_exception("arroyo_udf_plugin cannot be imported");
   } else if (table->magic != ARROYO_UDF_MAGIC || table->abi_version != ARROYO_UDF_ABI_VERSION ||
-             table->table_size != sizeof(arroyo_udf_table)) {
-    environment_failed("built for ABI version %d, and the installed arroyo_udf_plugin has version %u: build it again",
-                       ARROYO_UDF_ABI_VERSION, table->abi_version);
+             table->table_size < sizeof(arroyo_udf_table)) { /* a newer core's table may have grown */
+    environment_failed("built for ABI version %d with a table of %zu bytes, and the installed arroyo_udf_plugin has "
+                       "version %u with %u: install a newer arroyo_udf_plugin, or build the plugin again",
+                       ARROYO_UDF_ABI_VERSION, sizeof(arroyo_udf_table), table->abi_version, table->table_size);
     table = NULL;
   }
   Py_XDECREF(capsule);
@@ -343,55 +344,20 @@ static arroyo_udf_status start(uint32_t function, const arroyo_udf_options *opti
   return status;
 }
 
-/* Below, a plugin that has not started has given out no handle. */
+/* The other slots. A plugin that has not started has given out no handle. Drained results say that user code has run. */
 #define NOT_A_HANDLE "plugin \"" PLUGIN_NAME "\": not a handle, nothing was started: call start first"
-#define CORE_OR_REFUSE                                                     \
-  const arroyo_udf_table *table = __atomic_load_n(&core, __ATOMIC_ACQUIRE); \
-  if (!table) return refuse(ARROYO_UDF_INVALID_STATE, NOT_A_HANDLE, error)
-#define FORWARD(slot, ...) \
-  CORE_OR_REFUSE;          \
-  return table->slot(__VA_ARGS__, error)
+#define SHOWS_USER_CODE(slot) (offsetof(arroyo_udf_table, slot) == offsetof(arroyo_udf_table, drain_results))
+#define FORWARD(slot, parameters, arguments)                                            \
+  static arroyo_udf_status forward_##slot parameters {                                  \
+    const arroyo_udf_table *table = __atomic_load_n(&core, __ATOMIC_ACQUIRE);           \
+    if (!table) return refuse(ARROYO_UDF_INVALID_STATE, NOT_A_HANDLE, error);           \
+    arroyo_udf_status status = table->slot arguments;                                   \
+    if (SHOWS_USER_CODE(slot) && status == ARROYO_UDF_OK && guard_exit) guard_exit();   \
+    return status;                                                                      \
+  }
+#define FORWARDER(slot, parameters, arguments) .slot = forward_##slot,
 
-static arroyo_udf_status send(arroyo_udf_handle handle, uint64_t first_id, struct ArrowArray *arguments,
-                              arroyo_udf_error *error) {
-  FORWARD(send, handle, first_id, arguments);
-}
-
-static arroyo_udf_status drain_results(arroyo_udf_handle handle, uint64_t max_rows, struct ArrowArray *results,
-                                       const struct ArrowSchema **schema, arroyo_udf_error *error) {
-  CORE_OR_REFUSE;
-  arroyo_udf_status status = table->drain_results(handle, max_rows, results, schema, error);
-  if (status == ARROYO_UDF_OK && guard_exit) guard_exit();
-  return status;
-}
-
-static arroyo_udf_status wait(arroyo_udf_handle handle, uint32_t condition, uint64_t timeout_ns,
-                              arroyo_udf_error *error) {
-  FORWARD(wait, handle, condition, timeout_ns);
-}
-
-static arroyo_udf_status arm(arroyo_udf_handle handle, uint32_t condition, void (*fn)(void *), void *data,
-                             arroyo_udf_error *error) {
-  FORWARD(arm, handle, condition, fn, data);
-}
-
-static arroyo_udf_status disarm(arroyo_udf_handle handle, arroyo_udf_error *error) { FORWARD(disarm, handle); }
-
-static arroyo_udf_status cancel(arroyo_udf_handle handle, uint64_t first_id, uint64_t rows, arroyo_udf_error *error) {
-  FORWARD(cancel, handle, first_id, rows);
-}
-
-static arroyo_udf_status statistics(arroyo_udf_handle handle, arroyo_udf_statistics *statistics,
-                                    arroyo_udf_error *error) {
-  FORWARD(statistics, handle, statistics);
-}
-
-static arroyo_udf_status stop_runtime(arroyo_udf_handle handle, uint32_t mode, uint64_t deadline_ns,
-                                      arroyo_udf_error *error) {
-  FORWARD(stop_runtime, handle, mode, deadline_ns);
-}
-
-static arroyo_udf_status release(arroyo_udf_handle handle, arroyo_udf_error *error) { FORWARD(release, handle); }
+ARROYO_UDF_C_SLOTS(FORWARD)
 
 ARROYO_UDF_EXPORT const arroyo_udf_table arroyo_udf_plugin = {
     .magic = ARROYO_UDF_MAGIC,
@@ -400,15 +366,7 @@ ARROYO_UDF_EXPORT const arroyo_udf_table arroyo_udf_plugin = {
     .describe = describe,
     .run = run,
     .start = start,
-    .send = send,
-    .drain_results = drain_results,
-    .wait = wait,
-    .arm = arm,
-    .disarm = disarm,
-    .cancel = cancel,
-    .statistics = statistics,
-    .stop_runtime = stop_runtime,
-    .release = release,
+    ARROYO_UDF_C_SLOTS(FORWARDER)
 };
 
 #ifdef ARROYO_FUNCTION

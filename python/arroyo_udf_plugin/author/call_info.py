@@ -8,12 +8,12 @@ this module on, which costs each some 200 nanoseconds; so it is imported only by
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from . import _native
+from .._native import Call, tell_calls
 
 __all__ = ["CallInfo", "call_info", "call_infos"]
 
-_call: ContextVar[_native.Call] = ContextVar("arroyo_udf_call")
-_native.tell_calls(_call)
+_call: ContextVar[Call] = ContextVar("arroyo_udf_call")
+tell_calls(_call)
 
 _NEVER = 2**64 - 1
 
@@ -54,7 +54,7 @@ def call_infos() -> tuple[CallInfo, ...]:
     return tuple(map(_info, _current("call_infos").rows()))
 
 
-def _current(name: str) -> _native.Call:
+def _current(name: str) -> Call:
     call = _call.get(None)
     if call is None:
         raise RuntimeError(
