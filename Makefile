@@ -11,8 +11,8 @@
 # package  sdist and wheels in build/dist, each wheel tested outside the checkout
 # bench  measure against the references, print the ratios
 #
-# Each target sets up what it needs below build/ (scripts/environment.py says how, and what is missing where it cannot).
-# With REQUIRE_ALL=1 a Python version that does not run here is a failure instead of a remark.
+# Each target sets up what it needs below build/; scripts/environment.py does it, and names what is missing.
+# With REQUIRE_ALL=1, a Python version that does not run here is a failure instead of a remark.
 
 SHELL = /bin/sh
 ENVIRONMENT = python3 scripts/environment.py
@@ -42,23 +42,23 @@ lint:
 
 check: lint simulation loom soak mutants
 
-# 60 events a schedule on average.
+# A schedule has 60 events on average.
 simulation:
 	cd native && PROPTEST_CASES=170000 cargo test --release --locked --package arroyo-udf-plugin --lib machine_and_model_agree
 
-# What no test notices is listed, with reasons, in native/runtime/src/machine/SURVIVORS.md; more than that fails.
+# native/runtime/src/machine/SURVIVORS.md explains the mutants that no test catches; any other survivor is a failure.
 mutants:
 	cargo install --quiet --locked --root build/tools cargo-mutants
 	cd native && PROPTEST_CASES=800 ../build/tools/bin/cargo-mutants mutants --output ../build --package arroyo-udf-plugin \
 	--file 'runtime/src/machine/*.rs' --exclude '**/machine/tests/*' --jobs 2 --timeout 60 --cargo-arg=--lib -- machine || true
 	python3 scripts/mutants.py build/mutants.out native/runtime/src/machine/SURVIVORS.md
 
-# A target directory of its own, for the flag is one of every crate.
+# In its own target directory, because the flag applies to every crate.
 loom:
 	cd native && RUSTFLAGS='--cfg loom' cargo test --release --locked --package arroyo-udf-plugin --lib --target-dir target/loom \
 	interleavings
 
-# In both Pythons, where they run: each has a memory of its own to keep.
+# In each Python that runs here, because each has its own memory management.
 soak:
 	@for version in $(VERSIONS); do \
 		python=$$($(ENVIRONMENT) $$version); status=$$?; \
@@ -70,8 +70,8 @@ soak:
 check-memory:
 	@python=$$($(ENVIRONMENT)) && $$python scripts/memory_check.py
 
-# The sanitizer is not a stable option of rustc, but comes with the stable one. Leaks are what check-memory looks for: the
-# tests keep stuck calls and what a full runtime refuses. A target has to be named, so that build scripts go without.
+# Stable rustc contains the sanitizer, but as an unstable option. It ignores leaks, because these tests keep stuck calls
+# and refused batches; check-memory looks for leaks. With a target named, build scripts run without the sanitizer.
 check-address:
 	cd native && ASAN_OPTIONS=detect_leaks=0 PROPTEST_CASES=32 RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address \
 	cargo test --locked --package arroyo-udf-plugin --all-features --lib --tests --target-dir target/address \
@@ -93,8 +93,8 @@ define pytest
 	[ -z "$$missing" ] || [ -z "$(REQUIRE_ALL)" ]
 endef
 
-# Each worker begins with a half of the tests, in order, so that a file's plugins are mostly built once; the worker that
-# has ended first takes over tests of the other.
+# Each worker begins with half of the tests, in order, so that mostly one worker builds the plugins of a file. The worker
+# that ends first takes over tests of the other.
 PARALLEL = -n $(WORKERS) --dist worksteal
 
 test-python:

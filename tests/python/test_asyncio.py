@@ -328,6 +328,7 @@ def test_a_swallowed_cancellation(functions: dict[str, Function]) -> None:
             wait_for(functions, 600 + turn)
             advance(1000)
             assert drained(runtime, 2)["outcome"].to_pylist() == [TIMED_OUT, 0]
+        assert runtime.statistics().discarded == 10, "each call was cancelled, and answered"
 
 
 def test_cancel_races_with_completion(functions: dict[str, Function]) -> None:

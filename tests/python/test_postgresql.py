@@ -19,7 +19,7 @@ import pytest
 from waiting import drained, until
 
 import postgresql as postgresql_server
-from arroyo_udf_plugin import Function, Runtime, UserCodeError, build, load
+from arroyo_udf_plugin import Function, UserCodeError, build, load
 
 pytestmark = pytest.mark.server
 T = TypeVar("T")

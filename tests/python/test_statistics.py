@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from waiting import drained
 
-from arroyo_udf_plugin import Function, Latency, Runtime, load
+from arroyo_udf_plugin import Function, Latency, load
 
 SOURCE = """
 import asyncio

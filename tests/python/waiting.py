@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from arroyo_udf_plugin import _native
-from arroyo_udf_plugin.runtime import Runtime
+from arroyo_udf_plugin import Runtime, _native
 
 
 def until(condition: Callable[[], bool], what: str) -> None:
