@@ -1,3 +1,12 @@
-"""The toolkit's version, the same as in pyproject.toml. Imports nothing, so that every room may use it."""
+"""The versions of the toolkit. Imports nothing, so that every room may use it."""
 
 __version__ = "0.1.0"
+"""The same as in pyproject.toml."""
+
+PLUGIN_FORMAT = 1
+"""The format of Python plugins. A plugin carries the number that it was built with; the toolkit loads only its own.
+
+It covers the parts of the installed toolkit that a built library uses, apart from the ABI: the name of plugin/entry.py,
+its `define` with the arguments, the C functions that it gets (`_CDEF` in build/python.py), and the capsules of
+`_native`. Raise it only if a change breaks existing plugins. It does not cover the public names that a source imports.
+"""

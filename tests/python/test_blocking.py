@@ -35,7 +35,7 @@ def plus(x: int) -> int:
 
 @udf(blocking=True, timeout=60.0)
 def passes(number: int, opens: int | None) -> int:
-    '''Waits for its gate, unless it is the one that opens another.'''
+    '''Opens a gate, or waits for its own.'''
     if opens is not None:
         gate(opens).set()
         return number
@@ -47,7 +47,7 @@ threads: set[int] = set()
 
 @udf(blocking=True, allowed_in_flight=4)
 def together(x: int) -> int:
-    '''Four at a time: with fewer threads it would wait for ever.'''
+    '''Needs four threads at a time; with fewer it waits for ever.'''
     threads.add(threading.get_ident())
     four.wait()
     return len(threads)
@@ -146,7 +146,7 @@ def opens(functions: dict[str, Function]) -> Iterator[Callable[[int], None]]:
 
 
 def rest(runtime: Runtime) -> pa.Table:
-    """All that is left, after a stop."""
+    """The remaining results, after a stop."""
     batches = []
     while (batch := runtime.drain_results()) is not None:
         batches.append(batch)
@@ -154,7 +154,7 @@ def rest(runtime: Runtime) -> pa.Table:
 
 
 def stopped_when_idle(runtime: Runtime) -> bool:
-    """Whether a stop answers that no call is stuck, once all threads are back: a slow one may have been until then."""
+    """Stops once all calls have returned; whether none is stuck then."""
     until(lambda: runtime.statistics().running == 0, "all calls to return")
     return runtime.stop()
 
@@ -181,7 +181,7 @@ def pool_threads() -> int:
 
 
 def test_rows_in_results_out(functions: dict[str, Function]) -> None:
-    """F3: a null is not called."""
+    """F3: the function is not called for a null."""
     results = all_of(functions["plus"], pa.chunked_array([[1, None, 3], [4]]))
     assert results["id"].to_pylist() == [0, 1, 2, 3]
     assert results["value"].to_pylist() == [2, None, 4, 5]
@@ -190,7 +190,7 @@ def test_rows_in_results_out(functions: dict[str, Function]) -> None:
 
 
 def test_many_rows(functions: dict[str, Function]) -> None:
-    """R1, R5: a hundred threads, and as many rows as in many batches."""
+    """R1, R5: a hundred threads, ten batches of a thousand rows."""
     ids: list[int] = []
     values: list[int] = []
     with functions["plus"].start() as runtime:
@@ -240,7 +240,7 @@ def test_outcomes(functions: dict[str, Function]) -> None:
 
 
 def test_structs(functions: dict[str, Function]) -> None:
-    """What goes through pyarrow, with several threads and batches of one address after another."""
+    """Values that pyarrow converts, on several threads, in batches that may lie at the same address."""
     kind = pa.struct([pa.field("x", pa.int64(), False), pa.field("y", pa.list_(pa.field("item", pa.utf8(), False)))])
     with functions["flipped"].start() as runtime:
         for batch in range(200):
@@ -252,7 +252,7 @@ def test_structs(functions: dict[str, Function]) -> None:
 
 
 def test_context_variables(functions: dict[str, Function]) -> None:
-    """R11: each call has a context of its own, though threads are used again."""
+    """R11: each call has its own context, although threads are reused."""
     assert all_of(functions["remembers"], ints(*range(1, 50)))["value"].to_pylist() == [0] * 49
 
 
@@ -261,7 +261,7 @@ def test_a_loop_of_its_own(functions: dict[str, Function]) -> None:
 
 
 def test_timeout(functions: dict[str, Function], opens: Callable[[int], None]) -> None:
-    """R6: timed out at its deadline while the thread still waits; that thread's place is taken until it returns."""
+    """R6: the row times out at its deadline while the thread still waits; the thread counts until it returns."""
     with functions["passes"].start(timeout=0.05, allowed_in_flight=1, max_stuck=9) as runtime:
         runtime.send(0, ints(300), ints(None))
         results = drained(runtime, 1)
@@ -274,7 +274,7 @@ def test_timeout(functions: dict[str, Function], opens: Callable[[int], None]) -
 
 
 def test_cancel(functions: dict[str, Function], opens: Callable[[int], None]) -> None:
-    """A row that runs is answered at once and its thread goes on; one that waits is never called."""
+    """A running row is answered at once, and its thread goes on; for a waiting row, the function is never called."""
     with functions["passes"].start(allowed_in_flight=1, max_stuck=9) as runtime:
         runtime.send(0, ints(400, 401, 0), ints(None, None, 402))
         runtime.cancel(0, 2)
@@ -285,7 +285,7 @@ def test_cancel(functions: dict[str, Function], opens: Callable[[int], None]) ->
 
 
 def test_stop_while_busy(functions: dict[str, Function], opens: Callable[[int], None]) -> None:
-    """R13: a drain waits for what was accepted; send afterwards is refused."""
+    """R13: a drain waits for accepted rows; send is refused from then on."""
     with functions["passes"].start(allowed_in_flight=2) as runtime:
         runtime.send(0, ints(500, 500, 0, 0), ints(None, None, 501, 501))
         stopped: list[bool] = []
@@ -320,7 +320,7 @@ def test_stop_gives_up_on_a_call_that_does_not_return(
 def test_stuck_calls(
     functions: dict[str, Function], opens: Callable[[int], None], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """R8: reported once, with their stack, and out of the cap: their threads are no longer counted."""
+    """R8: reported once, with their stack, and out of the cap."""
 
     def reports() -> list[str]:
         return [record.getMessage() for record in caplog.records if "blocking.passes" in record.getMessage()]
@@ -339,7 +339,7 @@ def test_stuck_calls(
 
 
 def test_context(functions: dict[str, Function]) -> None:
-    """R12: one per runtime, made before its first row, closed at its stop; its methods are plain."""
+    """R12: one per runtime, opened before its first row, closed at its stop; its methods are plain functions."""
 
     def counts() -> tuple[int, int]:
         return divmod(all_of(functions["counts"], ints(0))["value"][0].as_py(), 1000)
@@ -381,7 +381,7 @@ def test_threads_end_with_their_runtimes(functions: dict[str, Function]) -> None
             runtime.send(0, ints(*range(cycle % 10)))
             runtime.stop("cancel" if cycle % 3 else "drain")
             assert rest(runtime).num_rows == cycle % 10
-        assert pool_threads() <= before + 50, "those of ended pools are on their way out, and do not add up"
+        assert pool_threads() <= before + 50, "threads of ended pools end soon and do not add up"
     until(lambda: pool_threads() <= before, "the last threads to end")
 
 
@@ -397,7 +397,7 @@ reading, writing = os.pipe()
 def busy(x: int) -> int:
     for i in itertools.count():
         if x == 1:
-            time.sleep(0.0001)  # the case itself: a thread that gives the GIL back and wants it again
+            time.sleep(0.0001)  # the case itself: a thread that releases the GIL and takes it again
         elif x == 2:
             os.read(reading, 1)
         else:
@@ -418,7 +418,7 @@ print("leaves")
 
 
 def test_interpreter_ends_while_threads_are_blocked(build_plugin: BuildPlugin) -> None:
-    """R18: calls that sleep, read and compute are left behind, and the process ends well."""
+    """R18: calls still sleep, read and compute, and the process exits with status 0."""
     plugin = build_plugin(BUSY, name="busy")
     for _ in range(2):
         done = subprocess.run(
@@ -462,7 +462,7 @@ HEAD = "from arroyo_udf_plugin import udf\nclass Opened:\n    async def init(sel
     ],
 )
 def test_mistakes(tmp_path: Path, function: str, said: str) -> None:
-    """F5: refused at build time, with file, line and what to write instead."""
+    """F5: refused at build time, with file, line and the cure."""
     source = tmp_path / "mine.py"
     source.write_text(f"{HEAD}{function}\n")
     with pytest.raises(BuildError) as caught:

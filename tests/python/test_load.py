@@ -1,4 +1,4 @@
-"""What `load` refuses, and how it says so: each plugin here breaks the contract in one place."""
+"""`load` refuses plugins that break the contract, and says where."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -88,7 +88,7 @@ def test_broken_contract(broken: Broken, part: str) -> None:
 
 
 def test_whole_contract(broken: Broken) -> None:
-    """What the broken ones differ from loads, and says no where it should."""
+    """The unbroken plugin loads."""
     function = load(broken()).functions["f"]
     with pytest.raises(UnsupportedCall, match="no text"):
         function(pa.array([1]))
@@ -119,7 +119,7 @@ def test_same_path_twice(build_plugin: BuildPlugin) -> None:
 
 
 def test_slots_before_a_start(tmp_path: Path) -> None:
-    """A plugin that has not started has given out no handle, and does not start for a wrong one."""
+    """Before a start, each handle is wrong."""
     source = tmp_path / "unstarted.py"
     source.write_text("from arroyo_udf_plugin import udf\n@udf\nasync def f(x: int) -> int: return x\n")
     library = ffi.dlopen(str(build(source)))

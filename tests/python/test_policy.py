@@ -1,4 +1,4 @@
-"""The policies (R3) as a host's author uses them: on the results of a runtime and of a sync function."""
+"""Policies (R3) as the author of a host uses them: on the results of a runtime and of a sync function."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def one_times_out(function: Function, first: int, arguments: list[pa.Array]) -> 
     return whole
 
 
-def test_each_class_has_its_own(functions: Any, arguments: list[pa.Array]) -> None:
-    """Errors become null, the timeout leaves; ids are those that were sent."""
+def test_each_class_has_its_own_policy(functions: Any, arguments: list[pa.Array]) -> None:
+    """Errors become null, the timeout becomes a dead letter; ids are those of send."""
     results = one_times_out(functions["later"], 100, arguments)
     decided = Policy(error="null", timeout="dead_letter").apply(results, functions["later"])
     assert decided.results["id"].to_pylist() == [100, 101, 102, 104]
@@ -68,8 +68,8 @@ def test_each_class_has_its_own(functions: Any, arguments: list[pa.Array]) -> No
     assert (decided.nulled, decided.dropped) == (2, 0)
 
 
-def test_of_a_sync_function(functions: Any, arguments: list[pa.Array]) -> None:
-    """Its results are a struct array without ids: rows count from `first`, and each had one attempt."""
+def test_results_of_a_sync_function(functions: Any, arguments: list[pa.Array]) -> None:
+    """Its results have no ids: rows count from `first`, and each had one attempt."""
     results = functions["at_once"].outcomes(*arguments)
     decided = Policy(error="dead_letter").apply(results, functions["at_once"], first=20)
     assert decided.results["value"].to_pylist() == [0, None, 2]
@@ -89,7 +89,7 @@ def test_values_pass(functions: Any) -> None:
 
 
 def test_fail_names_all(functions: Any, arguments: list[pa.Array]) -> None:
-    """The first by id in the message, the texts of all; a class that does not fail is not among them."""
+    """The message names the first row by id; the exception has the texts of all rows of the classes that fail."""
     results = one_times_out(functions["later"], 7, arguments)
     with pytest.raises(RowError, match=r"^row 8: later: .*ValueError: no one") as caught:
         Policy(timeout="null").apply(results, functions["later"])
@@ -98,8 +98,8 @@ def test_fail_names_all(functions: Any, arguments: list[pa.Array]) -> None:
         Policy(error="drop").apply(results, functions["later"])
 
 
-def test_attempts_are_told(functions: Any) -> None:
-    """An unordered function tries a row that timed out three times (R7); its dead letter says so."""
+def test_dead_letters_have_the_attempts(functions: Any) -> None:
+    """An unordered function makes three attempts at a row that times out (R7)."""
     with functions["later"].start(ordered=False, timeout=0.1) as runtime:
         runtime.send(0, pa.array([2], pa.int64()), pa.array(["a"]))
         runtime.stop()

@@ -1,5 +1,5 @@
-"""Retry, row deadline and stuck attempts through a real plugin (R6-R8); the rules themselves are proven in Rust, in
-native/runtime/src/machine/tests."""
+"""Retry, row deadline and stuck attempts through a real plugin (R6-R8). native/runtime/src/machine/tests proves the
+rules."""
 
 import logging
 import logging.handlers
@@ -162,7 +162,7 @@ def test_r13_the_context_is_not_closed_after_a_stop_that_gave_up(plugin: Plugin)
         runtime.send(0, pa.array([1]))
         until(lambda: runtime.statistics().running == 1, "the call")
         assert runtime.stop("cancel") is False
-        assert runtime.stop("cancel") is False, "as the first one"
+        assert runtime.stop("cancel") is False, "the same answer as the first"
     with plugin.functions["opens"].start() as runtime:
         runtime.send(0, pa.array([1]))
         results(runtime, 1)

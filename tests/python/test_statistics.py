@@ -1,7 +1,6 @@
-"""What a started function counts (R16): how long rows took, and what comes of it in Python.
+"""Statistics of a runtime (R16): counts, and the latency of rows as Python shows it.
 
-How times find their buckets is tested in native/runtime/src/histogram.rs, and which rows are counted in
-native/runtime/src/machine/tests."""
+native/runtime/src/histogram.rs tests the buckets, native/runtime/src/machine/tests which rows are counted."""
 
 from __future__ import annotations
 
@@ -67,7 +66,7 @@ def test_r16_each_row_is_counted(functions: dict[str, Function], name: str) -> N
 
 
 def test_r16_all_calls_and_pauses_of_a_row_count(functions: dict[str, Function]) -> None:
-    """R6: never before the deadline. So a row that timed out twice took twice that, and half the pause at least."""
+    """R6: never before the deadline. So two timeouts take at least twice the timeout and half the back-off."""
     once = all_of(functions["never"], 10)
     assert (once.timed_out, once.latency.rows) == (10, 10)
     shortest = next(i for i, count in enumerate(once.latency.counts) if count)
@@ -129,7 +128,7 @@ def test_a_percentile_is_at_most_a_quarter_too_long(times: list[float], percent:
     assert exact <= found <= max(exact * 1.25, exact + 1024e-9) * (1 + 1e-9)
 
 
-def test_beyond_the_last_bucket_the_longest_is_what_is_known() -> None:
+def test_beyond_the_last_bucket_a_percentile_is_the_longest_time() -> None:
     assert of([1.0, 1e6]).p99 == 1e6
     assert of([1e6]).p50 == 1e6
 

@@ -8,7 +8,7 @@ async functions.
     # timeout = 2.5
     # ///
 
-Options have the names of the decorator, which overrides the block, or Arroyo's three names.
+Options have the decorator's names, or Arroyo's three. The decorator overrides the block.
 """
 
 import tomllib

@@ -3,7 +3,7 @@
 cffi writes the glue between C and the interpreter, `templates/plugin.c` is the rest of the C side, and `plugin_data.h`,
 generated here, holds the data of one plugin. One call of the C compiler makes the library.
 
-Assumes that the Python that builds also runs the plugin: its path is built in, for hosts that are not Python.
+Assumes that the Python that builds also runs the plugin: its path is in the library, for hosts that are not Python.
 """
 
 import contextlib
@@ -25,12 +25,11 @@ import cffi
 import cffi.recompiler
 import pyarrow as pa
 
-from .. import abi
+from .. import abi, version
 from ..author.options import abi_fields
 from ..author.types import Signature, signature
 from ..author.udf import Udf
 from ..errors import BuildError
-from ..plugin import entry
 from ..plugin.module import execute, functions_of, user_traceback
 from . import metadata, requirements
 from .cache import BY_DEFAULT, Arroyo, Identity, Resolution
@@ -40,7 +39,7 @@ _TEMPLATE = Path(__file__).parent / "templates" / "plugin.c"
 _FLAGS = ("-std=gnu11", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-function",
           "-Wno-unused-parameter", "-Wno-missing-field-initializers", "-Wno-cast-function-type")  # fmt: skip
 _LINK = ("-Wl,-z,nodelete", "-Wl,-z,defs", "-lpthread", "-ldl")
-# The C functions for Python, and the Python functions for C. The bodies are in plugin.c and plugin/entry.py.
+# The functions that C offers to Python, and Python to C; their bodies are in plugin.c and plugin/entry.py.
 _CDEF = """
 void plugin_failed(int32_t status, const char *text);
 uintptr_t plugin_descriptor(void);
@@ -81,7 +80,7 @@ def inputs(source: Path, how: Resolution) -> list[str]:
         *_libpython(),
         *_LINK,
         own.hexdigest(),
-        f"format {entry.FORMAT}",
+        f"format {version.PLUGIN_FORMAT}",
         requirements.locked(source, _read(source), how),
     ]
 
@@ -110,7 +109,7 @@ def compile(source: Path, output: Path, identity: Identity, how: Resolution, arr
     ffi.embedding_api("")
     ffi.cdef(_CDEF)
     ffi.set_source(glue, _TEMPLATE.read_text())
-    ffi.embedding_init_code(_INIT.format(module=glue, format=entry.FORMAT, environment=abi.ENVIRONMENT))
+    ffi.embedding_init_code(_INIT.format(module=glue, format=version.PLUGIN_FORMAT, environment=abi.ENVIRONMENT))
     c_file = folder / "plugin.c"
     # What ffi.emit_c_code does, without its print; ffi.compile() needs setuptools from Python 3.12 on.
     cffi.recompiler.make_c_source(ffi, glue, _TEMPLATE.read_text(), str(c_file))
@@ -138,7 +137,7 @@ def _read(source: Path) -> str:
 
 @contextlib.contextmanager
 def _module(source: Path, text: str) -> Iterator[types.ModuleType]:
-    """Executes the source as a module, which stays in sys.modules while its annotations are read."""
+    """The source's module, executed. It is in sys.modules only while the annotations are read."""
     name = f"arroyo_udf_build_{source.stem}_{threading.get_ident()}"
     try:
         module = execute(name, text, str(source))
@@ -180,7 +179,7 @@ def _data(
     text: str, functions: list[tuple[Udf[..., Any], Signature]], block: dict[str, Any], identity: Identity
 ) -> str:
     lines = [
-        "/* Generated: what this plugin is. */",
+        "/* Generated: the data of this plugin. */",
         f"#define PLUGIN_NAME {c_string(identity.name)}",
         f"#define PLUGIN_PYTHON {c_string(sys.executable)}",
         f"static const char SOURCE[] = {c_string(text)};",
@@ -208,7 +207,7 @@ def _data(
 
 
 def c_string(text: str) -> str:
-    """A C literal of a text's UTF-8 bytes, line by line."""
+    """The C literal of a text's UTF-8 bytes, line by line."""
     lines = text.encode().splitlines(keepends=True) or [b""]
     return "\n  ".join('"' + "".join(map(_c_byte, line)) + '"' for line in lines)
 

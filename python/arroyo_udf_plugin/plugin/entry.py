@@ -14,24 +14,17 @@ from typing import Any
 from .._native import register, stop_all
 from ..abi import ASYNC, ENVIRONMENT, INTERNAL, USER_CODE, ffi, text
 from ..author.udf import Udf
-from ..version import __version__
+from ..version import PLUGIN_FORMAT, __version__
 from .module import functions_of, module_of, user_traceback
 
 atexit.register(stop_all)  # before the interpreter ends, while its threads still get the GIL (R18)
-FORMAT = 1
-"""The format of Python plugins. A plugin carries the number that it was built with; this module loads only its own.
-
-It covers what a built library uses of the installed toolkit, apart from the ABI: the name of this module, `define` and
-its arguments, the C functions that it gets (`_CDEF` in build/python.py), and the capsules of `_native`. Raise it if a
-change breaks plugins that exist, and only then. The public names that a source imports are not part of it.
-"""
 _guard = 0  # address of guard_our_exit in the plugin that booted Python; 0 in a Python process
 
 
 def define(built_format: int, own_ffi: Any, lib: Any) -> None:
     """Gives the C side its two Python functions. Called by cffi's embedding code; no user code runs here.
 
-    built_format: `FORMAT` of the toolkit that built the plugin.
+    built_format: `PLUGIN_FORMAT` of the toolkit that built the plugin.
     """
 
     @own_ffi.def_extern(error=-1)  # type: ignore[untyped-decorator]
@@ -56,9 +49,9 @@ def _load(built_format: int, own_ffi: Any, lib: Any) -> int:
     _guard = lib.plugin_guard() or _guard
     lib.plugin_set_guard(_guard)
 
-    if built_format != FORMAT:
+    if built_format != PLUGIN_FORMAT:
         reason = f"built in plugin format {built_format}, and the installed arroyo_udf_plugin {__version__} "
-        lib.plugin_failed(ENVIRONMENT, f"{reason}loads format {FORMAT}: build the plugin again".encode())
+        lib.plugin_failed(ENVIRONMENT, f"{reason}loads format {PLUGIN_FORMAT}: build the plugin again".encode())
         return -1
     descriptor = ffi.cast("arroyo_udf_descriptor *", lib.plugin_descriptor())
     name, key = text(descriptor.name), text(descriptor.hash)
