@@ -27,7 +27,7 @@ MISTAKES = {
     "optional of optional": ("fn f(a: i64) -> Option<Option<i64>> { None }", "cannot be the result of a UDF"),
     "result type": ("fn f(a: i64) -> usize { 1 }", "`usize` cannot be the result of a UDF"),
     "unit": ("fn f(a: i64) -> () {}", "`()` cannot be the result of a UDF"),
-    "not a function": ("struct S;", "#[udf] stands before a function"),
+    "not a function": ("struct S;", "#[udf] belongs on a function"),
     "held across an await": (
         "async fn f(a: i64) -> i64 { let r = std::rc::Rc::new(a); std::future::ready(()).await; *r }",
         "hint: an async function may go on in another thread after each await: use Arc for Rc",
