@@ -22,7 +22,7 @@ Library = Callable[..., Path]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The first of these tests waits for the workspace, whose crates are many."""
+    """The first of these tests waits for the workspace to build, with its many crates."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.timeout(2400))
