@@ -22,9 +22,10 @@ Library = Callable[..., Path]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The first of these tests waits for the workspace, whose crates are many."""
+    """All of these are `make test-arroyo`. The first ones wait for the workspace, whose crates are many."""
     for item in items:
         if HERE in item.path.parents:
+            item.add_marker(pytest.mark.arroyo)
             item.add_marker(pytest.mark.timeout(2400))
 
 

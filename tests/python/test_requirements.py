@@ -1,4 +1,4 @@
-"""The packages that a Python source lists: looked for, with those that they need, and kept in a file beside it."""
+"""The packages that a Python source lists: the build finds them and their requirements, and writes a lock file."""
 
 from importlib.metadata import version
 from pathlib import Path
@@ -34,7 +34,7 @@ def lines(source: Path) -> list[str]:
     return source_lock(source.parent).read_text().splitlines()
 
 
-def test_packages_are_kept_with_what_they_need(tmp_path: Path) -> None:
+def test_the_lock_has_the_packages_and_their_requirements(tmp_path: Path) -> None:
     source = written(tmp_path, "CFFI >= 1.17", "tqdm; python_version < '3'")
     first = load(build(source)).hash
     assert lines(source)[0].startswith("# Written by arroyo-udf build: what mine.py was built with.")

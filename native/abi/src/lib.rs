@@ -1,6 +1,6 @@
 //! The Rust mirror of `native/include/arroyo_udf.h`: the same names without their `arroyo_udf_` prefix, the same order,
-//! no behaviour. The header has the documentation. `tests/layout.rs` compiles a C program that prints every size, offset
-//! and constant, and compares.
+//! no behaviour. The header has the documentation. `tests/layout.rs` reads the header's names and compares every size,
+//! offset and constant with what a C compiler says.
 
 use std::ffi::{c_char, c_void};
 
@@ -26,7 +26,7 @@ pub struct ArrowSchema {
 // SAFETY: a schema is plain data; the Arrow C Data Interface lets any one thread at a time use and release it, and the
 // constants of a plugin are never written to.
 unsafe impl Send for ArrowSchema {}
-// SAFETY: as above; nothing is changed through a shared reference.
+// SAFETY: as above; nothing is written through a shared reference.
 unsafe impl Sync for ArrowSchema {}
 
 #[repr(C)]
@@ -44,7 +44,7 @@ pub struct ArrowArray {
     pub private_data: *mut c_void,
 }
 
-// SAFETY: as for ArrowSchema. Who calls `release` sees to the thread itself (rule R19).
+// SAFETY: as for ArrowSchema. The caller of `release` chooses the right thread (R19).
 unsafe impl Send for ArrowArray {}
 // SAFETY: the buffers of an exported array are immutable.
 unsafe impl Sync for ArrowArray {}
@@ -154,7 +154,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Nothing chosen.
+    /// No option is set.
     pub const fn unset() -> Self {
         Options {
             size: size_of::<Options>() as u64,
@@ -190,7 +190,7 @@ pub struct Function {
     pub options: *const Options,
 }
 
-// SAFETY: a constant of the plugin: read by everybody, written by nobody.
+// SAFETY: a constant of the plugin: read by any thread, never written.
 unsafe impl Send for Function {}
 // SAFETY: as above.
 unsafe impl Sync for Function {}
@@ -207,7 +207,7 @@ pub struct Descriptor {
     pub functions: *const *const Function,
 }
 
-// SAFETY: a constant of the plugin: read by everybody, written by nobody.
+// SAFETY: a constant of the plugin: read by any thread, never written.
 unsafe impl Send for Descriptor {}
 // SAFETY: as above.
 unsafe impl Sync for Descriptor {}

@@ -1,114 +1,73 @@
-//! The header and its mirror are the same: a C program that prints every size, offset and constant of
-//! `native/include/arroyo_udf.h` is compiled (with `$CC`, else `cc`) and run, and its lines are compared with what Rust
-//! says. The header's own text is searched for constants and structs, so that none is forgotten here.
+//! The header and its mirror agree. The names of structs, fields and constants are read from the text of
+//! `native/include/arroyo_udf.h`; a C program over the header and a Rust program over the mirror print every size, offset and
+//! value, and their lines are compared. So what is added to the header needs no edit here, and what the mirror lacks, or has
+//! beside the header, is a failure.
+//!
+//! Needs a C compiler (`$CC`, else `cc`) and `rustc` (`$RUSTC`, else `rustc`).
 
-use std::mem::{offset_of, size_of};
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use arroyo_udf_abi as abi;
+/// What the header declares.
+struct Contract {
+    /// Names with their fields.
+    structs: Vec<(String, Vec<String>)>,
+    /// Names of plain types: `typedef uint64_t arroyo_udf_handle;`.
+    scalars: Vec<String>,
+    constants: Vec<String>,
+}
 
-const TABLE: &str = "arroyo_udf_table";
-
-/// One line of the C program's output, as C and as Rust have it: the C expression, and Rust's value.
+/// What both programs print: an expression of C, and the same in Rust.
 struct Line {
-    expression: String,
-    value: i128,
+    c: String,
+    rust: String,
 }
 
-fn size_of_field<T, F>(_: fn(&T) -> &F) -> usize {
-    size_of::<F>()
+fn folder() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Size of a struct, and offset and size of each field; a field that the mirror lacks does not compile.
-macro_rules! layout {
-    ($lines:ident, $($c:literal = $rust:ty { $($field:ident),* $(,)? })*) => {
-        $(
-            $lines.push(Line { expression: format!("sizeof({})", $c), value: size_of::<$rust>() as i128 });
-            $(
-                let field = stringify!($field);
-                $lines.push(Line {
-                    expression: format!("offsetof({}, {field})", $c),
-                    value: offset_of!($rust, $field) as i128,
-                });
-                $lines.push(Line {
-                    expression: format!("sizeof((({} *)0)->{field})", $c),
-                    value: size_of_field(|of: &$rust| &of.$field) as i128,
-                });
-            )*
-        )*
-    };
+fn read(path: PathBuf) -> String {
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-macro_rules! constants {
-    ($lines:ident, $($name:ident),* $(,)?) => {
-        $($lines.push(Line { expression: format!("ARROYO_UDF_{}", stringify!($name)), value: abi::$name as i128 });)*
-    };
+fn without_comments(text: &str) -> String {
+    text.split("/*").enumerate().map(|(i, part)| if i == 0 { part } else { part.split_once("*/").map_or("", |(_, code)| code) }).collect()
 }
 
-fn mirror() -> Vec<Line> {
-    let mut lines = Vec::new();
-    layout! { lines,
-        "struct ArrowSchema" = abi::ArrowSchema {
-            format, name, metadata, flags, n_children, children, dictionary, release, private_data,
+/// Reads the header up to the mark where cffi stops reading.
+fn contract() -> Contract {
+    let header = read(folder().join("../include/arroyo_udf.h"));
+    let text = without_comments(header.split("/* cffi: end */").next().unwrap_or_default());
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let mut constants = Vec::new();
+    let mut scalars = Vec::new();
+    for line in text.lines().map(words) {
+        let words: Vec<&str> = line.iter().map(String::as_str).collect();
+        match words[..] {
+            ["#define", name, value, ..] if value.starts_with("UINT64_C") || value.parse::<i64>().is_ok() => {
+                constants.push(name.to_owned())
+            }
+            [name, "=", ..] if name.starts_with("ARROYO_UDF_") => constants.push(name.to_owned()),
+            ["typedef", _, name] => scalars.push(name.trim_end_matches(';').to_owned()),
+            _ => {}
         }
-        "struct ArrowArray" = abi::ArrowArray {
-            length, null_count, offset, n_buffers, n_children, buffers, children, dictionary, release, private_data,
-        }
-        "struct arroyo_udf_error" = abi::Error { text, release, private_data }
-        "struct arroyo_udf_options" = abi::Options {
-            size, order, allowed_in_flight, timeout_ns, deadline_ns, max_rows, max_bytes, max_attempts, retry_on, backoff_ns,
-            max_backoff_ns, seed, idempotent, max_stuck, lineage, batch_size, max_wait_ns, batch_bytes,
-        }
-        "struct arroyo_udf_function" = abi::Function { name, kind, vectorized, arguments, returns, options }
-        "struct arroyo_udf_descriptor" = abi::Descriptor {
-            size, name, language, toolkit_version, hash, n_functions, functions,
-        }
-        "struct arroyo_udf_statistics" = abi::Statistics {
-            size, accepted, queued, running, backing_off, held, ready, drained, values, errors, timed_out, cancelled, retries,
-            stuck, wake_ups, blocked, left_behind, discarded, latency, latency_max_ns,
-        }
-        "struct arroyo_udf_table" = abi::Table { magic, abi_version, table_size, describe }
-        "arroyo_udf_status" = abi::Status {}
-        "arroyo_udf_handle" = abi::Handle {}
     }
-    constants! { lines,
-        MAGIC, ABI_VERSION,
-        OK, WOULD_BLOCK, READY, END, STUCK, INVALID_ARGUMENT, INVALID_STATE, ENVIRONMENT, USER_CODE, INTERNAL,
-        NOT_IMPLEMENTED,
-        VALUE, ERROR, TIMED_OUT, CANCELLED,
-        RESULTS, ROOM,
-        DRAIN, CANCEL,
-        SYNC, ASYNC,
-        ORDERED, UNORDERED, RETRY_TIMEOUTS, RETRY_ERRORS, YES, NO,
-    }
-    lines.push(Line { expression: "ARROW_FLAG_NULLABLE".into(), value: abi::ARROW_FLAG_NULLABLE as i128 });
-    lines
+    // Flags of Arrow that the toolkit does not use.
+    constants.retain(|name| !["ARROW_FLAG_DICTIONARY_ORDERED", "ARROW_FLAG_MAP_KEYS_SORTED"].contains(&name.as_str()));
+    Contract { structs: structs(&text), scalars, constants }
 }
 
-fn include() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../include")
-}
-
-fn header() -> String {
-    std::fs::read_to_string(include().join("arroyo_udf.h")).expect("the header is beside the crate")
-}
-
-/// The part of the header that is the contract: to the end of what cffi reads.
-fn contract(header: &str) -> &str {
-    header.split("/* cffi: end */").next().expect("split gives at least one part")
-}
-
-/// Fields of the header's structs, by struct: the last word before each `;`, or the name in `(*name)(...)`.
-fn fields(contract: &str) -> Vec<(String, Vec<String>)> {
+/// Structs with their fields: the last word before each `;`, or the name in `(*name)(...)`.
+fn structs(text: &str) -> Vec<(String, Vec<String>)> {
     let mut structs = Vec::new();
-    let text = without_comments(contract);
     for (brace, _) in text.match_indices(" {\n") {
         let Some((before, name)) = text[..brace].rsplit_once(' ') else { continue };
         if before.rsplit(|c: char| c.is_whitespace()).next() != Some("struct") {
             continue;
         }
-        let body = text[brace + 2..].split('}').next().expect("split gives at least one part");
+        let body = text[brace + 2..].split('}').next().unwrap_or_default();
         let field = |declaration: &str| {
             let name = match declaration.split_once("(*") {
                 Some((_, pointer)) => pointer.split(')').next(),
@@ -126,82 +85,110 @@ fn fields(contract: &str) -> Vec<(String, Vec<String>)> {
     structs
 }
 
-fn without_comments(text: &str) -> String {
-    text.split("/*").enumerate().map(|(i, part)| if i == 0 { part } else { part.split_once("*/").map_or("", |(_, code)| code) }).collect()
+/// `arroyo_udf_error` -> `abi::Error`; Arrow's structs keep their names.
+fn rust_type(c: &str) -> String {
+    let Some(name) = c.strip_prefix("arroyo_udf_") else { return format!("abi::{c}") };
+    let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
+    format!("abi::{}", name.split('_').map(capital).collect::<String>())
+}
+
+/// `ARROYO_UDF_OK` -> `OK`; Arrow's flags keep their names.
+fn rust_constant(c: &str) -> &str {
+    c.strip_prefix("ARROYO_UDF_").unwrap_or(c)
+}
+
+fn lines(contract: &Contract) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for (name, fields) in &contract.structs {
+        let (c, rust) = (format!("struct {name}"), rust_type(name));
+        lines.push(Line { c: format!("sizeof({c})"), rust: format!("size_of::<{rust}>()") });
+        for field in fields {
+            lines.push(Line { c: format!("offsetof({c}, {field})"), rust: format!("offset_of!({rust}, {field})") });
+            lines.push(Line { c: format!("sizeof((({c} *)0)->{field})"), rust: format!("size_of_field(|of: &{rust}| &of.{field})") });
+        }
+    }
+    let scalar = |name: &String| Line { c: format!("sizeof({name})"), rust: format!("size_of::<{}>()", rust_type(name)) };
+    lines.extend(contract.scalars.iter().map(scalar));
+    lines.extend(contract.constants.iter().map(|name| Line { c: name.clone(), rust: format!("abi::{}", rust_constant(name)) }));
+    lines
+}
+
+/// Compiles and runs a program; its lines.
+fn printed(mut compiler: Command, source: &Path, code: &str, program: &Path) -> Vec<String> {
+    std::fs::write(source, code).expect("cargo's folder for tests can be written to");
+    let compiled = compiler.arg(source).arg("-o").arg(program).output().expect("a compiler");
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    let output = Command::new(program).output().expect("the program runs");
+    String::from_utf8(output.stdout).expect("numbers are text").lines().map(str::to_owned).collect()
+}
+
+fn printed_by_c(lines: &[Line]) -> Vec<String> {
+    let tmp = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
+    let mut words = compiler.split_whitespace();
+    let mut compiler = Command::new(words.next().unwrap_or("cc"));
+    compiler.args(words).arg("-I").arg(folder().join("../include"));
+    let prints: String = lines.iter().fold(String::new(), |mut prints, line| {
+        let _ = writeln!(prints, "  printf(\"%lld\\n\", (long long)({}));", line.c);
+        prints
+    });
+    let code = format!("#include <stdio.h>\n#include \"arroyo_udf.h\"\nint main(void) {{\n{prints}  return 0;\n}}\n");
+    printed(compiler, &tmp.join("layout.c"), &code, &tmp.join("layout_c"))
+}
+
+/// The mirror is compiled into the program: a name that it lacks does not compile, nor does a struct with another field.
+fn printed_by_rust(contract: &Contract, lines: &[Line]) -> Vec<String> {
+    let tmp = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let mut compiler = Command::new(std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into()));
+    compiler.args(["--edition", "2021"]);
+    let mut code = format!(
+        "#![allow(dead_code)]\n#[path = {:?}]\nmod abi;\nuse std::mem::{{offset_of, size_of}};\n\
+         fn size_of_field<T, F>(_: fn(&T) -> &F) -> usize {{\n    size_of::<F>()\n}}\n",
+        folder().join("src/lib.rs")
+    );
+    for (i, (name, fields)) in contract.structs.iter().enumerate() {
+        let (name, fields) = (rust_type(name), fields.iter().map(|field| format!("{field}: _")).collect::<Vec<_>>());
+        let _ = writeln!(code, "fn no_other_fields_{i}({name} {{ {} }}: {name}) {{}}", fields.join(", "));
+    }
+    let _ = writeln!(code, "fn main() {{");
+    for line in lines {
+        let _ = writeln!(code, "    println!(\"{{}}\", ({}) as i64);", line.rust);
+    }
+    let _ = writeln!(code, "}}");
+    printed(compiler, &tmp.join("layout.rs"), &code, &tmp.join("layout_rust"))
 }
 
 #[test]
 fn c_and_rust_agree() {
-    let lines = mirror();
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let (source, program) = (folder.join("layout.c"), folder.join("layout"));
-    let prints: String = lines.iter().map(|line| format!("  printf(\"%lld\\n\", (long long)({}));\n", line.expression)).collect();
-    let code = format!("#include <stdio.h>\n#include \"arroyo_udf.h\"\nint main(void) {{\n{prints}  return 0;\n}}\n");
-    std::fs::write(&source, code).expect("cargo's folder for tests can be written to");
-    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
-    let mut words = compiler.split_whitespace();
-    let compiled = Command::new(words.next().unwrap_or("cc"))
-        .args(words)
-        .arg("-I")
-        .arg(include())
-        .arg(&source)
-        .arg("-o")
-        .arg(&program)
-        .output()
-        .expect("a C compiler");
-    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    let output = Command::new(&program).output().expect("the program runs");
-    let output = String::from_utf8(output.stdout).expect("numbers are text");
-    let c_values: Vec<i128> = output.lines().map(|line| line.parse().expect("a number")).collect();
-    assert_eq!(c_values.len(), lines.len());
-    let differences: Vec<String> = lines
-        .iter()
-        .zip(c_values)
-        .filter(|(line, c)| line.value != *c)
-        .map(|(line, c)| format!("{}: C {c}, Rust {}", line.expression, line.value))
-        .collect();
+    let contract = contract();
+    let lines = lines(&contract);
+    let (c, rust) = (printed_by_c(&lines), printed_by_rust(&contract, &lines));
+    assert_eq!((c.len(), rust.len()), (lines.len(), lines.len()));
+    let compared = lines.iter().zip(c.iter().zip(&rust)).filter(|(_, (c, rust))| c != rust);
+    let differences: Vec<String> = compared.map(|(line, (c, rust))| format!("{}: C {c}, Rust {rust}", line.c)).collect();
     assert!(differences.is_empty(), "{differences:#?}");
 }
 
+/// Otherwise the other test would compare nothing.
 #[test]
-fn nothing_of_the_header_is_missing() {
-    let header = header();
-    let known: Vec<String> = mirror().into_iter().map(|line| line.expression).collect();
-    let text = without_comments(contract(&header));
-    let mut constants: Vec<&str> = text
-        .lines()
-        .filter_map(|line| line.split_once(" = ").map(|(name, _)| name.trim()))
-        .filter(|name| name.starts_with("ARROYO_UDF_"))
-        .collect();
-    constants.extend(["ARROYO_UDF_MAGIC", "ARROYO_UDF_ABI_VERSION"]);
-    assert!(constants.len() > 20, "the header is not written as this test expects: {constants:?}");
-    let mut missing: Vec<String> = constants.into_iter().filter(|name| !known.iter().any(|k| k == name)).map(str::to_owned).collect();
-
-    let structs = fields(contract(&header));
-    assert_eq!(structs.len(), 8, "{structs:?}");
-    for (name, fields) in structs.into_iter().filter(|(name, _)| name != TABLE) {
-        assert!(!fields.is_empty(), "struct {name}");
-        let offset = |field: &String| format!("offsetof(struct {name}, {field})");
-        missing.extend(fields.iter().map(offset).filter(|expression| !known.contains(expression)));
+fn the_header_is_written_as_expected() {
+    let Contract { structs, scalars, constants } = contract();
+    let names: Vec<&str> = structs.iter().map(|(name, _)| name.as_str()).collect();
+    assert!(["ArrowSchema", "ArrowArray", "arroyo_udf_options", "arroyo_udf_table"].iter().all(|name| names.contains(name)), "{names:?}");
+    assert!(structs.iter().all(|(_, fields)| !fields.is_empty()), "{structs:?}");
+    let slots = &structs.iter().find(|(name, _)| name == "arroyo_udf_table").expect("the table").1;
+    assert!(["magic", "describe", "release"].iter().all(|slot| slots.iter().any(|s| s == slot)), "{slots:?}");
+    assert!(["arroyo_udf_status", "arroyo_udf_handle"].iter().all(|name| scalars.iter().any(|s| s == name)), "{scalars:?}");
+    for name in ["ARROYO_UDF_MAGIC", "ARROYO_UDF_ABI_VERSION", "ARROYO_UDF_OK", "ARROYO_UDF_NOT_IMPLEMENTED", "ARROYO_UDF_NO"] {
+        assert!(constants.iter().any(|known| known == name), "{name} is not among {constants:?}");
     }
-    assert!(missing.is_empty(), "not compared: {missing:#?}");
 }
 
-/// A slot is a pointer, so names in the same order and tables of the same size ([`mirror`]) make the same layout.
 #[test]
-fn the_tables_have_the_same_slots() {
-    let (_, slots) = fields(contract(&header())).into_iter().find(|(name, _)| name == TABLE).expect("the header has a table");
-    let (_, rest) = include_str!("../src/lib.rs").split_once("pub struct Table {\n").expect("the mirror has a table");
-    let (body, _) = rest.split_once("\n}").expect("a struct ends");
-    let mirrored: Vec<&str> = body.lines().filter_map(|line| line.trim().strip_prefix("pub ")).collect();
-    let expected = slots.iter().enumerate().map(|(i, slot)| match i {
-        0 => format!("{slot}: u64,"),
-        1 | 2 => format!("{slot}: u32,"),
-        _ => format!("{slot}: {}Fn,", slot.split('_').map(capitalised).collect::<String>()),
-    });
-    assert_eq!(mirrored, expected.collect::<Vec<_>>());
-}
-
-fn capitalised(word: &str) -> String {
-    word[..1].to_uppercase() + &word[1..]
+fn the_mirror_has_no_other_constants() {
+    let constants = contract().constants;
+    let source = read(folder().join("src/lib.rs"));
+    let mirrored = source.lines().filter_map(|line| line.strip_prefix("pub const ")?.split(':').next());
+    let unknown: Vec<&str> = mirrored.filter(|name| !constants.iter().any(|known| rust_constant(known) == *name)).collect();
+    assert!(unknown.is_empty(), "not in the header: {unknown:?}");
 }

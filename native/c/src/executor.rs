@@ -1,80 +1,51 @@
-//! The executor of async functions in C: each started function has a thread, in which all of the author's four functions
-//! run, one at a time: init, then calls and cancellations, then close.
+//! The executor of async functions in C: each started function has a thread, in which the author's four functions run, one
+//! at a time: init, then calls and cancellations, then close.
 //!
-//! The author completes calls from any thread ([`crate::complete`]); a call that is not completed keeps its slot, also
-//! after its cancellation, until the machine finds it stuck (R8). Where calls are open at the end, close is left out: they
-//! may use the Context (R13). What was started for them stays until they are completed.
+//! The author completes calls from any thread ([`crate::complete`]). A call that is not completed takes up its place, also
+//! after its cancellation, until the machine finds it stuck (R8). If calls are open at the end, close is left out, because
+//! they may use the Context (R13), and the memory that they use is kept until they are completed.
 //!
-//! Lost wake-ups: the thread sleeps only in `park`, which remembers one `unpark`, after [`Runtime::rest`].
+//! Lost wake-ups: the thread sleeps only in `park`, which remembers one `unpark`, after [`Runtime::end_turn`].
 
-use crate::calls::{self, Calls};
 use crate::declared::{Argument, Async, Call, Function};
+use crate::started::{self, Started};
 use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::arrow::{Column, Layout};
 use arroyo_udf_plugin::failure::{panic_text, Failure};
-use arroyo_udf_plugin::machine::Outcome;
-use arroyo_udf_plugin::runtime::{self, Attempt, Runtime};
-use arroyo_udf_plugin::timer::without_signals;
+use arroyo_udf_plugin::limits::{init_took_too_long, INIT_TIME};
+use arroyo_udf_plugin::machine::{Outcome, Stuck, Token};
+use arroyo_udf_plugin::runtime::{self, After, Attempt, Orders, Runtime, Turn};
+use arroyo_udf_plugin::threads::{self, AUTHORS_STACK};
 use arroyo_udf_plugin::value::Value;
-use std::cell::Cell;
 use std::ffi::{c_char, c_void, CStr};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::null_mut;
 use std::sync::mpsc::{sync_channel, SyncSender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::Arc;
 use std::thread::{self, Thread};
-use std::time::Duration;
 
-/// As a main thread has: what the author's libraries count on. Only what is used costs memory.
-const STACK_BYTES: usize = 8 << 20;
-/// How long init may take (R12).
-const OPEN_TIME: Duration = Duration::from_secs(10);
-/// Calls may be completed as soon as they are made: cancellations come in between.
+/// Limited so that cancellations are delivered in between, even if calls are completed as soon as they are made.
 const CALLS_A_TURN: u32 = 64;
 
-thread_local! {
-    /// Of the function whose thread this is; 0: it is nobody's.
-    static MINE: Cell<u32> = const { Cell::new(0) };
-}
-
-/// A started function.
-pub struct Executing {
-    pub number: u32,
-    pub runtime: Weak<Runtime>,
-    calls: Mutex<Calls>,
-}
-
-impl Executing {
-    pub fn calls(&self) -> MutexGuard<'_, Calls> {
-        // Nothing that panics runs under this lock.
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether this is its thread, which tells the host of results once a turn.
-    pub fn is_mine(&self) -> bool {
-        MINE.get() == self.number
-    }
-}
-
-/// The runtime's end of the thread. When the runtime goes, its tokens are stale.
-struct Wake {
+/// The runtime's end of the thread. When the runtime is released, its tokens become stale.
+struct CExecutor {
     number: u32,
     thread: Thread,
 }
 
-impl runtime::Executor for Wake {
+impl runtime::Executor for CExecutor {
     fn wake(&self) {
         self.thread.unpark();
     }
 }
 
-impl Drop for Wake {
+impl Drop for CExecutor {
     fn drop(&mut self) {
-        calls::leave(self.number);
+        started::leave(self.number);
     }
 }
 
-/// Makes `runtime` work, and waits for the author's init.
+/// Starts the executor of `runtime`, and waits for the author's init.
 pub fn start(function: &'static Function, runtime: &Arc<Runtime>) -> Result<(), Failure> {
     let name = &function.signature.name;
     let Some(body) = function.body else {
@@ -83,113 +54,127 @@ pub fn start(function: &'static Function, runtime: &Arc<Runtime>) -> Result<(), 
     if runtime.settings().gather.is_some() {
         return Err(Failure::argument(format!("{name}: a function in C takes rows one by one; leave .options.batch_size out")));
     }
-    let executing = calls::enter(|number| Executing { number, runtime: Arc::downgrade(runtime), calls: Mutex::default() });
-    let number = executing.number;
-    // Without room: what is not received in time is not sent.
+    let started = started::enter(runtime);
+    let number = started.number;
+    // Without room, so that a send fails after the receiver has stopped waiting.
     let (opened, waiting) = sync_channel(0);
     let of_thread = Arc::clone(runtime);
-    let thread = thread::Builder::new().name("udf-c".into()).stack_size(STACK_BYTES);
-    let thread = thread.spawn(move || without_signals(|| serve(body, &executing, &of_thread, &opened))).map_err(|error| {
-        calls::leave(number);
+    let thread = threads::spawn("udf-c", AUTHORS_STACK, move || serve(body, &started, &of_thread, &opened)).map_err(|error| {
+        started::leave(number);
         Failure::new(abi::ENVIRONMENT, format!("{name}: no thread for an async function: {error}"))
     })?;
-    runtime.serve(Box::new(Wake { number, thread: thread.thread().clone() }));
+    runtime.serve(Box::new(CExecutor { number, thread: thread.thread().clone() }));
     let failed = |text: String| Failure::new(abi::USER_CODE, format!("{name}: start failed: {text}"));
-    match waiting.recv_timeout(OPEN_TIME) {
+    match waiting.recv_timeout(INIT_TIME) {
         Ok(opened) => opened.map_err(|text| failed(format!("init failed: {text}"))),
-        Err(_) => Err(failed(format!("init of the Context took more than {} s", OPEN_TIME.as_secs()))),
+        Err(_) => Err(failed(init_took_too_long(INIT_TIME))),
     }
 }
 
 /// The thread's life.
-fn serve(body: &Async, executing: &Executing, runtime: &Runtime, opened: &SyncSender<Result<(), String>>) {
-    MINE.set(executing.number);
+fn serve(body: &Async, started: &Started, runtime: &Runtime, opened: &SyncSender<Result<(), String>>) {
+    started.take_thread();
     let mut context = null_mut();
     // SAFETY: the author's init, called once with a place for the Context.
-    let init = body.settings.init.map_or(Ok(()), |init| answered(unsafe { init(&mut context) }));
+    let init = body.settings.init.map_or(Ok(()), |init| result(unsafe { init(&mut context) }));
     let is_open = init.is_ok();
     let is_awaited = opened.send(init).is_ok();
     if !is_open {
         return;
     }
     if is_awaited {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(body, executing, runtime, context))) {
+        let mut open = Open { body, started, runtime, context, arguments: Vec::new() };
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| open.serve())) {
             runtime.poison(&format!("internal error: {}", panic_text(&*panic)));
         }
     }
-    let is_used = runtime.is_given_up() || !executing.calls().is_empty();
+    let is_used = runtime.is_given_up() || !started.calls().is_empty();
     let close = body.settings.close.filter(|_| !is_used);
     // SAFETY: the author's close, called once, after all calls.
-    runtime.closed(close.map_or(Ok(()), |close| answered(unsafe { close(context) })));
+    runtime.closed(close.map_or(Ok(()), |close| result(unsafe { close(context) })));
 }
 
 /// NULL is success, else the text of a failure.
-fn answered(text: *const c_char) -> Result<(), String> {
+fn result(text: *const c_char) -> Result<(), String> {
     if text.is_null() {
         return Ok(());
     }
-    // SAFETY: the author's functions answer with NUL-terminated texts.
+    // SAFETY: the author's functions return NUL-terminated texts.
     Err(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
 }
 
-/// Calls and cancels until the runtime has settled.
-fn work(body: &Async, executing: &Executing, runtime: &Runtime, context: *mut c_void) {
-    let (mut cancelled, mut stuck, mut arguments) = (Vec::new(), Vec::new(), Vec::new());
-    loop {
-        runtime.take_cancellations(&mut cancelled);
-        for attempt in cancelled.drain(..) {
-            let token = executing.calls().cancel(attempt);
-            if let (Some(token), Some(cancel)) = (token, body.settings.cancel) {
-                // SAFETY: the author's cancel, in the thread that it is for.
-                unsafe { cancel(context, token) };
+/// An open function, in its thread.
+struct Open<'f> {
+    body: &'f Async,
+    started: &'f Started,
+    runtime: &'f Runtime,
+    context: *mut c_void,
+    /// The arguments of the call that is made now.
+    arguments: Vec<Argument>,
+}
+
+impl Turn for Open<'_> {
+    fn cancel(&mut self, attempt: Token) {
+        let token = self.started.calls().cancel(attempt);
+        if let (Some(token), Some(cancel)) = (token, self.body.settings.cancel) {
+            // SAFETY: the author's cancel, in the thread that it is for.
+            unsafe { cancel(self.context, token) };
+        }
+    }
+
+    fn stuck(&mut self, attempt: &Stuck) {
+        runtime::report_stuck(&self.runtime.signature().name, attempt.id, "; it has not been completed");
+    }
+
+    fn work(&mut self) {
+        for _ in 0..CALLS_A_TURN {
+            let Some(attempt) = self.runtime.next() else { break };
+            self.call(&attempt);
+        }
+    }
+}
+
+impl Open<'_> {
+    /// Calls and cancels until the runtime is settled.
+    fn serve(&mut self) {
+        let mut orders = Orders::default();
+        loop {
+            match self.runtime.turn(&mut orders, self) {
+                After::Settled => return,
+                After::Asleep => thread::park(),
+                After::Again => {}
             }
         }
-        runtime.take_stuck(&mut stuck);
-        for stuck in stuck.drain(..) {
-            eprintln!("{}, row {}: a call has not been completed after its cancellation", runtime.signature().name, stuck.id);
-        }
-        for _ in 0..CALLS_A_TURN {
-            let Some(attempt) = runtime.next() else { break };
-            call(body, executing, runtime, context, &attempt, &mut arguments);
-        }
-        runtime.notify();
-        if runtime.is_settled() {
-            return;
-        }
-        if runtime.rest() {
-            thread::park();
+    }
+
+    /// Calls the author's function for a row.
+    fn call(&mut self, attempt: &Attempt) {
+        match read(self.runtime, attempt, &mut self.arguments) {
+            Ok(true) => {
+                let call = Call {
+                    token: self.started.calls().open(self.started.number, attempt),
+                    row: attempt.id,
+                    deadline_ns: attempt.deadline,
+                    context: self.context,
+                    attempt: attempt.attempt.into(),
+                    reserved: 0,
+                    lineage: self.runtime.lineage(),
+                };
+                // SAFETY: the author's function, with an argument for each that it has declared; the batch that texts
+                // point into is kept until the call is completed.
+                unsafe { (self.body.call)(&call, self.arguments.as_ptr()) };
+            }
+            Ok(false) => {
+                self.runtime.end(attempt.token, Outcome::Value(Value::Null));
+            }
+            Err(text) => {
+                self.runtime.end(attempt.token, Outcome::Error(text.into()));
+            }
         }
     }
 }
 
-/// Calls the author's function for a row.
-fn call(body: &Async, executing: &Executing, runtime: &Runtime, context: *mut c_void, attempt: &Attempt, arguments: &mut Vec<Argument>) {
-    match read(runtime, attempt, arguments) {
-        Ok(true) => {
-            let token = executing.calls().open(executing.number, attempt);
-            let call = Call {
-                token,
-                row: attempt.id,
-                deadline_ns: attempt.deadline,
-                context,
-                attempt: attempt.attempt.into(),
-                reserved: 0,
-                lineage: runtime.lineage(),
-            };
-            // SAFETY: the author's function, with an argument for each that it has declared; the batch that texts point
-            // into is kept until the call is completed.
-            unsafe { (body.call)(&call, arguments.as_ptr()) };
-        }
-        Ok(false) => {
-            runtime.end(attempt.token, Outcome::Value(Value::Null));
-        }
-        Err(text) => {
-            runtime.end(attempt.token, Outcome::Error(text.into()));
-        }
-    }
-}
-
-/// The arguments of a row. False: a null keeps the function from being called (F3). An error is the row's (F4).
+/// Reads the arguments of a row. False: a null keeps the function from being called (F3). An error is the row's (F4).
 fn read(runtime: &Runtime, attempt: &Attempt, arguments: &mut Vec<Argument>) -> Result<bool, String> {
     let (signature, row) = (runtime.signature(), attempt.row);
     arguments.clear();

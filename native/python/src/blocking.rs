@@ -23,7 +23,7 @@ use std::ffi::CStr;
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-const MODULE: &CStr = c"arroyo_udf_plugin._blocking";
+const MODULE: &CStr = c"arroyo_udf_plugin.plugin.blocking";
 
 /// The calls of one runtime.
 pub struct Calls {

@@ -1,4 +1,4 @@
-//! What a call can ask about itself (R10), native half; `arroyo_udf_plugin/_call_info.py` is the other one.
+//! What a call can ask about itself (R10), native half; `arroyo_udf_plugin/author/call_info.py` is the other one.
 //!
 //! A call finds its information in a context variable, which Tasks and threads that it makes inherit: they see it for as
 //! long as they live, and never that of the row which runs in the same slot after theirs. So each call has the variable set

@@ -176,7 +176,7 @@ pub unsafe fn raised_text() -> String {
 pub unsafe fn describe(exception: *mut PyObject) -> String {
     // SAFETY: passed on.
     unsafe {
-        match crate::object::call(c"arroyo_udf_plugin._traceback", c"describe", &[exception]) {
+        match crate::object::call(c"arroyo_udf_plugin.plugin.stacks", c"describe", &[exception]) {
             Some(text) => crate::object::text(text.ptr()),
             None => {
                 let why = exception_text();

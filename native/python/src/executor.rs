@@ -1,4 +1,4 @@
-//! The asyncio driver, native half; `arroyo_udf_plugin/_executor.py` is the other one and says how they work together.
+//! The asyncio driver, native half; `arroyo_udf_plugin/plugin/executor.py` is the other one and says how they work together.
 //!
 //! - `Runtime`: a started function as the event loop sees it: wake-ups through an eventfd, turns, cancellations.
 //! - `Slot`: one long-lived Task takes attempt after attempt through it: the values are converted and the function is
@@ -20,8 +20,7 @@ use arroyo_udf_plugin::arrow::Batch;
 use arroyo_udf_plugin::call_info::CallInfo;
 use arroyo_udf_plugin::machine::{Outcome, Token};
 use arroyo_udf_plugin::results;
-use arroyo_udf_plugin::runtime::{self, Attempt};
-use arroyo_udf_plugin::turn::Turn;
+use arroyo_udf_plugin::runtime::{self, After, Attempt, Orders, TimeSlice};
 use arroyo_udf_plugin::value::Value;
 use pyo3_ffi::*;
 use std::ptr::{null, null_mut};
@@ -66,7 +65,11 @@ pub struct Runtime {
     clean: Option<Owned>,
     in_turn: bool,
     turn_scheduled: bool,
-    turn: Turn,
+    turn: TimeSlice,
+    /// Of this turn.
+    orders: Orders,
+    /// As the last turn has left it.
+    settled: bool,
     /// Where the latest attempt started; only to be compared.
     latest: *const Slot,
     /// The Slot that runs an attempt, by the number of its token. Borrowed: the Task keeps its Slot.
@@ -104,7 +107,9 @@ pub unsafe fn new_runtime(function: &'static Function, runtime: Arc<runtime::Run
         clean: None,
         in_turn: false,
         turn_scheduled: false,
-        turn: Turn::new(TURN),
+        turn: TimeSlice::new(TURN),
+        orders: Orders::default(),
+        settled: false,
         latest: null(),
         slots: Vec::new(),
         frame: Frame::new(),
@@ -211,10 +216,10 @@ method! {
         (*this).in_turn = true;
         (*this).turn_scheduled = false;
         (*this).turn.begin();
-        let mut tokens = Vec::new();
-        (*this).runtime.take_cancellations(&mut tokens);
+        let mut orders = std::mem::take(&mut (*this).orders);
+        (*this).runtime.begin_turn(&mut orders);
         let tasks = PyList_New(0);
-        for token in tokens {
+        for token in orders.cancelled.drain(..) {
             let slot = slot_of(this, token);
             if tasks.is_null() || slot.is_null() || (*slot).cancelled {
                 continue;
@@ -224,16 +229,15 @@ method! {
                 PyList_Append(tasks, task.ptr());
             }
         }
+        (*this).orders = orders;
         tasks
     }
 }
 method! {
     /// take_stuck() -> list[tuple[Task, int]]: attempts that have begun to ignore their cancellation, and their rows' ids.
     fn take_stuck(this: Runtime, _a) {
-        let mut all = Vec::new();
-        (*this).runtime.take_stuck(&mut all);
         let list = PyList_New(0);
-        for stuck in all {
+        for stuck in std::mem::take(&mut (*this).orders.stuck) {
             let slot = slot_of(this, stuck.token);
             if list.is_null() || slot.is_null() {
                 continue;
@@ -255,8 +259,9 @@ method! {
     /// end_turn() -> bool: tells the host what has ended. True: nothing is left to do until the next wake-up.
     fn end_turn(this: Runtime, _a) {
         (*this).in_turn = false;
-        (*this).runtime.notify();
-        bool_object((*this).runtime.rest())
+        let after = (*this).runtime.end_turn();
+        (*this).settled = after == After::Settled;
+        bool_object(after == After::Asleep)
     }
 }
 method! {
@@ -265,7 +270,7 @@ method! {
 }
 method! {
     /// is_settled() -> bool: whether it is time to close.
-    fn is_settled(this: Runtime, _a) { bool_object((*this).runtime.is_settled()) }
+    fn is_settled(this: Runtime, _a) { bool_object((*this).settled) }
 }
 method! {
     /// is_given_up() -> bool: a stop has answered that calls are stuck, so the Context is not closed any more.

@@ -1,5 +1,5 @@
 //! Values that go through pyarrow: types that are not converted natively, and vectorized functions. The Python half is
-//! `arroyo_udf_plugin/_pyarrow.py`.
+//! `arroyo_udf_plugin/plugin/conversion.py`.
 //!
 //! pyarrow receives views: it never owns an array of the host. A view for a column lives for one call; a view for a
 //! vectorized function keeps the batch alive until pyarrow has dropped it, in whatever thread, and the batch then waits
@@ -16,7 +16,7 @@ use pyo3_ffi::*;
 use std::ffi::{c_void, CStr};
 use std::sync::Arc;
 
-const MODULE: &CStr = c"arroyo_udf_plugin._pyarrow";
+const MODULE: &CStr = c"arroyo_udf_plugin.plugin.conversion";
 
 /// schema(address: int) -> capsule "arrow_schema": a copy of a constant schema, for pyarrow to import.
 pub unsafe extern "C" fn schema(_module: *mut PyObject, argument: *mut PyObject) -> *mut PyObject {

@@ -47,6 +47,7 @@ use arroyo_udf_plugin::machine::Stop;
 use arroyo_udf_plugin::pool;
 use arroyo_udf_plugin::runtime::Runtime;
 use arroyo_udf_plugin::signature::Signature;
+use arroyo_udf_plugin::timer;
 use object::{none, Owned};
 use pyo3_ffi::*;
 use std::ffi::{c_int, c_void, CStr};
@@ -81,7 +82,7 @@ impl Plugin for Core {
         // SAFETY: the GIL is held inside.
         gil::enter(|| unsafe {
             let started = executor::new_runtime(function, Arc::clone(runtime))
-                .and_then(|object| object::call(c"arroyo_udf_plugin._executor", c"start", &[object.ptr()]));
+                .and_then(|object| object::call(c"arroyo_udf_plugin.plugin.executor", c"start", &[object.ptr()]));
             if started.is_some() {
                 return Ok(());
             }
@@ -108,11 +109,24 @@ unsafe extern "C" fn stop_all(_module: *mut PyObject, _: *mut PyObject) -> *mut 
         STOPPED.call_once(|| first = true);
         if first {
             gil::without(|| exports::stop_all(Duration::from_secs(1)));
-            if object::call(c"arroyo_udf_plugin._executor", c"stop_loop", &[]).is_none() {
+            if object::call(c"arroyo_udf_plugin.plugin.executor", c"stop_loop", &[]).is_none() {
                 PyErr_Clear(); // nobody has started anything
             }
             gil::without(|| gil::close(Duration::from_secs(1)));
         }
+        none()
+    }
+}
+
+/// advance_clock(nanoseconds: int): moves the clock that rows time out by; for tests. See [`timer::advance`].
+unsafe extern "C" fn advance_clock(_module: *mut PyObject, nanoseconds: *mut PyObject) -> *mut PyObject {
+    // SAFETY: called by Python with the GIL and one argument.
+    unsafe {
+        let nanoseconds = PyLong_AsUnsignedLongLong(nanoseconds);
+        if !PyErr_Occurred().is_null() {
+            return null_mut();
+        }
+        timer::advance(nanoseconds);
         none()
     }
 }
@@ -155,7 +169,7 @@ const fn fast(name: &'static CStr, function: PyCFunctionFast) -> PyMethodDef {
     }
 }
 
-static mut METHODS: [PyMethodDef; 13] = [
+static mut METHODS: [PyMethodDef; 14] = [
     method(c"register", registry::register, METH_VARARGS),
     method(c"open_arroyo", imported::open_arroyo, METH_O),
     method(c"import_arroyo", imported::import_arroyo, METH_VARARGS),
@@ -164,6 +178,7 @@ static mut METHODS: [PyMethodDef; 13] = [
     method(c"watch", watch::watch, METH_NOARGS),
     method(c"answer", watch::answer, METH_NOARGS),
     method(c"stop_all", stop_all, METH_NOARGS),
+    method(c"advance_clock", advance_clock, METH_O),
     method(c"tell_calls", call_info::tell_calls, METH_O),
     fast(c"batch", host::new_batch),
     method(c"free_batch", host::free_batch, METH_O),

@@ -99,7 +99,7 @@ fn report() {
         if WATCH.get().is_some_and(|watch| !watch.is_answered()) {
             // SAFETY: the GIL is held.
             unsafe {
-                if object::call(c"arroyo_udf_plugin._executor", c"report_blocked", &[]).is_none() {
+                if object::call(c"arroyo_udf_plugin.plugin.executor", c"report_blocked", &[]).is_none() {
                     PyErr_WriteUnraisable(null_mut());
                 }
             }

@@ -8,14 +8,14 @@ for all its async functions.
     # timeout = 2.5
     # ///
 
-The names of options are those of the decorator, which wins, or Arroyo's three.
+Options have the decorator's names, or Arroyo's three. The decorator overrides the block.
 """
 
 import tomllib
 from typing import Any
 
-from .._errors import BuildError
-from ..options import check
+from ..author.options import check
+from ..errors import BuildError
 
 ARROYO = {
     "async_results_ordered": "ordered",

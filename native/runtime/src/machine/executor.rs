@@ -1,15 +1,15 @@
-//! The executor's side of the machine: attempts to start, how they end, and what the time brings.
+//! The executor's side of the machine: attempts to start, how they end, and what is due at a time.
 
 use super::*;
 
 impl<B: Clone, V: Weigh> Machine<B, V> {
-    /// Whether `start` would answer an attempt.
+    /// Whether `start` would open an attempt.
     pub fn can_start(&self) -> bool {
         self.has_slot() && (self.part_rows > 0 || self.is_gathered())
     }
 
-    /// Opens the next attempt, if one may run now: for a part of a micro-batch, else for rows whose pause is over, then
-    /// for those that have not started. Its timeout counts from `now`.
+    /// Opens the next attempt, if one may run now: first for a part of a failed micro-batch, then for rows whose pause is
+    /// over, then for rows that have not started. Its timeout counts from `now`.
     pub fn start(&mut self, now: u64) -> Option<Start<B>> {
         self.now = now;
         if !self.can_start() {
@@ -27,7 +27,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         self.next_generation = self.next_generation.wrapping_add(1);
         let generation = self.next_generation;
         let timeout = self.settings.timeout.map_or(u64::MAX, |timeout| now.saturating_add(timeout));
-        let slot = self.attempts.insert(|| Attempt {
+        let slot = self.attempts.insert(|| AttemptRecord {
             generation,
             id: self.rows[first].id,
             row: Some(first),
@@ -36,7 +36,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
             link: Link::at(timeout),
         });
         self.open.push(&mut self.attempts, slot);
-        let Other { id, attempt, batch, row } = self.run(first, slot);
+        let FurtherRow { id, attempt, batch, row } = self.run(first, slot);
         let mut deadline = self.rows[first].deadline;
         let mut others = Vec::with_capacity(further.len());
         for row in further {
@@ -46,8 +46,8 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         Some(Start { token: Token { slot, generation }, id, attempt, deadline: timeout.min(deadline), batch, row, others: others.into() })
     }
 
-    /// The attempt has ended with this outcome. False: its row had ended before, or waits for another attempt, and the
-    /// outcome is discarded (R6). A micro-batch that ends so has failed as a whole: its rows are split.
+    /// An attempt has ended with this outcome. False: its row had ended before, or waits for another attempt; the outcome is
+    /// discarded (R6). For a micro-batch, this means that it failed as a whole: it is split.
     pub fn end(&mut self, now: u64, token: Token, outcome: Outcome<V>) -> bool {
         self.now = now;
         let Some(Ended { row, others, state }) = self.close(token) else { return false };
@@ -67,7 +67,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         counts
     }
 
-    /// The attempt of a micro-batch has ended with an outcome for each of its rows, in the order in which they started.
+    /// The attempt of a micro-batch has ended with an outcome for each of its rows, in their order in `Start`.
     pub fn end_rows(&mut self, now: u64, token: Token, outcomes: impl IntoIterator<Item = Outcome<V>>) {
         self.now = now;
         let Some(Ended { row, others, .. }) = self.close(token) else { return };
@@ -79,7 +79,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         self.advance();
     }
 
-    /// Does what is due: timeouts, row deadlines, stuck attempts, pauses that are over.
+    /// Does what is due by `now`: timeouts, row deadlines, stuck attempts, ends of pauses.
     pub fn tick(&mut self, now: u64) {
         self.now = now;
         while let Some(slot) = self.open.first_until(&mut self.attempts, now) {
@@ -114,14 +114,14 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
             let span = &mut self.spans[i];
             let Span { batch, from, to, fate } = *span;
             if self.batches[batch].deadline > now {
-                break; // rows wait in the order of their deadlines
+                break; // spans are in the order of their deadlines
             }
             if fate == Fate::Start {
                 span.fate = Fate::TimedOut;
                 self.no_longer_queued(batch, to - from);
             }
         }
-        // A stop with `Cancel` has ended all rows: that they are stuck is its answer (R13), not a failure.
+        // After `Stop::Cancel` all rows have ended, and the stop reports stuck attempts (R13): not a failure.
         let stopped = self.stop == Some(Stop::Cancel);
         if self.counts.stuck >= u64::from(self.settings.max_stuck) && self.poison.is_none() && !stopped {
             self.overwhelmed = true;
@@ -131,7 +131,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         self.advance();
     }
 
-    /// When `tick` has something to do next.
+    /// When `tick` next has something to do.
     pub fn next_deadline(&mut self) -> Option<u64> {
         let mut first = u64::MAX;
         let mut consider = |at: Option<u64>| first = first.min(at.unwrap_or(u64::MAX));
@@ -146,7 +146,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         (first != u64::MAX).then_some(first)
     }
 
-    /// Attempts to be cancelled since the last call. They stay open until `end`.
+    /// Moves out the cancellations asked for since the last call. The attempts still need their `end`.
     pub fn take_cancellations(&mut self, into: &mut Vec<Token>) {
         into.append(&mut self.cancellations);
     }
@@ -155,7 +155,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         !self.cancellations.is_empty()
     }
 
-    /// Attempts found stuck since the last call (R8).
+    /// Moves out the attempts found stuck since the last call (R8).
     pub fn take_stuck(&mut self, into: &mut Vec<Stuck>) {
         into.append(&mut self.newly_stuck);
     }
@@ -164,7 +164,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         !self.newly_stuck.is_empty()
     }
 
-    /// Whether the row of this attempt waits for its outcome.
+    /// Whether a row waits for this attempt's outcome.
     pub fn is_open(&self, token: Token) -> bool {
         self.attempts.get(token.slot).is_some_and(|a| a.generation == token.generation && a.state == AttemptState::Open)
     }

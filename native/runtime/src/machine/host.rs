@@ -1,4 +1,4 @@
-//! The host's side of the machine: batches in, results out, cancel, stop; and how things stand.
+//! The host's side of the machine: batches in, results out, cancel, stop; and its state and counters.
 
 use super::*;
 
@@ -13,7 +13,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         !self.ready.is_empty()
     }
 
-    /// Takes a batch whole, or refuses it (R4). Its rows have the ids `first_id ..`; `bytes` count until its last row is
+    /// Takes a whole batch, or refuses it (R4). Its rows have the ids `first_id ..`; its `bytes` count until its last row is
     /// handed out.
     pub fn accept(&mut self, now: u64, first_id: u64, rows: u64, bytes: u64, payload: B) -> Result<(), Refused> {
         if self.stop.is_some() || self.poison.is_some() {
@@ -24,7 +24,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
             return Err(Refused::WouldBlock);
         }
         self.next_id = next_id;
-        self.now = self.now.max(now); // a batch may have waited to be handed over
+        self.now = self.now.max(now); // a batch may have waited in the inbox
         if rows > 0 {
             let deadline = self.settings.deadline.map_or(u64::MAX, |deadline| now.saturating_add(deadline));
             let row_bytes = if self.settings.gather.is_some() { bytes.div_ceil(rows) } else { 0 };
@@ -78,7 +78,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
                     self.no_longer_queued(span.batch, to - from);
                 }
                 if fate != Fate::Start && !self.settings.ordered {
-                    self.spans.push_front(part); // where nothing keeps it waiting
+                    self.spans.push_front(part); // `advance` hands it on at once
                 } else {
                     self.spans.push_back(part);
                 }
@@ -98,8 +98,8 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         }
     }
 
-    /// Ends the handle for a failure that leaves nothing to go on with (R8, R17): what ended stays as it is, all other
-    /// rows end as errors with this text, and open attempts are forgotten.
+    /// Ends everything after a failure that cannot be recovered from (R8, R17): rows that have ended stay as they are, all
+    /// others end as errors with this text, and attempts are forgotten.
     pub fn poison(&mut self, text: &str) {
         if self.poison.is_some() {
             return;
@@ -130,7 +130,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         self.poison.as_deref()
     }
 
-    /// Whether it was the number of stuck attempts that poisoned the handle (R8).
+    /// Whether too many stuck attempts were the reason of the poison (R8).
     pub fn is_overwhelmed(&self) -> bool {
         self.overwhelmed
     }
@@ -144,22 +144,22 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         self.stop.is_some() && self.counts.queued == 0 && self.counts.backing_off == 0
     }
 
-    /// Stopped, no row waits, and no attempt is open: the executor may close.
+    /// Stopped, no row waits, and no attempt is left: the executor may close.
     pub fn is_settled(&self) -> bool {
         self.is_done() && self.attempts.is_empty()
     }
 
-    /// Stopped, no row waits, and the only open attempts are stuck: nothing more will happen.
+    /// Stopped, no row waits, and the only attempts left are stuck: nothing more will happen.
     pub fn is_stuck(&self) -> bool {
         self.is_done() && self.counts.stuck > 0 && self.attempts.len() as u64 == self.counts.stuck
     }
 
-    /// No row is left inside.
+    /// Every accepted row has been handed out.
     pub fn is_empty(&self) -> bool {
         self.held_rows == 0
     }
 
-    /// Bytes of the batches of which not every row has been handed out.
+    /// Bytes of the batches that still have a row inside.
     pub fn held_bytes(&self) -> u64 {
         self.held_bytes
     }
@@ -168,8 +168,8 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         Counts { running: self.attempts.len() as u64, ready: self.ready.len() as u64, ..self.counts }
     }
 
-    /// How long rows took from their first start to their end, pauses included, where the machine is told the time;
-    /// without those that were cancelled or poisoned.
+    /// How long rows took from their first start to their end, including pauses; without cancelled and poisoned rows. Empty
+    /// unless the settings are timed.
     pub fn latency(&self) -> &Histogram {
         &self.latency
     }

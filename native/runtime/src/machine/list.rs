@@ -1,5 +1,5 @@
-//! A list through records of a slab, in the order of a time: whoever is pushed is not earlier than those before. Any
-//! record can be taken out at once, so a slow one at the head costs nothing.
+//! A linked list through records of a slab, in the order of their times. Assumes that each pushed record is not earlier than
+//! those before it. Any record can be removed in O(1), so a slow one at the head costs nothing.
 
 use super::slab::Slab;
 
@@ -53,7 +53,7 @@ impl List {
         self.first.map(|key| records[key].link().at)
     }
 
-    /// The first record, if its time has come by `now`.
+    /// The first record, if its time is not after `now`.
     pub fn first_until<T: Linked>(&self, records: &mut Slab<T>, now: u64) -> Option<u32> {
         self.first.filter(|&key| records[key].link().at <= now)
     }

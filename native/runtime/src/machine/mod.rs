@@ -1,26 +1,34 @@
 //! The rules of an async function as a state machine without I/O: rows, attempts, order, cap, budget, deadlines, retries,
 //! cancel, stuck attempts, stop (R1, R4-R8, R13, R17). Time is an argument, in nanoseconds of any monotonic clock.
-//! Executors and hosts tell it what happened; it answers what to do. It is proven by simulation against a naive model
-//! (`tests/`). What a host may call is in `host.rs`, what an executor may in `executor.rs`, how a row gets from one
-//! stage to the next in `rows.rs`, and where it waits for the host in `ready.rs`.
+//! Hosts and executors report events; it answers with what to do. Simulation against a naive model proves it (`tests/`).
+//!
+//! | file          | what it holds                                                     |
+//! |---------------|-------------------------------------------------------------------|
+//! | `host.rs`     | what a host calls: batches in, results out, cancel, stop          |
+//! | `executor.rs` | what an executor calls: attempts to start, how they end, the time |
+//! | `rows.rs`     | how a row gets from one stage to the next                         |
+//! | `ready.rs`    | rows that wait for the host to take them                          |
+//! | `outcome.rs`  | how rows end                                                      |
+//! | `settings.rs` | limits and retries, each with its final value                     |
+//! | `slab.rs`, `list.rs` | records with stable numbers, and lists through them        |
 //!
 //! Guarantees: every accepted row is handed out exactly once; at most `allowed_in_flight` attempts are open that are not
 //! stuck; a row has at most one open attempt that is not stuck; the first event that ends a row wins, later ones for the
 //! same attempt only free its slot.
 //!
-//! An attempt is for one row, or for a micro-batch of rows that were gathered. A micro-batch that fails as a whole is split
-//! in two, and each part is started by itself, until the row that fails is alone; that counts as one attempt of each row
-//! (R7).
+//! An attempt is for one row, or for a micro-batch: rows that were gathered. A micro-batch that fails as a whole is split in
+//! two and each part starts again, until the failing row is alone; that counts as one attempt of each row (R7).
 //!
 //! Assumes: one caller at a time (a mutex around it); `now` never goes back.
 //!
-//! Costs: accepting a batch is O(1) whatever its length, for rows get a record only when they start. Memory is bounded by
-//! the budget. Attempt deadlines are in the order of their starts, so they are a list; back-off and row deadlines, which
-//! are not, cost a logarithm, where they are used.
+//! Costs: accepting a batch is O(1) whatever its length, because rows get a record only when they start. The budget bounds
+//! memory. Attempts time out in the order of their starts, so a list holds them; back-off and row deadlines have no such
+//! order and cost a logarithm, where they are used.
 
 mod executor;
 mod host;
 mod list;
+mod outcome;
 mod ready;
 mod rows;
 mod settings;
@@ -30,32 +38,15 @@ mod tests;
 
 use crate::histogram::Histogram;
 use list::{Link, Linked, List};
+pub use outcome::{Finished, Outcome, Weigh};
 use ready::ReadyRows;
-pub use ready::Weigh;
 pub use settings::{Gather, Retry, Settings};
 use slab::Slab;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
-/// An attempt that has not ended so long after its cancellation is stuck (R8), in nanoseconds.
+/// An attempt that runs on for this long after its cancellation is stuck (R8), in nanoseconds.
 pub const PATIENCE: u64 = 1_000_000_000;
-
-/// How a row ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome<V> {
-    Value(V),
-    Error(Box<str>),
-    TimedOut,
-    Cancelled,
-}
-
-/// A row on its way out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finished<V> {
-    pub id: u64,
-    pub attempts: u16,
-    pub outcome: Outcome<V>,
-}
 
 /// Names an open attempt; stale ones are recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -65,36 +56,36 @@ pub struct Token {
 }
 
 impl Token {
-    /// A small number that no other open attempt has; below the most attempts that were ever open at once.
+    /// A small number, unique among the attempts that have not ended; less than the most there ever were at once.
     pub fn index(self) -> usize {
         self.slot as usize
     }
 }
 
-/// An attempt to be executed: row number `row` of batch `batch`.
+/// An attempt to execute: row number `row` of batch `batch`.
 #[derive(Debug, Clone)]
 pub struct Start<B> {
     pub token: Token,
     pub id: u64,
     pub attempt: u16,
-    /// When the attempt times out, or its row does; u64::MAX: never.
+    /// When the attempt or its row times out, whichever is first; u64::MAX: never.
     pub deadline: u64,
     pub batch: B,
     pub row: usize,
-    /// Further rows, of a micro-batch.
-    pub others: Box<[Other<B>]>,
+    /// The further rows of a micro-batch.
+    pub others: Box<[FurtherRow<B>]>,
 }
 
 /// A further row of a micro-batch.
 #[derive(Debug, Clone)]
-pub struct Other<B> {
+pub struct FurtherRow<B> {
     pub id: u64,
     pub attempt: u16,
     pub batch: B,
     pub row: usize,
 }
 
-/// An attempt that ignores its cancellation, and the (first) row that it was started for.
+/// An attempt that ignores its cancellation, with the id of its (first) row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stuck {
     pub token: Token,
@@ -105,7 +96,7 @@ pub struct Stuck {
 pub enum Refused {
     /// The budget is used up (R4).
     WouldBlock,
-    /// Ids must rise.
+    /// Ids must rise from batch to batch.
     Id,
     Stopped,
 }
@@ -116,7 +107,7 @@ pub enum Stop {
     Cancel,
 }
 
-/// Where rows are, and how they ended so far.
+/// How many rows are where now, and how many have ended how since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     pub accepted: u64,
@@ -141,10 +132,11 @@ struct BatchRecord<B> {
     /// Rows not handed out yet.
     held: u64,
     bytes: u64,
-    /// Of one row, where rows are gathered.
+    /// The mean bytes of a row; 0 unless rows are gathered.
     row_bytes: u64,
+    /// When the batch was.
     accepted: u64,
-    /// Of its rows.
+    /// Of its rows; u64::MAX: none.
     deadline: u64,
 }
 
@@ -157,68 +149,68 @@ struct Span {
     fate: Fate,
 }
 
-/// What becomes of rows that have not started, when their turn comes. All but `Start` have ended already.
+/// What happens to rows that have not started, when their turn comes. With any fate but `Start` they have ended already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Start,
     Cancelled,
     TimedOut,
-    /// With the text of the poison.
+    /// An error with the text of the poison.
     Poisoned,
 }
 
-/// A row that has started, or has ended before.
+/// A row whose turn to start has come, or that ended before it.
 #[derive(Debug)]
 struct Row<V> {
     id: u64,
     batch: u32,
     index: u64,
     attempts: u16,
-    /// When its first attempt began.
+    /// When the first attempt began.
     begun: u64,
     deadline: u64,
     stage: Stage,
-    /// Once it has ended, until its turn comes.
+    /// From its end until the rows before it have ended.
     outcome: Option<Outcome<V>>,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Stage {
-    /// Its attempt runs.
+    /// In this attempt.
     Running(u32),
-    /// Its attempt has timed out and is to end before the next begins.
+    /// This attempt has timed out and must end before the next one begins.
     Ending(u32),
     BackingOff,
     /// The pause is over; the next attempt may start.
     Due,
-    /// In a part of a micro-batch that failed; the attempt goes on with this part.
+    /// In a part of a micro-batch that failed; the attempt continues with this part.
     Split,
     /// On the way from one stage to the next.
     Between,
     Ended,
 }
 
-/// A row's number with its id, which tells whether the number means another row by now.
-type Named = (u32, u64);
+/// A row's number with its id, which shows whether the number now belongs to another row.
+type RowKey = (u32, u64);
 
 #[derive(Debug)]
 struct DueRow {
-    row: Named,
+    row: RowKey,
     since: u64,
 }
 
 /// An attempt that has not ended.
 #[derive(Debug)]
-struct Attempt {
+struct AttemptRecord {
     generation: u32,
-    /// Of the row that it was started for.
+    /// Of its first row.
     id: u64,
-    /// The row that waits for it to end. None: its row has ended, or went on without it.
+    /// The row that waits for its end. None: that row has ended, or went on without it.
     row: Option<u32>,
-    /// The same for further rows.
+    /// The same for the further rows.
     others: Box<[Option<u32>]>,
     state: AttemptState,
-    /// Open: when it times out. Cancelled: when it is stuck.
+    /// Open: when it times out. Cancelled: when it becomes stuck.
     link: Link,
 }
 
@@ -236,12 +228,12 @@ struct Ended {
     state: AttemptState,
 }
 
-impl Attempt {
+impl AttemptRecord {
     fn waiting(&self) -> impl Iterator<Item = u32> + '_ {
         self.row.iter().chain(self.others.iter().flatten()).copied()
     }
 
-    /// A row waits no longer. Answers whether that was the last.
+    /// This row waits no longer. True: it was the last one that did.
     fn forget(&mut self, row: u32) -> bool {
         let waiting = std::iter::once(&mut self.row).chain(&mut self.others);
         let mut left = 0;
@@ -255,7 +247,7 @@ impl Attempt {
     }
 }
 
-impl Linked for Attempt {
+impl Linked for AttemptRecord {
     fn link(&mut self) -> &mut Link {
         &mut self.link
     }
@@ -267,31 +259,31 @@ pub struct Machine<B, V> {
     batches: Slab<BatchRecord<B>>,
     spans: VecDeque<Span>,
     rows: Slab<Row<V>>,
-    attempts: Slab<Attempt>,
+    attempts: Slab<AttemptRecord>,
     next_generation: u32,
-    /// Open attempts, by deadline.
+    /// Open attempts, by timeout.
     open: List,
-    /// Cancelled attempts, by when they are stuck.
+    /// Cancelled attempts, by when they become stuck.
     ending: List,
-    /// Rows whose next attempt may start. The first is always one that really does.
+    /// Rows whose next attempt may start, by the end of their pauses. May hold stale entries; the front never is one.
     due: VecDeque<DueRow>,
-    /// How many of them really do.
+    /// How many of them are not stale.
     due_rows: u64,
     /// Parts of micro-batches that failed.
-    parts: VecDeque<Vec<Named>>,
+    parts: VecDeque<Vec<RowKey>>,
     /// How many of their rows still wait.
     part_rows: u64,
-    /// Of the rows that wait to be gathered.
+    /// Bytes of the rows that wait to be gathered.
     waiting_bytes: u64,
-    /// The latest time told.
+    /// The latest time that was passed in.
     now: u64,
-    /// By the end of their pauses.
-    backing_off: BinaryHeap<Reverse<(u64, Named)>>,
+    /// Rows in a pause, by its end. May hold stale entries.
+    backing_off: BinaryHeap<Reverse<(u64, RowKey)>>,
     /// Rows that have started and have a deadline.
     row_deadlines: BTreeSet<(u64, u32)>,
-    /// Where order is kept: every row that has started and is not ready, in order.
+    /// Ordered: every row that has started and is not ready, in order. Unordered: empty.
     in_order: VecDeque<u32>,
-    /// Rows to hand out.
+    /// Rows that a drain may hand out.
     ready: ReadyRows<V>,
     cancellations: Vec<Token>,
     newly_stuck: Vec<Stuck>,
@@ -300,6 +292,7 @@ pub struct Machine<B, V> {
     held_bytes: u64,
     stop: Option<Stop>,
     poison: Option<Box<str>>,
+    /// Too many stuck attempts were the reason of the poison.
     overwhelmed: bool,
     counts: Counts,
     latency: Histogram,

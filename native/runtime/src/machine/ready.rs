@@ -1,28 +1,22 @@
-//! Rows that have ended and whose turn has come, until the host takes them. They have left the records of rows, so that
-//! those are few and near, and the host touches none of them.
+//! Rows that wait for the host to take them: they have ended, and so have the rows before them where order is kept. They
+//! have left the slab of rows, which stays small and in the cache, and which the host need not touch.
 //!
-//! A host that takes all of them gets the list itself: the executor waits for its lock no longer than that takes.
+//! A host that takes all of them gets the list itself, so the executor waits for the lock only briefly.
 
-use super::{Finished, Outcome};
+use super::outcome::{Finished, Outcome, Weigh};
 use std::collections::VecDeque;
 
-/// What a drain answers for a row without a value or a text is a text of about this length.
+/// About the length of the text that a drain makes for a row that timed out or was cancelled.
 const MADE_TEXT: u64 = 100;
-/// So many places are ready for further rows, at most, when all have been taken.
+/// The most capacity that the list keeps when all rows are taken.
 const KEPT: usize = 4096;
-
-/// A function's result.
-pub trait Weigh {
-    /// Its bytes in buffers of variable length.
-    fn bytes(&self) -> u64;
-}
 
 #[derive(Debug)]
 pub struct ReadyRows<V> {
     rows: VecDeque<Finished<V>>,
-    /// Of all of them.
+    /// Of all rows.
     bytes: u64,
-    /// Their batches: of so many consecutive ones.
+    /// Their batches, each with its number of consecutive rows.
     batches: VecDeque<(u32, u64)>,
 }
 
@@ -48,7 +42,8 @@ impl<V: Weigh> ReadyRows<V> {
         }
     }
 
-    /// Takes up to `limit` rows, until they hold more than `most` bytes. `left` is told of their batches.
+    /// Takes up to `limit` rows, until they hold more than `most` bytes. Calls `left` with each batch and its number of
+    /// rows taken.
     pub fn take(&mut self, limit: u64, most: u64, mut left: impl FnMut(u32, u64)) -> Vec<Finished<V>> {
         let taken: Vec<Finished<V>> = if self.rows.len() as u64 <= limit && self.bytes <= most {
             self.bytes = 0;
@@ -66,10 +61,10 @@ impl<V: Weigh> ReadyRows<V> {
         };
         let mut count = taken.len() as u64;
         while let Some((batch, rows)) = self.batches.front_mut().filter(|_| count > 0) {
-            let of_it = count.min(*rows);
-            left(*batch, of_it);
-            count -= of_it;
-            *rows -= of_it;
+            let of_batch = count.min(*rows);
+            left(*batch, of_batch);
+            count -= of_batch;
+            *rows -= of_batch;
             if *rows == 0 {
                 self.batches.pop_front();
             }

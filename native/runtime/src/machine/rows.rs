@@ -3,12 +3,12 @@
 use super::*;
 
 impl<B: Clone, V: Weigh> Machine<B, V> {
-    /// Whether the cap leaves room for an attempt.
+    /// Whether another attempt may run (R4).
     pub(super) fn has_slot(&self) -> bool {
         (self.attempts.len() as u64 - self.counts.stuck) < u64::from(self.settings.allowed_in_flight)
     }
 
-    /// Whether rows wait that an attempt is to start for now, where no part of a micro-batch does.
+    /// Whether the rows that wait, apart from parts of micro-batches, are enough to start an attempt now.
     pub(super) fn is_gathered(&self) -> bool {
         let waiting = self.counts.queued + self.due_rows;
         let Some(gather) = self.settings.gather else { return waiting > 0 };
@@ -16,7 +16,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         waiting > 0 && (enough || self.stop.is_some() || !self.has_room() || self.gathered_at().is_some_and(|at| at <= self.now))
     }
 
-    /// When the row that has waited longest has waited for others long enough.
+    /// When the row that has waited longest stops waiting for others.
     pub(super) fn gathered_at(&self) -> Option<u64> {
         let wait = self.settings.gather?.wait;
         let queued = self.spans.front().map(|span| self.batches[span.batch].accepted);
@@ -28,7 +28,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         self.batches[self.rows[row].batch].row_bytes
     }
 
-    /// Takes the first row that waits: one whose pause is over, else one that has not started.
+    /// Takes the next row: one whose pause is over, else one that has not started.
     pub(super) fn next_row(&mut self) -> Option<u32> {
         let row = match self.due.pop_front() {
             Some(DueRow { row: (row, _), .. }) => {
@@ -51,7 +51,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         Some(row)
     }
 
-    /// Takes the first row that has not started off its span.
+    /// Takes the first row that has not started from its span.
     pub(super) fn next_queued(&mut self) -> Option<(u32, u64)> {
         let span = self.spans.front_mut()?;
         let taken = (span.batch, span.from);
@@ -62,10 +62,10 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         Some(taken)
     }
 
-    /// Takes those rows of the next part that still wait: the first, and the others into `further`.
+    /// Takes the rows of the next part that still wait: returns the first and puts the others into `further`.
     pub(super) fn next_part(&mut self, further: &mut Vec<u32>) -> Option<u32> {
         while let Some(part) = self.parts.pop_front() {
-            let waits = |&(row, id): &Named| self.rows.get(row).is_some_and(|r| r.id == id && matches!(r.stage, Stage::Split));
+            let waits = |&(row, id): &RowKey| self.rows.get(row).is_some_and(|r| r.id == id && matches!(r.stage, Stage::Split));
             let mut rows = part.into_iter().filter(waits).map(|(row, _)| row);
             if let Some(first) = rows.next() {
                 further.extend(rows);
@@ -78,7 +78,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         None
     }
 
-    /// Takes further rows for the attempt that begins with `first`.
+    /// Takes further rows for the attempt whose first row is `first`.
     pub(super) fn gather(&mut self, first: u32, further: &mut Vec<u32>) {
         let Some(gather) = self.settings.gather else { return };
         let mut bytes = self.row_bytes(first);
@@ -89,7 +89,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         }
     }
 
-    /// Rows of a micro-batch that failed go on in two parts, before all others.
+    /// Splits a failed micro-batch into two parts, which start before all other rows.
     pub(super) fn split(&mut self, rows: &[u32]) {
         for &row in rows {
             self.rows[row].stage = Stage::Split;
@@ -102,25 +102,25 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         }
     }
 
-    /// The first of the rows that are due is to be one that really is.
+    /// Restores that the front of `due` is not stale.
     pub(super) fn skip_stale_due(&mut self) {
-        let is_due = |&(row, id): &Named| self.rows.get(row).is_some_and(|r| r.id == id && matches!(r.stage, Stage::Due));
+        let is_due = |&(row, id): &RowKey| self.rows.get(row).is_some_and(|r| r.id == id && matches!(r.stage, Stage::Due));
         while self.due.front().is_some_and(|due| !is_due(&due.row)) {
             self.due.pop_front();
         }
     }
 
-    /// A row begins to run in the attempt `slot`.
+    /// Moves a row into attempt `slot`.
     #[inline]
-    pub(super) fn run(&mut self, row: u32, slot: u32) -> Other<B> {
+    pub(super) fn run(&mut self, row: u32, slot: u32) -> FurtherRow<B> {
         let record = &mut self.rows[row];
         record.attempts += u16::from(!matches!(record.stage, Stage::Split));
         record.stage = Stage::Running(slot);
         let batch = self.batches[record.batch].payload.clone();
-        Other { id: record.id, attempt: record.attempts, batch, row: record.index as usize }
+        FurtherRow { id: record.id, attempt: record.attempts, batch, row: record.index as usize }
     }
 
-    /// Takes an attempt that has ended off its lists.
+    /// Removes an attempt that has ended; None: the token is stale.
     pub(super) fn close(&mut self, token: Token) -> Option<Ended> {
         let state = self.attempts.get(token.slot).filter(|a| a.generation == token.generation)?.state;
         match state {
@@ -134,7 +134,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         Some(ended)
     }
 
-    /// The attempt that a row waited for has ended. Answers whether the outcome counts.
+    /// The attempt that a row waited for has ended. True: the outcome counts.
     pub(super) fn settle(&mut self, now: u64, row: u32, outcome: Outcome<V>) -> bool {
         let counts = matches!(self.rows[row].stage, Stage::Running(_));
         self.rows[row].stage = Stage::Between;
@@ -149,7 +149,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         counts
     }
 
-    /// Makes a row's record.
+    /// Makes the record of a row whose turn has come.
     pub(super) fn begin(&mut self, batch: u32, index: u64) -> u32 {
         let BatchRecord { first_id, deadline, .. } = self.batches[batch];
         let row = self.rows.insert(|| Row {
@@ -171,7 +171,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         row
     }
 
-    /// Rows that have ended before they started; where order is kept they are held until they come to the front.
+    /// Counts rows that have ended before they started; `pass_by` hands them on when they come to the front.
     pub(super) fn no_longer_queued(&mut self, batch: u32, rows: u64) {
         self.counts.queued -= rows;
         self.counts.held += rows;
@@ -182,7 +182,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         self.rows[row].attempts < self.settings.retry.max_attempts && self.stop != Some(Stop::Cancel)
     }
 
-    /// A row whose attempt has ended waits for the next one. (A timeout has counted it as backing off already.)
+    /// Begins the pause before a row's next attempt. The caller has counted it as backing off.
     pub(super) fn back_off(&mut self, now: u64, row: u32) {
         let record = &mut self.rows[row];
         let at = now.saturating_add(self.settings.retry.pause(record.id, record.attempts));
@@ -201,7 +201,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         self.cancellations.push(token);
     }
 
-    /// An attempt is stuck (R8): its row does without it.
+    /// An attempt is stuck (R8): its rows back off if the function is idempotent, else they end.
     pub(super) fn give_up_on(&mut self, now: u64, slot: u32) {
         let attempt = &mut self.attempts[slot];
         attempt.state = AttemptState::Stuck;
@@ -220,7 +220,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         }
     }
 
-    /// Ends a row, whatever it waits for; its attempt, if one runs, is cancelled.
+    /// Ends a row in any stage; cancels its attempt if no other row waits for it.
     pub(super) fn end_row(&mut self, now: u64, row: u32, outcome: Outcome<V>) {
         match outcome {
             Outcome::Value(_) => self.counts.values += 1,
@@ -277,7 +277,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
     pub(super) fn pass_by(&mut self) {
         while let Some(fate) = self.spans.front().map(|span| span.fate).filter(|&fate| fate != Fate::Start) {
             let Some((batch, index)) = self.next_queued() else { break };
-            self.counts.held -= 1; // counted since it ended; `end_row` does so where it has to wait on
+            self.counts.held -= 1; // counted at its end; `end_row` counts it again if it must wait longer
             let row = self.begin(batch, index);
             let outcome = match (fate, &self.poison) {
                 (Fate::Poisoned, Some(text)) => Outcome::Error(text.clone()),
@@ -288,19 +288,19 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         }
     }
 
-    /// To be called after every change but a start, which ends nothing: what has come to the front is handed on.
+    /// Hands on what has come to the front. Must follow every change, except a start, which ends nothing.
     pub(super) fn advance(&mut self) {
         self.skip_stale_due();
         self.pass_by();
         while let Some(&row) = self.in_order.front().filter(|&&row| matches!(self.rows[row].stage, Stage::Ended)) {
-            let outcome = self.rows[row].outcome.take().expect("a row that has ended, and waits, keeps its outcome");
+            let outcome = self.rows[row].outcome.take().expect("a row that has ended and waits has an outcome");
             self.in_order.pop_front();
             self.counts.held -= 1;
             self.publish(row, outcome);
         }
     }
 
-    /// Lets a row that has ended be handed out.
+    /// Makes a row that has ended ready for a drain.
     fn publish(&mut self, row: u32, outcome: Outcome<V>) {
         let Row { id, batch, attempts, .. } = self.rows[row];
         self.rows.remove(row);

@@ -1,6 +1,6 @@
-//! What a machine is told at its start.
+//! The limits and retries of a machine, fixed when it is made.
 
-/// How the machine runs its rows; every field has its final value.
+/// How the machine runs its rows. Every field has its final value: defaults are already applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     pub ordered: bool,
@@ -12,28 +12,28 @@ pub struct Settings {
     pub max_rows: u64,
     pub max_bytes: u64,
     pub retry: Retry,
-    /// As many stuck attempts poison the handle.
+    /// The number of stuck attempts that poisons the handle (R8).
     pub max_stuck: u32,
-    /// None: an attempt is for one row.
+    /// None: each attempt is for one row.
     pub gather: Option<Gather>,
 }
 
 impl Settings {
-    /// Whether attempts need to know the time.
+    /// Whether the machine needs the time of starts and ends.
     pub fn is_timed(&self) -> bool {
         self.timeout.is_some() || self.deadline.is_some() || self.retry.errors || self.gather.is_some()
     }
 }
 
-/// How rows are gathered into micro-batches: an attempt starts when one of the limits is reached by the rows that wait,
-/// or when waiting for more makes no sense (no room for more, a stop).
+/// How rows are gathered into micro-batches: an attempt starts when the rows that wait reach one of the limits, or when no
+/// more can come (no room, or a stop).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gather {
-    /// Most rows of an attempt.
+    /// The most rows of an attempt.
     pub rows: u64,
-    /// An attempt takes no further row once its rows have so many bytes. A row counts as its batch's mean.
+    /// An attempt takes no further row once its rows have this many bytes. A row counts as the mean of its batch.
     pub bytes: u64,
-    /// So long waits a row for others.
+    /// The longest time that a row waits for others.
     pub wait: u64,
 }
 
@@ -43,12 +43,12 @@ pub struct Retry {
     pub max_attempts: u16,
     pub timeouts: bool,
     pub errors: bool,
-    /// Before the second attempt; doubled for each further one, up to `max_backoff`, less up to a half at random.
+    /// Before the second attempt; doubled for each further one, up to `max_backoff`; minus random jitter of 0–50 %.
     pub backoff: u64,
     pub max_backoff: u64,
     /// Of the jitter.
     pub seed: u64,
-    /// A further attempt may begin although the one before is stuck and may still do something.
+    /// Another attempt may begin while a stuck one may still do something.
     pub idempotent: bool,
 }
 

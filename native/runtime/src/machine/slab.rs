@@ -1,4 +1,4 @@
-//! Records with small stable numbers: removing one frees its number for the next.
+//! Records with small, stable numbers: a removed record's number is used again.
 
 use std::ops::{Index, IndexMut};
 
@@ -15,7 +15,7 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Adds the record that `make` makes, in its place: records are large, and copies of what has just been written are slow.
+    /// Adds the record that `make` returns, built in place: records are large, and copying what was just written is slow.
     #[inline]
     pub fn insert(&mut self, make: impl FnOnce() -> T) -> u32 {
         let key = self.free.pop().unwrap_or_else(|| {
@@ -23,11 +23,11 @@ impl<T> Slab<T> {
             self.entries.len() as u32 - 1
         });
         let former = self.entries[key as usize].replace(make());
-        std::mem::forget(former); // it is None
+        std::mem::forget(former); // it is None; spares the drop code
         key
     }
 
-    /// Drops a record where it is. Panics if there is none, which is a mistake of the caller.
+    /// Drops a record in place. Panics if there is none: a mistake of the caller.
     pub fn remove(&mut self, key: u32) {
         let entry = &mut self.entries[key as usize];
         assert!(entry.is_some(), "a record under this key");

@@ -1,6 +1,6 @@
 //! One row of a batch -> the tuple of a function's arguments.
 
-use super::types::Argument;
+use super::types::ArgumentType;
 use crate::arrow::Column;
 
 /// A tuple of up to 12 arguments.
@@ -10,11 +10,11 @@ pub trait Arguments<'a>: Sized {
     /// One column for each argument.
     fn views(columns: &'a [Column]) -> Self::Views;
 
-    /// The 64 rows from `row` on, as far as there are so many: bit i says whether row + i is to be called, that is, no
-    /// argument is null that cannot be (F3).
+    /// Which of the 64 rows from `row` on to call: bit i is set if row + i exists and no argument is null that cannot be
+    /// (F3).
     fn callable(columns: &'a [Column], row: usize, rows: usize) -> u64;
 
-    /// The arguments of one row; or the number of the argument that cannot be read, and why.
+    /// The arguments of one row; or the number of the argument that cannot be read, with the reason.
     ///
     /// # Safety
     /// `row` is below the length of the columns, has its bit set in `callable`, and the columns have the layouts of the
@@ -24,7 +24,7 @@ pub trait Arguments<'a>: Sized {
 
 macro_rules! tuple {
     ($($argument:ident $number:tt),*) => {
-        impl<'a, $($argument: Argument<'a>),*> Arguments<'a> for ($($argument,)*) {
+        impl<'a, $($argument: ArgumentType<'a>),*> Arguments<'a> for ($($argument,)*) {
             type Views = ($($argument::View,)*);
 
             #[allow(unused_variables, clippy::unused_unit, reason = "a function may have no arguments")]
@@ -46,7 +46,7 @@ macro_rules! tuple {
             #[inline]
             #[allow(unused_variables, reason = "a function may have no arguments")]
             unsafe fn read(views: Self::Views, row: usize) -> Result<Self, (usize, String)> {
-                // SAFETY: passed on.
+                // SAFETY: the caller's promise; a set bit in `callable` means valid where null is not allowed.
                 Ok(($(unsafe { $argument::read(views.$number, row) }.map_err(|text| ($number, text))?,)*))
             }
         }

@@ -1,32 +1,27 @@
 //! The loop over a batch of a sync function.
 //!
-//! Rows are worked off in runs: validity is read 64 rows at a time, and within a run of rows without nulls the inner loop
-//! does nothing but read, call, write. One guard against panics is around all runs; after a panic the loop goes on behind
-//! the row that panicked. So code that cannot panic pays nothing, and no row is called twice.
+//! Validity is read 64 rows at a time and cut into runs; in a run without nulls the inner loop only reads, calls and writes.
+//! One guard against panics surrounds all runs, and after a panic the loop continues with the next row. So code that cannot
+//! panic pays nothing, and no row is called twice.
 
 use super::arguments::Arguments;
-use super::types::{Builder, Position, Return, Value};
-use super::{panics, Function};
-use crate::arrow::{ArrayData, Batch, Validity};
+use super::builders::{Builder, Position};
+use super::function::{Function, Results};
+use super::panics;
+use super::types::{ResultType, Return};
+use crate::arrow::{Batch, Validity};
 
-/// The results of a batch.
-pub struct Results {
-    pub values: ArrayData,
-    /// Rows that ended as errors, rising, with their texts. Their values are null.
-    pub failed: Vec<(usize, String)>,
-}
-
-/// Calls `call` for each row of `batch` that has no null where none can be; the others are null (F3).
+/// Calls `call` for each row of `batch`, except where an argument is null that cannot be: those rows are null (F3).
 pub fn run<'a, A: Arguments<'a>, R: Return>(function: &Function, batch: &'a Batch, call: impl Fn(A) -> R) -> Results {
     let (columns, rows) = (batch.columns(), batch.rows());
-    // First which rows are to be called, in the end which have a value.
+    // At first: which rows to call. In the end: which rows have a value.
     let mut words: Vec<u64> = (0..rows).step_by(64).map(|row| A::callable(columns, row, rows)).collect();
     let mut failed: Vec<(usize, String)> = Vec::new();
-    let mut builder = <R::Value as Value>::Builder::new(rows);
+    let mut builder = <R::Value as ResultType>::Builder::new(rows);
     let mut next = 0;
     while next < rows {
         let caught = panics::catch(|| {
-            // Made in here they stay in registers; from outside they would be read again after each write to the results.
+            // Made inside the closure, they stay in registers; from outside they would be reloaded after each write.
             let views = A::views(columns);
             let mut position = Position::new(&mut next);
             while position.row < rows {
@@ -64,14 +59,14 @@ pub fn run<'a, A: Arguments<'a>, R: Return>(function: &Function, batch: &'a Batc
     }
     for row in builder.without_room() {
         words[row >> 6] &= !(1 << (row & 63));
-        failed.push((row, "the batch's results take more than 2 GiB up to this row: send smaller batches".to_string()));
+        failed.push((row, "the batch's results up to this row exceed 2 GiB: send smaller batches".to_string()));
     }
     failed.sort_unstable_by_key(|(row, _)| *row);
     let mut validity = Validity::with_capacity(rows);
     for (word, row) in words.into_iter().zip((0..rows).step_by(64)) {
         validity.push_word(word, (rows - row).min(64));
     }
-    // SAFETY: the loop above fills or skips each row, and goes on behind one that panicked after skipping it.
+    // SAFETY: the loop above fills or skips each row, including rows that panicked.
     let values = unsafe { builder.finish(validity) };
     Results { values, failed }
 }

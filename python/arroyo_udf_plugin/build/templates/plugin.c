@@ -30,7 +30,7 @@ static const arroyo_udf_table *core; /* the native core's table; set once, when 
 static uint32_t base;                /* the number that function 0 has in the core */
 static void (*guard_exit)(void);     /* guard_our_exit of the plugin that booted Python; NULL in a Python process */
 
-/* Written in Python and called through cffi. */
+/* Written in Python (arroyo_udf_plugin/plugin/entry.py) and called through cffi. */
 static int64_t plugin_load(void); /* executes the user's module, registers its functions; returns `base`, or -1 */
 static void plugin_leave(void);   /* stops runtimes and flushes, before the process ends */
 
@@ -224,7 +224,7 @@ static void guard_our_exit(void) {
 
 /* ---- Start: called once, without the GIL ----------------------------------------------------------------------- */
 
-/* Called from Python, through cffi. */
+/* Called from Python (arroyo_udf_plugin/plugin/entry.py), through cffi. */
 static uintptr_t plugin_descriptor(void) { return (uintptr_t)&DESCRIPTOR; }
 static const char *plugin_source(void) { return SOURCE; }
 static uintptr_t plugin_guard(void) { return keeper.runs ? (uintptr_t)&guard_our_exit : 0; }
@@ -246,9 +246,10 @@ static const arroyo_udf_table *find_core(void) {
   if (!table) {
     environment_failed_with_exception("arroyo_udf_plugin cannot be imported");
   } else if (table->magic != ARROYO_UDF_MAGIC || table->abi_version != ARROYO_UDF_ABI_VERSION ||
-             table->table_size != sizeof(arroyo_udf_table)) {
-    environment_failed("built for ABI version %d, and the installed arroyo_udf_plugin has version %u: build it again",
-                       ARROYO_UDF_ABI_VERSION, table->abi_version);
+             table->table_size < sizeof(arroyo_udf_table)) { /* a newer core's table may have grown */
+    environment_failed("built for ABI version %d with a table of %zu bytes, and the installed arroyo_udf_plugin has "
+                       "version %u with %u: install a newer arroyo_udf_plugin, or build the plugin again",
+                       ARROYO_UDF_ABI_VERSION, sizeof(arroyo_udf_table), table->abi_version, table->table_size);
     table = NULL;
   }
   Py_XDECREF(capsule);

@@ -1,4 +1,4 @@
-//! Rules one by one, each in a schedule that is written out.
+//! Single rules, each in a fixed schedule.
 
 use crate::machine::{Gather, Machine, Outcome, Refused, Retry, Settings, Start, Stop, Token, PATIENCE};
 
@@ -69,7 +69,7 @@ fn r7_a_row_keeps_its_place_while_it_backs_off_and_frees_its_slot() {
     m.end(1, second.token, Outcome::Value(1));
     assert_eq!(drained(&mut m), []);
     let at = m.next_deadline().unwrap();
-    assert!((50..=100).contains(&at), "a pause of 100, less up to a half: {at}");
+    assert!((50..=100).contains(&at), "a pause of 100, minus up to 50 %: {at}");
     m.tick(at);
     let again = m.start(at).unwrap();
     assert_eq!((again.id, again.attempt), (0, 2));
@@ -79,7 +79,7 @@ fn r7_a_row_keeps_its_place_while_it_backs_off_and_frees_its_slot() {
 }
 
 #[test]
-fn r7_a_row_that_is_cancelled_while_its_next_attempt_is_due_gets_none() {
+fn r7_a_cancelled_row_whose_next_attempt_is_due_gets_none() {
     let errors = Retry { max_attempts: 2, errors: true, ..Retry::NEVER };
     let mut m = machine(true, 1, None, errors);
     m.accept(0, 0, 2, 0, ()).unwrap();
@@ -117,7 +117,7 @@ fn r7_r8_a_stuck_attempt_ends_its_row_unless_the_function_is_idempotent() {
         m.tick(10 + PATIENCE);
         assert_eq!((m.counts().stuck, m.counts().timed_out), (1, u64::from(!idempotent)));
         assert_eq!(m.counts().backing_off, u64::from(idempotent));
-        let next = m.start(10 + PATIENCE).expect("a stuck attempt is out of the cap");
+        let next = m.start(10 + PATIENCE).expect("a stuck attempt does not count for the cap");
         assert_eq!((next.id, next.attempt), if idempotent { (0, 2) } else { (1, 1) });
     }
 }
@@ -135,7 +135,7 @@ fn r8_too_many_stuck_attempts_poison_the_handle() {
 }
 
 #[test]
-fn attempts_that_are_open_together_have_different_small_numbers() {
+fn open_attempts_have_different_small_numbers() {
     let mut m = machine(true, 3, None, Retry::NEVER);
     m.accept(0, 0, 5, 0, ()).unwrap();
     let open = [m.start(0).unwrap().token, m.start(0).unwrap().token, m.start(0).unwrap().token];
@@ -156,7 +156,7 @@ fn r13_a_drain_after_a_cancel_stays_a_cancel() {
 }
 
 #[test]
-fn r13_a_stop_that_cancels_is_answered_and_not_poisoned() {
+fn r13_stuck_attempts_after_a_cancelling_stop_do_not_poison() {
     let mut m = machine(true, 9, None, Retry::NEVER);
     m.accept(0, 0, 10, 0, ()).unwrap();
     while m.start(0).is_some() {}
@@ -166,7 +166,7 @@ fn r13_a_stop_that_cancels_is_answered_and_not_poisoned() {
 }
 
 #[test]
-fn r17_a_failure_of_the_toolkit_is_not_put_on_the_user() {
+fn r17_a_failure_of_the_toolkit_is_not_reported_as_stuck_calls() {
     let mut m = machine(true, 1, None, Retry::NEVER);
     m.poison("broken");
     m.tick(PATIENCE);
@@ -190,14 +190,14 @@ fn a_row_deadline_covers_queueing_and_all_attempts() {
 }
 
 #[test]
-fn r7_a_row_that_was_cancelled_before_its_next_attempt_gets_none() {
+fn r7_a_row_cancelled_behind_another_gets_no_further_attempt() {
     let mut m = machine(true, 2, None, Retry { max_attempts: 2, errors: true, ..Retry::NEVER });
     m.accept(0, 0, 3, 0, ()).unwrap();
     let (_first, second) = (m.start(0).unwrap(), m.start(0).unwrap());
     m.end(0, second.token, Outcome::Error("no".into()));
     m.tick(0);
     m.cancel(0, 1, 1);
-    assert_eq!(m.start(0).unwrap().id, 2, "row 1 is kept only because row 0 comes before it");
+    assert_eq!(m.start(0).unwrap().id, 2, "row 1 is kept only until row 0 has ended");
 }
 
 fn gathering(rows: u64, wait: u64, cap: u32) -> Machine<(), u64> {
@@ -211,7 +211,7 @@ fn ids(start: &Start<()>) -> Vec<u64> {
 }
 
 #[test]
-fn rows_are_gathered_until_they_are_enough_or_have_waited_or_weigh_or_no_more_can_come() {
+fn rows_are_gathered_up_to_a_number_a_time_or_bytes_or_until_no_more_can_come() {
     let mut m = gathering(3, 50, 9);
     m.accept(100, 0, 2, 0, ()).unwrap();
     assert!(m.start(149).is_none());
@@ -230,18 +230,18 @@ fn rows_are_gathered_until_they_are_enough_or_have_waited_or_weigh_or_no_more_ca
 }
 
 #[test]
-fn rows_that_ended_while_they_waited_weigh_nothing() {
+fn rows_that_ended_before_their_start_count_no_bytes() {
     let mut m = gathering(9, 50, 9);
     m.accept(0, 0, 4, 8, ()).unwrap();
     m.cancel(0, 0, 3);
     m.accept(0, 4, 1, 2, ()).unwrap();
-    assert!(m.start(0).is_none(), "two rows of two bytes, and ten are wanted");
+    assert!(m.start(0).is_none(), "two rows of two bytes; ten would start them");
     m.accept(0, 5, 1, 6, ()).unwrap();
     assert_eq!(ids(&m.start(0).unwrap()), [3, 4, 5]);
 }
 
 #[test]
-fn a_row_that_ended_before_its_next_attempt_weighs_nothing() {
+fn a_row_that_ended_before_its_next_attempt_counts_no_bytes() {
     let mut m = gathering(9, 50, 9);
     m.settings.retry = Retry { max_attempts: 2, errors: true, backoff: 10, max_backoff: 10, ..Retry::NEVER };
     m.accept(0, 0, 1, 8, ()).unwrap();
@@ -250,11 +250,11 @@ fn a_row_that_ended_before_its_next_attempt_weighs_nothing() {
     m.tick(60);
     m.cancel(60, 0, 1);
     m.accept(60, 1, 1, 5, ()).unwrap();
-    assert!(m.start(60).is_none(), "one row of five bytes, and ten are wanted");
+    assert!(m.start(60).is_none(), "one row of five bytes; ten would start it");
 }
 
 #[test]
-fn rows_do_not_wait_for_more_than_there_is_room_for() {
+fn rows_do_not_wait_for_more_when_there_is_no_room() {
     let mut m = gathering(1_000, 50, 9);
     m.accept(0, 0, 99, 0, ()).unwrap();
     assert!(m.start(0).is_none());
@@ -263,7 +263,7 @@ fn rows_do_not_wait_for_more_than_there_is_room_for() {
 }
 
 #[test]
-fn r7_a_micro_batch_is_split_until_the_row_that_fails_is_alone_and_each_had_one_attempt() {
+fn r7_a_micro_batch_is_split_until_the_failing_row_is_alone_and_counts_as_one_attempt() {
     let mut m = gathering(8, 0, 1);
     m.accept(0, 0, 8, 0, ()).unwrap();
     let mut calls = Vec::new();
@@ -285,7 +285,7 @@ fn r7_a_micro_batch_is_split_until_the_row_that_fails_is_alone_and_each_had_one_
 }
 
 #[test]
-fn a_row_that_is_cancelled_before_its_part_starts_is_not_part_of_it() {
+fn a_row_cancelled_before_its_part_starts_is_left_out() {
     let mut m = gathering(4, 0, 1);
     m.accept(0, 0, 4, 0, ()).unwrap();
     let start = m.start(0).unwrap();
@@ -296,7 +296,7 @@ fn a_row_that_is_cancelled_before_its_part_starts_is_not_part_of_it() {
 }
 
 #[test]
-fn a_micro_batch_is_cancelled_when_its_last_row_is() {
+fn a_micro_batch_is_cancelled_with_its_last_row() {
     let mut m = gathering(2, 0, 1);
     m.accept(0, 0, 2, 0, ()).unwrap();
     let start = m.start(0).unwrap();
@@ -307,7 +307,7 @@ fn a_micro_batch_is_cancelled_when_its_last_row_is() {
 }
 
 #[test]
-fn r4_a_batch_is_taken_whole_beyond_the_limit_but_not_at_it() {
+fn r4_a_batch_may_exceed_the_limit_and_none_is_taken_at_it() {
     let mut m = machine(true, 1, None, Retry::NEVER);
     m.accept(0, 0, 1_000, 0, ()).unwrap();
     assert_eq!(m.accept(0, 1_000, 1, 0, ()), Err(Refused::WouldBlock));
@@ -323,7 +323,7 @@ fn unordered_rows_cancelled_behind_a_full_cap_come_out_at_once() {
 }
 
 #[test]
-fn r7_the_jitter_is_between_half_and_the_whole_pause_and_comes_from_the_seed() {
+fn r7_a_pause_with_jitter_is_half_to_all_of_it_and_comes_from_the_seed() {
     let retry = Retry { backoff: 1_000, max_backoff: 5_000, seed: 7, ..Retry::NEVER };
     for id in 0..100 {
         for (attempt, full) in [(1, 1_000), (2, 2_000), (3, 4_000), (4, 5_000), (60, 5_000)] {
@@ -332,7 +332,7 @@ fn r7_the_jitter_is_between_half_and_the_whole_pause_and_comes_from_the_seed() {
             assert_eq!(pause, retry.pause(id, attempt));
         }
     }
-    // The same on every machine and in every version: who replays a run with its seed sees the same pauses.
+    // The same on every computer and in every version: a run replayed with its seed has the same pauses.
     let pauses: Vec<u64> = (0..4).map(|id| retry.pause(id, 1 + id as u16)).collect();
     assert_eq!(pauses, [729, 1246, 2473, 3285]);
     assert_ne!(retry.pause(1, 1), Retry { seed: 8, ..retry }.pause(1, 1));

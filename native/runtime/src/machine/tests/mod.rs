@@ -1,4 +1,4 @@
-//! What proves the machine: `simulation.rs` has it agree with `model.rs` in random schedules, `cases.rs` shows single rules.
+//! Proof of the machine: `simulation.rs` compares it with `model.rs` in random schedules, `cases.rs` tests single rules.
 
 mod cases;
 mod model;

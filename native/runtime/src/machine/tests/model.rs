@@ -1,4 +1,4 @@
-//! The rules of the machine, told as plainly as they can be: all rows in one list that is searched from its beginning.
+//! The rules of the machine as simply as possible: all rows in one list, searched from its start.
 
 use crate::machine::{Gather, Settings, Token, PATIENCE};
 use std::collections::VecDeque;
@@ -17,12 +17,12 @@ pub enum Place {
     Running {
         until: u64,
     },
-    /// Timed out, to be tried again when its attempt has ended.
+    /// Timed out; gets another attempt when this one has ended.
     Ending,
     BackingOff {
         until: u64,
     },
-    /// In the order in which the pauses ended.
+    /// The pause is over; `turn` is the order in which pauses ended.
     Due {
         turn: u64,
         since: u64,
@@ -44,7 +44,7 @@ pub struct ModelRow {
     pub deadline: u64,
 }
 
-/// An attempt that has not ended. `cancelled`: when; `stuck`: it has been so for too long.
+/// An attempt that has not ended. `cancelled`: since when; `stuck`: for too long.
 #[derive(Debug)]
 pub struct ModelAttempt {
     pub token: Token,
@@ -52,17 +52,17 @@ pub struct ModelAttempt {
     pub until: u64,
     pub cancelled: Option<u64>,
     pub stuck: bool,
-    /// The machine has asked for its cancellation, and has reported it as stuck.
+    /// Whether the machine has asked for its cancellation, and reported it as stuck.
     pub asked: bool,
     pub reported: bool,
 }
 
-/// What the machine is to know, and nothing kept twice.
+/// All that the machine must know, each fact once.
 pub struct Model {
     pub settings: Settings,
     pub rows: Vec<ModelRow>,
     pub batch_bytes: Vec<u64>,
-    /// Of a row, by batch.
+    /// Bytes of a row, by batch.
     pub row_bytes: Vec<u64>,
     pub parts: VecDeque<Vec<usize>>,
     pub open: Vec<ModelAttempt>,
@@ -74,7 +74,7 @@ pub struct Model {
     pub poisoned: bool,
     /// Rows handed out: values, errors, timed out, cancelled.
     pub ended: [u64; 4],
-    /// How long rows took that ran, and were not cancelled or poisoned.
+    /// How long the rows took that ran and were neither cancelled nor poisoned.
     pub took: Vec<u64>,
 }
 
@@ -102,7 +102,7 @@ impl Model {
         self.rows.iter().filter(|row| row.place != Place::Out)
     }
 
-    /// R4: the totals held before the batch decide.
+    /// R4: what is held before the batch decides.
     pub fn has_room(&self) -> bool {
         (self.held().count() as u64) < self.settings.max_rows && self.held_bytes() < self.settings.max_bytes
     }
@@ -116,7 +116,7 @@ impl Model {
         !matches!(self.rows[row].place, Place::Ended(_) | Place::Out)
     }
 
-    /// Ends rows; the attempts of those that ran are cancelled.
+    /// Ends rows, and cancels the attempts of those that run.
     pub fn end_where(&mut self, now: u64, how: How, which: impl Fn(&ModelRow) -> bool) {
         for row in 0..self.rows.len() {
             if self.is_open(row) && which(&self.rows[row]) {
@@ -136,7 +136,7 @@ impl Model {
         self.ended(now, row, how);
         for i in 0..self.open.len() {
             if self.open[i].cancelled.is_none() && self.running_in(i).is_empty() {
-                self.open[i].cancelled = Some(now); // nobody waits for it any more
+                self.open[i].cancelled = Some(now); // no row waits for it any more
             }
         }
     }
@@ -166,7 +166,7 @@ impl Model {
         self.parts.iter().map(waiting).find(|part| !part.is_empty())
     }
 
-    /// Rows that wait to be gathered, and since when each does.
+    /// Rows that wait to be gathered, each with the time since which it does.
     pub fn waiting(&self) -> impl Iterator<Item = (&ModelRow, u64)> {
         self.rows.iter().filter_map(|row| match row.place {
             Place::Due { since, .. } => Some((row, since)),
@@ -175,7 +175,7 @@ impl Model {
         })
     }
 
-    /// R4, and when a micro-batch starts.
+    /// R4, and the conditions of a micro-batch.
     pub fn can_start(&self, now: u64) -> bool {
         let waits = self.waiting().next().is_some();
         let gathered = self.settings.gather.is_none_or(|gather| {
@@ -187,8 +187,8 @@ impl Model {
         self.has_slot() && (self.next_part().is_some() || waits && gathered)
     }
 
-    /// R4, R7: the next row of an attempt. Of pauses that ended at the same moment, the one of row `like`: they may be
-    /// taken in any order.
+    /// R4, R7: the next row of an attempt. Pauses that ended at the same moment may be taken in any order: row `like`, if it
+    /// is among them.
     pub fn next_row(&self, like: Option<u64>) -> Option<usize> {
         let turn = |row: &ModelRow| if let Place::Due { turn, .. } = row.place { Some(turn) } else { None };
         let Some(first) = self.rows.iter().filter_map(turn).min() else {
@@ -199,7 +199,7 @@ impl Model {
         liked.or_else(|| self.rows.iter().position(same))
     }
 
-    /// The rows of the attempt that starts now, which run from now on; `ids` are those that the machine has started.
+    /// Starts the next attempt and returns its rows; `ids` are those that the machine has started.
     pub fn start(&mut self, ids: &[u64], until: u64) -> Vec<usize> {
         let mut group = self.next_part().unwrap_or_default();
         if group.is_empty() {
@@ -220,7 +220,7 @@ impl Model {
         group
     }
 
-    /// R6, R7, R8 at a moment: timeouts, then row deadlines, then stuck attempts, then pauses that are over.
+    /// R6, R7, R8: timeouts, then row deadlines, then stuck attempts, then ends of pauses.
     pub fn tick(&mut self, now: u64) {
         for attempt in 0..self.open.len() {
             if self.open[attempt].cancelled.is_some() || self.open[attempt].until > now {
@@ -268,14 +268,14 @@ impl Model {
         }
     }
 
-    /// The rows that are to be tried again when this attempt, their youngest, has ended.
+    /// The rows that get another attempt when this one, their latest, has ended.
     pub fn waiting_for(&self, attempt: usize) -> Vec<usize> {
         let youngest = |row: usize| self.open.iter().rposition(|a| a.rows.contains(&row)) == Some(attempt);
         let waits = |&row: &usize| self.rows[row].place == Place::Ending && youngest(row);
         self.open[attempt].rows.iter().copied().filter(waits).collect()
     }
 
-    /// R7: a micro-batch that failed as a whole goes on in two parts.
+    /// R7: splits a micro-batch that failed as a whole into two parts.
     pub fn split(&mut self, rows: &[usize]) {
         for &row in rows {
             self.rows[row].place = Place::Split;
@@ -293,7 +293,7 @@ impl Model {
         }
     }
 
-    /// R5: what a drain may hand out now, as row numbers. Unordered: in any order.
+    /// R5: the numbers of the rows that a drain may hand out now. Unordered: in any order.
     pub fn ready(&self) -> Vec<usize> {
         let held = (0..self.rows.len()).filter(|&r| self.rows[r].place != Place::Out);
         let ended = |&r: &usize| matches!(self.rows[r].place, Place::Ended(_));

@@ -1,8 +1,8 @@
-//! Random schedules of every event under a virtual clock, against the model. After each event the two must agree; a failing
-//! schedule shrinks. Invariants are named after their rules.
+//! Random schedules of all events under a virtual clock. After each event machine and model must agree; a failing schedule
+//! shrinks. Messages name the rules.
 //!
-//! A schedule has 60 events on average. `PROPTEST_CASES` says how many schedules are run: `make check` runs ten million
-//! events. `PROPTEST_RNG_SEED` makes a run repeatable.
+//! A schedule has 60 events on average. `PROPTEST_CASES` sets the number of schedules: `make check` runs ten million events.
+//! `PROPTEST_RNG_SEED` makes a run repeatable.
 
 use super::model::{How, Model, ModelAttempt, ModelRow, Place};
 use crate::histogram::Histogram;
@@ -17,8 +17,8 @@ enum Event {
         gap: u64,
     },
     Start,
-    /// Ends one of the open attempts, picked by number: as a whole, with an error or a value, or each row with its own,
-    /// an error where its bit is set.
+    /// Ends attempt `pick` (modulo their number): as a whole with one outcome, or each row with its own. An outcome is an
+    /// error where its bit is set.
     End {
         pick: usize,
         whole: bool,
@@ -93,7 +93,7 @@ impl Weigh for u64 {
     }
 }
 
-/// The error texts of a schedule are short, and those of the other outcomes are made by the drain.
+/// What a row counts for a drain's limit of bytes.
 fn bytes_of(row: &Finished<u64>) -> u64 {
     match &row.outcome {
         Outcome::Value(value) => value % 4,
@@ -124,7 +124,7 @@ fn step(machine: &mut Machine<usize, u64>, model: &mut Model, now: &mut u64, eve
             } else {
                 Ok(())
             };
-            prop_assert_eq!(answer, expected, "R4, R13: what send takes");
+            prop_assert_eq!(answer, expected, "R4, R13: what is accepted");
             if answer.is_ok() {
                 let deadline = model.settings.deadline.map_or(u64::MAX, |d| *now + d);
                 model.batch_bytes.push(bytes);
@@ -164,7 +164,7 @@ fn step(machine: &mut Machine<usize, u64>, model: &mut Model, now: &mut u64, eve
                 };
                 for &row in &attempt.rows {
                     let working = model.open.iter().filter(|a| a.rows.contains(&row) && !a.stuck).count();
-                    prop_assert_eq!(working, 0, "R7: one attempt of a row at a time, but for stuck ones");
+                    prop_assert_eq!(working, 0, "R7: one attempt of a row at a time, except stuck ones");
                 }
                 model.open.push(attempt);
             }
@@ -185,7 +185,7 @@ fn step(machine: &mut Machine<usize, u64>, model: &mut Model, now: &mut u64, eve
             } else {
                 machine.end_rows(*now, token, (0..rows.len()).map(outcome));
             }
-            prop_assert!(!machine.end(*now, token, Outcome::Cancelled), "a token is good once");
+            prop_assert!(!machine.end(*now, token, Outcome::Cancelled), "a token is valid once");
             again.into_iter().for_each(|row| model.back_off(*now, row));
             if open && whole && rows.len() > 1 {
                 model.split(&running);
@@ -234,12 +234,12 @@ fn check_out(model: &mut Model, limit: u64, most: u64, out: &[Finished<u64>]) ->
     } else {
         prop_assert!(out.len() as u64 <= expected);
         let but_the_last = out.iter().rev().skip(1).map(bytes_of).sum::<u64>();
-        prop_assert!(but_the_last <= most, "only the last row may exceed the bytes that were asked for");
+        prop_assert!(but_the_last <= most, "only the last row may exceed the limit of bytes");
     }
     for (i, finished) in out.iter().enumerate() {
         let row = ready.iter().copied().find(|&r| model.rows[r].id == finished.id && model.rows[r].place != Place::Out);
         let Some(row) = row else {
-            return Err(TestCaseError::fail(format!("R1: row {} comes out although it is not ready, or again", finished.id)));
+            return Err(TestCaseError::fail(format!("R1: row {} comes out before it is ready, or twice", finished.id)));
         };
         if model.settings.ordered {
             prop_assert_eq!(row, ready[i], "R5: in the order accepted");
@@ -256,7 +256,7 @@ fn check_out(model: &mut Model, limit: u64, most: u64, out: &[Finished<u64>]) ->
     Ok(())
 }
 
-/// Whatever the moment, the two agree.
+/// Machine and model agree; called after each event.
 fn agree(machine: &mut Machine<usize, u64>, model: &Model, now: u64) -> Result<(), TestCaseError> {
     let counts = machine.counts();
     let stuck = model.open.iter().filter(|a| a.stuck).count() as u64;
@@ -279,7 +279,7 @@ fn agree(machine: &mut Machine<usize, u64>, model: &Model, now: u64) -> Result<(
     let done = model.stopped && counts.queued == 0 && counts.backing_off == 0;
     prop_assert_eq!(machine.is_settled(), done && model.open.is_empty(), "R13: when to close");
     prop_assert_eq!(machine.is_stuck(), done && stuck > 0 && stuck == model.open.len() as u64, "R13: when to give up");
-    // R6, R7, R8: the machine asks to be told the time no later than something is due.
+    // R6, R7, R8: the next deadline is no later than anything that is due.
     let rows = model.rows.iter().enumerate().filter(|(r, _)| model.is_open(*r)).map(|(_, row)| match row.place {
         Place::Running { until } | Place::BackingOff { until } => until.min(row.deadline),
         _ => row.deadline,
@@ -302,7 +302,7 @@ fn run(settings: Settings, events: &[Event]) -> Result<(), TestCaseError> {
         agree(&mut machine, &model, now)?;
         check_requests(&mut machine, &mut model)?;
     }
-    // R1 to the end: stop, end what is open, and everything comes out.
+    // R1: after a stop and the end of all attempts, every row comes out.
     step(&mut machine, &mut model, &mut now, &Event::Stop { cancel: true })?;
     while !model.open.is_empty() {
         step(&mut machine, &mut model, &mut now, &Event::End { pick: 0, whole: false, errors: 0 })?;
@@ -322,7 +322,7 @@ fn run(settings: Settings, events: &[Event]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// R6, R8: each attempt that nobody waits for any more is to be cancelled, once; each that is stuck is reported, once.
+/// R6, R8: an attempt that no row waits for any more is cancelled once; a stuck one is reported once.
 fn check_requests(machine: &mut Machine<usize, u64>, model: &mut Model) -> Result<(), TestCaseError> {
     let (mut cancelled, mut stuck) = (Vec::new(), Vec::new());
     prop_assert_eq!(machine.poisoned().is_some(), model.poisoned, "R17");
@@ -338,7 +338,7 @@ fn check_requests(machine: &mut Machine<usize, u64>, model: &mut Model) -> Resul
         expected.push(attempt.token);
     }
     cancelled.sort_by_key(|token| token.generation);
-    prop_assert_eq!(cancelled, expected, "R6: what is to be cancelled");
+    prop_assert_eq!(cancelled, expected, "R6: which attempts are cancelled");
     if !model.poisoned {
         let mut expected = Vec::new();
         for attempt in model.open.iter_mut().filter(|a| a.stuck && !a.reported) {
@@ -347,7 +347,7 @@ fn check_requests(machine: &mut Machine<usize, u64>, model: &mut Model) -> Resul
         }
         let mut stuck: Vec<_> = stuck.into_iter().map(|stuck| (stuck.token, stuck.id)).collect();
         stuck.sort_by_key(|(token, _)| token.generation);
-        prop_assert_eq!(stuck, expected, "R8: what is reported as stuck");
+        prop_assert_eq!(stuck, expected, "R8: which attempts are reported as stuck");
     }
     Ok(())
 }

@@ -1,0 +1,94 @@
+//! A batch of arguments: owns the struct array that came in, and views its columns.
+//!
+//! Guarantees: `take` moves the array only if it fits the declared layouts; a dropped batch is retired, because the release
+//! callback must run in a thread of the host (R19).
+
+use super::column::Column;
+use super::layout::Layout;
+use crate::retired;
+use arroyo_udf_abi::ArrowArray;
+use smallvec::SmallVec;
+
+/// Up to two columns need no allocation: `send` must cost less than 100 ns.
+type Columns = SmallVec<[Column; 2]>;
+
+/// A struct array of arguments, checked; retired when dropped ([`retired`]).
+#[derive(Debug)]
+pub struct Batch {
+    array: ArrowArray,
+    columns: Columns,
+    rows: usize,
+    bytes: u64,
+}
+
+impl Batch {
+    /// Takes over a struct array of arguments if it fits the layouts; otherwise leaves it unchanged.
+    ///
+    /// # Safety
+    /// `array` is a valid Arrow array in all that the checks here cannot tell.
+    pub unsafe fn take(array: &mut ArrowArray, arguments: &[(String, Layout)]) -> Result<Batch, String> {
+        if array.release.is_none() {
+            return Err("the batch has been released".into());
+        }
+        if array.n_children != arguments.len() as i64 {
+            return Err(format!("the batch has {} columns, but the function has {} arguments", array.n_children, arguments.len()));
+        }
+        if array.length < 0 || array.offset < 0 || array.length.checked_add(array.offset).is_none() {
+            return Err(format!("invalid length {} and offset {}", array.length, array.offset));
+        }
+        let (rows, offset) = (array.length as usize, array.offset as usize);
+        let outer: *const u8 = if array.n_buffers < 1 || array.buffers.is_null() || array.null_count == 0 {
+            std::ptr::null()
+        } else {
+            // SAFETY: the array has at least one buffer.
+            unsafe { (*array.buffers).cast() }
+        };
+        let mut columns = Columns::with_capacity(arguments.len());
+        let mut bytes = 0;
+        for (i, (name, layout)) in arguments.iter().enumerate() {
+            // SAFETY: a valid array has n_children pointers.
+            let child = if array.children.is_null() { None } else { unsafe { (*array.children.add(i)).as_ref() } };
+            let child = child.ok_or_else(|| format!("argument {name}: no array"))?;
+            columns.push(Column::empty());
+            let Some(column) = columns.last_mut() else { unreachable!("pushed above") };
+            // SAFETY: the caller promises a valid array; the batch owns the buffers as long as the columns live.
+            unsafe { column.set(child, layout, name) }.map_err(|text| format!("argument {text}"))?;
+            if column.len() < rows + offset {
+                return Err(format!("argument {name}: {} rows, but the batch has {}", column.len(), rows + offset));
+            }
+            // SAFETY: just compared; the validity of the struct is as long as the struct.
+            unsafe { column.narrow(outer, offset, rows) };
+            bytes += column.slice_bytes(layout, 0, rows);
+        }
+        Ok(Batch { array: std::mem::replace(array, ArrowArray::empty()), columns, rows, bytes })
+    }
+
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Bytes of the slice, not of the buffers it was cut from: for the budget (R4).
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The array itself, still owned by the batch.
+    pub fn array(&self) -> &ArrowArray {
+        &self.array
+    }
+
+    /// Takes the array out of the batch.
+    pub fn into_array(mut self) -> ArrowArray {
+        std::mem::replace(&mut self.array, ArrowArray::empty())
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        retired::retire(std::mem::replace(&mut self.array, ArrowArray::empty()));
+    }
+}

@@ -1,0 +1,321 @@
+//! A checked view of one array that came in, and the reading of its values.
+//!
+//! Guarantees: the array is compared with its declared layout (children, buffers, lengths) before anything is read;
+//! offsets of variable-length values are checked as each value is read, so a wrong one is an error of that row alone.
+//!
+//! Assumes what cannot be checked: buffers are as long as length and offsets say, stay unchanged, and outlive the view.
+//! Methods that take a row expect one below the view's length.
+
+use super::bitmap::{bit, bits};
+use super::layout::Layout;
+use crate::value::Value;
+use arroyo_udf_abi::ArrowArray;
+
+/// A view of one array. Row 0 is at the array's offset.
+#[derive(Debug)]
+pub struct Column {
+    /// Null: every row is valid.
+    validity: *const u8,
+    /// Validity of the struct around the columns, with its offset. Null: every row is valid.
+    outer: *const u8,
+    outer_offset: usize,
+    offset: usize,
+    /// Values, or offsets of variable-length values.
+    first: *const u8,
+    data: *const u8,
+    data_length: usize,
+    children: Vec<Column>,
+    length: usize,
+}
+
+// SAFETY: a view of immutable buffers, which the owner (Batch) keeps alive.
+unsafe impl Send for Column {}
+// SAFETY: as above.
+unsafe impl Sync for Column {}
+
+impl Column {
+    /// Checks an array against a layout. `name` is for the error text.
+    ///
+    /// # Safety
+    /// `array` is a valid Arrow array of that layout, and its buffers outlive the column.
+    pub unsafe fn new(array: &ArrowArray, layout: &Layout, name: &str) -> Result<Column, String> {
+        let mut column = Column::empty();
+        // SAFETY: the caller promises it.
+        unsafe { column.set(array, layout, name) }.map(|()| column)
+    }
+
+    /// A view of nothing, for `set`.
+    pub(super) const fn empty() -> Column {
+        Column {
+            validity: std::ptr::null(),
+            outer: std::ptr::null(),
+            outer_offset: 0,
+            offset: 0,
+            first: std::ptr::null(),
+            data: std::ptr::null(),
+            data_length: 0,
+            children: Vec::new(),
+            length: 0,
+        }
+    }
+
+    /// As `new`, in place: `send` has no time to move a column about.
+    ///
+    /// # Safety
+    /// As for `new`; the column is empty.
+    pub(super) unsafe fn set(&mut self, array: &ArrowArray, layout: &Layout, name: &str) -> Result<(), String> {
+        let (n_buffers, n_children) = layout.shape();
+        if array.release.is_none() {
+            return Err(format!("{name}: the array has been released"));
+        }
+        if array.length < 0 || array.offset < 0 || array.length.checked_add(array.offset).is_none() {
+            return Err(format!("{name}: invalid length {} and offset {}", array.length, array.offset));
+        }
+        if array.n_buffers != n_buffers || array.n_children != n_children as i64 || !array.dictionary.is_null() {
+            return Err(format!(
+                "{name}: the array has {} buffers and {} children, but {layout:?} needs {n_buffers} and {n_children}",
+                array.n_buffers, array.n_children
+            ));
+        }
+        let (length, offset) = (array.length as usize, array.offset as usize);
+        let buffer = |i: i64| -> *const u8 {
+            if i < n_buffers && !array.buffers.is_null() {
+                // SAFETY: the array has n_buffers pointers.
+                unsafe { (*array.buffers.add(i as usize)).cast() }
+            } else {
+                std::ptr::null()
+            }
+        };
+        self.validity = if array.null_count == 0 { std::ptr::null() } else { buffer(0) };
+        (self.first, self.data) = (buffer(1), buffer(2));
+        (self.offset, self.length) = (offset, length);
+        let needs_values = length > 0 && n_buffers > 1 && !matches!(layout, Layout::Fixed(0));
+        if needs_values && self.first.is_null() {
+            return Err(format!("{name}: an array of length {length} has no buffer of values"));
+        }
+        if array.null_count > 0 && self.validity.is_null() && *layout != Layout::Null {
+            return Err(format!("{name}: {} nulls, but no validity buffer", array.null_count));
+        }
+        if needs_values && matches!(layout, Layout::Bytes | Layout::LargeBytes) {
+            let end = if *layout == Layout::Bytes { self.offset32(length) } else { self.offset64(length) };
+            self.data_length = usize::try_from(end).map_err(|_| format!("{name}: a negative offset"))?;
+            if self.data_length > 0 && self.data.is_null() {
+                return Err(format!("{name}: offsets up to {end}, but no data"));
+            }
+        }
+        for i in 0..n_children {
+            // SAFETY: the array has n_children pointers.
+            let child = if array.children.is_null() { None } else { unsafe { (*array.children.add(i)).as_ref() } };
+            let child = child.ok_or_else(|| format!("{name}: child {i} is null"))?;
+            let child_layout = match layout {
+                Layout::Struct(fields) => &fields[i],
+                Layout::List(item) | Layout::LargeList(item) | Layout::FixedList(_, item) => item,
+                _ => return Err(format!("{name}: {layout:?} has no children")),
+            };
+            // SAFETY: the caller promises it.
+            let view = unsafe { Column::new(child, child_layout, &format!("{name}, child {i}"))? };
+            let needed = match layout {
+                Layout::Struct(_) => offset + length,
+                Layout::FixedList(width, _) => (offset + length) * width,
+                _ => 0, // lists: offsets are checked as a value is read
+            };
+            if view.length < needed {
+                return Err(format!("{name}: child {i} has {} rows, but needs {needed}", view.length));
+            }
+            self.children.push(view);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Views only the `rows` rows from `offset` on, those of a struct whose validity bitmap is `outer` (null: all valid).
+    ///
+    /// # Safety
+    /// `offset + rows` is at most `len`, and `outer` is null or has that many bits.
+    #[inline]
+    pub(super) unsafe fn narrow(&mut self, outer: *const u8, offset: usize, rows: usize) {
+        self.offset += offset;
+        self.length = rows;
+        (self.outer, self.outer_offset) = (outer, offset);
+    }
+
+    #[inline]
+    pub fn is_valid(&self, row: usize) -> bool {
+        // SAFETY: both bitmaps are as long as the array, and row is below its length.
+        unsafe {
+            (self.validity.is_null() || bit(self.validity, self.offset + row))
+                && (self.outer.is_null() || bit(self.outer, self.outer_offset + row))
+        }
+    }
+
+    /// Whether every row is known to be valid, because there is no bitmap.
+    #[inline]
+    pub fn has_no_nulls(&self) -> bool {
+        self.validity.is_null() && self.outer.is_null()
+    }
+
+    /// Validity of the rows `row .. row + 64`, the first in the lowest bit; 0 from row `rows` on.
+    #[inline]
+    pub fn validity_word(&self, row: usize, rows: usize) -> u64 {
+        let count = (rows - row).min(64);
+        let all = if count == 64 { u64::MAX } else { (1 << count) - 1 };
+        let mut word = all;
+        if !self.validity.is_null() {
+            // SAFETY: count rows from row on are within the array.
+            word &= unsafe { bits(self.validity, self.offset + row, count) };
+        }
+        if !self.outer.is_null() {
+            // SAFETY: as above.
+            word &= unsafe { bits(self.outer, self.outer_offset + row, count) };
+        }
+        word
+    }
+
+    /// The value of a fixed-width column whose layout is `Fixed(size_of::<T>())`.
+    #[inline]
+    pub fn fixed<T: Copy>(&self, row: usize) -> T {
+        // SAFETY: the buffer holds offset + length values; unaligned buffers are allowed.
+        unsafe { self.first.cast::<T>().add(self.offset + row).read_unaligned() }
+    }
+
+    /// The values from `row` on, as a pointer for tight loops; may be unaligned.
+    #[inline]
+    pub fn values<T: Copy>(&self, row: usize) -> *const T {
+        self.first.cast::<T>().wrapping_add(self.offset + row)
+    }
+
+    #[inline]
+    pub fn boolean(&self, row: usize) -> bool {
+        // SAFETY: the bitmap of values is as long as the array.
+        unsafe { bit(self.first, self.offset + row) }
+    }
+
+    #[inline]
+    fn offset32(&self, row: usize) -> i64 {
+        i64::from(self.fixed::<i32>(row))
+    }
+
+    #[inline]
+    fn offset64(&self, row: usize) -> i64 {
+        self.fixed::<i64>(row)
+    }
+
+    /// The bytes of a `Bytes` column; None if the offsets are no range.
+    #[inline]
+    pub fn bytes(&self, row: usize) -> Option<&[u8]> {
+        self.range(self.offset32(row), self.offset32(row + 1))
+    }
+
+    /// The bytes of a `LargeBytes` column; None if the offsets are no range.
+    #[inline]
+    pub fn large_bytes(&self, row: usize) -> Option<&[u8]> {
+        self.range(self.offset64(row), self.offset64(row + 1))
+    }
+
+    /// The items of a `List` column's row, as rows of their own column; None if the offsets are no range.
+    pub fn list(&self, row: usize) -> Option<(&Column, std::ops::Range<usize>)> {
+        let (start, end) = (self.offset32(row), self.offset32(row + 1));
+        let items = self.children.first().filter(|items| 0 <= start && start <= end && end as usize <= items.length)?;
+        Some((items, start as usize..end as usize))
+    }
+
+    #[inline]
+    fn range(&self, start: i64, end: i64) -> Option<&[u8]> {
+        if start < 0 || end < start || end as usize > self.data_length {
+            return None;
+        }
+        if start == end {
+            return Some(&[]);
+        }
+        // SAFETY: 0 <= start < end <= data_length, and the buffer is that long.
+        Some(unsafe { std::slice::from_raw_parts(self.data.add(start as usize), (end - start) as usize) })
+    }
+
+    /// Any value, copied. The error is the text of the row's error.
+    pub fn value(&self, layout: &Layout, row: usize) -> Result<Value, String> {
+        if !self.is_valid(row) || *layout == Layout::Null {
+            return Ok(Value::Null);
+        }
+        let items = |child: &Column, item: &Layout, start: i64, end: i64| {
+            if start < 0 || end < start || end as usize > child.length {
+                return Err(format!("invalid list offsets {start} and {end}"));
+            }
+            (start as usize..end as usize).map(|i| child.value(item, i)).collect::<Result<Box<[_]>, _>>().map(Value::Nested)
+        };
+        let bytes = |bytes: Option<&[u8]>| bytes.map(|b| Value::Bytes(b.into())).ok_or_else(|| "invalid offsets".to_string());
+        match layout {
+            Layout::Null => Ok(Value::Null),
+            Layout::Bool => Ok(Value::Fixed(u64::from(self.boolean(row)))),
+            Layout::Fixed(width) => {
+                // SAFETY: the buffer holds offset + length values of that width.
+                let raw = unsafe { std::slice::from_raw_parts(self.first.add((self.offset + row) * width), *width) };
+                Ok(fixed_value(raw))
+            }
+            Layout::Bytes => bytes(self.bytes(row)),
+            Layout::LargeBytes => bytes(self.large_bytes(row)),
+            Layout::List(item) => items(&self.children[0], item, self.offset32(row), self.offset32(row + 1)),
+            Layout::LargeList(item) => items(&self.children[0], item, self.offset64(row), self.offset64(row + 1)),
+            Layout::FixedList(width, item) => {
+                let start = (self.offset + row) * width;
+                items(&self.children[0], item, start as i64, (start + width) as i64)
+            }
+            Layout::Struct(fields) => {
+                let row = self.offset + row;
+                fields
+                    .iter()
+                    .zip(&self.children)
+                    .map(|(field, child)| child.value(field, row))
+                    .collect::<Result<Box<[_]>, _>>()
+                    .map(Value::Nested)
+            }
+        }
+    }
+
+    /// Bytes of the rows `from .. to`, not of the buffers they are part of: for the budget (R4). Invalid offsets count
+    /// nothing here; reading a value refuses them.
+    pub(super) fn slice_bytes(&self, layout: &Layout, from: usize, to: usize) -> u64 {
+        let rows = to - from;
+        if rows == 0 {
+            return 0;
+        }
+        let span = |start: i64, end: i64| if 0 <= start && start <= end { (start as usize, end as usize) } else { (0, 0) };
+        let span32 = || span(self.offset32(from), self.offset32(to));
+        let span64 = || span(self.offset64(from), self.offset64(to));
+        let child = |i: usize, layout: &Layout, (start, end): (usize, usize)| {
+            let child = &self.children[i];
+            child.slice_bytes(layout, start.min(child.length), end.min(child.length))
+        };
+        let range = (self.offset + from, self.offset + to);
+        match layout {
+            Layout::Null => 0,
+            Layout::Bool => rows as u64 / 8,
+            Layout::Fixed(width) => (rows * width) as u64,
+            Layout::Bytes => (rows * 4 + span32().1 - span32().0) as u64,
+            Layout::LargeBytes => (rows * 8 + span64().1 - span64().0) as u64,
+            Layout::List(item) => rows as u64 * 4 + child(0, item, span32()),
+            Layout::LargeList(item) => rows as u64 * 8 + child(0, item, span64()),
+            Layout::FixedList(width, item) => child(0, item, (range.0 * width, range.1 * width)),
+            Layout::Struct(fields) => fields.iter().enumerate().map(|(i, field)| child(i, field, range)).sum(),
+        }
+    }
+}
+
+/// Up to 16 bytes as a number, more as bytes.
+fn fixed_value(raw: &[u8]) -> Value {
+    let mut words = [0u8; 16];
+    match raw.len() {
+        0..=16 => words[..raw.len()].copy_from_slice(raw),
+        _ => return Value::Bytes(raw.into()),
+    }
+    let low = u64::from_le_bytes(words[..8].try_into().unwrap_or_default());
+    let high = u64::from_le_bytes(words[8..].try_into().unwrap_or_default());
+    if raw.len() <= 8 {
+        Value::Fixed(low)
+    } else {
+        Value::Wide([low, high])
+    }
+}

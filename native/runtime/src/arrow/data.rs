@@ -1,0 +1,90 @@
+//! Arrays that go out: memory, its owner, and the C Data array that releases both.
+//!
+//! Guarantees: an exported array owns all its memory; any thread may release it, once. Children that the consumer has
+//! moved out are left alone.
+//!
+//! Assumes that buffers have the length and content that the array's type needs: nothing is checked.
+
+use arroyo_udf_abi::ArrowArray;
+use std::any::Any;
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+/// One buffer of an array that goes out, with its owner.
+pub struct Buffer {
+    pointer: *const c_void,
+    _owner: Option<Box<dyn Any + Send>>,
+}
+
+impl Buffer {
+    /// The absent buffer: no validity, or no values.
+    pub fn none() -> Buffer {
+        Buffer { pointer: std::ptr::null(), _owner: None }
+    }
+}
+
+impl<T: Send + 'static> From<Vec<T>> for Buffer {
+    fn from(values: Vec<T>) -> Buffer {
+        // The pointer of an empty Vec dangles; an empty buffer needs no other.
+        Buffer { pointer: values.as_ptr().cast(), _owner: Some(Box::new(values)) }
+    }
+}
+
+/// An array about to go out.
+pub struct ArrayData {
+    pub length: usize,
+    pub null_count: usize,
+    pub buffers: Vec<Buffer>,
+    /// Already exported.
+    pub children: Vec<ArrowArray>,
+}
+
+struct Exported {
+    pointers: Vec<*const c_void>,
+    children: Vec<*mut ArrowArray>,
+    _buffers: Vec<Buffer>,
+}
+
+impl ArrayData {
+    /// The C Data array, which owns the memory.
+    pub fn export(self) -> ArrowArray {
+        let mut exported = Box::new(Exported {
+            pointers: self.buffers.iter().map(|b| b.pointer).collect(),
+            children: self.children.into_iter().map(|child| Box::into_raw(Box::new(child))).collect(),
+            _buffers: self.buffers,
+        });
+        ArrowArray {
+            length: self.length as i64,
+            null_count: self.null_count as i64,
+            offset: 0,
+            n_buffers: exported.pointers.len() as i64,
+            n_children: exported.children.len() as i64,
+            buffers: exported.pointers.as_mut_ptr(),
+            children: if exported.children.is_empty() { null_mut() } else { exported.children.as_mut_ptr() },
+            dictionary: null_mut(),
+            release: Some(release_exported),
+            private_data: Box::into_raw(exported).cast(),
+        }
+    }
+}
+
+impl From<ArrayData> for ArrowArray {
+    fn from(data: ArrayData) -> ArrowArray {
+        data.export()
+    }
+}
+
+unsafe extern "C" fn release_exported(array: *mut ArrowArray) {
+    // SAFETY: `private_data` is the box of `export`; `release` is reset, so this happens once. A child that the consumer
+    // has moved out has a null release.
+    unsafe {
+        let exported = Box::from_raw((*array).private_data.cast::<Exported>());
+        for &child in &exported.children {
+            if let Some(release) = (*child).release {
+                release(child);
+            }
+            drop(Box::from_raw(child));
+        }
+        (*array).release = None;
+    }
+}

@@ -1,0 +1,27 @@
+//! Arrow C Data arrays, in and out, without the arrow crates.
+//!
+//! | module     | what it is for                                                               |
+//! |------------|------------------------------------------------------------------------------|
+//! | `layout`   | a schema -> how the values of its type lie in memory                         |
+//! | `column`   | in: a checked view of one array                                              |
+//! | `batch`    | in: owns the struct array of a call's arguments, and views its columns       |
+//! | `data`     | out: memory with its owner, exported as an array that releases it            |
+//! | `bitmap`   | validity and booleans, read and built                                        |
+//! | `build`    | out: single values -> a column                                               |
+//!
+//! Guarantees: an array that came in is checked against its declared layout before it is read; an array that goes out owns
+//! its memory. Assumes what no check can tell: buffers are as long as an array's length and offsets say, and stay unchanged.
+
+mod batch;
+mod bitmap;
+mod build;
+mod column;
+mod data;
+mod layout;
+
+pub use batch::Batch;
+pub use bitmap::Validity;
+pub use build::build;
+pub use column::Column;
+pub use data::{ArrayData, Buffer};
+pub use layout::{child_schema, Layout};

@@ -1,0 +1,24 @@
+//! How rows end, and what a drain hands out.
+
+/// How a row ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome<V> {
+    Value(V),
+    Error(Box<str>),
+    TimedOut,
+    Cancelled,
+}
+
+/// A row that has ended, as a drain hands it out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finished<V> {
+    pub id: u64,
+    pub attempts: u16,
+    pub outcome: Outcome<V>,
+}
+
+/// A function's result.
+pub trait Weigh {
+    /// Its bytes in buffers of variable length.
+    fn bytes(&self) -> u64;
+}
