@@ -70,7 +70,7 @@ def test_a_panic_is_the_error_of_its_row_alone(imported):
 
 
 def test_a_wrong_word_on_the_types_is_an_error_of_rows(imported):
-    with pytest.raises(RowError, match='answer has the Arrow type "l", and is declared as "u"'):
+    with pytest.raises(RowError, match='answer has the Arrow type "l", but is declared as "u"'):
         imported("add_one", returns=TEXT)(pa.array([1]))
     with pytest.raises(RowError, match="the function panicked"):
         imported("add_one", [TEXT])(pa.array(["1"]))
