@@ -1,7 +1,7 @@
-"""Python sources: executed once to find the decorated functions, then compiled into a C file that carries the source.
+"""Builds Python plugins: executes the source once to find its functions, then compiles a C file that contains it.
 
-cffi writes the C side's glue with the interpreter, `templates/plugin.c` is the rest, and `plugin_data.h`, generated
-here, holds what differs from plugin to plugin. One call of the C compiler makes the library.
+cffi writes the glue between C and the interpreter, `templates/plugin.c` is the rest of the C side, and `plugin_data.h`,
+generated here, holds the data of one plugin. One call of the C compiler makes the library.
 
 Assumes that the Python that builds also runs the plugin: its path is in the library, for hosts that are not Python.
 """
@@ -30,6 +30,7 @@ from ..author.options import abi_fields
 from ..author.types import Signature, signature
 from ..author.udf import Udf
 from ..errors import BuildError
+from ..plugin import entry
 from ..plugin.module import execute, functions_of, user_traceback
 from . import metadata, requirements
 from .cache import BY_DEFAULT, Arroyo, Identity, Resolution
@@ -131,7 +132,7 @@ def _read(source: Path) -> str:
     except UnicodeDecodeError as error:
         raise BuildError(f"is not UTF-8: {error}", str(source)) from None
     if "\0" in text:
-        raise BuildError("has a NUL character; a Python source has none", str(source))
+        raise BuildError("has a NUL character, which Python does not allow", str(source))
     return text
 
 
@@ -151,7 +152,7 @@ def _module(source: Path, text: str) -> Iterator[types.ModuleType]:
     except SyntaxError as error:
         raise BuildError(f"is not Python: {error.msg}", error.filename, error.lineno) from None
     except BaseException as error:
-        failed = f"fails at import, which a build does once:\n{user_traceback(error)}"
+        failed = f"fails at import; a build imports it once:\n{user_traceback(error)}"
         raise BuildError(failed, str(source)) from None
     try:
         yield module
@@ -265,7 +266,7 @@ def _compiler_version() -> list[str]:
 
 
 def _libpython() -> list[str]:
-    """The linker's flags for the shared libpython, which a host that is not Python needs."""
+    """The linker's flags for the shared libpython, for hosts that are not Python."""
     values = sysconfig.get_config_vars()
     if not values.get("Py_ENABLE_SHARED"):
         raise BuildError(f"building needs a Python with a shared library, and {sys.executable} has none")

@@ -58,7 +58,7 @@ def _found(wanted: list[str], file: str, line: int) -> dict[str, str]:
         try:
             requirement = Requirement(text)
         except InvalidRequirement as error:
-            raise BuildError(f"dependencies has {text!r}, which names no package: {error}", file, line) from None
+            raise BuildError(f"dependencies has {text!r}, which does not name a package: {error}", file, line) from None
         if not _applies(requirement, extras or frozenset()):
             continue
         name = canonicalize_name(requirement.name)

@@ -59,7 +59,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Source:
-    """What a build needs to know of a Rust source."""
+    """A Rust source, as far as a build needs it."""
 
     text: str
     """The text to compile."""
