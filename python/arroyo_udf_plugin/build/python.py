@@ -30,7 +30,6 @@ from ..author.options import abi_fields
 from ..author.types import Signature, signature
 from ..author.udf import Udf
 from ..errors import BuildError
-from ..plugin import entry
 from ..plugin.module import execute, functions_of, user_traceback
 from . import metadata, requirements
 from .cache import BY_DEFAULT, Arroyo, Identity, Resolution
