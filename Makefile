@@ -8,6 +8,7 @@
 # soak   a million calls and a thousand starts, in Python and in Rust: nothing may grow
 # check-memory  hosts in C over plugins in three languages, under valgrind
 # check-address  the tests of the runtime and of functions in Rust, with AddressSanitizer
+# package  sdist and wheels in build/dist, each wheel tested outside the checkout
 # bench  measure against the references, print the ratios
 #
 # Each target sets up what it needs below build/; scripts/environment.py does it, and names what is missing.
@@ -21,7 +22,7 @@ REQUIRE_ALL =
 WORKERS = 2
 
 .PHONY: demo test test-rust test-python test-arroyo test-server lint check simulation mutants loom soak
-.PHONY: check-memory check-address bench
+.PHONY: check-memory check-address bench package
 .DEFAULT_GOAL = test
 # Targets share environments and caches, and each uses all processors.
 .NOTPARALLEL:
@@ -37,7 +38,8 @@ lint:
 	(cd native && cargo fmt --check && cargo clippy --quiet --all-targets --all-features --locked -- -D warnings) && \
 	(cd tests/arroyo && cargo fmt --check) && (cd examples/host/rust && cargo fmt --check && \
 	cargo clippy --quiet --locked --target-dir ../../../build/example_host -- -D warnings) && \
-	$$python -m ruff check . && $$python -m ruff format --check . && $$python -m mypy && $${python%/*}/lint-imports --no-cache
+	$$python -m ruff check . && $$python -m ruff format --check . && $$python -m mypy && $${python%/*}/lint-imports --no-cache && \
+	python3 scripts/cycles.py
 
 check: lint simulation loom soak mutants
 
@@ -104,6 +106,10 @@ test-arroyo:
 
 test-server:
 	$(call pytest,-m server)
+
+# With REQUIRE_ALL=1 each of 3.11, 3.12 and 3.13 must run; else wheels are built for those that do.
+package:
+	@python3 scripts/package.py $(if $(REQUIRE_ALL),3.11 3.12 3.13)
 
 bench:
 	@for version in $(VERSIONS); do \

@@ -43,17 +43,17 @@ def address(pointer: Any) -> int:
 
 
 def nanoseconds(seconds: float) -> int:
-    """Seconds as the ABI counts them; infinity is its "none"."""
+    """Converts seconds to nanoseconds; infinity to FOREVER_NS."""
     return FOREVER_NS if math.isinf(seconds) else max(0, round(seconds * 1e9))
 
 
 def text(pointer: Any, what: str = "text") -> str:
-    """A C string. Raises AbiError if it is NULL, has no end in sight, or is not UTF-8."""
+    """Reads a C string. Raises AbiError, naming `what`, if it is NULL, too long, or not UTF-8."""
     if pointer == ffi.NULL:
         raise AbiError(f"{what} is NULL")
     data: bytes = ffi.string(pointer, _LONGEST_TEXT)
     if len(data) == _LONGEST_TEXT:
-        raise AbiError(f"{what} has no end")
+        raise AbiError(f"{what} has no end within {_LONGEST_TEXT} bytes")
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -61,7 +61,7 @@ def text(pointer: Any, what: str = "text") -> str:
 
 
 def take_error(error: Any) -> str:
-    """Reads the text of an arroyo_udf_error and gives it back; it is empty again afterwards."""
+    """Reads and releases the text of an arroyo_udf_error, which is then empty again."""
     message = "no text" if error.text == ffi.NULL else ffi.string(error.text).decode(errors="replace")
     if error.release != ffi.NULL:
         error.release(error)

@@ -1,12 +1,11 @@
-"""The file of the rows whose policy is dead_letter.
+"""The file for rows whose policy is dead_letter.
 
     with DeadLetters("dead.parquet", function) as letters:
         decided = policy.apply(results, function)
         letters.write(decided.dead, arguments)             arguments: of the rows decided.dead_at
 
-Guarantees: the file appears when its `with` block ends well, also if there were no dead letters, and not at all
-otherwise. It can be replayed: its first columns are the arguments, with their names, in the types that the function
-takes.
+Guarantees: the file appears only if its `with` block ends without an exception, even without dead letters. It can be
+replayed: its first columns are the arguments, with their names and the function's types.
 """
 
 import os
@@ -26,9 +25,9 @@ from .tables import ENDINGS, Writer, ending
 class DeadLetters:
     """The file of one function's dead letters, .parquet, .arrow, .feather or .arrows.
 
-    columns: the arguments' names in the file, one per argument; default the function's own. A column that is given for
-    two arguments is written once.
-    Raises InvalidArgument for a file that cannot be written, or names that cannot stand side by side.
+    columns: the arguments' names in the file, one per argument; default: the function's. A column that serves two
+    arguments is written once.
+    Raises InvalidArgument for a file that cannot be written, and for names that clash.
     """
 
     def __init__(self, path: str | os.PathLike[str], function: Function, columns: Sequence[str] | None = None) -> None:
@@ -49,8 +48,8 @@ class DeadLetters:
                 self._positions.append(position)
             elif arguments[name] != type_:
                 raise InvalidArgument(
-                    f"{path}: column {name!r} is an argument as {arguments[name]} and as {type_}, and there is room "
-                    "for one in dead letters: give the function two columns"
+                    f"{path}: column {name!r} is an argument as {arguments[name]} and as {type_}, but dead letters "
+                    "can hold only one of them: give the function two columns"
                 )
         self._schema = pa.schema([*arguments.items(), *LETTER])
         self._writer = Writer(path, self._schema)

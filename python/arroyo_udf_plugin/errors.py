@@ -1,24 +1,24 @@
-"""The exceptions of the toolkit; each keeps the status of the call that failed, where there was one.
+"""The exceptions of the toolkit. Each keeps the status of the call that failed, if a plugin was called.
 
     ArroyoUdfError
     ├── BuildError                 the source cannot become a plugin (has file and line)
     ├── LoadError                  the file is not a plugin
-    │   └── AbiError               it is one, of another ABI version or with a table that breaks the contract
+    │   └── AbiError               it is a plugin of another ABI version, or breaks the contract
     ├── InvalidArgument            the caller's mistake: wrong array, index, id or option
     ├── InvalidState               the caller's mistake: stopped, released, or used after a fork
-    ├── WouldBlock                 no room now: wait, then send again
+    ├── WouldBlock                 no room: wait, then send again
     ├── RowError                   rows of a sync call failed (has the text of each)
-    ├── PluginEnvironmentError     the plugin cannot work here: no Python, wrong version, missing package
+    ├── PluginEnvironmentError     the plugin cannot run here: no Python, wrong version, missing package
     ├── UserCodeError              the user's code failed outside of a row: module, init or close of the Context
-    ├── InternalError              the toolkit's own mistake
-    └── UnsupportedCall            the function or plugin does not do that
+    ├── InternalError              a bug in the toolkit
+    └── UnsupportedCall            the function or plugin does not support the call
 
-Nothing is imported here, so that every module of the package can raise them.
+Imports nothing, so that every module of the package can raise them. A new status needs an entry here only.
 """
 
 
 class ArroyoUdfError(Exception):
-    """Root of the tree. `status` is the ABI's number, or None where no plugin was called."""
+    """Root of the tree. `status`: the number in the ABI; None if no plugin was called."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
@@ -26,7 +26,7 @@ class ArroyoUdfError(Exception):
 
 
 class BuildError(ArroyoUdfError):
-    """The source cannot become a plugin. The message says where, and what to write instead."""
+    """The source cannot become a plugin. The message says where, and what to write instead. `file`, `line`: where."""
 
     def __init__(self, message: str, file: str | None = None, line: int | None = None) -> None:
         where = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
@@ -40,7 +40,7 @@ class LoadError(ArroyoUdfError):
 
 
 class AbiError(LoadError):
-    """The plugin and this host do not speak the same contract."""
+    """The plugin has another ABI version than this host, or breaks the contract."""
 
 
 class InvalidArgument(ArroyoUdfError):
@@ -52,11 +52,11 @@ class InvalidState(ArroyoUdfError):
 
 
 class WouldBlock(ArroyoUdfError):
-    """The runtime holds as many rows or bytes as it may; nothing was taken."""
+    """The runtime has no room for more rows or bytes. Nothing changed: wait, then send again."""
 
 
 class RowError(ArroyoUdfError):
-    """Rows of a sync call failed. `errors` has the text of each, by position in the arguments."""
+    """Rows failed. `errors`: row -> text; the row is the position in the arguments, or the id of an async row."""
 
     def __init__(self, message: str, errors: dict[int, str]) -> None:
         super().__init__(message)
@@ -64,19 +64,19 @@ class RowError(ArroyoUdfError):
 
 
 class PluginEnvironmentError(ArroyoUdfError):
-    """The plugin cannot work here: no Python, another version of it, or a missing package."""
+    """The plugin cannot run here: no Python, another Python version, or a missing package."""
 
 
 class UserCodeError(ArroyoUdfError):
-    """The user's module, or init or close of its Context, failed; the text has the traceback."""
+    """The user's module, or the init or close of its Context, failed. The text has the traceback."""
 
 
 class InternalError(ArroyoUdfError):
-    """A mistake of the toolkit or of the plugin's author, not of the caller."""
+    """A bug in the toolkit or in a plugin written by hand, not a mistake of the caller."""
 
 
 class UnsupportedCall(ArroyoUdfError):
-    """The function is of the other kind, or the plugin lacks the slot."""
+    """The function has the other kind (sync or async), or the plugin lacks the slot."""
 
 
 _FAMILIES: dict[int, type[ArroyoUdfError]] = {
@@ -90,5 +90,5 @@ _FAMILIES: dict[int, type[ArroyoUdfError]] = {
 
 
 def by_status(status: int, text: str) -> ArroyoUdfError:
-    """The exception for a status of the ABI; one that the contract does not have is the plugin's mistake."""
+    """The exception for a status of the ABI; InternalError for a status that this host does not know."""
     return _FAMILIES.get(status, InternalError)(text, status)

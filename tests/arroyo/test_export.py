@@ -90,7 +90,7 @@ def test_with_null_a_failed_row_is_null(host, library, language):
 def test_arguments_of_another_type_are_refused_and_released(host, library, language):
     done = host("call", library(language, "str_len"), types="i64", rows=2)
     assert done.stdout.splitlines() == ["batch failed", "lent 0"]
-    assert 'argument text has the Arrow type "l", and is declared as "u"' in done.stderr
+    assert 'argument text has the Arrow type "l", but is declared as "u"' in done.stderr
 
 
 # ---- Async -----------------------------------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ def test_a_panic_is_the_error_of_its_row_alone(imported):
 
 
 def test_a_wrong_word_on_the_types_is_an_error_of_rows(imported):
-    with pytest.raises(RowError, match='answer has the Arrow type "l", and is declared as "u"'):
+    with pytest.raises(RowError, match='answer has the Arrow type "l", but is declared as "u"'):
         imported("add_one", returns=TEXT)(pa.array([1]))
     with pytest.raises(RowError, match="the function panicked"):
         imported("add_one", [TEXT])(pa.array(["1"]))
@@ -158,13 +158,13 @@ def test_it_says_what_it_is(imported, library):
 
 def test_what_is_missing_is_said(library, tmp_path):
     published = library("published", "add_one")
-    with pytest.raises(LoadError, match=r"say nothing of types: give them, as load\(path, arguments="):
+    with pytest.raises(LoadError, match=r"do not describe types: give them, as in load\(path, arguments="):
         load(published)
     with pytest.raises(InvalidArgument, match="give both `arguments` and `returns`"):
         load(published, arguments=[INT])
-    with pytest.raises(InvalidArgument, match="one argument at least"):
+    with pytest.raises(InvalidArgument, match="at least one argument"):
         load(published, arguments=[], returns=INT)
-    with pytest.raises(InvalidArgument, match="'int64' is no type"):
+    with pytest.raises(InvalidArgument, match="'int64' is not an Arrow type"):
         load(published, arguments=["int64"], returns=INT)
     with pytest.raises(AbiError, match="load it without arguments and returns"):
         load(library("rust", "add_one"), arguments=[INT], returns=INT)

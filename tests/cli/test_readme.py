@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -43,47 +42,25 @@ def test_make_targets_exist(command: str) -> None:
     assert done.stdout
 
 
-class Ran(NamedTuple):
-    folder: Path
-    output: str
-
-
-@pytest.fixture(scope="module")
-def commands(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    """All commands but make's, in order, in one shell in an empty folder, and what they print.
+def test_commands_and_python_hosts(tmp_path: Path) -> None:
+    """All commands but make's, in order, in one shell in an empty folder; then each block of Python that loads plugins;
+    and the output is what the README says.
 
     `build/` stands for the clone's; the environment is the one that runs this test.
     """
-    folder = tmp_path_factory.mktemp("readme")
-    (folder / "build").symlink_to(ROOT / "build")
+    (tmp_path / "build").symlink_to(ROOT / "build")
     script = "".join(text for text in SHELL if text not in MAKE)
     assert "build/venv-3.11/bin/activate" in script
     script = script.replace("build/venv-3.11", str(Path(sys.prefix)))
-    done = subprocess.run(["sh", "-euc", script], cwd=folder, capture_output=True, text=True, env=os.environ)
-    assert done.returncode == 0, done.stderr
-    return Ran(folder, done.stdout)
-
-
-@pytest.fixture(scope="module")
-def hosts(commands: Ran) -> list[str]:
-    """What the Python that loads plugins prints, block by block, after the commands that build them."""
     printed = []
-    for block in HOSTS:
-        done = subprocess.run([sys.executable, "-c", block], cwd=commands.folder, capture_output=True, text=True)
+    for command in (["sh", "-euc", script], *([sys.executable, "-c", block] for block in HOSTS)):
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=os.environ)
         assert done.returncode == 0, done.stderr
         printed.append(done.stdout)
-    return printed
-
-
-def test_output_is_what_the_readme_says(commands: Ran, hosts: list[str]) -> None:
+    assert "28.8" in printed[1], "a sync function"
+    assert "3 None 1" in printed[2], "an async function, and the row that fails"
     for expected in (text for language, text in BLOCKS if language == "text"):
-        assert expected in commands.output or expected in hosts
-
-
-def test_python_hosts(hosts: list[str]) -> None:
-    sync, asynchronous = hosts
-    assert "28.8" in sync
-    assert "3 None 1" in asynchronous, "the row that fails"
+        assert any(expected in output for output in printed)
 
 
 @pytest.mark.parametrize(

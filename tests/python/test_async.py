@@ -377,13 +377,13 @@ def test_after_release(functions: dict[str, Function]) -> None:
         lambda: runtime.wait(0),
         lambda: runtime.cancel(0),
     ):
-        with pytest.raises(InvalidState, match="was released; start another"):
+        with pytest.raises(InvalidState, match="was released; start a new one"):
             use()
 
 
 def test_leaving_with_unanswered_rows(functions: dict[str, Function]) -> None:
     """Leaving `with` reports lost results, except after an exception or a cancel."""
-    with pytest.raises(InvalidState, match="left with 2 rows unanswered"), functions["plus"].start() as runtime:
+    with pytest.raises(InvalidState, match="left with 2 rows not drained"), functions["plus"].start() as runtime:
         runtime.send(0, ints(1, 2))
     with contextlib.suppress(KeyError), functions["never"].start() as runtime:
         runtime.send(0, ints(1, 2))

@@ -408,7 +408,7 @@ def test_a_task_that_exits_does_not_end_the_loop(
     assert answers(functions["exits_later"], [1])["value"].to_pylist() == [1]
     wait_for(functions, 301)
     assert answers(functions["exits_later"], [2])["value"].to_pylist() == [2]
-    assert "the loop goes on" in caplog.text
+    assert "the loop continues" in caplog.text
 
 
 @contextlib.contextmanager

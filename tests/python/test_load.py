@@ -68,7 +68,7 @@ BROKEN = {
     "children": ({"arguments": ", .n_children = -3"}, "arguments: its schema has -3 children"),
     "no children": ({"arguments": ", .children = 0"}, "arguments: the children of its schema are NULL"),
     "endless": ({"format": '"+l"', "column": ", .n_children = 1, .children = columns_"}, "nested more than 64 deep"),
-    "not a struct": ({"arguments": ', .format = "+l"'}, "arguments are list<x: int64>, and should be a struct"),
+    "not a struct": ({"arguments": ', .format = "+l"'}, "arguments are list<x: int64>, not a struct"),
     "dictionary": ({"column": ", .dictionary = &arguments"}, "it is dictionary-encoded"),
 }
 

@@ -68,7 +68,7 @@ def test_nothing_listed_nothing_written(tmp_path: Path) -> None:
             "needs the package no-such-package-here>=1, and it is not installed here: pip install",
         ),
         ("cffi<1", f"needs the package cffi<1, and {version('cffi')} is installed here: pip install 'cffi<1'"),
-        ("cffi 1.17", "dependencies has 'cffi 1.17', which names no package"),
+        ("cffi 1.17", "dependencies has 'cffi 1.17', which does not name a package"),
     ],
 )
 def test_packages_that_are_not_there(tmp_path: Path, package: str, says: str) -> None:
@@ -93,4 +93,4 @@ def test_locked(tmp_path: Path) -> None:
 def test_a_list_that_is_none(tmp_path: Path, block: str) -> None:
     source = tmp_path / "mine.py"
     source.write_text(f"\n# /// script\n# {block}\n# ///\n{FUNCTION}")
-    assert 'dependencies is no list of texts; write ["aiohttp>=3.9"]' in refused(source)
+    assert 'dependencies is not a list of strings; write ["aiohttp>=3.9"]' in refused(source)

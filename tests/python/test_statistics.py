@@ -135,5 +135,5 @@ def test_beyond_the_last_bucket_a_percentile_is_the_longest_time() -> None:
 
 @pytest.mark.parametrize("percent", [0, -1, 101, math.nan])
 def test_percentiles_are_percent(percent: float) -> None:
-    with pytest.raises(ValueError, match="give a number above 0, up to 100"):
+    with pytest.raises(ValueError, match="pass a number above 0, up to 100"):
         of([1.0]).percentile(percent)

@@ -122,14 +122,14 @@ def test_list_items_may_be_declared_nullable(functions: dict[str, Function]) -> 
 @pytest.mark.parametrize(
     ("arrays", "said"),
     [
-        (([1],), "takes 2 arguments (a, b), and 1 were given"),
-        (([1], [1], [1]), "takes 2 arguments (a, b), and 3 were given"),
-        (([1], pa.array([1], pa.int32())), "argument 2, 'b', is int32, and should be int64; cast it"),
-        ((pa.array(["1"]), [1]), "argument 1, 'a', is string, and should be int64; cast it"),
-        (([1], [1, 2]), "argument 2, 'b', has 2 rows, and the first has 1"),
-        ((pa.chunked_array([[1]]), pa.chunked_array([[1, 2]])), "argument 2, 'b', has 2 rows, and the first has 1"),
-        ((pa.chunked_array([[1.5]]), pa.chunked_array([[1]])), "argument 1, 'a', is double, and should be int64"),
-        ((None, [1]), "argument 1, 'a', is a NoneType; give an Arrow array: pa.array(..., pa.int64())"),
+        (([1],), "takes 2 arguments (a, b), but got 1"),
+        (([1], [1], [1]), "takes 2 arguments (a, b), but got 3"),
+        (([1], pa.array([1], pa.int32())), "argument 2, 'b', is int32, not int64; cast it"),
+        ((pa.array(["1"]), [1]), "argument 1, 'a', is string, not int64; cast it"),
+        (([1], [1, 2]), "argument 2, 'b', has 2 rows, but the first has 1"),
+        ((pa.chunked_array([[1]]), pa.chunked_array([[1, 2]])), "argument 2, 'b', has 2 rows, but the first has 1"),
+        ((pa.chunked_array([[1.5]]), pa.chunked_array([[1]])), "argument 1, 'a', is double, not int64"),
+        ((None, [1]), "argument 1, 'a', is a NoneType; pass an Arrow array: pa.array(..., pa.int64())"),
     ],
 )
 def test_what_is_refused(functions: dict[str, Function], arrays: tuple[Any, ...], said: str) -> None:

@@ -1,20 +1,22 @@
-//! The runtime below asynchronous functions in C. `native/include/arroyo_udf_async.h` is its other half: authors call what
-//! that header documents, and its macros call the rest of what is exported here.
+//! The runtime below asynchronous functions in C. `native/include/arroyo_udf_async.h` is its other half: authors call the
+//! functions that the header documents, and the header's macros call the others exported here.
 //!
 //! | module       | what it does                                                                          |
 //! |--------------|---------------------------------------------------------------------------------------|
-//! | [`declared`] | what a plugin says of its functions, as the header's macros lay it out                 |
+//! | [`declared`] | a plugin's declarations of its functions, as the header's macros lay them out          |
+//! | [`calls`]    | the open calls of a runtime, and their tokens                                          |
+//! | [`started`]  | started functions, by the number in those tokens                                       |
 //! | [`executor`] | the thread of a started function: init, calls, cancellations, close                    |
-//! | [`calls`]    | tokens: which calls have not been completed, of which runtime                          |
-//! | [`complete`] | what an author calls from any thread                                                   |
+//! | [`complete`] | the functions with which an author completes a call, from any thread                   |
 //!
-//! The table is defined here, and the author's library is linked to it: only what is the author's (the functions, `run` of
-//! the sync ones) comes from the header. The table is all that a plugin exports: the linker hides the rest.
+//! The plugin's table is defined here. The author's library provides the functions, and `run` for the sync ones. A plugin
+//! exports only the table: the linker hides all other symbols.
 
 mod calls;
 mod complete;
 mod declared;
 mod executor;
+mod started;
 
 use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::arrow::Batch;

@@ -20,8 +20,7 @@ use arroyo_udf_plugin::arrow::Batch;
 use arroyo_udf_plugin::call_info::CallInfo;
 use arroyo_udf_plugin::machine::{Outcome, Token};
 use arroyo_udf_plugin::results;
-use arroyo_udf_plugin::runtime::{self, After, Attempt, Orders};
-use arroyo_udf_plugin::turn::Turn;
+use arroyo_udf_plugin::runtime::{self, After, Attempt, Orders, TimeSlice};
 use arroyo_udf_plugin::value::Value;
 use pyo3_ffi::*;
 use std::ptr::{null, null_mut};
@@ -66,7 +65,7 @@ pub struct Runtime {
     clean: Option<Owned>,
     in_turn: bool,
     turn_scheduled: bool,
-    turn: Turn,
+    turn: TimeSlice,
     /// Of this turn.
     orders: Orders,
     /// As the last turn has left it.
@@ -108,7 +107,7 @@ pub unsafe fn new_runtime(function: &'static Function, runtime: Arc<runtime::Run
         clean: None,
         in_turn: false,
         turn_scheduled: false,
-        turn: Turn::new(TURN),
+        turn: TimeSlice::new(TURN),
         orders: Orders::default(),
         settled: false,
         latest: null(),

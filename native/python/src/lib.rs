@@ -96,7 +96,7 @@ impl Plugin for Core {
 static TABLE: abi::Table = exports::table::<Core>();
 const TABLE_NAME: &CStr = c"arroyo_udf_plugin._native.TABLE";
 /// The same functions behind Arroyo's interface.
-static ARROYO: arroyo::Table = arroyo::table::<Core>();
+static ARROYO: arroyo::Symbols = arroyo::symbols::<Core>();
 const ARROYO_NAME: &CStr = c"arroyo_udf_plugin._native.ARROYO";
 
 /// stop_all(): stops every runtime and lets no thread into Python any more (R18). To be called before the interpreter

@@ -1,25 +1,29 @@
 //! The one native thread that serves the deadlines of all runtimes (R6): a row can be drained as timed out at its
 //! deadline even while the user's event loop is blocked.
 //!
-//! It sleeps until the earliest request. A runtime has at most one request open and asks again from its tick, so a busy
+//! It sleeps until the earliest request. A runtime has at most one request open and makes the next in its tick, so a busy
 //! runtime wakes this thread once per timeout, not once per row.
+//!
+//! Guarantees: no tick before its time; none under the lock of this module.
 
+use crate::sync::Unpoisoned;
+use crate::threads;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, Once, Weak};
 use std::time::Duration;
 
-/// Who wants to be told the time.
+/// What the timer calls.
 pub trait Ticking: Send + Sync {
-    /// The requested time has come. Answers when it wants to be told next.
+    /// The requested time has come. Answers with the time of the next request.
     fn tick(&self, now: u64) -> Option<u64>;
 }
 
 struct Request {
     at: u64,
     order: u64,
-    whom: Weak<dyn Ticking>,
+    target: Weak<dyn Ticking>,
 }
 
 impl PartialEq for Request {
@@ -75,54 +79,42 @@ pub fn on_system_clock(time: u64) -> u64 {
     }
 }
 
-/// Has `whom` ticked at the time `at`, unless it is gone by then.
-pub fn request(at: u64, whom: Weak<dyn Ticking>) {
+/// Calls `target` at the time `at`, unless it is gone by then.
+pub fn request(at: u64, target: Weak<dyn Ticking>) {
     static STARTED: Once = Once::new();
     STARTED.call_once(|| {
-        let thread = std::thread::Builder::new().name("udf-timer".into());
-        thread.spawn(|| without_signals(serve)).expect("a thread for timers");
+        threads::spawn("udf-timer", threads::OWN_STACK, serve).expect("a thread for timers");
     });
-    if push(at, whom) {
+    if push(at, target) {
         EARLIER.notify_one();
     }
 }
 
-fn push(at: u64, whom: Weak<dyn Ticking>) -> bool {
-    let mut requests = REQUESTS.lock().unwrap_or_else(|e| e.into_inner());
+fn push(at: u64, target: Weak<dyn Ticking>) -> bool {
+    let mut requests = REQUESTS.lock().unpoisoned();
     let order = requests.next_order;
     requests.next_order += 1;
-    requests.heap.push(Reverse(Request { at, order, whom }));
+    requests.heap.push(Reverse(Request { at, order, target }));
     requests.heap.peek().is_some_and(|Reverse(first)| first.order == order)
 }
 
 fn serve() {
-    let mut requests = REQUESTS.lock().unwrap_or_else(|e| e.into_inner());
+    let mut requests = REQUESTS.lock().unpoisoned();
     loop {
         let Some(at) = requests.heap.peek().map(|Reverse(first)| first.at) else {
-            requests = EARLIER.wait(requests).unwrap_or_else(|e| e.into_inner());
+            requests = EARLIER.wait(requests).unpoisoned();
             continue;
         };
         let time = now();
         if at > time {
-            requests = EARLIER.wait_timeout(requests, Duration::from_nanos(at - time)).unwrap_or_else(|e| e.into_inner()).0;
+            requests = EARLIER.wait_timeout(requests, Duration::from_nanos(at - time)).unpoisoned().0;
             continue;
         }
         let Some(Reverse(due)) = requests.heap.pop() else { continue };
         drop(requests);
-        if let Some(at) = due.whom.upgrade().and_then(|runtime| runtime.tick(time)) {
-            push(at, due.whom);
+        if let Some(at) = due.target.upgrade().and_then(|runtime| runtime.tick(time)) {
+            push(at, due.target);
         }
-        requests = REQUESTS.lock().unwrap_or_else(|e| e.into_inner());
+        requests = REQUESTS.lock().unpoisoned();
     }
-}
-
-/// Runs `body` with all signals blocked, so that they stay with the host's threads.
-pub fn without_signals(body: impl FnOnce()) {
-    // SAFETY: the sets are local and initialised by sigfillset before use.
-    unsafe {
-        let mut all = std::mem::zeroed();
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
-    }
-    body();
 }

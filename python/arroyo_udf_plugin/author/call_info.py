@@ -1,8 +1,8 @@
 """`call_info()`: what a call can ask about itself (R10). The other half is native/python/src/call_info.rs.
 
-Each call of an async or blocking function finds its information in a context variable, so the Tasks that it makes, and
-`asyncio.to_thread`, know it as well, and go on knowing it after the call has ended. Calls are told from the import of
-this module on, which costs each some 200 nanoseconds; so it is imported only by those who ask.
+Each call of an async or blocking function has its information in a context variable. Tasks that it makes, and
+`asyncio.to_thread`, inherit it and keep it after the call has ended. Importing this module turns that on, for about
+200 ns per call; so the package imports it only when a source asks for it.
 """
 
 from contextvars import ContextVar
@@ -20,14 +20,14 @@ _NEVER = 2**64 - 1
 
 @dataclass(frozen=True, slots=True)
 class CallInfo:
-    """About one call, for one row.
+    """One call for one row.
 
-    row_id: as the engine has numbered the row.
-    attempt: 1 for the first call for the row, 2 for the next after an error or a timeout.
-    deadline: when the call, or its row, times out, in seconds of `time.monotonic()`, which is the event loop's `time()`
-        as well; None for never.
-    idempotency_key: 24 bytes, the same for all calls for the row, also after a restore, and for no other row: the 16
-        bytes of the lineage that the engine has given at `start`, and the row's id, most significant byte first.
+    row_id: the engine's number of the row.
+    attempt: 1 for the row's first call, 2 for the next one after an error or a timeout.
+    deadline: when the call or its row times out, in seconds of `time.monotonic()` (the event loop's `time()` is the
+        same clock); None: never.
+    idempotency_key: 24 bytes, the same for all calls for the row, even after a restore, and different for every other
+        row: the 16 bytes of the lineage given at `start`, then the row's id, most significant byte first.
     """
 
     row_id: int
@@ -37,11 +37,11 @@ class CallInfo:
 
 
 def call_info() -> CallInfo:
-    """About the call within which this is called, from the function itself or from what it calls, awaits or spawns.
+    """Describes the current call: of the function itself, or of anything that it calls, awaits or spawns.
 
-    Raises RuntimeError where there is none: outside of the calls of async and blocking functions, in the Context's init
-    and close, and in threads that have not inherited the context variables (those of `asyncio.to_thread` have); and in
-    a micro-batch.
+    Raises RuntimeError outside of calls of async and blocking functions: in sync functions, in the Context's init and
+    close, and in threads that did not inherit the context variables (`asyncio.to_thread` does). Also raises it in a
+    micro-batch, which has several rows: use `call_infos`.
     """
     row = _current("call_info").row()
     if row is None:
@@ -50,7 +50,7 @@ def call_info() -> CallInfo:
 
 
 def call_infos() -> tuple[CallInfo, ...]:
-    """As `call_info`, in a micro-batch as well: one for each row, in the order of the lists."""
+    """As `call_info`, also in a micro-batch: one per row, in the order of the lists."""
     return tuple(map(_info, _current("call_infos").rows()))
 
 

@@ -1,8 +1,8 @@
-"""The options of async functions: one vocabulary for the decorator, the block at the head of a source, `start` and the
-command line. What each means is the rule R4 to R8 of the contract; `OPTIONS` is the one table of them.
+"""The options of async functions, with the same names in the decorator, the block at the head of a source, `start` and
+the command line. Rules R4 to R8 of docs/semantics.md define them; `OPTIONS` is their one table.
 
-A choice is a dict from names to values; what is not chosen is as the next in line says: the host at `start`, the
-decorator, the block, the default. Imports nothing heavy: every user's source imports this, also inside a plugin.
+A choice is a dict from names to values. An option that the host does not choose at `start` has the decorator's value,
+else the block's, else the default. Imports nothing heavy, because every user's source imports this module.
 """
 
 import math
@@ -21,24 +21,24 @@ _RETRY_ON = {"timeout": 1, "error": 2}
 
 @dataclass(frozen=True)
 class Options:
-    """How an async function is run, where the host does not choose otherwise. Times are seconds; given as a text they
-    have a unit: "2ms".
+    """How an async function runs. Times are seconds, or texts with a unit: "2ms", "1.5 s".
 
-    ordered: results come out in the order of the rows, else as they end.
-    allowed_in_flight: attempts that run at once.
+    ordered: results come out in the order of the rows; otherwise as rows end.
+    allowed_in_flight: the most attempts that run at once.
     timeout: seconds for one attempt, from its start; `math.inf` for none.
-    deadline: seconds for a row, waiting and all attempts; `math.inf` for none.
-    max_rows, max_bytes: what may be held (waiting, running, not drained) before `send` finds no room.
-    max_attempts: of a row. Default: 1 if ordered, 3 if not.
-    retry_on: what gets a row another attempt: "timeout", "error", or both in a tuple.
-    backoff, max_backoff: seconds of pause before the second attempt, doubled for each further one, and at most.
-    seed: of the jitter, which takes up to a half off a pause. Default: other for each start.
-    idempotent: a row may be tried again while an attempt that ignored its cancellation may still do something.
-    max_stuck: so many attempts that ignore their cancellation end the runtime. Default: allowed_in_flight.
-    batch_size: makes the function one that takes micro-batches: a list for each parameter, of at most so many rows, and
-        a list of results. A call starts when so many rows wait,
-    max_wait: or when one has waited so many seconds. Default: 0.002.
-    batch_bytes: or when those that wait have so many bytes. Default: 1 MiB.
+    deadline: seconds for a row, including waiting and all attempts; `math.inf` for none.
+    max_rows, max_bytes: limits of held rows (waiting, running, or not drained). At one of them `send` finds no room.
+        Default of max_rows: the larger of 4 * allowed_in_flight (times batch_size) and 16,384.
+    max_attempts: attempts per row. Default: 1 if ordered, else 3.
+    retry_on: which failures are retried: "timeout", "error", or both in a tuple.
+    backoff, max_backoff: seconds before the second attempt; they double for each further attempt, up to max_backoff.
+    seed: of the jitter, which shortens each pause by a random 0 to 50 %. Default: a new seed for each start.
+    idempotent: a row may be retried while an earlier attempt that ignored its cancellation still runs.
+    max_stuck: stop the runtime once this many attempts ignore their cancellation. Default: allowed_in_flight.
+    batch_size: the function takes micro-batches: each parameter is a list of at most this many rows, and it returns a
+        list of results. A call starts once batch_size rows wait,
+    max_wait: or once a row has waited this many seconds (default 0.002),
+    batch_bytes: or once the waiting rows have this many bytes (default 1 MiB).
     """
 
     ordered: bool = True
@@ -76,11 +76,11 @@ class Options:
 
 @dataclass(frozen=True)
 class _Kind:
-    """What an option's values are: how they are checked, written in the contract (0: not chosen), and read."""
+    """A kind of values: how they are checked, and converted to the ABI (0: not chosen), from it and from text."""
 
     fits: Callable[[Any], bool]
     write: str
-    """What to write, for a value that does not fit."""
+    """What to write instead of a value that does not fit."""
     to_abi: Callable[[Any], int]
     from_abi: Callable[[int], Any]
     from_text: Callable[[str], Any]
@@ -92,7 +92,7 @@ def _whole(most: int) -> _Kind:
 
 
 def _duration(text: str) -> float:
-    """Seconds from a text: "2ms", "1.5 s", "0.5", "inf". Raises ValueError for others."""
+    """Converts "2ms", "1.5 s", "0.5" or "inf" to seconds. Raises ValueError for other texts."""
     with_unit = re.fullmatch(r"(\d+(?:\.\d+)?) ?([a-z]+)", text)
     if with_unit is None or with_unit[2] not in _UNITS:
         return float(text)
@@ -116,7 +116,7 @@ def _seconds() -> _Kind:
     def from_abi(value: int) -> float:
         return math.inf if value == _FOREVER_NS else value / 1e9
 
-    return _Kind(fits, "seconds, more than 0 and at most 1e9, '10ms' or so, or math.inf", to_abi, from_abi, _duration)
+    return _Kind(fits, "seconds above 0 and up to 1e9, a text such as '10ms', or math.inf", to_abi, from_abi, _duration)
 
 
 _SECONDS = _seconds()
@@ -177,11 +177,11 @@ OPTIONS: dict[str, tuple[str, _Kind]] = {
     "max_wait": ("max_wait_ns", _SECONDS),
     "batch_bytes": ("batch_bytes", _whole(2**64 - 1)),
 }
-"""Name -> field of `arroyo_udf_options`, and what its values are."""
+"""Name -> field of `arroyo_udf_options`, and the kind of its values."""
 
 
 def check(name: str, value: object) -> str | None:
-    """What is wrong with a choice, and what to write instead; None if nothing is."""
+    """Says what is wrong with a choice and what to write instead; None if it is right."""
     if name not in OPTIONS:
         return f"has the unknown option {name!r}; there are {', '.join(OPTIONS)}"
     kind = OPTIONS[name][1]
@@ -189,7 +189,7 @@ def check(name: str, value: object) -> str | None:
 
 
 def parse(text: str) -> tuple[str, Any]:
-    """A choice from "name=value". Raises ValueError with what is wrong, as `check` says it."""
+    """Reads "name=value" into (name, value). Raises ValueError with the text of `check`."""
     name, _, word = text.partition("=")
     if name not in OPTIONS:
         raise ValueError(check(name, word))
@@ -205,11 +205,11 @@ def parse(text: str) -> tuple[str, Any]:
 
 
 def abi_fields(chosen: Mapping[str, Any]) -> dict[str, int]:
-    """A choice as fields of `arroyo_udf_options`."""
+    """Converts a choice to fields of `arroyo_udf_options` and their numbers."""
     return {OPTIONS[name][0]: OPTIONS[name][1].to_abi(value) for name, value in chosen.items()}
 
 
 def from_abi(struct: Any) -> dict[str, Any]:
-    """The choice that an `arroyo_udf_options` holds."""
+    """Reads the choice from an `arroyo_udf_options`; fields that are 0 are not chosen."""
     fields = ((name, kind, getattr(struct, field)) for name, (field, kind) in OPTIONS.items())
     return {name: kind.from_abi(value) for name, kind, value in fields if value}

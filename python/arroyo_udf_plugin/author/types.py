@@ -1,4 +1,4 @@
-"""From a function's annotations to Arrow types (rule F2), and the checks of its signature (rule F5).
+"""A function's annotations as Arrow types (F2), and the checks of its signature (F5).
 
     bool            bool_                       date        date32
     int             int64                       datetime    timestamp[us]
@@ -6,12 +6,12 @@
     str             utf8                        Decimal     decimal128(38, 9)
     bytes           binary                      list[T]     list of T
     T | None        T, nullable                 dataclass, TypedDict   struct
-    Annotated[T, an Arrow type]                 another width of the same, as Annotated[int, pa.int32()]
+    Annotated[T, an Arrow type]                 another width, such as Annotated[int, pa.int32()]
 
-A vectorized function has Arrow arrays instead: `pa.Int64Array`, or `Annotated[pa.Array, pa.int64()]`. One that takes
-micro-batches has those, or `list[T]`; exceptions may be among its results, `list[T | Exception]`.
+A vectorized function has Arrow arrays instead: `pa.Int64Array`, or `Annotated[pa.Array, pa.int64()]`. A function with
+micro-batches has those, or `list[T]`; its results may contain exceptions: `list[T | Exception]`.
 
-Only building needs this module, and plugins with dataclasses: it imports pyarrow.
+Imports pyarrow, so only builds import this module, and plugins that need it for structs.
 """
 
 import dataclasses
@@ -33,7 +33,7 @@ from .udf import Udf
 _Fits = Callable[[pa.DataType], bool]
 _is = pa.types
 
-# Python type -> its Arrow type, and which others may be chosen with Annotated.
+# Python type -> its Arrow type, and which other types Annotated may choose.
 _SCALARS: dict[type, tuple[pa.DataType, _Fits]] = {
     bool: (pa.bool_(), _is.is_boolean),
     int: (pa.int64(), _is.is_integer),
@@ -46,7 +46,7 @@ _SCALARS: dict[type, tuple[pa.DataType, _Fits]] = {
     decimal.Decimal: (pa.decimal128(38, 9), _is.is_decimal128),
 }
 
-# The classes of arrays that leave no doubt about their type.
+# The array classes that have only one type.
 _ARRAYS: dict[type, pa.DataType] = {
     pa.BooleanArray: pa.bool_(),
     pa.Int8Array: pa.int8(),
@@ -71,12 +71,12 @@ _CHOICE = (
 
 
 class _Unsupported(Exception):
-    """An annotation that has no Arrow type; the text says what to write instead."""
+    """An annotation has no Arrow type; the text says what to write instead."""
 
 
 @dataclass(frozen=True)
 class Signature:
-    """What a plugin says of a function. `hints` are the resolved annotations of the arguments, then of the result."""
+    """A function's signature in Arrow types. `hints`: the resolved annotations of the arguments, then of the result."""
 
     arguments: pa.Schema
     returns: pa.Field
@@ -125,7 +125,7 @@ def _example(udf: Udf[..., Any], key: str) -> str:
 
 
 def _context(udf: Udf[..., Any], parameters: list[inspect.Parameter], hints: dict[str, Any]) -> type | None:
-    """The class of the first parameter, if it is one that is set up once and not a column."""
+    """The class of the first parameter, if that is a Context (set up once) and not a column."""
     if not parameters:
         return None
     hint = hints.get(parameters[0].name)
@@ -170,7 +170,7 @@ def _array_field(name: str, hint: Any) -> pa.Field:
 
 
 def _column_field(name: str, hint: Any) -> pa.Field:
-    """The field of one row, from the annotation of a list or an array of them."""
+    """The field of one row, from the annotation of a list or an array of rows."""
     if typing.get_origin(hint) is list:
         return _field(name, _item(hint))
     try:
@@ -183,7 +183,7 @@ def _column_field(name: str, hint: Any) -> pa.Field:
 
 
 def _item(hint: Any) -> Any:
-    """T of list[T], less the exceptions that may be among results."""
+    """T of list[T], without the exceptions that results may contain."""
     item = typing.get_args(hint)[0]
     if typing.get_origin(item) not in (typing.Union, types.UnionType):
         return item
@@ -256,7 +256,7 @@ Convert = Callable[[Any], Any]
 
 
 def adapted(udf: Udf[..., Any], hints: tuple[Any, ...]) -> Callable[..., Any]:
-    """The function as the core calls it: where dataclasses occur, with a conversion from and to dicts around it."""
+    """The function as the core calls it: dataclasses are converted from and to dicts."""
     function = udf.function
     if udf.vectorized:
         return function
@@ -308,7 +308,7 @@ def _adapted_columns(udf: Udf[..., Any], hints: tuple[Any, ...]) -> Callable[...
 
 
 def _converter(hint: Any) -> Convert | None:
-    """What makes the annotated object of what the core hands over, or None where that is it already."""
+    """Converts the core's value to the annotated type; None if no conversion is needed."""
     hint, _ = _optional(hint)
     if typing.get_origin(hint) is Annotated:
         return _converter(typing.get_args(hint)[0])

@@ -1,12 +1,13 @@
-"""The decorator: marks the functions of a source file that become functions of the plugin.
+"""The decorator `@udf`: marks the functions of a source file that become functions of the plugin.
 
-A plain `def` becomes a sync function, an `async def` an async one; `@udf(vectorized=True)` on a `def` makes one that
-sees whole Arrow arrays, `@udf(blocking=True)` one that is async for the host and has a thread for each call,
-`@udf(batch_size=100)` on an `async def` one whose calls are for many rows. The
-decorated function stays what it was for Python: callable, same signature, same result. Types come from the
-annotations; `types.py` reads them when the plugin is built.
+    @udf                     def         sync: called row by row
+    @udf(vectorized=True)    def         sync: called with whole Arrow arrays
+    @udf(blocking=True)      def         async for the host; each call runs on a thread of a pool
+    @udf                     async def   async: called row by row
+    @udf(batch_size=100)     async def   async: called with lists of up to 100 rows
 
-Imports nothing heavy: this module is imported by every user's source, also inside a plugin.
+For Python the decorated function stays the same: callable, with the same signature and result. types.py reads the
+annotations when the plugin is built. Imports nothing heavy, because every user's source imports this module.
 """
 
 import functools
@@ -25,14 +26,14 @@ _KINDS = ("vectorized", "blocking")
 
 
 class Udf(Generic[P, R]):
-    """A function that becomes part of the plugin. Calling it calls the function as it was written."""
+    """A decorated function. Calling it calls the original function."""
 
     function: Callable[P, R]
     is_async: bool  # an `async def`
     vectorized: bool
-    chosen: dict[str, Any]  # the options that the author chose
+    chosen: dict[str, Any]  # the options in the decorator
     blocking: bool
-    starts: bool  # async for the host: it is started, and takes rows until it is stopped
+    starts: bool  # async for the host (`async def` or blocking): the host starts and stops it
     options: Options | None  # None for a sync function
     batched: bool  # takes micro-batches: lists or Arrow arrays
     __name__: str
@@ -40,7 +41,7 @@ class Udf(Generic[P, R]):
     def __init__(self, function: Callable[P, R], chosen: dict[str, Any]) -> None:
         code = getattr(function, "__code__", None)
         if code is None:
-            raise BuildError(f"@udf is for functions written with def or async def, and this is {function!r}")
+            raise BuildError(f"@udf is for functions written with def or async def, not for {function!r}")
         self.function = function
         self.is_async = bool(code.co_flags & _COROUTINE)
         self.starts = self.is_async or chosen.get("blocking") is True
@@ -61,7 +62,7 @@ class Udf(Generic[P, R]):
         return f"<udf {self.__name__}>"
 
     def mistake(self, text: str) -> BuildError:
-        """The error for a mistake in this function: names its file, line and name (rule F5)."""
+        """An error about this function, with its file, line and name (F5)."""
         code = self.function.__code__  # checked in __init__
         return BuildError(f"function {code.co_name!r} {text}", code.co_filename, code.co_firstlineno)
 
@@ -124,12 +125,12 @@ def udf(*, vectorized: bool) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
 def udf(function: Any = None, /, **options: Any) -> Any:
     """Makes a function part of the plugin: `@udf`, or `@udf(...)` with options.
 
-    vectorized=True is for a `def` whose parameters and result are Arrow arrays; blocking=True is for a `def` that
-    waits: each call has a thread while it runs, until it returns, also after its timeout. batch_size=N is for an
-    `async def` whose parameters are lists (or Arrow arrays) with an item for each of at most N rows, and whose result
-    is a list with a result, or an exception, for each; a call that raises is repeated with one half of its rows and
-    with the other, until the row that fails is alone. All other options are for `async def` and blocking functions,
-    and are described at `Options` (options.py).
+    vectorized=True: for a `def` whose parameters and result are Arrow arrays.
+    blocking=True: for a `def` that waits. Each call occupies a thread until it returns, even after its timeout.
+    batch_size=N: for an `async def` whose parameters are lists (or Arrow arrays) of at most N rows. It returns a list
+    with a result or an exception for each row. A call that raises is repeated with each half of its rows, until the
+    failing row is alone.
+    All other options are for `async def` and blocking functions; see `Options`.
     Raises BuildError, with file and line, for an option that does not fit.
     """
     if function is None:

@@ -1,9 +1,9 @@
-"""Python sources: executed once to find the decorated functions, then compiled into a C file that carries the source.
+"""Builds Python plugins: executes the source once to find its functions, then compiles a C file that contains it.
 
-cffi writes the C side's glue with the interpreter, `templates/plugin.c` is the rest, and `plugin_data.h`, generated
-here, holds what differs from plugin to plugin. One call of the C compiler makes the library.
+cffi writes the glue between C and the interpreter, `templates/plugin.c` is the rest of the C side, and `plugin_data.h`,
+generated here, holds the data of one plugin. One call of the C compiler makes the library.
 
-Assumes that the Python that builds is the one for the plugin: its path is baked in, for hosts that are not Python.
+Assumes that the Python that builds also runs the plugin: its path is in the library, for hosts that are not Python.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ _TEMPLATE = Path(__file__).parent / "templates" / "plugin.c"
 _FLAGS = ("-std=gnu11", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-function",
           "-Wno-unused-parameter", "-Wno-missing-field-initializers", "-Wno-cast-function-type")  # fmt: skip
 _LINK = ("-Wl,-z,nodelete", "-Wl,-z,defs", "-lpthread", "-ldl")
-# What C offers to Python, and Python to C; the bodies are in plugin.c and plugin/entry.py.
+# The functions that C offers to Python, and Python to C; their bodies are in plugin.c and plugin/entry.py.
 _CDEF = """
 void plugin_failed(int32_t status, const char *text);
 uintptr_t plugin_descriptor(void);
@@ -131,13 +131,13 @@ def _read(source: Path) -> str:
     except UnicodeDecodeError as error:
         raise BuildError(f"is not UTF-8: {error}", str(source)) from None
     if "\0" in text:
-        raise BuildError("has a NUL character; a Python source has none", str(source))
+        raise BuildError("has a NUL character, which Python does not allow", str(source))
     return text
 
 
 @contextlib.contextmanager
 def _module(source: Path, text: str) -> Iterator[types.ModuleType]:
-    """The source's module, executed; known to Python while its annotations are read, and no longer."""
+    """The source's module, executed. It is in sys.modules only while the annotations are read."""
     name = f"arroyo_udf_build_{source.stem}_{threading.get_ident()}"
     try:
         module = execute(name, text, str(source))
@@ -151,7 +151,7 @@ def _module(source: Path, text: str) -> Iterator[types.ModuleType]:
     except SyntaxError as error:
         raise BuildError(f"is not Python: {error.msg}", error.filename, error.lineno) from None
     except BaseException as error:
-        failed = f"fails at import, which a build does once:\n{user_traceback(error)}"
+        failed = f"fails at import; a build imports it once:\n{user_traceback(error)}"
         raise BuildError(failed, str(source)) from None
     try:
         yield module
@@ -179,7 +179,7 @@ def _data(
     text: str, functions: list[tuple[Udf[..., Any], Signature]], block: dict[str, Any], identity: Identity
 ) -> str:
     lines = [
-        "/* Generated: what this plugin is. */",
+        "/* Generated: the data of this plugin. */",
         f"#define PLUGIN_NAME {c_string(identity.name)}",
         f"#define PLUGIN_PYTHON {c_string(sys.executable)}",
         f"static const char SOURCE[] = {c_string(text)};",
@@ -207,7 +207,7 @@ def _data(
 
 
 def c_string(text: str) -> str:
-    """A C literal of a text's UTF-8 bytes, line by line."""
+    """The C literal of a text's UTF-8 bytes, line by line."""
     lines = text.encode().splitlines(keepends=True) or [b""]
     return "\n  ".join('"' + "".join(map(_c_byte, line)) + '"' for line in lines)
 
@@ -265,7 +265,7 @@ def _compiler_version() -> list[str]:
 
 
 def _libpython() -> list[str]:
-    """The linker's flags for the shared libpython, which a host that is not Python needs."""
+    """The linker's flags for the shared libpython, for hosts that are not Python."""
     values = sysconfig.get_config_vars()
     if not values.get("Py_ENABLE_SHARED"):
         raise BuildError(f"building needs a Python with a shared library, and {sys.executable} has none")

@@ -57,7 +57,7 @@ strip = true
 
 [workspace]
 """
-# Not a name that an author's file can have: it would be no plugin's name.
+# No author's file has this name, because a plugin's name has no hyphen.
 ROOT = "plugin-root.rs"
 ROOT_MODULE = """\
 #![allow(non_snake_case)] // the crate has the plugin's name
@@ -66,9 +66,9 @@ ROOT_MODULE = """\
 mod functions;
 arroyo_udf_plugin::plugin!(name: "{name}", hash: "{hash}", toolkit_version: "{toolkit_version}"{options}{arroyo});
 """
-# Sources for Arroyo name the trait of a Context `types::UdfContext`.
+# In sources for Arroyo the trait of a Context is `types::UdfContext`.
 TYPES = "extern crate arroyo_udf_plugin as types;"
-# The section that lists the functions is nobody else's business: its two ends would be exported.
+# The linker makes two symbols for the section that lists the functions; they must not be exported.
 LINK_FLAGS = [f"-Clink-arg=-Wl,-z,{option}" for option in ("nodelete", "start-stop-visibility=hidden")]
 CRATES = (
     "a plugin can use std, `arroyo_udf_plugin`, `arroyo_udf_plugin::tokio`, and the crates that a comment at its head "
@@ -101,7 +101,7 @@ OTHER_HINT = "how a function looks in Rust is written at the top of {sdk}/macros
 def inputs(source: Path, how: Resolution) -> list[str]:
     """What else the library depends on: compiler, flags, the SDK with its crates' versions, the source's lock.
 
-    Raises BuildError: no cargo, no SDK in this package, a header that is none, dependencies that cannot be had.
+    Raises BuildError: no cargo, no SDK in this package, a wrong header, unavailable dependencies.
     """
     toolchain = toolchain_inputs(source)
     written = rust_source.read(source)
@@ -110,7 +110,7 @@ def inputs(source: Path, how: Resolution) -> list[str]:
 
 
 def toolchain_inputs(source: Path) -> list[str]:
-    """What everything that cargo makes of the SDK depends on: compiler, flags, the SDK with its crates' versions.
+    """The inputs of every build with the SDK: compiler, flags, the SDK with its crates' versions.
 
     Raises BuildError: no cargo, no SDK in this package.
     """
@@ -121,9 +121,9 @@ def toolchain_inputs(source: Path) -> list[str]:
 
 
 def compile(source: Path, output: Path, identity: Identity, how: Resolution, arroyo: Arroyo = BY_DEFAULT) -> None:
-    """Writes the shared library to `output`. What the compiler warns of goes to stderr as it said it.
+    """Writes the shared library to `output`. The compiler's warnings go to stderr unchanged.
 
-    Raises BuildError with the compiler's own output, and a hint below.
+    Raises BuildError with the compiler's own output and a hint.
     """
     written = rust_source.read(source)
     lock = _lock_file(source).read_text("utf-8") if written.dependencies else None
@@ -147,8 +147,8 @@ def compile(source: Path, output: Path, identity: Identity, how: Resolution, arr
 def runtime_for_c(source: Path, output: Path, how: Resolution) -> None:
     """Writes the runtime below async functions in C, a static library, to `output`.
 
-    source: the author's file, for the text of an error.
-    Raises BuildError: no cargo, or what it said.
+    source: the author's file, for error texts.
+    Raises BuildError: no cargo, or cargo failed.
     """
     with _workshop() as workshop:
         crate = workshop / "sdk" / "c"
@@ -179,21 +179,21 @@ def _is_async(written: Source) -> bool:
 
 
 def _project(workshop: Path, name: str, written: Source, lock: str | None) -> Path:
-    """The project's folder, with manifest and lock; without one of its own it has the SDK's, and cargo adds to it."""
+    """The project's folder, with manifest and lock. lock: None for the SDK's lock, which cargo then completes."""
     project = workshop / "projects" / name
     project.mkdir(parents=True, exist_ok=True)
     own = {"path": str(workshop / "sdk" / "runtime"), "features": ["tokio"] if _is_async(written) else []}
     dependencies = {"arroyo-udf-plugin": own, **written.dependencies}
     lines = [f"{json.dumps(crate)} = {_toml(wanted)}" for crate, wanted in dependencies.items()]
     (project / "Cargo.toml").write_text(MANIFEST.format(name=name, root=ROOT, dependencies="\n".join(lines)), "utf-8")
-    for root in (ROOT, f"{name}.rs"):  # cargo looks whether they are there
+    for root in (ROOT, f"{name}.rs"):  # cargo checks that they exist
         (project / root).touch()
     (project / "Cargo.lock").write_text((SDK / "Cargo.lock").read_text() if lock is None else lock, "utf-8")
     return project
 
 
 def _toml(value: Any) -> str:
-    """Tables are the one thing of a manifest that JSON writes otherwise."""
+    """A value of a manifest. TOML differs from JSON only in tables."""
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(inner)}" for key, inner in value.items()) + " }"
     return json.dumps(value, ensure_ascii=False)
@@ -204,12 +204,12 @@ def _lock_file(source: Path) -> Path:
 
 
 def _locked(source: Path, written: Source, how: Resolution) -> str:
-    """The lock of a source with dependencies, made or renewed where that is allowed."""
+    """The lock of a source with dependencies; made or renewed unless --locked forbids it."""
     file = _lock_file(source)
     lock = how.former_lock(file, source, written.dependencies_line)
     with _workshop() as workshop:
         project = _project(workshop, source.stem, written, lock)
-        # Adds what is missing and drops what is not needed any more; versions that fit stay.
+        # Adds missing crates and removes unused ones; versions that fit stay.
         command = ["cargo", "update", "--workspace", "--quiet", "--color=never", *["--locked"] * how.locked]
         _call(source, command, project, _network(how), written.dependencies_line, _hints(how, written))
         resolved = (project / "Cargo.lock").read_text("utf-8")
@@ -240,7 +240,7 @@ def _crate(name: str, wanted: Any) -> str:
 
 
 def _exports(source: Path, written: Source, arroyo: Arroyo) -> str:
-    """What the plugin's table is followed by: the function for Arroyo, if there is one."""
+    """The argument of `plugin!` that exports a function for Arroyo; empty without one."""
     functions = {function.name: function for function in written.functions}
     callable = [name for name, function in functions.items() if function.starts or function.has_arguments]
     chosen = arroyo.choose(list(functions), callable, source)

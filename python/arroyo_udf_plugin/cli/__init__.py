@@ -2,8 +2,8 @@
 
 new.py       a folder to begin with
 build.py     source -> plugin
-inspect.py   what a plugin says of itself
-run.py       a function over a file
+inspect.py   describe a plugin
+run.py       run a function over a file
 
 Guarantees: exit status 0: done; 1: the toolkit's error, with its text on stderr (a failed row, source, file or plugin);
 2: usage. Results are on stdout, progress and errors on stderr.

@@ -19,9 +19,9 @@ FILE = click.Path(path_type=Path)
     type=click.Choice(["fail", "null"]),
     default="fail",
     show_default=True,
-    help="What becomes of a failed row there.",
+    help="What happens to a failed row there.",
 )
-@click.option("--locked", is_flag=True, help="Dependencies as the lock beside SRC says; refuse if it does not fit.")
+@click.option("--locked", is_flag=True, help="Take dependencies from the lock file beside SRC; refuse a stale one.")
 @click.option("--offline", is_flag=True, help="Download nothing.")
 def command(
     source: Path, out: Path | None, arroyo: str | None, arroyo_on_error: Any, locked: bool, offline: bool

@@ -1,4 +1,4 @@
-"""arroyo-udf inspect: what a plugin says of itself, without running any of its functions."""
+"""arroyo-udf inspect: describe a plugin, without running any of its functions."""
 
 import dataclasses
 import json
@@ -13,7 +13,7 @@ import click
 @click.argument("plugin", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(plugin: Path, as_json: bool) -> None:
-    """Say what PLUGIN contains. Runs none of its functions and starts no interpreter in it."""
+    """Describe PLUGIN and its functions. Runs no function and starts no interpreter."""
     from ..host.library import load
 
     description = _description(load(plugin))
@@ -39,8 +39,8 @@ def _type(described: dict[str, Any]) -> str:
 
 
 def _options(options: Any) -> dict[str, Any] | None:
-    """The author's choices and the defaults; None stands for no timeout or deadline, because JSON has no infinity. What
-    has no default is left out."""
+    """The author's choices and the defaults. None means no timeout or deadline, because JSON has no infinity. Options
+    without a value are left out."""
     if options is None:
         return None
     known = {name: value for name, value in dataclasses.asdict(options).items() if value is not None or name == "seed"}

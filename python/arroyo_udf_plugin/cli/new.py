@@ -13,9 +13,9 @@ SUFFIXES = {"python": ".py", "rust": ".rs", "c": ".c"}
 @click.argument("name")
 @click.option("--lang", type=click.Choice(list(SUFFIXES)), required=True, help="The language to write in.")
 def command(name: str, lang: str) -> None:
-    """Make the folder NAME with a function to begin with, some rows, and a README with the next two commands."""
+    """Create the folder NAME with a first function, some rows, and a README with the next two commands."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise click.ClickException(f"{name!r} is no name for a plugin: use a-z, 0-9 and _, a letter first")
+        raise click.ClickException(f"{name!r} cannot name a plugin: use a-z, 0-9 and _, and begin with a letter")
     folder, suffix = Path(name), SUFFIXES[lang]
     try:
         folder.mkdir()

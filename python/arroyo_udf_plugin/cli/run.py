@@ -22,11 +22,11 @@ FILE = click.Path(path_type=Path)
 @click.option("--args", "columns", required=True, help="The argument columns' names, separated by commas.")
 @click.option("--out", "target", required=True, type=FILE, help="The output: .csv .parquet .arrow .feather .arrows.")
 @click.option("--name", help="The result column's name; default: the function's.")
-@click.option("--on-error", type=POLICIES, default="fail", show_default=True, help="What becomes of a failed row.")
-@click.option("--on-timeout", type=POLICIES, default="fail", show_default=True, help="What of a row that timed out.")
+@click.option("--on-error", type=POLICIES, default="fail", show_default=True, help="What happens to a failed row.")
+@click.option("--on-timeout", type=POLICIES, default="fail", show_default=True, help="What happens to a timed-out row.")
 @click.option("--dead-letter", type=FILE, help="The file for rows with the policy dead_letter: .parquet or Arrow.")
 @click.option(
-    "--option", "options", multiple=True, metavar="NAME=VALUE", help="As timeout=2.5; wins over the author's."
+    "--option", "options", multiple=True, metavar="NAME=VALUE", help="Such as timeout=2.5; overrides the author's."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
 def command(
@@ -43,8 +43,8 @@ def command(
 ) -> None:
     """Call a function for each row of INPUT and write the rows with the result as last column.
 
-    INPUT and output are CSV, Parquet or Arrow IPC, by their file endings. The output appears when it is complete.
-    The file of the dead letters has their arguments and what went wrong; as INPUT it runs them again.
+    File endings choose the formats: CSV, Parquet or Arrow IPC. The output appears only when it is complete.
+    The dead-letter file has the failed rows' arguments and errors; use it as INPUT to run them again.
     """
     from ..runner import run
 
@@ -93,7 +93,7 @@ def _time(seconds: float) -> str:
 
 
 def _summary(summary: Any) -> dict[str, Any]:
-    """As JSON has it: of the latency its percentiles, in seconds."""
+    """The summary for JSON. The latency has its percentiles, in seconds."""
     described = dataclasses.asdict(summary)
     if summary.statistics is not None:
         names = ("rows", "p50", "p90", "p99", "max")
@@ -123,12 +123,12 @@ def _function(plugin: str) -> Any:
             raise click.ClickException(f"{path} has no function {name!r}; it has {names}")
         return functions[name]
     if len(functions) != 1:
-        raise click.ClickException(f"{path} has several functions: name one as {path}:FUNCTION, of {names}")
+        raise click.ClickException(f"{path} has several functions ({names}): name one as {path}:FUNCTION")
     return next(iter(functions.values()))
 
 
 class _Bar:
-    """A progress bar on stderr, where that is a terminal: rate, errors, and calls that run."""
+    """A progress bar on stderr, if that is a terminal: rate, errors and running calls."""
 
     def __enter__(self) -> _Bar:
         from tqdm import tqdm

@@ -1,7 +1,6 @@
 """Arrays across the ABI: arguments out to a plugin, results back in. The hot path of the host.
 
-Guarantees: what a plugin did not take is released here; a result is believed only if its fields and length are as the
-contract says.
+Guarantees: arguments that a plugin did not take are released here. A result's fields and length are checked before use.
 """
 
 import functools
@@ -21,7 +20,7 @@ _ARRAY_SIZE = ffi.sizeof("struct ArrowArray")
 
 
 class Arguments:
-    """The arguments that one function takes: checks and exports arrays for it."""
+    """The arguments of one function: checks and exports arrays for it."""
 
     def __init__(self, where: str, schema: pa.Schema) -> None:
         self._where = where
@@ -30,7 +29,7 @@ class Arguments:
         self._count = len(self._types)
 
     def export(self, arrays: Sequence[pa.Array]) -> int:
-        """Address of a struct ArrowArray of these, for one call; to be given to free_batch after it, taken or not."""
+        """Exports arrays as one struct ArrowArray; returns its address. Call free_batch after the call, in any case."""
         if len(arrays) != self._count or not arrays:
             self._check_count(arrays)
         length = len(arrays[0])
@@ -50,14 +49,14 @@ class Arguments:
         return batch
 
     def arrays(self, given: Sequence[Any]) -> list[pa.Array | pa.ChunkedArray]:
-        """What the caller gave, as pyarrow arrays: anything with the Arrow PyCapsule protocol, or one RecordBatch."""
+        """The caller's values as pyarrow arrays: objects with the Arrow PyCapsule protocol, or one RecordBatch."""
         if len(given) == 1 and isinstance(given[0], pa.RecordBatch | pa.Table):
             given = given[0].columns or [pa.nulls(given[0].num_rows)]
         self._check_count(given)
         return [self._array(i, value) for i, value in enumerate(given)]
 
     def chunks(self, given: Sequence[Any]) -> list[list[pa.Array]]:
-        """What the caller gave, cut at the chunks of all chunked arrays."""
+        """Converts the caller's values to arrays, cut at the chunks of all chunked arrays."""
         arrays = self.arrays(given)
         if not any(isinstance(array, pa.ChunkedArray) for array in arrays):
             return [arrays]
@@ -73,32 +72,32 @@ class Arguments:
         if hasattr(value, "__arrow_c_stream__"):
             return pa.chunked_array(value)
         wanted = self._schema.field(i)
-        raise self._wrong(i, f"is a {type(value).__name__}; give an Arrow array: pa.array(..., pa.{wanted.type}())")
+        raise self._wrong(i, f"is a {type(value).__name__}; pass an Arrow array: pa.array(..., pa.{wanted.type}())")
 
     def _check(self, arrays: Sequence[pa.Array | pa.ChunkedArray]) -> None:
         for i, array in enumerate(arrays):
             wanted = self._types[i]
             if not _same_layout(array.type, wanted):
-                raise self._wrong(i, f"is {array.type}, and should be {wanted}; cast it with array.cast")
+                raise self._wrong(i, f"is {array.type}, not {wanted}; cast it with array.cast")
             if len(array) != len(arrays[0]):
-                raise self._wrong(i, f"has {len(array)} rows, and the first has {len(arrays[0])}; give one length")
+                raise self._wrong(i, f"has {len(array)} rows, but the first has {len(arrays[0])}; pass equal lengths")
 
     def _wrong(self, i: int, what: str) -> InvalidArgument:
         return InvalidArgument(f"{self._where}: argument {i + 1}, {self._schema.field(i).name!r}, {what}")
 
     def _check_count(self, given: Sequence[Any]) -> None:
-        """Without arguments there is one array of nulls, which is as long as there are rows."""
+        """A function without arguments gets one array of nulls, one per row."""
         if self._count == 0:
             if len(given) != 1 or not isinstance(given[0], pa.NullArray):
-                raise InvalidArgument(f"{self._where}: takes no arguments; give pa.nulls(n) to call it for n rows")
+                raise InvalidArgument(f"{self._where}: takes no arguments; pass pa.nulls(n) to call it for n rows")
         elif len(given) != self._count:
             names = ", ".join(self._schema.names)
-            wrong = f"{self._where}: takes {self._count} arguments ({names}), and {len(given)} were given"
+            wrong = f"{self._where}: takes {self._count} arguments ({names}), but got {len(given)}"
             raise InvalidArgument(wrong)
 
 
 def _same_layout(one: pa.DataType, other: pa.DataType) -> bool:
-    """Equal but for the names of list items, and for what may be null inside: data from elsewhere seldom says."""
+    """Equal except for the names of list items and for inner nullability, which data from elsewhere rarely declares."""
     if one == other:
         return True
     if one.id != other.id or not pa.types.is_nested(one) or one.num_fields != other.num_fields:
@@ -109,11 +108,11 @@ def _same_layout(one: pa.DataType, other: pa.DataType) -> bool:
 
 
 array_pointer = functools.partial(ffi.cast, ffi.typeof("struct ArrowArray *"))
-"""The address of an ArrowArray as cffi has it."""
+"""Casts the address of an ArrowArray to cffi's pointer."""
 
 
 class Outputs:
-    """Where one call puts what it answers; kept for the next call."""
+    """The out-parameters of one call; reused by later calls."""
 
     __slots__ = ("address", "array", "error", "schema")
 
@@ -124,7 +123,7 @@ class Outputs:
         self.error = ffi.new("arroyo_udf_error *")
 
 
-# Outputs that no call uses now. Each call takes one and gives it back, so calls may nest and come from any thread.
+# Unused outputs. Each call takes one and gives it back, so calls may nest and come from any thread.
 _free: list[Outputs] = []
 give_back = _free.append
 
@@ -148,7 +147,7 @@ class Shape:
 
 
 class Shapes(dict[Any, Shape]):
-    """The types of a function's results, by the address of their constant schemas; read when first met."""
+    """The types of a function's results, by the address of their constant schema; each is read once."""
 
     def __init__(self, where: str, value: pa.DataType) -> None:
         self._where = where
@@ -161,15 +160,15 @@ class Shapes(dict[Any, Shape]):
     def _read(self, pointer: Any) -> Shape:
         struct = field_of(pointer, f"{self._where}: results").type
         if not pa.types.is_struct(struct):
-            raise AbiError(f"{self._where}: results are {struct}, and should be a struct")
+            raise AbiError(f"{self._where}: results are {struct}, not a struct")
         fields = {struct.field(i).name: i for i in range(struct.num_fields)}
         if "value" not in fields or not _same_layout(struct.field(fields["value"]).type, self._value):
-            raise AbiError(f"{self._where}: results are {struct}, and should have a value of type {self._value}")
+            raise AbiError(f"{self._where}: results are {struct}, without a value of type {self._value}")
         if ("outcome" in fields) != ("error" in fields):
-            raise AbiError(f"{self._where}: results are {struct}; outcome and error come together")
+            raise AbiError(f"{self._where}: results are {struct}; outcome and error must both be there")
         return Shape(struct, pa.schema(list(struct)), fields["value"], fields.get("outcome"), fields.get("error"))
 
 
 def failure(status: int, error: Any) -> ArroyoUdfError:
-    """The exception for a call that answered an error. Reads the text and gives it back."""
+    """The exception for a call that answered an error. Reads and releases the text."""
     return by_status(status, take_error(error))

@@ -1,6 +1,6 @@
-"""From the constant ArrowSchemas of a plugin to pyarrow's types.
+"""Reads the constant ArrowSchemas of a plugin as pyarrow types, and checks them.
 
-They are read here and not by pyarrow, which would take them over and release them; and a plugin's word is checked.
+pyarrow itself would take ownership of the schemas and release them.
 """
 
 from typing import Any
@@ -28,7 +28,7 @@ _UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
 
 
 def field_of(schema: Any, what: str, depth: int = 0) -> pa.Field:
-    """The field that an ArrowSchema describes. Raises AbiError, naming `what`, if this host does not know its type."""
+    """The field that an ArrowSchema describes. Raises AbiError, naming `what`, if it is malformed or unknown."""
     if schema == ffi.NULL:
         raise AbiError(f"{what}: its schema is NULL")
     if depth > _DEEPEST:
@@ -47,7 +47,7 @@ def field_of(schema: Any, what: str, depth: int = 0) -> pa.Field:
             f"{what}: this host does not know the Arrow format {form!r} with {len(children)} children"
         ) from None
     if schema.dictionary != ffi.NULL:
-        raise AbiError(f"{what}: it is dictionary-encoded; let the function take the plain type")
+        raise AbiError(f"{what}: it is dictionary-encoded, which is not supported; use the plain type")
     return pa.field(name, arrow_type, bool(schema.flags & _NULLABLE))
 
 

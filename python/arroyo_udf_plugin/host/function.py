@@ -1,7 +1,7 @@
 """A function of a loaded plugin: pyarrow in, pyarrow out.
 
-Anything with the Arrow PyCapsule protocol is accepted where an array is. Every call may be made from any thread, and
-lets other Python threads run meanwhile.
+Accepts any object with the Arrow PyCapsule protocol as an array. Every method may be called from any thread; other
+Python threads run meanwhile.
 """
 
 from typing import Any
@@ -21,12 +21,12 @@ from .runtime import Runtime, start
 class Function:
     """One function of a plugin: call it if it is sync, start it if it is async.
 
-    arguments: names, Arrow types, and whether the function wants to see nulls.
-    returns, returns_nullable: the Arrow type of a value, and whether the function may answer null.
-    kind: "sync" or "async". The other kind's methods raise UnsupportedCall.
-    vectorized: the author's code sees whole arrays.
-    options: of an async function, as the author chose and by default; else None. chosen: the author's choices.
-    where, plugin_hash: the name with its plugin's, and the hash that says of which source it was built.
+    arguments: names and Arrow types; a field is nullable if the function handles nulls itself.
+    returns, returns_nullable: the Arrow type of a result, and whether the function may return null.
+    kind: "sync" or "async". Methods of the other kind raise UnsupportedCall.
+    vectorized: the author's code gets whole arrays.
+    options: the author's choices and the defaults; None for a sync function. chosen: the author's choices alone.
+    where: "plugin.function". plugin_hash: the plugin's `hash`.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Function:
         self.kind = "sync" if described.kind == SYNC else "async"
         arguments = field_of(described.arguments, f"{self.where}: arguments").type
         if not pa.types.is_struct(arguments):
-            raise AbiError(f"{self.where}: arguments are {arguments}, and should be a struct")
+            raise AbiError(f"{self.where}: arguments are {arguments}, not a struct")
         returns = field_of(described.returns, f"{self.where}: result")
         self.arguments = pa.schema(list(arguments))
         self.returns = returns.type
@@ -68,11 +68,11 @@ class Function:
     # ---- Sync ----
 
     def __call__(self, *arrays: Any) -> pa.Array | pa.ChunkedArray:
-        """Calls the function for all rows: an array of as many values, chunked if an argument is.
+        """Calls the function for all rows. Returns an array with a value per row, chunked if an argument is chunked.
 
-        arrays: one per argument, or one RecordBatch; `pa.nulls(n)` for n rows of a function without any. Raises
-        RowError if a row failed (`outcomes` gives the others nevertheless), InvalidArgument for arrays of the wrong
-        number, type or length.
+        arrays: one per argument, or one RecordBatch; `pa.nulls(n)` for n rows of a function without arguments.
+        Raises RowError if a row failed (`outcomes` returns the other rows' values), InvalidArgument for arrays of the
+        wrong number, type or length, UserCodeError and PluginEnvironmentError if the plugin cannot start.
         """
         for array in arrays:
             if not isinstance(array, pa.Array):
@@ -87,10 +87,10 @@ class Function:
         return values
 
     def outcomes(self, *arrays: Any) -> pa.StructArray:
-        """As a call, but answers for each row: a struct {value} if all are values, else {value, outcome, error}."""
+        """As a call, but returns a struct per row: {value} if no row failed, else {value, outcome, error}."""
         chunks = self._arguments.chunks(arrays)
         if len(chunks) != 1:
-            raise InvalidArgument(f"{self.where}: outcomes takes one chunk at a time; call combine_chunks() first")
+            raise InvalidArgument(f"{self.where}: outcomes takes no chunked arrays; call combine_chunks() first")
         return self._struct(*self._run(chunks[0]), len(chunks[0][0]))
 
     def _call_chunks(self, given: tuple[Any, ...]) -> pa.Array | pa.ChunkedArray:
@@ -108,7 +108,7 @@ class Function:
         return self._values(self._struct(outputs, shape, len(arrays[0])), shape, first)
 
     def _run(self, arrays: Any) -> tuple[Outputs, Shape]:
-        """Calls the plugin; its results are in the outputs, and the outputs are to be given back."""
+        """Calls the plugin, which writes its results into the outputs. The caller must give the outputs back."""
         batch = self._arguments.export(arrays)
         outputs = take_outputs()
         status = self._run_slot(self._number, array_pointer(batch), outputs.array, outputs.schema, outputs.error)
@@ -128,7 +128,7 @@ class Function:
         return AbiError(f"{self.where}: answered {answered} rows for {rows}")
 
     def _values(self, results: pa.StructArray, shape: Shape, first: int) -> pa.Array:
-        """The values of results; raises RowError, counting rows from `first`, if any is not one."""
+        """The values of results. Raises RowError, counting rows from `first`, if a row failed."""
         if shape.outcome is None or shape.error is None:
             return results.field(shape.value)
         failed = pc.indices_nonzero(results.field(shape.outcome))
@@ -146,11 +146,12 @@ class Function:
     # ---- Async ----
 
     def start(self, *, lineage: bytes | None = None, **options: Any) -> Runtime:
-        """Starts the function: creates its Context and waits for its init.
+        """Starts the function: creates its Context and waits for the Context's init.
 
-        options: those of `Options`; what is not given is as the author chose, else the default.
-        lineage: 16 bytes, with a row's id the idempotency key of its calls; None for random ones.
-        Raises InvalidArgument for a bad option, UserCodeError if init fails, PluginEnvironmentError.
+        options: as in `Options`; each overrides the author's choice.
+        lineage: 16 bytes that, with a row's id, form the idempotency key of its calls; None: random bytes.
+        Raises InvalidArgument for a bad option, UserCodeError if the module or init fails, PluginEnvironmentError if
+        the plugin cannot run here, UnsupportedCall for a sync function.
         """
         struct = ffi.new("arroyo_udf_options *")
         struct.size = ffi.sizeof("arroyo_udf_options")

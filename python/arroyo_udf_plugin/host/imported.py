@@ -1,7 +1,7 @@
 """Libraries that were built for the Arroyo engine, behind our table.
 
-Such a library has one function and says nothing of it: the name is the file's, the types are the caller's word. What it
-answers is compared with them (native/runtime/src/arroyo), so that a wrong word is an error of rows and not a crash.
+Such a library has one function and does not describe it: the file gives the name, the caller the types. Each result is
+checked against these types (native/runtime/src/arroyo), so that a wrong type is an error of rows and not a crash.
 """
 
 import hashlib
@@ -18,13 +18,13 @@ from ..errors import InvalidArgument, LoadError
 
 Types: TypeAlias = pa.Schema | Sequence[pa.DataType | pa.Field]
 
-_constants: list[Any] = []  # descriptors, which libraries that are never unloaded point to
+_constants: list[Any] = []  # descriptors: libraries, which are never unloaded, point to them
 
 
 def open_library(path: str, arguments: Types, returns: pa.DataType | pa.Field) -> tuple[Any, Any, int]:
     """The table, the descriptor and the number of the library's function.
 
-    Raises LoadError if the file is no such library, InvalidArgument for types that are none.
+    Raises LoadError if the file is no such library, InvalidArgument for values that are not Arrow types.
     """
     file = path.encode()
     try:
@@ -33,7 +33,7 @@ def open_library(path: str, arguments: Types, returns: pa.DataType | pa.Field) -
         raise LoadError(f"{path}: {error}") from None
     fields = [_field(f"argument_{i}", one) for i, one in enumerate(arguments)]
     if kind == abi.SYNC and not fields:
-        raise InvalidArgument(f"{path}: a sync function has one argument at least; name its type in `arguments`")
+        raise InvalidArgument(f"{path}: a sync function has at least one argument; give its type in `arguments`")
     name = Path(path).name.split(".")[0].removeprefix("lib")
     descriptor = _descriptor(name, path, kind, pa.schema(fields), _field("", returns))
     try:
@@ -44,12 +44,12 @@ def open_library(path: str, arguments: Types, returns: pa.DataType | pa.Field) -
 
 
 def _field(name: str, given: pa.DataType | pa.Field) -> pa.Field:
-    """A type alone is one without nulls: the function is not called for them (F3)."""
+    """A type alone means not nullable: the function is not called for nulls (F3)."""
     if isinstance(given, pa.Field):
         return given
     if isinstance(given, pa.DataType):
         return pa.field(name, given, nullable=False)
-    raise InvalidArgument(f"{given!r} is no type; give Arrow types, as pa.int64(), or fields of them")
+    raise InvalidArgument(f"{given!r} is not an Arrow type; give types such as pa.int64(), or fields")
 
 
 def _descriptor(name: str, path: str, kind: int, arguments: pa.Schema, returns: pa.Field) -> Any:
@@ -72,18 +72,18 @@ def _descriptor(name: str, path: str, kind: int, arguments: pa.Schema, returns: 
 
 
 def _about(name: str, path: str) -> dict[str, str]:
-    """What a plugin says of itself, for one that cannot."""
+    """The descriptor's texts."""
     key = hashlib.sha256(Path(path).read_bytes()).hexdigest()
     return {"name": name, "language": "arroyo", "toolkit_version": "unknown", "hash": key}
 
 
 def hint(path: str) -> str | None:
-    """What to do about a file that is no plugin; None: it is no library for the Arroyo engine either."""
+    """How to load a file that is not a plugin; None if it is not a library for the Arroyo engine either."""
     try:
         open_arroyo(path.encode())
     except OSError:
         return None
     return (
-        "has only the Arroyo engine's symbols, which say nothing of types: give them, as "
+        "has only the Arroyo engine's symbols, which do not describe types: give them, as in "
         "load(path, arguments=[pa.int64()], returns=pa.int64())"
     )

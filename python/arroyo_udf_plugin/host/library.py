@@ -1,11 +1,11 @@
-"""Opening plugins: dlopen, the checks of what a plugin says of itself, and its functions.
+"""Loading plugins: dlopen, the checks of table and descriptor, and the plugin's functions.
 
     plugin = load("mine.so")
     plugin.functions["mph"](distance, air_time)              a sync function: arrays in, array out
     with plugin.functions["plane"].start() as runtime: ...   an async function, see runtime.py
 
-Guarantees: what comes from a plugin is checked before it is believed, as far as C allows: pointers are not NULL, texts
-end and are UTF-8, counts are small. What is not, is an AbiError that names it. Plugins are never unloaded.
+Guarantees: data of a plugin is checked before use, as far as C allows: pointers are not NULL, texts end and are UTF-8,
+counts are small; otherwise an AbiError names the culprit. Plugins are never unloaded.
 """
 
 import os
@@ -25,7 +25,12 @@ _MOST_FUNCTIONS = 1 << 16
 
 
 class Plugin:
-    """A loaded plugin. `functions` by name; name, language, hash and toolkit_version as it says itself."""
+    """A loaded plugin.
+
+    path: its file, absolute. functions: by name.
+    name, language, hash, toolkit_version, abi_version: from its descriptor and table. `language` is "python", "rust",
+        "c", or "arroyo" for a library that was built for that engine; `hash` identifies the source and the build.
+    """
 
     path: str
     name: str
@@ -86,16 +91,17 @@ def load(
     arguments: imported.Types | None = None,
     returns: pa.DataType | pa.Field | None = None,
 ) -> Plugin:
-    """Opens a plugin, checks it and reads what it says of itself; no user code runs, no interpreter is started.
+    """Opens a plugin, checks it and reads its descriptor. Runs no user code and starts no interpreter.
 
-    arguments, returns: the types, for a library that was built for the Arroyo engine, which says nothing of itself: an
-    Arrow schema, or a list of types or fields, and a type or a field. Its one function has the name of the file,
-    without "lib" and what follows the first dot. A type alone is not nullable: the function is not called for a null.
-    Raises LoadError if the file is no plugin, AbiError if it does not keep the contract, InvalidArgument if only one of
-    `arguments` and `returns` is given, or a type that is none.
+    arguments, returns: only for a library that was built for the Arroyo engine, which does not describe its types.
+        `arguments`: an Arrow schema, or a list of types or fields; `returns`: a type or a field. A type alone means
+        not nullable: the function is not called for nulls. The library's one function is named after the file,
+        without "lib" and from the first dot on.
+    Raises LoadError if the file is not a plugin, AbiError if it breaks the contract, InvalidArgument if only one of
+    `arguments` and `returns` is given, or a value that is not an Arrow type.
     """
     if (arguments is None) != (returns is None):
-        raise InvalidArgument(f"{os.fspath(path)}: give both `arguments` and `returns`, or none of them")
+        raise InvalidArgument(f"{os.fspath(path)}: give both `arguments` and `returns`, or neither")
     return Plugin(path, arguments, returns)
 
 
@@ -133,7 +139,7 @@ def _opened(path: str) -> tuple[Any, Any]:
 
 
 def _checked_descriptor(table: Any) -> Any:
-    """What `describe` says, with its counts and pointers checked. Raises AbiError."""
+    """The descriptor, with its counts and pointers checked. Raises AbiError."""
     descriptor = table.describe()
     if descriptor == ffi.NULL:
         raise AbiError("describe answers NULL")
@@ -162,9 +168,9 @@ def _check_size(what: str, size: int, struct: str) -> None:
 
 
 def _refuse_plugin(path: str) -> None:
-    """Raises AbiError if the library is a plugin, which says itself what its types are."""
+    """Raises AbiError if the library is a plugin, which describes its own types."""
     try:
         _opened(path)
     except LoadError:
         return
-    raise AbiError(f"{path}: is a plugin, and says itself what its types are: load it without arguments and returns")
+    raise AbiError(f"{path}: is a plugin, which describes its own types: load it without arguments and returns")

@@ -1,8 +1,8 @@
-"""What to do about rows that failed (R3), over record batches; no files here.
+"""The policy for failed rows (R3), applied to record batches. Touches no files.
 
     policy = Policy(error="null", timeout="dead_letter")
     decided = policy.apply(results, function)          results: of drain_results, or of a sync function's outcomes
-    decided.results                                    what goes on
+    decided.results                                    the remaining rows
     decided.dead                                       the dead letters, see dead_letters.py
 
 Guarantees: a row is kept, dropped or a dead letter, never two of them.
@@ -36,7 +36,7 @@ LETTER = pa.schema(
         ("failed_plugin", pa.string()),
     ]
 )
-"""What a dead letter says besides its arguments. The prefix leaves the usual names to the arguments."""
+"""The columns of a dead letter after its arguments. The prefix keeps them apart from the arguments' names."""
 
 _NOLETTERS = pa.RecordBatch.from_pylist([], LETTER)
 _NOWHERE = pa.array([], pa.int64())
@@ -46,11 +46,11 @@ _NOWHERE = pa.array([], pa.int64())
 class Decided:
     """Results after a policy.
 
-    results: those that go on, in their order; what failed and stays has the value null.
-    kept: a mask over the rows before, true where they are in `results`; None where all are.
-    dead: the dead letters, columns failed_row, failed_outcome, ... (no rows where there are none).
-    dead_at: their positions (int64) in the rows before, to take the arguments by.
-    nulled, dropped: how many rows got null for their value, and how many are gone.
+    results: the remaining rows in their order; a failed row among them has the value null.
+    kept: a mask over the original rows, true for those in `results`; None: all remain.
+    dead: the dead letters, with the columns failed_row, failed_outcome, ...; may be empty.
+    dead_at: the positions (int64) of the dead letters in the original rows, to take their arguments.
+    nulled, dropped: the number of rows with null as their value, and of rows left out.
     """
 
     results: pa.RecordBatch
@@ -63,10 +63,10 @@ class Decided:
 
 @dataclass(frozen=True)
 class Policy:
-    """What to do about a row that ended with an error (or was cancelled), and about one that timed out.
+    """What happens to rows that ended with an error (or were cancelled), and to rows that timed out.
 
-    fail: raise RowError. null: its value is null. drop: it is left out. dead_letter: it is left out, and handed over to
-    be written to a file. Raises InvalidArgument for another word.
+    "fail": raise RowError. "null": the value is null. "drop": the row is left out. "dead_letter": the row is left out
+    and returned as a dead letter. Raises InvalidArgument for other actions.
     """
 
     error: Action = "fail"
@@ -83,10 +83,10 @@ class Policy:
         return "dead_letter" in (self.error, self.timeout)
 
     def apply(self, results: pa.RecordBatch | pa.StructArray, function: Function, first: int = 0) -> Decided:
-        """Applies the policy to results of `function`: fields value and, where not all are values, outcome and error.
+        """Applies the policy to results of `function`: `drain_results`, or a sync function's `outcomes`.
 
-        Rows are called by the field `id`; where there is none (a sync function's outcomes), they count from `first`.
-        Raises RowError where the policy is "fail": it names the first such row, and has the texts of all.
+        The field `id` numbers the rows; without it (a sync function's outcomes) they count from `first`.
+        Raises RowError if the action of a row is "fail": it names the first such row and has the texts of all.
         """
         if isinstance(results, pa.StructArray):
             results = pa.RecordBatch.from_struct_array(results)
@@ -110,7 +110,7 @@ class Policy:
         return Decided(results, kept, dead, dead_at, nulled, dropped)
 
     def _outcomes(self, *actions: Action) -> pa.Array:
-        """The outcomes that have one of these actions."""
+        """The outcomes whose action is one of these."""
         chosen = {ERROR: self.error, TIMED_OUT: self.timeout, CANCELLED: self.error}
         return pa.array([outcome for outcome, action in chosen.items() if action in actions], pa.uint8())
 
@@ -125,7 +125,7 @@ def _letters(results: pa.RecordBatch, function: Function, first: int, positions:
         return _NOLETTERS
     chosen = results.take(positions)
     rows = chosen.column("id") if "id" in names else pc.add(positions, first)
-    # The text begins with the function and a row, in its batch or by id; both stand beside it here.
+    # The text begins with function and row. Strip that prefix; both have their own columns.
     names_row = rf"^({re.escape(function.where)}|{re.escape(function.name)}), row \d+: "
     texts = pc.fill_null(pc.replace_substring_regex(chosen.column("error"), names_row, ""), "no text")
     attempts = chosen.column("attempts") if "attempts" in names else pa.repeat(1, n_rows)

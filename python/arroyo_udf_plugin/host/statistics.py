@@ -1,6 +1,6 @@
-"""What a started function says of itself (R16): `Runtime.statistics()`.
+"""The counters of a started function (R16): `Runtime.statistics()`.
 
-All of it is counted by the native runtime; here it is only read, as immutable objects of one moment.
+The native runtime counts; this module reads a snapshot into immutable objects.
 """
 
 from dataclasses import dataclass, field, fields
@@ -14,13 +14,13 @@ _UNIT = 1024e-9  # seconds
 
 @dataclass(frozen=True)
 class Latency:
-    """How long rows took, from the start of their first call to their end: all calls, and the pauses between them.
+    """How long rows took, from the start of their first call to their end, with all calls and pauses.
 
-    Rows that were cancelled are not counted; and none are, where neither timeout, deadline, max_wait nor retries of
-    errors make the runtime read the clock.
+    Cancelled rows are not counted. Nothing is counted unless a timeout, deadline, max_wait or error retry is set,
+    because otherwise the runtime does not read the clock.
 
-    counts: rows by time, in buckets that rise by a quarter or less; `bound(i)` is where bucket number i begins.
-    max: seconds that the longest took; 0.0 without rows.
+    counts: rows per bucket; bucket i begins at `bound(i)` seconds, and each is at most a quarter wider than its start.
+    max: the longest time in seconds; 0.0 without rows.
     """
 
     counts: tuple[int, ...] = field(repr=False)
@@ -33,27 +33,27 @@ class Latency:
 
     @property
     def p50(self) -> float | None:
-        """Half of the rows took so many seconds or less."""
+        """The median in seconds; None without rows."""
         return self.percentile(50)
 
     @property
     def p90(self) -> float | None:
-        """Nine of ten rows took so many seconds or less."""
+        """The 90th percentile in seconds; None without rows."""
         return self.percentile(90)
 
     @property
     def p99(self) -> float | None:
-        """All but one of a hundred rows took so many seconds or less."""
+        """The 99th percentile in seconds; None without rows."""
         return self.percentile(99)
 
     def percentile(self, percent: float) -> float | None:
-        """So many percent of the rows took so many seconds or less; None without rows.
+        """The seconds within which `percent` of the rows ended; None without rows.
 
-        It is the upper bound of a bucket, hence at most a quarter too long (for times below 4 us: 1 us), and never too
-        short. Raises ValueError unless 0 < percent <= 100.
+        This is the upper bound of a bucket: never too short, and at most a quarter too long (1 us below 4 us). Raises
+        ValueError unless 0 < percent <= 100.
         """
         if not 0 < percent <= 100:
-            raise ValueError(f"percent={percent!r}; give a number above 0, up to 100")
+            raise ValueError(f"percent={percent!r}; pass a number above 0, up to 100")
         wanted = self.rows * percent / 100
         for index, so_far in enumerate(accumulate(self.counts)):
             if so_far and so_far >= wanted:
@@ -63,22 +63,23 @@ class Latency:
 
     @staticmethod
     def bound(index: int) -> float:
-        """The seconds at which bucket number `index` begins, counted from 0."""
+        """The seconds at which bucket `index` begins (the first is 0)."""
         octave, quarter = divmod(index, 4)
         return _UNIT * (quarter if octave == 0 else (4 + quarter) << (octave - 1))
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """Rows since start (accepted, drained, and by outcome), and where they are now (queued, running, held, ready).
+    """Counts of rows and calls. Some count from the start, others count the present state.
 
-    queued: waiting for their first call. running: calls that have not ended, cancelled and stuck ones included.
-    backing_off: waiting for their next call. held: ended, waiting for an earlier row (ordered). ready: to be drained.
-    values, errors, timed_out, cancelled: rows that have ended, by outcome.
-    retries: calls after a row's first. stuck: calls that ignore their cancellation, now.
-    wake_ups: how often the executor was woken. blocked: how often the event loop was found blocked.
-    left_behind: tasks of calls that were cancelled at the stop.
-    discarded: calls that answered after their row had ended otherwise, or a second time.
+    accepted, drained: rows sent and rows taken, from the start.
+    values, errors, timed_out, cancelled: ended rows by outcome, from the start.
+    queued: rows before their first call, now. running: calls that have not ended, now; also cancelled and stuck ones.
+    backing_off: rows before their next call, now. held: ended rows that wait for an earlier row (ordered), now.
+    ready: ended rows that can be drained, now. stuck: calls that ignore their cancellation, now.
+    retries: calls after a row's first. wake_ups: how often the executor was woken.
+    blocked: how often the event loop was found blocked. left_behind: Tasks of calls, cancelled at the stop.
+    discarded: results that came after their row had ended, or a second time.
     latency: how long rows took.
     """
 
@@ -103,7 +104,7 @@ class Statistics:
 
     @classmethod
     def from_abi(cls, counters: Any) -> Self:
-        """Of an `arroyo_udf_statistics` that a plugin has filled in."""
+        """Reads an `arroyo_udf_statistics` that a plugin has filled in."""
         counts = tuple(memoryview(ffi.buffer(counters.latency)).cast("Q"))
         numbers = {one.name: getattr(counters, one.name) for one in fields(cls) if one.name != "latency"}
         return cls(**numbers, latency=Latency(counts, counters.latency_max_ns / 1e9))

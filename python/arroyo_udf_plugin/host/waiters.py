@@ -19,11 +19,11 @@ _wake = ffi.addressof(ffi.dlopen(_native_core), "arroyo_udf_host_wake")  # loade
 
 
 class Waiters:
-    """All who wait for one runtime, in any thread or event loop, on its one `arm`.
+    """Lets many threads and event loops wait for one runtime, which has only one `arm`.
 
-    Each waiter sleeps on an eventfd of its own. The one that came last has armed its eventfd for what all of them wait
-    for. Whoever wakes or gives up wakes the others, who look again and, if need be, register again. So a registration
-    is never lost, and a wake-up too many only costs a look.
+    Each waiter sleeps on its own eventfd. The latest waiter has armed its eventfd for the conditions of all. A waiter
+    that wakes or gives up wakes the others; they check again and, if necessary, register again. So no registration is
+    lost, and a superfluous wake-up costs one check.
     """
 
     def __init__(self, table: Any, handle: int) -> None:
@@ -35,7 +35,7 @@ class Waiters:
         self._closed = False
 
     def block(self, condition: int, timeout: float | None) -> bool:
-        """Waits for the condition; False: timeout (seconds). Signals are handled meanwhile."""
+        """Waits for the condition. False: it did not hold within `timeout` seconds. Signals are handled meanwhile."""
         end = math.inf if timeout is None else time.monotonic() + timeout
         while not self.holds(condition):
             with self._registered(condition) as fd:
@@ -64,7 +64,7 @@ class Waiters:
                     loop.remove_reader(fd)
 
     def close(self) -> None:
-        """After release: the plugin touches no eventfd any more."""
+        """Closes the eventfds. Call it after release, when the plugin no longer uses them."""
         with self._lock:
             self._closed = True
             for fd in self._free:
@@ -72,7 +72,7 @@ class Waiters:
             self._free.clear()
 
     def holds(self, condition: int) -> bool:
-        """Whether there is nothing to wait for."""
+        """Whether the condition holds now."""
         error = ffi.new("arroyo_udf_error *")
         status = self._table.wait(self._handle, condition, 0, error)
         if status > abi.WOULD_BLOCK:
@@ -81,7 +81,7 @@ class Waiters:
 
     @contextlib.contextmanager
     def _registered(self, condition: int) -> Iterator[int | None]:
-        """An eventfd that becomes readable when it is time to look again; None: it is time now."""
+        """An eventfd that becomes readable when it is time to check again; None: now."""
         with self._lock:
             fd = self._free.pop() if self._free else os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
             self._waiting[fd] = condition

@@ -1,7 +1,7 @@
-"""What surrounds the calls of a blocking function. Called by the native core, native/python/src/blocking.rs, in threads
-of the pool.
+"""Blocking functions: their Context, and the report of stuck calls. The native core (native/python/src/blocking.rs)
+calls this on threads of the pool.
 
-The Context is made before the first call and closed after the last one (R12). A call that goes on after its
+The Context is created before the first call and closed after the last one (R12). A call that continues after its
 cancellation is reported with its stack (R8).
 """
 
@@ -17,7 +17,7 @@ _log = logging.getLogger("arroyo_udf_plugin")
 
 
 def open(context_class: type) -> Any:
-    """Makes a Context and has it `init`. Raises what the Context raises."""
+    """Creates a Context and calls its `init`. Raises what the Context raises."""
     context = context_class()
     if hasattr(context, "init"):
         context.init()
@@ -25,12 +25,12 @@ def open(context_class: type) -> Any:
 
 
 def close(context: Any) -> None:
-    """Has a Context `close`, if it can. Raises what the Context raises."""
+    """Calls a Context's `close`, if it has one. Raises what the Context raises."""
     if hasattr(context, "close"):
         context.close()
 
 
 def report_stuck(function: str, row: int, thread: int) -> None:
-    """Says, once, that a call goes on after its cancellation, and where it is (R8). `thread`: its ident, or 0."""
+    """Warns that a call continues after its cancellation, with its stack (R8). `thread`: its ident; 0: unknown."""
     stack = "\n".join(running(sys._current_frames().get(thread)))
     _log.warning("%s, row %d: a call goes on after its cancellation, in its thread\n%s", function, row, stack)

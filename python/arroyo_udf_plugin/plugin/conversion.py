@@ -1,5 +1,5 @@
-"""Values that go through pyarrow, on the plugin's side: types that the native core does not convert itself, and whole
-arrays for vectorized functions. Called by the native core with addresses of Arrow C structs.
+"""Values that go through pyarrow inside a plugin: types that the native core does not convert itself, and the arrays of
+vectorized functions. The native core calls this with addresses of Arrow C structs.
 
 Schemas are constants of a plugin, so their types are imported once. Arrays come as views: see foreign.rs.
 """
@@ -30,12 +30,12 @@ def column_to_list(array: int, schema: int) -> list[Any]:
 
 
 def list_to_column(values: list[Any], schema: int, out: int) -> list[tuple[int, str]]:
-    """Exports values as an array of the schema's type to the address `out`. Answers rows that do not fit, with why."""
+    """Exports values as an array of the schema's type to the address `out`. Returns rows that do not fit, with why."""
     type_ = _field(schema).type
     refused = []
     try:
         column = pa.array(values, type_)
-    except BaseException:  # an object may raise anything when it is asked for its value (R2)
+    except BaseException:  # a value may raise anything when pyarrow reads it (R2)
         fitting: list[Any] = []
         for row, value in enumerate(values):
             try:
@@ -51,7 +51,7 @@ def list_to_column(values: list[Any], schema: int, out: int) -> list[tuple[int, 
 
 
 def vectorized(function: Callable[..., Any], array: int, schema: int, returns: int, out: int) -> str | None:
-    """Calls the function with whole columns and exports its result to the address `out`. Answers why it failed."""
+    """Calls the function with whole columns, exports its result to `out`. Returns why it failed, or None."""
     batch = pa.Array._import_from_c(array, _field(schema).type)
     expected = _field(returns).type
     try:

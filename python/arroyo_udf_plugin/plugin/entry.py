@@ -1,9 +1,7 @@
-"""The Python side of a Python plugin: called by its C side (build/templates/plugin.c), in cold calls only.
+"""The Python side of a Python plugin. Its C side (build/templates/plugin.c) calls this at start and exit only.
 
-Turns the source inside the plugin into a module, and registers its functions with the native core. What goes wrong is
-told to the C side as a text, which answers it to every call.
-
-The same source is one module per process, also when its plugin is opened twice (as copies).
+Executes the source inside the plugin, and registers its functions with the native core. If that fails, the C side gets
+the reason as text and answers it to every call.
 """
 
 import atexit
@@ -33,7 +31,7 @@ def define(built_format: int, own_ffi: Any, lib: Any) -> None:
     def plugin_load() -> int:
         try:
             return _load(built_format, own_ffi, lib)
-        except BaseException:  # nothing may leave: cffi would print it and answer the error value
+        except BaseException:  # cffi would print the exception and answer the error value
             lib.plugin_failed(INTERNAL, traceback.format_exc().encode())
             return -1
 
@@ -46,7 +44,7 @@ def define(built_format: int, own_ffi: Any, lib: Any) -> None:
 
 
 def _load(built_format: int, own_ffi: Any, lib: Any) -> int:
-    """Registers the plugin's functions. Returns the number that the core gave the first, or -1 (reason told)."""
+    """Registers the plugin's functions. Returns the core's number of the first; -1 after `plugin_failed`."""
     global _guard
     _guard = lib.plugin_guard() or _guard
     lib.plugin_set_guard(_guard)
@@ -60,13 +58,13 @@ def _load(built_format: int, own_ffi: Any, lib: Any) -> int:
     try:
         source = own_ffi.string(lib.plugin_source()).decode()
         module = module_of(source, name, key)
-    except BaseException as error:  # SystemExit and KeyboardInterrupt at import are failures of the module as well
+    except BaseException as error:  # SystemExit and KeyboardInterrupt at import are failures, too
         status = ENVIRONMENT if isinstance(error, ModuleNotFoundError) else USER_CODE
         lib.plugin_failed(status, f"its module failed at import\n{user_traceback(error)}".encode())
         return -1
 
     if "call_info" in source:
-        # For a source that looks it up in the package: once a call has begun it is too late to tell that call.
+        # Calls that began before this import have no information; so import it before the first call.
         importlib.import_module("arroyo_udf_plugin.author.call_info")
     if _guard and "pyarrow" in sys.modules:
         _touch_pyarrow()
@@ -86,7 +84,7 @@ def _load(built_format: int, own_ffi: Any, lib: Any) -> int:
 
 
 def _touch_pyarrow() -> None:
-    """Uses what pyarrow makes at first use and destroys at exit, so that it is older than our own exit handler."""
+    """Makes pyarrow create its lazy objects now: those destroyed at exit must be older than our exit handler."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -103,8 +101,10 @@ def _agrees(udf: Udf[..., Any], function: Any) -> bool:
 
 
 def _callable(udf: Udf[..., Any], function: Any) -> tuple[Any, type | None, bool]:
-    """What the core calls for a function, the class of its Context, and whether it blocks. Imports pyarrow only where
-    structs, or the arrays of micro-batches, occur."""
+    """What the core calls for a function, the class of its Context, and whether it blocks.
+
+    Imports pyarrow only for structs, and for the arrays of micro-batches.
+    """
     code = udf.function.__code__
     context = None
     if code.co_argcount > function.arguments.n_children:

@@ -11,11 +11,11 @@ How a row gets to its coroutine and back (the other half is native/python/src/ex
 - A slot that finds no attempt parks on its `Parker`; `fire()` steps it at once.
 - A call that leaves a mark on its Task (a context variable, a reference, a cancellation) spends the slot: it ends, and
   a new one takes its place. So a call never meets another one's marks, as if each had a Task of its own.
-- Results are visible to the host at once; it is woken once a turn, not once a row.
+- Results are visible to the host at once; it is woken once per turn, not once per row.
 - One more Task per runtime runs the Context's `init`, waits for the end, and runs its `close`.
 
-Guarantees: an exception of a row, whatever its kind, ends that row only. Nothing here waits while it holds the loop.
-What calls leave running goes on until the runtime stops, and is cancelled before `close`; what `init` left, after it.
+Guarantees: any exception of a row ends that row only. Nothing here blocks the loop. Tasks left by calls run until the
+runtime stops, and are cancelled before `close`; those left by `init`, after it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ INIT_SECONDS = 10.0
 """How long the Context's `init` may take (R12)."""
 
 LEFT_SECONDS = 1.0
-"""How long cancelled Tasks that calls, or `init`, have left running are waited for."""
+"""How long to wait for cancelled Tasks that calls or `init` have left running."""
 
 _log = logging.getLogger("arroyo_udf_plugin")
 _lock = threading.Lock()
@@ -52,7 +52,7 @@ _stopping = False
 _servers: set[_Server] = set()  # the loop itself keeps only weak references to Tasks
 _blocked_at: set[str] = set()  # places that have been reported
 _owner: ContextVar[object] = ContextVar("arroyo_udf_owner")
-"""Whose Task this is: that of a runtime's calls, or of its Context. Tasks inherit it from those who make them."""
+"""The owner of a Task: a runtime's calls, or its Context. Tasks inherit it from the Task that makes them."""
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
@@ -67,8 +67,8 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
     global _thread
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they stay with the host's threads
     if threading.get_ident() == threading.main_thread().ident:
-        # Before 3.13 the main thread is whoever imported `threading` first. If it has ended, its id is used again, and
-        # a loop in such a thread would set signal handlers. This thread keeps the id until another one has served.
+        # Before 3.13 the thread that imported `threading` first is the main thread. Once it has ended, a new thread may
+        # get its id, and a loop there would set signal handlers. So this thread keeps the id and another one serves.
         _thread = threading.Thread(target=_serve, args=(loop,), name="udf-loop", daemon=True)
         _thread.start()
         _thread.join()
@@ -78,8 +78,8 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         while not _stopping:
             try:
                 loop.run_forever()
-            except BaseException:  # SystemExit and KeyboardInterrupt of a Task or a callback leave the loop
-                _log.exception("a task or a callback of the event loop has raised; the loop goes on")
+            except BaseException:  # SystemExit or KeyboardInterrupt in a Task or callback
+                _log.exception("a task or a callback of the event loop has raised; the loop continues")
     finally:
         asyncio.set_event_loop(None)
         loop.close()
@@ -97,7 +97,7 @@ def _running_loop() -> asyncio.AbstractEventLoop:
 
 
 def stop_loop() -> None:
-    """Ends the loop's thread, before the interpreter ends. Waits at most a second for it."""
+    """Ends the loop's thread before the interpreter ends. Waits at most a second."""
     global _stopping
     with _lock:
         _stopping = True
@@ -107,7 +107,7 @@ def stop_loop() -> None:
 
 
 def start(runtime: Runtime) -> None:
-    """Makes a runtime work, called in the host's thread: creates the Context, waits for its init.
+    """Starts a runtime on the loop: creates the Context and waits for its init. Called in the host's thread.
 
     Raises what the Context raised, or TimeoutError.
     """
@@ -120,26 +120,26 @@ def start(runtime: Runtime) -> None:
     except TimeoutError:
         if started.done():
             raise
-        # The core stops the runtime; so it closes as soon as it opens.
-        what = "init of the Context, or what else runs on the event loop, neither ends nor awaits"
+        # The core stops the runtime, so it closes as soon as it has started.
+        what = "init of the Context, or another call on the event loop, neither ends nor awaits"
         raise TimeoutError(f"not started within {INIT_SECONDS + 1.0:g} s: {what}") from None
 
 
 def report_blocked() -> None:
-    """Warns, once per place, that the loop's thread is blocked, with its stack (R9). Called in a thread of its own."""
+    """Warns once per place that the loop's thread is blocked, with its stack (R9). Called in another thread."""
     frame = None if _thread is None or _thread.ident is None else sys._current_frames().get(_thread.ident)
     stack = running(frame)
     if stack and stack[-1] not in _blocked_at:
         _blocked_at.add(stack[-1])
         _log.warning(
             "the event loop is blocked, and with it every row of every async function: nothing has been awaited for"
-            " half a second; await what takes long, or use asyncio.to_thread:\n%s",
+            " half a second; await long operations, or use asyncio.to_thread:\n%s",
             "\n".join(stack),
         )
 
 
 class _SlotTask(asyncio.Task[None]):
-    """The Task of a slot. What a call does to its Task and would outlast the call spends the slot."""
+    """The Task of a slot. A change to it that would outlast the call spends the slot."""
 
     touched: Callable[[], object]
 
@@ -183,7 +183,7 @@ class _Server:
         self.life = asyncio.Task(self.live(started), loop=self.loop, name=self.name, context=context)
 
     async def live(self, started: Future[None]) -> None:
-        """From init to close, in one Task and one set of context variables: what init enters, close may leave."""
+        """Runs init and close in one Task with one context, so that close may leave what init has entered."""
         failure = None
         try:
             try:
@@ -223,14 +223,14 @@ class _Server:
         while not self.settled.done():
             try:
                 await asyncio.wait([self.settled])
-            except asyncio.CancelledError:  # somebody cancels all Tasks of the loop; this one is needed
+            except asyncio.CancelledError:  # user code cancels all Tasks of the loop; this one is needed
                 _current_task().uncancel()
 
     async def close(self) -> str | None:
-        """Ends the Context, after the last attempt has ended (R12). Answers why that failed."""
+        """Closes the Context after the last attempt has ended (R12). Returns why that failed, or None."""
         try:
             if self.runtime.is_given_up():
-                _log.warning("%s: its Context is not closed, for calls were stuck when it was stopped", self.name)
+                _log.warning("%s: its Context is not closed, because calls were stuck at the stop", self.name)
             elif hasattr(self.context, "close"):
                 await self.context.close()
         except BaseException as error:
@@ -240,25 +240,25 @@ class _Server:
         return None
 
     async def cancel_left(self, owner: object) -> int:
-        """Cancels the Tasks that the owner has left running, waits a second for them. Answers how many there were."""
+        """Cancels the Tasks that the owner has left running; waits a second for them. Returns their number."""
         count = 0
         until = time.monotonic() + LEFT_SECONDS
         known: set[asyncio.Task[Any]] = {_current_task(), *self.slots, *self.stuck}
         while left := {task for task in asyncio.all_tasks() - known if _context_of(task).get(_owner) is owner}:
-            known |= left  # those that they make while they end come next
+            known |= left  # Tasks that they make while they end come next
             count += len(left)
             for task in left:
                 task.cancel()
             try:
                 await asyncio.wait(left, timeout=max(0.0, until - time.monotonic()))
-            except asyncio.CancelledError:  # they may cancel this Task as well
+            except asyncio.CancelledError:  # they may cancel this Task, too
                 _current_task().uncancel()
         return count
 
     # ---- Rows ----
 
     def turn(self) -> None:
-        """Does what there is to do now; called when the eventfd wakes the loop, or scheduled by the runtime."""
+        """One turn: cancel, give up, start. The eventfd wakes the loop for it, or the runtime schedules it."""
         if self.closing:
             return
         runtime, idle = self.runtime, self.idle
@@ -270,14 +270,14 @@ class _Server:
             while idle and runtime.may_start():
                 idle.pop().fire()
             if runtime.may_start():
-                # All slots are at work. Twice as many from turn to turn: a function that hardly suspends needs few.
+                # All slots are busy. Double them from turn to turn, because a function that rarely suspends needs few.
                 for _ in range(min(max(1, len(self.slots)), self.most_slots - len(self.slots))):
                     self.add_slot()
             if not runtime.end_turn():
                 if runtime.is_settled():
                     self.closing = True
                     self.loop.remove_reader(runtime.fileno())
-                    while idle:  # every slot is, and ends now; here, for a Task cannot be stepped within another one
+                    while idle:  # all slots are idle and end now; not in a Task, which cannot step another one
                         idle.pop().fire()
                     self.settled.set_result(None)
                 else:
@@ -287,7 +287,7 @@ class _Server:
             raise
 
     def give_up_on(self, task: asyncio.Task[None], row: int) -> None:
-        """The attempt in this Task ignores its cancellation: it goes on without counting (R8)."""
+        """The attempt in this Task ignores its cancellation: it continues, but no longer counts (R8)."""
         self.slots.discard(task)
         self.stuck.add(task)
         stack = "\n".join(suspended(task))
@@ -320,7 +320,7 @@ class _Server:
                 await own
                 awaitable = begin()
         except asyncio.CancelledError:
-            pass  # in the park: somebody cancels all Tasks of the loop
+            pass  # while parked: user code cancels all Tasks of the loop
         finally:
             task = slot.detach()
             self.slots.discard(task)
@@ -336,7 +336,7 @@ def _current_task() -> asyncio.Task[Any]:
 
 
 def _context_of(task: asyncio.Task[Any]) -> Context:
-    """The context of a Task; before 3.12 a Task does not tell, and only the garbage collector knows."""
+    """The context of a Task. Before 3.12 only the garbage collector knows it."""
     if sys.version_info >= (3, 12):
         return task.get_context()
     return next((one for one in gc.get_referents(task) if isinstance(one, Context)), contextvars.Context())

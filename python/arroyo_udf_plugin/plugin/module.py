@@ -18,7 +18,7 @@ _locks: dict[str, threading.Lock] = {}  # one per module name: its source is exe
 
 
 def module_of(source: str, name: str, key: str) -> types.ModuleType:
-    """Executes a source as a module of its own, or finds it again. Its lines appear in tracebacks."""
+    """Executes a source as a module of its own, once per process. Tracebacks show its lines."""
     module_name = f"arroyo_udf_{name}_{key}"
     with _locks.setdefault(module_name, threading.Lock()):
         known = sys.modules.get(module_name)
@@ -26,7 +26,7 @@ def module_of(source: str, name: str, key: str) -> types.ModuleType:
 
 
 def execute(module_name: str, source: str, file: str) -> types.ModuleType:
-    """Executes a source as a new module, which stays in sys.modules unless it fails."""
+    """Executes a source as a new module and leaves it in sys.modules. Raises what the source raises."""
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     module = types.ModuleType(module_name)
     module.__file__ = file
@@ -40,7 +40,7 @@ def execute(module_name: str, source: str, file: str) -> types.ModuleType:
 
 
 def functions_of(module: types.ModuleType) -> list[Udf[..., Any]]:
-    """The decorated functions that a module defines, in order of definition; those that it imports are not its own."""
+    """The decorated functions that a module defines itself, without imported ones, in order of definition."""
     found = {id(value): value for value in vars(module).values() if isinstance(value, Udf)}
     own = [udf for udf in found.values() if udf.function.__module__ == module.__name__]
     return sorted(own, key=lambda udf: udf.function.__code__.co_firstlineno)

@@ -1,4 +1,4 @@
-"""Stacks as text, in the user's frames: of what a row raised, and of what does not end."""
+"""Stacks as text, reduced to the user's frames: of exceptions, running threads and waiting Tasks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MACHINERY = (_OWN_FOLDER, asyncio.__file__.rpartition("/")[0] + "/", threading.
 
 
 def describe(exception: BaseException) -> str:
-    """`Type: message`, then the innermost frames of the user's code, a line each. Called by the native core."""
+    """`Type: message`, then the innermost frames of the user's code, a line each. The native core calls this."""
     summary = "".join(traceback.format_exception_only(exception)).strip()
     frames = traceback.extract_tb(exception.__traceback__)
     users = [frame for frame in frames if not frame.filename.startswith(_OWN_FOLDER)]
@@ -26,13 +26,13 @@ def describe(exception: BaseException) -> str:
 
 
 def running(frame: FrameType | None) -> list[str]:
-    """The stack of a thread, a line per frame, from where an event loop or the core enters the user's code."""
+    """The stack of a thread, a line per frame, below the frames of event loop and toolkit."""
     frames = [] if frame is None else traceback.extract_stack(frame)
     return [_place(one) for one in dropwhile(lambda one: one.filename.startswith(_MACHINERY), frames)]
 
 
 def suspended(task: asyncio.Task[Any]) -> list[str]:
-    """Where a Task waits, a line per coroutine."""
+    """Where a Task waits, a line per coroutine, without the toolkit's own."""
     places: list[traceback.FrameSummary] = []
     waiting: Any = task.get_coro()
     while waiting is not None:

@@ -5,27 +5,29 @@
 //! |----------------|-------------------------------------------------------------------------------------|
 //! | [`layout`]     | the structs that cross, and who frees what                                            |
 //! | [`arguments`]  | arrays that came in -> a checked batch                                                |
+//! | [`on_error`]   | what happens to a row that failed                                                     |
 //! | [`sync`]       | `__run`                                                                               |
 //! | [`started`]    | `__start`, `__drain_results`, `__stop_runtime`                                        |
 //! | [`sending`]    | `__send`: the future that hands over one row                                          |
 //! | [`theirs`]     | the other direction: a library of that interface, and a runtime of it                 |
 //! | [`import`]     | such a library's function behind our table                                            |
 //!
-//! That interface has rows where ours has batches, and no place for a row that failed: [`OnError`] says what becomes of
-//! one. All else (order, limit, timeout, retries, stop) is the [`crate::runtime`] below every plugin; nothing of it is
-//! done here a second time.
+//! That interface has rows where ours has batches, and no place for a row that failed: [`OnError`] is the policy for
+//! one. The [`crate::runtime`] below every plugin does the rest (order, limit, timeout, retries, stop).
 //!
-//! Guarantees: nothing unwinds into the host; no call of the host waits for user code, except `__run`; what came in is
+//! Guarantees: nothing unwinds into the host; no call of the host waits for user code, except `__run`; arrays that came in are
 //! released in a thread of the host (R19).
 
 pub mod arguments;
 pub mod import;
 pub mod layout;
+pub mod on_error;
 pub mod sending;
 pub mod started;
 pub mod sync;
 pub mod theirs;
 
+pub use on_error::OnError;
 pub use sending::send;
 pub use started::{drain_results, start, stop_runtime};
 pub use sync::run;
@@ -33,33 +35,9 @@ pub use sync::run;
 use crate::exports::Plugin;
 use layout::{Arrays, DrainResult, Future, Handle, RunResult};
 
-/// What becomes of a row that failed or timed out.
-#[repr(u32)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnError {
-    /// Its text goes to standard error, once, and the host's job ends.
-    Fail = 0,
-    /// Its value is null.
-    Null = 1,
-}
-
-impl OnError {
-    /// The policy by the word that a build knows it by.
-    ///
-    /// # Panics
-    /// For another word; in a constant, that is an error of the compiler.
-    pub const fn named(word: &str) -> OnError {
-        match word.as_bytes() {
-            b"fail" => OnError::Fail,
-            b"null" => OnError::Null,
-            _ => panic!("on_error is \"fail\" or \"null\""),
-        }
-    }
-}
-
-/// The interface of all functions of a [`Plugin`], for those who export it from elsewhere.
+/// The functions behind Arroyo's symbols, for all functions of a [`Plugin`]; another library exports the symbols.
 #[repr(C)]
-pub struct Table {
+pub struct Symbols {
     pub run: unsafe extern "C" fn(u32, OnError, Arrays) -> RunResult,
     pub start: extern "C" fn(u32, OnError, bool, u64, u32) -> Handle,
     pub send: unsafe extern "C" fn(Handle, u64, Arrays) -> Future,
@@ -67,18 +45,6 @@ pub struct Table {
     pub stop_runtime: unsafe extern "C" fn(Handle),
 }
 
-pub const fn table<P: Plugin>() -> Table {
-    Table { run: run::<P>, start: start::<P>, send, drain_results, stop_runtime }
-}
-
-/// What goes wrong here has no way to the host but standard error.
-fn report(text: &str) {
-    eprintln!("arroyo-udf: {text}");
-}
-
-/// The text of a row with the names of plugin and function, which the author's own errors do not have.
-fn named(function: &str, row: u64, text: &str) -> String {
-    let short = function.rsplit('.').next().unwrap_or(function);
-    let own = [function, short].into_iter().find_map(|name| text.strip_prefix(&format!("{name}, row {row}: ")));
-    format!("{function}, row {row}: {}", own.unwrap_or(text))
+pub const fn symbols<P: Plugin>() -> Symbols {
+    Symbols { run: run::<P>, start: start::<P>, send, drain_results, stop_runtime }
 }

@@ -6,16 +6,10 @@
 
 use super::arguments::Arguments;
 use super::builders::{Builder, Position};
+use super::function::{Function, Results};
+use super::panics;
 use super::types::{ResultType, Return};
-use super::{panics, Function};
-use crate::arrow::{ArrayData, Batch, Validity};
-
-/// The results of a batch.
-pub struct Results {
-    pub values: ArrayData,
-    /// Rows that ended as errors, in rising order, with their texts. Their values are null.
-    pub failed: Vec<(usize, String)>,
-}
+use crate::arrow::{Batch, Validity};
 
 /// Calls `call` for each row of `batch`, except where an argument is null that cannot be: those rows are null (F3).
 pub fn run<'a, A: Arguments<'a>, R: Return>(function: &Function, batch: &'a Batch, call: impl Fn(A) -> R) -> Results {
