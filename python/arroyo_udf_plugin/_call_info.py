@@ -12,8 +12,8 @@ from . import _native
 
 __all__ = ["CallInfo", "call_info", "call_infos"]
 
-_call: ContextVar[_native.Call] = ContextVar("arroyo_udf_call")
-_native.tell_calls(_call)
+_call: ContextVar[_native.CurrentCall] = ContextVar("arroyo_udf_call")
+_native.set_call_variable(_call)
 
 _NEVER = 2**64 - 1
 
@@ -54,7 +54,7 @@ def call_infos() -> tuple[CallInfo, ...]:
     return tuple(map(_info, _current("call_infos").rows()))
 
 
-def _current(name: str) -> _native.Call:
+def _current(name: str) -> _native.CurrentCall:
     call = _call.get(None)
     if call is None:
         raise RuntimeError(

@@ -1,7 +1,7 @@
 """Values that go through pyarrow, on the plugin's side: types that the native core does not convert itself, and whole
 arrays for vectorized functions. Called by the native core with addresses of Arrow C structs.
 
-Schemas are constants of a plugin, so their types are imported once. Arrays come as views: see foreign.rs.
+Schemas are constants of a plugin, so their types are imported once. Arrays come as views: see pyarrow.rs.
 """
 
 from __future__ import annotations
