@@ -5,15 +5,15 @@
 //! after its cancellation, until the machine finds it stuck (R8). Where calls are open at the end, close is left out: they
 //! may use the Context (R13). What was started for them stays until they are completed.
 //!
-//! Lost wake-ups: the thread sleeps only in `park`, which remembers one `unpark`, after [`Runtime::rest`].
+//! Lost wake-ups: the thread sleeps only in `park`, which remembers one `unpark`, after [`Runtime::end_turn`].
 
 use crate::calls::{self, Calls};
 use crate::declared::{Argument, Async, Call, Function};
 use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::arrow::{Column, Layout};
 use arroyo_udf_plugin::failure::{panic_text, Failure};
-use arroyo_udf_plugin::machine::Outcome;
-use arroyo_udf_plugin::runtime::{self, Attempt, Runtime};
+use arroyo_udf_plugin::machine::{Outcome, Stuck, Token};
+use arroyo_udf_plugin::runtime::{self, After, Attempt, Orders, Runtime, Turn};
 use arroyo_udf_plugin::timer::without_signals;
 use arroyo_udf_plugin::value::Value;
 use std::cell::Cell;
@@ -113,7 +113,8 @@ fn serve(body: &Async, executing: &Executing, runtime: &Runtime, opened: &SyncSe
         return;
     }
     if is_awaited {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(body, executing, runtime, context))) {
+        let mut opened = Opened { body, executing, runtime, context, arguments: Vec::new() };
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| opened.serve())) {
             runtime.poison(&format!("internal error: {}", panic_text(&*panic)));
         }
     }
@@ -132,59 +133,73 @@ fn answered(text: *const c_char) -> Result<(), String> {
     Err(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
 }
 
-/// Calls and cancels until the runtime has settled.
-fn work(body: &Async, executing: &Executing, runtime: &Runtime, context: *mut c_void) {
-    let (mut cancelled, mut stuck, mut arguments) = (Vec::new(), Vec::new(), Vec::new());
-    loop {
-        runtime.take_cancellations(&mut cancelled);
-        for attempt in cancelled.drain(..) {
-            let token = executing.calls().cancel(attempt);
-            if let (Some(token), Some(cancel)) = (token, body.settings.cancel) {
-                // SAFETY: the author's cancel, in the thread that it is for.
-                unsafe { cancel(context, token) };
-            }
+/// What the thread of a function uses while it is open.
+struct Opened<'f> {
+    body: &'f Async,
+    executing: &'f Executing,
+    runtime: &'f Runtime,
+    context: *mut c_void,
+    /// Of the call that is made now.
+    arguments: Vec<Argument>,
+}
+
+impl Turn for Opened<'_> {
+    fn cancel(&mut self, attempt: Token) {
+        let token = self.executing.calls().cancel(attempt);
+        if let (Some(token), Some(cancel)) = (token, self.body.settings.cancel) {
+            // SAFETY: the author's cancel, in the thread that it is for.
+            unsafe { cancel(self.context, token) };
         }
-        runtime.take_stuck(&mut stuck);
-        for stuck in stuck.drain(..) {
-            eprintln!("{}, row {}: a call has not been completed after its cancellation", runtime.signature().name, stuck.id);
-        }
+    }
+
+    fn stuck(&mut self, attempt: &Stuck) {
+        runtime::report_stuck(&self.runtime.signature().name, attempt.id, "; it has not been completed");
+    }
+
+    fn work(&mut self) {
         for _ in 0..CALLS_A_TURN {
-            let Some(attempt) = runtime.next() else { break };
-            call(body, executing, runtime, context, &attempt, &mut arguments);
-        }
-        runtime.notify();
-        if runtime.is_settled() {
-            return;
-        }
-        if runtime.rest() {
-            thread::park();
+            let Some(attempt) = self.runtime.next() else { break };
+            self.call(&attempt);
         }
     }
 }
 
-/// Calls the author's function for a row.
-fn call(body: &Async, executing: &Executing, runtime: &Runtime, context: *mut c_void, attempt: &Attempt, arguments: &mut Vec<Argument>) {
-    match read(runtime, attempt, arguments) {
-        Ok(true) => {
-            let token = executing.calls().open(executing.number, attempt);
-            let call = Call {
-                token,
-                row: attempt.id,
-                deadline_ns: attempt.deadline,
-                context,
-                attempt: attempt.attempt.into(),
-                reserved: 0,
-                lineage: runtime.lineage(),
-            };
-            // SAFETY: the author's function, with an argument for each that it has declared; the batch that texts point
-            // into is kept until the call is completed.
-            unsafe { (body.call)(&call, arguments.as_ptr()) };
+impl Opened<'_> {
+    /// Calls and cancels until the runtime is settled.
+    fn serve(&mut self) {
+        let mut orders = Orders::default();
+        loop {
+            match self.runtime.turn(&mut orders, self) {
+                After::Settled => return,
+                After::Asleep => thread::park(),
+                After::Again => {}
+            }
         }
-        Ok(false) => {
-            runtime.end(attempt.token, Outcome::Value(Value::Null));
-        }
-        Err(text) => {
-            runtime.end(attempt.token, Outcome::Error(text.into()));
+    }
+
+    /// Calls the author's function for a row.
+    fn call(&mut self, attempt: &Attempt) {
+        match read(self.runtime, attempt, &mut self.arguments) {
+            Ok(true) => {
+                let call = Call {
+                    token: self.executing.calls().open(self.executing.number, attempt),
+                    row: attempt.id,
+                    deadline_ns: attempt.deadline,
+                    context: self.context,
+                    attempt: attempt.attempt.into(),
+                    reserved: 0,
+                    lineage: self.runtime.lineage(),
+                };
+                // SAFETY: the author's function, with an argument for each that it has declared; the batch that texts
+                // point into is kept until the call is completed.
+                unsafe { (self.body.call)(&call, self.arguments.as_ptr()) };
+            }
+            Ok(false) => {
+                self.runtime.end(attempt.token, Outcome::Value(Value::Null));
+            }
+            Err(text) => {
+                self.runtime.end(attempt.token, Outcome::Error(text.into()));
+            }
         }
     }
 }

@@ -7,9 +7,9 @@
 
 use crate::abi;
 use crate::arrow::{Batch, Layout};
-use crate::machine::{Outcome, Retry, Settings, Stop};
+use crate::machine::{Outcome, Retry, Settings, Stop, Stuck, Token};
 use crate::options::Chosen;
-use crate::runtime::{Executor, Put, Runtime};
+use crate::runtime::{After, Executor, Orders, Put, Runtime, Turn};
 use crate::signature::Signature;
 use crate::sync::{AtomicBool, Condvar, Mutex, Ordering};
 use crate::value::Value;
@@ -53,9 +53,9 @@ impl Bell {
     }
 }
 
-struct Wake(Arc<Bell>);
+struct BellExecutor(Arc<Bell>);
 
-impl Executor for Wake {
+impl Executor for BellExecutor {
     fn wake(&self) {
         self.0.ring();
     }
@@ -96,21 +96,34 @@ fn runtime(max_rows: u64) -> Arc<Runtime> {
 /// Runs an executor for it until the runtime is settled, or has been poisoned.
 fn executor(runtime: &Arc<Runtime>) -> JoinHandle<()> {
     let bell = Bell::new();
-    runtime.serve(Box::new(Wake(Arc::clone(&bell))));
+    runtime.serve(Box::new(BellExecutor(Arc::clone(&bell))));
     let runtime = Arc::clone(runtime);
-    thread::spawn(move || loop {
-        let mut attempt = runtime.next();
-        while let Some(begun) = attempt {
-            attempt = runtime.end_and_next(begun.token, Outcome::Value(Value::Fixed(begun.id)));
-        }
-        runtime.notify();
-        if runtime.is_settled() {
-            return runtime.closed(Ok(()));
-        }
-        if runtime.rest() {
-            bell.wait();
+    thread::spawn(move || {
+        let mut orders = Orders::default();
+        loop {
+            match runtime.turn(&mut orders, &mut AtOnce(&runtime)) {
+                After::Settled => return runtime.closed(Ok(())),
+                After::Asleep => bell.wait(),
+                After::Again => {}
+            }
         }
     })
+}
+
+/// Ends each attempt as soon as it begins.
+struct AtOnce<'r>(&'r Runtime);
+
+impl Turn for AtOnce<'_> {
+    fn cancel(&mut self, _: Token) {}
+
+    fn stuck(&mut self, _: &Stuck) {}
+
+    fn work(&mut self) {
+        let mut attempt = self.0.next();
+        while let Some(begun) = attempt {
+            attempt = self.0.end_and_next(begun.token, Outcome::Value(Value::Fixed(begun.id)));
+        }
+    }
 }
 
 unsafe extern "C" fn release_nothing(array: *mut abi::ArrowArray) {

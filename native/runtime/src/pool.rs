@@ -9,16 +9,16 @@
 //! while a thread sleeps, it holds no reference to the runtime: one that is released with stuck attempts (R13) is freed,
 //! its sleeping threads end, and a stuck one ends when its attempt returns.
 //!
-//! Lost wake-ups: a thread sleeps only after [`Runtime::rest`] has said so, and unless a look is owed (`State::owed`).
-//! Whoever is told of work, by the runtime or by `rest`, either makes a thread or owes a look. Where no thread may be made,
-//! at least one is not within an attempt, and comes to that look: the machine opens no more attempts than there may be
-//! threads. What needs no thread, a cancellation, is done by whoever brings it.
+//! Lost wake-ups: a thread sleeps only after [`Runtime::end_turn`] has said so, and unless a look is owed (`State::owed`).
+//! Whoever learns of work, from the runtime or from `end_turn`, either makes a thread or owes a look. Where no thread may be
+//! made, at least one is not within an attempt, and comes to that look: the machine opens no more attempts than there may
+//! be threads.
 
 use crate::abi;
 use crate::call_info::CallInfo;
 use crate::failure::{panic_text, Failure};
 use crate::machine::{Outcome, Token};
-use crate::runtime::{Attempt, Executor, Runtime};
+use crate::runtime::{self, After, Attempt, Executor, Orders, Runtime};
 use crate::timer::without_signals;
 use crate::value::Value;
 use std::collections::HashMap;
@@ -45,7 +45,7 @@ pub trait Work: Send + Sync + 'static {
 
     /// Says that the call for a row goes on after its cancellation, and where, if its thread is known (R8).
     fn report_stuck(&self, function: &str, row: u64, _thread: Option<libc::pthread_t>) {
-        eprintln!("{function}, row {row}: a call goes on after its cancellation, in its thread");
+        runtime::report_stuck(function, row, "; it goes on in its thread");
     }
 
     /// After the last attempt, unless attempts are stuck.
@@ -64,7 +64,7 @@ pub fn start(runtime: &Arc<Runtime>, work: impl Work) -> Result<(), Failure> {
         state: Mutex::new(State::default()),
         changed: Condvar::new(),
     });
-    runtime.serve(Box::new(Wake(Arc::clone(&pool))));
+    runtime.serve(Box::new(PoolExecutor(Arc::clone(&pool))));
     let name = &runtime.signature().name;
     let mut state = pool.lock();
     if let Err(error) = pool.spawn(&mut state, Pool::open) {
@@ -105,19 +105,19 @@ struct State {
 }
 
 /// The runtime's end of a pool.
-struct Wake(Arc<Pool>);
+struct PoolExecutor(Arc<Pool>);
 
-impl Executor for Wake {
+impl Executor for PoolExecutor {
     fn wake(&self) {
-        let Some(runtime) = self.0.runtime.upgrade() else { return };
-        drop_cancellations(&runtime);
-        if !runtime.rest() {
-            self.0.rouse();
-        }
+        self.0.rouse();
+    }
+
+    fn interrupts(&self) -> bool {
+        false
     }
 }
 
-impl Drop for Wake {
+impl Drop for PoolExecutor {
     fn drop(&mut self) {
         self.0.lock().over = true;
         self.0.changed.notify_all();
@@ -177,46 +177,46 @@ impl Pool {
         let mut ended: Option<(Token, Outcome<Value>)> = None;
         while let Some(runtime) = self.runtime.upgrade() {
             let attempt = match ended.take() {
-                Some((token, outcome)) => {
-                    let next = runtime.end_and_next(token, outcome);
-                    runtime.notify();
-                    next
-                }
+                Some((token, outcome)) => runtime.end_and_next(token, outcome),
                 None => runtime.next(),
             };
-            if let Some(attempt) = attempt {
-                if !self.rests(&runtime) {
-                    self.rouse();
+            match (attempt, self.turn(&runtime)) {
+                (Some(attempt), after) => {
+                    if after != After::Asleep {
+                        self.rouse();
+                    }
+                    let info = CallInfo::new(&runtime, &attempt);
+                    drop(runtime);
+                    ended = Some((attempt.token, self.run(&attempt, info)));
                 }
-                let info = CallInfo::new(&runtime, &attempt);
-                drop(runtime);
-                ended = Some((attempt.token, self.run(&attempt, info)));
-            } else if runtime.is_settled() {
-                return self.end(&runtime);
-            } else if self.rests(&runtime) {
-                drop(runtime);
-                if !self.sleep() {
-                    return;
+                (None, After::Settled) => return self.end(&runtime),
+                (None, After::Asleep) => {
+                    drop(runtime);
+                    if !self.sleep() {
+                        return;
+                    }
                 }
+                (None, After::Again) => {}
             }
         }
     }
 
-    /// Whether there is nothing to do: the runtime will wake the pool.
-    fn rests(&self, runtime: &Runtime) -> bool {
-        runtime.rest() || {
-            drop_cancellations(runtime);
-            let mut stuck = Vec::new();
-            runtime.take_stuck(&mut stuck);
-            for stuck in stuck {
-                let thread = self.running().get(&stuck.token).copied();
-                let report = || self.work.report_stuck(&runtime.signature().name, stuck.id, thread);
-                if let Err(panic) = catch_unwind(AssertUnwindSafe(report)) {
-                    runtime.poison(&internal_error(&*panic));
-                }
-            }
-            runtime.rest()
+    /// The turn of a thread that has just ended an attempt or looked for one. Stuck attempts are the only orders, and rare.
+    fn turn(&self, runtime: &Runtime) -> After {
+        let after = runtime.end_turn();
+        if after != After::Again {
+            return after;
         }
+        let mut orders = Orders::default();
+        runtime.begin_turn(&mut orders);
+        for stuck in orders.stuck {
+            let thread = self.running().get(&stuck.token).copied();
+            let report = || self.work.report_stuck(&runtime.signature().name, stuck.id, thread);
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(report)) {
+                runtime.poison(&internal_error(&*panic));
+            }
+        }
+        runtime.end_turn()
     }
 
     fn running(&self) -> MutexGuard<'_, HashMap<Token, libc::pthread_t>> {
@@ -273,11 +273,6 @@ impl Pool {
     fn close(&self) -> Result<(), String> {
         catch_unwind(AssertUnwindSafe(|| self.work.close())).unwrap_or_else(|panic| Err(internal_error(&*panic)))
     }
-}
-
-/// They are for executors that can interrupt.
-fn drop_cancellations(runtime: &Runtime) {
-    runtime.take_cancellations(&mut Vec::new());
 }
 
 fn internal_error(panic: &(dyn std::any::Any + Send)) -> String {

@@ -35,6 +35,42 @@ pub trait Executor: Send + Sync {
     /// There may be something to start, to cancel or to close. Called at most once between two sleeps, with no lock held,
     /// from any thread; must not wait.
     fn wake(&self);
+
+    /// Whether it can cancel a running attempt. Otherwise cancellations are dropped, and do not wake it.
+    fn interrupts(&self) -> bool {
+        true
+    }
+}
+
+/// What an executor must do in a turn before it starts attempts. Kept from turn to turn, so that it costs no allocation.
+#[derive(Debug, Default)]
+pub struct Orders {
+    /// Attempts to cancel. They stay open until [`Runtime::end`].
+    pub cancelled: Vec<Token>,
+    /// Attempts that ignore their cancellation: report each once (R8).
+    pub stuck: Vec<Stuck>,
+}
+
+/// What an executor does after a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum After {
+    /// Close the Context, then report [`Runtime::closed`]: the runtime is stopped, and no attempt runs or waits.
+    Settled,
+    /// Sleep until [`Executor::wake`].
+    Asleep,
+    /// Take another turn: more came up meanwhile.
+    Again,
+}
+
+/// The executor's part of [`Runtime::turn`].
+pub trait Turn {
+    /// Cancels an attempt, which may have ended by now.
+    fn cancel(&mut self, attempt: Token);
+    /// Reports an attempt that ignores its cancellation (R8).
+    fn stuck(&mut self, attempt: &Stuck);
+    /// Starts attempts ([`Runtime::next`]), and reports those that have ended.
+    fn work(&mut self);
 }
 
 pub type Attempt = Start<Arc<Batch>>;
@@ -88,6 +124,8 @@ struct State {
     timer_at: Option<u64>,
     closed: Option<Closed>,
     stuck: bool,
+    /// See [`Executor::interrupts`].
+    interrupts: bool,
 }
 
 impl State {
@@ -121,6 +159,11 @@ struct Todo {
     call: Option<Armed>,
 }
 
+/// Reports, to standard error, a call that ignores its cancellation; `details` are the executor's own (R8).
+pub fn report_stuck(function: &str, row: u64, details: &str) {
+    eprintln!("{function}, row {row}: a call ignores its cancellation{details}");
+}
+
 impl Runtime {
     /// A runtime that nobody executes yet: [`Runtime::serve`] names the executor.
     pub fn new(signature: &'static Signature, chosen: Chosen) -> Arc<Runtime> {
@@ -146,6 +189,7 @@ impl Runtime {
                 timer_at: None,
                 closed: None,
                 stuck: false,
+                interrupts: true,
             }),
             changed: Condvar::new(),
             executor: OnceLock::new(),
@@ -155,6 +199,7 @@ impl Runtime {
 
     /// Names the executor. Once, before the first row.
     pub fn serve(&self, executor: Box<dyn Executor>) {
+        self.lock().interrupts = executor.interrupts();
         assert!(self.executor.set(executor).is_ok(), "a runtime has one executor");
     }
 
@@ -431,7 +476,7 @@ impl Runtime {
 
     // ---- the executor's side ---------------------------------------------------------------------------------------
 
-    /// The next attempt. None: there is none to start now. Before it sleeps, the executor has to ask [`Runtime::rest`].
+    /// The next attempt. None: there is none to start now; [`Runtime::end_turn`] says whether to sleep.
     pub fn next(&self) -> Option<Attempt> {
         let now = self.clock();
         let mut state = self.lock();
@@ -448,7 +493,7 @@ impl Runtime {
         self.next_locked(&mut state, now)
     }
 
-    /// Reports an attempt. The host learns of it at the next [`Runtime::notify`]. False: it came late and is discarded.
+    /// Reports an attempt. The host learns of it at the end of the turn, or by [`Runtime::notify`]. False: it came late and is discarded.
     pub fn end(&self, token: Token, outcome: Outcome<Value>) -> bool {
         let now = self.clock();
         let mut state = self.lock();
@@ -485,33 +530,47 @@ impl Runtime {
         attempt
     }
 
-    /// Tells the host of what has ended since the last call, if it sleeps. To be called once a turn, not once a row.
+    /// One turn of an executor that works in one piece.
+    pub fn turn(&self, orders: &mut Orders, executor: &mut impl Turn) -> After {
+        self.begin_turn(orders);
+        orders.cancelled.drain(..).for_each(|attempt| executor.cancel(attempt));
+        orders.stuck.drain(..).for_each(|attempt| executor.stuck(&attempt));
+        executor.work();
+        self.end_turn()
+    }
+
+    /// The first half of a turn: adds to `orders`.
+    pub fn begin_turn(&self, orders: &mut Orders) {
+        let mut state = self.lock();
+        state.machine.take_cancellations(&mut orders.cancelled);
+        state.machine.take_stuck(&mut orders.stuck);
+    }
+
+    /// The second half of a turn: tells the host what has ended, and puts the executor to sleep unless there is more to do.
+    pub fn end_turn(&self) -> After {
+        let mut state = self.lock();
+        // In this order: a batch that is sent from now on wakes the executor, and one that was sent before is seen.
+        self.inbox.set_asleep(true);
+        self.take_in(&mut state);
+        let has_work = has_work(&mut state);
+        self.inbox.set_asleep(!has_work);
+        let after = match has_work {
+            _ if state.machine.is_settled() => After::Settled,
+            true => After::Again,
+            false => After::Asleep,
+        };
+        let todo = self.todo(&mut state);
+        drop(state);
+        self.act(todo);
+        after
+    }
+
+    /// Tells the host what has ended, if it sleeps: for outcomes that are reported outside a turn.
     pub fn notify(&self) {
         let mut state = self.lock();
         let todo = self.todo(&mut state);
         drop(state);
         self.act(todo);
-    }
-
-    /// Attempts that ignore their cancellation, found since the last call: to be reported once (R8).
-    pub fn take_stuck(&self, into: &mut Vec<Stuck>) {
-        self.lock().machine.take_stuck(into);
-    }
-
-    /// Attempts to be cancelled.
-    pub fn take_cancellations(&self, into: &mut Vec<Token>) {
-        self.lock().machine.take_cancellations(into);
-    }
-
-    /// The executor goes to sleep, unless there is something to do. True: it sleeps, and will be woken.
-    pub fn rest(&self) -> bool {
-        let mut state = self.lock();
-        // In this order: a batch that is sent from now on wakes it, and one that was sent before is seen.
-        self.inbox.set_asleep(true);
-        self.take_in(&mut state);
-        let rests = !has_work(&state);
-        self.inbox.set_asleep(rests);
-        rests
     }
 
     /// Whether an attempt could start now.
@@ -551,11 +610,6 @@ impl Runtime {
     /// Whether the row of this attempt still waits for it.
     pub fn is_open(&self, token: Token) -> bool {
         self.lock().machine.is_open(token)
-    }
-
-    /// Whether it is time to close: stopped, and no attempt runs or waits.
-    pub fn is_settled(&self) -> bool {
-        self.lock().machine.is_settled()
     }
 
     /// Whether a stop has answered that attempts are stuck: the Context is not closed any more (R13), for the host counts
@@ -665,9 +719,12 @@ fn hand_over(machine: &mut Machine<Arc<Batch>, Value>, arrived: &mut Vec<Sent<Ba
     }
 }
 
-/// Whether the executor has something to do.
-fn has_work(state: &State) -> bool {
-    let machine = &state.machine;
+/// Whether the executor has something to do. Drops cancellations that it could not carry out.
+fn has_work(state: &mut State) -> bool {
+    let machine = &mut state.machine;
+    if !state.interrupts {
+        machine.take_cancellations(&mut Vec::new());
+    }
     machine.can_start() || machine.has_cancellations() || machine.has_stuck() || machine.is_settled() && state.closed.is_none()
 }
 

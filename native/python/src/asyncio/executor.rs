@@ -17,7 +17,7 @@ use crate::object::{none, text, Owned};
 use crate::traceback::raised_text;
 use arroyo_udf_plugin::arrow::Batch;
 use arroyo_udf_plugin::machine::Token;
-use arroyo_udf_plugin::runtime::{Executor, Runtime};
+use arroyo_udf_plugin::runtime::{After, Executor, Orders, Runtime};
 use arroyo_udf_plugin::turn::Turn;
 use pyo3_ffi::*;
 use std::ptr::{null, null_mut};
@@ -59,6 +59,8 @@ pub struct AsyncioExecutor {
     in_turn: bool,
     turn_scheduled: bool,
     turn: Turn,
+    /// Empty between turns; kept because its memory serves again.
+    orders: Orders,
     /// The slot that started the latest attempt; only for comparison.
     latest: *const PyObject,
     /// By the index of the attempt's token.
@@ -95,6 +97,7 @@ pub unsafe fn new(function: &'static PythonFunction, runtime: Arc<Runtime>) -> O
         in_turn: false,
         turn_scheduled: false,
         turn: Turn::new(TURN),
+        orders: Orders::default(),
         latest: null(),
         running: Vec::new(),
         frame: Frame::new(),
@@ -236,18 +239,17 @@ method! {
         (*this).in_turn = true;
         (*this).turn_scheduled = false;
         (*this).turn.begin();
-        let (mut cancellations, mut ignored) = (Vec::new(), Vec::new());
-        (*this).runtime.take_cancellations(&mut cancellations);
-        (*this).runtime.take_stuck(&mut ignored);
+        let mut orders = std::mem::take(&mut (*this).orders);
+        (*this).runtime.begin_turn(&mut orders);
         let (Some(cancelled), Some(stuck)) = (Owned::new(PyList_New(0)), Owned::new(PyList_New(0))) else { return null_mut() };
-        for token in cancellations {
+        for token in orders.cancelled.drain(..) {
             let Some(entry) = (*this).entry(token).filter(|entry| !entry.is_cancelled) else { continue };
             entry.is_cancelled = true;
             if PyList_Append(cancelled.ptr(), entry.task) < 0 {
                 return null_mut();
             }
         }
-        for attempt in ignored {
+        for attempt in orders.stuck.drain(..) {
             let Some(task) = (*this).entry(attempt.token).map(|entry| entry.task) else { continue };
             let Some(id) = Owned::new(PyLong_FromUnsignedLongLong(attempt.id)) else { return null_mut() };
             let Some(pair) = Owned::new(PyTuple_Pack(2, task, id.ptr())) else { return null_mut() };
@@ -255,6 +257,7 @@ method! {
                 return null_mut();
             }
         }
+        (*this).orders = orders;
         PyTuple_Pack(2, cancelled.ptr(), stuck.ptr())
     }
 }
@@ -267,13 +270,11 @@ method! {
     /// runtime is settled, close it.
     fn end_turn(this: AsyncioExecutor, _a) {
         (*this).in_turn = false;
-        (*this).runtime.notify();
-        let has_work = !(*this).runtime.rest();
-        let is_settled = has_work && (*this).runtime.is_settled();
-        if has_work && !is_settled {
+        let after = (*this).runtime.end_turn();
+        if after == After::Again {
             (*this).schedule_turn();
         }
-        PyBool_FromLong(is_settled.into())
+        PyBool_FromLong((after == After::Settled).into())
     }
 }
 method! {

@@ -14,9 +14,9 @@ use super::theirs::{arguments, checked, AsyncFunctions, Library, Owned, Theirs, 
 use crate::arrow::{build, Batch, Column, Layout};
 use crate::exports::Ran;
 use crate::failure::Failure;
-use crate::machine::{Outcome, Token};
+use crate::machine::{Outcome, Stuck, Token};
 use crate::results;
-use crate::runtime::{Attempt, Executor, Runtime};
+use crate::runtime::{self, After, Attempt, Executor, Orders, Runtime, Turn};
 use crate::signature::{field, Signature};
 use crate::timer::without_signals;
 use crate::value::Value;
@@ -111,30 +111,41 @@ struct Driver {
     /// Those of them that nobody wants any more.
     cancelled: HashSet<Token>,
     next_id: u64,
+    /// How long to wait before the next turn while rows run.
+    nap: Duration,
+}
+
+impl Turn for Driver {
+    fn cancel(&mut self, attempt: Token) {
+        self.cancelled.insert(attempt);
+    }
+
+    fn stuck(&mut self, attempt: &Stuck) {
+        runtime::report_stuck(&self.runtime.signature().name, attempt.id, "");
+    }
+
+    fn work(&mut self) {
+        let worked = self.begin_rows() | self.take_results();
+        self.cancel_rows();
+        self.nap = if worked { SHORTEST_NAP } else { (self.nap * 2).min(LONGEST_NAP) };
+    }
 }
 
 impl Driver {
     fn new(runtime: Arc<Runtime>, functions: AsyncFunctions, wake: Wake) -> Driver {
-        Driver { runtime, functions, wake, theirs: None, running: HashMap::new(), cancelled: HashSet::new(), next_id: 0 }
+        let (running, cancelled) = (HashMap::new(), HashSet::new());
+        Driver { runtime, functions, wake, theirs: None, running, cancelled, next_id: 0, nap: SHORTEST_NAP }
     }
 
     fn serve(mut self) {
-        let mut nap = SHORTEST_NAP;
+        let runtime = Arc::clone(&self.runtime);
+        let mut orders = Orders::default();
         loop {
-            let worked = self.begin_rows() | self.take_results();
-            self.cancel_rows();
-            self.runtime.notify();
-            if self.runtime.is_settled() {
-                break;
-            }
-            nap = if worked { SHORTEST_NAP } else { (nap * 2).min(LONGEST_NAP) };
-            if !self.runtime.rest() && !self.is_sending() {
-                continue;
-            }
-            if self.running.is_empty() {
-                std::thread::park();
-            } else {
-                std::thread::park_timeout(nap);
+            match runtime.turn(&mut orders, &mut self) {
+                After::Settled => break,
+                After::Again if !self.is_sending() => {}
+                _ if self.running.is_empty() => std::thread::park(),
+                _ => std::thread::park_timeout(self.nap),
             }
         }
         self.theirs = None;
@@ -240,20 +251,14 @@ impl Driver {
         true
     }
 
+    /// Ends the library's runtime if all rows that it has are cancelled: it cannot cancel one.
     fn cancel_rows(&mut self) {
-        let (mut tokens, mut stuck) = (Vec::new(), Vec::new());
-        self.runtime.take_cancellations(&mut tokens);
-        self.cancelled.extend(tokens);
         if !self.running.is_empty() && self.running.values().all(|token| self.cancelled.contains(token)) {
             self.theirs = None;
             self.cancelled.clear();
             for (_, token) in self.running.drain() {
                 self.runtime.end(token, Outcome::Cancelled);
             }
-        }
-        self.runtime.take_stuck(&mut stuck);
-        for stuck in stuck {
-            eprintln!("{}, row {}: a call ignores its cancellation", self.runtime.signature().name, stuck.id);
         }
     }
 }

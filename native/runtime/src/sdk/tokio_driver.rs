@@ -22,7 +22,7 @@ use crate::arrow::Batch;
 use crate::call_info::CallInfo;
 use crate::failure::Failure;
 use crate::machine::{Outcome, Token};
-use crate::runtime::{Attempt, Executor, Runtime};
+use crate::runtime::{self, After, Attempt, Executor, Orders, Runtime};
 use crate::timer::without_signals;
 use crate::turn::Turn;
 use crate::value;
@@ -160,16 +160,15 @@ where
 {
     let runtime = &shared.runtime;
     let mut slots = FuturesUnordered::new();
-    let (mut cancelled, mut stuck) = (Vec::new(), Vec::new());
+    let mut orders = Orders::default();
     loop {
-        runtime.take_cancellations(&mut cancelled);
-        if !cancelled.is_empty() {
-            let cancelled: HashSet<Token> = cancelled.drain(..).collect();
+        runtime.begin_turn(&mut orders);
+        if !orders.cancelled.is_empty() {
+            let cancelled: HashSet<Token> = orders.cancelled.drain(..).collect();
             Pin::new(&mut slots).iter_pin_mut().for_each(|slot: Pin<&mut Slot<'_, A, F, C>>| slot.cancel(&cancelled));
         }
-        runtime.take_stuck(&mut stuck);
-        for stuck in stuck.drain(..) {
-            eprintln!("{}, row {}: a call ignores its cancellation", runtime.signature().name, stuck.id);
+        for stuck in orders.stuck.drain(..) {
+            runtime::report_stuck(&runtime.signature().name, stuck.id, "");
         }
         shared.turn.begin();
         let mut may_open = slots.len().max(1);
@@ -184,23 +183,20 @@ where
         })
         .await;
         shared.news.store(false, Ordering::Relaxed);
-        runtime.notify();
-        if runtime.is_settled() {
-            break;
-        }
-        // What came up since the top of the loop has not woken us, for we were not asleep.
-        if runtime.rest() {
-            let mut woken = pin!(wake.notified());
-            std::future::poll_fn(|context| {
-                while let Poll::Ready(Some(())) = slots.poll_next_unpin(context) {}
-                if shared.news.load(Ordering::Relaxed) {
-                    return Poll::Ready(());
-                }
-                woken.as_mut().poll(context)
-            })
-            .await;
-        } else {
-            tokio::task::yield_now().await; // other handles, and what calls have spawned
+        match runtime.end_turn() {
+            After::Settled => break,
+            After::Again => tokio::task::yield_now().await, // other handles, and what calls have spawned
+            After::Asleep => {
+                let mut woken = pin!(wake.notified());
+                std::future::poll_fn(|context| {
+                    while let Poll::Ready(Some(())) = slots.poll_next_unpin(context) {}
+                    if shared.news.load(Ordering::Relaxed) {
+                        return Poll::Ready(());
+                    }
+                    woken.as_mut().poll(context)
+                })
+                .await;
+            }
         }
     }
 }
