@@ -24,8 +24,7 @@ from typing import Any
 import pyarrow as pa
 
 import references
-from arroyo_udf_plugin import WouldBlock, load
-from arroyo_udf_plugin.runtime import Runtime
+from arroyo_udf_plugin import Runtime, WouldBlock, load
 
 ROWS, BATCH_ROWS, CAP = 200_000, 8192, 1000
 ROUNDS = 3

@@ -27,8 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from arroyo_udf_plugin import WouldBlock, build, load
-from arroyo_udf_plugin.host import Function, Plugin
+from arroyo_udf_plugin import Function, Plugin, WouldBlock, build, load
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
 import postgresql

@@ -23,11 +23,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ._errors import InvalidArgument, WouldBlock
-from .host import Function
-from .policy import CANCELLED, ERROR, TIMED_OUT, Action, DeadLetters, Decided, Policy
-from .runtime import Runtime
-from .statistics import Statistics
+from .abi import CANCELLED, ERROR, TIMED_OUT
+from .dead_letters import DeadLetters
+from .errors import InvalidArgument, WouldBlock
+from .host.function import Function
+from .host.policy import Action, Decided, Policy
+from .host.runtime import Runtime
+from .host.statistics import Statistics
 from .tables import Reader, Writer, ending
 
 

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from ._errors import InvalidArgument
+from .errors import InvalidArgument
 
 BATCH_ROWS = 8192  # what stays in the processor's cache while it is converted
 BLOCK_BYTES = 4 << 20  # of CSV text; pyarrow infers types from the first block

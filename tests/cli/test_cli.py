@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from arroyo_udf_plugin.cli import _time
+from arroyo_udf_plugin.cli.run import _time
 
 CLI = [sys.executable, "-m", "arroyo_udf_plugin.cli"]
 

@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from arroyo_udf_plugin import InvalidArgument, RowError, load
-from arroyo_udf_plugin.policy import Action
+from arroyo_udf_plugin.host.policy import Action
 from arroyo_udf_plugin.runner import Summary, run
 
 ROWS = 20_000

@@ -18,9 +18,10 @@ import pyarrow as pa
 import pytest
 from in_time import in_time
 
-from arroyo_udf_plugin import InvalidArgument, InvalidState, UserCodeError, WouldBlock, _executor, load
-from arroyo_udf_plugin.host import Function
-from arroyo_udf_plugin.runtime import RELEASES, Runtime, _Waiters
+from arroyo_udf_plugin import Function, InvalidArgument, InvalidState, Runtime, UserCodeError, WouldBlock, load
+from arroyo_udf_plugin.host.runtime import RELEASES
+from arroyo_udf_plugin.host.waiters import Waiters
+from arroyo_udf_plugin.plugin import executor
 
 BuildPlugin = Callable[..., Path]
 
@@ -306,7 +307,7 @@ def test_signals_interrupt_a_wait(functions: dict[str, Function]) -> None:
     arrived = threading.Event()
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        if frame is not None and frame.f_code is _Waiters.block.__code__ and not arrived.is_set():
+        if frame is not None and frame.f_code is Waiters.block.__code__ and not arrived.is_set():
             arrived.set()
             raise Interrupted
 
@@ -504,7 +505,7 @@ async def f(context: Context, x: int) -> int:
     return x
 """
     function = load(build_plugin(source, name="blocks_in_init")).functions["f"]
-    monkeypatch.setattr(_executor, "INIT_SECONDS", -0.99)
+    monkeypatch.setattr(executor, "INIT_SECONDS", -0.99)
     with pytest.raises(UserCodeError, match="neither ends nor awaits"):
         function.start()
     module = next(module for name, module in sys.modules.items() if name.startswith("arroyo_udf_blocks_in_init_"))

@@ -20,9 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from in_time import in_time
 
-from arroyo_udf_plugin import load
-from arroyo_udf_plugin.host import Function
-from arroyo_udf_plugin.runtime import Runtime
+from arroyo_udf_plugin import Function, Runtime, load
 
 BuildPlugin = Callable[..., Path]
 ERROR, TIMED_OUT, CANCELLED = 1, 2, 3
@@ -487,7 +485,7 @@ def main_thread():
         asked.append(threading.get_ident())
         Main.ident = asked[0]
     return Main
-from arroyo_udf_plugin import _executor
+from arroyo_udf_plugin.plugin import executor
 threading.main_thread = main_thread
 with functions["loop_name"].start() as runtime:
     runtime.send(0, pa.array([1]))

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from arroyo_udf_plugin import BuildError, InvalidArgument, load
-from arroyo_udf_plugin.host import Plugin
+from arroyo_udf_plugin import BuildError, InvalidArgument, Plugin, load
 
 VALUE, ERROR, TIMED_OUT, CANCELLED = range(4)
 
@@ -275,7 +274,7 @@ def test_a_block_cannot_make_functions_take_micro_batches(build_plugin: Callable
 
 
 def test_times_may_be_texts() -> None:
-    from arroyo_udf_plugin.options import Options, abi_fields, parse
+    from arroyo_udf_plugin.author.options import Options, abi_fields, parse
 
     assert abi_fields({"timeout": "1.5 s", "max_wait": "2ms"}) == {
         "timeout_ns": 1_500_000_000,

@@ -181,7 +181,7 @@ def test_module_that_fails_at_import(build_plugin: BuildPlugin, bare_host: BareH
     assert "line 8, in <module>\n    prepare()" in text
     assert 'line 6, in prepare\n    raise ValueError("not here")' in text
     assert "ValueError: not here" in text
-    assert "_plugin.py" not in text
+    assert "/arroyo_udf_plugin/" not in text
 
 
 def test_package_that_is_missing(build_plugin: BuildPlugin, bare_host: BareHost) -> None:

@@ -18,8 +18,7 @@ import pyarrow as pa
 import pytest
 from in_time import in_time
 
-from arroyo_udf_plugin import CallInfo, call_info, load
-from arroyo_udf_plugin.host import Function
+from arroyo_udf_plugin import CallInfo, Function, call_info, load
 
 SOURCE = """
 import asyncio
@@ -334,7 +333,7 @@ def test_a_source_that_looks_it_up_in_the_package(build_plugin: Callable[..., Pa
         "import sys, pyarrow as pa\n"
         "from arroyo_udf_plugin import load\n"
         "function = load(sys.argv[1]).functions['f']\n"
-        "assert 'arroyo_udf_plugin._call_info' not in sys.modules\n"
+        "assert 'arroyo_udf_plugin.author.call_info' not in sys.modules\n"
         "with function.start() as runtime:\n"
         "    runtime.send(5, pa.array([0, 0]))\n"
         "    runtime.stop()\n"

@@ -7,7 +7,9 @@ import pyarrow as pa
 import pytest
 
 from arroyo_udf_plugin import AbiError, InvalidArgument, InvalidState, LoadError, UnsupportedCall, load
+from arroyo_udf_plugin.abi import ffi
 from arroyo_udf_plugin.build import build
+from arroyo_udf_plugin.host.batches import failure
 
 ROOT = Path(__file__).resolve().parents[2]
 BuildPlugin = Callable[..., Path]
@@ -120,13 +122,11 @@ def test_slots_before_a_start(tmp_path: Path) -> None:
     """A plugin that has not started has given out no handle, and does not start for a wrong one."""
     source = tmp_path / "unstarted.py"
     source.write_text("from arroyo_udf_plugin import udf\n@udf\nasync def f(x: int) -> int: return x\n")
-    plugin = load(build(source))
-    from arroyo_udf_plugin._batch import failure
-    from arroyo_udf_plugin._ffi import ffi
-
+    library = ffi.dlopen(str(build(source)))
+    table = library.arroyo_udf_plugin
     error = ffi.new("arroyo_udf_error *")
-    status = plugin.table.release(1, error)
+    status = table.release(1, error)
     assert isinstance(failure(status, error), InvalidState)
     assert status == 17
-    status = plugin.table.run(9, ffi.NULL, ffi.NULL, ffi.NULL, error)
+    status = table.run(9, ffi.NULL, ffi.NULL, ffi.NULL, error)
     assert isinstance(failure(status, error), InvalidArgument)

@@ -12,9 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from arroyo_udf_plugin import InvalidState, load
-from arroyo_udf_plugin.host import Function
-from arroyo_udf_plugin.runtime import Runtime
+from arroyo_udf_plugin import Function, InvalidState, Runtime, load
 
 BuildPlugin = Callable[..., Path]
 

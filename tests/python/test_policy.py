@@ -10,9 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from arroyo_udf_plugin import InvalidArgument, RowError, load
-from arroyo_udf_plugin.host import Function
-from arroyo_udf_plugin.policy import DeadLetters, Policy
+from arroyo_udf_plugin import DeadLetters, Function, InvalidArgument, Policy, RowError, load
 
 SOURCE = """
 import asyncio

@@ -19,9 +19,7 @@ import pyarrow as pa
 import pytest
 
 import postgresql as postgresql_server
-from arroyo_udf_plugin import UserCodeError, build, load
-from arroyo_udf_plugin.host import Function
-from arroyo_udf_plugin.runtime import Runtime
+from arroyo_udf_plugin import Function, Runtime, UserCodeError, build, load
 
 T = TypeVar("T")
 USERS = 100

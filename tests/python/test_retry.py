@@ -13,8 +13,7 @@ import pyarrow as pa
 import pytest
 from in_time import in_time
 
-from arroyo_udf_plugin import UserCodeError, load
-from arroyo_udf_plugin.host import Plugin
+from arroyo_udf_plugin import Plugin, UserCodeError, load
 
 VALUE, ERROR, TIMED_OUT, CANCELLED = range(4)
 

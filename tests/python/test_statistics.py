@@ -18,10 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arroyo_udf_plugin import load
-from arroyo_udf_plugin.host import Function
-from arroyo_udf_plugin.runtime import Runtime
-from arroyo_udf_plugin.statistics import Latency
+from arroyo_udf_plugin import Function, Latency, Runtime, load
 
 SOURCE = """
 import asyncio

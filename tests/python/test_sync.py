@@ -12,8 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from arroyo_udf_plugin import InvalidArgument, RowError, UnsupportedCall, load
-from arroyo_udf_plugin.host import Function
+from arroyo_udf_plugin import Function, InvalidArgument, RowError, UnsupportedCall, load
 
 BuildPlugin = Callable[..., Path]
 

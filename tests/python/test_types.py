@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arroyo_udf_plugin import load
-from arroyo_udf_plugin.host import Function
+from arroyo_udf_plugin import Function, load
 
 BuildPlugin = Callable[..., Path]
 

@@ -1,5 +1,5 @@
 //! Blocking functions (`@udf(blocking=True)`): a row is a call of a plain `def` in a thread of the pool, which holds the
-//! GIL only during the call. The Python half is `_blocking.py`.
+//! GIL only during the call. The Python half is `plugin/blocking.py`.
 //!
 //! Guarantees: no call sees context variables that another one has set (R11). A runtime gives its Python objects back with
 //! the GIL held, or leaks them if the interpreter has ended.

@@ -1,4 +1,4 @@
-//! What a call can ask about itself (R10), native half. `_call_info.py` is the other half.
+//! What a call can ask about itself (R10), native half. `author/call_info.py` is the other half.
 //!
 //! A call finds its information in a context variable. Tasks and threads that the call makes inherit it: they see it as long
 //! as they live, and never see that of a later row in the same slot. So the variable is set anew for each call. That costs

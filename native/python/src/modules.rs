@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-pub const EXECUTOR: &CStr = c"arroyo_udf_plugin._executor";
-pub const BLOCKING: &CStr = c"arroyo_udf_plugin._blocking";
-pub const PYARROW: &CStr = c"arroyo_udf_plugin._pyarrow";
-pub const TRACEBACK: &CStr = c"arroyo_udf_plugin._traceback";
+pub const EXECUTOR: &CStr = c"arroyo_udf_plugin.plugin.executor";
+pub const BLOCKING: &CStr = c"arroyo_udf_plugin.plugin.blocking";
+pub const CONVERSION: &CStr = c"arroyo_udf_plugin.plugin.conversion";
+pub const STACKS: &CStr = c"arroyo_udf_plugin.plugin.stacks";

@@ -1,12 +1,12 @@
 //! Values that go through pyarrow: types that `values` does not convert, and vectorized functions. The Python half is
-//! `_pyarrow.py`.
+//! `plugin/conversion.py`.
 //!
 //! Guarantees: pyarrow receives views and never owns an array of the host. A view of a column lives for one call. A view for
 //! a vectorized function keeps the batch alive until pyarrow drops it, in any thread; the batch is then released in a thread
 //! of the host (R19).
 
 use crate::function::PythonFunction;
-use crate::modules::PYARROW;
+use crate::modules::CONVERSION;
 use crate::object::{address, call, exception_text, raise, text, Owned};
 use arroyo_udf_plugin::abi::{ArrowArray, ArrowSchema};
 use arroyo_udf_plugin::arrow::{Batch, Column, Layout};
@@ -77,7 +77,7 @@ pub unsafe fn column_to_list(function: &PythonFunction, batch: &Batch, argument:
         column.null_count = -1;
         let schema = child(function.signature.argument_schema.children, argument);
         let list = match (address(&raw const column), address(schema)) {
-            (Some(array), Some(schema)) => call(PYARROW, c"column_to_list", &[array.ptr(), schema.ptr()]),
+            (Some(array), Some(schema)) => call(CONVERSION, c"column_to_list", &[array.ptr(), schema.ptr()]),
             _ => None,
         };
         list.filter(|list| PyList_Check(list.ptr()) != 0).ok_or_else(|| exception_text())
@@ -97,7 +97,7 @@ pub unsafe fn list_to_column(function: &PythonFunction, list: *mut PyObject) -> 
     // SAFETY: `out` is writable during the call; the list that comes back has pairs of an int and a str.
     unsafe {
         let refused = match (address(function.signature.return_schema), address(&raw mut out)) {
-            (Some(schema), Some(array)) => call(PYARROW, c"list_to_column", &[list, schema.ptr(), array.ptr()]),
+            (Some(schema), Some(array)) => call(CONVERSION, c"list_to_column", &[list, schema.ptr(), array.ptr()]),
             _ => None,
         };
         let refused = refused.ok_or_else(|| exception_text())?;
@@ -146,7 +146,7 @@ pub unsafe fn vectorized(function: &PythonFunction, batch: &Arc<Batch>) -> Resul
         let failed =
             match (address(&raw mut input), address(signature.argument_schema), address(signature.return_schema), address(&raw mut out)) {
                 (Some(array), Some(schema), Some(returns), Some(out)) => {
-                    call(PYARROW, c"vectorized", &[function.callable.ptr(), array.ptr(), schema.ptr(), returns.ptr(), out.ptr()])
+                    call(CONVERSION, c"vectorized", &[function.callable.ptr(), array.ptr(), schema.ptr(), returns.ptr(), out.ptr()])
                 }
                 _ => None,
             };

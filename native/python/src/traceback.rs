@@ -1,4 +1,4 @@
-//! Exceptions of user code as text, with the end of their traceback (R2). The Python half is `_traceback.py`.
+//! Exceptions of user code as text, with the end of their traceback (R2). The Python half is `plugin/stacks.py`.
 
 use crate::modules;
 use crate::object::{call, exception_text, summary, take_exception, text};
@@ -25,7 +25,7 @@ pub unsafe fn raised_text() -> String {
 pub unsafe fn describe(exception: *mut PyObject) -> String {
     // SAFETY: passed on.
     unsafe {
-        match call(modules::TRACEBACK, c"describe", &[exception]) {
+        match call(modules::STACKS, c"describe", &[exception]) {
             Some(description) => text(description.ptr()),
             None => {
                 let why = exception_text();

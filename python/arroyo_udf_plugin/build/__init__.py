@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from .._errors import BuildError
+from ..errors import BuildError
 
 if TYPE_CHECKING:
     import os

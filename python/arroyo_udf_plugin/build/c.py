@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .._errors import BuildError
+from ..errors import BuildError
 from . import rust
 from .cache import BY_DEFAULT, Arroyo, Identity, Resolution
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from .. import __version__
-from .._errors import BuildError
-from .._ffi import ABI_VERSION
+from ..abi import ABI_VERSION
+from ..errors import BuildError
+from ..version import __version__
 
 
 @dataclass(frozen=True)

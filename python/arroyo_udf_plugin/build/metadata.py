@@ -14,8 +14,8 @@ The names of options are those of the decorator, which wins, or Arroyo's three.
 import tomllib
 from typing import Any
 
-from .._errors import BuildError
-from ..options import check
+from ..author.options import check
+from ..errors import BuildError
 
 ARROYO = {
     "async_results_ordered": "ordered",

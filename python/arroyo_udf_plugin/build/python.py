@@ -25,11 +25,12 @@ import cffi
 import cffi.recompiler
 import pyarrow as pa
 
-from .. import _ffi, _plugin
-from .._errors import BuildError
-from ..options import abi_fields
-from ..types import Signature, signature
-from ..udf import Udf
+from .. import abi
+from ..author.options import abi_fields
+from ..author.types import Signature, signature
+from ..author.udf import Udf
+from ..errors import BuildError
+from ..plugin.module import execute, functions_of, user_traceback
 from . import metadata, requirements
 from .cache import BY_DEFAULT, Arroyo, Identity, Resolution
 
@@ -38,7 +39,7 @@ _TEMPLATE = Path(__file__).parent / "templates" / "plugin.c"
 _FLAGS = ("-std=gnu11", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-function",
           "-Wno-unused-parameter", "-Wno-missing-field-initializers", "-Wno-cast-function-type")  # fmt: skip
 _LINK = ("-Wl,-z,nodelete", "-Wl,-z,defs", "-lpthread", "-ldl")
-# What C offers to Python, and Python to C; the bodies are in plugin.c and _plugin.py.
+# What C offers to Python, and Python to C; the bodies are in plugin.c and plugin/entry.py.
 _CDEF = """
 void plugin_failed(int32_t status, const char *text);
 uintptr_t plugin_descriptor(void);
@@ -51,8 +52,8 @@ extern "Python" void plugin_leave(void);
 _INIT = """
 from {module} import ffi, lib
 try:
-    from arroyo_udf_plugin import _plugin
-    _plugin.define(ffi, lib)
+    from arroyo_udf_plugin.plugin import entry
+    entry.define(ffi, lib)
 except BaseException:
     import sys, traceback
     text = traceback.format_exc() + "with Python %s, prefix %s" % (sys.version.split()[0], sys.prefix)
@@ -107,7 +108,7 @@ def compile(source: Path, output: Path, identity: Identity, how: Resolution, arr
     ffi.embedding_api("")
     ffi.cdef(_CDEF)
     ffi.set_source(glue, _TEMPLATE.read_text())
-    ffi.embedding_init_code(_INIT.format(module=glue, environment=_ffi.ENVIRONMENT))
+    ffi.embedding_init_code(_INIT.format(module=glue, environment=abi.ENVIRONMENT))
     c_file = folder / "plugin.c"
     # What ffi.emit_c_code does, without its print; ffi.compile() needs setuptools from Python 3.12 on.
     cffi.recompiler.make_c_source(ffi, glue, _TEMPLATE.read_text(), str(c_file))
@@ -138,7 +139,7 @@ def _module(source: Path, text: str) -> Iterator[types.ModuleType]:
     """The source's module, executed; known to Python while its annotations are read, and no longer."""
     name = f"arroyo_udf_build_{source.stem}_{threading.get_ident()}"
     try:
-        module = _plugin.execute(name, text, str(source))
+        module = execute(name, text, str(source))
     except KeyboardInterrupt:
         raise
     except BuildError as error:
@@ -149,7 +150,7 @@ def _module(source: Path, text: str) -> Iterator[types.ModuleType]:
     except SyntaxError as error:
         raise BuildError(f"is not Python: {error.msg}", error.filename, error.lineno) from None
     except BaseException as error:
-        failed = f"fails at import, which a build does once:\n{_plugin.user_traceback(error)}"
+        failed = f"fails at import, which a build does once:\n{user_traceback(error)}"
         raise BuildError(failed, str(source)) from None
     try:
         yield module
@@ -159,7 +160,7 @@ def _module(source: Path, text: str) -> Iterator[types.ModuleType]:
 
 def _functions(source: Path, module: types.ModuleType) -> list[Udf[..., Any]]:
     """The decorated functions of a module, in order of definition."""
-    found = _plugin.functions_of(module)
+    found = functions_of(module)
     if not found:
         raise BuildError("has no function with @udf; decorate one: `from arroyo_udf_plugin import udf`", str(source))
     names = set[str]()
@@ -222,8 +223,8 @@ def _options(chosen: Mapping[str, Any]) -> str:
 
 def _exported(what: pa.Schema | pa.Field) -> str:
     """The C initialiser of a type, through pyarrow's export."""
-    schema = _ffi.ffi.new("struct ArrowSchema *")
-    what._export_to_c(_ffi.address(schema))
+    schema = abi.ffi.new("struct ArrowSchema *")
+    what._export_to_c(abi.address(schema))
     try:
         return _initialiser(schema)
     finally:
@@ -233,9 +234,9 @@ def _exported(what: pa.Schema | pa.Field) -> str:
 def _initialiser(schema: Any) -> str:
     children = [f"&(struct ArrowSchema){_initialiser(schema.children[i])}" for i in range(schema.n_children)]
     pointers = f"(struct ArrowSchema *[]){{ {', '.join(children)} }}" if children else "NULL"
-    name = "" if schema.name == _ffi.ffi.NULL else _ffi.text(schema.name)
+    name = "" if schema.name == abi.ffi.NULL else abi.text(schema.name)
     return (
-        f"{{ .format = {c_string(_ffi.text(schema.format))}, .name = {c_string(name)}, .flags = {schema.flags}, "
+        f"{{ .format = {c_string(abi.text(schema.format))}, .name = {c_string(name)}, .flags = {schema.flags}, "
         f".n_children = {len(children)}, .children = {pointers} }}"
     )
 

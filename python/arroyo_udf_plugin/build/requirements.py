@@ -13,7 +13,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from .._errors import BuildError
+from ..errors import BuildError
 from . import cache, metadata
 from .cache import Resolution
 

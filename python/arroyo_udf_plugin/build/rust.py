@@ -24,8 +24,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from .._errors import BuildError
-from ..options import abi_fields
+from ..author.options import abi_fields
+from ..errors import BuildError
 from . import cache, rust_source
 from .cache import BY_DEFAULT, Arroyo, Identity, Resolution
 from .rust_source import Source

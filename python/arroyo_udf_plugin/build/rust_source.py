@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .._errors import BuildError
-from ..options import check
+from ..author.options import check
+from ..errors import BuildError
 from .metadata import ARROYO
 
 _ATTRIBUTE = "#[::arroyo_udf_plugin::udf]"

@@ -1,6 +1,6 @@
 //! `AsyncioExecutor`: one runtime on the event loop.
 //!
-//! - The runtime wakes the loop through an eventfd; the loop calls `turn` of `_executor.py`, which begins and ends with
+//! - The runtime wakes the loop through an eventfd; the loop calls `turn` of `plugin/executor.py`, which begins and ends with
 //!   `begin_turn` and `end_turn` here.
 //! - A table names the Task that runs each attempt, so that cancellations find it.
 //! - Whatever all slots share lives here: the runtime, the Context, the argument frame, the batch that pyarrow converted.

@@ -1,4 +1,4 @@
-//! The asyncio executor, native half. `_executor.py` is the other half, and says how a row gets to its coroutine and back.
+//! The asyncio executor, native half. `plugin/executor.py` is the other half, and says how a row gets to its coroutine and back.
 //!
 //! | module       | what it does                                                                     |
 //! |--------------|----------------------------------------------------------------------------------|

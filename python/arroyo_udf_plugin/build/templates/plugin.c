@@ -30,7 +30,7 @@ static const arroyo_udf_table *core; /* of the native core; set once, when the p
 static uint32_t base;                /* what the core calls our function 0 */
 static void (*guard_exit)(void);     /* NULL in a Python process; else of the plugin that booted Python */
 
-/* Written in Python (arroyo_udf_plugin/_plugin.py), called through cffi. */
+/* Written in Python (arroyo_udf_plugin/plugin/entry.py), called through cffi. */
 static int64_t plugin_load(void); /* executes the user's module and registers its functions; the base, or -1 */
 static void plugin_leave(void);   /* stops what runs and flushes, before the process ends */
 
@@ -223,7 +223,7 @@ static void guard_our_exit(void) {
 
 /* ---- Start: called once, without the GIL ----------------------------------------------------------------------- */
 
-/* For the Python side (arroyo_udf_plugin/_plugin.py), through cffi. */
+/* For the Python side (arroyo_udf_plugin/plugin/entry.py), through cffi. */
 static uintptr_t plugin_descriptor(void) { return (uintptr_t)&DESCRIPTOR; }
 static const char *plugin_source(void) { return SOURCE; }
 static uintptr_t plugin_guard(void) { return keeper.runs ? (uintptr_t)&guard_our_exit : 0; }

@@ -1,28 +1,20 @@
-"""Loading plugins and calling their functions, from Python: pyarrow in, pyarrow out.
-
-    plugin = load("mine.so")
-    plugin.functions["mph"](distance, air_time)              a sync function: arrays in, array out
-    with plugin.functions["plane"].start() as runtime: ...   an async function, see runtime.py
+"""A function of a loaded plugin: pyarrow in, pyarrow out.
 
 Anything with the Arrow PyCapsule protocol is accepted where an array is. Every call may be made from any thread, and
-lets other Python threads run meanwhile. Plugins are never unloaded.
+lets other Python threads run meanwhile.
 """
 
-import os
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from . import _ffi, _imported
-from ._arrow import field_of
-from ._batch import Arguments, Outputs, Shape, Shapes, array_pointer, failure, free_batch, give_back, take_outputs
-from ._errors import AbiError, InvalidArgument, LoadError, RowError
-from ._ffi import ffi
-from ._native import take_child
-from .options import Options, abi_fields, check, from_abi
+from .._native import take_child
+from ..abi import SYNC, ffi, text
+from ..author.options import Options, abi_fields, check, from_abi
+from ..errors import AbiError, InvalidArgument, RowError
+from .batches import Arguments, Outputs, Shape, Shapes, array_pointer, failure, free_batch, give_back, take_outputs
+from .fields import field_of
 from .runtime import Runtime, start
 
 
@@ -48,11 +40,11 @@ class Function:
     where: str
     plugin_hash: str
 
-    def __init__(self, plugin: "Plugin", number: int, described: Any) -> None:
-        self.name = _ffi.text(described.name)
-        self.where = f"{plugin.name}.{self.name}"
-        self.plugin_hash = plugin.hash
-        self.kind = "sync" if described.kind == _ffi.SYNC else "async"
+    def __init__(self, table: Any, number: int, described: Any, plugin: str, plugin_hash: str) -> None:
+        self.name = text(described.name)
+        self.where = f"{plugin}.{self.name}"
+        self.plugin_hash = plugin_hash
+        self.kind = "sync" if described.kind == SYNC else "async"
         arguments = field_of(described.arguments, f"{self.where}: arguments").type
         if not pa.types.is_struct(arguments):
             raise AbiError(f"{self.where}: arguments are {arguments}, and should be a struct")
@@ -61,13 +53,13 @@ class Function:
         self.returns = returns.type
         self.returns_nullable = returns.nullable
         self.vectorized = bool(described.vectorized)
-        self.chosen = {} if described.kind == _ffi.SYNC else from_abi(described.options)
-        self.options = None if described.kind == _ffi.SYNC else Options(**self.chosen)
-        self._plugin = plugin
+        self.chosen = {} if described.kind == SYNC else from_abi(described.options)
+        self.options = None if described.kind == SYNC else Options(**self.chosen)
+        self._table = table
         self._number = number
         self._arguments = Arguments(self.where, self.arguments)
         self._shapes = Shapes(self.where, self.returns)
-        self._run_slot = plugin.table.run
+        self._run_slot = table.run
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{field.name}: {field.type}" for field in self.arguments)
@@ -171,80 +163,4 @@ class Function:
             if not isinstance(lineage, bytes) or len(lineage) != 16 or not any(lineage):
                 raise InvalidArgument(f"{self.where}: lineage={lineage!r}; give 16 bytes that are not all zero")
             struct.lineage = list(lineage)
-        return start(self._plugin.table, self.where, self._number, struct, self._arguments, self._shapes)
-
-
-class Plugin:
-    """A loaded plugin. `functions` by name; name, language, hash and toolkit_version as it says itself."""
-
-    path: str
-    table: Any
-    name: str
-    language: str
-    hash: str
-    toolkit_version: str
-    abi_version: int
-    functions: Mapping[str, Function]
-
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        arguments: _imported.Types | None = None,
-        returns: pa.DataType | pa.Field | None = None,
-    ) -> None:
-        self.path = os.path.abspath(path)
-        first, imported = 0, None
-        if arguments is not None and returns is not None:
-            _imported.refuse_plugin(self.path)
-            self.table, imported, first = _imported.open_library(self.path, arguments, returns)
-        else:
-            self.table = self._own_table()
-        self.abi_version = self.table.abi_version
-        try:
-            described = _ffi.checked_descriptor(self.table) if imported is None else imported
-            self.name = _ffi.text(described.name, "the plugin's name")
-            self.language = _ffi.text(described.language, "the plugin's language")
-            self.hash = _ffi.text(described.hash, "the plugin's hash")
-            self.toolkit_version = _ffi.text(described.toolkit_version, "the toolkit's version")
-            functions: dict[str, Function] = {}
-            for number in range(described.n_functions):
-                function = Function(self, first + number, described.functions[number])
-                if function.name in functions:
-                    raise AbiError(f"two functions have the name {function.name!r}")
-                functions[function.name] = function
-        except AbiError as error:
-            raise AbiError(f"{self.path}: {error}") from None
-        self.functions = MappingProxyType(functions)
-
-    def _own_table(self) -> Any:
-        try:
-            self._library, table = _ffi.open_plugin(self.path)
-        except AbiError:
-            raise
-        except LoadError as error:
-            if hint := _imported.hint(self.path):
-                raise LoadError(f"{self.path}: {hint}") from None
-            raise error
-        return table
-
-    def __repr__(self) -> str:
-        return f"<{self.language} plugin {self.name}: {', '.join(self.functions)}>"
-
-
-def load(
-    path: str | os.PathLike[str],
-    *,
-    arguments: _imported.Types | None = None,
-    returns: pa.DataType | pa.Field | None = None,
-) -> Plugin:
-    """Opens a plugin, checks it and reads what it says of itself; no user code runs, no interpreter is started.
-
-    arguments, returns: the types, for a library that was built for the Arroyo engine, which says nothing of itself: an
-    Arrow schema, or a list of types or fields, and a type or a field. Its one function has the name of the file,
-    without "lib" and what follows the first dot. A type alone is not nullable: the function is not called for a null.
-    Raises LoadError if the file is no plugin, AbiError if it does not keep the contract, InvalidArgument if only one of
-    `arguments` and `returns` is given, or a type that is none.
-    """
-    if (arguments is None) != (returns is None):
-        raise InvalidArgument(f"{os.fspath(path)}: give both `arguments` and `returns`, or none of them")
-    return Plugin(path, arguments, returns)
+        return start(self._table, self.where, self._number, struct, self._arguments, self._shapes)

@@ -33,8 +33,8 @@ from concurrent.futures import Future
 from contextvars import Context, ContextVar
 from typing import Any
 
-from . import _native
-from ._traceback import describe, running, suspended
+from .._native import AsyncioExecutor, Parker, Slot, answer, parker, watch
+from .stacks import describe, running, suspended
 
 __all__ = ["report_blocked", "start", "stop_loop"]
 
@@ -90,7 +90,7 @@ def _running_loop() -> asyncio.AbstractEventLoop:
     with _lock:
         if _loop is None:
             _loop = _new_loop()
-            _loop.add_reader(_native.watch(), _native.answer)
+            _loop.add_reader(watch(), answer)
             _thread = threading.Thread(target=_serve, args=(_loop,), name="udf-loop", daemon=True)
             _thread.start()
         return _loop
@@ -106,7 +106,7 @@ def stop_loop() -> None:
             _thread.join(1.0)
 
 
-def start(executor: _native.AsyncioExecutor) -> None:
+def start(executor: AsyncioExecutor) -> None:
     """Makes a runtime work, called in the host's thread: creates the Context, waits for its init.
 
     Raises what the Context raised, or TimeoutError.
@@ -159,14 +159,14 @@ class _SlotTask(asyncio.Task[None]):
 class _Server:
     """One runtime on the loop."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, executor: _native.AsyncioExecutor) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, executor: AsyncioExecutor) -> None:
         self.loop = loop
         self.executor = executor
         self.name = executor.name()
         self.context: Any = None
         self.clean = Context()  # each call starts from a copy
         self.clean.run(_owner.set, self.clean)
-        self.idle: list[_native.Parker] = []
+        self.idle: list[Parker] = []
         self.slots: set[asyncio.Task[None]] = set()
         self.stuck: set[asyncio.Task[None]] = set()
         self.most_slots = executor.allowed_in_flight()
@@ -299,10 +299,10 @@ class _Server:
         slot.attach(task)
         self.slots.add(task)
 
-    async def work(self, slot: _native.Slot) -> None:
+    async def work(self, slot: Slot) -> None:
         """Runs attempts until a call spends the slot, or the runtime closes."""
         begin, ended, failed = slot.begin, slot.ended, slot.failed
-        parker = _native.parker(self.loop)
+        own = parker(self.loop)
         try:
             awaitable: Awaitable[Any] | None = begin()
             while True:
@@ -314,8 +314,8 @@ class _Server:
                     continue
                 if slot.is_spent() or self.closing:
                     return
-                self.idle.append(parker)
-                await parker
+                self.idle.append(own)
+                await own
                 awaitable = begin()
         except asyncio.CancelledError:
             pass  # in the park: somebody cancels all Tasks of the loop

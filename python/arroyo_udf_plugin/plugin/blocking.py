@@ -9,7 +9,7 @@ import logging
 import sys
 from typing import Any
 
-from ._traceback import running
+from .stacks import running
 
 __all__ = ["close", "open", "report_stuck"]
 

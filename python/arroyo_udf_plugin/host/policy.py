@@ -1,43 +1,32 @@
-"""What becomes of rows that did not end with a value: the host's policy per class (R3), and its dead letters.
+"""What to do about rows that failed (R3), over record batches; no files here.
 
     policy = Policy(error="null", timeout="dead_letter")
-    with DeadLetters("dead.parquet", function) as letters:
-        decided = policy.apply(results, function)          results: of drain_results, or of a sync function's outcomes
-        decided.results                                    what goes on
-        letters.write(decided.dead, arguments)             arguments: of the rows decided.dead_at
+    decided = policy.apply(results, function)          results: of drain_results, or of a sync function's outcomes
+    decided.results                                    what goes on
+    decided.dead                                       the dead letters, see dead_letters.py
 
-Guarantees: a row is kept, dropped or a dead letter, never two of them; the file of the dead letters appears when its
-`with` block ends well, also if there were none, and not at all otherwise. It can be replayed: its first columns are the
-arguments, with their names, in the types that the function takes.
+Guarantees: a row is kept, dropped or a dead letter, never two of them.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self, get_args
+from typing import Literal, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ._errors import InvalidArgument, RowError
-from .tables import ENDINGS, Writer, ending
-
-if TYPE_CHECKING:
-    from .host import Function
+from ..abi import CANCELLED, ERROR, TIMED_OUT
+from ..errors import InvalidArgument, RowError
+from .function import Function
 
 Action = Literal["fail", "null", "drop", "dead_letter"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 
 OUTCOMES = ("value", "error", "timed_out", "cancelled")  # by number; see arroyo_udf.h
-ERROR, TIMED_OUT, CANCELLED = 1, 2, 3
 
-# What a dead letter says besides its arguments. The prefix leaves the usual names to the arguments.
-_LETTER = pa.schema(
+LETTER = pa.schema(
     [
         ("failed_row", pa.uint64()),
         ("failed_outcome", pa.string()),
@@ -47,7 +36,9 @@ _LETTER = pa.schema(
         ("failed_plugin", pa.string()),
     ]
 )
-_NO_LETTERS = pa.RecordBatch.from_pylist([], _LETTER)
+"""What a dead letter says besides its arguments. The prefix leaves the usual names to the arguments."""
+
+_NOLETTERS = pa.RecordBatch.from_pylist([], LETTER)
 _NOWHERE = pa.array([], pa.int64())
 
 
@@ -100,7 +91,7 @@ class Policy:
         if isinstance(results, pa.StructArray):
             results = pa.RecordBatch.from_struct_array(results)
         if "outcome" not in results.schema.names:
-            return Decided(results, None, _NO_LETTERS, _NOWHERE, 0, 0)
+            return Decided(results, None, _NOLETTERS, _NOWHERE, 0, 0)
         outcomes = results.column("outcome")
 
         failed = self._positions(outcomes, "fail")
@@ -131,7 +122,7 @@ def _letters(results: pa.RecordBatch, function: Function, first: int, positions:
     """The columns failed_... of the results at `positions`."""
     n_rows, names = len(positions), results.schema.names
     if not n_rows:
-        return _NO_LETTERS
+        return _NOLETTERS
     chosen = results.take(positions)
     rows = chosen.column("id") if "id" in names else pc.add(positions, first)
     # The text begins with the function and a row, in its batch or by id; both stand beside it here.
@@ -146,52 +137,5 @@ def _letters(results: pa.RecordBatch, function: Function, first: int, positions:
         pa.repeat(function.name, n_rows),
         pa.repeat(function.plugin_hash, n_rows),
     ]
-    typed = [column.cast(type_) for column, type_ in zip(columns, _LETTER.types, strict=True)]
-    return pa.RecordBatch.from_arrays(typed, schema=_LETTER)
-
-
-class DeadLetters:
-    """The file of one function's dead letters, .parquet, .arrow, .feather or .arrows.
-
-    columns: the arguments' names in the file, one per argument; default the function's own. A column that is given for
-    two arguments is written once.
-    Raises InvalidArgument for a file that cannot be written, or names that cannot stand side by side.
-    """
-
-    def __init__(self, path: str | os.PathLike[str], function: Function, columns: Sequence[str] | None = None) -> None:
-        path = Path(path)
-        if ending(path) == ".csv":
-            typed = ", ".join(suffix for suffix in ENDINGS if suffix != ".csv")
-            raise InvalidArgument(f"{path}: dead letters keep their types, so the file must end in one of {typed}")
-        names = list(function.arguments.names if columns is None else columns)
-        arguments: dict[str, pa.DataType] = {}
-        self._positions: list[int] = []  # of the arguments that are written
-        for position, (name, type_) in enumerate(zip(names, function.arguments.types, strict=True)):
-            if name in _LETTER.names:
-                raise InvalidArgument(
-                    f"{path}: dead letters have a column {name!r} of their own: rename the argument's"
-                )
-            if name not in arguments:
-                arguments[name] = type_
-                self._positions.append(position)
-            elif arguments[name] != type_:
-                raise InvalidArgument(
-                    f"{path}: column {name!r} is an argument as {arguments[name]} and as {type_}, and there is room "
-                    "for one in dead letters: give the function two columns"
-                )
-        self._schema = pa.schema([*arguments.items(), *_LETTER])
-        self._writer = Writer(path, self._schema)
-
-    def write(self, dead: pa.RecordBatch, arguments: Sequence[pa.Array]) -> None:
-        """Adds dead letters (`Decided.dead`) with their arguments, one array per argument of the function."""
-        columns = [arguments[position] for position in self._positions]
-        self._writer.write(pa.RecordBatch.from_arrays([*columns, *dead.columns], schema=self._schema))
-
-    def __enter__(self) -> Self:
-        self._writer.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._writer.__exit__(kind, error, trace)
+    typed = [column.cast(type_) for column, type_ in zip(columns, LETTER.types, strict=True)]
+    return pa.RecordBatch.from_arrays(typed, schema=LETTER)

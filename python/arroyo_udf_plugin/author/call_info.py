@@ -8,12 +8,12 @@ this module on, which costs each some 200 nanoseconds; so it is imported only by
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from . import _native
+from .._native import CurrentCall, set_call_variable
 
 __all__ = ["CallInfo", "call_info", "call_infos"]
 
-_call: ContextVar[_native.CurrentCall] = ContextVar("arroyo_udf_call")
-_native.set_call_variable(_call)
+_call: ContextVar[CurrentCall] = ContextVar("arroyo_udf_call")
+set_call_variable(_call)
 
 _NEVER = 2**64 - 1
 
@@ -54,7 +54,7 @@ def call_infos() -> tuple[CallInfo, ...]:
     return tuple(map(_info, _current("call_infos").rows()))
 
 
-def _current(name: str) -> _native.CurrentCall:
+def _current(name: str) -> CurrentCall:
     call = _call.get(None)
     if call is None:
         raise RuntimeError(

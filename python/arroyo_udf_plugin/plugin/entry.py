@@ -8,20 +8,18 @@ The same source is one module per process, also when its plugin is opened twice 
 
 import atexit
 import importlib
-import linecache
 import sys
-import threading
 import traceback
-import types
 import typing
 from typing import Any
 
-from . import __version__, _native
-from ._ffi import ASYNC, ENVIRONMENT, INTERNAL, USER_CODE, ffi, text
-from .udf import Udf
+from .._native import register, stop_all
+from ..abi import ASYNC, ENVIRONMENT, INTERNAL, USER_CODE, ffi, text
+from ..author.udf import Udf
+from ..version import __version__
+from .module import functions_of, module_of, user_traceback
 
-atexit.register(_native.stop_all)  # before the interpreter ends, while its threads still get the GIL (R18)
-_locks: dict[str, threading.Lock] = {}  # one per module name: its source is executed once
+atexit.register(stop_all)  # before the interpreter ends, while its threads still get the GIL (R18)
 _guard = 0  # address of guard_our_exit in the plugin that booted Python; 0 in a Python process
 
 
@@ -38,7 +36,7 @@ def define(own_ffi: Any, lib: Any) -> None:
 
     @own_ffi.def_extern()  # type: ignore[untyped-decorator]
     def plugin_leave() -> None:
-        _native.stop_all()
+        stop_all()
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()
@@ -67,7 +65,7 @@ def _load(own_ffi: Any, lib: Any) -> int:
 
     if "call_info" in source:
         # For a source that looks it up in the package: once a call has begun it is too late to tell that call.
-        importlib.import_module("arroyo_udf_plugin._call_info")
+        importlib.import_module("arroyo_udf_plugin.author.call_info")
     if _guard and "pyarrow" in sys.modules:
         _touch_pyarrow()
     found = {udf.__name__: udf for udf in functions_of(module)}
@@ -82,44 +80,7 @@ def _load(own_ffi: Any, lib: Any) -> int:
             lib.plugin_failed(ENVIRONMENT, f"{reason}by something that differs here; build it again".encode())
             return -1
         registered.append(_callable(udf, function))
-    return int(_native.register(lib.plugin_descriptor(), registered))
-
-
-def module_of(source: str, name: str, key: str) -> types.ModuleType:
-    """Executes a source as a module of its own, or finds it again. Its lines appear in tracebacks."""
-    module_name = f"arroyo_udf_{name}_{key}"
-    with _locks.setdefault(module_name, threading.Lock()):
-        known = sys.modules.get(module_name)
-        return execute(module_name, source, f"<{name}.py {key[:12]}>") if known is None else known
-
-
-def execute(module_name: str, source: str, file: str) -> types.ModuleType:
-    """Executes a source as a new module, which stays in sys.modules unless it fails."""
-    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    module = types.ModuleType(module_name)
-    module.__file__ = file
-    sys.modules[module_name] = module  # dataclasses and pickle look their module up here
-    try:
-        exec(compile(source, file, "exec", dont_inherit=True), module.__dict__)
-    except BaseException:
-        del sys.modules[module_name]
-        raise
-    return module
-
-
-def functions_of(module: types.ModuleType) -> list[Udf[..., Any]]:
-    """The decorated functions that a module defines, in order of definition; those that it imports are not its own."""
-    found = {id(value): value for value in vars(module).values() if isinstance(value, Udf)}
-    own = [udf for udf in found.values() if udf.function.__module__ == module.__name__]
-    return sorted(own, key=lambda udf: udf.function.__code__.co_firstlineno)
-
-
-def user_traceback(error: BaseException) -> str:
-    """The traceback of a module that failed, without the toolkit's own frames at its top."""
-    frames = error.__traceback__
-    while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
-        frames = frames.tb_next
-    return "".join(traceback.format_exception(type(error), error, frames)).rstrip()
+    return int(register(lib.plugin_descriptor(), registered))
 
 
 def _touch_pyarrow() -> None:
@@ -150,7 +111,7 @@ def _callable(udf: Udf[..., Any], function: Any) -> tuple[Any, type | None, bool
     as_written = not any(_has_struct(schema) for schema in [*columns, function.returns])
     if as_written and not (udf.batched and _has_arrays(udf)):
         return udf.function, context, udf.blocking
-    from .types import adapted, signature
+    from ..author.types import adapted, signature
 
     return adapted(udf, signature(udf).hints), context, udf.blocking
 

@@ -13,7 +13,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
-from ._errors import BuildError
+from ..errors import BuildError
 from .options import OPTIONS, Options, check
 
 P = ParamSpec("P")

@@ -12,15 +12,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from . import _native
-from ._traceback import describe
+from .._native import schema as schema_capsule
+from .stacks import describe
 
 __all__ = ["column_to_list", "list_to_column", "vectorized"]
 
 
 @functools.cache
 def _field(schema: int) -> pa.Field:
-    return pa.Field._import_from_c_capsule(_native.schema(schema))
+    return pa.Field._import_from_c_capsule(schema_capsule(schema))
 
 
 def column_to_list(array: int, schema: int) -> list[Any]:

@@ -13,7 +13,7 @@ from typing import Any
 __all__ = ["describe", "running", "suspended"]
 
 FRAMES = 3
-_OWN_FOLDER = __file__.rpartition("/")[0] + "/"
+_OWN_FOLDER = __file__.rsplit("/", 2)[0] + "/"
 _MACHINERY = (_OWN_FOLDER, asyncio.__file__.rpartition("/")[0] + "/", threading.__file__, selectors.__file__)
 
 

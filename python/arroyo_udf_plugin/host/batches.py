@@ -11,11 +11,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from ._arrow import field_of
-from ._errors import AbiError, ArroyoUdfError, InvalidArgument, by_status
-from ._ffi import ffi, take_error
-from ._native import batch as _new_batch
-from ._native import free_batch as free_batch
+from .._native import batch as _new_batch
+from .._native import free_batch as free_batch
+from ..abi import ffi, take_error
+from ..errors import AbiError, ArroyoUdfError, InvalidArgument, by_status
+from .fields import field_of
 
 _ARRAY_SIZE = ffi.sizeof("struct ArrowArray")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from itertools import accumulate
 from typing import Any, Self
 
-from ._ffi import ffi
+from ..abi import ffi
 
 _UNIT = 1024e-9  # seconds
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from ._errors import AbiError
-from ._ffi import ffi, text
+from ..abi import ffi, text
+from ..errors import AbiError
 
 _MOST_CHILDREN = 1 << 12
 _DEEPEST = 64

@@ -11,9 +11,10 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from . import _ffi, _native
-from ._errors import AbiError, InvalidArgument, LoadError
-from ._ffi import ffi
+from .. import abi
+from .._native import import_arroyo, open_arroyo
+from ..abi import ffi
+from ..errors import InvalidArgument, LoadError
 
 Types: TypeAlias = pa.Schema | Sequence[pa.DataType | pa.Field]
 
@@ -27,16 +28,16 @@ def open_library(path: str, arguments: Types, returns: pa.DataType | pa.Field) -
     """
     file = path.encode()
     try:
-        kind = _native.open_arroyo(file)
+        kind = open_arroyo(file)
     except OSError as error:
         raise LoadError(f"{path}: {error}") from None
     fields = [_field(f"argument_{i}", one) for i, one in enumerate(arguments)]
-    if kind == _ffi.SYNC and not fields:
+    if kind == abi.SYNC and not fields:
         raise InvalidArgument(f"{path}: a sync function has one argument at least; name its type in `arguments`")
     name = Path(path).name.split(".")[0].removeprefix("lib")
     descriptor = _descriptor(name, path, kind, pa.schema(fields), _field("", returns))
     try:
-        table, number = _native.import_arroyo(file, _ffi.address(descriptor))
+        table, number = import_arroyo(file, abi.address(descriptor))
     except ValueError as error:
         raise InvalidArgument(f"{path}: {error}") from None
     return ffi.cast("arroyo_udf_table *", table), descriptor, number
@@ -55,12 +56,12 @@ def _descriptor(name: str, path: str, kind: int, arguments: pa.Schema, returns: 
     texts = {key: ffi.new("char[]", value.encode()) for key, value in _about(name, path).items()}
     schemas = [ffi.new("struct ArrowSchema *") for _ in range(2)]
     for what, schema in zip((arguments, returns), schemas, strict=True):
-        what._export_to_c(_ffi.address(schema))
+        what._export_to_c(abi.address(schema))
     options = ffi.new("arroyo_udf_options *", {"size": ffi.sizeof("arroyo_udf_options")})
     function = ffi.new("arroyo_udf_function *")
     function.name, function.kind = texts["name"], kind
     function.arguments, function.returns = schemas
-    function.options = ffi.NULL if kind == _ffi.SYNC else options
+    function.options = ffi.NULL if kind == abi.SYNC else options
     functions = ffi.new("arroyo_udf_function *[]", [function])
     descriptor = ffi.new("arroyo_udf_descriptor *", {"size": ffi.sizeof("arroyo_udf_descriptor"), "n_functions": 1})
     for key, value in texts.items():
@@ -79,19 +80,10 @@ def _about(name: str, path: str) -> dict[str, str]:
 def hint(path: str) -> str | None:
     """What to do about a file that is no plugin; None: it is no library for the Arroyo engine either."""
     try:
-        _native.open_arroyo(path.encode())
+        open_arroyo(path.encode())
     except OSError:
         return None
     return (
         "has only the Arroyo engine's symbols, which say nothing of types: give them, as "
         "load(path, arguments=[pa.int64()], returns=pa.int64())"
     )
-
-
-def refuse_plugin(path: str) -> None:
-    """Raises AbiError if the library is a plugin, which says itself what its types are."""
-    try:
-        _ffi.open_plugin(path)
-    except LoadError:
-        return
-    raise AbiError(f"{path}: is a plugin, and says itself what its types are: load it without arguments and returns")
