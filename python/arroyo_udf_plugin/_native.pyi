@@ -9,6 +9,12 @@ TABLE: Any
 """Capsule with the core's `arroyo_udf_table`."""
 ARROYO: Any
 """Capsule with the same functions behind Arroyo's interface."""
+INIT_SECONDS: float
+"""How long a Context may take to be made and initialised (R12)."""
+GRACE_SECONDS: float
+"""How much longer an init may take past its limit before `start` no longer waits."""
+INIT_TOOK_TOO_LONG: str
+"""The error text of a start."""
 
 def register(descriptor: int, functions: list[tuple[Callable[..., Any], type | None, bool]], /) -> int: ...
 def open_arroyo(path: bytes, /) -> int: ...

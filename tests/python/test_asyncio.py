@@ -449,7 +449,7 @@ def test_a_stuck_attempt(functions: dict[str, Function]) -> None:
     with warnings_of_the_driver() as following, functions["ignores"].start() as runtime:
         runtime.send(0, pa.array([1, 0, 0]))
         warning = following()
-        assert "tasks.ignores: row 0 ignores its cancellation" in warning
+        assert "tasks.ignores, row 0: a call ignores its cancellation" in warning
         assert "at ignores, " in warning
         ids: list[int] = []
         while len(ids) < 3:

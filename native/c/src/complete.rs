@@ -1,7 +1,9 @@
-//! What an author calls from any thread to complete a call: the first that reaches the machine is the row's outcome (R6),
-//! others are discarded and counted.
+//! The functions with which an author completes a call, from any thread.
+//!
+//! Guarantees: the first completion that reaches the machine is the row's outcome (R6); others are discarded and counted.
 
-use crate::calls::{self, Open};
+use crate::calls::{self, OpenCall};
+use crate::started;
 use arroyo_udf_plugin::failure::panic_text;
 use arroyo_udf_plugin::machine::Outcome;
 use arroyo_udf_plugin::results;
@@ -10,7 +12,7 @@ use arroyo_udf_plugin::value::Value;
 use std::ffi::{c_char, CStr};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-/// Formats of the Arrow C Data Interface, and what an author calls them.
+/// Formats of the Arrow C Data Interface, and the author's words for them.
 const WORDS: [(u8, &str); 12] = [
     (b'b', "bool"),
     (b'c', "int8"),
@@ -30,21 +32,21 @@ fn word(format: u8) -> &'static str {
     WORDS.iter().find(|(known, _)| *known == format).map_or("another type", |(_, word)| word)
 }
 
-/// Ends the call of `token` with what `outcome` makes of it. False: it had ended, or its runtime has.
-fn complete(token: u64, outcome: impl FnOnce(&Signature, &Open) -> Outcome<Value>) -> bool {
-    let Some(executing) = calls::runtime_of(token) else { return false };
-    let Some(runtime) = executing.runtime.upgrade() else { return false };
+/// Ends the call of `token` with the result of `outcome`. False: the call or its runtime had ended before.
+fn complete(token: u64, outcome: impl FnOnce(&Signature, &OpenCall) -> Outcome<Value>) -> bool {
+    let Some(started) = started::find(calls::runtime_of(token)) else { return false };
+    let Some(runtime) = started.runtime.upgrade() else { return false };
     let counts = catch_unwind(AssertUnwindSafe(|| {
-        let open = executing.calls().take(token);
+        let open = started.calls().take(token);
         let Some(open) = open else {
             runtime.count_discarded();
             return false;
         };
         let (attempt, outcome) = (open.attempt, outcome(runtime.signature(), &open));
-        // First: a host that has all results expects its arrays back.
+        // Before the end is reported, because a host that has all results expects its arrays back.
         drop(open);
         let counts = runtime.end(attempt, outcome);
-        if !executing.is_mine() {
+        if !started.is_mine() {
             runtime.notify();
         }
         counts
@@ -55,7 +57,7 @@ fn complete(token: u64, outcome: impl FnOnce(&Signature, &Open) -> Outcome<Value
     })
 }
 
-/// A value of the format that the result is declared with.
+/// Ends a call with a value, if `format` is the declared one.
 fn value(token: u64, format: u8, value: impl FnOnce() -> Result<Value, String>) -> bool {
     complete(token, |signature, open| {
         // SAFETY: the format of a constant schema has at least one letter, or is empty and ends at once.
@@ -85,7 +87,7 @@ pub unsafe extern "C" fn arroyo_udf_complete_utf8(token: u64, data: *const c_cha
     value(token, b'u', || {
         let bytes = match length {
             0 => &[],
-            // SAFETY: the caller promises that many bytes.
+            // SAFETY: the caller promises `length` bytes.
             _ => unsafe { std::slice::from_raw_parts(data.cast::<u8>(), length) },
         };
         match std::str::from_utf8(bytes) {
@@ -120,6 +122,6 @@ pub unsafe extern "C" fn arroyo_udf_complete_error(token: u64, text: *const c_ch
 pub extern "C" fn arroyo_udf_complete_cancelled(token: u64) {
     complete(token, |_, open| match open.cancelled {
         true => Outcome::Cancelled,
-        false => Outcome::Error("completed as cancelled, and nobody had cancelled it".into()),
+        false => Outcome::Error("completed as cancelled, but it was not cancelled".into()),
     });
 }

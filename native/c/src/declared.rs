@@ -1,4 +1,7 @@
-//! What a plugin says of its functions, as the macros of arroyo_udf_async.h lay it out: constants of the author's library.
+//! A plugin's declarations of its functions: constants of the author's library, as the macros of arroyo_udf_async.h lay
+//! them out.
+//!
+//! Assumes that the library was compiled with that header of the same toolkit version: the layout is not checked.
 
 use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::failure::Failure;
@@ -21,15 +24,15 @@ pub struct Call {
 /// `arroyo_udf_c_argument`: one argument of a call.
 #[repr(C)]
 pub struct Argument {
-    /// Of a number or a bool, little-endian.
+    /// The value of a number or a bool, little-endian.
     pub bits: u64,
-    /// Of a text.
+    /// The bytes of a text.
     pub data: *const c_char,
     pub length: usize,
     pub is_null: bool,
 }
 
-/// `arroyo_udf_async`: what goes with an author's function. Answers are NULL, or the text of a failure.
+/// `arroyo_udf_async`: what accompanies an author's function. init and close return NULL, or the text of a failure.
 #[repr(C)]
 pub struct Settings {
     pub init: Option<unsafe extern "C" fn(context: *mut *mut c_void) -> *const c_char>,
@@ -45,7 +48,7 @@ pub struct Async {
     pub settings: &'static Settings,
 }
 
-/// The beginning of `arroyo_udf_c_function`: what is behind it is the header's own business.
+/// The beginning of `arroyo_udf_c_function`; only the header uses the rest.
 #[repr(C)]
 struct Declared {
     function: abi::Function,
@@ -59,7 +62,7 @@ pub struct Plugin {
     functions: *const &'static Declared,
 }
 
-// SAFETY: constants that nobody writes to.
+// SAFETY: constants; nothing writes to them.
 unsafe impl Sync for Plugin {}
 
 /// A function, read once.
@@ -73,7 +76,7 @@ struct Known {
     functions: Vec<Result<Function, String>>,
 }
 
-/// A library is one plugin.
+/// Of this library, because a library is one plugin.
 static KNOWN: OnceLock<Known> = OnceLock::new();
 
 pub fn remember(plugin: &'static Plugin) {
@@ -92,7 +95,7 @@ pub fn remember(plugin: &'static Plugin) {
 }
 
 fn known() -> &'static Known {
-    KNOWN.get().expect("a plugin is remembered before anything of it is started")
+    KNOWN.get().expect("a plugin is remembered before a function of it is started")
 }
 
 pub fn descriptor() -> &'static abi::Descriptor {

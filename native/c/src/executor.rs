@@ -1,80 +1,51 @@
-//! The executor of async functions in C: each started function has a thread, in which all of the author's four functions
-//! run, one at a time: init, then calls and cancellations, then close.
+//! The executor of async functions in C: each started function has a thread, in which the author's four functions run, one
+//! at a time: init, then calls and cancellations, then close.
 //!
-//! The author completes calls from any thread ([`crate::complete`]); a call that is not completed keeps its slot, also
-//! after its cancellation, until the machine finds it stuck (R8). Where calls are open at the end, close is left out: they
-//! may use the Context (R13). What was started for them stays until they are completed.
+//! The author completes calls from any thread ([`crate::complete`]). A call that is not completed takes up its place, also
+//! after its cancellation, until the machine finds it stuck (R8). If calls are open at the end, close is left out, because
+//! they may use the Context (R13), and the memory that they use is kept until they are completed.
 //!
 //! Lost wake-ups: the thread sleeps only in `park`, which remembers one `unpark`, after [`Runtime::end_turn`].
 
-use crate::calls::{self, Calls};
 use crate::declared::{Argument, Async, Call, Function};
+use crate::started::{self, Started};
 use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::arrow::{Column, Layout};
 use arroyo_udf_plugin::failure::{panic_text, Failure};
+use arroyo_udf_plugin::limits::{init_took_too_long, INIT_TIME};
 use arroyo_udf_plugin::machine::{Outcome, Stuck, Token};
 use arroyo_udf_plugin::runtime::{self, After, Attempt, Orders, Runtime, Turn};
-use arroyo_udf_plugin::timer::without_signals;
+use arroyo_udf_plugin::threads::{self, AUTHORS_STACK};
 use arroyo_udf_plugin::value::Value;
-use std::cell::Cell;
 use std::ffi::{c_char, c_void, CStr};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::null_mut;
 use std::sync::mpsc::{sync_channel, SyncSender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::Arc;
 use std::thread::{self, Thread};
-use std::time::Duration;
 
-/// As a main thread has: what the author's libraries count on. Only what is used costs memory.
-const STACK_BYTES: usize = 8 << 20;
-/// How long init may take (R12).
-const OPEN_TIME: Duration = Duration::from_secs(10);
-/// Calls may be completed as soon as they are made: cancellations come in between.
+/// Limited so that cancellations are delivered in between, even if calls are completed as soon as they are made.
 const CALLS_A_TURN: u32 = 64;
 
-thread_local! {
-    /// Of the function whose thread this is; 0: it is nobody's.
-    static MINE: Cell<u32> = const { Cell::new(0) };
-}
-
-/// A started function.
-pub struct Executing {
-    pub number: u32,
-    pub runtime: Weak<Runtime>,
-    calls: Mutex<Calls>,
-}
-
-impl Executing {
-    pub fn calls(&self) -> MutexGuard<'_, Calls> {
-        // Nothing that panics runs under this lock.
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether this is its thread, which tells the host of results once a turn.
-    pub fn is_mine(&self) -> bool {
-        MINE.get() == self.number
-    }
-}
-
-/// The runtime's end of the thread. When the runtime goes, its tokens are stale.
-struct Wake {
+/// The runtime's end of the thread. When the runtime is released, its tokens become stale.
+struct CExecutor {
     number: u32,
     thread: Thread,
 }
 
-impl runtime::Executor for Wake {
+impl runtime::Executor for CExecutor {
     fn wake(&self) {
         self.thread.unpark();
     }
 }
 
-impl Drop for Wake {
+impl Drop for CExecutor {
     fn drop(&mut self) {
-        calls::leave(self.number);
+        started::leave(self.number);
     }
 }
 
-/// Makes `runtime` work, and waits for the author's init.
+/// Starts the executor of `runtime`, and waits for the author's init.
 pub fn start(function: &'static Function, runtime: &Arc<Runtime>) -> Result<(), Failure> {
     let name = &function.signature.name;
     let Some(body) = function.body else {
@@ -83,69 +54,68 @@ pub fn start(function: &'static Function, runtime: &Arc<Runtime>) -> Result<(), 
     if runtime.settings().gather.is_some() {
         return Err(Failure::argument(format!("{name}: a function in C takes rows one by one; leave .options.batch_size out")));
     }
-    let executing = calls::enter(|number| Executing { number, runtime: Arc::downgrade(runtime), calls: Mutex::default() });
-    let number = executing.number;
-    // Without room: what is not received in time is not sent.
+    let started = started::enter(runtime);
+    let number = started.number;
+    // Without room, so that a send fails after the receiver has stopped waiting.
     let (opened, waiting) = sync_channel(0);
     let of_thread = Arc::clone(runtime);
-    let thread = thread::Builder::new().name("udf-c".into()).stack_size(STACK_BYTES);
-    let thread = thread.spawn(move || without_signals(|| serve(body, &executing, &of_thread, &opened))).map_err(|error| {
-        calls::leave(number);
+    let thread = threads::spawn("udf-c", AUTHORS_STACK, move || serve(body, &started, &of_thread, &opened)).map_err(|error| {
+        started::leave(number);
         Failure::new(abi::ENVIRONMENT, format!("{name}: no thread for an async function: {error}"))
     })?;
-    runtime.serve(Box::new(Wake { number, thread: thread.thread().clone() }));
+    runtime.serve(Box::new(CExecutor { number, thread: thread.thread().clone() }));
     let failed = |text: String| Failure::new(abi::USER_CODE, format!("{name}: start failed: {text}"));
-    match waiting.recv_timeout(OPEN_TIME) {
+    match waiting.recv_timeout(INIT_TIME) {
         Ok(opened) => opened.map_err(|text| failed(format!("init failed: {text}"))),
-        Err(_) => Err(failed(format!("init of the Context took more than {} s", OPEN_TIME.as_secs()))),
+        Err(_) => Err(failed(init_took_too_long(INIT_TIME))),
     }
 }
 
 /// The thread's life.
-fn serve(body: &Async, executing: &Executing, runtime: &Runtime, opened: &SyncSender<Result<(), String>>) {
-    MINE.set(executing.number);
+fn serve(body: &Async, started: &Started, runtime: &Runtime, opened: &SyncSender<Result<(), String>>) {
+    started.take_thread();
     let mut context = null_mut();
     // SAFETY: the author's init, called once with a place for the Context.
-    let init = body.settings.init.map_or(Ok(()), |init| answered(unsafe { init(&mut context) }));
+    let init = body.settings.init.map_or(Ok(()), |init| result(unsafe { init(&mut context) }));
     let is_open = init.is_ok();
     let is_awaited = opened.send(init).is_ok();
     if !is_open {
         return;
     }
     if is_awaited {
-        let mut opened = Opened { body, executing, runtime, context, arguments: Vec::new() };
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| opened.serve())) {
+        let mut open = Open { body, started, runtime, context, arguments: Vec::new() };
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| open.serve())) {
             runtime.poison(&format!("internal error: {}", panic_text(&*panic)));
         }
     }
-    let is_used = runtime.is_given_up() || !executing.calls().is_empty();
+    let is_used = runtime.is_given_up() || !started.calls().is_empty();
     let close = body.settings.close.filter(|_| !is_used);
     // SAFETY: the author's close, called once, after all calls.
-    runtime.closed(close.map_or(Ok(()), |close| answered(unsafe { close(context) })));
+    runtime.closed(close.map_or(Ok(()), |close| result(unsafe { close(context) })));
 }
 
 /// NULL is success, else the text of a failure.
-fn answered(text: *const c_char) -> Result<(), String> {
+fn result(text: *const c_char) -> Result<(), String> {
     if text.is_null() {
         return Ok(());
     }
-    // SAFETY: the author's functions answer with NUL-terminated texts.
+    // SAFETY: the author's functions return NUL-terminated texts.
     Err(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
 }
 
-/// What the thread of a function uses while it is open.
-struct Opened<'f> {
+/// An open function, in its thread.
+struct Open<'f> {
     body: &'f Async,
-    executing: &'f Executing,
+    started: &'f Started,
     runtime: &'f Runtime,
     context: *mut c_void,
-    /// Of the call that is made now.
+    /// The arguments of the call that is made now.
     arguments: Vec<Argument>,
 }
 
-impl Turn for Opened<'_> {
+impl Turn for Open<'_> {
     fn cancel(&mut self, attempt: Token) {
-        let token = self.executing.calls().cancel(attempt);
+        let token = self.started.calls().cancel(attempt);
         if let (Some(token), Some(cancel)) = (token, self.body.settings.cancel) {
             // SAFETY: the author's cancel, in the thread that it is for.
             unsafe { cancel(self.context, token) };
@@ -164,7 +134,7 @@ impl Turn for Opened<'_> {
     }
 }
 
-impl Opened<'_> {
+impl Open<'_> {
     /// Calls and cancels until the runtime is settled.
     fn serve(&mut self) {
         let mut orders = Orders::default();
@@ -182,7 +152,7 @@ impl Opened<'_> {
         match read(self.runtime, attempt, &mut self.arguments) {
             Ok(true) => {
                 let call = Call {
-                    token: self.executing.calls().open(self.executing.number, attempt),
+                    token: self.started.calls().open(self.started.number, attempt),
                     row: attempt.id,
                     deadline_ns: attempt.deadline,
                     context: self.context,
@@ -204,7 +174,7 @@ impl Opened<'_> {
     }
 }
 
-/// The arguments of a row. False: a null keeps the function from being called (F3). An error is the row's (F4).
+/// Reads the arguments of a row. False: a null keeps the function from being called (F3). An error is the row's (F4).
 fn read(runtime: &Runtime, attempt: &Attempt, arguments: &mut Vec<Argument>) -> Result<bool, String> {
     let (signature, row) = (runtime.signature(), attempt.row);
     arguments.clear();

@@ -1,19 +1,21 @@
-//! The runtime below asynchronous functions in C. `native/include/arroyo_udf_async.h` is its other half: authors call what
-//! that header documents, and its macros call the rest of what is exported here.
+//! The runtime below asynchronous functions in C. `native/include/arroyo_udf_async.h` is its other half: authors call the
+//! functions that the header documents, and the header's macros call the others exported here.
 //!
 //! | module       | what it does                                                                          |
 //! |--------------|---------------------------------------------------------------------------------------|
-//! | [`declared`] | what a plugin says of its functions, as the header's macros lay it out                 |
+//! | [`declared`] | a plugin's declarations of its functions, as the header's macros lay them out          |
+//! | [`calls`]    | the open calls of a runtime, and their tokens                                          |
+//! | [`started`]  | started functions, by the number in those tokens                                       |
 //! | [`executor`] | the thread of a started function: init, calls, cancellations, close                    |
-//! | [`calls`]    | tokens: which calls have not been completed, of which runtime                          |
-//! | [`complete`] | what an author calls from any thread                                                   |
+//! | [`complete`] | the functions with which an author completes a call, from any thread                   |
 //!
-//! Nothing is exported from a plugin but its table: the linker hides what is defined here.
+//! A plugin exports only its table: the linker hides all symbols defined here.
 
 mod calls;
 mod complete;
 mod declared;
 mod executor;
+mod started;
 
 use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::arrow::Batch;
@@ -37,7 +39,7 @@ impl exports::Plugin for ThisPlugin {
     }
 
     fn run(function: u32, _: &Arc<Batch>) -> Result<Ran, Failure> {
-        // The header runs sync functions.
+        // Sync functions in C do not come here: the header runs them.
         Err(Failure::new(abi::NOT_IMPLEMENTED, format!("{}: not for this kind of function", Self::signature(function)?.name)))
     }
 
@@ -48,7 +50,7 @@ impl exports::Plugin for ThisPlugin {
 
 const TABLE: abi::Table = exports::table::<ThisPlugin>();
 
-/// Starts function number `function` of `plugin`, a constant of the author's library: always the same.
+/// Starts function number `function` of `plugin`, which is one constant of the author's library.
 ///
 /// # Safety
 /// As `start` in arroyo_udf.h.

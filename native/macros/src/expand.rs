@@ -52,7 +52,7 @@ fn call(function: &ItemFn, signature: &Checked, options: &Options) -> (TokenStre
         let call = quote_spanned! {place(ident.span())=>
             fn __arroyo_udf_run<'a>(
                 batch: &'a ::arroyo_udf_plugin::arrow::Batch,
-            ) -> ::arroyo_udf_plugin::sdk::sync::Results {
+            ) -> ::arroyo_udf_plugin::sdk::Results {
                 ::arroyo_udf_plugin::sdk::sync::run(&__ARROYO_UDF, batch, #closure)
             }
         };
@@ -84,9 +84,9 @@ fn call(function: &ItemFn, signature: &Checked, options: &Options) -> (TokenStre
     // A Context is made by its type's `new`.
     let start = match &signature.context {
         Some(context) => quote_spanned!(place(context.span())=>
-            ::arroyo_udf_plugin::sdk::tokio_driver::start_with(&__ARROYO_UDF, runtime, <#context>::new, #closure)),
+            ::arroyo_udf_plugin::sdk::tokio_executor::start_with(&__ARROYO_UDF, runtime, <#context>::new, #closure)),
         None => quote_spanned!(place(ident.span())=>
-            ::arroyo_udf_plugin::sdk::tokio_driver::start(&__ARROYO_UDF, runtime, #closure)),
+            ::arroyo_udf_plugin::sdk::tokio_executor::start(&__ARROYO_UDF, runtime, #closure)),
     };
     let call = quote_spanned! {place(ident.span())=>
         fn __arroyo_udf_start(

@@ -19,10 +19,11 @@ use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::machine::Outcome;
 use arroyo_udf_plugin::pool::Work;
 use arroyo_udf_plugin::runtime::Attempt;
+use arroyo_udf_plugin::sync::Unpoisoned;
 use arroyo_udf_plugin::value::Value;
 use pyo3_ffi::*;
 use std::ptr::null_mut;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 /// What the pool's threads do for one runtime.
 pub struct BlockingCalls {
@@ -45,7 +46,7 @@ impl BlockingCalls {
 
     /// Python never runs while this lock is held.
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock().unpoisoned()
     }
 
     /// # Safety

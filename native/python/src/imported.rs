@@ -11,6 +11,7 @@ use arroyo_udf_plugin::exports::{self, Plugin, Ran};
 use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::runtime::Runtime;
 use arroyo_udf_plugin::signature::{text, Signature};
+use arroyo_udf_plugin::sync::Unpoisoned;
 use pyo3_ffi::*;
 use std::ffi::{c_char, CStr};
 use std::ptr::{null, null_mut};
@@ -24,7 +25,7 @@ struct ImportedFunction {
 static FUNCTIONS: RwLock<Vec<&'static ImportedFunction>> = RwLock::new(Vec::new());
 
 fn get(function: u32) -> Result<&'static ImportedFunction, Failure> {
-    let functions = FUNCTIONS.read().unwrap_or_else(|e| e.into_inner());
+    let functions = FUNCTIONS.read().unpoisoned();
     functions.get(function as usize).copied().ok_or_else(|| Failure::argument(format!("function number {function} is not imported")))
 }
 
@@ -97,7 +98,7 @@ pub unsafe extern "C" fn import_arroyo(_module: *mut PyObject, arguments: *mut P
             Ok(signature) => signature,
             Err(text) => return raise(PyExc_ValueError, &text),
         };
-        let mut functions = FUNCTIONS.write().unwrap_or_else(|e| e.into_inner());
+        let mut functions = FUNCTIONS.write().unpoisoned();
         functions.push(Box::leak(Box::new(ImportedFunction { library, signature })));
         Py_BuildValue(c"(nn)".as_ptr(), &raw const TABLE as usize, functions.len() - 1)
     }

@@ -49,6 +49,7 @@ use arroyo_udf_plugin::arrow::Batch;
 use arroyo_udf_plugin::arroyo;
 use arroyo_udf_plugin::exports::{self, Plugin, Ran};
 use arroyo_udf_plugin::failure::Failure;
+use arroyo_udf_plugin::limits;
 use arroyo_udf_plugin::machine::Stop;
 use arroyo_udf_plugin::pool;
 use arroyo_udf_plugin::runtime::Runtime;
@@ -104,6 +105,9 @@ const TABLE_NAME: &CStr = c"arroyo_udf_plugin._native.TABLE";
 static ARROYO: arroyo::Table = arroyo::table::<Core>();
 const ARROYO_NAME: &CStr = c"arroyo_udf_plugin._native.ARROYO";
 
+/// How long runtimes, and then threads inside Python, may take to end before the interpreter does (R18).
+const EXIT_TIME: Duration = Duration::from_secs(1);
+
 /// stop_all(): stops every runtime, then lets no thread into Python any more (R18). Call it before the interpreter ends;
 /// further calls do nothing.
 unsafe extern "C" fn stop_all(_module: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
@@ -113,13 +117,26 @@ unsafe extern "C" fn stop_all(_module: *mut PyObject, _: *mut PyObject) -> *mut 
         let mut first = false;
         STOPPED.call_once(|| first = true);
         if first {
-            gil::without(|| exports::stop_all(Duration::from_secs(1)));
+            gil::without(|| exports::stop_all(EXIT_TIME));
             if object::call(modules::EXECUTOR, c"stop_loop", &[]).is_none() {
                 PyErr_Clear(); // the module cannot be imported: no loop has started
             }
-            gil::without(|| gil::close(Duration::from_secs(1)));
+            gil::without(|| gil::close(EXIT_TIME));
         }
         none()
+    }
+}
+
+/// The limits of a start, for the Python half of the asyncio executor. False: an exception is set.
+unsafe fn add_limits(module: *mut PyObject) -> bool {
+    let text = limits::init_took_too_long(limits::INIT_TIME);
+    // SAFETY: the GIL is held, in the module's exec; the module gets its own references.
+    unsafe {
+        let add =
+            |name: &CStr, value| Owned::new(value).is_some_and(|value| PyModule_AddObjectRef(module, name.as_ptr(), value.ptr()) == 0);
+        add(c"INIT_SECONDS", PyFloat_FromDouble(limits::INIT_TIME.as_secs_f64()))
+            && add(c"GRACE_SECONDS", PyFloat_FromDouble(limits::GRACE.as_secs_f64()))
+            && add(c"INIT_TOOK_TOO_LONG", PyUnicode_FromStringAndSize(text.as_ptr().cast(), text.len() as Py_ssize_t))
     }
 }
 
@@ -140,7 +157,7 @@ unsafe extern "C" fn exec(module: *mut PyObject) -> c_int {
                 return -1;
             }
         }
-        if asyncio::add_types(module) && call_info::add_type(module) {
+        if add_limits(module) && asyncio::add_types(module) && call_info::add_type(module) {
             0
         } else {
             -1

@@ -8,6 +8,7 @@ use crate::object::raise;
 use arroyo_udf_plugin::abi::Descriptor;
 use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::signature::{text, Signature};
+use arroyo_udf_plugin::sync::Unpoisoned;
 use pyo3_ffi::*;
 use std::ptr::null_mut;
 use std::sync::RwLock;
@@ -15,7 +16,7 @@ use std::sync::RwLock;
 static FUNCTIONS: RwLock<Vec<&'static PythonFunction>> = RwLock::new(Vec::new());
 
 pub fn get(function: u32) -> Result<&'static PythonFunction, Failure> {
-    let functions = FUNCTIONS.read().unwrap_or_else(|e| e.into_inner());
+    let functions = FUNCTIONS.read().unpoisoned();
     functions.get(function as usize).copied().ok_or_else(|| Failure::argument(format!("function number {function} is not registered")))
 }
 
@@ -54,7 +55,7 @@ pub unsafe extern "C" fn register(_module: *mut PyObject, arguments: *mut PyObje
             let Some(function) = PythonFunction::new(signature, callable, context, blocking != 0) else { return null_mut() };
             registered.push(&*Box::leak(Box::new(function)));
         }
-        let mut functions = FUNCTIONS.write().unwrap_or_else(|e| e.into_inner());
+        let mut functions = FUNCTIONS.write().unpoisoned();
         let base = functions.len();
         functions.extend(registered);
         PyLong_FromSize_t(base)

@@ -1,15 +1,15 @@
-//! What a call can ask about itself (R10): which row it is for, which attempt it is, until when, and a key under which it
-//! may do something once only.
+//! What a call can ask about itself (R10): its row, its attempt, its deadline, and a key under which it may do something
+//! once only.
 //!
-//! Async and blocking functions ask with [`call_info`]. The executor says who runs now ([`CallInfo::within`]), by a
-//! thread-local variable: it is set while a call runs on the thread, and not while it waits.
+//! Async and blocking functions ask with [`call_info`]. The executor sets a thread-local variable ([`CallInfo::within`])
+//! while a call runs on the thread, and not while it waits.
 
 use crate::runtime::{Attempt, Runtime};
 use crate::timer;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// About the call that runs. A copy; it may be kept, and taken into other tasks and threads.
+/// Information about a call. It may be kept, and copied into other tasks and threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallInfo {
     row_id: u64,
@@ -22,8 +22,8 @@ thread_local! {
     static CURRENT: Cell<Option<CallInfo>> = const { Cell::new(None) };
 }
 
-/// About the call within which this is called: an async function marked `#[udf]`, or a blocking one, or what it calls or
-/// awaits. A task or a thread that it makes does not know of it: ask before, and take the answer along.
+/// Information about the running call. For async and blocking functions marked `#[udf]`, and what they call or await. In a
+/// task or a thread that the call makes it is not known: ask before, and pass the answer on.
 ///
 /// ```ignore
 /// #[udf(max_attempts = 3, retry_on = "error")]
@@ -33,14 +33,14 @@ thread_local! {
 /// ```
 ///
 /// # Panics
-/// Outside of such a call.
+/// Outside a call.
 #[track_caller]
 pub fn call_info() -> CallInfo {
     match CURRENT.get() {
         Some(info) => info,
         None => panic!(
             "call_info() outside of a call: it is for async and blocking functions marked #[udf], and for what they await; \
-             ask before you spawn a task or a thread, and give it the answer"
+             ask before you spawn a task or a thread, and pass the answer on"
         ),
     }
 }
@@ -50,24 +50,24 @@ impl CallInfo {
         CallInfo::of(runtime, attempt.id, attempt.attempt, attempt.deadline)
     }
 
-    /// As [`CallInfo::new`], of the parts that an executor has kept of an attempt.
+    /// As [`CallInfo::new`], from the parts of an attempt that an executor has kept.
     pub fn of(runtime: &Runtime, row_id: u64, attempt: u16, deadline: u64) -> CallInfo {
         CallInfo { row_id, attempt, deadline, lineage: runtime.lineage() }
     }
 
-    /// Of all rows of an attempt.
+    /// One for each row of an attempt.
     pub fn of_rows<'a>(runtime: &Runtime, attempt: &'a Attempt) -> impl Iterator<Item = CallInfo> + 'a {
         let first = CallInfo::new(runtime, attempt);
         let others = attempt.others.iter().map(move |other| CallInfo { row_id: other.id, attempt: other.attempt, ..first });
         std::iter::once(first).chain(others)
     }
 
-    /// The id that the engine has given the row.
+    /// The id that the engine gave the row.
     pub fn row_id(&self) -> u64 {
         self.row_id
     }
 
-    /// 1 for the first call for this row, 2 for the next after an error or a timeout.
+    /// 1 for the first call for this row, 2 for the next one after an error or a timeout.
     pub fn attempt(&self) -> u16 {
         self.attempt
     }
@@ -83,7 +83,7 @@ impl CallInfo {
         self.deadline
     }
 
-    /// The same for all calls for a row, also after a restore, and for no other row: the lineage that the engine has given
+    /// The same for all calls for a row, also after a restore, and different for each row: the lineage that the engine gave
     /// at the start, and the row's id, most significant byte first.
     pub fn idempotency_key(&self) -> [u8; 24] {
         let mut key = [0; 24];
@@ -92,7 +92,7 @@ impl CallInfo {
         key
     }
 
-    /// Runs `body` as a part of this call.
+    /// Runs `body` as part of this call.
     pub fn within<R>(self, body: impl FnOnce() -> R) -> R {
         struct Former(Option<CallInfo>);
         impl Drop for Former {

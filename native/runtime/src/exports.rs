@@ -1,5 +1,5 @@
-//! The slots of the C table. Each one guards against panics, checks what came in, and turns results into a status and a
-//! text. What differs from plugin to plugin is behind the trait [`Plugin`]; all else serves every plugin alike.
+//! The slots of the C table. Each one guards against panics, checks its input, and turns results into a status and a text.
+//! The trait [`Plugin`] holds what differs between plugins; all plugins share the rest.
 //!
 //! The documentation of each slot is in `arroyo_udf.h`.
 
@@ -15,10 +15,10 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// More than any struct of the contract has: a larger size was never set.
+/// Larger than any struct of the contract: a larger size was never initialised.
 const MOST_BYTES: usize = 1 << 16;
 
-/// What `run` answers.
+/// The results of `run`.
 pub struct Ran {
     /// A struct array {value} or {value, outcome, error}: [`crate::results::ran`].
     pub results: abi::ArrowArray,
@@ -26,19 +26,19 @@ pub struct Ran {
     pub with_outcomes: bool,
 }
 
-/// What a plugin has to provide.
+/// What a plugin provides.
 pub trait Plugin: 'static {
-    /// The constant that `describe` answers with. Runs no user code.
+    /// The constant that `describe` returns. Runs no user code.
     fn describe() -> *const abi::Descriptor;
 
     /// Function number `function`, read once ([`Signature::read`]) and kept.
     fn signature(function: u32) -> Result<&'static Signature, Failure>;
 
-    /// Calls a sync function for a batch. An error gives the batch back to the host, so it may only come before the
-    /// function was called; whatever happens in the function is an outcome of rows.
+    /// Calls a sync function for a batch. An error gives the batch back to the host, so it is allowed only before the
+    /// function is called; anything that happens in the function is an outcome of rows.
     fn run(function: u32, batch: &Arc<Batch>) -> Result<Ran, Failure>;
 
-    /// Makes `runtime` work: names its executor ([`Runtime::serve`]), waits for the Context's init.
+    /// Gives `runtime` its executor ([`Runtime::serve`]), and waits for the Context's init.
     fn start(function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure>;
 }
 
@@ -132,7 +132,7 @@ unsafe extern "C" fn start<P: Plugin>(
         if handle.is_null() {
             return Err(null("start", "handle"));
         }
-        // SAFETY: the host passes options, of the size that they say, or null.
+        // SAFETY: the host passes options of the size that they state, or null.
         let options = unsafe { read_options(options) }.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
         let runtime = Runtime::new(signature, options::choose(&options, &signature.options, &signature.name)?);
         P::start(function, &runtime)?;
@@ -147,8 +147,8 @@ unsafe extern "C" fn start<P: Plugin>(
     status
 }
 
-/// The options that a host passes: as many bytes as their size says. Those of a later header are larger, and may be passed
-/// as long as nothing is chosen in what this plugin does not know.
+/// The options that a host passes, of the size that they state. Options of a later header are larger; they are accepted if
+/// all bytes that this plugin does not know are 0, which means: not chosen.
 ///
 /// # Safety
 /// `options` is null or points to its size in bytes.
@@ -162,10 +162,12 @@ unsafe fn read_options(options: *const abi::Options) -> Result<abi::Options, Str
     if !(known..=MOST_BYTES).contains(&size) {
         return Err(format!("options of size {size}, where version {} has {known}; set `size`", abi::ABI_VERSION));
     }
-    // SAFETY: the caller promises that there are so many bytes.
+    // SAFETY: the caller promises `size` bytes.
     let beyond = unsafe { std::slice::from_raw_parts(options.cast::<u8>().add(known), size - known) };
     if beyond.iter().any(|&byte| byte != 0) {
-        return Err("an option of a later version is chosen, which this plugin does not know: build it again, or leave it out".into());
+        return Err(
+            "an option of a later version is chosen, unknown to this plugin: build the plugin again, or leave the option out".into()
+        );
     }
     // SAFETY: as large as this plugin knows them.
     Ok(unsafe { *options })
@@ -292,7 +294,7 @@ unsafe extern "C" fn statistics(handle: abi::Handle, into: *mut abi::Statistics,
             let text = format!("statistics of size {size}, where version {} has {known}; set `size`", abi::ABI_VERSION);
             return Err(Failure::argument(text));
         }
-        *into = runtime.statistics(); // and their size: what lies beyond is not filled in
+        *into = runtime.statistics(); // with their size: bytes beyond it are not filled in
         Ok(abi::OK)
     };
     // SAFETY: the host passes a writable error struct, or null.
@@ -334,7 +336,7 @@ pub fn stop_all(deadline: Duration) {
     runtimes.iter().for_each(|runtime| runtime.stop_soon(Stop::Cancel));
     let until = Instant::now() + deadline;
     for runtime in runtimes {
-        // What it answers is for those who drain; here nobody is left to be told.
+        // The status is of use to those who drain; nothing drains any more.
         drop(runtime.stop(Stop::Cancel, until.saturating_duration_since(Instant::now())));
     }
 }

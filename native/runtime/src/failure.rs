@@ -1,11 +1,11 @@
-//! A call that failed: a status and a text, and how both cross the C ABI.
+//! The failure of a call: a status and a text, and how both cross the C ABI. And the guard of every exported function.
 
 use arroyo_udf_abi as abi;
 use std::any::Any;
 use std::ffi::{c_void, CString};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-/// Why a call failed. `text` names the plugin and the function where there is one.
+/// Why a call failed. `text` names the plugin, and the function if there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     pub status: abi::Status,
@@ -53,7 +53,7 @@ pub fn panic_text(payload: &(dyn Any + Send)) -> &str {
     payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("panic")
 }
 
-/// The body of every exported function: a panic of ours becomes a status, it never crosses the boundary (R17).
+/// Runs the body of an exported function: a panic of ours becomes a status and never crosses the boundary (R17).
 ///
 /// # Safety
 /// As for [`Failure::write`].

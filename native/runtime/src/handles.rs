@@ -1,8 +1,11 @@
-//! Handle -> runtime. A handle is a number that is checked on each call: slot, generation, and a mark of this library in
-//! this process. A released handle, one from before a fork, or one of another plugin is refused, never followed (R13).
+//! Handle -> runtime. A handle is a number: slot, generation, and a mark of this library in this process.
+//!
+//! Guarantees: each call checks it. A released handle, one from before a fork, or one of another plugin is refused, never
+//! followed (R13). Assumes that a fork runs the handlers of `pthread_atfork`.
 
 use crate::failure::Failure;
 use crate::runtime::Runtime;
+use crate::sync::Unpoisoned;
 use arroyo_udf_abi::Handle;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Once, RwLock};
@@ -13,17 +16,17 @@ struct Slot {
 }
 
 static SLOTS: RwLock<Vec<Slot>> = RwLock::new(Vec::new());
-/// 16 bits in the top of each handle. 0: not chosen yet.
+/// The top 16 bits of each handle. 0: not chosen yet.
 static MARK: AtomicU64 = AtomicU64::new(0);
 
 const INDEX_BITS: u32 = 20;
 const GENERATION_BITS: u32 = 28;
 const MARK_SHIFT: u32 = INDEX_BITS + GENERATION_BITS;
 
-/// This process is a child of one that had started something.
+/// This process was forked from one that had started a function.
 static FORKED: AtomicBool = AtomicBool::new(false);
 
-/// A child of fork shares no threads with its parent: what the parent started is dead there.
+/// The child of a fork has none of its parent's threads: functions that the parent started are dead in it.
 extern "C" fn in_child() {
     FORKED.store(true, Ordering::Relaxed);
     MARK.store((MARK.load(Ordering::Relaxed) & 0xffff).wrapping_add(1).clamp(1, 0xffff), Ordering::Relaxed);
@@ -32,7 +35,7 @@ extern "C" fn in_child() {
 fn mark() -> u64 {
     static CHOSEN: Once = Once::new();
     CHOSEN.call_once(|| {
-        // Different libraries lie at different addresses: that tells their handles apart in all but one in 65,535 cases.
+        // Libraries lie at different addresses, so two of them share a mark in 1 of 65,535 cases.
         let here = &raw const MARK as u64 ^ crate::timer::now();
         MARK.store((here.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48).clamp(1, 0xffff), Ordering::Relaxed);
         // SAFETY: the handler only touches an atomic. The library is never unloaded.
@@ -41,8 +44,8 @@ fn mark() -> u64 {
     MARK.load(Ordering::Relaxed)
 }
 
-/// Whether functions can be started in this process: the timer's and the executors' threads are in the one that started
-/// the first. To be asked before anything waits for those threads.
+/// Fails in a process where functions cannot be started: the threads of the timer and the executors are in the process
+/// that started the first function. Call it before anything waits for those threads.
 pub fn check_process() -> Result<(), Failure> {
     mark();
     if FORKED.load(Ordering::Relaxed) {
@@ -55,7 +58,7 @@ pub fn check_process() -> Result<(), Failure> {
 
 pub fn insert(runtime: Arc<Runtime>) -> Result<Handle, Failure> {
     let mark = mark();
-    let mut slots = SLOTS.write().unwrap_or_else(|e| e.into_inner());
+    let mut slots = SLOTS.write().unpoisoned();
     let index = match slots.iter().position(|slot| slot.runtime.is_none()) {
         Some(index) => index,
         None if slots.len() >> INDEX_BITS == 0 => {
@@ -89,11 +92,11 @@ fn fits(slot: &Slot, handle: Handle) -> bool {
     u64::from(slot.generation) == handle >> INDEX_BITS & ((1 << GENERATION_BITS) - 1)
 }
 
-/// Has `body` use a runtime while it cannot be released. Nothing that waits, and no code of a host's or a user's, may run
-/// in it; it is for what is called for each row, where another reference would cost as much as the rest.
+/// Calls `body` with a runtime that cannot be released meanwhile. `body` must not wait, and must not run code of a host or
+/// an author. For calls made once per row, where another reference would cost as much as the rest.
 pub fn with<R>(handle: Handle, body: impl FnOnce(&Arc<Runtime>) -> R) -> Result<R, Failure> {
     let index = index(handle)?;
-    let slots = SLOTS.read().unwrap_or_else(|e| e.into_inner());
+    let slots = SLOTS.read().unpoisoned();
     slots.get(index).filter(|slot| fits(slot, handle)).and_then(|slot| slot.runtime.as_ref()).map(body).ok_or_else(refuse)
 }
 
@@ -104,7 +107,7 @@ pub fn get(handle: Handle) -> Result<Arc<Runtime>, Failure> {
 /// Ends a handle.
 pub fn remove(handle: Handle) -> Result<Arc<Runtime>, Failure> {
     let index = index(handle)?;
-    let mut slots = SLOTS.write().unwrap_or_else(|e| e.into_inner());
+    let mut slots = SLOTS.write().unpoisoned();
     slots.get_mut(index).filter(|slot| fits(slot, handle)).and_then(|slot| slot.runtime.take()).ok_or_else(refuse)
 }
 
@@ -113,5 +116,5 @@ pub fn all() -> Vec<Arc<Runtime>> {
     if FORKED.load(Ordering::Relaxed) {
         return Vec::new();
     }
-    SLOTS.read().unwrap_or_else(|e| e.into_inner()).iter().filter_map(|slot| slot.runtime.clone()).collect()
+    SLOTS.read().unpoisoned().iter().filter_map(|slot| slot.runtime.clone()).collect()
 }

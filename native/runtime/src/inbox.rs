@@ -1,20 +1,20 @@
-//! Where `send` leaves batches, so that it meets the executor at a lock that is held for nanoseconds, and seldom: the
-//! executor takes everything that has come since, when it has nothing left to start.
+//! Where `send` leaves batches, so that it rarely meets the executor, and at a lock that is held for nanoseconds: the
+//! executor takes all batches at once, when it has nothing left to start.
 //!
-//! Guarantees: what was put in is taken out once, in that order. Ids rise, and the budget (R4) is exact: a batch counts
-//! from `put` until `give_back`, wherever it is by then.
+//! Guarantees: each batch is taken out once, in the order in which batches were put in. Ids rise, and the budget (R4) is
+//! exact: a batch counts from `put` until `give_back`, wherever it is meanwhile.
 //!
-//! The executor sleeps only if it has found the inbox empty after it had said so ([`Inbox::set_asleep`]), and `put`
-//! looks whether it sleeps after it has put something in: so one of the two sees the other.
+//! Lost wake-ups: the executor announces its sleep ([`Inbox::set_asleep`]), then looks into the inbox. `put` puts the batch
+//! in, then looks whether the executor sleeps. So one of the two sees the other.
 
 use crate::machine::Refused;
-use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, Unpoisoned};
 use std::mem::swap;
 
-/// So many places stay allocated when the inbox has been emptied.
+/// How many places stay allocated in an empty inbox.
 const KEPT: usize = 1024;
 
-/// What counts for the budget.
+/// What counts against the budget.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Size {
     pub rows: u64,
@@ -24,7 +24,7 @@ pub struct Size {
 /// A batch in the inbox.
 #[derive(Debug)]
 pub struct Sent<B> {
-    /// When it was accepted, where that matters.
+    /// When it was accepted, if that matters; else 0.
     pub at: u64,
     pub first_id: u64,
     pub size: Size,
@@ -41,7 +41,7 @@ struct State<B> {
 
 #[derive(Debug)]
 pub struct Inbox<B> {
-    /// Less than this is held before a batch is taken.
+    /// A batch is taken while less than this is held.
     limits: Size,
     state: Mutex<State<B>>,
     asleep: AtomicBool,
@@ -55,13 +55,13 @@ impl<B> Inbox<B> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<B>> {
-        // What a panic below `take_and` leaves behind is whole.
-        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        // A panic in the body of `take_and` leaves a whole state.
+        self.state.lock().unpoisoned()
     }
 
-    /// Takes a batch whole, or gives it back (R4). `now` is asked under the lock, so that times rise with ids. True: the
-    /// executor sleeps, and the caller is to see to it that it wakes.
-    #[allow(clippy::result_large_err)] // it is the batch, which is where it was
+    /// Takes a batch whole, or gives it back (R4). `now` is called under the lock, so that times rise with ids. True: the
+    /// executor sleeps, and the caller must wake it.
+    #[allow(clippy::result_large_err)] // it is the batch, given back
     pub fn put(&self, first_id: u64, size: Size, now: impl FnOnce() -> u64, batch: B) -> Result<bool, (B, Refused)> {
         let mut state = self.lock();
         let next_id = first_id.checked_add(size.rows).filter(|_| first_id >= state.next_id);
@@ -83,13 +83,13 @@ impl<B> Inbox<B> {
         Err((batch, refused))
     }
 
-    /// Takes out what is in it, into an empty list.
+    /// Takes all batches out, into an empty list.
     pub fn take(&self, into: &mut Vec<Sent<B>>) {
         into.shrink_to(KEPT);
         swap(&mut self.lock().sent, into);
     }
 
-    /// As `take`, and has `body` deal with it before anything else is put in. True: nothing ever will be.
+    /// As `take`, then calls `body` before another batch can be put in. If that answers true, no batch ever can.
     pub fn take_and(&self, into: &mut Vec<Sent<B>>, body: impl FnOnce(&mut Vec<Sent<B>>) -> bool) {
         let mut state = self.lock();
         swap(&mut state.sent, into);
@@ -97,14 +97,14 @@ impl<B> Inbox<B> {
         state.closed |= closes;
     }
 
-    /// Batches, or rows of some, have left for good.
+    /// Rows have left for good.
     pub fn give_back(&self, size: Size) {
         let mut state = self.lock();
         state.held.rows -= size.rows;
         state.held.bytes -= size.bytes;
     }
 
-    /// Whether a batch would be taken, but for its ids and a stop.
+    /// Whether a batch would be taken, ignoring id order and shutdown.
     pub fn has_room(&self) -> bool {
         self.has_room_locked(&self.lock())
     }
@@ -115,11 +115,12 @@ impl<B> Inbox<B> {
 
     /// Whether the executor sleeps.
     pub fn is_asleep(&self) -> bool {
-        // The lock of the inbox orders this: `put` asks after it had the lock, and `set_asleep` is followed by `take`.
+        // The lock of the inbox orders this: `put` reads it after its own critical section, and `take` comes after
+        // `set_asleep`.
         self.asleep.load(Ordering::Relaxed)
     }
 
-    /// The executor goes to sleep, if `take` then finds nothing; or it is woken. To be called under the runtime's lock.
+    /// The executor goes to sleep, if the `take` that follows finds nothing; or it wakes. Call it under the runtime's lock.
     pub fn set_asleep(&self, asleep: bool) {
         self.asleep.store(asleep, Ordering::Relaxed);
     }

@@ -1,9 +1,9 @@
 //! The real runtime under loom: every order in which two or three threads can take its locks and read its flags, up to a
 //! number of preemptions (`make loom`). A lost wake-up is a deadlock, which loom reports with the order that led to it.
 //!
-//! What is real: the inbox, the machine, who sleeps, who is woken, armed functions, stop, poison. What is not: the
-//! executor, here a thread that ends each attempt as soon as it begins; time, of which the machine is told nothing; memory
-//! orders weaker than loom models; what is below (handles, retired arrays, the timer's thread).
+//! Real: the inbox, the machine, turns, sleep and wake-ups, armed functions, stop, poison. Not real: the executor, here a
+//! thread that ends each attempt as soon as it begins; time, which stands still. Not covered: memory orders weaker than loom
+//! models; handles, retired arrays, the timer's thread.
 
 use crate::abi;
 use crate::arrow::{Batch, Layout};
@@ -93,7 +93,7 @@ fn runtime(max_rows: u64) -> Arc<Runtime> {
     Runtime::new(Box::leak(Box::new(signature)), Chosen { settings, lineage: [1; 16] })
 }
 
-/// Runs an executor for it until the runtime is settled, or has been poisoned.
+/// Starts an executor, which runs until the runtime is settled or poisoned.
 fn executor(runtime: &Arc<Runtime>) -> JoinHandle<()> {
     let bell = Bell::new();
     runtime.serve(Box::new(BellExecutor(Arc::clone(&bell))));
@@ -145,7 +145,7 @@ fn send(runtime: &Runtime, id: u64) -> bool {
     put.is_ok()
 }
 
-/// So many rows are ready now. None: there will be no more.
+/// The number of rows that were ready. None: there will be no more.
 fn drain(runtime: &Runtime) -> Option<u64> {
     match runtime.drain(0) {
         Ok(mut results) => {
@@ -221,7 +221,7 @@ fn r5_two_senders_lose_no_row() {
             let runtime = Arc::clone(&runtime);
             thread::spawn(move || send(&runtime, 7))
         };
-        // Its id rises above the other's, or it comes first and the other's does not.
+        // It comes second, and its id rises; or it comes first, and the other is refused.
         assert!(send(&runtime, 8));
         let accepted = 1 + u64::from(other.join().unwrap());
         runtime.stop_soon(Stop::Drain);
@@ -284,7 +284,7 @@ fn r14_an_armed_function_is_called_when_results_are_there() {
     });
 }
 
-/// What an armed function finds when it runs after it has been disarmed.
+/// Notes whether an armed function runs after it was disarmed.
 #[derive(Default)]
 struct Request {
     disarmed: AtomicBool,

@@ -1,28 +1,30 @@
-//! The runtime below every plugin, and the SDK that Rust authors use. Free of Python.
+//! The runtime below every plugin, and the SDK for authors in Rust. Free of Python.
 //!
-//! Where a batch goes, module by module:
+//! The way of a batch, module by module:
 //!
 //! | module      | what it does                                                                                  |
 //! |-------------|-----------------------------------------------------------------------------------------------|
-//! | [`exports`] | the slots of the C table: guards, checks, status and text; calls a [`exports::Plugin`]         |
+//! | [`exports`] | the slots of the C table: guards, checks, status and text; calls an [`exports::Plugin`]        |
 //! | [`handles`] | handle -> started function, checked by generation and process                                 |
 //! | [`inbox`]   | where `send` leaves batches, without waiting for the machine                                  |
-//! | [`runtime`] | one started function: the machine under its mutex, wake-ups, stop; serves an executor          |
+//! | [`runtime`] | one started function: the machine under its mutex; the host's side, the executor's side, wake-ups |
 //! | [`machine`] | rows, order, cap, budget, deadlines, cancel, stop: no I/O, time is an argument                 |
 //! | [`histogram`] | how long rows took                                                                          |
-//! | [`options`] | what host, author and defaults say -> the machine's settings                                   |
+//! | [`options`] | options of host and author, and defaults -> the machine's settings                             |
+//! | [`limits`]  | time limits that no option changes                                                            |
 //! | [`call_info`] | what a call can ask about itself                                                            |
 //! | [`pool`]    | the executor of blocking functions: threads                                                   |
-//! | [`timer`]   | the one thread that tells machines the time                                                   |
-//! | [`turn`]    | how long an executor starts rows before it does what else there is to do                      |
-//! | [`arrow`]   | views of Arrow C Data arrays that came in, checked; arrays that go out                         |
+//! | [`timer`]   | the one thread that gives machines the time                                                   |
+//! | [`threads`] | how the toolkit starts threads                                                                |
+//! | [`sync`]    | locks that loom can replace; poisoned locks                                                   |
+//! | [`arrow`]   | checked views of Arrow C Data arrays that came in; arrays that go out                          |
 //! | [`results`] | rows that ended -> the struct array that crosses                                              |
-//! | [`retired`] | input arrays waiting to be released in a thread of the host                                   |
-//! | [`arroyo`]    | the same functions behind Arroyo's own symbols                                                 |
-//! | [`sdk`]     | what `#[udf]` expands to: types, the sync loop, the tokio driver                               |
+//! | [`retired`] | input arrays that wait to be released in a thread of the host                                 |
+//! | [`arroyo`]  | the same functions behind Arroyo's own symbols                                                |
+//! | [`sdk`]     | the code that `#[udf]` expands to: types, the sync loop, the tokio executor                    |
 //!
-//! Who executes the user's function (tokio or threads here, asyncio in the Python extension, a thread below functions in C)
-//! is an *executor*: it pulls attempts from a [`runtime::Runtime`] and tells it how they ended. It has no rules of its own.
+//! An *executor* runs the author's function: tokio or threads here, asyncio in the Python extension, a thread below functions
+//! in C. It takes turns of a [`runtime::Runtime`]: pulls attempts, and reports how they ended. It has no rules of its own.
 
 pub mod arrow;
 pub mod arroyo;
@@ -35,6 +37,7 @@ pub mod histogram;
 pub mod inbox;
 #[cfg(all(test, loom))]
 mod interleavings;
+pub mod limits;
 pub mod machine;
 pub mod options;
 pub mod pool;
@@ -43,9 +46,9 @@ pub mod retired;
 pub mod runtime;
 pub mod sdk;
 pub mod signature;
-mod sync;
+pub mod sync;
+pub mod threads;
 pub mod timer;
-pub mod turn;
 pub mod value;
 
 pub use arroyo_udf_abi as abi;

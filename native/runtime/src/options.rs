@@ -1,4 +1,4 @@
-//! The options of a start over those of the author over the defaults (R4-R8), as the machine's settings.
+//! Options -> the machine's settings: those of a start win over those of the author, and those over the defaults (R4-R8).
 
 use crate::failure::Failure;
 use crate::machine::{Gather, Retry, Settings};
@@ -9,14 +9,14 @@ use std::hash::{BuildHasher, Hasher};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// What a runtime is started with. `lineage` and a row's id are the idempotency key of the row's calls (R10).
+/// The choices for one start. `lineage` and a row's id are the idempotency key of the row's calls (R10).
 #[derive(Debug, Clone, Copy)]
 pub struct Chosen {
     pub settings: Settings,
     pub lineage: [u8; 16],
 }
 
-/// `name` is for the error text. Fails for a value that is none.
+/// Fails for an invalid value; `name` goes into the error text.
 pub fn choose(start: &abi::Options, author: &abi::Options, name: &str) -> Result<Chosen, Failure> {
     let pick =
         |field: fn(&abi::Options) -> u64, default: u64| [field(start), field(author), default].into_iter().find(|&x| x != 0).unwrap_or(0);
@@ -71,7 +71,7 @@ pub fn choose(start: &abi::Options, author: &abi::Options, name: &str) -> Result
     })
 }
 
-/// Sixteen bytes that no other start has: the standard library's keys for hash maps come from the system's randomness.
+/// Sixteen bytes that no other start has. The standard library seeds its hash maps from the system's randomness.
 fn random() -> [u8; 16] {
     let half = || {
         let mut hasher = RandomState::new().build_hasher();
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_none_are_refused_by_name() {
+    fn invalid_values_are_refused_by_name() {
         let refused = |o: abi::Options| choose(&o, &abi::Options::unset(), "p.f").unwrap_err().text;
         assert!(refused(abi::Options { order: 3, ..abi::Options::unset() }).starts_with("p.f: order is 3"));
         assert!(refused(abi::Options { retry_on: 4, ..abi::Options::unset() }).contains("retry_on is 4"));
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_gathered_only_where_the_author_takes_micro_batches() {
+    fn rows_are_gathered_only_if_the_author_takes_micro_batches() {
         let size = |batch_size| abi::Options { batch_size, max_wait_ns: 9, ..abi::Options::unset() };
         let settings = |start, author| choose(&start, &author, "p.f").map(|chosen| chosen.settings);
         let chosen = settings(size(7), size(1_000)).unwrap();

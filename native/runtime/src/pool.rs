@@ -1,60 +1,56 @@
-//! The executor of blocking functions: each started function has threads of its own, made on demand, at most as many as
-//! attempts may run at once (R4), and one more for each that is stuck.
+//! The executor of blocking functions: each started function has its own threads, made on demand, at most one for each
+//! attempt that may run at once (R4), and one more for each that is stuck.
 //!
-//! A thread takes attempt after attempt. Before it runs one it sees to it that another thread looks for the next, if there
-//! is one; when it finds none it sleeps. A thread cannot be interrupted: a cancelled attempt, or one that timed out, goes
-//! on in its thread until it returns. Till then, or till it is found to be stuck (R8), its place is taken.
+//! A thread takes attempt after attempt. Before it runs one, it makes sure that another thread looks for the next, if there
+//! is one. A thread that finds none sleeps. A thread cannot be interrupted: a cancelled attempt, or one that timed out, goes
+//! on in its thread until it returns, and takes up its place until then, or until it is found to be stuck (R8).
 //!
-//! The thread that finds the runtime settled joins the others, closes, and reports it. While the author's code runs, and
-//! while a thread sleeps, it holds no reference to the runtime: one that is released with stuck attempts (R13) is freed,
-//! its sleeping threads end, and a stuck one ends when its attempt returns.
+//! The thread that finds the runtime settled joins the others, closes, and reports it. A thread holds no reference to the
+//! runtime while it sleeps or runs the author's code. So a runtime that is released with stuck attempts (R13) is freed: its
+//! sleeping threads end, and a stuck one ends when its attempt returns.
 //!
-//! Lost wake-ups: a thread sleeps only after [`Runtime::end_turn`] has said so, and unless a look is owed (`State::owed`).
-//! Whoever learns of work, from the runtime or from `end_turn`, either makes a thread or owes a look. Where no thread may be
-//! made, at least one is not within an attempt, and comes to that look: the machine opens no more attempts than there may
-//! be threads.
+//! Lost wake-ups: a thread sleeps only after [`Runtime::end_turn`] has said so, and not while a look is owed
+//! (`State::owed`). A thread that learns of work, from the runtime or from `end_turn`, either makes a thread or owes a look.
+//! Where no more threads may be made, at least one is not within an attempt, and comes to that look: the machine opens no
+//! more attempts than there may be threads.
 
 use crate::abi;
 use crate::call_info::CallInfo;
 use crate::failure::{panic_text, Failure};
+use crate::limits::{init_took_too_long, INIT_TIME};
 use crate::machine::{Outcome, Token};
 use crate::runtime::{self, After, Attempt, Executor, Orders, Runtime};
-use crate::timer::without_signals;
+use crate::sync::Unpoisoned;
+use crate::threads::{self, AUTHORS_STACK};
 use crate::value::Value;
 use std::collections::HashMap;
 use std::io;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
-
-/// As a main thread has, and more: C libraries below a Python function count on it. Only what is used costs memory.
-const STACK_BYTES: usize = 16 << 20;
-/// How long [`Work::open`] may take (R12).
-const OPEN_TIME: Duration = Duration::from_secs(10);
 
 /// What the threads of a pool do.
 pub trait Work: Send + Sync + 'static {
-    /// Before the first attempt, in the pool's first thread.
+    /// Called before the first attempt, in the pool's first thread; may take [`INIT_TIME`].
     fn open(&self) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// Runs an attempt to its end. What the author's code does wrong is the outcome; a panic is the toolkit's (R17).
+    /// Runs an attempt to its end. A mistake of the author's code is its outcome; a panic is the toolkit's (R17).
     fn run(&self, attempt: &Attempt, info: CallInfo) -> Outcome<Value>;
 
-    /// Says that the call for a row goes on after its cancellation, and where, if its thread is known (R8).
+    /// Reports that the call for a row goes on after its cancellation, in `thread` if that is known (R8).
     fn report_stuck(&self, function: &str, row: u64, _thread: Option<libc::pthread_t>) {
         runtime::report_stuck(function, row, "; it goes on in its thread");
     }
 
-    /// After the last attempt, unless attempts are stuck.
+    /// Called after the last attempt, unless attempts are stuck.
     fn close(&self) -> Result<(), String> {
         Ok(())
     }
 }
 
-/// Makes `runtime` work, and waits until the work is open.
+/// Makes a pool the executor of `runtime`, and waits until the work is open.
 pub fn start(runtime: &Arc<Runtime>, work: impl Work) -> Result<(), Failure> {
     let pool = Arc::new(Pool {
         runtime: Arc::downgrade(runtime),
@@ -71,13 +67,12 @@ pub fn start(runtime: &Arc<Runtime>, work: impl Work) -> Result<(), Failure> {
         return Err(Failure::new(abi::ENVIRONMENT, format!("{name}: no thread for a blocking function: {error}")));
     }
     let opening = |state: &mut State| state.opened.is_none();
-    state = pool.changed.wait_timeout_while(state, OPEN_TIME, opening).unwrap_or_else(PoisonError::into_inner).0;
+    state = pool.changed.wait_timeout_while(state, INIT_TIME, opening).unpoisoned().0;
     match state.opened.take() {
         Some(opened) => opened,
         None => {
             state.over = true;
-            let seconds = OPEN_TIME.as_secs();
-            Err(Failure::new(abi::USER_CODE, format!("{name}: start failed: init of the Context took more than {seconds} s")))
+            Err(Failure::new(abi::USER_CODE, format!("{name}: start failed: {}", init_took_too_long(INIT_TIME))))
         }
     }
 }
@@ -86,7 +81,7 @@ struct Pool {
     runtime: Weak<Runtime>,
     most_threads: usize,
     work: Box<dyn Work>,
-    /// Which thread runs an attempt.
+    /// The thread of each attempt that runs.
     running: Mutex<HashMap<Token, libc::pthread_t>>,
     state: Mutex<State>,
     /// For sleeping threads, and for `start`.
@@ -97,7 +92,7 @@ struct Pool {
 struct State {
     threads: Vec<JoinHandle<()>>,
     asleep: usize,
-    /// So many threads are to look for an attempt before they sleep again.
+    /// How many threads must look for an attempt before they sleep again.
     owed: usize,
     opened: Option<Result<(), Failure>>,
     /// Threads end instead of sleeping.
@@ -126,18 +121,16 @@ impl Drop for PoolExecutor {
 
 impl Pool {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing that panics runs under this lock.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unpoisoned()
     }
 
     fn spawn(self: &Arc<Pool>, state: &mut State, body: fn(&Arc<Pool>)) -> io::Result<()> {
         let pool = Arc::clone(self);
-        let thread = thread::Builder::new().name("udf-pool".into()).stack_size(STACK_BYTES);
-        state.threads.push(thread.spawn(move || without_signals(|| body(&pool)))?);
+        state.threads.push(threads::spawn("udf-pool", AUTHORS_STACK, move || body(&pool))?);
         Ok(())
     }
 
-    /// Has one more thread look for something to do.
+    /// Makes one more thread look for something to do.
     fn rouse(self: &Arc<Pool>) {
         // Stuck attempts keep their threads, and are out of the cap (R8).
         let stuck = self.runtime.upgrade().map_or(0, |runtime| runtime.counts().stuck as usize);
@@ -146,7 +139,7 @@ impl Pool {
             return;
         }
         let all_at_work = state.asleep <= state.owed;
-        // Where the system has no more threads, those that are there do the work.
+        // If the system has no more threads, those of the pool do the work.
         if all_at_work && state.threads.len() < self.most_threads + stuck && self.spawn(&mut state, Pool::serve).is_ok() {
             return;
         }
@@ -166,7 +159,7 @@ impl Pool {
         drop(state);
         match (is_open, too_late) {
             (true, false) => self.serve(),
-            // Nobody is left to be told how it closed.
+            // The start has failed: nothing waits for how it closed.
             (true, true) => drop(self.close()),
             (false, _) => {}
         }
@@ -220,8 +213,7 @@ impl Pool {
     }
 
     fn running(&self) -> MutexGuard<'_, HashMap<Token, libc::pthread_t>> {
-        // As for `lock`.
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        self.running.lock().unpoisoned()
     }
 
     fn run(&self, attempt: &Attempt, info: CallInfo) -> Outcome<Value> {
@@ -238,7 +230,7 @@ impl Pool {
         outcome
     }
 
-    /// False: the thread is to end.
+    /// False: the thread must end.
     fn sleep(&self) -> bool {
         let mut state = self.lock();
         while !state.over {
@@ -247,13 +239,13 @@ impl Pool {
                 return true;
             }
             state.asleep += 1;
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.changed.wait(state).unpoisoned();
             state.asleep -= 1;
         }
         false
     }
 
-    /// The end of the pool, in the first thread that comes to it; the others end before it closes.
+    /// Ends the pool, in the first thread that finds it settled; the others end before it closes.
     fn end(&self, runtime: &Runtime) {
         let mut state = self.lock();
         if std::mem::replace(&mut state.over, true) {
@@ -264,7 +256,7 @@ impl Pool {
         drop(state);
         let me = thread::current().id();
         for thread in threads.into_iter().filter(|thread| thread.thread().id() != me) {
-            // A panic outside the author's code has been told to the runtime by `run`.
+            // `run` has reported a panic to the runtime.
             drop(thread.join());
         }
         runtime.closed(if runtime.is_given_up() { Ok(()) } else { self.close() });

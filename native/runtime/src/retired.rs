@@ -1,18 +1,19 @@
-//! Input arrays that nobody needs any more and that wait to be released by a thread of the host (R19).
+//! Input arrays that nothing needs any more, and that wait to be released by a thread of the host (R19).
 //!
 //! The executor's threads drop batches too, but a release callback is the other side's code: it may need a lock or an
-//! interpreter that the executor's thread must not touch. So whoever drops a batch puts it here, and each call of the
-//! host ends with [`sweep`], in its own thread, with no lock held.
+//! interpreter that the executor's thread must not touch. So a dropped batch is put here, and each call of the host ends
+//! with [`sweep`], in its own thread, with no lock held.
 
+use crate::sync::Unpoisoned;
 use arroyo_udf_abi::ArrowArray;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 static ARRAYS: Mutex<Vec<ArrowArray>> = Mutex::new(Vec::new());
-/// Spares `sweep` the lock when there is nothing to do. Set after the push, so a sweep may come one call late.
+/// Saves `sweep` the lock when there is nothing to do. Set after the push, so a sweep may come one call late.
 static ANY: AtomicBool = AtomicBool::new(false);
 
-/// Takes over an array that nobody reads any more.
+/// Takes over an array that nothing reads any more.
 pub fn retire(array: ArrowArray) {
     if array.release.is_some() {
         lock().push(array);
@@ -20,14 +21,14 @@ pub fn retire(array: ArrowArray) {
     }
 }
 
-/// Releases what has been retired. To be called in a thread of the host, with no lock held.
+/// Releases the retired arrays. Call it in a thread of the host, with no lock held.
 pub fn sweep() {
     if ANY.load(Ordering::Relaxed) && ANY.swap(false, Ordering::Acquire) {
         release(std::mem::take(&mut *lock()));
     }
 }
 
-/// Releases those that may be released in the thread that calls: `here` says which.
+/// Releases the retired arrays for which `here` answers true: those that may be released in the calling thread.
 pub fn sweep_if(here: impl Fn(&ArrowArray) -> bool) {
     let (now, later): (Vec<ArrowArray>, Vec<ArrowArray>) = std::mem::take(&mut *lock()).into_iter().partition(here);
     lock().extend(later);
@@ -44,5 +45,5 @@ fn release(arrays: Vec<ArrowArray>) {
 }
 
 fn lock() -> MutexGuard<'static, Vec<ArrowArray>> {
-    ARRAYS.lock().unwrap_or_else(PoisonError::into_inner)
+    ARRAYS.lock().unpoisoned()
 }

@@ -1,17 +1,21 @@
 //! The one native thread that serves the deadlines of all runtimes (R6): a row can be drained as timed out at its
 //! deadline even while the user's event loop is blocked.
 //!
-//! It sleeps until the earliest request. A runtime has at most one request open and asks again from its tick, so a busy
+//! It sleeps until the earliest request. A runtime has at most one request open and makes the next in its tick, so a busy
 //! runtime wakes this thread once per timeout, not once per row.
+//!
+//! Guarantees: no tick before its time; none under the lock of this module.
 
+use crate::sync::Unpoisoned;
+use crate::threads;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Condvar, Mutex, Once, Weak};
 use std::time::Duration;
 
-/// Who wants to be told the time.
+/// What the timer calls.
 pub trait Ticking: Send + Sync {
-    /// The requested time has come. Answers when it wants to be told next.
+    /// The requested time has come. Answers with the time of the next request.
     fn tick(&self, now: u64) -> Option<u64>;
 }
 
@@ -54,12 +58,11 @@ pub fn now() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Has `whom` ticked at the time `at`, unless it is gone by then.
+/// Calls `whom` at the time `at`, unless it is gone by then.
 pub fn request(at: u64, whom: Weak<dyn Ticking>) {
     static STARTED: Once = Once::new();
     STARTED.call_once(|| {
-        let thread = std::thread::Builder::new().name("udf-timer".into());
-        thread.spawn(|| without_signals(serve)).expect("a thread for timers");
+        threads::spawn("udf-timer", threads::OWN_STACK, serve).expect("a thread for timers");
     });
     if push(at, whom) {
         EARLIER.notify_one();
@@ -67,7 +70,7 @@ pub fn request(at: u64, whom: Weak<dyn Ticking>) {
 }
 
 fn push(at: u64, whom: Weak<dyn Ticking>) -> bool {
-    let mut requests = REQUESTS.lock().unwrap_or_else(|e| e.into_inner());
+    let mut requests = REQUESTS.lock().unpoisoned();
     let order = requests.next_order;
     requests.next_order += 1;
     requests.heap.push(Reverse(Request { at, order, whom }));
@@ -75,15 +78,15 @@ fn push(at: u64, whom: Weak<dyn Ticking>) -> bool {
 }
 
 fn serve() {
-    let mut requests = REQUESTS.lock().unwrap_or_else(|e| e.into_inner());
+    let mut requests = REQUESTS.lock().unpoisoned();
     loop {
         let Some(at) = requests.heap.peek().map(|Reverse(first)| first.at) else {
-            requests = EARLIER.wait(requests).unwrap_or_else(|e| e.into_inner());
+            requests = EARLIER.wait(requests).unpoisoned();
             continue;
         };
         let time = now();
         if at > time {
-            requests = EARLIER.wait_timeout(requests, Duration::from_nanos(at - time)).unwrap_or_else(|e| e.into_inner()).0;
+            requests = EARLIER.wait_timeout(requests, Duration::from_nanos(at - time)).unpoisoned().0;
             continue;
         }
         let Some(Reverse(due)) = requests.heap.pop() else { continue };
@@ -91,17 +94,6 @@ fn serve() {
         if let Some(at) = due.whom.upgrade().and_then(|runtime| runtime.tick(time)) {
             push(at, due.whom);
         }
-        requests = REQUESTS.lock().unwrap_or_else(|e| e.into_inner());
+        requests = REQUESTS.lock().unpoisoned();
     }
-}
-
-/// Runs `body` with all signals blocked, so that they stay with the host's threads.
-pub fn without_signals(body: impl FnOnce()) {
-    // SAFETY: the sets are local and initialised by sigfillset before use.
-    unsafe {
-        let mut all = std::mem::zeroed();
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
-    }
-    body();
 }

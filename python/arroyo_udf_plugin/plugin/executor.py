@@ -33,13 +33,20 @@ from concurrent.futures import Future
 from contextvars import Context, ContextVar
 from typing import Any
 
-from .._native import AsyncioExecutor, Parker, Slot, answer, parker, watch
+from .._native import (
+    GRACE_SECONDS,
+    INIT_SECONDS,
+    INIT_TOOK_TOO_LONG,
+    AsyncioExecutor,
+    Parker,
+    Slot,
+    answer,
+    parker,
+    watch,
+)
 from .stacks import describe, running, suspended
 
 __all__ = ["report_blocked", "start", "stop_loop"]
-
-INIT_SECONDS = 10.0
-"""How long the Context's `init` may take (R12)."""
 
 LEFT_SECONDS = 1.0
 """How long cancelled Tasks that calls, or `init`, have left running are waited for."""
@@ -116,13 +123,13 @@ def start(executor: AsyncioExecutor) -> None:
     server = _Server(loop, executor)
     loop.call_soon_threadsafe(server.begin, started)
     try:
-        started.result(INIT_SECONDS + 1.0)
+        started.result(INIT_SECONDS + GRACE_SECONDS)
     except TimeoutError:
         if started.done():
             raise
         # The core stops the runtime; so it closes as soon as it opens.
         what = "init of the Context, or what else runs on the event loop, neither ends nor awaits"
-        raise TimeoutError(f"not started within {INIT_SECONDS + 1.0:g} s: {what}") from None
+        raise TimeoutError(f"not started within {INIT_SECONDS + GRACE_SECONDS:g} s: {what}") from None
 
 
 def report_blocked() -> None:
@@ -211,7 +218,7 @@ class _Server:
                         await self.context.init()
                 except TimeoutError as error:
                     if timeout.expired():
-                        raise TimeoutError(f"init of the Context took more than {INIT_SECONDS:g} s") from error
+                        raise TimeoutError(INIT_TOOK_TOO_LONG) from error
                     raise
             self.executor.set_context(self.context)
         self.executor.set_clean(self.clean)
@@ -289,7 +296,7 @@ class _Server:
         self.slots.discard(task)
         self.stuck.add(task)
         stack = "\n".join(suspended(task))
-        _log.warning("%s: row %d ignores its cancellation, in\n%s", self.name, row, stack)
+        _log.warning("%s, row %d: a call ignores its cancellation, in\n%s", self.name, row, stack)
 
     def add_slot(self) -> None:
         context = self.clean.copy()

@@ -5,7 +5,7 @@
 //! - A table names the Task that runs each attempt, so that cancellations find it.
 //! - Whatever all slots share lives here: the runtime, the Context, the argument frame, the batch that pyarrow converted.
 //!
-//! Guarantees: the host is told of results once a turn, not once a row; a turn without waiting rows lasts about `TURN`.
+//! Guarantees: the host is told of results once a turn, not once a row; a turn without waiting rows lasts about `SLICE`.
 //! Assumes: only the loop's thread uses it, with the GIL held.
 
 use super::watch;
@@ -17,15 +17,14 @@ use crate::object::{none, text, Owned};
 use crate::traceback::raised_text;
 use arroyo_udf_plugin::arrow::Batch;
 use arroyo_udf_plugin::machine::Token;
-use arroyo_udf_plugin::runtime::{After, Executor, Orders, Runtime};
-use arroyo_udf_plugin::turn::Turn;
+use arroyo_udf_plugin::runtime::{After, Executor, Orders, Runtime, TimeSlice};
 use pyo3_ffi::*;
 use std::ptr::{null, null_mut};
 use std::sync::{Arc, Weak};
 
-/// How long rows that never wait may keep a turn of the loop, in nanoseconds. Each turn costs some 50 microseconds for this
+/// How long rows that never wait may keep the loop in a turn, in nanoseconds. Each turn costs some 50 microseconds for this
 /// executor, for the host that is told of results, and for passing the GIL between them.
-const TURN: u64 = 1_000_000;
+const SLICE: u64 = 1_000_000;
 
 /// Wakes the loop, which watches the eventfd.
 struct LoopWaker(Arc<EventFd>);
@@ -58,7 +57,7 @@ pub struct AsyncioExecutor {
     clean: Option<Owned>,
     in_turn: bool,
     turn_scheduled: bool,
-    turn: Turn,
+    slice: TimeSlice,
     /// Empty between turns; kept because its memory serves again.
     orders: Orders,
     /// The slot that started the latest attempt; only for comparison.
@@ -96,7 +95,7 @@ pub unsafe fn new(function: &'static PythonFunction, runtime: Arc<Runtime>) -> O
         clean: None,
         in_turn: false,
         turn_scheduled: false,
-        turn: Turn::new(TURN),
+        slice: TimeSlice::new(SLICE),
         orders: Orders::default(),
         latest: null(),
         running: Vec::new(),
@@ -122,13 +121,13 @@ impl AsyncioExecutor {
     /// such slots may each start one attempt, however many they are.
     #[inline]
     pub(super) fn has_time_for(&self, slot: *const PyObject) -> bool {
-        self.latest != slot || self.turn.has_time()
+        self.latest != slot || self.slice.has_time()
     }
 
     /// Notes that an attempt starts in `slot`, whose Task is `task`.
     #[inline]
     pub(super) fn attempt_starts(&mut self, token: Token, slot: *const PyObject, task: *mut PyObject) {
-        self.turn.count_row();
+        self.slice.count_row();
         self.latest = slot;
         let index = token.index();
         if self.running.len() <= index {
@@ -238,7 +237,7 @@ method! {
         (*this).eventfd.clear();
         (*this).in_turn = true;
         (*this).turn_scheduled = false;
-        (*this).turn.begin();
+        (*this).slice.begin();
         let mut orders = std::mem::take(&mut (*this).orders);
         (*this).runtime.begin_turn(&mut orders);
         let (Some(cancelled), Some(stuck)) = (Owned::new(PyList_New(0)), Owned::new(PyList_New(0))) else { return null_mut() };
@@ -263,7 +262,7 @@ method! {
 }
 method! {
     /// may_start() -> bool: whether an idle slot would find an attempt in this turn.
-    fn may_start(this: AsyncioExecutor, _a) { PyBool_FromLong(((*this).turn.has_time() && (*this).runtime.can_start()).into()) }
+    fn may_start(this: AsyncioExecutor, _a) { PyBool_FromLong(((*this).slice.has_time() && (*this).runtime.can_start()).into()) }
 }
 method! {
     /// end_turn() -> bool: tells the host of results, and has the loop call `turn` again if there is more to do. True: the

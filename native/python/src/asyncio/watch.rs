@@ -9,6 +9,8 @@ use crate::gil;
 use crate::modules::EXECUTOR;
 use crate::object;
 use arroyo_udf_plugin::runtime::Runtime;
+use arroyo_udf_plugin::sync::Unpoisoned;
+use arroyo_udf_plugin::threads;
 use arroyo_udf_plugin::timer::{self, now, Ticking};
 use pyo3_ffi::*;
 use std::ptr::null_mut;
@@ -36,7 +38,7 @@ static WATCH: OnceLock<Arc<Watch>> = OnceLock::new();
 /// The loop executes this runtime from now on.
 pub fn add(runtime: &Arc<Runtime>) {
     if let Some(watch) = WATCH.get() {
-        let mut runtimes = watch.runtimes.lock().unwrap_or_else(|e| e.into_inner());
+        let mut runtimes = watch.runtimes.lock().unpoisoned();
         runtimes.retain(|runtime| runtime.strong_count() > 0);
         runtimes.push(Arc::downgrade(runtime));
     }
@@ -54,7 +56,7 @@ pub fn begin() {
 impl Watch {
     /// The runtimes with rows to run.
     fn at_work(&self) -> Vec<Arc<Runtime>> {
-        let runtimes = self.runtimes.lock().unwrap_or_else(|e| e.into_inner());
+        let runtimes = self.runtimes.lock().unpoisoned();
         let is_at_work = |runtime: &Arc<Runtime>| {
             let counts = runtime.counts();
             counts.queued + counts.running > 0
@@ -75,8 +77,8 @@ impl Ticking for Watch {
                 for runtime in at_work {
                     runtime.count_blocked();
                 }
-                let thread = std::thread::Builder::new().name("udf-watch".into());
-                drop(thread.spawn(report)); // without a thread there is no report
+                drop(threads::spawn("udf-watch", threads::AUTHORS_STACK, report));
+                // without a thread there is no report
             }
             return Some(now + PATIENCE);
         }

@@ -1,16 +1,16 @@
-//! Functions of libraries for the Arroyo engine, called through our table: `run` as one call of theirs, and an executor
-//! whose attempts are rows of a runtime of theirs.
+//! Functions of libraries built for the Arroyo engine, called through our table: `run` is one call of the library, and
+//! the attempts of this executor are rows of a runtime that the library starts.
 //!
-//! Order, timeouts, retries and limits are our machine's; their runtime is started so that it does none of it. What can go
-//! wrong in theirs becomes outcomes:
+//! Our machine keeps order, timeouts, retries and limits; the library's runtime is started so that it does none of them.
+//! Failures of the library become outcomes:
 //!
-//! * a batch that fails as a whole is called again row by row, so that only the rows that fail are errors (R2);
-//! * a runtime that has died (a panic, which it does not report) is seen at the next send or drain: rows that it held are
-//!   errors, and another one is started; a row that never comes back times out like any other;
-//! * a row of theirs cannot be cancelled. Once all rows that their runtime holds have been, it is ended, which ends them,
-//!   and another one is started. A row that is left behind among others is stuck (R8).
+//! * A batch that fails as a whole is called again row by row, so that only rows that fail are errors (R2).
+//! * A runtime dies of a panic, and does not report it: the next send or drain finds out. The rows that it held become
+//!   errors, and another runtime is started. A row that never comes back times out like any other.
+//! * The library cannot cancel a row. Once all rows that its runtime holds are cancelled, the runtime is stopped, which ends
+//!   them, and another is started. A cancelled row left behind among others is stuck (R8).
 
-use super::theirs::{arguments, checked, AsyncFunctions, Library, Owned, Theirs, Wake};
+use super::theirs::{arguments, checked, AsyncFunctions, Library, Owned, Theirs, ThreadWaker};
 use crate::arrow::{build, Batch, Column, Layout};
 use crate::exports::Ran;
 use crate::failure::Failure;
@@ -18,16 +18,16 @@ use crate::machine::{Outcome, Stuck, Token};
 use crate::results;
 use crate::runtime::{self, After, Attempt, Executor, Orders, Runtime, Turn};
 use crate::signature::{field, Signature};
-use crate::timer::without_signals;
+use crate::threads::{self, AUTHORS_STACK};
 use crate::value::Value;
 use arroyo_udf_abi as abi;
 use std::collections::{HashMap, HashSet};
 use std::sync::{mpsc, Arc, OnceLock};
 use std::time::Duration;
 
-/// Longer than any row; a runtime of theirs dies of a timeout.
+/// Longer than any row, because a timeout kills the library's runtime.
 const NO_TIMEOUT_MICROS: u64 = 365 * 24 * 3_600 * 1_000_000;
-/// How long to wait before asking for results again: they have no way to say that there are any.
+/// How long to wait before asking for results again: the library cannot announce them.
 const SHORTEST_NAP: Duration = Duration::from_micros(20);
 const LONGEST_NAP: Duration = Duration::from_millis(1);
 
@@ -71,7 +71,7 @@ fn value(array: &Owned, layout: &Layout, row: usize) -> Result<Value, String> {
     unsafe { Column::new(&array.0, layout, "the library's answer") }?.value(layout, row)
 }
 
-/// Makes `runtime` work, in a thread of its own.
+/// Starts the executor of `runtime`, in a thread of its own.
 pub fn start(library: Library, runtime: &Arc<Runtime>) -> Result<(), Failure> {
     let name = &runtime.signature().name;
     let Library::Async(functions) = library else {
@@ -80,42 +80,44 @@ pub fn start(library: Library, runtime: &Arc<Runtime>) -> Result<(), Failure> {
     let (tell, told) = mpsc::channel();
     let of_thread = Arc::clone(runtime);
     let serve = move || {
-        let wake = Wake::this_thread();
-        if tell.send(wake.clone()).is_ok() {
-            without_signals(|| Driver::new(of_thread, functions, wake).serve());
+        let waker = ThreadWaker::of_this_thread();
+        if tell.send(waker.clone()).is_ok() {
+            RowSender::new(of_thread, functions, waker).serve();
         }
     };
     let failed = |text: String| Failure::new(abi::ENVIRONMENT, format!("{name}: no thread to call it: {text}"));
-    std::thread::Builder::new().name("udf-arroyo".into()).spawn(serve).map_err(|error| failed(error.to_string()))?;
-    let wake = told.recv().map_err(|error| failed(error.to_string()))?;
-    runtime.serve(Box::new(WakeThread(wake.clone())));
-    wake.wake();
+    threads::spawn("udf-arroyo", AUTHORS_STACK, serve).map_err(|error| failed(error.to_string()))?;
+    let waker = told.recv().map_err(|error| failed(error.to_string()))?;
+    runtime.serve(Box::new(ArroyoExecutor(waker.clone())));
+    waker.wake();
     Ok(())
 }
 
-struct WakeThread(Wake);
+/// The runtime's end of the thread.
+struct ArroyoExecutor(ThreadWaker);
 
-impl Executor for WakeThread {
+impl Executor for ArroyoExecutor {
     fn wake(&self) {
         self.0.wake();
     }
 }
 
-struct Driver {
+/// The thread's end: sends rows to a runtime of the library.
+struct RowSender {
     runtime: Arc<Runtime>,
     functions: AsyncFunctions,
-    wake: Wake,
+    waker: ThreadWaker,
     theirs: Option<Theirs>,
-    /// Rows that theirs has, by the id that it knows.
+    /// The rows that `theirs` has, by the id that it knows.
     running: HashMap<u64, Token>,
-    /// Those of them that nobody wants any more.
+    /// Those of them that are cancelled.
     cancelled: HashSet<Token>,
     next_id: u64,
     /// How long to wait before the next turn while rows run.
     nap: Duration,
 }
 
-impl Turn for Driver {
+impl Turn for RowSender {
     fn cancel(&mut self, attempt: Token) {
         self.cancelled.insert(attempt);
     }
@@ -131,10 +133,10 @@ impl Turn for Driver {
     }
 }
 
-impl Driver {
-    fn new(runtime: Arc<Runtime>, functions: AsyncFunctions, wake: Wake) -> Driver {
+impl RowSender {
+    fn new(runtime: Arc<Runtime>, functions: AsyncFunctions, waker: ThreadWaker) -> RowSender {
         let (running, cancelled) = (HashMap::new(), HashSet::new());
-        Driver { runtime, functions, wake, theirs: None, running, cancelled, next_id: 0, nap: SHORTEST_NAP }
+        RowSender { runtime, functions, waker, theirs: None, running, cancelled, next_id: 0, nap: SHORTEST_NAP }
     }
 
     fn serve(mut self) {
@@ -156,12 +158,11 @@ impl Driver {
         self.theirs.as_ref().is_some_and(Theirs::is_sending)
     }
 
-    /// Starts what may start. Answers whether anything did.
+    /// Starts what may start. Returns whether anything did.
     fn begin_rows(&mut self) -> bool {
         let mut worked = false;
         loop {
-            let wake = self.wake.clone();
-            if self.theirs.as_mut().is_some_and(|theirs| theirs.go_on_sending(&wake).is_err()) {
+            if self.theirs.as_mut().is_some_and(|theirs| theirs.go_on_sending(&self.waker).is_err()) {
                 self.bury();
             }
             if self.is_sending() {
@@ -191,19 +192,19 @@ impl Driver {
         };
         let (functions, settings) = (self.functions, self.runtime.settings());
         let theirs = self.theirs.get_or_insert_with(|| {
-            // Room for stuck rows as well, which are out of our own limit.
+            // Room for stuck rows as well, which our own limit does not count.
             let allowed = settings.allowed_in_flight.saturating_add(settings.max_stuck);
             Theirs::start(functions, false, NO_TIMEOUT_MICROS, allowed)
         });
         self.running.insert(self.next_id, attempt.token);
-        let sent = theirs.send(self.next_id, arguments, &self.wake);
+        let sent = theirs.send(self.next_id, arguments, &self.waker);
         self.next_id += 1;
         if sent.is_err() {
             self.bury();
         }
     }
 
-    /// Their runtime has died, and with it the rows that it had.
+    /// The library's runtime has died, and with it the rows that it had.
     fn bury(&mut self) {
         self.theirs = None;
         self.cancelled.clear();
@@ -214,7 +215,7 @@ impl Driver {
         }
     }
 
-    /// Takes what has ended. Answers whether anything did.
+    /// Takes what has ended. Returns whether anything did.
     fn take_results(&mut self) -> bool {
         let Some(theirs) = &mut self.theirs else { return false };
         let arrays = match theirs.drain() {
@@ -251,7 +252,7 @@ impl Driver {
         true
     }
 
-    /// Ends the library's runtime if all rows that it has are cancelled: it cannot cancel one.
+    /// Stops the library's runtime if all rows that it has are cancelled: it cannot cancel single rows.
     fn cancel_rows(&mut self) {
         if !self.running.is_empty() && self.running.values().all(|token| self.cancelled.contains(token)) {
             self.theirs = None;

@@ -5,6 +5,7 @@
 //! |----------------|-------------------------------------------------------------------------------------|
 //! | [`layout`]     | the structs that cross, and who frees what                                            |
 //! | [`arguments`]  | arrays that came in -> a checked batch                                                |
+//! | [`on_error`]   | what happens to a row that failed                                                     |
 //! | [`sync`]       | `__run`                                                                               |
 //! | [`started`]    | `__start`, `__drain_results`, `__stop_runtime`                                        |
 //! | [`sending`]    | `__send`: the future that hands over one row                                          |
@@ -21,41 +22,19 @@
 pub mod arguments;
 pub mod import;
 pub mod layout;
+pub mod on_error;
 pub mod sending;
 pub mod started;
 pub mod sync;
 pub mod theirs;
 
+pub use on_error::OnError;
 pub use sending::send;
 pub use started::{drain_results, start, stop_runtime};
 pub use sync::run;
 
 use crate::exports::Plugin;
 use layout::{Arrays, DrainResult, Future, Handle, RunResult};
-
-/// What becomes of a row that failed or timed out.
-#[repr(u32)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnError {
-    /// Its text goes to standard error, once, and the host's job ends.
-    Fail = 0,
-    /// Its value is null.
-    Null = 1,
-}
-
-impl OnError {
-    /// The policy by the word that a build knows it by.
-    ///
-    /// # Panics
-    /// For another word; in a constant, that is an error of the compiler.
-    pub const fn named(word: &str) -> OnError {
-        match word.as_bytes() {
-            b"fail" => OnError::Fail,
-            b"null" => OnError::Null,
-            _ => panic!("on_error is \"fail\" or \"null\""),
-        }
-    }
-}
 
 /// The interface of all functions of a [`Plugin`], for those who export it from elsewhere.
 #[repr(C)]
@@ -69,16 +48,4 @@ pub struct Table {
 
 pub const fn table<P: Plugin>() -> Table {
     Table { run: run::<P>, start: start::<P>, send, drain_results, stop_runtime }
-}
-
-/// What goes wrong here has no way to the host but standard error.
-fn report(text: &str) {
-    eprintln!("arroyo-udf: {text}");
-}
-
-/// The text of a row with the names of plugin and function, which the author's own errors do not have.
-fn named(function: &str, row: u64, text: &str) -> String {
-    let short = function.rsplit('.').next().unwrap_or(function);
-    let own = [function, short].into_iter().find_map(|name| text.strip_prefix(&format!("{name}, row {row}: ")));
-    format!("{function}, row {row}: {}", own.unwrap_or(text))
 }

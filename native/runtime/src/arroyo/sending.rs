@@ -6,9 +6,10 @@
 //!
 //! The host's functions (a waker's clone, wake and drop) are called with no lock held.
 
+use super::arguments;
 use super::layout::{Arrays, Context, Future, Handle, OwnedWaker, Poll};
+use super::on_error::report;
 use super::started::Started;
-use super::{arguments, report};
 use crate::arrow::Batch;
 use crate::failure::panic_text;
 use crate::retired;

@@ -1,13 +1,14 @@
-//! `__start`, `__drain_results`, `__stop_runtime`: an async function as Arroyo drives it.
+//! `__start`, `__drain_results`, `__stop_runtime`: an async function as Arroyo calls it.
 //!
-//! For one handle the host never overlaps send, poll, drain and stop, but moves them between threads. `start` and `stop`
-//! wait for nothing: Context and user code are waited for in a thread of ours, and rows are accepted meanwhile.
+//! Assumes that for one handle the host never overlaps send, poll, drain and stop; it may move them between threads.
 //!
-//! A runtime that has ended by itself (a failed row under [`OnError::Fail`], an init that failed, a poisoning) answers
-//! as that host expects: rows that had a value come out first, then drains are `ERROR` and sends false.
+//! Guarantees: `start` and `stop` wait for nothing. A thread of ours waits for the Context and for user code, and rows are
+//! accepted meanwhile. A runtime that has ended by itself (a failed row under [`OnError::Fail`], an init that failed, a
+//! poisoning) answers as that host expects: rows that had a value come out first, then drains are `ERROR` and sends false.
 
+use super::arguments;
 use super::layout::{Array, Arrays, DrainResult, Handle, OwnedWaker};
-use super::{arguments, named, report, OnError};
+use super::on_error::{named, report, OnError};
 use crate::arrow::{build, Layout};
 use crate::exports::Plugin;
 use crate::failure::{panic_text, Failure};
@@ -18,41 +19,42 @@ use crate::results;
 use crate::retired;
 use crate::runtime::Runtime;
 use crate::signature::{exported, field, Signature};
-use crate::timer::without_signals;
+use crate::sync::Unpoisoned;
+use crate::threads::{self, AUTHORS_STACK, OWN_STACK};
 use crate::value::Value;
 use arroyo_udf_abi as abi;
 use std::collections::HashMap;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
-/// What is behind a handle.
+/// The function that a handle stands for.
 pub struct Started {
     pub signature: &'static Signature,
-    /// None: it did not even begin to start.
+    /// None: the start was refused.
     pub runtime: Option<Arc<Runtime>>,
-    /// The runtime's place among those that are stopped before the process ends.
+    /// The runtime's own handle, so that it is stopped before the process ends.
     handle: abi::Handle,
     on_error: OnError,
-    /// Nothing comes out any more; the reason has been reported.
+    /// No more results come out, and the reason has been reported.
     dead: AtomicBool,
-    /// Of the sends that wait for their turn, each with the address of its state. That host has but one at a time.
+    /// The wakers of sends that wait for space, each with the address of its state. That host has only one at a time.
     waiting: Mutex<Vec<(usize, OwnedWaker)>>,
     ids: Mutex<Ids>,
-    /// So many rows may be sent without asking the runtime: nobody else sends, so there is no less space by then.
+    /// Cached lower bound of `Runtime::space`; valid because there is one sender.
     space: AtomicU64,
 }
 
-/// The machine wants ids that rise, and this host promises no more than numbers.
+/// The machine needs ids that rise; this host promises only numbers.
 #[derive(Default)]
 struct Ids {
     next: u64,
-    /// The host's id, where it is another than the machine's.
+    /// The host's id by the machine's, where the two differ.
     given: HashMap<u64, u64>,
 }
 
-/// What the host wants.
+/// What the host asks for at a start.
 #[derive(Debug, Clone, Copy)]
 struct Wanted {
     ordered: bool,
@@ -60,7 +62,7 @@ struct Wanted {
     allowed_in_flight: u32,
 }
 
-/// `__start` of function number `function`. Returns at once; a failure is for the calls that follow.
+/// `__start` of function number `function`. Returns at once; a failure shows in the calls that follow.
 pub extern "C" fn start<P: Plugin>(function: u32, on_error: OnError, ordered: bool, timeout_micros: u64, allowed_in_flight: u32) -> Handle {
     let wanted = Wanted { ordered, timeout_micros, allowed_in_flight };
     let started = catch_unwind(|| begin::<P>(function, on_error, wanted));
@@ -87,7 +89,7 @@ fn begin<P: Plugin>(function: u32, on_error: OnError, wanted: Wanted) -> Result<
         order: if wanted.ordered { abi::ORDERED } else { abi::UNORDERED },
         allowed_in_flight: wanted.allowed_in_flight,
         timeout_ns: wanted.timeout_micros.saturating_mul(1_000).max(1),
-        // What limits this host is `Runtime::space`; rows that wait for a drain never hold it back.
+        // `Runtime::space` limits this host; rows that wait for a drain never hold it back.
         max_rows: u64::MAX,
         max_bytes: u64::MAX,
         ..abi::Options::unset()
@@ -105,7 +107,7 @@ fn begin<P: Plugin>(function: u32, on_error: OnError, wanted: Wanted) -> Result<
         space: AtomicU64::new(0),
     });
     let of_thread = Arc::clone(&started);
-    thread("udf-start", move || {
+    let thread = threads::spawn("udf-start", AUTHORS_STACK, move || {
         let failure = match catch_unwind(AssertUnwindSafe(|| P::start(function, &runtime))) {
             Ok(Ok(())) => return,
             Ok(Err(failure)) => failure.text,
@@ -113,18 +115,13 @@ fn begin<P: Plugin>(function: u32, on_error: OnError, wanted: Wanted) -> Result<
         };
         of_thread.die(&failure);
         runtime.poison(&failure);
-    })
-    .map_err(|error| Failure::new(abi::ENVIRONMENT, format!("{}: no thread to start it: {error}", signature.name)))?;
+    });
+    thread.map_err(|error| Failure::new(abi::ENVIRONMENT, format!("{}: no thread to start it: {error}", signature.name)))?;
     Ok(started)
 }
 
-/// A thread that leaves the host's signals alone.
-fn thread(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    std::thread::Builder::new().name(name.into()).spawn(move || without_signals(body)).map(drop)
-}
-
 impl Started {
-    /// What a handle stands for; None: the null handle.
+    /// The function of a handle; None: the null handle.
     ///
     /// # Safety
     /// `handle` came from [`start`] and was not stopped.
@@ -142,7 +139,7 @@ impl Started {
         if pointer.is_null() {
             return None;
         }
-        // SAFETY: as promised; the count is one more for the Arc that is answered.
+        // SAFETY: as promised; the count grows by one for the Arc returned here.
         unsafe {
             Arc::increment_strong_count(pointer);
             Some(Arc::from_raw(pointer))
@@ -153,7 +150,7 @@ impl Started {
         self.dead.load(Ordering::Acquire)
     }
 
-    /// Nothing comes out any more. Only the first reason is reported.
+    /// Ends the results. Only the first reason is reported.
     pub fn die(&self, text: &str) {
         if !self.dead.swap(true, Ordering::AcqRel) {
             report(text);
@@ -170,8 +167,8 @@ impl Started {
         left > 0
     }
 
-    /// The waker of the send at this address is `waker` from now on. Answers the former one: a waker is the host's code,
-    /// and no lock may be held when it is dropped.
+    /// Sets the waker of the send at this address. Returns the former one: a waker is the host's code, so it must be dropped
+    /// with no lock held.
     pub fn let_wait(&self, send: usize, waker: Option<OwnedWaker>) -> Option<OwnedWaker> {
         let mut waiting = self.lock_waiting();
         let known = waiting.iter().position(|(address, _)| *address == send);
@@ -180,16 +177,16 @@ impl Started {
         former
     }
 
-    /// All who wait; they do not any more.
+    /// Takes the wakers of all sends that wait.
     pub fn take_waiting(&self) -> Vec<(usize, OwnedWaker)> {
         std::mem::take(&mut self.lock_waiting())
     }
 
     fn lock_waiting(&self) -> MutexGuard<'_, Vec<(usize, OwnedWaker)>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock().unpoisoned()
     }
 
-    /// The machine's id for a row: the host's own, if it rises and leaves room for others.
+    /// The machine's id for a row: the host's, if that rises and leaves room for others.
     pub fn number(&self, id: u64) -> u64 {
         let mut ids = self.lock_ids();
         let number = if id < u64::MAX / 2 { id.max(ids.next) } else { ids.next };
@@ -201,11 +198,11 @@ impl Started {
     }
 
     fn lock_ids(&self) -> MutexGuard<'_, Ids> {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ids.lock().unpoisoned()
     }
 
-    /// The rows that may go out of those that were drained. A row that failed ends it all, where that is the policy:
-    /// what is ordered goes out up to that row, what is not, goes out.
+    /// The drained rows that may go out. Under [`OnError::Fail`] a failed row ends the runtime: ordered rows go out up to
+    /// that row, of unordered rows all that have a value go out.
     fn let_out(&self, runtime: &Runtime, mut rows: Vec<Finished<Value>>) -> Vec<Finished<Value>> {
         let is_value = |row: &Finished<Value>| matches!(row.outcome, Outcome::Value(_));
         let settings = runtime.settings();
@@ -260,7 +257,7 @@ impl Started {
         }
     }
 
-    /// Ends the runtime. The wait for what still runs is left to a thread.
+    /// Ends the runtime. A thread waits for calls that still run.
     fn stop(&self) {
         let Some(runtime) = self.runtime.clone() else { return };
         runtime.disarm();
@@ -268,17 +265,17 @@ impl Started {
         runtime.stop_soon(Stop::Cancel);
         let (handle, dead) = (self.handle, self.is_dead());
         let waiter = Arc::clone(&runtime);
-        let ended = thread("udf-stop", move || {
+        let ended = threads::spawn("udf-stop", OWN_STACK, move || {
             if let (Err(failure), false) = (waiter.stop(Stop::Cancel, Duration::ZERO), dead) {
-                report(&failure.text); // that `close` failed, say
+                report(&failure.text); // `close` failed, for example
             }
             drop(handles::remove(handle));
-            // The host will not ask for these rows, nor call again, and its arrays may be released in any thread.
+            // The host takes no more rows and makes no more calls, and its arrays may be released in any thread.
             while waiter.take(0).is_ok() {}
             arguments::sweep();
         });
         if ended.is_err() {
-            drop(handles::remove(handle)); // it ends without anybody waiting for it
+            drop(handles::remove(handle)); // it ends, and nothing waits for it
         }
     }
 }

@@ -1,7 +1,8 @@
 //! `__run`: a batch through a sync function. May be called by several threads at once.
 
+use super::arguments;
 use super::layout::{Array, Arrays, RunResult};
-use super::{arguments, report, OnError};
+use super::on_error::{report, OnError};
 use crate::arrow::{Column, Layout};
 use crate::exports::Plugin;
 use crate::failure::{panic_text, Failure};
@@ -73,5 +74,5 @@ unsafe fn first_failure(signature: &Signature, results: &abi::ArrowArray) -> Opt
         0 => String::new(),
         more => format!(" (and {more} more rows of this batch)"),
     };
-    Some(super::named(&signature.name, row as u64, &text) + &more)
+    Some(super::on_error::named(&signature.name, row as u64, &text) + &more)
 }

@@ -1,7 +1,7 @@
-//! A library that was built for the Arroyo engine, opened: its symbols, and one started runtime of it.
+//! An open library that was built for the Arroyo engine: its symbols, and one started runtime of it.
 //!
-//! Such a library says nothing of its types; what it answers is compared with what the caller has declared. It is never
-//! unloaded, as its results may be released at any time.
+//! Such a library does not state its types, so its answers are checked against the types that the caller declared. It is
+//! never unloaded, because its results may be released at any time.
 
 use super::arguments::other_type;
 use super::layout::{Array, Arrays, Context, DrainResult, Future, Handle, Poll, RunResult, Waker, WakerFunctions};
@@ -30,7 +30,7 @@ pub struct AsyncFunctions {
 impl Library {
     /// Opens a library. The error says what it lacks.
     pub fn open(path: &CStr) -> Result<Library, String> {
-        // SAFETY: the path is a text; what a library does as it is loaded is its author's responsibility.
+        // SAFETY: the path is a text; its author is responsible for what the library does while it loads.
         let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL | libc::RTLD_NODELETE) };
         if library.is_null() {
             // SAFETY: after a failure there is a text.
@@ -61,23 +61,23 @@ impl Library {
     }
 }
 
-/// The arguments of `rows` as that interface takes them: aligned, without offsets, with exact counts of nulls, none of
-/// which arrow 51 can do without. So they are copied. The error is a text for the rows.
+/// The arguments of `rows` as that interface takes them. They are copied, because arrow 51 needs aligned arrays without
+/// offsets and with exact null counts. The error is a text for the rows.
 pub fn arguments(signature: &Signature, columns: &[Column], rows: std::ops::Range<usize>) -> Result<Arrays, String> {
     let mut arrays = Vec::with_capacity(columns.len());
     for (i, (column, (name, layout))) in columns.iter().zip(&signature.arguments).enumerate() {
         let values: Result<Vec<Value>, String> = rows.clone().map(|row| column.value(layout, row)).collect();
         let values = values.map_err(|text| format!("argument {name}: {text}"))?;
-        // SAFETY: a signature has a constant schema for each argument.
+        // SAFETY: a signature has a valid, constant schema for each argument.
         let schema = unsafe { child_schema(signature.argument_schema, i) }?;
         arrays.push(Array { array: build(layout, values.iter()).export(), schema: exported(schema) });
     }
     Ok(Arrays::new(arrays))
 }
 
-/// An array that a library has answered, if it is of the declared type and length; else a text.
+/// The array that a library returned, if it has the declared type and length; else why not.
 pub fn checked(answer: Array, declared: &abi::ArrowSchema, layout: &Layout, rows: usize) -> Result<Owned, String> {
-    // SAFETY: the declared schema is a constant, the other one was given to us whole.
+    // SAFETY: the declared schema is a constant; the other one is ours.
     let wrong = unsafe { other_type(declared, &answer.schema) };
     let array = Owned(answer.untyped());
     if let Some(wrong) = wrong {
@@ -86,7 +86,7 @@ pub fn checked(answer: Array, declared: &abi::ArrowSchema, layout: &Layout, rows
     if array.0.length != rows as i64 {
         return Err(format!("the library answered {} rows for {rows}", array.0.length));
     }
-    // SAFETY: the library gave a valid array away, which lives as long as the view here.
+    // SAFETY: the library gave us a valid array, which lives as long as the view here.
     unsafe { Column::new(&array.0, layout, "the library's answer") }?;
     Ok(array)
 }
@@ -113,16 +113,16 @@ impl Drop for Owned {
 pub struct Theirs {
     functions: AsyncFunctions,
     handle: Handle,
-    /// A row that it has not taken yet.
+    /// The row that it has not taken yet.
     sending: Option<Future>,
 }
 
-/// It answers nothing any more.
+/// The runtime no longer answers.
 pub struct Dead;
 
 impl Theirs {
     pub fn start(functions: AsyncFunctions, ordered: bool, timeout_micros: u64, allowed_in_flight: u32) -> Theirs {
-        // SAFETY: the interface: any values will do.
+        // SAFETY: the interface allows any values.
         let handle = unsafe { (functions.start)(ordered, timeout_micros, allowed_in_flight) };
         Theirs { functions, handle, sending: None }
     }
@@ -132,15 +132,15 @@ impl Theirs {
         self.sending.is_some()
     }
 
-    /// Sends a row; only if none is on its way in.
-    pub fn send(&mut self, id: u64, arguments: Arrays, waker: &Wake) -> Result<(), Dead> {
+    /// Sends a row. Allowed only if none is on its way in.
+    pub fn send(&mut self, id: u64, arguments: Arrays, waker: &ThreadWaker) -> Result<(), Dead> {
         // SAFETY: the handle is open, and the arguments are given away.
         self.sending = Some(unsafe { (self.functions.send)(self.handle, id, arguments) });
         self.go_on_sending(waker)
     }
 
-    /// Asks how far the row is that was sent last; `waker` is woken when it is time to ask again.
-    pub fn go_on_sending(&mut self, waker: &Wake) -> Result<(), Dead> {
+    /// Polls the row that was sent last; `waker` is woken when it is time to poll again.
+    pub fn go_on_sending(&mut self, waker: &ThreadWaker) -> Result<(), Dead> {
         let Some(future) = self.sending.take() else { return Ok(()) };
         let mut context = Context { waker: (&raw const *waker.0).cast() };
         // SAFETY: the future is ours alone, and was not ready before.
@@ -149,7 +149,7 @@ impl Theirs {
             self.sending = Some(future);
             return Ok(());
         }
-        // SAFETY: dropped once, as it is not used again.
+        // SAFETY: dropped once, and not used again.
         unsafe { (future.drop)(future.state) };
         if poll.tag == Poll::READY && poll.accepted {
             Ok(())
@@ -158,7 +158,7 @@ impl Theirs {
         }
     }
 
-    /// What has ended: ids and values, both unchecked.
+    /// The rows that have ended: ids and values, both unchecked.
     pub fn drain(&mut self) -> Result<Option<Vec<Array>>, Dead> {
         // SAFETY: the handle is open, and no other call runs.
         let answer = unsafe { (self.functions.drain_results)(self.handle) };
@@ -182,28 +182,28 @@ impl Drop for Theirs {
     }
 }
 
-/// A waker of a thread.
+/// A waker, as that interface has it, which unparks a thread.
 #[derive(Clone)]
-pub struct Wake(Arc<Waking>);
+pub struct ThreadWaker(Arc<SharedWaker>);
 
 #[repr(C)]
-struct Waking {
+struct SharedWaker {
     head: Waker,
     thread: Thread,
 }
 
 // SAFETY: the head points to a constant.
-unsafe impl Send for Waking {}
+unsafe impl Send for SharedWaker {}
 // SAFETY: as above; a thread's handle may be used anywhere.
-unsafe impl Sync for Waking {}
+unsafe impl Sync for SharedWaker {}
 
 static FUNCTIONS: WakerFunctions =
     WakerFunctions { clone: clone_waker, wake: wake_waker, wake_by_ref: wake_waker_by_ref, drop: drop_waker };
 
-impl Wake {
-    /// Wakes the thread that calls this.
-    pub fn this_thread() -> Wake {
-        Wake(Arc::new(Waking { head: Waker { functions: &FUNCTIONS }, thread: std::thread::current() }))
+impl ThreadWaker {
+    /// A waker of the calling thread.
+    pub fn of_this_thread() -> ThreadWaker {
+        ThreadWaker(Arc::new(SharedWaker { head: Waker { functions: &FUNCTIONS }, thread: std::thread::current() }))
     }
 
     pub fn wake(&self) {
@@ -212,22 +212,22 @@ impl Wake {
 }
 
 unsafe extern "C" fn clone_waker(waker: *const Waker) -> *const Waker {
-    // SAFETY: the pointer is that of an Arc's content, whose count grows by one.
-    unsafe { Arc::increment_strong_count(waker.cast::<Waking>()) };
+    // SAFETY: the pointer is that of an Arc's content; the count grows by one for the clone.
+    unsafe { Arc::increment_strong_count(waker.cast::<SharedWaker>()) };
     waker
 }
 
 unsafe extern "C" fn wake_waker(waker: *const Waker) {
     // SAFETY: an owned waker, given back.
-    unsafe { Arc::from_raw(waker.cast::<Waking>()) }.thread.unpark();
+    unsafe { Arc::from_raw(waker.cast::<SharedWaker>()) }.thread.unpark();
 }
 
 unsafe extern "C" fn wake_waker_by_ref(waker: *const Waker) {
-    // SAFETY: whoever holds a waker keeps it alive.
-    unsafe { (*waker.cast::<Waking>()).thread.unpark() };
+    // SAFETY: the owner of the waker keeps it alive.
+    unsafe { (*waker.cast::<SharedWaker>()).thread.unpark() };
 }
 
 unsafe extern "C" fn drop_waker(waker: *const Waker) {
     // SAFETY: an owned waker, given back.
-    drop(unsafe { Arc::from_raw(waker.cast::<Waking>()) });
+    drop(unsafe { Arc::from_raw(waker.cast::<SharedWaker>()) });
 }

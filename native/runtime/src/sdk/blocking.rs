@@ -1,8 +1,9 @@
-//! Blocking functions (`#[udf(blocking)]`): a row is a call in a thread of the pool.
+//! Blocking functions (`#[udf(blocking)]`): each row is a call in a thread of the pool.
 
 use super::arguments::Arguments;
+use super::function::{CallRow, Function};
+use super::panics;
 use super::types::Return;
-use super::{panics, Function};
 use crate::arrow::Batch;
 use crate::call_info::CallInfo;
 use crate::machine::Outcome;
@@ -10,10 +11,7 @@ use crate::pool::Work;
 use crate::runtime::Attempt;
 use crate::value::Value;
 
-/// What the attribute makes of a function: a call for row `row` of a batch, whose id is `id`.
-pub type Call = fn(batch: &Batch, row: usize, id: u64) -> Outcome<Value>;
-
-impl Work for Call {
+impl Work for CallRow {
     fn run(&self, attempt: &Attempt, info: CallInfo) -> Outcome<Value> {
         info.within(|| self(&attempt.batch, attempt.row, attempt.id))
     }

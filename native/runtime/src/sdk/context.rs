@@ -1,25 +1,21 @@
-//! What the calls of an async function share: a first argument `Arc<Context>` (R12).
+//! The Context that the calls of an async function share: its first argument, `Arc<Context>` (R12).
 //!
-//! One Context for each start: made and `init`-ed before the first row, `close`d after the last attempt has ended.
+//! Guarantees: one Context for each start, made and `init`-ed before the first row, `close`d after the last attempt ended.
 
 use super::panics;
 use crate::abi;
 use crate::failure::Failure;
+use crate::limits::{init_took_too_long, GRACE};
 use std::future::Future;
 use std::pin::{pin, Pin};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long `new` and `init` may take.
-pub const INIT: Duration = Duration::from_secs(10);
-/// How much longer a start waits for an `init` that does not await, and so cannot be interrupted.
-const GRACE: Duration = Duration::from_secs(1);
-
 pub type Pending<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// What the type of a Context implements, beside a function `new()`. Arroyo's sources know it as `types::UdfContext`; the
-/// attribute of the crate async-trait lets it be written as
+/// The trait of a Context, whose type also needs a function `new()`. Arroyo's sources know it as `types::UdfContext`. With
+/// the attribute of the crate async-trait it reads
 ///
 /// ```ignore
 /// #[async_trait]
@@ -34,7 +30,7 @@ pub type Pending<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
     note = "write `impl types::UdfContext for {Self}`, with `#[async_trait]` above it if it has an `init` or `close`"
 )]
 pub trait UdfContext: Send + Sync + 'static {
-    // As async-trait writes it; a declaration with other lifetimes could not be implemented with that attribute.
+    // The lifetimes that async-trait writes: with others, that attribute could not implement it.
     fn init<'life0, 'async_trait>(&'life0 self) -> Pending<'async_trait>
     where
         'life0: 'async_trait,
@@ -52,7 +48,8 @@ pub trait UdfContext: Send + Sync + 'static {
     }
 }
 
-/// Makes a Context and waits for its `init`, on `tokio`; not much longer than `limit`. `name` is the function's.
+/// Makes a Context on `tokio` and waits for its `init`, at most `limit` and [`GRACE`]: an `init` that does not await cannot
+/// be interrupted. `name` is the function's.
 pub fn open<X: UdfContext>(name: &str, tokio: &tokio::runtime::Handle, new: fn() -> X, limit: Duration) -> Result<Arc<X>, Failure> {
     let (opened, answer) = mpsc::sync_channel(1);
     tokio.spawn(async move {
@@ -63,10 +60,9 @@ pub fn open<X: UdfContext>(name: &str, tokio: &tokio::runtime::Handle, new: fn()
         };
         let end = match tokio::time::timeout(limit, caught(opening)).await {
             Ok(end) => end.map_err(|text| format!("init of the Context {text}")),
-            Err(_) => Err(format!("init of the Context took more than {} s", limit.as_secs())),
+            Err(_) => Err(init_took_too_long(limit)),
         };
-        // Nobody may wait any more.
-        let _ = opened.send(end);
+        let _ = opened.send(end); // fails if the start no longer waits
     });
     let end = match answer.recv_timeout(limit + GRACE) {
         Ok(end) => end,
@@ -78,7 +74,7 @@ pub fn open<X: UdfContext>(name: &str, tokio: &tokio::runtime::Handle, new: fn()
     end.map_err(|text| Failure::new(abi::USER_CODE, format!("{name}: {text}")))
 }
 
-/// Ends a Context; the error is why that failed.
+/// Closes a Context; the error is why that failed.
 pub async fn close<X: UdfContext>(context: Arc<X>) -> Result<(), String> {
     caught(async {
         context.close().await;
@@ -87,7 +83,7 @@ pub async fn close<X: UdfContext>(context: Arc<X>) -> Result<(), String> {
     .await
 }
 
-/// What `future` answers, or the text of its panic.
+/// The output of `future`, or the text of its panic.
 async fn caught<T>(future: impl Future<Output = T>) -> Result<T, String> {
     let mut future = pin!(future);
     std::future::poll_fn(|context| match panics::catch(|| future.as_mut().poll(context)) {

@@ -1,14 +1,16 @@
-//! What `#[udf]` and [`plugin!`](crate::plugin) expand to. Authors need two names of it: [`types`], and the attribute.
+//! The code that `#[udf]` and [`plugin!`](crate::plugin) expand to. Authors need two names of it: [`types`] and the
+//! attribute.
 //!
 //! | module           | what it does                                                            |
 //! |------------------|-------------------------------------------------------------------------|
-//! | [`types`]        | the types of arguments and results, there and back                       |
+//! | [`function`]     | a function as `#[udf]` describes it                                      |
+//! | [`types`]        | the types of arguments and results, converted from and to Arrow          |
 //! | `lists`          | arguments that are lists                                                |
 //! | [`arguments`]    | one row of a batch -> the tuple of a function's arguments                |
 //! | [`sync`]         | the loop over a batch of a sync function                                 |
 //! | [`blocking`]     | one row in a thread of the pool                                          |
-//! | `context`        | what the calls of an async function share (feature `tokio`)             |
-//! | `tokio_driver`   | the executor of async functions (feature `tokio`)                        |
+//! | `context`        | the Context that calls of an async function share (feature `tokio`)      |
+//! | `tokio_executor` | the executor of async functions (feature `tokio`)                        |
 //! | [`panics`]       | a panic of the author's code -> the text of a row's error                |
 //!
 //! Functions register themselves without a central list: each `#[udf]` puts one pointer into the linker section
@@ -18,116 +20,29 @@ pub mod arguments;
 pub mod blocking;
 #[cfg(feature = "tokio")]
 pub mod context;
+pub mod function;
 pub mod lists;
 pub mod panics;
 pub mod sync;
 #[cfg(feature = "tokio")]
-pub mod tokio_driver;
+pub mod tokio_executor;
 pub mod types;
 
+pub use function::{Argument, Body, Function, Results, Type};
+
 use crate::abi;
-use crate::arrow::{Batch, Layout};
+use crate::arrow::Batch;
 use crate::exports::{self, Ran};
 use crate::failure::Failure;
-use crate::machine::Outcome;
 use crate::pool;
 use crate::results;
 use crate::runtime::Runtime;
 use crate::signature::{field, structure, Signature};
-use crate::value;
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
-/// One function as `#[udf]` describes it.
-pub struct Function {
-    pub name: &'static str,
-    /// File, line, column: the order of functions in the descriptor.
-    pub place: (&'static str, u32, u32),
-    pub arguments: &'static [Argument],
-    pub returns: Type,
-    pub body: Body,
-}
-
-/// The item of a result column that a type goes into.
-type Item<R> = <<<R as types::Return>::Value as types::Value>::Builder as types::Builder>::Item;
-
-impl Function {
-    /// What the function returned, as its column takes it. `row` is for the text of a value that does not fit (F4); the
-    /// author's own errors stay as they are.
-    #[inline]
-    fn item<R: types::Return>(&self, row: u64, returned: R) -> Result<Option<Item<R>>, String> {
-        match returned.into_result()? {
-            Some(value) => types::Value::into_item(value).map(Some).map_err(|text| format!("{}, row {row}: {text}", self.name)),
-            None => Ok(None),
-        }
-    }
-
-    /// How a row of an async or blocking function ended.
-    fn outcome<R: types::Return>(&self, row: u64, returned: R) -> Outcome<value::Value> {
-        match self.item(row, returned) {
-            Ok(Some(item)) => {
-                let value = <<R::Value as types::Value>::Builder as types::Builder>::value(item);
-                let narrow = matches!(self.returns.format.to_bytes(), b"u" | b"z");
-                match results::fits(if narrow { &Layout::Bytes } else { &Layout::Null }, &value) {
-                    Ok(()) => Outcome::Value(value),
-                    Err(text) => Outcome::Error(format!("{}, row {row}: {text}", self.name).into()),
-                }
-            }
-            Ok(None) => Outcome::Value(value::Value::Null),
-            Err(text) => Outcome::Error(text.into()),
-        }
-    }
-
-    /// The text of a row whose argument is not what its type promises (F4).
-    #[cold]
-    fn unreadable(&self, row: u64, argument: usize, text: &str) -> String {
-        let argument = self.arguments.get(argument).map_or("", |argument| argument.name);
-        format!("{}, row {row}: argument {argument}: {text}", self.name)
-    }
-}
-
-pub struct Argument {
-    pub name: &'static str,
-    pub ty: Type,
-}
-
-impl Argument {
-    pub const fn new<T: types::Argument<'static>>(name: &'static str) -> Self {
-        Argument { name, ty: Type { format: T::FORMAT, nullable: T::NULLABLE, item: T::ITEM } }
-    }
-}
-
-/// An Arrow type by its format string, and whether its values can be null.
-pub struct Type {
-    pub format: &'static CStr,
-    pub nullable: bool,
-    /// Of a list, format of its items and whether they can be null.
-    pub item: Option<(&'static CStr, bool)>,
-}
-
-impl Type {
-    pub const fn returned<R: types::Return>() -> Self {
-        Type { format: <R::Value as types::Value>::FORMAT, nullable: R::NULLABLE, item: None }
-    }
-}
-
-/// How a function is called.
-pub enum Body {
-    Sync(fn(&Batch) -> sync::Results),
-    /// `start` makes the runtime work.
-    Async {
-        options: abi::Options,
-        start: fn(&Arc<Runtime>) -> Result<(), Failure>,
-    },
-    /// Async for the host; each call has a thread.
-    Blocking {
-        options: abi::Options,
-        call: blocking::Call,
-    },
-}
-
-/// An entry of the linker section; `None` is there so that the section exists in a library without functions.
+/// An entry of the linker section; one `None` makes the section exist in a library without functions.
 pub type Registration = Option<&'static Function>;
 
 #[used]
@@ -141,7 +56,7 @@ extern "Rust" {
     static END: Registration;
 }
 
-/// All functions of this library, in the order of their places in the source: the linker promises none.
+/// All functions of this library, in source order; the linker promises no order.
 pub fn registered() -> Vec<&'static Function> {
     // SAFETY: the linker defines both symbols around the section, which holds nothing but registrations.
     let all = unsafe {
@@ -153,26 +68,26 @@ pub fn registered() -> Vec<&'static Function> {
     functions
 }
 
-/// Who a plugin is: constants that its build knows.
+/// The identity of a plugin: constants that its build knows.
 pub trait Identity: 'static {
     const NAME: &'static str;
     const HASH: &'static str;
     const TOOLKIT_VERSION: &'static str;
-    /// What the head of the source chooses for all async functions; an attribute wins.
+    /// Options from the head of the source, for all async functions; an attribute wins.
     const OPTIONS: abi::Options;
 }
 
 /// The plugin made of the registered functions.
 pub struct Registered<I>(PhantomData<I>);
 
-/// What is built once, at the first question, and kept for the life of the process.
+/// Built once, at first use, and kept for the life of the process.
 struct Described {
     descriptor: abi::Descriptor,
     functions: Vec<(&'static Function, Result<Signature, String>)>,
 }
 
 fn described<I: Identity>() -> &'static Described {
-    // One per library: a library is one plugin.
+    // One static per library, because a library is one plugin.
     static DESCRIBED: OnceLock<Described> = OnceLock::new();
     DESCRIBED.get_or_init(|| {
         let functions = registered();
@@ -226,7 +141,7 @@ fn describe(function: &Function, of_all: &abi::Options) -> *const abi::Function 
     }))
 }
 
-/// An attribute's options over those of the head of a source, where Arroyo knows three.
+/// An attribute's options over the three that the head of a source can set (as in Arroyo).
 fn over(own: &abi::Options, of_all: &abi::Options) -> abi::Options {
     abi::Options {
         order: if own.order == 0 { of_all.order } else { own.order },
@@ -249,7 +164,7 @@ fn function<I: Identity>(number: u32) -> Result<(&'static Function, &'static Sig
     Ok((function, signature))
 }
 
-/// The number of the function of this name; one that no function has, if there is none.
+/// The number of the function of this name; `u32::MAX`, which no function has, if there is none.
 pub fn number<I: Identity>(name: &str) -> u32 {
     let functions = &described::<I>().functions;
     functions.iter().position(|(function, _)| function.name == name).map_or(u32::MAX, |number| number as u32)
@@ -293,9 +208,9 @@ impl<I: Identity> exports::Plugin for Registered<I> {
 /// arroyo_udf_plugin::plugin!(name: "flights", hash: "", toolkit_version: "0.1.0");
 /// ```
 ///
-/// `, options: { order: 1, allowed_in_flight: 10, timeout_ns: 5_000_000_000 }` may follow: for all async functions that choose
-/// no others. With `, arroyo: sync "mph", on_error: "fail"` (or `async`, or "null") at the end, the library also exports the
-/// symbols that the Arroyo engine looks for, for that function.
+/// `, options: { order: 1, allowed_in_flight: 10, timeout_ns: 5_000_000_000 }` may follow: defaults for all async functions.
+/// With `, arroyo: sync "mph", on_error: "fail"` (or `async`, or "null") at the end, the library also exports, for that
+/// function, the symbols that the Arroyo engine looks for.
 #[macro_export]
 macro_rules! plugin {
     (name: $name:expr, hash: $hash:expr, toolkit_version: $toolkit_version:expr

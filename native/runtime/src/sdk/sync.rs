@@ -5,16 +5,10 @@
 //! the row that panicked. So code that cannot panic pays nothing, and no row is called twice.
 
 use super::arguments::Arguments;
+use super::function::{Function, Results};
+use super::panics;
 use super::types::{Builder, Position, Return, Value};
-use super::{panics, Function};
-use crate::arrow::{ArrayData, Batch, Validity};
-
-/// The results of a batch.
-pub struct Results {
-    pub values: ArrayData,
-    /// Rows that ended as errors, rising, with their texts. Their values are null.
-    pub failed: Vec<(usize, String)>,
-}
+use crate::arrow::{Batch, Validity};
 
 /// Calls `call` for each row of `batch` that has no null where none can be; the others are null (F3).
 pub fn run<'a, A: Arguments<'a>, R: Return>(function: &Function, batch: &'a Batch, call: impl Fn(A) -> R) -> Results {

@@ -2,29 +2,31 @@
 //! one for each start, so that what `init` has spawned ends with it.
 //!
 //! Each handle has one task, the *dispatcher*, and in it any number of *slots*. A slot is a future that runs attempts one
-//! after another, so a row costs no task of its own, and what is around the author's future is small. The dispatcher opens
-//! slots while there are attempts to start, at most twice as many from turn to turn, for a function that hardly waits
-//! needs few; it tells slots to give up cancelled attempts (timeouts are the machine's, R6), and tells the host of results,
-//! once a turn. A slot that finds nothing to do ends.
+//! after another, so a row costs no task of its own, and little surrounds the author's future. The dispatcher opens slots
+//! while there are attempts to start, at most doubling them from turn to turn, because a function that hardly waits needs
+//! few. It makes slots give up cancelled attempts (the machine decides on timeouts, R6), and tells the host of results once
+//! a turn. A slot that finds nothing to do ends.
 //!
-//! Since they are one task, nothing of a handle runs while one of its functions computes: that belongs in
+//! All slots are one task, so nothing of a handle runs while one of its functions computes. Such a function belongs in
 //! `#[udf(blocking)]` or tokio's `spawn_blocking`.
 //!
-//! Lost wake-ups: the dispatcher sleeps only where it waits for `wake.notified()`, which remembers one notification, or for
-//! a slot, and not if slots have left results since it told the host last.
+//! Lost wake-ups: the dispatcher sleeps only where it waits for `woken.notified()`, which remembers one notification, or for
+//! a slot; and not if slots have left results since it last told the host.
 
 use super::arguments::Arguments;
 use super::context::{self, UdfContext};
+use super::function::Function;
+use super::panics;
 use super::types::Return;
-use super::{panics, Function};
 use crate::abi;
 use crate::arrow::Batch;
 use crate::call_info::CallInfo;
 use crate::failure::Failure;
+use crate::limits::INIT_TIME;
 use crate::machine::{Outcome, Token};
-use crate::runtime::{self, After, Attempt, Executor, Orders, Runtime};
-use crate::timer::without_signals;
-use crate::turn::Turn;
+use crate::runtime::{self, After, Attempt, Executor, Orders, Runtime, TimeSlice};
+use crate::sync::Unpoisoned;
+use crate::threads::block_signals;
 use crate::value;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::collections::HashSet;
@@ -32,17 +34,17 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::{pin, Pin};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use tokio::sync::Notify;
 
 /// A second thread brings no more rows a second and costs as much again: the two would pass the machine to and fro.
 const THREADS: usize = 1;
-/// How long a turn may last before others get theirs, in nanoseconds, if rows end without having waited for anything. A
-/// turn costs the dispatcher, and the host that it wakes, some ten microseconds.
+/// How long a turn may last before other handles get theirs, in nanoseconds, if rows end without having waited. A turn costs
+/// the dispatcher, and the host that it wakes, some ten microseconds.
 const TURN: u64 = 250_000;
 
-/// Makes `runtime` work: `call` is the author's function.
+/// Makes tokio the executor of `runtime`; `call` is the author's function.
 pub fn start<A, R, F, C>(function: &'static Function, runtime: &Arc<Runtime>, call: C) -> Result<(), Failure>
 where
     A: for<'a> Arguments<'a> + Send + 'static,
@@ -50,14 +52,14 @@ where
     F: Future<Output = R> + Send + 'static,
     C: Fn(A) -> F + Send + Sync + 'static,
 {
-    let wake = Arc::new(Notify::new());
+    let woken = Arc::new(Notify::new());
     let tokio = tokio_runtime()?;
-    runtime.serve(Box::new(Wake(Arc::clone(&wake))));
-    tokio.spawn(dispatch(function, Arc::clone(runtime), wake, call, async { Ok(()) }));
+    runtime.serve(Box::new(TokioExecutor(Arc::clone(&woken))));
+    tokio.spawn(dispatch(function, Arc::clone(runtime), woken, call, async { Ok(()) }));
     Ok(())
 }
 
-/// As `start`, for a function whose calls share a Context, which `new` makes.
+/// As `start`, for a function whose calls share a Context, made by `new`.
 pub fn start_with<X, A, R, F, C>(function: &'static Function, runtime: &Arc<Runtime>, new: fn() -> X, call: C) -> Result<(), Failure>
 where
     X: UdfContext,
@@ -67,67 +69,60 @@ where
     C: Fn(Arc<X>, A) -> F + Copy + Send + Sync + 'static,
 {
     let tokio = new_tokio()?;
-    let context = match context::open(&runtime.signature().name, tokio.handle(), new, context::INIT) {
+    let context = match context::open(&runtime.signature().name, tokio.handle(), new, INIT_TIME) {
         Ok(context) => context,
         Err(failure) => {
-            tokio.shutdown_background(); // an `init` that blocks cannot be waited for
+            tokio.shutdown_background(); // does not wait for an `init` that blocks
             return Err(failure);
         }
     };
-    let wake = Arc::new(Notify::new());
-    runtime.serve(Box::new(Wake(Arc::clone(&wake))));
+    let woken = Arc::new(Notify::new());
+    runtime.serve(Box::new(TokioExecutor(Arc::clone(&woken))));
     let handle = tokio.handle().clone();
     let shared = Arc::clone(&context);
     let stopped = Arc::clone(runtime);
     let end = async move {
         let closed = if stopped.is_given_up() {
-            eprintln!("{}: its Context is not closed, for calls were stuck when it was stopped", stopped.signature().name);
+            eprintln!("{}: its Context is not closed, because calls were stuck when it was stopped", stopped.signature().name);
             Ok(())
         } else {
             context::close(context).await
         };
-        tokio.shutdown_background(); // with all that `init` has left running
+        tokio.shutdown_background(); // and so all that `init` has left running
         closed
     };
     let call = move |arguments: A| call(Arc::clone(&shared), arguments);
-    handle.spawn(dispatch(function, Arc::clone(runtime), wake, call, end));
+    handle.spawn(dispatch(function, Arc::clone(runtime), woken, call, end));
     Ok(())
 }
 
-/// The runtime of this library, made at the first start.
+/// The tokio runtime of this library, made at the first start. A start in a forked child does not come here: it is refused
+/// first (`handles::check_process`).
 fn tokio_runtime() -> Result<&'static tokio::runtime::Runtime, Failure> {
-    static MADE: Mutex<Option<(u32, &'static tokio::runtime::Runtime)>> = Mutex::new(None);
-    // Nothing runs under the lock that could leave something half done.
-    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    let process = std::process::id();
-    match *made {
-        Some((owner, tokio)) if owner == process => return Ok(tokio),
-        Some(_) => {
-            return Err(Failure::state(
-                "async functions of this plugin were started before a fork, and threads do not survive one: start them in the parent, or in a new process",
-            ));
-        }
-        None => {}
+    static MADE: Mutex<Option<&'static tokio::runtime::Runtime>> = Mutex::new(None);
+    let mut made = MADE.lock().unpoisoned();
+    if let Some(tokio) = *made {
+        return Ok(tokio);
     }
     // A plugin is never unloaded, so its runtime is never shut down.
-    let tokio: &'static _ = Box::leak(Box::new(new_tokio()?));
-    *made = Some((process, tokio));
-    Ok(tokio)
+    let tokio = Box::leak(Box::new(new_tokio()?));
+    Ok(made.insert(tokio))
 }
 
 fn new_tokio() -> Result<tokio::runtime::Runtime, Failure> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(THREADS)
         .thread_name("udf-tokio")
-        .on_thread_start(|| without_signals(|| ()))
+        .on_thread_start(block_signals)
         .enable_all()
         .build()
         .map_err(|error| Failure::new(abi::ENVIRONMENT, format!("tokio does not start: {error}")))
 }
 
-struct Wake(Arc<Notify>);
+/// The runtime's end of a dispatcher.
+struct TokioExecutor(Arc<Notify>);
 
-impl Executor for Wake {
+impl Executor for TokioExecutor {
     fn wake(&self) {
         self.0.notify_one();
     }
@@ -137,7 +132,7 @@ impl Executor for Wake {
 async fn dispatch<A, R, F, C>(
     function: &'static Function,
     runtime: Arc<Runtime>,
-    wake: Arc<Notify>,
+    woken: Arc<Notify>,
     call: C,
     end: impl Future<Output = Result<(), String>>,
 ) where
@@ -146,12 +141,12 @@ async fn dispatch<A, R, F, C>(
     F: Future<Output = R> + Send + 'static,
     C: Fn(A) -> F + Send + Sync + 'static,
 {
-    // What `call` holds is not to outlive `end`.
-    run(Shared::new(function, Arc::clone(&runtime), call), &wake).await;
+    // In a function of its own, so that nothing that `call` holds outlives `end`.
+    run(Shared::new(function, Arc::clone(&runtime), call), &woken).await;
     runtime.closed(end.await);
 }
 
-async fn run<A, R, F, C>(shared: Shared<A, C>, wake: &Notify)
+async fn run<A, R, F, C>(shared: Shared<A, C>, woken: &Notify)
 where
     A: for<'a> Arguments<'a> + Send + 'static,
     R: Return + 'static,
@@ -170,7 +165,7 @@ where
         for stuck in orders.stuck.drain(..) {
             runtime::report_stuck(&runtime.signature().name, stuck.id, "");
         }
-        shared.turn.begin();
+        shared.slice.begin();
         let mut may_open = slots.len().max(1);
         while may_open > 0 {
             let Some(attempt) = runtime.next() else { break };
@@ -187,7 +182,7 @@ where
             After::Settled => break,
             After::Again => tokio::task::yield_now().await, // other handles, and what calls have spawned
             After::Asleep => {
-                let mut woken = pin!(wake.notified());
+                let mut woken = pin!(woken.notified());
                 std::future::poll_fn(|context| {
                     while let Poll::Ready(Some(())) = slots.poll_next_unpin(context) {}
                     if shared.news.load(Ordering::Relaxed) {
@@ -201,18 +196,18 @@ where
     }
 }
 
-/// What the slots of a handle share. They are polled by one task, so one after another.
+/// What the slots of a handle share. One task polls them, so one after another.
 struct Shared<A, C> {
     function: &'static Function,
     runtime: Arc<Runtime>,
     call: C,
-    /// Rows have ended that the host has not been told of.
+    /// Rows have ended, and the host does not know yet.
     news: AtomicBool,
-    turn: Turn,
+    slice: TimeSlice,
     arguments: PhantomData<fn(A)>,
 }
 
-/// An attempt, as far as its call needs it. (All rows that run have one.)
+/// The part of an attempt that its call needs. (Each running row has one.)
 struct Named {
     token: Token,
     id: u64,
@@ -235,13 +230,13 @@ where
 {
     fn new(function: &'static Function, runtime: Arc<Runtime>, call: C) -> Self {
         let news = AtomicBool::new(false);
-        Shared { function, runtime, call, news, turn: Turn::new(TURN), arguments: PhantomData }
+        Shared { function, runtime, call, news, slice: TimeSlice::new(TURN), arguments: PhantomData }
     }
 
-    /// Reports an attempt; answers the next one. A slot that has waited takes one, however many such slots there are.
+    /// Reports an attempt; returns the next. A slot that has waited may take one even when the time slice is over.
     fn end(&self, token: Token, outcome: Outcome<value::Value>, has_waited: bool) -> Option<Attempt> {
         self.news.store(true, Ordering::Relaxed);
-        if has_waited || self.turn.has_time() {
+        if has_waited || self.slice.has_time() {
             self.runtime.end_and_next(token, outcome)
         } else {
             self.runtime.end(token, outcome);
@@ -249,10 +244,10 @@ where
         }
     }
 
-    /// Calls the function for an attempt, or for the next ones, if those need no call.
+    /// Calls the function for the first attempt that needs a call: this one, or one of the next.
     fn begin(&self, mut attempt: Attempt) -> Option<(Named, F)> {
         loop {
-            self.turn.count_row();
+            self.slice.count_row();
             let Attempt { token, id, attempt: number, deadline, .. } = attempt;
             let named = Named { token, id, attempt: number, deadline };
             let arguments = arguments::<A>(&attempt.batch, attempt.row);
@@ -275,13 +270,13 @@ where
 struct Slot<'s, A, F, C> {
     shared: &'s Shared<A, C>,
     attempt: Named,
-    /// Of the attempt. Pinned.
+    /// The attempt's call. Pinned.
     future: Option<F>,
-    /// Has this slot polled. None: no future of it has waited.
+    /// Makes the task poll this slot. None: no future of it has waited.
     waker: Option<Waker>,
     /// The future has waited.
     has_waited: bool,
-    /// The attempt is to be given up.
+    /// The slot must give the attempt up.
     cancelled: bool,
 }
 
@@ -290,14 +285,14 @@ impl<'s, A, F, C> Slot<'s, A, F, C> {
         Slot { shared, attempt, future: Some(future), waker: None, has_waited: false, cancelled: false }
     }
 
-    /// Has the slot give up its attempt, if that is among `cancelled`.
+    /// Makes the slot give up its attempt, if that is among `cancelled`.
     fn cancel(self: Pin<&mut Self>, cancelled: &HashSet<Token>) {
         // SAFETY: the future stays where it is.
         let this = unsafe { self.get_unchecked_mut() };
         if cancelled.contains(&this.attempt.token) {
             this.cancelled = true;
             if let Some(waker) = &this.waker {
-                waker.wake_by_ref(); // without one, it has yet to be polled
+                waker.wake_by_ref(); // without one, its first poll is still to come
             }
         }
     }
@@ -336,7 +331,7 @@ where
                 Ok(Poll::Ready(outcome)) => outcome,
                 Err(text) => Outcome::Error(text.into()),
             };
-            // Before the attempt is reported, for it may hold what the Context is to close.
+            // Before the attempt is reported, because the future may hold what the Context closes.
             let dropped = info.within(|| panics::catch(|| future.set(None)));
             let outcome = dropped.map_or_else(|text| Outcome::Error(format!("{text}, when its future was dropped").into()), |()| outcome);
             let next = shared.end(attempt.token, outcome, *has_waited);
@@ -348,7 +343,7 @@ where
     }
 }
 
-/// The arguments of a row; None where a null keeps the function from being called (F3).
+/// The arguments of a row; None if a null keeps the function from being called (F3).
 fn arguments<A: for<'a> Arguments<'a>>(batch: &Batch, row: usize) -> Result<Option<A>, (usize, String)> {
     let columns = batch.columns();
     if A::callable(columns, row, row + 1) == 0 {

@@ -1,0 +1,241 @@
+//! The executor's side of a runtime: turns, attempts and how they ended, closing.
+//!
+//! An executor (tokio, asyncio, threads, C, an Arroyo library) has no rules of its own. It works in turns:
+//!
+//! 1. [`Runtime::begin_turn`]: cancel and report what it orders.
+//! 2. Start attempts ([`Runtime::next`]), and report those that have ended ([`Runtime::end`]).
+//! 3. [`Runtime::end_turn`]: take another turn, sleep, or close ([`After`]).
+//!
+//! An executor that works in one piece calls [`Runtime::turn`] instead; one that awaits or calls into Python in between
+//! uses the two halves. Ends and starts are allowed between turns too; [`Runtime::notify`] then tells the host.
+//!
+//! Guarantees: after [`After::Asleep`], [`Executor::wake`] is called once, as soon as there is something to do.
+
+use super::{Runtime, State};
+use crate::arrow::Batch;
+use crate::machine::{Outcome, Start, Stop, Stuck, Token};
+use crate::timer::now;
+use crate::value::Value;
+use std::sync::Arc;
+
+/// Runs the attempts of a runtime.
+pub trait Executor: Send + Sync {
+    /// There may be something to start, to cancel or to close. Called at most once between two sleeps, with no lock held,
+    /// from any thread; must not wait.
+    fn wake(&self);
+
+    /// Whether it can cancel a running attempt. Otherwise cancellations are dropped, and do not wake it.
+    fn interrupts(&self) -> bool {
+        true
+    }
+}
+
+pub type Attempt = Start<Arc<Batch>>;
+
+/// What an executor must do before it starts attempts. Kept from turn to turn, so that a turn costs no allocation.
+#[derive(Debug, Default)]
+pub struct Orders {
+    /// Attempts to cancel. They stay open until [`Runtime::end`].
+    pub cancelled: Vec<Token>,
+    /// Attempts that ignore their cancellation: report each once (R8).
+    pub stuck: Vec<Stuck>,
+}
+
+/// What an executor does after a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum After {
+    /// Close the Context, then call [`Runtime::closed`]: the runtime is stopped, and no attempt runs or waits.
+    Settled,
+    /// Sleep until [`Executor::wake`].
+    Asleep,
+    /// Take another turn: there is more to do.
+    Again,
+}
+
+/// The executor's part of [`Runtime::turn`].
+pub trait Turn {
+    /// Cancels an attempt, which may have ended by now.
+    fn cancel(&mut self, attempt: Token);
+    /// Reports an attempt that ignores its cancellation (R8).
+    fn stuck(&mut self, attempt: &Stuck);
+    /// Starts attempts, and reports those that have ended.
+    fn work(&mut self);
+}
+
+/// Reports to standard error that a call ignores its cancellation (R8); `details` are the executor's own.
+pub fn report_stuck(function: &str, row: u64, details: &str) {
+    eprintln!("{function}, row {row}: a call ignores its cancellation{details}");
+}
+
+impl Runtime {
+    /// Sets the executor. Once, before the first row.
+    pub fn serve(&self, executor: Box<dyn Executor>) {
+        self.lock().interrupts = executor.interrupts();
+        assert!(self.executor.set(executor).is_ok(), "a runtime has one executor");
+    }
+
+    /// One turn of an executor that works in one piece.
+    pub fn turn(&self, orders: &mut Orders, executor: &mut impl Turn) -> After {
+        self.begin_turn(orders);
+        orders.cancelled.drain(..).for_each(|attempt| executor.cancel(attempt));
+        orders.stuck.drain(..).for_each(|attempt| executor.stuck(&attempt));
+        executor.work();
+        self.end_turn()
+    }
+
+    /// The first half of a turn: adds to `orders`.
+    pub fn begin_turn(&self, orders: &mut Orders) {
+        let mut state = self.lock();
+        state.machine.take_cancellations(&mut orders.cancelled);
+        state.machine.take_stuck(&mut orders.stuck);
+    }
+
+    /// The second half of a turn: tells the host what has ended, and puts the executor to sleep unless there is more to do.
+    pub fn end_turn(&self) -> After {
+        let mut state = self.lock();
+        // In this order: a batch that is sent from now on wakes the executor, and one that was sent before is seen.
+        self.inbox.set_asleep(true);
+        self.take_in(&mut state);
+        let has_work = state.has_work();
+        self.inbox.set_asleep(!has_work);
+        let after = match has_work {
+            _ if state.machine.is_settled() => After::Settled,
+            true => After::Again,
+            false => After::Asleep,
+        };
+        self.wake_after(state);
+        after
+    }
+
+    /// Tells the host what has ended, if it sleeps: for outcomes that are reported outside a turn.
+    pub fn notify(&self) {
+        self.wake_after(self.lock());
+    }
+
+    /// The next attempt. None: there is none to start now; [`Runtime::end_turn`] says whether to sleep.
+    pub fn next(&self) -> Option<Attempt> {
+        let now = self.clock();
+        let mut state = self.lock();
+        let now = state.not_back(now);
+        self.next_locked(&mut state, now)
+    }
+
+    /// Reports an attempt and asks for the next, under one lock. A late outcome is discarded.
+    pub fn end_and_next(&self, token: Token, outcome: Outcome<Value>) -> Option<Attempt> {
+        let now = self.clock();
+        let mut state = self.lock();
+        let now = state.not_back(now);
+        state.end(now, token, outcome);
+        self.next_locked(&mut state, now)
+    }
+
+    /// Reports an attempt. The host learns of it at the end of the turn, or by [`Runtime::notify`]. False: it came late and
+    /// is discarded.
+    pub fn end(&self, token: Token, outcome: Outcome<Value>) -> bool {
+        let now = self.clock();
+        let mut state = self.lock();
+        let now = state.not_back(now);
+        let counts = state.end(now, token, outcome);
+        self.keep_time(&mut state);
+        counts
+    }
+
+    /// Reports the attempt of a micro-batch: an outcome for each row, in the order in which they started. Late outcomes are
+    /// discarded.
+    pub fn end_rows(&self, token: Token, outcomes: impl IntoIterator<Item = Outcome<Value>>) {
+        let now = self.clock();
+        let mut state = self.lock();
+        let now = state.not_back(now);
+        state.discarded += u64::from(!state.machine.is_open(token));
+        state.machine.end_rows(now, token, outcomes);
+        self.keep_time(&mut state);
+    }
+
+    fn next_locked(&self, state: &mut State, now: u64) -> Option<Attempt> {
+        if !state.machine.can_start() {
+            self.take_in(state);
+        }
+        let attempt = state.machine.start(now);
+        self.keep_time(state);
+        attempt
+    }
+
+    /// Whether an attempt could start now.
+    pub fn can_start(&self) -> bool {
+        let mut state = self.lock();
+        if !state.machine.can_start() {
+            self.take_in(&mut state);
+        }
+        state.machine.can_start()
+    }
+
+    /// Whether the row of this attempt still waits for it.
+    pub fn is_open(&self, token: Token) -> bool {
+        self.lock().machine.is_open(token)
+    }
+
+    /// The executor's thread was found blocked while rows wait or run (R9).
+    pub fn count_blocked(&self) {
+        self.lock().blocked += 1;
+    }
+
+    /// Tasks that calls have left running were cancelled at the stop (R11).
+    pub fn count_left_behind(&self, tasks: u64) {
+        self.lock().left_behind += tasks;
+    }
+
+    /// An outcome came for an attempt that had ended before.
+    pub fn count_discarded(&self) {
+        self.lock().discarded += 1;
+    }
+
+    /// Begins to stop without waiting for the end.
+    pub fn stop_soon(&self, mode: Stop) {
+        let mut state = self.lock();
+        self.between_sends(&mut state, |machine| machine.stop(now(), mode));
+        self.keep_time(&mut state);
+        self.wake_after(state);
+    }
+
+    /// Whether a stop has answered that attempts are stuck. The Context is not closed any more then (R13): the host relies
+    /// on no more of its code running.
+    pub fn is_given_up(&self) -> bool {
+        let state = self.lock();
+        state.stuck || state.machine.is_overwhelmed()
+    }
+
+    /// The executor has ended; nothing of this runtime runs any more. An error is why the Context's `close` failed.
+    pub fn closed(&self, result: Result<(), String>) {
+        let mut state = self.lock();
+        state.closed.get_or_insert(result);
+        self.wake_after(state);
+        self.changed.notify_all();
+    }
+
+    /// Reports a failure of the toolkit itself: rows that have not ended become errors with this text (R17).
+    pub fn poison(&self, text: &str) {
+        let mut state = self.lock();
+        self.between_sends(&mut state, |machine| machine.poison(text));
+        self.wake_after(state);
+        self.changed.notify_all();
+    }
+}
+
+impl State {
+    fn end(&mut self, now: u64, token: Token, outcome: Outcome<Value>) -> bool {
+        let says_something = matches!(outcome, Outcome::Value(_) | Outcome::Error(_));
+        let counts = self.machine.end(now, token, outcome);
+        self.discarded += u64::from(says_something && !counts);
+        counts
+    }
+
+    /// Whether the executor has something to do. Drops cancellations that it could not carry out.
+    pub(super) fn has_work(&mut self) -> bool {
+        let machine = &mut self.machine;
+        if !self.interrupts {
+            machine.take_cancellations(&mut Vec::new());
+        }
+        machine.can_start() || machine.has_cancellations() || machine.has_stuck() || machine.is_settled() && self.closed.is_none()
+    }
+}

@@ -1,0 +1,216 @@
+//! The host's side of a runtime: send, drain, cancel, statistics, stop.
+//!
+//! Guarantees: `put`, `send`, `drain` and `cancel` wait for nobody (R15); a batch that is refused comes back whole.
+
+use super::{Runtime, State, SPACE};
+use crate::arrow::Batch;
+use crate::failure::Failure;
+use crate::inbox::Size;
+use crate::limits::GRACE;
+use crate::machine::{Counts, Finished, Refused, Stop};
+use crate::results;
+use crate::timer::now;
+use crate::value::Value;
+use arroyo_udf_abi as abi;
+use std::time::{Duration, Instant};
+
+/// How many rows may wait for an earlier row or for their next attempt before [`Runtime::space`] is 0.
+const MOST_ASIDE: u64 = 16_384;
+
+/// What to do with a batch that was accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Put {
+    /// Nothing: the executor will find it.
+    Done,
+    /// Call [`Runtime::deliver`].
+    Deliver,
+}
+
+/// A batch that `put` gives back; no failure means that there is no room now.
+pub struct NotTaken {
+    pub batch: Batch,
+    pub failure: Option<Failure>,
+}
+
+impl Runtime {
+    /// The first half of `send` in the header: waits for no one. [`Runtime::deliver`] is the other, if it is needed.
+    #[allow(clippy::result_large_err)] // it is the batch, given back
+    pub fn put(&self, first_id: u64, batch: Batch) -> Result<Put, NotTaken> {
+        let size = Size { rows: batch.rows() as u64, bytes: batch.bytes() };
+        let now = || if self.rows_timed { now() } else { 0 };
+        match self.inbox.put(first_id, size, now, batch) {
+            Ok(executor_sleeps) => Ok(if executor_sleeps || self.rows_timed { Put::Deliver } else { Put::Done }),
+            Err((batch, refused)) => Err(NotTaken { batch, failure: self.why_refused(first_id, refused) }),
+        }
+    }
+
+    /// Both halves of `send`.
+    #[allow(clippy::result_large_err)] // as for `put`
+    pub fn send(&self, first_id: u64, batch: Batch) -> Result<(), NotTaken> {
+        if self.put(first_id, batch)? == Put::Deliver {
+            self.deliver();
+        }
+        Ok(())
+    }
+
+    fn why_refused(&self, first_id: u64, refused: Refused) -> Option<Failure> {
+        let name = &self.signature.name;
+        match refused {
+            Refused::WouldBlock => None,
+            Refused::Id => Some(Failure::argument(format!("{name}: id {first_id} does not rise above those sent before"))),
+            Refused::Stopped => {
+                let stopped = || Failure::state(format!("{name}: stopped; start it again to send more"));
+                Some(self.check(&self.lock()).err().unwrap_or_else(stopped))
+            }
+        }
+    }
+
+    /// Passes what was sent on to the machine, and so to the executor and the timer.
+    pub fn deliver(&self) {
+        let mut state = self.lock();
+        self.take_in(&mut state);
+        self.keep_time(&mut state);
+        self.wake_after(state);
+    }
+
+    /// See `drain_results` in the header. An error means nothing now; `true`: and nothing will come.
+    pub fn drain(&self, max_rows: u64) -> Result<abi::ArrowArray, bool> {
+        let finished = self.take(max_rows)?;
+        Ok(results::export(&self.signature.returns, &finished, &self.signature.name, &self.settings()))
+    }
+
+    /// As [`Runtime::drain`], the rows themselves.
+    pub fn take(&self, max_rows: u64) -> Result<Vec<Finished<Value>>, bool> {
+        let mut state = self.lock();
+        if !state.machine.has_results() {
+            return Err(state.is_over() && state.machine.is_empty());
+        }
+        let limit = if max_rows == 0 { u64::MAX } else { max_rows };
+        let held_before = state.machine.held_bytes();
+        let finished = state.machine.drain(limit, results::DRAIN_BYTES as u64);
+        self.inbox.give_back(Size { rows: finished.len() as u64, bytes: held_before - state.machine.held_bytes() });
+        self.wake_after(state);
+        Ok(finished)
+    }
+
+    /// For a host that sends row by row: how many more rows it may send until all attempts run and one row waits. Rows that
+    /// wait for a drain do not count. Rows that wait for an earlier row or for their next attempt count only once there are
+    /// very many. After the end and after a stop there is always space, so that sends are refused and do not wait.
+    pub fn space(&self) -> u64 {
+        let mut state = self.lock();
+        self.take_in(&mut state);
+        if self.holds(&state, SPACE) {
+            state.space().max(1)
+        } else {
+            0
+        }
+    }
+
+    /// Whether the runtime has failed by itself (R8, R17).
+    pub fn is_poisoned(&self) -> bool {
+        self.lock().machine.poisoned().is_some()
+    }
+
+    /// See `cancel` in the header.
+    pub fn cancel(&self, first_id: u64, rows: u64) {
+        let mut state = self.lock();
+        self.take_in(&mut state);
+        state.machine.cancel(now(), first_id, rows);
+        self.keep_time(&mut state);
+        self.wake_after(state);
+    }
+
+    /// The machine's part of the statistics.
+    pub fn counts(&self) -> Counts {
+        let mut state = self.lock();
+        self.take_in(&mut state);
+        state.machine.counts()
+    }
+
+    pub fn statistics(&self) -> abi::Statistics {
+        let mut state = self.lock();
+        self.take_in(&mut state);
+        let (counts, latency) = (state.machine.counts(), state.machine.latency());
+        abi::Statistics {
+            size: size_of::<abi::Statistics>() as u64,
+            accepted: counts.accepted,
+            queued: counts.queued,
+            running: counts.running,
+            backing_off: counts.backing_off,
+            held: counts.held,
+            ready: counts.ready,
+            drained: counts.drained,
+            values: counts.values,
+            errors: counts.errors,
+            timed_out: counts.timed_out,
+            cancelled: counts.cancelled,
+            retries: counts.retries,
+            stuck: counts.stuck,
+            wake_ups: state.wake_ups,
+            blocked: state.blocked,
+            left_behind: state.left_behind,
+            discarded: state.discarded,
+            latency: latency.counts,
+            latency_max_ns: latency.longest,
+        }
+    }
+
+    /// See `stop_runtime` in the header (R13). Every caller gets the same answer.
+    pub fn stop(&self, mode: Stop, deadline: Duration) -> Result<abi::Status, Failure> {
+        let mut state = self.lock();
+        self.between_sends(&mut state, |machine| machine.stop(now(), mode));
+        self.keep_time(&mut state);
+        let until = Instant::now().checked_add(deadline);
+        let mut last = until;
+        let mut cancelled = mode == Stop::Cancel;
+        loop {
+            self.wake_after(state);
+            state = self.lock();
+            while !state.is_over() {
+                if state.machine.is_stuck() {
+                    state.stuck = true; // nothing more will happen
+                    break;
+                }
+                let in_time;
+                (state, in_time) = self.sleep(state, last);
+                if !in_time {
+                    break;
+                }
+            }
+            let name = &self.signature.name;
+            match &state.closed {
+                _ if state.machine.is_overwhelmed() => return Ok(abi::STUCK),
+                _ if state.stuck => {
+                    self.changed.notify_all(); // others may stop it too, with a later deadline
+                    return Ok(abi::STUCK);
+                }
+                _ if state.machine.poisoned().is_some() => return self.check(&state).map(|()| abi::OK),
+                Some(Ok(())) => return Ok(abi::OK),
+                Some(Err(text)) => return Err(Failure::new(abi::USER_CODE, format!("{name}: close failed: {text}"))),
+                None => {}
+            }
+            // Time is over: cancel what still runs, and give up on it a little later.
+            if cancelled && last != until {
+                state.stuck = true;
+            }
+            if !cancelled {
+                self.between_sends(&mut state, |machine| machine.stop(now(), Stop::Cancel));
+                self.keep_time(&mut state);
+                cancelled = true;
+            }
+            last = until.and_then(|until| until.checked_add(GRACE));
+        }
+    }
+}
+
+impl State {
+    /// See [`Runtime::space`].
+    pub(super) fn space(&self) -> u64 {
+        let (counts, settings) = (self.machine.counts(), self.machine.settings());
+        // Rows for the attempts that may still start, and for one more that waits.
+        let free = u64::from(settings.allowed_in_flight).saturating_sub(counts.running - counts.stuck);
+        let rows = settings.gather.map_or(1, |gather| gather.rows);
+        let aside = MOST_ASIDE.saturating_sub(counts.held + counts.backing_off);
+        (free + 1).saturating_mul(rows).saturating_sub(counts.queued).min(aside)
+    }
+}

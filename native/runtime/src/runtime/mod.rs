@@ -1,0 +1,225 @@
+//! One started function: the inbox, the machine under its mutex, and the threads that wait for them.
+//!
+//! | module       | what it does                                                                    |
+//! |--------------|---------------------------------------------------------------------------------|
+//! | [`host`]     | the host's side: send, drain, cancel, statistics, stop                          |
+//! | [`executor`] | the executor's side: turns, attempts and how they ended, closing                |
+//! | [`wake_ups`] | wait, arm, disarm; who must be woken after a change                             |
+//! | [`time_slice`] | how long an executor starts rows before others get the thread                 |
+//!
+//! Guarantees: under the mutex no user code runs, nothing of the other side is released, and nobody is woken. Work of that
+//! kind is collected there and done after the lock is given back. A sleeper announces itself under the mutex
+//! (`set_asleep`, `waiting`, `armed`) and is woken once, by the thread that makes its condition true.
+//!
+//! Assumes: one executor, which takes turns; any number of host threads.
+//!
+//! `send` takes the mutex only to wake the executor. Otherwise it leaves its batch in the [`Inbox`], and each method that
+//! must see all batches moves them to the machine first ([`Runtime::take_in`]). Lock order: the mutex, then the inbox.
+
+pub mod executor;
+pub mod host;
+pub mod time_slice;
+pub mod wake_ups;
+
+pub use executor::{report_stuck, After, Attempt, Executor, Orders, Turn};
+pub use host::{NotTaken, Put};
+pub use time_slice::TimeSlice;
+pub use wake_ups::SPACE;
+
+use crate::arrow::Batch;
+use crate::failure::Failure;
+use crate::inbox::{Inbox, Sent, Size};
+use crate::machine::{Machine, Settings};
+use crate::options::Chosen;
+use crate::signature::Signature;
+use crate::sync::{Condvar, Mutex, MutexGuard};
+use crate::timer::{self, now, Ticking};
+use crate::value::Value;
+use arroyo_udf_abi as abi;
+use std::sync::{Arc, OnceLock, Weak};
+use wake_ups::Armed;
+
+pub struct Runtime {
+    signature: &'static Signature,
+    lineage: [u8; 16],
+    /// Whether attempts need the time; and whether rows do when they are accepted.
+    timed: bool,
+    rows_timed: bool,
+    inbox: Inbox<Batch>,
+    state: Mutex<State>,
+    /// For threads in wait, disarm and stop.
+    changed: Condvar,
+    executor: OnceLock<Box<dyn Executor>>,
+    me: Weak<Runtime>,
+}
+
+struct State {
+    machine: Machine<Arc<Batch>, Value>,
+    /// Batches on their way from the inbox to the machine; empty otherwise.
+    arrived: Vec<Sent<Batch>>,
+    wake_ups: u64,
+    blocked: u64,
+    left_behind: u64,
+    discarded: u64,
+    /// There are results from turns that are over, so that a host wakes once per turn and not once per row.
+    news: bool,
+    /// How many threads in `wait` sleep for each condition.
+    waiting: [u32; 2],
+    armed: Option<Armed>,
+    /// An armed function runs now.
+    calling: bool,
+    /// The latest time that the machine has seen.
+    latest: u64,
+    /// When the timer calls, at the latest.
+    timer_at: Option<u64>,
+    /// How the executor closed: the Context's `close` may fail.
+    closed: Option<Result<(), String>>,
+    /// A stop has given up on attempts that are stuck.
+    stuck: bool,
+    /// See [`Executor::interrupts`].
+    interrupts: bool,
+}
+
+impl State {
+    /// `now` was read before the lock was taken: another thread may have passed on a later time since.
+    fn not_back(&mut self, now: u64) -> u64 {
+        self.latest = self.latest.max(now);
+        self.latest
+    }
+
+    /// Whether only drains are left.
+    fn is_over(&self) -> bool {
+        self.closed.is_some() || self.stuck || self.machine.poisoned().is_some()
+    }
+}
+
+impl Runtime {
+    /// A runtime without an executor: [`Runtime::serve`] sets it.
+    pub fn new(signature: &'static Signature, chosen: Chosen) -> Arc<Runtime> {
+        let rows_timed = chosen.settings.deadline.is_some() || chosen.settings.gather.is_some();
+        Arc::new_cyclic(|me| Runtime {
+            signature,
+            lineage: chosen.lineage,
+            timed: chosen.settings.is_timed(),
+            rows_timed,
+            inbox: Inbox::new(Size { rows: chosen.settings.max_rows, bytes: chosen.settings.max_bytes }),
+            state: Mutex::new(State {
+                machine: Machine::new(chosen.settings),
+                arrived: Vec::new(),
+                news: false,
+                wake_ups: 0,
+                blocked: 0,
+                left_behind: 0,
+                discarded: 0,
+                waiting: [0; 2],
+                armed: None,
+                calling: false,
+                latest: 0,
+                timer_at: None,
+                closed: None,
+                stuck: false,
+                interrupts: true,
+            }),
+            changed: Condvar::new(),
+            executor: OnceLock::new(),
+            me: me.clone(),
+        })
+    }
+
+    pub fn signature(&self) -> &'static Signature {
+        self.signature
+    }
+
+    /// Together with a row's id, the idempotency key of the row's calls (R10).
+    pub fn lineage(&self) -> [u8; 16] {
+        self.lineage
+    }
+
+    pub fn settings(&self) -> Settings {
+        *self.lock().machine.settings()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Unlike other locks (`sync::Unpoisoned`), this one guards a state that a panic may leave half changed. Such a
+        // panic is ours, so the runtime ends.
+        self.state.lock().unwrap_or_else(|poisoned| {
+            let mut state = poisoned.into_inner();
+            self.between_sends(&mut state, |machine| machine.poison("internal error: the state of the runtime is broken"));
+            state
+        })
+    }
+
+    /// Moves what was sent from the inbox to the machine.
+    fn take_in(&self, state: &mut State) {
+        self.inbox.take(&mut state.arrived);
+        hand_over(&mut state.machine, &mut state.arrived);
+    }
+
+    /// Makes a change that may end the acceptance of batches: the machine has every batch accepted before it, and the inbox
+    /// accepts none after it.
+    fn between_sends(&self, state: &mut State, change: impl FnOnce(&mut Machine<Arc<Batch>, Value>)) {
+        let State { machine, arrived, .. } = state;
+        self.inbox.take_and(arrived, |arrived| {
+            hand_over(machine, arrived);
+            change(machine);
+            machine.stopping().is_some() || machine.poisoned().is_some()
+        });
+    }
+
+    fn check(&self, state: &State) -> Result<(), Failure> {
+        match state.machine.poisoned() {
+            Some(text) => {
+                let status = if state.machine.is_overwhelmed() { abi::USER_CODE } else { abi::INTERNAL };
+                Err(Failure::new(status, format!("{}: {text}", self.signature.name)))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The time, if the machine's settings make it matter: reading the clock costs a tenth of a row that returns at once.
+    /// Read before the lock is taken, so that nobody waits for it.
+    fn clock(&self) -> u64 {
+        if self.timed {
+            now()
+        } else {
+            0
+        }
+    }
+
+    /// Makes the timer call when the machine next needs the time.
+    fn keep_time(&self, state: &mut State) {
+        let Some(at) = state.machine.next_deadline() else { return };
+        if state.timer_at.is_none_or(|known| at < known) {
+            state.timer_at = Some(at);
+            let me: Weak<dyn Ticking> = self.me.clone();
+            timer::request(at, me);
+        }
+    }
+}
+
+fn hand_over(machine: &mut Machine<Arc<Batch>, Value>, arrived: &mut Vec<Sent<Batch>>) {
+    for Sent { at, first_id, size, batch } in arrived.drain(..) {
+        let taken = machine.accept(at, first_id, size.rows, size.bytes, Arc::new(batch));
+        taken.expect("the machine takes what the inbox has taken: it holds no more, and stops no sooner");
+    }
+}
+
+impl Ticking for Runtime {
+    fn tick(&self, now: u64) -> Option<u64> {
+        let mut state = self.lock();
+        if state.timer_at.is_none_or(|at| at > now) {
+            return None; // a request for an earlier time was made since, and served
+        }
+        let now = state.not_back(now);
+        self.between_sends(&mut state, |machine| machine.tick(now));
+        state.timer_at = state.machine.next_deadline();
+        let next = state.timer_at;
+        let poisoned = state.machine.poisoned().is_some();
+        let stuck_for_good = state.machine.is_stuck();
+        self.wake_after(state);
+        if poisoned || stuck_for_good {
+            self.changed.notify_all(); // for a stop that waits
+        }
+        next
+    }
+}

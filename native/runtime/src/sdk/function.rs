@@ -1,0 +1,110 @@
+//! A function as `#[udf]` describes it: a constant of the author's library; and the outcomes of its calls.
+
+use super::types;
+use crate::abi;
+use crate::arrow::{ArrayData, Batch, Layout};
+use crate::failure::Failure;
+use crate::machine::Outcome;
+use crate::results;
+use crate::runtime::Runtime;
+use crate::value;
+use std::ffi::CStr;
+use std::sync::Arc;
+
+/// One function as `#[udf]` describes it.
+pub struct Function {
+    pub name: &'static str,
+    /// File, line, column: the order of functions in the descriptor.
+    pub place: (&'static str, u32, u32),
+    pub arguments: &'static [Argument],
+    pub returns: Type,
+    pub body: Body,
+}
+
+/// The item of a result column that a type goes into.
+type Item<R> = <<<R as types::Return>::Value as types::Value>::Builder as types::Builder>::Item;
+
+impl Function {
+    /// The returned value as an item of the result column. `row` goes into the text of a value that does not fit (F4); the
+    /// author's own errors stay as they are.
+    #[inline]
+    pub(super) fn item<R: types::Return>(&self, row: u64, returned: R) -> Result<Option<Item<R>>, String> {
+        match returned.into_result()? {
+            Some(value) => types::Value::into_item(value).map(Some).map_err(|text| format!("{}, row {row}: {text}", self.name)),
+            None => Ok(None),
+        }
+    }
+
+    /// How a row of an async or blocking function ended.
+    pub(super) fn outcome<R: types::Return>(&self, row: u64, returned: R) -> Outcome<value::Value> {
+        match self.item(row, returned) {
+            Ok(Some(item)) => {
+                let value = <<R::Value as types::Value>::Builder as types::Builder>::value(item);
+                let narrow = matches!(self.returns.format.to_bytes(), b"u" | b"z");
+                match results::fits(if narrow { &Layout::Bytes } else { &Layout::Null }, &value) {
+                    Ok(()) => Outcome::Value(value),
+                    Err(text) => Outcome::Error(format!("{}, row {row}: {text}", self.name).into()),
+                }
+            }
+            Ok(None) => Outcome::Value(value::Value::Null),
+            Err(text) => Outcome::Error(text.into()),
+        }
+    }
+
+    /// The error text of a row whose argument does not match its type (F4).
+    #[cold]
+    pub(super) fn unreadable(&self, row: u64, argument: usize, text: &str) -> String {
+        let argument = self.arguments.get(argument).map_or("", |argument| argument.name);
+        format!("{}, row {row}: argument {argument}: {text}", self.name)
+    }
+}
+
+pub struct Argument {
+    pub name: &'static str,
+    pub ty: Type,
+}
+
+impl Argument {
+    pub const fn new<T: types::Argument<'static>>(name: &'static str) -> Self {
+        Argument { name, ty: Type { format: T::FORMAT, nullable: T::NULLABLE, item: T::ITEM } }
+    }
+}
+
+/// An Arrow type by its format string, and whether its values can be null.
+pub struct Type {
+    pub format: &'static CStr,
+    pub nullable: bool,
+    /// For a list: the format of its items, and whether they can be null.
+    pub item: Option<(&'static CStr, bool)>,
+}
+
+impl Type {
+    pub const fn returned<R: types::Return>() -> Self {
+        Type { format: <R::Value as types::Value>::FORMAT, nullable: R::NULLABLE, item: None }
+    }
+}
+
+/// How a function is called.
+pub enum Body {
+    Sync(fn(&Batch) -> Results),
+    /// `start` gives the runtime its executor.
+    Async {
+        options: abi::Options,
+        start: fn(&Arc<Runtime>) -> Result<(), Failure>,
+    },
+    /// Async for the host; each call runs in a thread.
+    Blocking {
+        options: abi::Options,
+        call: CallRow,
+    },
+}
+
+/// The code that the attribute generates for a function: a call for row `row` of a batch, whose id is `id`.
+pub type CallRow = fn(batch: &Batch, row: usize, id: u64) -> Outcome<value::Value>;
+
+/// The results of a batch.
+pub struct Results {
+    pub values: ArrayData,
+    /// Rows that ended as errors, rising, with their texts. Their values are null.
+    pub failed: Vec<(usize, String)>,
+}
