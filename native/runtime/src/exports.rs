@@ -336,7 +336,7 @@ pub fn stop_all(deadline: Duration) {
     runtimes.iter().for_each(|runtime| runtime.stop_soon(Stop::Cancel));
     let until = Instant::now() + deadline;
     for runtime in runtimes {
-        // The status is of use to those who drain; nothing drains any more.
+        // Only a host that still drains could use the status.
         drop(runtime.stop(Stop::Cancel, until.saturating_duration_since(Instant::now())));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// How long a Context may take to be made and initialised (R12).
 pub const INIT_TIME: Duration = Duration::from_secs(10);
 
-/// How much longer to wait for what has been asked to end: at a stop (R13), and for an init past its limit.
+/// How long to wait past a deadline: for calls that a stop has cancelled (R13), and for an init that does not await.
 pub const GRACE: Duration = Duration::from_secs(1);
 
 /// Why a start failed whose init took more than `limit`.

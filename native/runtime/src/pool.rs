@@ -29,7 +29,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::thread::{self, JoinHandle};
 
-/// What the threads of a pool do.
+/// The work of a pool's threads.
 pub trait Work: Send + Sync + 'static {
     /// Called before the first attempt, in the pool's first thread; may take [`INIT_TIME`].
     fn open(&self) -> Result<(), Failure> {

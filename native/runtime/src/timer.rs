@@ -22,7 +22,7 @@ pub trait Ticking: Send + Sync {
 struct Request {
     at: u64,
     order: u64,
-    whom: Weak<dyn Ticking>,
+    target: Weak<dyn Ticking>,
 }
 
 impl PartialEq for Request {
@@ -58,22 +58,22 @@ pub fn now() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Calls `whom` at the time `at`, unless it is gone by then.
-pub fn request(at: u64, whom: Weak<dyn Ticking>) {
+/// Calls `target` at the time `at`, unless it is gone by then.
+pub fn request(at: u64, target: Weak<dyn Ticking>) {
     static STARTED: Once = Once::new();
     STARTED.call_once(|| {
         threads::spawn("udf-timer", threads::OWN_STACK, serve).expect("a thread for timers");
     });
-    if push(at, whom) {
+    if push(at, target) {
         EARLIER.notify_one();
     }
 }
 
-fn push(at: u64, whom: Weak<dyn Ticking>) -> bool {
+fn push(at: u64, target: Weak<dyn Ticking>) -> bool {
     let mut requests = REQUESTS.lock().unpoisoned();
     let order = requests.next_order;
     requests.next_order += 1;
-    requests.heap.push(Reverse(Request { at, order, whom }));
+    requests.heap.push(Reverse(Request { at, order, target }));
     requests.heap.peek().is_some_and(|Reverse(first)| first.order == order)
 }
 
@@ -91,8 +91,8 @@ fn serve() {
         }
         let Some(Reverse(due)) = requests.heap.pop() else { continue };
         drop(requests);
-        if let Some(at) = due.whom.upgrade().and_then(|runtime| runtime.tick(time)) {
-            push(at, due.whom);
+        if let Some(at) = due.target.upgrade().and_then(|runtime| runtime.tick(time)) {
+            push(at, due.target);
         }
         requests = REQUESTS.lock().unpoisoned();
     }

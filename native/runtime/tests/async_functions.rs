@@ -1,4 +1,4 @@
-//! Async functions marked `#[udf]`, started and drained through the C table on the tokio driver.
+//! Async functions marked `#[udf]`, started and drained through the C table on the tokio executor.
 //!
 //! Nothing here sleeps to let something happen: rows that have to wait do so for a semaphore that the test opens, or for
 //! ever.

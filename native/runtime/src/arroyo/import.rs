@@ -158,7 +158,7 @@ impl RowSender {
         self.theirs.as_ref().is_some_and(Theirs::is_sending)
     }
 
-    /// Starts what may start. Returns whether anything did.
+    /// Starts the attempts that may start. Returns whether there were any.
     fn begin_rows(&mut self) -> bool {
         let mut worked = false;
         loop {
@@ -215,7 +215,7 @@ impl RowSender {
         }
     }
 
-    /// Takes what has ended. Returns whether anything did.
+    /// Takes the rows that have ended. Returns whether there were any.
     fn take_results(&mut self) -> bool {
         let Some(theirs) = &mut self.theirs else { return false };
         let arrays = match theirs.drain() {

@@ -12,11 +12,10 @@
 //! | [`theirs`]     | the other direction: a library of that interface, and a runtime of it                 |
 //! | [`import`]     | such a library's function behind our table                                            |
 //!
-//! That interface has rows where ours has batches, and no place for a row that failed: [`OnError`] says what becomes of
-//! one. All else (order, limit, timeout, retries, stop) is the [`crate::runtime`] below every plugin; nothing of it is
-//! done here a second time.
+//! That interface has rows where ours has batches, and no place for a row that failed: [`OnError`] is the policy for
+//! one. The [`crate::runtime`] below every plugin does the rest (order, limit, timeout, retries, stop).
 //!
-//! Guarantees: nothing unwinds into the host; no call of the host waits for user code, except `__run`; what came in is
+//! Guarantees: nothing unwinds into the host; no call of the host waits for user code, except `__run`; arrays that came in are
 //! released in a thread of the host (R19).
 
 pub mod arguments;
@@ -36,7 +35,7 @@ pub use sync::run;
 use crate::exports::Plugin;
 use layout::{Arrays, DrainResult, Future, Handle, RunResult};
 
-/// The interface of all functions of a [`Plugin`], for those who export it from elsewhere.
+/// The interface of all functions of a [`Plugin`], for a library that exports it elsewhere.
 #[repr(C)]
 pub struct Table {
     pub run: unsafe extern "C" fn(u32, OnError, Arrays) -> RunResult,

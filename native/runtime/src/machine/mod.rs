@@ -31,7 +31,7 @@ mod tests;
 use crate::histogram::Histogram;
 use list::{Link, Linked, List};
 use ready::ReadyRows;
-pub use ready::Weigh;
+pub use ready::{Finished, Outcome, Weigh};
 pub use settings::{Gather, Retry, Settings};
 use slab::Slab;
 use std::cmp::Reverse;
@@ -39,23 +39,6 @@ use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
 /// An attempt that has not ended so long after its cancellation is stuck (R8), in nanoseconds.
 pub const PATIENCE: u64 = 1_000_000_000;
-
-/// How a row ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome<V> {
-    Value(V),
-    Error(Box<str>),
-    TimedOut,
-    Cancelled,
-}
-
-/// A row on its way out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finished<V> {
-    pub id: u64,
-    pub attempts: u16,
-    pub outcome: Outcome<V>,
-}
 
 /// Names an open attempt; stale ones are recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -3,13 +3,29 @@
 //!
 //! A host that takes all of them gets the list itself: the executor waits for its lock no longer than that takes.
 
-use super::{Finished, Outcome};
 use std::collections::VecDeque;
 
 /// What a drain answers for a row without a value or a text is a text of about this length.
 const MADE_TEXT: u64 = 100;
 /// So many places are ready for further rows, at most, when all have been taken.
 const KEPT: usize = 4096;
+
+/// How a row ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome<V> {
+    Value(V),
+    Error(Box<str>),
+    TimedOut,
+    Cancelled,
+}
+
+/// A row on its way out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finished<V> {
+    pub id: u64,
+    pub attempts: u16,
+    pub outcome: Outcome<V>,
+}
 
 /// A function's result.
 pub trait Weigh {

@@ -2,19 +2,18 @@
 //!
 //! An executor (tokio, asyncio, threads, C, an Arroyo library) has no rules of its own. It works in turns:
 //!
-//! 1. [`Runtime::begin_turn`]: cancel and report what it orders.
-//! 2. Start attempts ([`Runtime::next`]), and report those that have ended ([`Runtime::end`]).
-//! 3. [`Runtime::end_turn`]: take another turn, sleep, or close ([`After`]).
+//! 1. [`Runtime::begin_turn`]: it gets its [`Orders`], cancels attempts, and reports stuck ones.
+//! 2. It starts attempts ([`Runtime::next`]), and reports those that have ended ([`Runtime::end`]).
+//! 3. [`Runtime::end_turn`]: it takes another turn, sleeps, or closes ([`After`]).
 //!
 //! An executor that works in one piece calls [`Runtime::turn`] instead; one that awaits or calls into Python in between
-//! uses the two halves. Ends and starts are allowed between turns too; [`Runtime::notify`] then tells the host.
+//! uses the two halves. Attempts may also end between turns; [`Runtime::notify`] then informs the host.
 //!
 //! Guarantees: after [`After::Asleep`], [`Executor::wake`] is called once, as soon as there is something to do.
 
 use super::{Runtime, State};
 use crate::arrow::Batch;
-use crate::machine::{Outcome, Start, Stop, Stuck, Token};
-use crate::timer::now;
+use crate::machine::{Outcome, Start, Stuck, Token};
 use crate::value::Value;
 use std::sync::Arc;
 
@@ -32,7 +31,7 @@ pub trait Executor: Send + Sync {
 
 pub type Attempt = Start<Arc<Batch>>;
 
-/// What an executor must do before it starts attempts. Kept from turn to turn, so that a turn costs no allocation.
+/// The duties of an executor before it starts attempts. Kept from turn to turn, so that a turn costs no allocation.
 #[derive(Debug, Default)]
 pub struct Orders {
     /// Attempts to cancel. They stay open until [`Runtime::end`].
@@ -41,7 +40,7 @@ pub struct Orders {
     pub stuck: Vec<Stuck>,
 }
 
-/// What an executor does after a turn.
+/// What comes after a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum After {
@@ -91,7 +90,7 @@ impl Runtime {
         state.machine.take_stuck(&mut orders.stuck);
     }
 
-    /// The second half of a turn: tells the host what has ended, and puts the executor to sleep unless there is more to do.
+    /// The second half of a turn: informs the host of rows that have ended, and puts the executor to sleep unless there is more to do.
     pub fn end_turn(&self) -> After {
         let mut state = self.lock();
         // In this order: a batch that is sent from now on wakes the executor, and one that was sent before is seen.
@@ -108,7 +107,7 @@ impl Runtime {
         after
     }
 
-    /// Tells the host what has ended, if it sleeps: for outcomes that are reported outside a turn.
+    /// Wakes a host that waits for rows which have ended by now: for outcomes reported outside a turn.
     pub fn notify(&self) {
         self.wake_after(self.lock());
     }
@@ -170,11 +169,6 @@ impl Runtime {
         state.machine.can_start()
     }
 
-    /// Whether the row of this attempt still waits for it.
-    pub fn is_open(&self, token: Token) -> bool {
-        self.lock().machine.is_open(token)
-    }
-
     /// The executor's thread was found blocked while rows wait or run (R9).
     pub fn count_blocked(&self) {
         self.lock().blocked += 1;
@@ -188,14 +182,6 @@ impl Runtime {
     /// An outcome came for an attempt that had ended before.
     pub fn count_discarded(&self) {
         self.lock().discarded += 1;
-    }
-
-    /// Begins to stop without waiting for the end.
-    pub fn stop_soon(&self, mode: Stop) {
-        let mut state = self.lock();
-        self.between_sends(&mut state, |machine| machine.stop(now(), mode));
-        self.keep_time(&mut state);
-        self.wake_after(state);
     }
 
     /// Whether a stop has answered that attempts are stuck. The Context is not closed any more then (R13): the host relies

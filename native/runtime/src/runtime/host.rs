@@ -1,6 +1,6 @@
 //! The host's side of a runtime: send, drain, cancel, statistics, stop.
 //!
-//! Guarantees: `put`, `send`, `drain` and `cancel` wait for nobody (R15); a batch that is refused comes back whole.
+//! Guarantees: `put`, `send`, `drain` and `cancel` do not wait (R15); a refused batch comes back whole.
 
 use super::{Runtime, State, SPACE};
 use crate::arrow::Batch;
@@ -33,7 +33,7 @@ pub struct NotTaken {
 }
 
 impl Runtime {
-    /// The first half of `send` in the header: waits for no one. [`Runtime::deliver`] is the other, if it is needed.
+    /// The first half of `send` in the header: does not wait. [`Runtime::deliver`] is the other half, if it is needed.
     #[allow(clippy::result_large_err)] // it is the batch, given back
     pub fn put(&self, first_id: u64, batch: Batch) -> Result<Put, NotTaken> {
         let size = Size { rows: batch.rows() as u64, bytes: batch.bytes() };
@@ -65,7 +65,7 @@ impl Runtime {
         }
     }
 
-    /// Passes what was sent on to the machine, and so to the executor and the timer.
+    /// Passes the sent batches on to the machine, and so to the executor and the timer.
     pub fn deliver(&self) {
         let mut state = self.lock();
         self.take_in(&mut state);
@@ -153,6 +153,14 @@ impl Runtime {
             latency: latency.counts,
             latency_max_ns: latency.longest,
         }
+    }
+
+    /// Begins to stop without waiting for the end.
+    pub fn stop_soon(&self, mode: Stop) {
+        let mut state = self.lock();
+        self.between_sends(&mut state, |machine| machine.stop(now(), mode));
+        self.keep_time(&mut state);
+        self.wake_after(state);
     }
 
     /// See `stop_runtime` in the header (R13). Every caller gets the same answer.

@@ -1,14 +1,14 @@
 //! One started function: the inbox, the machine under its mutex, and the threads that wait for them.
 //!
-//! | module       | what it does                                                                    |
-//! |--------------|---------------------------------------------------------------------------------|
-//! | [`host`]     | the host's side: send, drain, cancel, statistics, stop                          |
-//! | [`executor`] | the executor's side: turns, attempts and how they ended, closing                |
-//! | [`wake_ups`] | wait, arm, disarm; who must be woken after a change                             |
+//! | module         | what it does                                                                  |
+//! |----------------|-------------------------------------------------------------------------------|
+//! | [`host`]       | the host's side: send, drain, cancel, statistics, stop                        |
+//! | [`executor`]   | the executor's side: turns, attempts and how they ended, closing              |
+//! | [`wake_ups`]   | wait, arm, disarm; the wake-ups that a change makes necessary                 |
 //! | [`time_slice`] | how long an executor starts rows before others get the thread                 |
 //!
-//! Guarantees: under the mutex no user code runs, nothing of the other side is released, and nobody is woken. Work of that
-//! kind is collected there and done after the lock is given back. A sleeper announces itself under the mutex
+//! Guarantees: under the mutex no user code runs, no array of the other side is released, and no thread is woken. Work of
+//! that kind is collected there and done after the lock is given back. A sleeper announces itself under the mutex
 //! (`set_asleep`, `waiting`, `armed`) and is woken once, by the thread that makes its condition true.
 //!
 //! Assumes: one executor, which takes turns; any number of host threads.
@@ -149,7 +149,7 @@ impl Runtime {
         })
     }
 
-    /// Moves what was sent from the inbox to the machine.
+    /// Moves the sent batches from the inbox to the machine.
     fn take_in(&self, state: &mut State) {
         self.inbox.take(&mut state.arrived);
         hand_over(&mut state.machine, &mut state.arrived);
@@ -177,7 +177,7 @@ impl Runtime {
     }
 
     /// The time, if the machine's settings make it matter: reading the clock costs a tenth of a row that returns at once.
-    /// Read before the lock is taken, so that nobody waits for it.
+    /// Read before the lock is taken, so that no thread waits for it.
     fn clock(&self) -> u64 {
         if self.timed {
             now()

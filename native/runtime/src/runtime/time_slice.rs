@@ -1,7 +1,7 @@
-//! How long an executor whose calls share a thread goes on starting rows in a turn, before it tells the host of results,
+//! How long an executor whose calls share a thread goes on starting rows in a turn, before it informs the host,
 //! looks for cancellations and lets others have the thread.
 //!
-//! Measured by the clock, because a row costs what its function makes of it. The clock is read once for several rows,
+//! Measured by the clock, because the cost of a row depends on its function. The clock is read once for several rows,
 //! because reading it costs as much as a row that ends at once.
 //!
 //! Assumes that one thread at a time uses a slice; it is atomic so that it can be shared.

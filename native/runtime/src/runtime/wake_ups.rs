@@ -1,4 +1,4 @@
-//! Wake-ups: waiting for a condition, being called at one, and waking who sleeps after a change.
+//! Wake-ups: threads that wait for a condition, functions that are called at one, and the executor.
 //!
 //! Guarantees: a thread that waits for a condition, or a function armed for it, learns of it once it holds, after the
 //! results are visible. An armed function is called once, with no lock held (R14).
@@ -91,14 +91,14 @@ impl Runtime {
             || condition & SPACE != 0 && (over || stopping || state.space() > 0)
     }
 
-    /// Gives the lock back after a change, and wakes those who sleep for what it brought.
+    /// Gives the lock back after a change, then wakes every sleeper whose condition holds now.
     pub(super) fn wake_after(&self, mut state: MutexGuard<'_, State>) {
         let todo = self.todo(&mut state);
         drop(state);
         self.act(todo);
     }
 
-    /// Who must be woken after a change.
+    /// The wake-ups that a change makes necessary.
     fn todo(&self, state: &mut State) -> Todo {
         state.news = state.machine.has_results();
         let wake_executor = self.inbox.is_asleep() && state.has_work();

@@ -180,7 +180,7 @@ where
         shared.news.store(false, Ordering::Relaxed);
         match runtime.end_turn() {
             After::Settled => break,
-            After::Again => tokio::task::yield_now().await, // other handles, and what calls have spawned
+            After::Again => tokio::task::yield_now().await, // for other handles, and tasks that calls have spawned
             After::Asleep => {
                 let mut woken = pin!(woken.notified());
                 std::future::poll_fn(|context| {
@@ -311,7 +311,7 @@ where
         // SAFETY: `future` is not moved out of: it is polled through a Pin, and dropped in its place. The other fields are
         // not pinned.
         let Slot { shared, attempt, future, waker, has_waited, cancelled } = unsafe { self.get_unchecked_mut() };
-        // SAFETY: as above; nobody else has a reference to it.
+        // SAFETY: as above; this is the only reference to it.
         let mut future = unsafe { Pin::new_unchecked(future) };
         loop {
             let info = attempt.info(&shared.runtime);
@@ -331,7 +331,7 @@ where
                 Ok(Poll::Ready(outcome)) => outcome,
                 Err(text) => Outcome::Error(text.into()),
             };
-            // Before the attempt is reported, because the future may hold what the Context closes.
+            // Before the attempt is reported, because the future may hold things that the Context closes.
             let dropped = info.within(|| panics::catch(|| future.set(None)));
             let outcome = dropped.map_or_else(|text| Outcome::Error(format!("{text}, when its future was dropped").into()), |()| outcome);
             let next = shared.end(attempt.token, outcome, *has_waited);
