@@ -141,7 +141,7 @@ def test_r8_stuck_attempts_are_reported_and_end_the_runtime(plugin: Plugin) -> N
         assert runtime.stop("drain") is False
     logging.getLogger("arroyo_udf_plugin").removeHandler(handler)
     for row, report in enumerate(reports):
-        assert report.startswith(f"plugin.deaf: row {row} ignores its cancellation, in")
+        assert report.startswith(f"plugin.deaf, row {row}: a call ignores its cancellation, in")
         assert "at deaf" in report
 
 
