@@ -1,13 +1,13 @@
-"""A program: an async Python function through its plugin, turn by turn with the references, all on one kind of loop.
+"""A program: runs an async Python function through its plugin, in turns with its references, on one kind of loop.
 
     python async_rows.py PLUGIN FUNCTION
 
 ROWS rows in batches of 8,192, ordered, with a timeout, CAP in flight: the whole path from this host through the ABI and
-the loop back into Arrow arrays. BENCH_LOOP (asyncio or uvloop, see udf.py) names the loop. Prints CPU seconds, a line
-for each time that the rows were done: {"name": "plugin" | "slots" | "workers" | "tasks", "value": ...}.
+the loop back into Arrow arrays. BENCH_LOOP (asyncio or uvloop, see udf.py) names the loop. Prints one line per turn, in
+CPU seconds: {"name": "plugin" | "slots" | "workers" | "tasks", "value": ...}.
 
-`slots` is nearest to the plugin: it takes its turn after every turn of the plugin, PAIRS times as often as the other
-two. Each way has warmed up before; all results are compared, outside of what is timed.
+`slots` is nearest to the plugin: it follows each turn of the plugin, PAIRS times per round; the other two run once per
+round. All four warm up first. Results are compared after the clock has stopped.
 """
 
 from __future__ import annotations
@@ -24,17 +24,16 @@ from typing import Any
 import pyarrow as pa
 
 import references
-from arroyo_udf_plugin import WouldBlock, load
-from arroyo_udf_plugin.runtime import Runtime
+from arroyo_udf_plugin import Runtime, WouldBlock, load
 
 ROWS, BATCH_ROWS, CAP = 200_000, 8192, 1000
 ROUNDS = 3
-PAIRS = {"at_once": 9, "sleep_zero": 3, "sleep_ms": 2}  # the shorter a turn, the more of them
+PAIRS = {"at_once": 9, "sleep_zero": 3, "sleep_ms": 2}  # shorter turns are repeated more often
 WARM_UP = 20_000
 
 
 def through(runtime: Runtime, first_id: int, column: pa.Array) -> list[pa.Array]:
-    """Sends until the runtime is full, drains, until every row is back. Answers the values, in order."""
+    """Sends until the runtime is full, then drains, until every row is back. Returns the values in order."""
     values: list[pa.Array] = []
     back = 0
 

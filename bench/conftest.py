@@ -1,12 +1,12 @@
-"""How measurements are taken: CPU time, medians, and the subject alternating with its reference in one run.
+"""How the benchmarks measure: CPU time, medians, and the subject in turns with its reference in one run.
 
-`compare` hangs the reference into pytest-benchmark's set-up step, which runs before each round of the subject: both
-are timed with the same clock, turn by turn, so that whatever else the machine does falls on both. Each test leaves one
-line, {name, value, unit, reference, ratio, goal}, in `extra_info`; ratios.py collects them. A goal is an upper limit:
-of the ratio to the reference, or of the value where there is no reference.
+`compare` runs the reference in pytest-benchmark's set-up step, before each round of the subject: both use the same
+clock and take turns, so other load on the machine affects both. Each test stores one line, {name, value, unit,
+reference, ratio, goal}, in `extra_info`; ratios.py collects them. A goal is an upper limit of the ratio, or of the
+value where there is no reference.
 
-What needs a process of its own (a host in C, an event loop of another kind) is a program that takes turns itself and
-prints {"name": ..., "value": ...} line by line; `figures` runs it.
+A measurement that needs its own process (a host in C, another kind of event loop) is a program that takes the turns
+itself and prints {"name": ..., "value": ...} line by line; `figures` runs it.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ HERE = Path(__file__).resolve().parent
 OUT = HERE.parent / "build" / "bench"
 BATCH_ROWS = 8192
 LOOPS = ("asyncio", "uvloop")
-Figures = dict[str, list[float]]  # by name, in the order in which they were printed
+Figures = dict[str, list[float]]  # by name, in printed order
 
 
 class Compare(Protocol):
-    """Takes the two sides of a ratio, each doing `n` units of work per call, and notes the line `name`."""
+    """Measures the two sides of a ratio and notes the line `name`. One call of a side does `n` units of work."""
 
     def __call__(
         self,
@@ -94,13 +94,13 @@ def note(
     ratio: float | None,
     goal: float | None,
 ) -> None:
-    """Leaves the line for ratios.py."""
+    """Stores the line for ratios.py."""
     benchmark.extra_info.update(name=name, value=value, unit=unit, reference=reference, ratio=ratio, goal=goal)
 
 
 @functools.cache
 def compiled(name: str) -> Path:
-    """The program of c/NAME.c."""
+    """Compiles c/NAME.c; returns the program."""
     program, source = OUT / name, HERE / "c" / f"{name}.c"
     compiler = os.environ.get("CC", "cc").split()
     flags = ["-O3", "-ffp-contract=off", f"-I{HERE.parent / 'native' / 'include'}", "-o", str(program)]
@@ -110,7 +110,7 @@ def compiled(name: str) -> Path:
 
 @functools.cache
 def figures(*command: str | Path, runs: int = 1, loop: str | None = None) -> Figures:
-    """What a program prints, `runs` times. `loop`, of LOOPS: the kind of event loop that bench/udf.py then runs on."""
+    """Runs a program `runs` times; returns what it prints. loop: the event loop for bench/udf.py, one of LOOPS."""
     if loop == "uvloop" and importlib.util.find_spec("uvloop") is None:
         pytest.skip("uvloop is not installed")
     environment = os.environ | ({} if loop is None else {"BENCH_LOOP": loop})
@@ -123,7 +123,7 @@ def figures(*command: str | Path, runs: int = 1, loop: str | None = None) -> Fig
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Time is CPU time of all threads."""
+    """Measures the CPU time of all threads."""
     OUT.mkdir(parents=True, exist_ok=True)
     config.option.benchmark_timer = "time.process_time"
 

@@ -1,6 +1,6 @@
-"""A program: the memory of rows in flight without a plugin. Each has a Task, its coroutine, the future it waits for.
+"""A program: measures the memory of rows in flight without a plugin: a Task, its coroutine and the future it awaits.
 
-Prints {"name": "held", "value": resident bytes per row}, of 100,000 rows at their first `await`.
+Prints {"name": "held", "value": resident bytes per row}, for 100,000 rows at their first `await`.
 """
 
 import asyncio

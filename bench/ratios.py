@@ -1,8 +1,8 @@
-"""Collects the lines that the benchmarks left in build/bench/python-X.Y.json: one table, and build/bench/ratios.json.
+"""Collects the benchmarks' lines from build/bench/python-X.Y.json; prints a table and writes build/bench/ratios.json.
 
-A line is {name, python, value, unit, reference, ratio, goal, met}. `ratio` is value over reference, so smaller is
-faster; `goal` limits the ratio, or the value where there is no reference; `met` is null where there is no goal.
-A missed goal does not fail this program: it is there to be read.
+A line is {name, python, value, unit, reference, ratio, goal, met}. `ratio` is value over reference: smaller is faster.
+`goal` limits the ratio, or the value where there is no reference; `met` is null where there is no goal.
+A missed goal is shown, and does not fail this program.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""What the speed goals are measured against: plain Python, one definition each, so that a ratio always means the same.
+"""The references of the speed goals: plain Python, defined once, so that a ratio always means the same.
 
-Sync: the rows are ready Python lists, and a null argument gives None without a call.
+Sync: the rows are Python lists, made before; a null argument gives None without a call.
     mph       int64, int64 -> float64
     tail      utf8, utf8 -> utf8, with branches and one f-string
 Async, with at most `cap` rows in flight:
-    slots     long-lived Tasks that take the next row from one shared iterator; no deadline, no order: the limit
-    workers   an asyncio.Queue and `cap` workers: what careful users write
-    tasks     a Task per row under wait_for, its permit taken before it is made: what users write who need a deadline
+    slots     long-lived Tasks that take the next row from a shared iterator; no deadline, no order: the lower limit
+    workers   an asyncio.Queue and `cap` workers: the careful solution
+    tasks     a Task per row under wait_for, created once a permit is free: the solution with a deadline
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""One row at a time through the Arroyo engine's symbols, as that engine sends them, against a library on its published
-crates with the same function; and our own path in batches against that one. The host is the tests' (tests/arroyo)."""
+"""One row at a time through the Arroyo engine's symbols, as that engine sends rows, against a library with the same
+function, built on Arroyo's published crates; and our own path in batches against that library. The host is the one of
+tests/arroyo."""
 
 from __future__ import annotations
 
@@ -44,14 +45,14 @@ def at_once(suffix: str, folder: Path) -> Path:
 
 
 def row_by_row(workspace: Path, library: Path) -> float:
-    """CPU time of a row, in nanoseconds, of host and library together."""
+    """CPU nanoseconds per row, of host and library together."""
     command = [workspace / "system", "bench", library, "types=i64", "count=0", f"rows={ROWS}", f"cap={IN_FLIGHT}"]
     done = subprocess.run([*command, "ordered=0"], check=True, stdout=subprocess.PIPE, text=True)
     return float(dict(line.split() for line in done.stdout.splitlines())["cpu_ns"])
 
 
 def in_batches(function: Any) -> float:
-    """As `row_by_row`, for our own path from the Python host."""
+    """CPU nanoseconds per row of our own path, from the Python host."""
     numbers, batches = pa.array(range(BATCH_ROWS)), 10 * ROWS // BATCH_ROWS
     with function.start(allowed_in_flight=IN_FLIGHT, ordered=False) as runtime:
         spent, sent, received = time.process_time(), 0, 0

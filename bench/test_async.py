@@ -1,4 +1,4 @@
-"""Async Python functions against what one would write without a plugin; async_rows.py does the work."""
+"""Async Python functions against the same work without a plugin; async_rows.py measures."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from async_rows import ROWS
 from conftest import HERE, LOOPS, figures, note, plugin_path
 
-# Of the ratio, on asyncio's own loop: "at most 1.8 times slots", "at least 20 times faster than tasks". On uvloop, and
-# against workers, the lines are there to show where time goes.
+# Limits of the ratio, on asyncio's own loop: "at most 1.8 times slots", "at least 20 times faster than tasks". The
+# lines for uvloop and workers have no goal; they show where time goes.
 GOALS = {
     ("at_once", "slots"): 1.8,
     ("at_once", "tasks"): 1 / 20,
@@ -27,7 +27,7 @@ GOALS = {
 @pytest.mark.parametrize("name", ["at_once", "sleep_zero", "sleep_ms"])
 @pytest.mark.parametrize("loop", LOOPS)
 def test_async(benchmark: Any, loop: str, name: str, reference: str) -> None:
-    """Its process runs once for the three references."""
+    """The program runs once for all three references."""
     command = (sys.executable, HERE / "async_rows.py", plugin_path(".py"), name)
     found = benchmark.pedantic(figures, command, {"loop": loop}, rounds=1)
     subject = median(found["plugin"])

@@ -9,12 +9,12 @@ import pytest
 
 from conftest import BATCH_ROWS, compiled, figures, note, plugin_path
 
-RUNS = 5  # of the program; each takes medians itself
+RUNS = 5  # of the program; each run prints medians
 
 
 @pytest.mark.parametrize(("language", "suffix"), [("C", ".c"), ("Rust", ".rs")])
 def test_native_function(benchmark: Any, language: str, suffix: str) -> None:
-    """8,192 rows of mph through `run`, against a plain C loop over the same data."""
+    """`run` over 8,192 rows of mph, against a plain C loop over the same data."""
     command = (compiled("boundary"), "sync", plugin_path(suffix))
     found = benchmark.pedantic(figures, command, {"runs": RUNS}, rounds=1)
     call, ratio = median(found["call"]), median(found["ratio"])

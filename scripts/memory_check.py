@@ -2,8 +2,8 @@
 
     python scripts/memory_check.py        with the Python of an environment in which the package is installed
 
-Each line is a run without an invalid read or write, without a use of uninitialised memory, without an error at freeing,
-and without a block that was lost for good. Ends with status 1, and valgrind's words, if one is otherwise.
+Prints one line per run. A clean run has no invalid read or write, no use of uninitialised memory, no wrong free and no
+block that is definitely lost. Otherwise shows valgrind's report, and exits with status 1.
 """
 
 import os
@@ -18,7 +18,7 @@ from arroyo_udf_plugin import build
 
 ROOT = Path(__file__).resolve().parents[1]
 ABI = ROOT / "tests" / "abi"
-# One thread runs at a time under valgrind; one that asks again and again would keep the others from theirs.
+# Valgrind runs one thread at a time; without fair scheduling, a thread that polls would starve the others.
 VALGRIND = "valgrind --quiet --fair-sched=yes --error-exitcode=99 --leak-check=full --show-leak-kinds=definite"
 VALGRIND += " --errors-for-leak-kinds=definite --num-callers=30"
 PYTHON, RUST = "from arroyo_udf_plugin import udf\n@udf\n", "use arroyo_udf_plugin::udf;\n#[udf]\n"
@@ -42,7 +42,7 @@ def compiled(source: Path, folder: Path) -> Path:
 
 
 def arroyo_host() -> Path:
-    """The host of the Arroyo engine's interface; it is a cargo workspace with what that needs."""
+    """The host of the Arroyo engine's interface, built in its cargo workspace."""
     target = ROOT / "build" / "arroyo"
     command = ["cargo", "build", "--quiet", "--release", "--locked", "--bin", "system", "--target-dir", str(target)]
     subprocess.run(command, cwd=ROOT / "tests" / "arroyo", check=True)
@@ -65,7 +65,7 @@ def main() -> int:
         runs += [[storm, counted[suffix], 3] for suffix in (".py", ".rs")]
         runs += [[storm, build(ABI / "plus.c", folder / "plus.so"), 3]]
         runs += [[host, build(ROOT / "examples" / "own_thread" / "udf.c", folder / "lines.so"), "lines"]]
-        for suffix in (".c", ".rs"):  # the Python one imports pyarrow, at whose own libraries valgrind complains
+        for suffix in (".c", ".rs"):  # not Python: it imports pyarrow, whose libraries valgrind reports
             flights = build(ROOT / "examples" / "flights" / f"udf{suffix}", folder / f"flights{suffix}.so")
             runs += [[host, flights, function] for function in ("mph", "tail")]
         rows = ["types=i64", "rows=200", "cap=10"]

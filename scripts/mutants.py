@@ -1,7 +1,7 @@
 """Judges a run of cargo-mutants: python scripts/mutants.py MUTANTS.OUT SURVIVORS.md
 
-At least 95 % of the viable mutants must be caught, and each survivor must stand, with its reason, in the list of
-survivors: a line that has the mutant's function and change, without line numbers, between backquotes.
+At least 95 % of the viable mutants must be caught. The list of survivors must explain each of the others, in a line
+with the mutant's function and change, without line numbers, between backquotes.
 """
 
 import re

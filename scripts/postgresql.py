@@ -1,12 +1,12 @@
-"""A PostgreSQL server of one's own, for a test run or the demo: nobody else sees it, and it goes when they go.
+"""A private PostgreSQL server for a test run or the demo. It ends with the process that uses it.
 
     with postgresql.server() as address:        "postgresql://udf@/postgres?host=FOLDER"
 
-The server is an installed one, else Debian's packages, downloaded and unpacked below build/ without being installed. It
-runs as the caller, or as `nobody` where that is root (PostgreSQL refuses root); it listens on a socket in a private
-temporary folder and on no port; whoever may open that folder may do everything.
-Guarantees: the server has ended and its folder is gone when the `with` block is left, and soon after when the process
-that started it was killed: a shell holds the other end of a pipe, and stops the server when the pipe closes.
+The programs are installed ones, else Debian's packages, downloaded and unpacked below build/, not installed. The server
+runs as the caller, or as `nobody` if the caller is root (PostgreSQL refuses root). It listens on a socket in a private
+temporary folder and on no port; access to that folder is access to everything.
+Guarantees: when the `with` block is left, the server has ended and its folder is gone. If the process is killed, that
+happens soon after: a shell holds the other end of a pipe, and stops the server when the pipe closes.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ HOW_TO_GET_IT = (
     "and see that pg_ctl and initdb are on PATH"
 )
 
-# $1 folder, $2 programs. Says "ready", or what went wrong; then waits for the end of stdin. A database that is thrown
-# away need not survive a power cut, hence no fsync.
+# $1 folder, $2 programs. Prints "ready", or the log of the failure; then waits for the end of stdin. No fsync, because
+# a temporary database need not survive a power cut.
 LIFE = """
 cd "$1"
 if "$2/initdb" -D data -U udf -A trust -E UTF8 --locale=C --no-sync >log 2>&1 &&
@@ -46,18 +46,18 @@ cd / && rm -rf "$1"
 
 
 class NoPostgresql(Exception):
-    """No server can be had here; the text says why, and how to get one."""
+    """There is no server here. The text says why, and how to get one."""
 
 
 @dataclass(frozen=True)
 class Programs:
-    """The folder of initdb and pg_ctl, and the folder below which they were unpacked (None: they are installed)."""
+    """The folder of initdb and pg_ctl, and the root below which they were unpacked (None: they are installed)."""
 
     folder: Path
     unpacked: Path | None = None
 
     def environment(self) -> dict[str, str]:
-        """Without the caller's PG... variables; with the libraries that were unpacked beside the programs."""
+        """The caller's, without PG... variables and with the libraries unpacked beside the programs."""
         variables = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
         if self.unpacked is not None:
             folders = (self.unpacked / "usr" / "lib").glob("*-linux-gnu*")
@@ -65,7 +65,7 @@ class Programs:
         return variables | {"LC_ALL": "C"}
 
     def run_as(self, user: dict[str, Any]) -> bool:
-        """Whether they can be executed; a home folder, say, may be closed to others."""
+        """Whether the user can execute them: the folder may be closed to others, as a home folder is."""
         try:
             command = [str(self.folder / "initdb"), "--version"]
             return subprocess.run(command, capture_output=True, env=self.environment(), **user).returncode == 0
@@ -75,10 +75,10 @@ class Programs:
 
 @contextlib.contextmanager
 def server() -> Iterator[str]:
-    """Starts a server; gives the address of its database, for any client. Raises NoPostgresql."""
+    """Starts a server; yields the address of its database. Raises NoPostgresql."""
     programs = installed() or unpacked_below(BUILD / "postgresql") or download()
     user = unprivileged()
-    # Not where $TMPDIR says: that may be closed to `nobody`, or too long for the path of a socket.
+    # Not $TMPDIR: it may be closed to `nobody`, or too long for the path of a socket.
     folder = Path(tempfile.mkdtemp(prefix="postgresql-", dir="/tmp"))
     try:
         programs = reachable(programs, user, folder)
@@ -90,7 +90,7 @@ def server() -> Iterator[str]:
             stdout=subprocess.PIPE,
             text=True,
             env=programs.environment(),
-            start_new_session=True,  # Ctrl-C is the caller's; the server hears of it by the pipe
+            start_new_session=True,  # Ctrl-C reaches the caller alone; the server ends through the pipe
             **user,
         )
     except BaseException:
@@ -105,7 +105,7 @@ def server() -> Iterator[str]:
 
 
 def unprivileged() -> dict[str, Any]:
-    """Options of a subprocess that may not be root's; none where the caller is not root."""
+    """Options of a subprocess that must not run as root; none if the caller is not root."""
     if os.geteuid() != 0:
         return {}
     nobody = pwd.getpwnam("nobody")
@@ -113,13 +113,13 @@ def unprivileged() -> dict[str, Any]:
 
 
 def reachable(programs: Programs, user: dict[str, Any], folder: Path) -> Programs:
-    """The programs, or their copy below `folder` where the server's user cannot reach what was unpacked."""
+    """The programs, or a copy below `folder` if the server's user cannot reach the unpacked ones."""
     if programs.run_as(user):
         return programs
     if programs.unpacked is not None:
         shutil.copytree(programs.unpacked, folder / "unpacked", symlinks=True)
         copy = unpacked_below(folder / "unpacked")
-        folder.chmod(0o755)  # the copy is tried before it is handed over
+        folder.chmod(0o755)  # so that the user can try the copy
         if copy is not None and copy.run_as(user):
             folder.chmod(0o700)
             return copy
@@ -129,7 +129,7 @@ def reachable(programs: Programs, user: dict[str, Any], folder: Path) -> Program
 
 
 def installed() -> Programs | None:
-    """Of PATH, else the newest of Debian's."""
+    """Those on PATH, else the newest of Debian's."""
     on_path = shutil.which("pg_ctl")
     folders = [Path(on_path).resolve().parent] if on_path else []
     folders += newest_first(INSTALLED)
@@ -141,7 +141,7 @@ def unpacked_below(root: Path) -> Programs | None:
 
 
 def newest_first(versions: Path) -> list[Path]:
-    """The folders VERSION/bin with a server in them."""
+    """The folders VERSION/bin that contain a server."""
     found = [path.parent for path in versions.glob("*/bin/initdb") if path.parent.parent.name.isdigit()]
     return sorted(found, key=lambda folder: int(folder.parent.name), reverse=True)
 
@@ -150,7 +150,7 @@ def newest_first(versions: Path) -> list[Path]:
 
 
 def download() -> Programs:
-    """Unpacks the server and the libraries that are missing here below build/postgresql. Raises NoPostgresql."""
+    """Unpacks the server and its missing libraries below build/postgresql. Raises NoPostgresql."""
     for tool in ("apt-get", "apt-cache", "dpkg-deb"):
         if shutil.which(tool) is None:
             raise NoPostgresql(f"there is no PostgreSQL server, and no {tool} to download one with: {HOW_TO_GET_IT}")
@@ -159,13 +159,13 @@ def download() -> Programs:
         aside = Path(name)
         try:
             packages = fetch(aside, aside / "of_system", [])
-        except NoPostgresql:  # the system's lists are empty or old: get lists of our own, which needs no root
+        except NoPostgresql:  # the system's lists are empty or old: private lists need no root
             lists = ["-o", f"Dir::State::Lists={aside / 'lists'}"]
             apt(aside, "apt-get", *lists, "update")
             packages = fetch(aside, aside / "of_ours", lists)
         for package in packages:
             command(aside, "dpkg-deb", "--extract", str(package), str(aside / "root"))
-        with contextlib.suppress(OSError):  # somebody else was quicker
+        with contextlib.suppress(OSError):  # another process was quicker
             (aside / "root").rename(BUILD / "postgresql")
     programs = unpacked_below(BUILD / "postgresql")
     if programs is None:
@@ -174,7 +174,7 @@ def download() -> Programs:
 
 
 def fetch(aside: Path, folder: Path, lists: list[str]) -> list[Path]:
-    """The files of the server's package and of the libraries that it needs and that are not installed."""
+    """Downloads the server's package and those of its libraries that are not installed; returns the files."""
     folder.mkdir()
     depends = apt(aside, "apt-cache", *lists, "depends", "postgresql")
     server = re.search(r"Depends: (postgresql-\d+)$", depends, re.MULTILINE)
@@ -188,7 +188,7 @@ def fetch(aside: Path, folder: Path, lists: list[str]) -> list[Path]:
 
 
 def apt(folder: Path, tool: str, *arguments: str) -> str:
-    """Runs apt with a cache of its own and without its own unprivileged user, who may not write here."""
+    """Runs apt with a private cache, and without apt's unprivileged user, which may not write here."""
     cache = ["-o", f"Dir::Cache={folder / 'cache'}", "-o", f"APT::Sandbox::User={pwd.getpwuid(os.geteuid()).pw_name}"]
     for name in ("cache/archives/partial", "lists/partial"):
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -196,7 +196,7 @@ def apt(folder: Path, tool: str, *arguments: str) -> str:
 
 
 def command(folder: Path, *words: str) -> str:
-    """What the command prints; it runs in the folder. Raises NoPostgresql with its errors."""
+    """Runs the command in the folder; returns its output. Raises NoPostgresql with its errors."""
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, env=os.environ | {"LC_ALL": "C"})
     if done.returncode:
         raise NoPostgresql(f"`{' '.join(words)}` failed:\n{done.stderr}{HOW_TO_GET_IT}")

@@ -1,9 +1,9 @@
-"""Growth in the long run: a million calls, a tenth of which fails and a tenth times out; a thousand starts and stops.
+"""Looks for growth over a million calls, a tenth of which fails and a tenth times out, and a thousand starts and stops.
 
     python scripts/soak.py        with the Python of an environment in which the package is installed
 
-Functions in Python and in Rust; tests/python/leaks.py says what is called and what may not grow. A few minutes. Ends
-with status 1 if something grows.
+Functions in Python and in Rust; tests/python/leaks.py says what is called and what must not grow. Takes a few minutes.
+Exits with status 1 if something grows.
 """
 
 import subprocess

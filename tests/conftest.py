@@ -14,9 +14,15 @@ ROOT = Path(__file__).resolve().parents[1]
 BuildPlugin = Callable[..., Path]
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """The tests that have a make target of their own; the others are `make test`."""
+    config.addinivalue_line("markers", "arroyo: builds Arroyo's published crates, for minutes (make test-arroyo)")
+    config.addinivalue_line("markers", "server: needs a PostgreSQL server (make test-server)")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _cache_of_tests() -> None:
-    """Builds are kept between runs, and the user's own cache is left alone."""
+    """Keeps builds between runs, in a cache apart from the user's. Processes may share it."""
     os.environ["XDG_CACHE_HOME"] = str(ROOT / "build" / "cache")
 
 
@@ -24,7 +30,7 @@ def _cache_of_tests() -> None:
 def build_plugin(tmp_path_factory: pytest.TempPathFactory) -> BuildPlugin:
     """Builds a plugin and returns its path: build_plugin(text_or_path, suffix=".py", name="plugin").
 
-    The same source gives the same file; its name goes into the plugin, and is the stem of a path.
+    The same source gives the same file. The plugin is named `name`, or after the path.
     """
     folder = tmp_path_factory.mktemp("plugins")
     built: dict[tuple[str, str, str], Path] = {}

@@ -1,18 +1,18 @@
-/* What it costs to cross the boundary, seen from C. Prints one JSON object per line: {"name": ..., "value": ..., ...}.
+/* The cost of crossing the boundary, measured from C. Prints one JSON object per line: {"name": ..., "value": ..., ...}.
  *
  *     cc -O3 -ffp-contract=off -Inative/include bench/c/boundary.c -o boundary -ldl
  *     ./boundary sync PLUGIN.so            its function mph(int64, int64) -> float64
  *     ./boundary send PLUGIN.so FUNCTION   an async function of one or two int64 arguments
  *
  * sync   Batches of 8,192 rows; every 37th row, scattered, has a null in air_time (flights: 2.8 %).
- *        "call" is one `run` with the release of its results; "loop" is a plain C loop over the same data that tests
- *        both validity bits of each row and writes the value and its validity bit; "ratio" is call over loop.
- *        "all_valid_..." is the same without a null; "one_row" is a call with one row: the fixed cost.
- * send   Nanoseconds in `send`, per call, with batches of one row; rows are drained between the rounds, outside of the
- *        measured time. A round ends at WOULD_BLOCK or after ROUND batches.
+ *        "call" is one `run` and the release of its results; "loop" is a plain C loop over the same data, which tests
+ *        both validity bits of each row and writes the value and its validity bit; "ratio" is call / loop.
+ *        "all_valid_..." are the same without nulls; "one_row" is a call with one row: the fixed cost.
+ * send   Nanoseconds per `send` of one row. Rows are drained between the rounds, outside the measured time. A round
+ *        ends at WOULD_BLOCK or after ROUND batches.
  *
- * Values are nanoseconds of CPU time of the calling thread (not of a plugin's own threads): the median of many rounds.
- * What is compared alternates within one run. Arguments are the same constant batch each time: its release does nothing.
+ * Values are medians of many rounds, in nanoseconds of CPU time of the calling thread, without a plugin's own threads.
+ * Measurements that are compared alternate within one run. All arguments are one constant batch with an empty release.
  */
 #include "host.h"
 
@@ -27,7 +27,7 @@ static int64_t cpu_ns(void) { return nanoseconds(CLOCK_THREAD_CPUTIME_ID); }
 
 static void release_nothing(struct ArrowArray* array) { array->release = NULL; }
 
-/* A batch over static memory; made anew for each call, because a call takes it. */
+/* A batch over static memory; set again for each call, because a call takes it. */
 struct batch {
   struct ArrowArray array;
   struct ArrowArray children[MOST_ARGUMENTS];
@@ -91,7 +91,7 @@ static double time_loop(const uint8_t* validity) {
   return (double)(cpu_ns() - begin) / CALLS;
 }
 
-/* The plugin and the loop must agree, else the comparison means nothing. */
+/* Plugin and loop must have the same results. */
 static void compare(const arroyo_udf_table* table, uint32_t function) {
   struct batch batch;
   struct ArrowArray results;
@@ -151,8 +151,10 @@ static void bench_send(const arroyo_udf_table* table, uint32_t function, int n_a
     for (int i = 0; i < ROUND; i++) set_batch(&batches[i], 1, n_arguments, all_valid);
     int sent = 0;
     const int64_t begin = cpu_ns();
-    while (sent < ROUND && (status = table->send(handle, id + (uint64_t)sent, &batches[sent].array, &error)) == ARROYO_UDF_OK)
-      sent++;
+    for (status = ARROYO_UDF_OK; sent < ROUND; sent++) {
+      status = table->send(handle, id + (uint64_t)sent, &batches[sent].array, &error);
+      if (status != ARROYO_UDF_OK) break;
+    }
     rounds[round] = (double)(cpu_ns() - begin) / sent;
     if (status != ARROYO_UDF_WOULD_BLOCK) check("send", status, &error);
     id += (uint64_t)sent;

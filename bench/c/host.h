@@ -1,6 +1,5 @@
-/* What the measuring hosts share: opening a plugin, giving up, clocks, medians, and one JSON object per figure.
- *
- * They are programs: whatever goes wrong is said on stderr and ends them with status 1. Included once by each. */
+/* What the measuring hosts share: opening a plugin, errors, clocks, medians, and one JSON object per figure. Any error
+ * is printed on stderr and ends the program with status 1. */
 #ifndef BENCH_HOST_H
 #define BENCH_HOST_H
 
@@ -16,7 +15,7 @@
 
 static inline void check(const char* what, arroyo_udf_status status, const arroyo_udf_error* error) {
   if (status == ARROYO_UDF_OK) return;
-  fprintf(stderr, "%s answered status %d: %s\n", what, (int)status, error->text != NULL ? error->text : "no text");
+  fprintf(stderr, "%s returned status %d: %s\n", what, (int)status, error->text != NULL ? error->text : "no text");
   exit(1);
 }
 
@@ -24,14 +23,14 @@ static inline const arroyo_udf_table* open_plugin(const char* path) {
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   const arroyo_udf_table* table = library != NULL ? dlsym(library, "arroyo_udf_plugin") : NULL;
   if (table == NULL || table->magic != ARROYO_UDF_MAGIC || table->abi_version != ARROYO_UDF_ABI_VERSION) {
-    const char* why = library == NULL ? dlerror() : "the table is missing or another one";
+    const char* why = library == NULL ? dlerror() : "no table, or one of another version";
     fprintf(stderr, "%s is not a plugin of ABI version %d: %s\n", path, ARROYO_UDF_ABI_VERSION, why);
     exit(1);
   }
   return table;
 }
 
-/* The number of a function that takes one to most_arguments int64. */
+/* The number of a function that has 1 to most_arguments arguments, all int64. */
 static inline uint32_t find_function(const arroyo_udf_table* table, const char* name, int64_t most_arguments) {
   const arroyo_udf_descriptor* plugin = table->describe();
   for (uint32_t i = 0; i < plugin->n_functions; i++) {
@@ -57,7 +56,7 @@ static inline int by_value(const void* a, const void* b) {
   return (x > y) - (x < y);
 }
 
-/* Sorts the values; answers the one below which that part of them lies. */
+/* Sorts the values. `part` 0.99 is the 99th percentile. */
 static inline double quantile(double* values, size_t n, double part) {
   qsort(values, n, sizeof *values, by_value);
   return values[(size_t)((double)n * part)];

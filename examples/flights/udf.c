@@ -1,4 +1,4 @@
-/* Functions over flights, in C. Each gets one row; nulls never come here, and the result of such a row is null. */
+/* Functions over flights, in C. Each takes one row. If an argument is null, so is the result, without a call. */
 #include "arroyo_udf_plugin.h"
 
 /* Miles and minutes to miles per hour. */
@@ -8,7 +8,7 @@ static const char* mph(int64_t distance, int64_t air_time, double* out) {
 }
 ARROYO_UDF_FUNCTION(mph, float64, (int64, distance), (int64, air_time));
 
-/* A tail number as this report shows it: UA-14228 for N14228, capitals for American Airlines, else with a mark. */
+/* A tail number for this report: UA-14228 for N14228, capitals for American Airlines, else with a question mark. */
 static const char* tail(arroyo_udf_utf8 carrier, arroyo_udf_utf8 tailnum, arroyo_udf_text* out) {
   if (tailnum.length > 0 && tailnum.data[0] == 'N') {
     arroyo_udf_append(out, carrier.data, carrier.length);

@@ -1,4 +1,4 @@
-"""Functions on flights: the same idea as udf.rs and udf.c beside this file."""
+"""Functions on flights; udf.rs and udf.c have the same ones in Rust and C."""
 
 import os
 from typing import Annotated
@@ -12,13 +12,13 @@ from arroyo_udf_plugin import udf
 
 @udf
 def mph(distance: int, air_time: int) -> float:
-    """Average speed, of miles and minutes. Not called where either is null: the answer is null."""
+    """Average speed in mph, from miles and minutes. Not called if either is null: the result is null."""
     return distance * 60.0 / air_time
 
 
 @udf(vectorized=True)
 def mph_vectorized(distance: pa.Int64Array, air_time: pa.Int64Array) -> Annotated[pa.Array, pa.float64()]:
-    """The same for whole arrays, nulls included."""
+    """The same for whole arrays, with their nulls."""
     return pc.divide(pc.multiply(distance, 60.0), air_time)
 
 
@@ -31,7 +31,7 @@ def tail(carrier: str, tailnum: str) -> str:
 
 
 class Context:
-    """What the calls of `plane` share: made and opened once before the first, closed after the last."""
+    """Shared by all calls of `plane`: opened before the first, closed after the last."""
 
     async def init(self) -> None:
         path = os.environ.get("FLIGHTS_DB", "")

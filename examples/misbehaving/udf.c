@@ -1,7 +1,7 @@
-/* Functions that misbehave for the rows 3, 13, 23, ... and answer x + 1 for all others; as `udf.py` beside this file.
+/* Functions that misbehave for the rows 3, 13, 23, ... and return x + 1 for all others; as `udf.py` beside this file.
  *
- * What C does to the whole process (exit, a wild pointer) nothing can keep from it. What the toolkit gives to C,
- * tokens, can be used at any time, in any way.
+ * Nothing protects a process from what C can do to it (exit, a wild pointer). But a token is safe to use at any time,
+ * in any way.
  */
 #include "arroyo_udf_async.h"
 
@@ -41,16 +41,16 @@ static void never_completes(const arroyo_udf_call* call, int64_t x) {
 }
 ARROYO_UDF_ASYNC_FUNCTION(never_completes, (.options.timeout_ns = 50 * ARROYO_UDF_MILLISECOND), int64, (int64, x));
 
-static void complete_all_the_same(void* context, arroyo_udf_token token) {
+static void complete_with_a_value(void* context, arroyo_udf_token token) {
   (void)context;
   arroyo_udf_complete_int64(token, -1);
 }
 static void completes_when_cancelled(const arroyo_udf_call* call, int64_t x) { never_completes(call, x); }
 ARROYO_UDF_ASYNC_FUNCTION(completes_when_cancelled,
-                          (.cancel = complete_all_the_same, .options.timeout_ns = 50 * ARROYO_UDF_MILLISECOND), int64,
+                          (.cancel = complete_with_a_value, .options.timeout_ns = 50 * ARROYO_UDF_MILLISECOND), int64,
                           (int64, x));
 
-/* All calls are made in one thread: who sleeps there holds up the others. So one is made at a time. */
+/* One thread makes all calls, so a call that sleeps holds up the others: hence one call at a time. */
 static void blocks_the_thread(const arroyo_udf_call* call, int64_t x) {
   const struct timespec longer_than_the_timeout = {.tv_nsec = 200000000};
   if (is_bad(x)) nanosleep(&longer_than_the_timeout, NULL);
@@ -64,7 +64,7 @@ ARROYO_UDF_ASYNC_FUNCTION(blocks_the_thread,
 
 static void completes_twice(const arroyo_udf_call* call, int64_t x) {
   arroyo_udf_complete_int64(call->token, x + 1);
-  if (is_bad(x)) arroyo_udf_complete_error(call->token, "on second thoughts");
+  if (is_bad(x)) arroyo_udf_complete_error(call->token, "a second completion");
 }
 ARROYO_UDF_ASYNC_FUNCTION(completes_twice, (), int64, (int64, x));
 
@@ -80,7 +80,7 @@ static void* complete_elsewhere(void* data) {
   return NULL;
 }
 
-/* All with the same value, for nobody knows who comes first. */
+/* All with the same value, because any of them may come first. */
 static void completes_in_many_threads_at_once(const arroyo_udf_call* call, int64_t x) {
   struct job job = {call->token, x + 1};
   pthread_t threads[TIMES];
@@ -92,7 +92,7 @@ static void completes_in_many_threads_at_once(const arroyo_udf_call* call, int64
 }
 ARROYO_UDF_ASYNC_FUNCTION(completes_in_many_threads_at_once, (), int64, (int64, x));
 
-/* Neighbours of a token may be those of other calls, so these are far away. */
+/* These are far from the call's token, because near ones may be those of other calls. */
 static void completes_what_is_no_call(const arroyo_udf_call* call, int64_t x) {
   if (is_bad(x)) {
     arroyo_udf_complete_int64(0, -1);
@@ -105,7 +105,7 @@ ARROYO_UDF_ASYNC_FUNCTION(completes_what_is_no_call, (), int64, (int64, x));
 
 /* ---- Calls that are completed again after the end ---------------------------------------------------------------- */
 
-/* Never freed: the thread that is started at the end looks at it when everything else is gone. */
+/* Static, because the thread that close starts reads it after the Context has gone. */
 static arroyo_udf_token last_bad;
 
 static void* complete_after_the_end(void* unused) {

@@ -1,6 +1,6 @@
-"""Functions that misbehave for the rows 3, 13, 23, ... and answer x + 1 for all others.
+"""Functions that misbehave for the rows 3, 13, 23, ... and return x + 1 for all others.
 
-Whatever they do, each row has its outcome, the others are not touched, and the run ends well:
+Whatever they do, each row gets its outcome, other rows are not affected, and the run succeeds:
 
     arroyo-udf build examples/misbehaving/udf.py
     arroyo-udf run udf.so:exits rows.csv --args x --out out.csv --on-error null --on-timeout null

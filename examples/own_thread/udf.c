@@ -1,8 +1,8 @@
-/* An asynchronous function in C with a thread of its own: how many lines the file of a path has.
+/* An asynchronous function in C with a thread of its own: counts the lines of a file.
  *
- * Reading a file blocks, so the function only puts a request into a queue; the reader, a thread that init starts and
- * close ends, takes one after another and completes its call. A request that is cancelled while it waits leaves the
- * queue; one that is being read goes on, and its answer is discarded.
+ * Reading a file blocks, so the function only puts a request into a queue. The reader, a thread that init starts and
+ * close ends, takes one request after another and completes its call. A cancelled request leaves the queue if it still
+ * waits there; if it is being read, reading goes on and its result is discarded.
  */
 #include "arroyo_udf_async.h"
 
@@ -12,10 +12,10 @@
 struct request {
   arroyo_udf_token token;
   struct request* next;
-  char path[]; /* with the zero that an argument lacks */
+  char path[]; /* ends with a zero, unlike an argument */
 };
 
-/* The Context: what the calls of one started function share. */
+/* The Context: shared by the calls of one started function. */
 struct reader {
   pthread_t thread;
   pthread_mutex_t lock;
@@ -105,12 +105,12 @@ static void forget(void* context, arroyo_udf_token token) {
   free(found);
 }
 
-/* How many lines the file has. A file that cannot be read is the error of its row. */
+/* Counts the lines of a file. If the file cannot be read, the row is an error. */
 static void lines(const arroyo_udf_call* call, arroyo_udf_utf8 path) {
   struct reader* const reader = call->context;
   struct request* const request = malloc(sizeof *request + path.length + 1);
   if (request == NULL || memchr(path.data, '\0', path.length) != NULL) {
-    arroyo_udf_complete_error(call->token, request == NULL ? "out of memory" : "a path has no zero within");
+    arroyo_udf_complete_error(call->token, request == NULL ? "out of memory" : "the path contains a zero");
     free(request);
     return;
   }

@@ -1,7 +1,7 @@
 """Names of users, looked up in PostgreSQL: one query for up to 100 rows.
 
-The same answers as udf.py beside it, at many times its speed: a query costs a round trip and the server's time to plan
-and answer it, whether it asks for one user or for a hundred. USERS_DB is as there.
+The same results as udf.py, many times faster: each query costs a round trip and planning, whether for one user or a
+hundred. USERS_DB is as in udf.py.
 """
 
 import os
@@ -21,7 +21,7 @@ class Context:
         self.pool = await asyncpg.create_pool(address, min_size=1, max_size=4, reset=self.leave)
 
     async def leave(self, connection: asyncpg.Connection) -> None:
-        """Nothing: a lookup leaves nothing to be reset, which would be another query for each."""
+        """Does nothing: after a lookup there is nothing to reset, and a reset costs a query."""
 
     async def close(self) -> None:
         await self.pool.close()
@@ -29,7 +29,7 @@ class Context:
 
 @udf(batch_size=100, max_wait="2ms", allowed_in_flight=8)
 async def user_name(context: Context, ids: list[int]) -> list[str]:
-    """The names of users; "Unknown-7" where there is no user 7, or one without a name."""
+    """The names of users; "Unknown-7" if user 7 does not exist or has no name."""
     rows = await context.pool.fetch("SELECT id, name FROM users WHERE id = ANY($1)", ids)
     names = dict(rows)
     return [f"Unknown-{id}" if names.get(id) is None else names[id] for id in ids]

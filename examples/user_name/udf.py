@@ -20,7 +20,7 @@ class Context:
         self.pool = await asyncpg.create_pool(address, min_size=1, max_size=10, reset=self.leave)
 
     async def leave(self, connection: asyncpg.Connection) -> None:
-        """Nothing: a lookup leaves nothing to be reset, which would be another query for each."""
+        """Does nothing: after a lookup there is nothing to reset, and a reset costs a query."""
 
     async def close(self) -> None:
         await self.pool.close()
@@ -28,6 +28,6 @@ class Context:
 
 @udf
 async def user_name(context: Context, id: int) -> str:
-    """The name of a user; "Unknown-7" where there is no user 7, or one without a name."""
+    """The name of a user; "Unknown-7" if user 7 does not exist or has no name."""
     name = await context.pool.fetchval("SELECT name FROM users WHERE id = $1", id)
     return f"Unknown-{id}" if name is None else name

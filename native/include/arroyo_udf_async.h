@@ -1,106 +1,111 @@
-/* arroyo_udf_async.h: asynchronous functions written in C, for what waits: sockets, queues, threads of your own.
+/* arroyo_udf_async.h: asynchronous functions written in C, for work that waits: for sockets, queues, your own threads.
  *
  *     #include "arroyo_udf_async.h"
  *
  *     static void cancel(void* context, arroyo_udf_token token) { ... }
  *
  *     static void price(const arroyo_udf_call* call, arroyo_udf_utf8 item) {
- *       ask(call->token, item);    and some time, in any thread: arroyo_udf_complete_float64(token, 9.5);
+ *       ask(call->token, item);    later, in any thread: arroyo_udf_complete_float64(token, 9.5);
  *     }
  *     ARROYO_UDF_ASYNC_FUNCTION(price, (.cancel = cancel, .options.timeout_ns = 2 * ARROYO_UDF_SECOND),
  *                               float64, (utf8, item));
  *     ARROYO_UDF_PLUGIN(price);
  *
- * The function begins the work for a row and returns at once. Whoever has the answer *completes* the call with it, by
- * its token, from any thread, also before the function returns. Types, nulls and ARROYO_UDF_PLUGIN are those of
- * arroyo_udf_plugin.h; a plugin may have functions of both kinds. `arroyo-udf build` links a runtime to such a plugin.
+ * The function starts the work for a row and returns at once. Once the answer is there, *complete* the call with it, by
+ * the call's token, from any thread, even before the function has returned. Types, nulls and ARROYO_UDF_PLUGIN work as
+ * in arroyo_udf_plugin.h; a plugin may have functions of both kinds. `arroyo-udf build` links a runtime to it.
  *
- * COMPLETE  Each call is to be completed once. What comes first counts: the completion, the timeout, a cancellation by
- *           the host. A completion that comes later, a second one, and one whose runtime has been stopped or released
- *           do nothing but be counted (arroyo_udf_statistics, `discarded`, while there is a runtime). A call keeps its
- *           place among `allowed_in_flight` until it has been completed. One that is not, one second after its
- *           cancellation, is stuck.
+ * COMPLETE  Complete each call once. The first of these counts: a completion, the timeout, a cancellation by the host.
+ *           Later completions, and completions after the runtime was stopped or released, have no effect; while the
+ *           runtime exists they are counted (arroyo_udf_statistics, `discarded`). A call occupies one of the
+ *           `allowed_in_flight` places until it is completed. A call still open one second after its cancellation is
+ *           stuck.
  *
- * THREADS   The function, `init`, `cancel` and `close` run in one thread of the started function, one at a time; what
- *           waits there holds up the others. What is named arroyo_udf_complete_... may be called from any thread, at
- *           any time, with any lock held; it does not wait, and calls none of the four.
+ * THREADS   The function, `init`, `cancel` and `close` run in one thread per started function, one at a time; if one of
+ *           them waits, the others wait too. Functions named arroyo_udf_complete_... may be called from any thread, at
+ *           any time, with any lock held. They never wait, and call none of these four.
  *
- * MEMORY    *call lives until the function returns. Texts among the arguments live until the call is completed, in
- *           whatever way. What is given to a completion is copied.
+ * MEMORY    *call is valid until the function returns, texts among the arguments until the call is completed.
+ *           Completions copy what they get.
  *
- * C11 with the extensions of gcc and clang; not for C++. What is named arroyo_udf_c_... is private to this header.
+ * C11 with the extensions of gcc and clang; not for C++. Names that begin with arroyo_udf_c_ are private.
  */
 #ifndef ARROYO_UDF_ASYNC_H
 #define ARROYO_UDF_ASYNC_H
 
 #include "arroyo_udf_plugin.h"
 
-#pragma GCC visibility push(hidden) /* the library that is linked to the plugin has these */
+#pragma GCC visibility push(hidden) /* shared with the static library that is linked to the plugin */
 
 #define ARROYO_UDF_MILLISECOND UINT64_C(1000000)
 #define ARROYO_UDF_SECOND UINT64_C(1000000000)
 
-/* ---- What authors use ------------------------------------------------------------------------------------------ */
+/* ---- Calls ----------------------------------------------------------------------------------------------------- */
 
-/* A call that is to be completed. A number that no other call of this plugin has; may be kept, copied and compared. */
+/* Names a call that must be completed. A number, unique in this plugin: keep, copy and compare it freely. */
 typedef uint64_t arroyo_udf_token;
 
-/* What a call can know. */
+/* What the function knows of a call. */
 typedef struct arroyo_udf_call {
   arroyo_udf_token token;
   uint64_t row;         /* the row's id */
-  uint64_t deadline_ns; /* when it times out, by CLOCK_MONOTONIC; UINT64_MAX: never */
-  void* context;        /* what init made */
+  uint64_t deadline_ns; /* when the call times out, in CLOCK_MONOTONIC; UINT64_MAX: never */
+  void* context;        /* made by init */
   uint32_t attempt;     /* 1, 2, ... */
   uint32_t reserved;
-  uint8_t lineage[16]; /* with the row's id the idempotency key: the same for each attempt, also after a restore */
+  uint8_t lineage[16]; /* with the row's id the idempotency key: the same in every attempt, also after a restore */
 } arroyo_udf_call;
 
-/* What goes with a function. All of it may be left out. */
+/* Settings of a function, all of them optional. */
 typedef struct arroyo_udf_async {
-  /* Makes what the calls of one started function share, before the first. NULL: done; else a text, why it cannot start.
-   * After 10 seconds the start has failed, and close is called when it returns after all. */
+  /* Makes the Context that all calls of one started function share, before the first call. Returns NULL, or a text that
+   * says why the function cannot start. After 10 seconds the start fails; when init then returns, close is called. */
   const char* (*init)(void** context);
-  /* The call timed out, or its row was cancelled, or the function is being stopped: complete it soon; with
-   * arroyo_udf_complete_cancelled, unless there is more to say. It may have been completed by now. */
+  /* The call timed out, its row was cancelled, or the function is being stopped: complete it soon, with
+   * arroyo_udf_complete_cancelled unless there is an answer. It may already have been completed. */
   void (*cancel)(void* context, arroyo_udf_token token);
-  /* Frees what init made, after the last call was completed. NULL: done; else a text, which stop_runtime reports. It is
-   * not called when stop_runtime answers ARROYO_UDF_STUCK: a call is open, and may use the Context. */
+  /* Frees the Context, after the last call was completed. Returns NULL, or a text that stop_runtime reports. Not called
+   * if stop_runtime returns ARROYO_UDF_STUCK, because an open call may use the Context. */
   const char* (*close)(void* context);
   arroyo_udf_options options; /* see arroyo_udf.h; zero: the default */
 } arroyo_udf_async;
 
-/* Completes a call with a value of the type that its result is declared with; another type is the row's error. True: it
- * is what the call came to. False: the call had ended before, and this is discarded. So for all that follow, and for
- * each type of arroyo_udf_plugin.h: arroyo_udf_complete_bool, ..._int8 ... int64, ..._uint8 ... uint64, ..._float32,
- * ..._float64, and */
+/* Completes a call with a value. Its type must be the declared type of the result, else the row becomes an error.
+ * Returns true if this completion counts, false if it is discarded, because the call had already ended; as do all that
+ * return bool. There is one for each type of arroyo_udf_plugin.h: arroyo_udf_complete_bool, ..._int8 to ..._int64,
+ * ..._uint8 to ..._uint64, ..._float32, ..._float64 and: */
 bool arroyo_udf_complete_utf8(arroyo_udf_token token, const char* data, size_t length);
 
-/* Completes a call with null, if the result is declared nullable; else that is the row's error. */
+/* Completes a call with null. If the result is not declared nullable, the row becomes an error. */
 bool arroyo_udf_complete_null(arroyo_udf_token token);
 
-/* Completes a call with an error; `text` ends with a zero (arroyo_udf_failure makes one as printf does). The row may be
- * tried again, if the options say so. */
+/* Completes a call with an error; `text` ends with a zero (arroyo_udf_failure formats one). The options decide whether
+ * the row gets another attempt. */
 bool arroyo_udf_complete_error(arroyo_udf_token token, const char* text);
 
-/* Completes a call that was cancelled, and has no answer: nothing is discarded, hence counted. For a call that was not
- * cancelled it is an error. */
+/* Completes a cancelled call that has no answer; this does not count as discarded. For a call that was not cancelled it
+ * is an error. */
 void arroyo_udf_complete_cancelled(arroyo_udf_token token);
+
+/* Follows the function's definition: its name, settings as (.cancel = ..., .options.timeout_ns = ...) or (), the type
+ * of its result, then (type, name) for each argument. */
+#define ARROYO_UDF_ASYNC_FUNCTION(name, with, result_type, ...) \
+  ARROYO_UDF_C_ASYNC_FUNCTION_(name, with, result_type, __VA_ARGS__)
 
 /* ---- The types ------------------------------------------------------------------------------------------------- */
 
-bool arroyo_udf_c_runtime_complete(arroyo_udf_token token, char format, uint64_t bits);
+bool arroyo_udf_c_complete(arroyo_udf_token token, char format, uint64_t bits);
 
 /* One argument of a call. */
 typedef struct arroyo_udf_c_argument {
-  uint64_t bits; /* of a number or a bool */
+  uint64_t bits;    /* of a number or a bool */
   const char* data; /* of a text */
   size_t length;
   bool is_null;
 } arroyo_udf_c_argument;
 
-#define ARROYO_UDF_C_TAKE_(word, nullable, type, take)                                                      \
-  static inline type arroyo_udf_c_take_##word(const arroyo_udf_c_argument* argument) {                      \
+#define ARROYO_UDF_C_TAKE_(name, nullable, type, take)                                                      \
+  static inline type arroyo_udf_c_take_##name(const arroyo_udf_c_argument* argument) {                      \
     type value;                                                                                             \
     take;                                                                                                   \
     return value;                                                                                           \
@@ -109,17 +114,17 @@ typedef struct arroyo_udf_c_argument {
     arroyo_udf_##nullable taken;                                                                            \
     memset(&taken, 0, sizeof taken);                                                                        \
     taken.is_null = argument->is_null;                                                                      \
-    if (!taken.is_null) taken.value = arroyo_udf_c_take_##word(argument);                                   \
+    if (!taken.is_null) taken.value = arroyo_udf_c_take_##name(argument);                                   \
     return taken;                                                                                           \
   }
-/* Through this one, because `bool` may be a macro. */
+/* One more expansion, because `bool` may be a macro. */
 #define ARROYO_UDF_C_TAKE(...) ARROYO_UDF_C_TAKE_(__VA_ARGS__)
-#define ARROYO_UDF_C_ASYNC_NUMBER(word, type, letter)                                           \
-  ARROYO_UDF_C_TAKE(word, nullable_##word, type, memcpy(&value, &argument->bits, sizeof value)) \
-  static inline bool arroyo_udf_complete_##word(arroyo_udf_token token, type value) {           \
+#define ARROYO_UDF_C_ASYNC_NUMBER(name, type, letter)                                           \
+  ARROYO_UDF_C_TAKE(name, nullable_##name, type, memcpy(&value, &argument->bits, sizeof value)) \
+  static inline bool arroyo_udf_complete_##name(arroyo_udf_token token, type value) {           \
     uint64_t bits = 0;                                                                          \
     memcpy(&bits, &value, sizeof value);                                                        \
-    return arroyo_udf_c_runtime_complete(token, letter, bits);                                  \
+    return arroyo_udf_c_complete(token, letter, bits);                                          \
   }
 
 ARROYO_UDF_C_ASYNC_NUMBER(int8, int8_t, 'c')
@@ -136,7 +141,7 @@ ARROYO_UDF_C_TAKE(bool, nullable_bool, bool, value = argument->bits != 0)
 ARROYO_UDF_C_TAKE(utf8, nullable_utf8, arroyo_udf_utf8, (value.data = argument->data, value.length = argument->length))
 
 static inline bool arroyo_udf_complete_bool(arroyo_udf_token token, bool value) {
-  return arroyo_udf_c_runtime_complete(token, 'b', value);
+  return arroyo_udf_c_complete(token, 'b', value);
 }
 
 /* ---- Declarations: macros -------------------------------------------------------------------------------------- */
@@ -147,7 +152,7 @@ typedef struct arroyo_udf_c_async {
 } arroyo_udf_c_async;
 
 #define ARROYO_UDF_C_UNPACK(...) __VA_ARGS__
-/* Each argument is a local first: C does not say in which order a call's are read. */
+/* Each argument becomes a local first, because C leaves open in which order a call evaluates its arguments. */
 #define ARROYO_UDF_C_TAKEN(function, argument)                                  \
   const ARROYO_UDF_C_OF(parameter, argument) ARROYO_UDF_C_COLUMN_OF(argument) = \
       ARROYO_UDF_C_OF(take, argument)(arguments++);
@@ -174,37 +179,16 @@ typedef struct arroyo_udf_c_async {
       NULL}
 #define ARROYO_UDF_C_ASYNC_FUNCTION_(name, ...) ARROYO_UDF_C_ASYNC_FUNCTION(name, __VA_ARGS__)
 
-/* ARROYO_UDF_ASYNC_FUNCTION(name, (.field = value, ...), result type, (type, argument name), ...); behind the
- * function's definition. The fields are those of arroyo_udf_async, options among them as .options.timeout_ns; () for
- * none. */
-#define ARROYO_UDF_ASYNC_FUNCTION(name, with, result_type, ...) \
-  ARROYO_UDF_C_ASYNC_FUNCTION_(name, with, result_type, __VA_ARGS__)
+/* ---- The table: the runtime has it, and finds these two in the author's library --------------------------------- */
 
-/* ---- The slots of async functions: the runtime's ---------------------------------------------------------------- */
+extern const arroyo_udf_c_plugin arroyo_udf_c_this_plugin;
+arroyo_udf_status arroyo_udf_c_run(uint32_t function, struct ArrowArray* arguments, struct ArrowArray* results,
+                                   const struct ArrowSchema** schema, arroyo_udf_error* error);
 
-#undef ARROYO_UDF_C_RUNTIME
-#define ARROYO_UDF_C_RUNTIME(slot) arroyo_udf_c_runtime_##slot
-
-arroyo_udf_status arroyo_udf_c_runtime_start(const arroyo_udf_c_plugin* plugin, uint32_t function,
-                                             const arroyo_udf_options* options, arroyo_udf_handle* handle,
-                                             arroyo_udf_error* error);
-arroyo_udf_status arroyo_udf_c_runtime_send(arroyo_udf_handle handle, uint64_t first_id, struct ArrowArray* arguments,
-                                            arroyo_udf_error* error);
-arroyo_udf_status arroyo_udf_c_runtime_drain_results(arroyo_udf_handle handle, uint64_t max_rows,
-                                                     struct ArrowArray* results, const struct ArrowSchema** schema,
-                                                     arroyo_udf_error* error);
-arroyo_udf_status arroyo_udf_c_runtime_wait(arroyo_udf_handle handle, uint32_t condition, uint64_t timeout_ns,
-                                            arroyo_udf_error* error);
-arroyo_udf_status arroyo_udf_c_runtime_arm(arroyo_udf_handle handle, uint32_t condition, void (*fn)(void* data),
-                                           void* data, arroyo_udf_error* error);
-arroyo_udf_status arroyo_udf_c_runtime_disarm(arroyo_udf_handle handle, arroyo_udf_error* error);
-arroyo_udf_status arroyo_udf_c_runtime_cancel(arroyo_udf_handle handle, uint64_t first_id, uint64_t rows,
-                                              arroyo_udf_error* error);
-arroyo_udf_status arroyo_udf_c_runtime_statistics(arroyo_udf_handle handle, arroyo_udf_statistics* statistics,
-                                                  arroyo_udf_error* error);
-arroyo_udf_status arroyo_udf_c_runtime_stop_runtime(arroyo_udf_handle handle, uint32_t mode, uint64_t deadline_ns,
-                                                    arroyo_udf_error* error);
-arroyo_udf_status arroyo_udf_c_runtime_release(arroyo_udf_handle handle, arroyo_udf_error* error);
+#undef ARROYO_UDF_C_LINKAGE
+#define ARROYO_UDF_C_LINKAGE
+#undef ARROYO_UDF_C_TABLE
+#define ARROYO_UDF_C_TABLE extern const arroyo_udf_table arroyo_udf_plugin
 
 #pragma GCC visibility pop
 

@@ -1,19 +1,32 @@
 """Write a UDF in Python, Rust or C; get one shared library that any engine calls over a small C ABI.
 
-    from arroyo_udf_plugin import udf      mark a function (udf.py, types.py)
-    from arroyo_udf_plugin import build    source -> shared library (build/)
-    from arroyo_udf_plugin import load     shared library -> functions on Arrow arrays (host.py)
-    from arroyo_udf_plugin import call_info   within a call: row, attempt, deadline, idempotency key (_call_info.py)
+    from arroyo_udf_plugin import udf         mark a function
+    from arroyo_udf_plugin import build       source -> shared library
+    from arroyo_udf_plugin import load        shared library -> functions on Arrow arrays
+    from arroyo_udf_plugin import Policy      what becomes of rows that failed
+    from arroyo_udf_plugin import call_info   within a call: row, attempt, deadline, idempotency key
 
-Importing this package must stay cheap, and possible in a subinterpreter, where neither cffi nor pyarrow can be
-imported: `load`, which needs both, is looked up when first used. So is `call_info`, for calls are told of themselves
-only where somebody may ask. (`build` and `udf` are imported here, so that the functions and not the modules of the same
-names are what the package offers.)
+The rooms, each uses only those below it; `make lint` checks that:
+
+    cli/               the command line
+    runner.py          one function over one file; dead_letters.py, tables.py: its files
+    build/   host/     source -> plugin;   load a plugin and call its functions
+    plugin/            what runs inside a Python plugin
+    author/            what a function's author imports
+    abi.py             the C contract, through cffi;   errors.py: the exceptions;   version.py
+
+Importing this package is cheap, and possible in a subinterpreter, where neither cffi nor pyarrow can be imported: names
+that need one of them are looked up when first used. So is `call_info`, because importing it makes every call pay for
+it. `build` is imported here, so that the function and not the room of the same name is what the package offers.
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
-from ._errors import (
+from .author.options import Options
+from .author.udf import udf
+from .build import build
+from .errors import (
     AbiError,
     ArroyoUdfError,
     BuildError,
@@ -27,25 +40,37 @@ from ._errors import (
     UserCodeError,
     WouldBlock,
 )
-from .build import build
-from .udf import udf
+from .version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from ._call_info import CallInfo, call_info, call_infos
-    from .host import load
+    from .author.call_info import CallInfo, call_info, call_infos
+    from .dead_letters import DeadLetters
+    from .host.function import Function
+    from .host.library import Plugin, load
+    from .host.policy import Decided, Policy
+    from .host.runtime import Runtime
+    from .host.statistics import Latency, Statistics
 
-__version__ = "0.1.0"
 __all__ = [
     "AbiError",
     "ArroyoUdfError",
     "BuildError",
     "CallInfo",
+    "DeadLetters",
+    "Decided",
+    "Function",
     "InternalError",
     "InvalidArgument",
     "InvalidState",
+    "Latency",
     "LoadError",
+    "Options",
+    "Plugin",
     "PluginEnvironmentError",
+    "Policy",
     "RowError",
+    "Runtime",
+    "Statistics",
     "UnsupportedCall",
     "UserCodeError",
     "WouldBlock",
@@ -56,14 +81,19 @@ __all__ = [
     "udf",
 ]
 
+_AT_FIRST_USE = {
+    "author.call_info": ("CallInfo", "call_info", "call_infos"),
+    "dead_letters": ("DeadLetters",),
+    "host.function": ("Function",),
+    "host.library": ("Plugin", "load"),
+    "host.policy": ("Decided", "Policy"),
+    "host.runtime": ("Runtime",),
+    "host.statistics": ("Latency", "Statistics"),
+}
+
 
 def __getattr__(name: str) -> Any:
-    if name == "load":
-        from .host import load
-
-        return load
-    if name in ("CallInfo", "call_info", "call_infos"):
-        from . import _call_info
-
-        return getattr(_call_info, name)
+    for module, names in _AT_FIRST_USE.items():
+        if name in names:
+            return getattr(importlib.import_module(f".{module}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

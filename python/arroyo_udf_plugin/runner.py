@@ -2,10 +2,10 @@
 
     Reader ──batch──► function ──results──► policy (fail | null | drop | dead_letter) ──► result column last ──► Writer
 
-Guarantees: every input row is answered once and counted in the `Summary`; rows leave in input order, unless the
-function's author declared it unordered; nothing is written under the names of the output and of the dead letters unless
-the whole run succeeded; the dead letters appear first, so that an output without them is never seen.
-Assumes that a row's number, counted from 1, fits the row ids of the contract; it is used as such.
+Guarantees: every input row is answered once and counted in the `Summary`. Rows leave in input order, unless the
+function is unordered. Output and dead letters appear only if the whole run succeeds; the dead letters first, so that no
+output ever lacks its dead letters.
+Row ids are the rows' numbers, counted from 1.
 """
 
 from __future__ import annotations
@@ -23,20 +23,22 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ._errors import InvalidArgument, WouldBlock
-from .host import Function
-from .policy import CANCELLED, ERROR, TIMED_OUT, Action, DeadLetters, Decided, Policy
-from .runtime import Runtime
-from .statistics import Statistics
+from .abi import CANCELLED, ERROR, TIMED_OUT
+from .dead_letters import DeadLetters
+from .errors import InvalidArgument, WouldBlock
+from .host.function import Function
+from .host.policy import Action, Decided, Policy
+from .host.runtime import Runtime
+from .host.statistics import Statistics
 from .tables import Reader, Writer, ending
 
 
 @dataclasses.dataclass
 class Summary:
-    """What became of the rows. `rows` were read; `seconds` is wall time.
+    """Counts of a run. rows: rows read. seconds: wall time.
 
-    By outcome: values, errors, timed_out. Those that failed, by policy: nulled, dropped, dead_letters; the last two are
-    not in the output. statistics: of an async function, up to its stop.
+    values, errors, timed_out: rows by outcome. nulled, dropped, dead_letters: failed rows by policy; the last two are
+    not in the output. statistics: of an async function, up to its stop; None for a sync one.
     """
 
     function: str
@@ -76,13 +78,16 @@ def run(
     options: Mapping[str, Any] = MappingProxyType({}),
     progress: Callable[[Summary, int | None], None] = lambda summary, total: None,
 ) -> Summary:
-    """Calls `function` for each row of `source`; writes its rows with the result as last column to `target`.
+    """Calls `function` for each row of `source`; writes the rows with the result as last column to `target`.
 
-    columns: the names of the argument columns, in the order of the arguments. name: the result column's, default the
-    function's. on_error, on_timeout: see policy.py. dead_letter: the file for the rows that have this policy, which can
-    be the source of another run with the same columns. options: of an async function, see `Function.start`.
-    progress: called after each step with the summary so far and the number of input rows (None: the file does not say).
-    Raises InvalidArgument for files, columns and types that do not fit, and RowError where the policy is "fail".
+    columns: the names of the argument columns, in the order of the arguments.
+    name: the result column's; default: the function's.
+    on_error, on_timeout: the `Policy`. dead_letter: the file for rows with the policy "dead_letter". It can be the
+        source of another run with the same columns.
+    options: of an async function, see `Function.start`.
+    progress: called after each step with the summary so far and the number of input rows (None: unknown).
+    Raises InvalidArgument for files, columns, types or options that do not fit, RowError if a row fails whose policy
+    is "fail".
     """
     name = name or function.name
     fields = list(function.arguments)
@@ -95,10 +100,10 @@ def run(
         raise InvalidArgument(f"{function.name} is sync, and {', '.join(options)} are options of async functions")
     policy = Policy(error=on_error, timeout=on_timeout)
     if policy.has_dead_letters and dead_letter is None:
-        raise InvalidArgument("the policy is dead_letter, and there is no file for it: name one with --dead-letter")
+        raise InvalidArgument("the policy dead_letter needs a file: name one with --dead-letter")
     if dead_letter is not None and not policy.has_dead_letters:
         raise InvalidArgument(
-            f"no policy sends a row to {dead_letter}: say --on-error dead_letter or --on-timeout dead_letter"
+            f"no policy sends rows to {dead_letter}: add --on-error dead_letter or --on-timeout dead_letter"
         )
     for path in (target, dead_letter):
         if path is not None and not path.parent.is_dir():
@@ -177,7 +182,7 @@ def _taken(runtime: Runtime, first: int, arguments: list[pa.Array]) -> bool:
 
 
 class _Waiting:
-    """Input batches whose rows have not all been answered, by the number of their first row."""
+    """Input batches with unanswered rows, by the number of their first row."""
 
     def __init__(self) -> None:
         self.n_rows = 0

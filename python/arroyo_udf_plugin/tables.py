@@ -1,11 +1,11 @@
 """Files as streams of record batches: CSV, Parquet and Arrow IPC, chosen by file ending.
 
-Guarantees: at most a few batches are in memory; a reader's batches have at most `BATCH_ROWS` rows; a `Writer`'s file
-appears under its name only when it is complete, and not at all when anything failed.
+Guarantees: only a few batches are in memory, each with at most `BATCH_ROWS` rows. A `Writer`'s file appears under its
+name only when it is complete, and never after a failure.
 
-Text: a CSV file's columns are read as text. An argument column is then parsed as the function's argument type, "NA" and
-the empty field meaning null, text included. CSV in, CSV out keeps every field's text as it was; for the typed formats
-pyarrow infers the other columns' types.
+Text: a CSV file's columns are read as text. Argument columns are then parsed as the function's types; "NA" and the
+empty field mean null, also for text. From CSV to CSV every field keeps its text; for the typed formats pyarrow infers
+the other columns' types.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from ._errors import InvalidArgument
+from .errors import InvalidArgument
 
-BATCH_ROWS = 8192  # what stays in the processor's cache while it is converted
+BATCH_ROWS = 8192  # a batch stays in the processor's cache while it is converted
 BLOCK_BYTES = 4 << 20  # of CSV text; pyarrow infers types from the first block
 ROW_GROUP_ROWS = 131_072
 NULL_TEXTS = ("", "NA")
@@ -31,7 +31,7 @@ ENDINGS = (".csv", ".parquet", ".arrow", ".feather", ".arrows")
 
 
 def ending(path: Path) -> str:
-    """The ending of `path` in lower case; InvalidArgument where it is none of `ENDINGS`."""
+    """The ending of `path` in lower case. Raises InvalidArgument if it is not one of `ENDINGS`."""
     suffix = path.suffix.lower()
     if suffix not in ENDINGS:
         raise InvalidArgument(f"{path}: the file's ending must be one of {', '.join(ENDINGS)}")
@@ -39,11 +39,11 @@ def ending(path: Path) -> str:
 
 
 class Reader:
-    """An open input file. Iterating gives pairs: the batch that travels on, and its argument columns.
+    """An open input file. Iterating yields pairs: a batch of all columns, and its argument columns.
 
-    columns: the argument columns' names; types: the types that the function wants them in. `as_text` keeps a CSV
-    file's batches as text (for CSV out). `schema` is that of the batches; `rows` their number, None where the file does
-    not say. Raises InvalidArgument for a missing or unsuitable column, by name.
+    columns: the argument columns' names. types: the function's types for them. as_text: keep a CSV file's batches as
+    text, for CSV output. schema: of the batches. rows: their total number; None: unknown.
+    Raises InvalidArgument for a missing or unsuitable column, by name.
     """
 
     def __init__(self, path: Path, columns: list[str], types: list[pa.DataType], as_text: bool) -> None:
@@ -97,7 +97,7 @@ class Reader:
             raise InvalidArgument(f"{self._path}: {error}{hint}") from error
 
     def arguments(self, batch: pa.RecordBatch, first_row: int) -> list[pa.Array]:
-        """The argument columns of a batch as the function takes them; `first_row`, its number, is for error texts."""
+        """The argument columns of a batch in the function's types. first_row: its number, for error texts."""
         return [self._argument(batch, position, first_row) for position in range(len(self._columns))]
 
     def _opened(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
@@ -152,7 +152,7 @@ class Reader:
             )
 
     def _argument(self, batch: pa.RecordBatch, position: int, first_row: int) -> pa.Array:
-        """The argument column number `position` of `batch` in the type that the function wants."""
+        """Argument column `position` of `batch` in the function's type."""
         column, wanted = batch.column(self._indices[position]), self._types[position]
         try:
             if self._from_text and pa.types.is_string(column.type):
@@ -167,9 +167,9 @@ class Reader:
 
 
 class Writer:
-    """A file that is written aside, in the same folder, and renamed when the `with` block ends without an exception.
+    """Writes a temporary file in the same folder; renames it when the `with` block ends without an exception.
 
-    Raises InvalidArgument where the format cannot hold a column's type.
+    Raises InvalidArgument if the file cannot be written, or its format cannot hold a column's type.
     """
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
@@ -255,7 +255,7 @@ def _text(value: str) -> pa.Scalar:
 
 
 def _csv_lines(columns: list[pa.Array]) -> pa.Buffer:
-    """The columns as lines of CSV. Null is the empty field; quotes stand only where they are needed."""
+    """The columns as lines of CSV. Null is the empty field; fields have quotes only if necessary."""
     fields = []
     for column in columns:
         text = column.cast(pa.large_string())

@@ -1,12 +1,12 @@
-/* What the tests of arroyo_udf_async.h call: async functions that leave their calls open, sync functions that complete
- * them and tell what has happened; and one async function of each type, with and without null. The thread that calls a
- * sync function is a foreign one for the runtime. Nothing here waits for longer than a minute. */
+/* For the tests of arroyo_udf_async.h: async functions that leave their calls open, sync functions that complete them
+ * and count events, and one async function of each type, with and without null. To the runtime, sync functions run in a
+ * foreign thread. Nothing here waits longer than a minute. */
 #include "arroyo_udf_async.h"
 
 #include <pthread.h>
 #include <time.h>
 
-/* ---- What has happened ------------------------------------------------------------------------------------------- */
+/* ---- Events ------------------------------------------------------------------------------------------------------ */
 
 enum { MOST = 1000 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -23,7 +23,7 @@ static void count(int what) {
   pthread_mutex_unlock(&lock);
 }
 
-/* count_of(what, at_least): waits until it has happened so often, and answers how often it has. */
+/* count_of(what, at_least): waits until that many events have happened; returns their number. */
 static const char* count_of(int64_t what, int64_t at_least, int64_t* out) {
   struct timespec until;
   clock_gettime(CLOCK_REALTIME, &until);
@@ -32,7 +32,7 @@ static const char* count_of(int64_t what, int64_t at_least, int64_t* out) {
   while (counts[what] < at_least && pthread_cond_timedwait(&changed, &lock, &until) == 0) continue;
   *out = counts[what];
   pthread_mutex_unlock(&lock);
-  return *out < at_least ? "it has not happened in a minute" : NULL;
+  return *out < at_least ? "fewer events within a minute" : NULL;
 }
 ARROYO_UDF_FUNCTION(count_of, int64, (int64, what), (int64, at_least));
 
@@ -60,7 +60,7 @@ static void open_text(const arroyo_udf_call* call, arroyo_udf_utf8 text, int64_t
 }
 ARROYO_UDF_ASYNC_FUNCTION(open_text, (), utf8, (utf8, text), (int64, x));
 
-/* complete(x, how): completes the latest call for x; answers whether that counts. */
+/* complete(x, how): completes the latest call for x; returns whether that counts. */
 static const char* complete(int64_t x, arroyo_udf_utf8 how, bool* out) {
   const arroyo_udf_token token = latest[x];
   switch (how.data[0]) {
@@ -111,7 +111,7 @@ ARROYO_UDF_ASYNC_FUNCTION(never_opens, (.init = fail_to_open, .close = close_con
 static void never_closes(const arroyo_udf_call* call, int64_t x) { arroyo_udf_complete_int64(call->token, x); }
 ARROYO_UDF_ASYNC_FUNCTION(never_closes, (.close = fail_to_close), int64, (int64, x));
 
-/* ---- What a call knows ------------------------------------------------------------------------------------------- */
+/* ---- What the function knows of a call --------------------------------------------------------------------------- */
 
 static void knows(const arroyo_udf_call* call, int64_t fails) {
   char text[128];

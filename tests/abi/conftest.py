@@ -1,5 +1,5 @@
-"""What the tests of the boundary share: compilers, the example plugins of each language, the example hosts, and a
-plugin opened with nothing but cffi and pyarrow, so that a test sees each field of what crosses."""
+"""Shared by the tests of the boundary: compilers, the example plugins of each language, the example hosts, and a plugin
+opened with nothing but cffi and pyarrow, so that tests see every field that crosses."""
 
 import os
 import shlex
@@ -26,7 +26,7 @@ CompileC = Callable[..., Path]
 
 
 class RawPlugin:
-    """A plugin's table, called as a native host would; no check of ours in between."""
+    """A plugin's table, called as by a native host, without the checks of `arroyo_udf_plugin.host`."""
 
     def __init__(self, path: Path) -> None:
         self._library = ffi.dlopen(str(path), ffi.RTLD_NOW | ffi.RTLD_LOCAL | ffi.RTLD_NODELETE)
@@ -40,7 +40,7 @@ class RawPlugin:
         return ffi.string(pointer).decode()
 
     def call(self, slot: str, *arguments: object) -> tuple[int, str]:
-        """Status and error text; what the error holds is given back."""
+        """Returns status and error text, and releases the error."""
         error = ffi.new("arroyo_udf_error *")
         status = getattr(self.table, slot)(*arguments, error)
         text = self.text(error.text) if error.text else ""
@@ -54,16 +54,16 @@ class RawPlugin:
         batch._export_to_c(int(ffi.cast("uintptr_t", arguments)))
         status, text = self.call("run", self.numbers[function], arguments, results, schema)
         assert status == 0, text
-        assert not arguments.release, "taken with OK"
+        assert not arguments.release, "OK moves the arguments"
         return pa.Array._import_from_c(int(ffi.cast("uintptr_t", results)), self.type(schema[0]))
 
     @staticmethod
     def type(schema: object) -> pa.DataType:
-        """A constant schema as pyarrow's. pyarrow releases what it imports, and constants cannot be: it gets a copy."""
+        """A constant schema as pyarrow's type. It gets a copy, because it releases what it imports."""
         kept = []
         copy = _copy(schema, kept)
         imported = pa.DataType._import_from_c(int(ffi.cast("uintptr_t", copy)))
-        assert not schema.release, "constants are never released"
+        assert not schema.release, "a constant has no release"
         return imported
 
 
@@ -92,7 +92,7 @@ def open_plugin() -> Callable[[Path], RawPlugin]:
 
 @pytest.fixture(scope="session")
 def c_plugin(tmp_path_factory: pytest.TempPathFactory) -> CompileC:
-    """Builds a C plugin, from text or a path, as `build` does but past its cache."""
+    """Builds a C plugin from text or a path, like `build` but without the cache."""
 
     def compile(source: str | Path, name: str = "udf") -> Path:
         folder = tmp_path_factory.mktemp("c_plugin")
@@ -107,7 +107,7 @@ def c_plugin(tmp_path_factory: pytest.TempPathFactory) -> CompileC:
 
 @pytest.fixture(scope="session")
 def plain_cc(tmp_path_factory: pytest.TempPathFactory) -> CompileC:
-    """A bare compiler call over a text or a path, as C++ if `cpp`; answers what it wrote."""
+    """Compiles a text or a path, as C++ if `cpp`, with no flags except those given; returns the output's path."""
 
     def compile(source: str | Path, *flags: str, cpp: bool = False, libraries: Sequence[str] = ()) -> Path:
         folder = tmp_path_factory.mktemp("plain_cc")
@@ -148,14 +148,14 @@ def host(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture(scope="session", params=list(LANGUAGES))
 def flights(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """The flights example of one language: (language, shared library)."""
+    """The flights example in one language: (language, shared library)."""
     folder = tmp_path_factory.mktemp("flights")
     return request.param, build(EXAMPLES / "flights" / f"udf{LANGUAGES[request.param]}", folder / "udf.so")
 
 
 @pytest.fixture(scope="session")
 def bare() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs a program as `env -i` does: no environment at all."""
+    """Runs a program with an empty environment."""
 
     def run(*command: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         words = [str(word) for word in command]

@@ -1,4 +1,4 @@
-//! For exact.c and storm.c: functions that answer what those hosts expect.
+//! For exact.c and storm.c: functions with the results that those hosts expect.
 
 use arroyo_udf_plugin::{tokio, udf};
 

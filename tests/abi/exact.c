@@ -1,10 +1,10 @@
-/* A host that gives a plugin memory which is exact to the byte, and counts every release. Where host and plugin are built
- * with AddressSanitizer, a byte read beyond a buffer, a leak, or a second release ends it.
+/* A host whose buffers are exact to the byte, and which counts every release. If host and plugin are built with
+ * AddressSanitizer, a byte read beyond a buffer, a leak, or a second release ends it.
  *
- *     exact PLUGIN.so      a plugin with the functions seen, fussy and same_bool (functions.c says what they do)
+ *     exact PLUGIN.so      a plugin with the functions seen, fussy and same_bool of functions.c
  *
  * Runs each function over batches of many lengths, with offsets in the struct and in its children, with and without
- * nulls, and compares with what plain C says. Prints how many batches were right.
+ * nulls, and compares the results with those of plain C. Prints how many batches were right.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -19,12 +19,12 @@ enum { MOST_COLUMNS = 3 };
 #define CHECK(condition)                                                              \
   do {                                                                                \
     if (!(condition)) {                                                               \
-      fprintf(stderr, "exact.c:%d: %s (%s)\n", __LINE__, #condition, what_runs);      \
+      fprintf(stderr, "exact.c:%d: %s (%s)\n", __LINE__, #condition, current_case);   \
       exit(1);                                                                        \
     }                                                                                 \
   } while (0)
 
-static char what_runs[200] = "nothing yet";
+static char current_case[200] = "nothing yet";
 static uint64_t randomness = 7;
 static int struct_releases, child_releases;
 
@@ -117,7 +117,7 @@ static void make_batch(struct ArrowArray* batch, const char* formats, int64_t le
     batch->children[i] = new_column(formats[i], offset + length, child_offset * (int64_t)i, nulls && i != 1);
 }
 
-/* ---- What plain C says --------------------------------------------------------------------------------------------- */
+/* ---- Results in plain C ------------------------------------------------------------------------------------------ */
 
 static bool valid(const struct ArrowArray* batch, int column, int64_t row) {
   const struct ArrowArray* child = batch->children[column];
@@ -263,7 +263,7 @@ int main(int argc, char** argv) {
           const int64_t child_offset = variant / 6 * 5;
           const bool nulls = variant / 3 % 2;
           struct ArrowArray batch;
-          snprintf(what_runs, sizeof what_runs, "%s, length %lld, offset %lld, variant %d", cases[c].name,
+          snprintf(current_case, sizeof current_case, "%s, length %lld, offset %lld, variant %d", cases[c].name,
                    (long long)lengths[l], (long long)offsets[o], variant);
           make_batch(&batch, cases[c].formats, lengths[l], offsets[o], child_offset + (variant / 6), nulls);
           run(table, number, cases[c].formats, &batch, variant % 3, cases[c].expect, cases[c].is_text);

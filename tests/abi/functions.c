@@ -1,7 +1,7 @@
-/* One function of each type, with and without null; what the tests of arroyo_udf_plugin.h call. */
+/* For the tests of arroyo_udf_plugin.h: one function of each type, with and without null, and some that fail. */
 #include "arroyo_udf_plugin.h"
 
-/* same_T(T) -> T and, or_null_T(nullable_T) -> nullable_T: what came in goes out. */
+/* same_T(T) -> T and or_null_T(nullable_T) -> nullable_T return their argument. */
 #define SAME(word, type)                                                                \
   static const char* same_##word(type x, type* out) {                                   \
     *out = x;                                                                           \
@@ -52,7 +52,7 @@ static const char* or_null_utf8(arroyo_udf_nullable_utf8 x, arroyo_udf_text* out
 }
 ARROYO_UDF_FUNCTION(or_null_utf8, nullable_utf8, (nullable_utf8, x));
 
-/* Says how it saw its arguments. */
+/* Returns its arguments as a text. */
 static const char* seen(int64_t a, arroyo_udf_nullable_int64 b, arroyo_udf_utf8 c, arroyo_udf_text* out) {
   char text[64];
   const int length = b.is_null ? snprintf(text, sizeof text, "%lld null ", (long long)a)
@@ -63,7 +63,7 @@ static const char* seen(int64_t a, arroyo_udf_nullable_int64 b, arroyo_udf_utf8 
 }
 ARROYO_UDF_FUNCTION(seen, utf8, (int64, a), (nullable_int64, b), (utf8, c));
 
-/* Rows that fail: by a text, with a null that was not declared, and with bytes that are not UTF-8. */
+/* Rows that fail: with a text, with a null that is not declared, and with bytes that are not UTF-8. */
 static const char* fussy(int64_t x, arroyo_udf_text* out) {
   if (x % 5 == 1) return arroyo_udf_failure("%d is fussy \xC3\xA9", (int)x);
   if (x % 5 == 2) return arroyo_udf_null;

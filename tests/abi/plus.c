@@ -1,5 +1,4 @@
-/* For storm.c: the async function that it expects, whose calls are completed in its own thread, by two others, and now
- * and then a second time. */
+/* For storm.c: an async function whose calls are completed in its own thread or by two others, some of them twice. */
 #include "arroyo_udf_async.h"
 
 #include <pthread.h>

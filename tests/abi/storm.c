@@ -1,14 +1,14 @@
-/* A host that calls one async function from several threads at once, start to release, over and over.
+/* A host that calls one async function from several threads at once, from start to release, again and again.
  *
  *     storm PLUGIN CYCLES
  *
- * The first async function of the plugin takes an int64 and answers it plus one. In each cycle
+ * The first async function of the plugin takes an int64 and returns it plus one. In each cycle
  *
  *     - a sender sends batches of different lengths and waits for room,
  *     - a drainer drains and waits for results,
- *     - a watcher arms and disarms: its data is poisoned whenever nothing is armed (R14),
+ *     - a watcher arms and disarms, and checks that its function is called only while armed, and at most once (R14),
  *     - an idler waits, asks for statistics, and cancels rows that do not exist,
- *     - two stop it at the same time and have to get the same answer (R13); one releases it while another waits.
+ *     - two threads stop it at the same time and must get the same status (R13); one releases it while another waits.
  *
  * Each accepted row comes out once, with its value (R1); each batch is released once, in a thread of the host (R19). The
  * last line is "N cycles are right". */
@@ -34,11 +34,11 @@ static atomic_int made, released, over;
 static _Thread_local int is_host;
 
 static void fail(const char *what, arroyo_udf_status status, const arroyo_udf_error *error) {
-  fprintf(stderr, "%s answered %d: %s\n", what, status, error->text ? error->text : "no text");
+  fprintf(stderr, "%s returned %d: %s\n", what, status, error->text ? error->text : "no text");
   abort();
 }
 
-/* ---- Batches: one allocation each, which the last release frees ------------------------------------------------- */
+/* ---- Batches: one allocation each, freed by release ------------------------------------------------------------- */
 
 struct batch {
   struct ArrowArray column, *columns[1];
@@ -95,7 +95,7 @@ static void *send_rows(void *unused) {
   return NULL;
 }
 
-/* Drains once; answers how many rows came, or -1 at the end. */
+/* Drains once. Returns the number of rows, or -1 at the end. */
 static int64_t drain(uint64_t most) {
   arroyo_udf_error error = {0};
   struct ArrowArray results;
@@ -187,7 +187,7 @@ static void *wait_for_the_end(void *unused) {
   is_host = 1;
   arroyo_udf_error error = {0};
   const arroyo_udf_status status = table->wait(handle, ARROYO_UDF_RESULTS, 10 * SECOND, &error);
-  /* It may come too late, and then it is refused. */
+  /* Refused if the release came first. */
   if (status != ARROYO_UDF_OK && status != ARROYO_UDF_INVALID_STATE) fail("last wait", status, &error);
   if (error.release) error.release(&error);
   return NULL;
@@ -222,7 +222,7 @@ static void cycle(int turn) {
   if (status != ARROYO_UDF_OK) fail("release", status, &error);
   pthread_join(stoppers[2], NULL);
   for (int i = 0; i < ROWS; i++) assert(seen[i]);
-  /* What the executor dropped last is released by the next call. */
+  /* The next call releases what the executor dropped last. */
   status = table->release(handle, &error);
   assert(status == ARROYO_UDF_INVALID_STATE);
   if (error.release) error.release(&error);

@@ -1,4 +1,4 @@
-"""Building C plugins: what the compiler says is shown as it is, with a hint below (F5)."""
+"""Building C plugins: the compiler's output is shown as it is, with a hint below (F5)."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 """Async functions written in C with arroyo_udf_async.h: completion from foreign threads, once, twice, late and never;
-cancellation, Contexts, types, what a call knows (R1, R2, R4, R5, R6, R8, R10, R12, R13, F3, F4)."""
+cancellation, Contexts, types, call information (R1, R2, R4, R5, R6, R8, R10, R12, R13, F3, F4)."""
 
 import os
 import subprocess
@@ -30,7 +30,7 @@ class Functions:
         return self.all[name].start(**options)
 
     def count(self, what: int, at_least: int = 0) -> int:
-        """How often something has happened since the process began; waits until it has `at_least` so often."""
+        """The number of events since the process began; waits until there are `at_least` that many."""
         count: int = self.all["count_of"](pa.array([what]), pa.array([at_least]))[0].as_py()
         return count
 
@@ -47,7 +47,7 @@ def functions() -> Functions:
 
 @pytest.fixture
 def called(functions: Functions) -> Callable[[int], None]:
-    """Waits until so many calls have been made since the test began."""
+    """Waits until this many calls have been made since the test began."""
     before = functions.count(CALLED)
 
     def wait(calls: int) -> None:
@@ -69,8 +69,14 @@ def drained(runtime: Any, rows: int) -> list[tuple[int, str, Any]]:
     return found
 
 
+def until(runtime: Any, holds: Callable[[Any], bool]) -> None:
+    """Waits for a state of an ordered runtime whose first row has not ended, so that there are no results."""
+    while not holds(runtime.statistics()):
+        assert not runtime.wait(0.01)
+
+
 def test_calls_are_completed_in_any_order_and_come_out_in_theirs(functions: Functions, called: Any) -> None:
-    """R5, F3: row 2 is null, and is not called."""
+    """R5, F3: row 2 is null, so the function is not called."""
     with functions.start("open_call") as runtime:
         runtime.send(10, pa.array([0, 1, None, 3]))
         called(3)
@@ -88,7 +94,7 @@ def test_calls_are_completed_in_any_order_and_come_out_in_theirs(functions: Func
         ("open_call", "error", "5 is refused é"),
         ("open_call", "null", "open_call, row 7: the function answered null, and its result is not declared nullable"),
         ("open_call", "float", "open_call, row 7: completed with float64, and its result is declared int64"),
-        ("open_call", "cancelled", "completed as cancelled, and nobody had cancelled it"),
+        ("open_call", "cancelled", "completed as cancelled, but it was not cancelled"),
         ("open_text", "value", "open_text, row 7: completed with int64, and its result is declared utf8"),
         ("open_text", "utf8", "open_text, row 7: the result is not valid UTF-8"),
     ],
@@ -123,12 +129,12 @@ def test_the_first_completion_counts_and_others_are_counted(functions: Functions
         assert runtime.statistics().discarded == 2
 
 
-def test_a_number_that_is_no_token_does_nothing(functions: Functions) -> None:
+def test_completing_an_unknown_token_has_no_effect(functions: Functions) -> None:
     assert not functions.complete(0, "- neither of two")
 
 
 def test_a_call_that_timed_out_keeps_its_slot_until_it_is_completed(functions: Functions, called: Any) -> None:
-    """R4, R6: what comes late is discarded."""
+    """R4, R6: a late completion is discarded."""
     cancelled = functions.count(CANCELLED)
     with functions.start("open_call", timeout=0.01, allowed_in_flight=1, max_stuck=9) as runtime:
         runtime.send(0, pa.array([0]))
@@ -141,7 +147,7 @@ def test_a_call_that_timed_out_keeps_its_slot_until_it_is_completed(functions: F
         assert runtime.statistics().discarded == 1
 
 
-def test_a_cancelled_call_that_has_no_answer_discards_nothing(functions: Functions, called: Any) -> None:
+def test_a_call_completed_as_cancelled_is_not_counted_as_discarded(functions: Functions, called: Any) -> None:
     cancelled = functions.count(CANCELLED)
     with functions.start("open_call") as runtime:
         runtime.send(0, pa.array([0, 1]))
@@ -154,8 +160,8 @@ def test_a_cancelled_call_that_has_no_answer_discards_nothing(functions: Functio
         assert runtime.statistics().discarded == 0
 
 
-def test_a_call_without_cancel_is_stuck_and_harmless_ever_after(functions: Functions, called: Any) -> None:
-    """R8, R13: after stop, after release, and while another runtime of the function has taken its place."""
+def test_completions_of_a_stuck_call_have_no_effect(functions: Functions, called: Any) -> None:
+    """R8, R13: after stop, after release, and while another runtime of the function runs."""
     runtime = functions.start("open_text")
     runtime.send(0, pa.array(["abc"]), pa.array([2]))
     called(1)
@@ -188,7 +194,7 @@ def test_a_context_is_not_closed_under_an_open_call(functions: Functions, called
 
 
 def test_too_many_stuck_calls_end_the_runtime(functions: Functions, called: Any) -> None:
-    """R8: the machine forgets calls that their author has not."""
+    """R8: the machine has forgotten these calls, their author completes them later."""
     closed = functions.count(CLOSED)
     with functions.start("open_with_context", timeout=0.01, max_stuck=2) as runtime:
         runtime.send(0, pa.array([5, 6]))
@@ -226,8 +232,8 @@ def test_a_context_that_fails(functions: Functions) -> None:
         runtime.release()
 
 
-def test_what_a_call_knows(functions: Functions) -> None:
-    """R10: for a row's second attempt it is the same, but for the attempt."""
+def test_call_information(functions: Functions) -> None:
+    """R10: the same for each attempt of a row, except the attempt's number."""
     with functions.start("knows", timeout=3600.0, lineage=bytes(range(10, 26))) as runtime:
         runtime.send(70, pa.array([0, 1, 9]))
         rest = "deadline soon, lineage 0a...19"
@@ -254,7 +260,7 @@ def test_what_a_call_knows(functions: Functions) -> None:
     ],
 )
 def test_types_and_nulls(functions: Functions, word: str, values: list[Any]) -> None:
-    """F2, F3: y is nullable and x is not, in batches that begin anywhere."""
+    """F2, F3: y is nullable and x is not; the batches have offsets."""
     kind = {"bool": pa.bool_()}.get(word) or pa.type_for_alias(word)
     x = pa.array([values[0], *values, values[1], None, values[1]], kind).slice(1)
     y = pa.array([values[0], *values, None, values[1], values[1]], kind).slice(1)
@@ -298,17 +304,15 @@ def test_the_author_s_options_are_in_the_descriptor(functions: Functions) -> Non
 
 
 def test_the_example_with_a_thread_of_its_own(tmp_path: Path, examples: Path) -> None:
-    """A pipe that nobody writes to holds its thread up. What waits meanwhile is forgotten when it is cancelled."""
+    """An empty pipe blocks its thread. A request that waits meanwhile leaves the queue when it is cancelled."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "three").write_text("1\n2\n3\n")
     function = load(build(examples / "own_thread" / "udf.c", tmp_path / "udf.so")).functions["lines"]
     with function.start() as runtime:
         runtime.send(0, pa.array([str(tmp_path / name) for name in ("pipe", "three", "three", "none", ".", "\0")]))
-        while runtime.statistics().held == 0:  # the last call, which fails at once
-            pass
+        until(runtime, lambda now: now.held == 1)  # the last call, which fails at once
         runtime.cancel(1)
-        while runtime.statistics().running > 4:  # until it is forgotten, the thread could take it from the queue
-            pass
+        until(runtime, lambda now: now.running == 4)  # before, the thread could take the request from the queue
         with (tmp_path / "pipe").open("w") as pipe:
             pipe.write("one\n")
         found = drained(runtime, 6)
@@ -316,7 +320,7 @@ def test_the_example_with_a_thread_of_its_own(tmp_path: Path, examples: Path) ->
         assert (found[0][2], found[2][2]) == (1, 3)
         assert found[3][2].endswith("none: No such file or directory")
         assert found[4][2].endswith(": Is a directory")
-        assert found[5][2] == "a path has no zero within"
+        assert found[5][2] == "the path contains a zero"
         assert runtime.stop()
         assert runtime.statistics().discarded == 0
 
@@ -334,7 +338,7 @@ ARROYO_UDF_PLUGIN(f);
 
 @pytest.fixture
 def without_cargo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A PATH with a C compiler and its tools, and nothing else."""
+    """A PATH with nothing but a C compiler and its tools."""
     tools = tmp_path / "tools"
     tools.mkdir()
     for tool in ("cc", "as", "ld"):

@@ -32,7 +32,7 @@ LENGTHS = st.one_of(st.integers(0, 20), st.integers(60, 70), st.integers(120, 20
 
 @pytest.fixture(scope="module")
 def functions(c_plugin, open_plugin):
-    """Function name -> (plugin, name)."""
+    """Function name -> its plugin."""
     text = SOURCE.read_text()
     halves = [open_plugin(c_plugin(f"#define FIRST_HALF {half}\n{text}", "functions")) for half in (1, 0)]
     return {name: plugin for plugin in halves for name in plugin.numbers}
@@ -47,10 +47,10 @@ def batch_of(arrays, names, mask=None):
 
 @st.composite
 def columns(draw, values):
-    """An array of the type, as it may come: a slice with an offset, null or not, its null count known or not."""
+    """Cells for an array with an offset, with nulls or without."""
     before, length = draw(st.integers(0, 70)), draw(LENGTHS)
     cells = st.one_of(st.none(), values) if draw(st.booleans()) else values
-    # A list of so many drawn cells is slow to make: a few are drawn, and repeated.
+    # Drawing every cell is slow: a few are drawn, and repeated.
     few = draw(st.lists(cells, min_size=1, max_size=9))
     return [few[i * 7 % len(few)] for i in range(before + length)], before
 
@@ -76,8 +76,8 @@ def test_values_and_nulls_come_back(functions, word, kind, data):
     assert results.field("value").to_pylist() == expected
 
 
-def test_function_sees_null_only_where_it_is_declared(functions):
-    """F3: the row is not called for a null in `a` or `c`; `b` is nullable."""
+def test_a_function_sees_only_nulls_that_it_declares(functions):
+    """F3: no call for a null in `a` or `c`; `b` is nullable."""
     a, b, c = pa.array([1, None, 3, 4]), pa.array([None, 5, 6, None], pa.int64()), pa.array(["x", "y", None, "é"])
     results = functions["seen"].run("seen", batch_of([a, b, c], "abc"))
     assert results.field("value").to_pylist() == ["1 null x", None, None, "4 null é"]
@@ -96,7 +96,7 @@ def test_sixteen_arguments_of_all_numeric_types(functions):
 
 
 @pytest.mark.parametrize("rows", [5, 64, 130])
-def test_a_failing_row_leaves_its_neighbours_alone(functions, rows):
+def test_a_failing_row_does_not_affect_others(functions, rows):
     """R2, R3a, F3, F4: outcome and error beside the value."""
     results = functions["fussy"].run("fussy", batch_of([pa.array(range(rows), pa.int64())], ["x"]))
     results.validate(full=True)
@@ -131,7 +131,7 @@ def test_errors_and_nulls_in_one_batch(functions):
 
 
 def test_texts_beyond_the_offsets_are_an_error_of_their_row(c_plugin, open_plugin):
-    """F4: 32-bit offsets end at 2 GiB; no text is cut, and nothing is read to find out."""
+    """F4: 32-bit offsets end at 2 GiB; no text is cut."""
     source = """
 #include "arroyo_udf_plugin.h"
 static const char* repeat(int64_t length, arroyo_udf_text* out) {
@@ -150,7 +150,7 @@ ARROYO_UDF_PLUGIN(repeat);
 
 
 def refused(plugin, name, change, columns=("int64",)):
-    """Calls `run` with a good batch of three rows that `change` has spoilt; answers status and text."""
+    """Calls `run` with a batch of three rows that `change` has made invalid; returns status and text."""
     arrays = [pa.array([1, None, 3]).cast(t) for t in columns]
     arguments = ffi.new("struct ArrowArray *")
     batch_of(arrays, "abcdefgh"[: len(arrays)])._export_to_c(int(ffi.cast("uintptr_t", arguments)))
@@ -196,21 +196,21 @@ def dictionary(arguments):
         (lambda a: setattr(a.children[0], "length", 2), "argument x is shorter than the batch"),
         (lambda a: setattr(a.children[0], "offset", -1), "argument x is shorter than the batch"),
         (lambda a: setattr(a.children[0], "offset", 2**63 - 1), "argument x is shorter than the batch"),
-        (lambda a: setattr(a.children[0], "n_buffers", 3), "argument x has not the buffers of its type"),
-        (lambda a: setattr(a.children[0], "buffers", ffi.NULL), "argument x has not the buffers of its type"),
+        (lambda a: setattr(a.children[0], "n_buffers", 3), "argument x does not have the buffers of its type"),
+        (lambda a: setattr(a.children[0], "buffers", ffi.NULL), "argument x does not have the buffers of its type"),
         (lambda a: setattr(a.children[0], "release", ffi.NULL), "argument x is missing or released"),
         (dictionary, "argument x is dictionary-encoded"),
         (no_data, "argument x has nulls, but no validity buffer"),
     ],
 )
-def test_a_batch_that_cannot_be_is_refused(functions, change, words):
+def test_invalid_batches_are_refused(functions, change, words):
     status, text = refused(functions["same_int64"], "same_int64", change)
     assert status == INVALID_ARGUMENT
     assert text.startswith("plugin functions, function same_int64: ")
     assert words in text
 
 
-def test_text_offsets_are_looked_at(functions):
+def test_decreasing_text_offsets_are_refused(functions):
     def fall(arguments):
         offsets = ffi.new("int32_t[4]", [3, 3, 3, 0])
         buffers = ffi.new("const void *[3]", list(arguments.children[0].buffers[0:3]))
@@ -219,7 +219,7 @@ def test_text_offsets_are_looked_at(functions):
         return buffers, offsets
 
     status, text = refused(functions["same_utf8"], "same_utf8", fall, ["utf8"])
-    assert (status, "argument x has offsets that fall" in text) == (INVALID_ARGUMENT, True)
+    assert (status, "argument x has decreasing offsets" in text) == (INVALID_ARGUMENT, True)
 
 
 def test_missing_pointers_and_numbers_are_refused(functions):
@@ -234,7 +234,7 @@ def test_missing_pointers_and_numbers_are_refused(functions):
     assert plugin.table.run(99, empty, results, schema, ffi.NULL) == INVALID_ARGUMENT
 
 
-def test_async_slots_say_that_they_are_not_there(functions):
+def test_async_slots_return_not_implemented(functions):
     plugin = functions["same_int64"]
     null = ffi.NULL
     handle = ffi.new("arroyo_udf_handle *")
@@ -280,8 +280,8 @@ def test_a_bare_compiler_call_is_enough(plain_cc, open_plugin, examples):
     assert names == ["unnamed", "none", "0"]
 
 
-def test_table_begins_as_every_version_will(c_plugin, examples):
-    """EVOLUTION: the first sixteen bytes are read before anything else is believed."""
+def test_the_head_of_the_table(c_plugin, examples):
+    """EVOLUTION: hosts check the first sixteen bytes before anything else."""
     library = ctypes.CDLL(str(c_plugin(examples / "by_hand" / "udf.c")))
     first = bytes((ctypes.c_char * 16).in_dll(library, "arroyo_udf_plugin"))
     assert struct.unpack("<8sII", first) == (b"ARYO_UDF", 1, ffi.sizeof("arroyo_udf_table"))

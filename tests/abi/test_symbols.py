@@ -1,4 +1,4 @@
-"""What a plugin shows to the dynamic linker: its table, and nothing else (cffi's own entry points are hidden, too)."""
+"""A plugin exports its table and nothing else; the entry points of cffi are hidden too."""
 
 import subprocess
 
@@ -15,7 +15,7 @@ def test_exported_symbols_are_the_allowed_ones(flights):
     assert exported(library) == ALLOWED[language]
 
 
-def test_by_hand_exports_the_table_alone(c_plugin, examples):
+def test_by_hand_exports_only_the_table(c_plugin, examples):
     assert exported(c_plugin(examples / "by_hand" / "udf.c")) == {"arroyo_udf_plugin"}
 
 

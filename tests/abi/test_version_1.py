@@ -1,5 +1,5 @@
-"""Version 1 of the contract is frozen: `version_1/arroyo_udf.h` is the header as it was published, and never changes.
-What was compiled with it works with what is compiled today, and the other way round."""
+"""Version 1 of the contract is frozen: `version_1/arroyo_udf.h` is the header as published, and never changes. Hosts
+and plugins compiled with it work with plugins and hosts of today."""
 
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
   arroyo_udf_error error = {0};
   struct later_options options = {.known.size = sizeof options};
   int status = table->start(0, &options.known, &handle, &error);
-  failed("nothing chosen beyond", status, &error);
+  failed("nothing set beyond", status, &error);
   struct later_statistics statistics = {.known.size = sizeof statistics, .more = {1, 2, 3, 4}};
   status = table->statistics(handle, &statistics.known, &error);
   failed("larger statistics", status, &error);
@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
          (int)(statistics.more[0] + statistics.more[3]));
   options.more[3] = 1;
   arroyo_udf_handle other = 0;
-  failed("something chosen beyond", table->start(0, &options.known, &other, &error), &error);
+  failed("something set beyond", table->start(0, &options.known, &other, &error), &error);
   options.known.size = 8;
   failed("smaller options", table->start(0, &options.known, &other, &error), &error);
   statistics.known.size = 8;
@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
 
 
 def declared(header: Path) -> cffi.FFI:
-    """A header's contract, as cffi reads it."""
+    """The declarations of a header, as cffi reads them."""
     text = header.read_text()
     arrow = text.split("struct ArrowSchema {", 1)[1].split("#endif", 1)[0]
     ffi = cffi.FFI()
@@ -81,7 +81,7 @@ def test_the_contract_still_begins_as_version_1_did() -> None:
         if name in SIZED:
             assert then.sizeof(name) <= now.sizeof(name), name
         else:
-            assert then.sizeof(name) == now.sizeof(name), f"{name} says nothing of its size"
+            assert then.sizeof(name) == now.sizeof(name), f"{name} does not begin with its size"
 
 
 @pytest.mark.parametrize("suffix", [".py", ".rs", ".c"])
@@ -100,16 +100,16 @@ def test_a_plugin_of_version_1_runs_in_the_host_of_today(plain_cc, examples) -> 
     assert len(function(column)) == 2
 
 
-def test_a_host_of_a_later_version_may_choose_only_what_the_plugin_knows(c_plugin, plain_cc, bare, tmp_path) -> None:
+def test_a_later_host_may_set_only_options_that_the_plugin_knows(c_plugin, plain_cc, bare, tmp_path) -> None:
     source = tmp_path / "one.rs"
     source.write_text("use arroyo_udf_plugin::udf;\n#[udf]\nasync fn one(x: i64) -> i64 { x }\n")
     done = bare(plain_cc(TOO_LARGE, "-ldl"), build(source, tmp_path / "one.so"))
     assert done.returncode == 0, done.stderr
     lines = dict(line.split(": ", 1) for line in done.stdout.splitlines())
-    assert lines["nothing chosen beyond"].strip() == "0"
+    assert lines["nothing set beyond"].strip() == "0"
     assert lines["larger statistics"].strip() == "0"
     assert lines["filled in"] == "1, beyond: 5"
-    assert "an option of a later version is chosen" in lines["something chosen beyond"]
+    assert "an option of a later version is chosen" in lines["something set beyond"]
     assert "options of size 8, where version 1 has" in lines["smaller options"]
     assert "statistics of size 8, where version 1 has" in lines["smaller statistics"]
 

@@ -158,13 +158,13 @@ def test_the_descriptor_of_an_imported_library(imported, library):
 
 def test_missing_symbols_are_named(library, tmp_path):
     published = library("published", "add_one")
-    with pytest.raises(LoadError, match=r"say nothing of types: give them, as load\(path, arguments="):
+    with pytest.raises(LoadError, match=r"do not describe types: give them, as in load\(path, arguments="):
         load(published)
     with pytest.raises(InvalidArgument, match="give both `arguments` and `returns`"):
         load(published, arguments=[INT])
-    with pytest.raises(InvalidArgument, match="one argument at least"):
+    with pytest.raises(InvalidArgument, match="at least one argument"):
         load(published, arguments=[], returns=INT)
-    with pytest.raises(InvalidArgument, match="'int64' is no type"):
+    with pytest.raises(InvalidArgument, match="'int64' is not an Arrow type"):
         load(published, arguments=["int64"], returns=INT)
     with pytest.raises(AbiError, match="load it without arguments and returns"):
         load(library("rust", "add_one"), arguments=[INT], returns=INT)

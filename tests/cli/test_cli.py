@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from arroyo_udf_plugin.cli import _time
+from arroyo_udf_plugin.cli.run import _time
 
 CLI = [sys.executable, "-m", "arroyo_udf_plugin.cli"]
 
@@ -67,7 +67,7 @@ async def again(x: int) -> int:
 
 @pytest.mark.parametrize(("language", "ending"), [("python", "py"), ("rust", "rs"), ("c", "c")])
 def test_new_build_run(tmp_path: Path, language: str, ending: str) -> None:
-    """What `new` makes builds and runs as its README says."""
+    """The folder from `new` builds and runs as its README says."""
     cli("new", "mine", "--lang", language, cwd=tmp_path)
     readme = (tmp_path / "mine" / "README.md").read_text()
     commands = [line.split()[1:] for line in readme.splitlines() if line.startswith("    arroyo-udf ")]
@@ -89,7 +89,7 @@ def test_new_refuses_a_folder_that_exists(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["My", "1st", "a-b", "a/b", ""])
 def test_new_refuses_a_name(tmp_path: Path, name: str) -> None:
-    assert "is no name for a plugin" in cli("new", name, "--lang", "python", cwd=tmp_path, status=1).stderr
+    assert "cannot name a plugin" in cli("new", name, "--lang", "python", cwd=tmp_path, status=1).stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -105,8 +105,8 @@ def test_build_shows_where_the_mistake_is(tmp_path: Path) -> None:
     assert not (tmp_path / "mine.so").exists()
 
 
-def test_build_with_what_is_locked(tmp_path: Path) -> None:
-    """A source without dependencies has nothing to lock; one with some has a lock after its first build."""
+def test_build_locked(tmp_path: Path) -> None:
+    """A source without dependencies needs no lock; others have one after their first build."""
     cli("new", "mine", "--lang", "python", cwd=tmp_path)
     cli("build", "--locked", "--offline", "mine/mine.py", cwd=tmp_path)
     source = tmp_path / "mine" / "mine.py"
@@ -189,7 +189,7 @@ def test_run_prints_a_summary(plugin: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out.csv").read_text() == "x,half\n2,1\nNA,\n"
 
 
-def test_r16_run_prints_what_the_calls_did(plugin: Path, again: Path, tmp_path: Path) -> None:
+def test_r16_run_prints_statistics(plugin: Path, again: Path, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("x\n2\n3\n4\n")
     command = ["run", again, "in.csv", "--args", "x", "--out", "out.csv"]
     line = cli(*command, cwd=tmp_path).stdout.splitlines()[1]
@@ -214,7 +214,7 @@ def test_r16_run_prints_what_the_calls_did(plugin: Path, again: Path, tmp_path: 
         (0.0009996, "1000 us"),
     ],
 )
-def test_times_are_for_people(seconds: float, text: str) -> None:
+def test_times_are_readable(seconds: float, text: str) -> None:
     assert _time(seconds) == text
 
 
@@ -248,7 +248,7 @@ def test_run_fails_with_the_row(plugin: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out.csv").exists()
 
 
-def test_run_wants_one_function(plugin: Path, tmp_path: Path) -> None:
+def test_run_needs_one_function(plugin: Path, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("x\n2\n")
     rest = ["in.csv", "--args", "x", "--out", "out.csv"]
     assert "name one as" in cli("run", plugin, *rest, cwd=tmp_path, status=1).stderr
@@ -258,7 +258,7 @@ def test_run_wants_one_function(plugin: Path, tmp_path: Path) -> None:
     )
 
 
-def test_run_of_what_is_no_plugin(tmp_path: Path) -> None:
+def test_run_of_a_file_that_is_not_a_plugin(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("x\n2\n")
     (tmp_path / "none.so").write_text("not a library")
     done = cli("run", "none.so:f", "in.csv", "--args", "x", "--out", "out.csv", cwd=tmp_path, status=1)

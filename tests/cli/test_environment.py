@@ -1,4 +1,4 @@
-"""scripts/environment.py: finds Pythons by executing them, and says what is missing."""
+"""scripts/environment.py finds Pythons by executing them, and names missing parts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def environment() -> ModuleType:
 
 @pytest.fixture
 def bin_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder that is all of PATH; no pyenv, no version chosen by variable."""
+    """An empty folder as PATH, without pyenv and without a version chosen by a variable."""
     for variable in ("PYENV_ROOT", "HOME"):
         monkeypatch.setenv(variable, str(tmp_path / "nowhere"))
     monkeypatch.delenv("PYTHON" + THIS.replace(".", ""), raising=False)
@@ -41,7 +41,7 @@ def script(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-def test_a_dead_shim_is_passed_over(environment: ModuleType, bin_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_shim_is_skipped(environment: ModuleType, bin_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script(bin_folder / f"python{THIS}", "echo 'pyenv: command not found' >&2; exit 127")
     assert environment.find(THIS) is None
     pyenv = bin_folder.parent / "pyenv"
@@ -50,7 +50,7 @@ def test_a_dead_shim_is_passed_over(environment: ModuleType, bin_folder: Path, m
     assert environment.find(THIS)["version"] == THIS
 
 
-def test_a_name_is_not_believed(environment: ModuleType, bin_folder: Path) -> None:
+def test_a_name_is_not_trusted(environment: ModuleType, bin_folder: Path) -> None:
     script(bin_folder / "python3.99", f'exec "{sys.executable}" "$@"')
     assert environment.find("3.99") is None
 
@@ -62,7 +62,7 @@ def test_the_variable_comes_first(environment: ModuleType, bin_folder: Path, mon
     assert environment.find(THIS)["version"] == THIS
 
 
-def test_what_a_python_lacks_is_named(environment: ModuleType) -> None:
+def test_missing_parts_of_a_python_are_named(environment: ModuleType) -> None:
     lacking = {"version": "3.13", "header": False, "shared": False, "venv": False}
     texts = environment.lacks(lacking)
     assert [text.split(":")[0] for text in texts] == [
@@ -85,7 +85,7 @@ def test_missing_tools_are_named(
     assert "a C compiler" in text
 
 
-def test_a_version_that_is_not_there(
+def test_a_missing_version(
     environment: ModuleType, bin_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["environment.py", "3.99"])

@@ -1,4 +1,4 @@
-"""examples/misbehaving through `arroyo-udf run`, each function in a process of its own: the run ends well, each row has
+"""examples/misbehaving through `arroyo-udf run`, each function in a process of its own: the run succeeds, each row has
 its outcome and the others their values, and the summary counts them (R1, R2, R6, R8)."""
 
 import json
@@ -17,7 +17,7 @@ BuildPlugin = Callable[..., Path]
 
 ROWS = 50
 BAD = ROWS // 10
-# What becomes of the bad rows. A function that leaves something behind, or stops what it should not, answers them.
+# The bad rows' outcomes. A function that only leaves something behind, or stops other Tasks, returns a value.
 PYTHON = {
     "fails": "errors",
     "exits": "errors",

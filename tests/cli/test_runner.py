@@ -1,4 +1,4 @@
-"""`run` from Python: policies (R3), order, counts, and what is left behind, over real plugins."""
+"""`runner.run` over real plugins: policies (R3), order, counts, and files after a failure."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pyarrow.parquet
 import pytest
 
 from arroyo_udf_plugin import InvalidArgument, RowError, load
-from arroyo_udf_plugin.policy import Action
+from arroyo_udf_plugin.host.policy import Action
 from arroyo_udf_plugin.runner import Summary, run
 
 ROWS = 20_000
 
 SOURCE = '''
 import asyncio
-from arroyo_udf_plugin import udf
+from arroyo_udf_plugin import _native, udf
 
 @udf
 def half(x: int) -> int:
@@ -44,16 +44,22 @@ async def as_it_comes(x: int) -> int:
         await asyncio.sleep(0)
     return -x
 
-@udf(timeout=0.05)
+async def times_out() -> None:
+    """Moves the clock itself: no other call of these functions suspends, so that none is running then."""
+    await asyncio.sleep(0)
+    _native.advance_clock(1000 * 10**9)
+    await asyncio.Event().wait()
+
+@udf(timeout=1000)
 async def at_times_never(x: int) -> int:
     if x == 3:
-        await asyncio.Event().wait()
+        await times_out()
     return x
 
-@udf(timeout=0.5)
+@udf(timeout=1000)
 async def never_or_odd(x: int) -> int:
     if x == 3:
-        await asyncio.Event().wait()
+        await times_out()
     if x % 2:
         raise ValueError(f"{x} is odd")
     return x
@@ -167,7 +173,7 @@ def test_policy_for_timeouts(functions: Any, tmp_path: Path) -> None:
     assert summary.dropped == 1
 
 
-def test_progress_is_told(functions: Any, source: Path, tmp_path: Path) -> None:
+def test_progress_is_reported(functions: Any, source: Path, tmp_path: Path) -> None:
     told: list[tuple[int, int | None]] = []
 
     def progress(summary: Summary, total: int | None) -> None:
@@ -213,7 +219,7 @@ def test_the_input_may_be_the_output(functions: Any, tmp_path: Path) -> None:
         (["note"], None, "column 'note', rows 1 to 1: not all values are int64"),
     ],
 )
-def test_what_does_not_fit_is_refused(
+def test_wrong_arguments_are_refused(
     functions: Any, tmp_path: Path, columns: list[str], name: str | None, text: str
 ) -> None:
     source = csv(tmp_path, 2)
@@ -240,7 +246,7 @@ def read(path: Path) -> pa.Table:
 @pytest.mark.parametrize("name", ["half", "half_later"])
 @pytest.mark.parametrize("ending", [".parquet", ".arrow"])
 def test_dead_letters(functions: Any, tmp_path: Path, name: str, ending: str) -> None:
-    """R3: arguments with their types (text in the CSV file), what went wrong, and where; the rest goes on."""
+    """R3: they have the arguments with their types (text in the CSV file), error and row; other rows are written."""
     source, target, dead = csv(tmp_path, 2, 5, 6, 7), tmp_path / "out.csv", tmp_path / f"dead{ending}"
     summary = run(functions[name], source, target, ["x"], on_error="dead_letter", dead_letter=dead)
     assert target.read_text() == f"x,note,{name}\n2,n0,1\n6,n2,3\n"
@@ -263,8 +269,8 @@ def test_dead_letters(functions: Any, tmp_path: Path, name: str, ending: str) ->
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([source.name, target.name, dead.name])
 
 
-def test_dead_letters_are_of_the_class(functions: Any, tmp_path: Path) -> None:
-    """A timeout goes to the file, and says so; it names its row among many, in the batch that is not the first."""
+def test_dead_letters_of_timeouts(functions: Any, tmp_path: Path) -> None:
+    """A timeout is a dead letter with its outcome and the number of its row, which is not in the first batch."""
     n_rows, dead = 10_000, tmp_path / "dead.arrow"
     source = tmp_path / "in.parquet"
     x = [3 if i == 9_000 else 4 for i in range(n_rows)]
@@ -275,11 +281,11 @@ def test_dead_letters_are_of_the_class(functions: Any, tmp_path: Path) -> None:
     assert read(out).num_rows == n_rows - 1
     (letter,) = read(dead).to_pylist()
     assert (letter["x"], letter["failed_row"], letter["failed_outcome"]) == (3, 9_001, "timed_out")
-    assert letter["failed_error"] == "timed out (timeout 0.5 s) in attempt 1"
+    assert letter["failed_error"] == "timed out (timeout 1000 s) in attempt 1"
 
 
 def test_dead_letters_of_unordered_rows(functions: Any, tmp_path: Path) -> None:
-    """Each letter has its own row's argument, however the results came."""
+    """Each letter has its own row's argument, in whatever order results come."""
     source, dead = tmp_path / "in.parquet", tmp_path / "dead.parquet"
     pyarrow.parquet.write_table(pa.table({"key": pa.array(range(ROWS), pa.int64())}), source)
     function = functions["fails_as_it_comes"]
@@ -293,7 +299,7 @@ def test_dead_letters_of_unordered_rows(functions: Any, tmp_path: Path) -> None:
 
 
 def test_dead_letters_can_be_replayed(functions: Any, tmp_path: Path) -> None:
-    """The file is an input with the same --args; its letters can be replayed in turn, onto themselves."""
+    """The file is an input with the same --args; its own dead letters may replace it."""
     dead = tmp_path / "dead.parquet"
     run(
         functions["half"], csv(tmp_path, 2, 5, 7), tmp_path / "out.csv", ["x"], on_error="dead_letter", dead_letter=dead
@@ -309,7 +315,7 @@ def test_dead_letters_can_be_replayed(functions: Any, tmp_path: Path) -> None:
     assert read(dead)["failed_row"].to_pylist() == [1, 2]
 
 
-def test_no_dead_letters_is_a_file_without_rows(functions: Any, tmp_path: Path) -> None:
+def test_without_dead_letters_the_file_is_empty(functions: Any, tmp_path: Path) -> None:
     dead = tmp_path / "dead.arrow"
     dead.write_text("of an earlier run")
     run(functions["half"], csv(tmp_path, 2), tmp_path / "out.csv", ["x"], on_error="dead_letter", dead_letter=dead)
@@ -327,8 +333,8 @@ def test_a_run_that_fails_leaves_no_dead_letters(functions: Any, tmp_path: Path)
 @pytest.mark.parametrize(
     ("policy", "file", "text"),
     [
-        ("dead_letter", None, "the policy is dead_letter, and there is no file for it: name one with --dead-letter"),
-        ("null", "dead.arrow", r"no policy sends a row to .*dead\.arrow: say --on-error dead_letter or"),
+        ("dead_letter", None, "the policy dead_letter needs a file: name one with --dead-letter"),
+        ("null", "dead.arrow", r"no policy sends rows to .*dead\.arrow: add --on-error dead_letter or"),
         (
             "dead_letter",
             "dead.csv",
@@ -339,7 +345,9 @@ def test_a_run_that_fails_leaves_no_dead_letters(functions: Any, tmp_path: Path)
         ("dead", None, "error='dead'; write one of 'fail', 'null', 'drop', 'dead_letter'"),
     ],
 )
-def test_dead_letters_that_cannot_be(functions: Any, tmp_path: Path, policy: Any, file: str | None, text: str) -> None:
+def test_wrong_dead_letters_are_refused(
+    functions: Any, tmp_path: Path, policy: Any, file: str | None, text: str
+) -> None:
     source = csv(tmp_path, 5)
     dead = None if file is None else tmp_path / file
     with pytest.raises(InvalidArgument, match=text):
@@ -348,7 +356,7 @@ def test_dead_letters_that_cannot_be(functions: Any, tmp_path: Path, policy: Any
 
 
 def test_one_column_for_two_arguments(functions: Any, tmp_path: Path) -> None:
-    """A letter has it once; with two types it could have neither, and nothing is begun."""
+    """A letter has it once; with two types it is refused before anything starts."""
     source, dead = csv(tmp_path, 1, 2), tmp_path / "dead.arrow"
     run(functions["same"], source, tmp_path / "o.csv", ["x", "x"], on_error="dead_letter", dead_letter=dead)
     assert read(dead).column_names[:2] == ["x", "failed_row"]

@@ -1,4 +1,4 @@
-"""Readers and writers of `run`: what goes in comes out, in bounded batches, and nothing half-written stays."""
+"""Readers and writers of `run`: files survive a round trip, batches are bounded, no partial file remains."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def write(path: Path, table: pa.Table) -> Path:
 
 
 def read(path: Path, columns: list[str], types: list[pa.DataType], as_text: bool = False) -> tuple[pa.Table, pa.Table]:
-    """The travelling columns and the arguments, whole."""
+    """All columns, and the argument columns, each in one piece."""
     with Reader(path, columns, types, as_text) as reader:
         pairs = list(reader)
         rows = pa.Table.from_batches([batch for batch, _ in pairs], reader.schema)
@@ -69,7 +69,7 @@ def test_no_rows(tmp_path: Path, table: pa.Table, ending: str) -> None:
     assert rows.column_names == ["number", "text"]
 
 
-def test_rows_are_known_where_the_file_says_so(tmp_path: Path, table: pa.Table) -> None:
+def test_rows_are_known_if_the_file_says_so(tmp_path: Path, table: pa.Table) -> None:
     with Reader(write(tmp_path / "rows.parquet", table), ["number"], [pa.int64()], False) as reader:
         assert reader.rows == table.num_rows
 
@@ -113,13 +113,13 @@ def test_csv_value_of_the_wrong_type(tmp_path: Path, text: str, type_: pa.DataTy
         read(source, ["a"], [type_])
 
 
-def test_missing_column_names_those_there_are(tmp_path: Path, table: pa.Table) -> None:
+def test_missing_column_names_the_others(tmp_path: Path, table: pa.Table) -> None:
     path = write(tmp_path / "rows.parquet", table)
     with pytest.raises(InvalidArgument, match="no column 'nunber'; the columns are number, text, moment, list"):
         read(path, ["nunber"], [pa.int64()])
 
 
-def test_a_name_that_two_columns_have(tmp_path: Path) -> None:
+def test_two_columns_of_one_name(tmp_path: Path) -> None:
     source = tmp_path / "in.csv"
     source.write_text("a,a\n1,2\n")
     with pytest.raises(InvalidArgument, match="there are 2 columns 'a'"):
@@ -153,7 +153,7 @@ def test_unknown_ending(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", TYPED)
-def test_a_file_that_is_not_what_its_ending_says(tmp_path: Path, ending: str) -> None:
+def test_a_file_with_the_wrong_ending(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"rows{ending}"
     path.write_bytes(b"not that format" * 10)
     with pytest.raises(InvalidArgument, match=f"rows{ending}"):

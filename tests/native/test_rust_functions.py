@@ -123,7 +123,7 @@ def test_a_function_may_have_no_arguments(build_plugin: BuildPlugin) -> None:
             results = drained(runtime, 3)
         assert (results["id"].to_pylist(), results["value"].to_pylist()) == ([5, 6, 7], [8, 8, 8])
     for wrong in ((), (pa.array([1]),), (pa.nulls(1), pa.nulls(1))):
-        with pytest.raises(InvalidArgument, match=r"takes no arguments; give pa.nulls\(n\) to call it for n rows"):
+        with pytest.raises(InvalidArgument, match=r"takes no arguments; pass pa.nulls\(n\) to call it for n rows"):
             functions["sync"](*wrong)
         with functions["later"].start() as runtime, pytest.raises(InvalidArgument, match="takes no arguments"):
             runtime.send(0, *wrong)

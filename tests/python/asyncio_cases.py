@@ -1,5 +1,5 @@
-"""What test_asyncio.py runs twice: in a plain Task, and as the calls of a plugin. Each case answers a text that depends
-on nothing but how asyncio behaves. (The sources of inspiration are the subjects of CPython's own test_asyncio.)"""
+"""The cases that test_asyncio.py runs twice: in a plain Task, and as calls of a plugin. Each case returns a text that
+depends only on how asyncio behaves. (The subjects are those of CPython's own test_asyncio.)"""
 
 import asyncio
 import contextlib
@@ -420,7 +420,7 @@ CASES = {name: value for name, value in list(globals().items()) if asyncio.iscor
 
 
 async def run(program: str, out: list[str]) -> None:
-    """Runs a program of letters; some letters run the rest inside of something."""
+    """Runs a program of letters; some letters run the rest inside a timeout, a group or a Task."""
     for i, letter in enumerate(program):
         more = program[i + 1 :]
         if letter == "z":

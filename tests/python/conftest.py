@@ -16,9 +16,9 @@ CC = shlex.split(os.environ.get("CC", "")) or ["cc"]
 
 @pytest.fixture(scope="session")
 def bare_host(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[str]]:
-    """Runs host.c with an environment of nothing but what is given, and returns the lines that it printed.
+    """bare_host(*plugins, threads=1, **environment): runs host.c with that environment alone; returns its output lines.
 
-    bare_host(*plugins, threads=1, **environment): the process must end well.
+    The process must exit with status 0.
     """
     program = tmp_path_factory.mktemp("host") / "host"
     source = Path(__file__).parent / "host.c"
@@ -37,6 +37,6 @@ def bare_host(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[st
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:
-    """The address of a server of this run's own. Where none can be had, its tests fail with how to get one."""
+    """The address of a private server. Without one, the tests fail and say how to get it."""
     with postgresql_server.server() as address:
         yield address

@@ -1,10 +1,10 @@
 /* A host that is not Python, for the tests: opens plugins, calls function 0 of each from several threads at once, and
- * returns from main while whatever they started still runs.
+ * returns from main while started functions still run.
  *
  *     host THREADS PLUGIN...
  *
- * Function 0 takes one int64. A sync one is run for 1, 2, null and its int64 values are printed; an async one is started
- * and sent the same rows, and nothing is drained. Last line: "SIGINT is the host's", if it is. */
+ * Function 0 takes one int64. The host runs a sync one for 1, 2, null and prints its int64 values; it starts an async one,
+ * sends the same rows and drains nothing. The last line is "SIGINT is the host's", if the handler is unchanged. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -38,7 +38,7 @@ static void *call(void *data) {
   arroyo_udf_error error = {0};
   pthread_barrier_wait(&together);
   if (table->describe()->functions[0]->kind == ARROYO_UDF_ASYNC) {
-    struct ArrowArray **kept = malloc(sizeof *kept); /* what is sent outlives this thread */
+    struct ArrowArray **kept = malloc(sizeof *kept); /* sent arrays outlive this thread */
     *kept = malloc(sizeof **kept);
     **kept = column;
     batch.children = kept;
@@ -74,7 +74,7 @@ static void *call(void *data) {
 }
 
 int main(int argc, char **argv) {
-  signal(SIGINT, SIG_DFL); /* in the background of a shell it is ignored */
+  signal(SIGINT, SIG_DFL); /* a shell ignores it for background processes */
   int threads = atoi(argv[1]), plugins = argc - 2;
   pthread_t running[MOST];
   if (threads * plugins > MOST) return 2;

@@ -1,5 +1,5 @@
-"""Async functions through their runtime: order (R5), room (R4), outcomes (R1, R2), timeouts (R6), Context (R12), the
-end of a runtime (R13), waiting (R14), and what happens to it after release, collection and fork."""
+"""Async functions through their runtime: order (R5), room (R4), outcomes (R1, R2), timeouts (R6), Context (R12), stop
+(R13), waiting (R14); and the runtime after release, garbage collection and fork."""
 
 import asyncio
 import contextlib
@@ -16,11 +16,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from in_time import in_time
+from waiting import advance, drained, until
 
-from arroyo_udf_plugin import InvalidArgument, InvalidState, UserCodeError, WouldBlock, _executor, load
-from arroyo_udf_plugin.host import Function
-from arroyo_udf_plugin.runtime import RELEASES, Runtime, _Waiters
+from arroyo_udf_plugin import Function, InvalidArgument, InvalidState, Runtime, UserCodeError, WouldBlock, load
+from arroyo_udf_plugin.host.runtime import RELEASES
+from arroyo_udf_plugin.host.waiters import Waiters
+from arroyo_udf_plugin.plugin import executor
 
 BuildPlugin = Callable[..., Path]
 
@@ -30,6 +31,7 @@ import dataclasses
 from arroyo_udf_plugin import udf
 
 gates: dict[int, asyncio.Event] = {}
+cancelled: list[int] = []
 
 def gate(number: int) -> asyncio.Event:
     return gates.setdefault(number, asyncio.Event())
@@ -40,12 +42,20 @@ async def plus(x: int) -> int:
 
 @udf
 async def passes(number: int, opens: int | None) -> int:
-    '''Waits for its gate, unless it is the one that opens another.'''
+    '''Opens a gate, or waits for its own.'''
     if opens is not None:
         gate(opens).set()
         return number
-    await gate(number).wait()
+    try:
+        await gate(number).wait()
+    except asyncio.CancelledError:
+        cancelled.append(number)
+        raise
     return number
+
+@udf
+async def cancelled_calls(x: int) -> list[int]:
+    return sorted(cancelled)
 
 @udf
 async def never_of(xs: list[list[int]]) -> int:
@@ -117,7 +127,7 @@ def functions(build_plugin: BuildPlugin) -> Any:
 
 
 def rest(runtime: Runtime) -> pa.Table:
-    """All that is left, after a stop."""
+    """The remaining results, after a stop."""
     batches = []
     while (batch := runtime.drain_results()) is not None:
         batches.append(batch)
@@ -143,7 +153,7 @@ def test_rows_in_results_out(functions: dict[str, Function]) -> None:
 
 
 def test_order(functions: dict[str, Function]) -> None:
-    """R5: the second row ends first; with ordered=False it comes out first, and its neighbour waits for nobody."""
+    """R5: the second row ends first; with ordered=False it comes out first."""
     for ordered, expected in ((True, [0, 1]), (False, [1, 0])):
         number = 100 + ordered
         with functions["passes"].start(ordered=ordered) as runtime:
@@ -153,7 +163,7 @@ def test_order(functions: dict[str, Function]) -> None:
 
 
 def test_room(functions: dict[str, Function]) -> None:
-    """R4: a batch is taken whole while less than max_rows is held; else nothing of it."""
+    """R4: a batch is taken whole if fewer than max_rows rows are held before it, else not at all."""
     with functions["passes"].start(max_rows=2) as runtime:
         runtime.send_nowait(0, ints(200), ints(None))
         runtime.send_nowait(1, ints(201, 202, 203), ints(None, None, None))
@@ -164,16 +174,13 @@ def test_room(functions: dict[str, Function]) -> None:
             opener.send(0, ints(0, 0, 0, 0), ints(200, 201, 202, 203))
             opener.stop()
             assert rest(opener).num_rows == 4
-        drained = 0
-        while drained < 4:
-            assert runtime.wait()
-            drained += runtime.drain_results(1).num_rows
+        assert drained(runtime, 4).num_rows == 4
         runtime.send_nowait(4, ints(0), ints(0))
         runtime.stop()
         assert rest(runtime)["id"].to_pylist() == [4]
 
 
-def test_r4_a_slice_counts_its_own_bytes_and_not_those_that_it_was_cut_from(functions: dict[str, Function]) -> None:
+def test_r4_a_slice_counts_its_own_bytes_only(functions: dict[str, Function]) -> None:
     item = pa.field("item", pa.int64(), False)
     rows = pa.array([[list(range(100))]] * 1000, pa.list_(pa.field("item", pa.list_(item), False)))
     with functions["never_of"].start(max_bytes=1000) as runtime:  # a row has 808 bytes, the whole 808,000
@@ -185,7 +192,7 @@ def test_r4_a_slice_counts_its_own_bytes_and_not_those_that_it_was_cut_from(func
 
 
 def test_sender_and_drainer(functions: dict[str, Function]) -> None:
-    """A thread that waits for room and one that waits for results, on one runtime."""
+    """One runtime; one thread waits for room, another for results."""
     batch, batches = ints(*range(100)), 200
     with functions["plus"].start(max_rows=150, allowed_in_flight=50) as runtime:
 
@@ -244,22 +251,24 @@ def test_outcomes(functions: dict[str, Function]) -> None:
 
 
 def test_timeout(functions: dict[str, Function]) -> None:
-    """R6: the row says so; others go on."""
-
-    def run(timeout: float) -> None:
-        with functions["passes"].start(timeout=timeout) as runtime:
-            runtime.send(0, ints(300, 0), ints(None, 0))
-            runtime.stop()
-            results = rest(runtime)
-        assert results["outcome"].to_pylist() == [TIMED_OUT, 0]
-        assert results["value"].to_pylist() == [None, 0]
-        assert results["error"].to_pylist()[0]
-
-    in_time(run, 0.05, 1, 10)
+    """R6: the row says so; its neighbours, before and after, go on."""
+    with functions["passes"].start(timeout=1000, ordered=False, max_attempts=1) as runtime:
+        runtime.send(0, ints(300, 0), ints(None, 0))
+        assert drained(runtime, 1).select(["id", "outcome", "value"]).to_pylist() == [
+            {"id": 1, "outcome": 0, "value": 0}
+        ]
+        assert runtime.drain_results() is None
+        advance(1000)
+        (row,) = drained(runtime, 1).to_pylist()
+        assert (row["id"], row["outcome"], row["value"]) == (0, TIMED_OUT, None)
+        assert row["error"] == "asynchronous.passes, row 0: timed out (timeout 1000 s) in attempt 1"
+        runtime.send(2, ints(0), ints(0))
+        runtime.stop()
+        assert rest(runtime)["outcome"].to_pylist() == [0]
 
 
 def test_structs_of_one_batch_after_another(functions: dict[str, Function]) -> None:
-    """What pyarrow converts is that of this batch, also where it lies at the address of a former one."""
+    """The values are this batch's, even if it lies at the address of an earlier one."""
     kind = pa.struct(
         [pa.field("x", pa.int64(), False), pa.field("y", pa.list_(pa.field("item", pa.utf8(), False)), False)]
     )
@@ -274,14 +283,20 @@ def test_structs_of_one_batch_after_another(functions: dict[str, Function]) -> N
 
 
 def test_cancel_rows(functions: dict[str, Function]) -> None:
+    """Rows come out as cancelled, and their calls end; ids that are not there do no harm."""
     with functions["passes"].start() as runtime:
-        runtime.send(0, ints(400, 400, 400, 401), ints(None, None, None, None))
+        runtime.send(0, ints(400, 401, 402, 403), ints(None, None, None, None))
+        until(lambda: runtime.statistics().running == 4, "the calls")
         runtime.cancel(0, 2)
         runtime.cancel(3)
         runtime.cancel(1000, 5)
-        runtime.send(4, ints(0), ints(400))
+        runtime.send(4, ints(0), ints(402))
         runtime.stop()
         assert rest(runtime)["outcome"].to_pylist() == [CANCELLED, CANCELLED, 0, CANCELLED, 0]
+    with functions["cancelled_calls"].start() as runtime:
+        runtime.send(0, ints(0))
+        assert {400, 401, 403} <= set(drained(runtime, 1)["value"][0].as_py())
+        runtime.stop()
 
 
 def test_wait(functions: dict[str, Function]) -> None:
@@ -298,7 +313,7 @@ def test_wait(functions: dict[str, Function]) -> None:
 
 
 def test_signals_interrupt_a_wait(functions: dict[str, Function]) -> None:
-    """R15, as Ctrl-C would: an exception of the handler comes out of the wait, and the runtime goes on."""
+    """R15, as with Ctrl-C: the handler's exception leaves the wait, and the runtime goes on."""
 
     class Interrupted(Exception):
         pass
@@ -306,7 +321,7 @@ def test_signals_interrupt_a_wait(functions: dict[str, Function]) -> None:
     arrived = threading.Event()
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        if frame is not None and frame.f_code is _Waiters.block.__code__ and not arrived.is_set():
+        if frame is not None and frame.f_code is Waiters.block.__code__ and not arrived.is_set():
             arrived.set()
             raise Interrupted
 
@@ -316,9 +331,8 @@ def test_signals_interrupt_a_wait(functions: dict[str, Function]) -> None:
             runtime.send(0, ints(500), ints(None))
 
             def when_it_waits() -> None:
-                while not runtime._waiters._waiting:
-                    os.sched_yield()
-                # A signal that comes right before the system call that waits is seen after it, as everywhere in Python.
+                until(lambda: bool(runtime._waiters._waiting), "the main thread to wait")
+                # A signal just before the waiting system call would be handled only after it: repeat the signal.
                 while not arrived.wait(0.01):
                     os.kill(os.getpid(), signal.SIGUSR1)
 
@@ -336,7 +350,7 @@ def test_signals_interrupt_a_wait(functions: dict[str, Function]) -> None:
 
 
 def test_stop(functions: dict[str, Function]) -> None:
-    """R13: busy, with a deadline; twice; send afterwards."""
+    """R13: a stop with a deadline while calls run; send and a second stop afterwards."""
     with functions["never"].start() as runtime:
         runtime.send(0, ints(1, 2, 3))
         assert runtime.stop("drain", deadline=0.01)
@@ -363,13 +377,13 @@ def test_after_release(functions: dict[str, Function]) -> None:
         lambda: runtime.wait(0),
         lambda: runtime.cancel(0),
     ):
-        with pytest.raises(InvalidState, match="was released; start another"):
+        with pytest.raises(InvalidState, match="was released; start a new one"):
             use()
 
 
 def test_leaving_with_unanswered_rows(functions: dict[str, Function]) -> None:
-    """Results are not lost in silence; with an exception on its way, or after a cancel, they are not missed."""
-    with pytest.raises(InvalidState, match="left with 2 rows unanswered"), functions["plus"].start() as runtime:
+    """Leaving `with` reports lost results, except after an exception or a cancel."""
+    with pytest.raises(InvalidState, match="left with 2 rows not drained"), functions["plus"].start() as runtime:
         runtime.send(0, ints(1, 2))
     with contextlib.suppress(KeyError), functions["never"].start() as runtime:
         runtime.send(0, ints(1, 2))
@@ -380,7 +394,7 @@ def test_leaving_with_unanswered_rows(functions: dict[str, Function]) -> None:
 
 
 def test_collection(functions: dict[str, Function]) -> None:
-    """A runtime that is forgotten, rows in flight, is released; its eventfds as well."""
+    """Garbage collection releases a runtime with rows in flight, and its eventfds."""
 
     def forget() -> None:
         runtime = functions["never"].start()
@@ -396,12 +410,12 @@ def test_collection(functions: dict[str, Function]) -> None:
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(50):
         forget()
-    # The loop's thread closes the last ones in its own time: one that is lost each time would make fifty.
-    assert len(os.listdir("/proc/self/fd")) <= before + 10
+    # A call that does not end within a second of its cancellation keeps its runtime; on a slow machine some do.
+    until(lambda: len(os.listdir("/proc/self/fd")) <= before + 10, "all but a few of fifty eventfds to close")
 
 
 def test_context(functions: dict[str, Function]) -> None:
-    """R12: one per runtime, made before its first row, closed at its stop."""
+    """R12: one per runtime, opened before its first row, closed at its stop."""
 
     def counts() -> tuple[int, int]:
         with functions["counts"].start() as runtime:
@@ -458,7 +472,7 @@ def test_bad_arguments(functions: dict[str, Function]) -> None:
 
 
 def test_in_a_forked_child(functions: dict[str, Function]) -> None:
-    """R13: the child has the objects, and their use is refused."""
+    """R13: the child has the objects and may not use them."""
     import warnings
 
     with functions["plus"].start() as runtime:
@@ -483,7 +497,7 @@ def test_in_a_forked_child(functions: dict[str, Function]) -> None:
         assert rest(runtime)["value"].to_pylist() == [2]
 
 
-def test_r12_an_init_that_blocks_the_loop_does_not_hold_up_start_for_ever(
+def test_r12_start_gives_up_on_an_init_that_blocks_the_loop(
     build_plugin: BuildPlugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = """
@@ -504,7 +518,7 @@ async def f(context: Context, x: int) -> int:
     return x
 """
     function = load(build_plugin(source, name="blocks_in_init")).functions["f"]
-    monkeypatch.setattr(_executor, "INIT_SECONDS", -0.99)
+    monkeypatch.setattr(executor, "INIT_SECONDS", -0.99)
     with pytest.raises(UserCodeError, match="neither ends nor awaits"):
         function.start()
     module = next(module for name, module in sys.modules.items() if name.startswith("arroyo_udf_blocks_in_init_"))

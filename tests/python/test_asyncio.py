@@ -1,7 +1,7 @@
-"""Calls of an async Python function, against plain Tasks: asyncio's own constructs behave alike, no call sees what
-another one did (R2, R11), what calls leave running ends in time (R11, R12), and a blocked loop is seen (R9).
+"""Calls of async Python functions compared with plain Tasks: asyncio's constructs behave alike, calls do not affect
+each other (R2, R11), tasks that calls leave running end in time (R11, R12), and a blocked loop is reported (R9).
 
-Runs on uvloop where it is installed; `test_with_the_standard_loop` runs all of it again on asyncio's own loop."""
+Runs on uvloop if installed; `test_with_the_standard_loop` repeats all of it on asyncio's own loop."""
 
 import asyncio
 import contextlib
@@ -18,11 +18,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from in_time import in_time
+from waiting import advance, drained, until
 
-from arroyo_udf_plugin import load
-from arroyo_udf_plugin.host import Function
-from arroyo_udf_plugin.runtime import Runtime
+from arroyo_udf_plugin import Function, Runtime, load
 
 BuildPlugin = Callable[..., Path]
 ERROR, TIMED_OUT, CANCELLED = 1, 2, 3
@@ -32,6 +30,7 @@ CASES = (HERE / "asyncio_cases.py").read_text()
 SOURCE = """
 import asyncio
 import decimal
+import itertools
 import sys
 import threading
 from contextvars import ContextVar
@@ -41,6 +40,7 @@ variable: ContextVar[int] = ContextVar("variable", default=0)
 kept: list = []
 events: list[str] = []
 gates: dict[int, asyncio.Event] = {}
+swallows = itertools.count(600)  # gates
 thread_gate = threading.Event()
 
 def gate(number: int) -> asyncio.Event:
@@ -59,7 +59,7 @@ async def takes_events(x: int) -> str:
 
 @udf(allowed_in_flight=3)
 async def sees(x: int, pause: int) -> int:
-    '''What another call has left in the context, which is nothing.'''
+    '''0, unless it sees what another call left in the context.'''
     seen = variable.get() + decimal.getcontext().prec - decimal.DefaultContext.prec
     variable.set(x)
     decimal.getcontext().prec = 100
@@ -94,6 +94,7 @@ async def marks(how: str) -> str:
             if isinstance(one, asyncio.Task):
                 one.cancel()
     elif how == "swallow":
+        gate(next(swallows)).set()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -209,14 +210,14 @@ def functions(build_plugin: BuildPlugin) -> Any:
 
 @pytest.fixture(scope="module")
 def cases(build_plugin: BuildPlugin) -> tuple[dict[str, Any], Function]:
-    """The cases as plain coroutine functions, and as a plugin."""
+    """The cases as plain coroutine functions and as a plugin."""
     plain: dict[str, Any] = {"__name__": "cases"}
     exec(CASES, plain)
     return plain, load(build_plugin(CASES, name="cases")).functions["case"]
 
 
 def rest(runtime: Runtime) -> pa.Table:
-    """All that is left, after a stop."""
+    """The remaining results, after a stop."""
     batches = []
     while (batch := runtime.drain_results()) is not None:
         batches.append(batch)
@@ -242,7 +243,7 @@ def events(functions: dict[str, Function]) -> list[str]:
 
 
 def plainly(plain: dict[str, Any], program: str) -> str:
-    """What a program answers, or raises, in a Task of its own."""
+    """The result or exception of a program in its own Task."""
 
     async def main() -> str:
         task = asyncio.create_task(plain["case"].function(program))
@@ -276,7 +277,7 @@ def names() -> list[str]:
 
 @pytest.mark.parametrize("name", names())
 def test_as_in_a_plain_task(cases: tuple[dict[str, Any], Function], name: str) -> None:
-    """Many times, so that calls follow each other in one slot."""
+    """Twelve times, so that calls follow each other in one slot."""
     plain, function = cases
     expected = plainly(plain, name)
     assert in_slots(function, [name] * 12, allowed_in_flight=3) == [expected] * 12
@@ -309,7 +310,7 @@ def test_context_variables_stay_in_their_call(functions: dict[str, Function], pa
 
 @pytest.mark.parametrize("how", ["cancel", "uncancel", "keep", "name", "callback", "timeout"])
 def test_marks_stay_in_their_call(functions: dict[str, Function], how: str) -> None:
-    """R2: what a call does to its own Task does not reach the next call, even later."""
+    """R2: changes to a call's own Task never reach a later call."""
     rows = [how, "plain"] * 20 + ["kill"] + ["plain"] * 20
     table = answers(functions["marks"], rows)
     assert table["error"].to_pylist() == [None] * len(rows)
@@ -319,21 +320,26 @@ def test_marks_stay_in_their_call(functions: dict[str, Function], how: str) -> N
 
 
 def test_a_swallowed_cancellation(functions: dict[str, Function]) -> None:
-    """R6: the row has timed out, whatever its call answers; the next one in its place is well."""
+    """R6: the row times out, whatever its call returns; the next call in its slot is not affected."""
 
-    def run(timeout: float) -> None:
-        table = answers(functions["marks"], ["swallow", "plain"] * 10, timeout=timeout, allowed_in_flight=1)
-        assert table["outcome"].to_pylist() == [TIMED_OUT, 0] * 10
-
-    in_time(run, 0.05, 0.5, 5)
+    with functions["marks"].start(timeout=1000, allowed_in_flight=1) as runtime:
+        for turn in range(10):
+            runtime.send(2 * turn, pa.array(["swallow", "plain"]))
+            wait_for(functions, 600 + turn)
+            advance(1000)
+            assert drained(runtime, 2)["outcome"].to_pylist() == [TIMED_OUT, 0]
+        assert runtime.statistics().discarded == 10, "each call was cancelled, and answered"
 
 
 def test_cancel_races_with_completion(functions: dict[str, Function]) -> None:
-    """R1, R2: a row ends once, as a value or cancelled; those after it in the same slot are untouched."""
+    """R1, R2: a row ends once, as a value or cancelled; those after it in the same slot are untouched.
+
+    Of the ten cancelled rows of a round, five can end at the same moment, and five cannot end otherwise.
+    """
     with functions["waits"].start(allowed_in_flight=20) as runtime:
         for round_ in range(30):
             first, number = 100 * round_, 1000 + round_
-            runtime.send(first, pa.array([number] * 50))
+            runtime.send(first, pa.array([number] * 5 + [999] * 5 + [number] * 40))
             with functions["opens"].start() as opener:
                 opener.send(0, pa.array([number]))
                 runtime.cancel(first, 10)
@@ -344,11 +350,12 @@ def test_cancel_races_with_completion(functions: dict[str, Function]) -> None:
         table = rest(runtime)
     assert table["id"].to_pylist() == list(range(3000))
     for id_, outcome in zip(table["id"].to_pylist(), table["outcome"].to_pylist(), strict=True):
-        assert outcome == 0 or (outcome == CANCELLED and id_ % 100 < 10)
+        possible = {0, CANCELLED} if id_ % 100 < 5 else {CANCELLED} if id_ % 100 < 10 else {0}
+        assert outcome in possible, id_
 
 
 def test_a_call_that_cancels_every_task_of_the_loop(functions: dict[str, Function]) -> None:
-    """Calls that run are errors, of this function and of others; the driver's own Tasks go on."""
+    """Running calls become errors, of this function and of others; the executor's own Tasks go on."""
     with functions["leaves"].start() as other, functions["cancels_all"].start() as runtime:
         other.send(0, pa.array([50]))
         wait_for(functions, 250)
@@ -368,8 +375,8 @@ def test_a_call_that_cancels_every_task_of_the_loop(functions: dict[str, Functio
     assert events(functions)[-1] == "close-after-its-task"
 
 
-def test_what_calls_and_init_leave_running(functions: dict[str, Function]) -> None:
-    """R11, R12: tasks of calls go on, and end before close; those of init after it."""
+def test_tasks_left_by_calls_and_by_init(functions: dict[str, Function]) -> None:
+    """R11, R12: tasks left by calls go on and end before close; those left by init end after it."""
     with functions["leaves"].start() as runtime:
         runtime.send(0, pa.array([0, 1]))
         assert runtime.wait()
@@ -382,17 +389,16 @@ def test_what_calls_and_init_leave_running(functions: dict[str, Function]) -> No
 
 
 def test_init_and_close_are_one_task(functions: dict[str, Function]) -> None:
-    """What init enters, close may leave; calls do not see the variables that init has set."""
+    """close may leave what init entered; calls do not see the variables that init set."""
     assert answers(functions["entered"], [1, 2])["value"].to_pylist() == [0, 0]
     assert events(functions) == ["left"]
 
 
-def test_what_a_failing_init_leaves_running(functions: dict[str, Function]) -> None:
+def test_tasks_left_by_an_init_that_fails(functions: dict[str, Function]) -> None:
     with pytest.raises(Exception, match="SystemExit: no"):
         functions["fails"].start()
     seen: list[str] = []
-    while not seen:
-        seen = events(functions)
+    until(lambda: bool(seen.extend(events(functions)) or seen), "its task to end")
     assert seen == ["failed", "ends"]
 
 
@@ -402,11 +408,11 @@ def test_a_task_that_exits_does_not_end_the_loop(
     assert answers(functions["exits_later"], [1])["value"].to_pylist() == [1]
     wait_for(functions, 301)
     assert answers(functions["exits_later"], [2])["value"].to_pylist() == [2]
-    assert "the loop goes on" in caplog.text
+    assert "the loop continues" in caplog.text
 
 
 @contextlib.contextmanager
-def warnings_of_the_driver() -> Iterator[Any]:
+def executor_warnings() -> Iterator[Any]:
     """Yields a function that waits for the next warning."""
     records: list[str] = []
     arrived = threading.Semaphore(0)
@@ -430,16 +436,16 @@ def warnings_of_the_driver() -> Iterator[Any]:
 
 
 def test_a_blocked_loop(functions: dict[str, Function]) -> None:
-    """R9: counted, and one warning with the stack; meanwhile a row times out (R6)."""
-    with warnings_of_the_driver() as following, functions["blocks"].start(timeout=1) as runtime:
+    """R9: it is counted, and reported once with the stack; meanwhile a row times out (R6)."""
+    with executor_warnings() as following, functions["blocks"].start(timeout=1000) as runtime:
         runtime.send(0, pa.array([1]))
         warning = following()
         assert "the event loop is blocked" in warning
         assert "at blocks, " in warning.splitlines()[1]
         assert "thread_gate.wait()" in warning
         assert runtime.statistics().blocked == 1
-        assert runtime.wait()
-        assert runtime.drain_results()["outcome"].to_pylist() == [TIMED_OUT]
+        advance(1000)
+        assert drained(runtime, 1)["outcome"].to_pylist() == [TIMED_OUT]
         functions["open_gate"](pa.array([1]))
         runtime.send(1, pa.array([2]))
         runtime.stop()
@@ -447,17 +453,13 @@ def test_a_blocked_loop(functions: dict[str, Function]) -> None:
 
 
 def test_a_stuck_attempt(functions: dict[str, Function]) -> None:
-    """R8: told with its stack, out of the cap; the rows behind it go on."""
-    with warnings_of_the_driver() as following, functions["ignores"].start() as runtime:
+    """R8: reported with its stack and out of the cap; the rows behind it go on."""
+    with executor_warnings() as following, functions["ignores"].start() as runtime:
         runtime.send(0, pa.array([1, 0, 0]))
         warning = following()
-        assert "tasks.ignores: row 0 ignores its cancellation" in warning
+        assert "tasks.ignores, row 0: a call ignores its cancellation" in warning
         assert "at ignores, " in warning
-        ids: list[int] = []
-        while len(ids) < 3:
-            assert runtime.wait()
-            ids += runtime.drain_results()["id"].to_pylist()
-        assert sorted(ids) == [0, 1, 2]
+        assert sorted(drained(runtime, 3)["id"].to_pylist()) == [0, 1, 2]
         with functions["opens"].start() as opener:
             opener.send(0, pa.array([400]))
             opener.stop()
@@ -466,14 +468,14 @@ def test_a_stuck_attempt(functions: dict[str, Function]) -> None:
 
 
 def test_the_loop(functions: dict[str, Function]) -> None:
-    """uvloop where it is importable."""
+    """uvloop, if importable."""
     uvloop = sys.modules.get("uvloop", "not imported")
     (name,) = answers(functions["loop_name"], [1])["value"].to_pylist()
     assert name.startswith("asyncio" if uvloop is None else "uvloop")
 
 
 def test_a_thread_with_the_id_of_the_main_thread(build_plugin: BuildPlugin) -> None:
-    """An ended thread that Python takes for its main one: its id comes again, and the loop must not serve there."""
+    """Python may take an ended thread for its main one. If that id is reused, the loop must not run in that thread."""
     program = """
 import sys, threading
 import pyarrow as pa
@@ -487,7 +489,7 @@ def main_thread():
         asked.append(threading.get_ident())
         Main.ident = asked[0]
     return Main
-from arroyo_udf_plugin import _executor
+from arroyo_udf_plugin.plugin import executor
 threading.main_thread = main_thread
 with functions["loop_name"].start() as runtime:
     runtime.send(0, pa.array([1]))
@@ -501,7 +503,7 @@ threading.main_thread = real
 
 
 def test_with_the_standard_loop() -> None:
-    """These tests and the others of async functions, without uvloop."""
+    """These tests and test_async.py's, without uvloop."""
     if sys.modules.get("uvloop", "not imported") is None:
         return  # this is that run
     program = (

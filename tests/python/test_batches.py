@@ -1,5 +1,5 @@
-"""Micro-batches through real plugins: `@udf(batch_size=...)` (F1, F3, R4-R7). When calls start, and how they are
-split, is proven in Rust, in native/runtime/src/machine/tests."""
+"""Micro-batches through real plugins: `@udf(batch_size=...)` (F1, F3, R4-R7). native/runtime/src/machine/tests proves
+when calls start and how they are split."""
 
 import math
 from collections.abc import Callable
@@ -11,8 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from arroyo_udf_plugin import BuildError, InvalidArgument, load
-from arroyo_udf_plugin.host import Plugin
+from arroyo_udf_plugin import BuildError, InvalidArgument, Plugin, load
 
 VALUE, ERROR, TIMED_OUT, CANCELLED = range(4)
 
@@ -121,7 +120,7 @@ def results(plugin: Plugin, name: str, *columns: pa.Array, **options: Any) -> tu
 
 
 def calls(plugin: Plugin) -> list[list[int]]:
-    """The lists that the functions of SOURCE have noted since the last time."""
+    """The lists with which the functions of SOURCE were called since the last time."""
     values, _ = results(plugin, "made", pa.array([0]))
     return [eval(text) for text in values["value"][0].split(";") if text]
 
@@ -133,7 +132,7 @@ def test_rows_become_lists_of_at_most_batch_size(plugin: Plugin) -> None:
     assert out["id"] == list(range(25))
     noted = calls(plugin)
     assert [x for call in noted for x in call] == list(range(25))
-    assert [len(call) for call in noted] == [10, 10, 5], "the last ones go when a stop says that no more will come"
+    assert [len(call) for call in noted] == [10, 10, 5], "a stop starts the last ones, because no more will come"
 
 
 def test_rows_of_several_sends_share_a_call(plugin: Plugin) -> None:
@@ -213,7 +212,7 @@ def test_r6_a_call_that_answers_too_late_is_counted(plugin: Plugin) -> None:
     assert (out["outcome"], statistics.discarded) == ([TIMED_OUT] * 4, 2)
 
 
-def test_a_wrong_number_of_results_is_an_error_of_the_rows_that_it_is_due_to(plugin: Plugin) -> None:
+def test_a_wrong_number_of_results_is_the_error_of_the_rows_that_cause_it(plugin: Plugin) -> None:
     out, _ = results(plugin, "short", pa.array([5, 6, 7, 8]))
     assert out["outcome"] == [VALUE, VALUE, ERROR, VALUE]
     assert "returned 0 results for 1 rows" in out["error"][2]
@@ -224,7 +223,7 @@ def test_a_wrong_number_of_results_is_an_error_of_the_rows_that_it_is_due_to(plu
 
 def test_arrow_arrays_instead_of_lists(plugin: Plugin) -> None:
     out, _ = results(plugin, "arrays", pa.array([1, 2, None]), pa.array([0.5, None, 1.0], pa.float32()))
-    assert out["value"] == [1.5, None, None], "as vectorised functions, these see nulls"
+    assert out["value"] == [1.5, None, None], "these see nulls, as vectorised functions do"
 
 
 def test_structs_and_lists_as_items(plugin: Plugin) -> None:
@@ -275,7 +274,7 @@ def test_a_block_cannot_make_functions_take_micro_batches(build_plugin: Callable
 
 
 def test_times_may_be_texts() -> None:
-    from arroyo_udf_plugin.options import Options, abi_fields, parse
+    from arroyo_udf_plugin.author.options import Options, abi_fields, parse
 
     assert abi_fields({"timeout": "1.5 s", "max_wait": "2ms"}) == {
         "timeout_ns": 1_500_000_000,

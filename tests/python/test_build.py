@@ -1,4 +1,4 @@
-"""Building Python plugins: mistakes are refused with file, line and what to write instead (F5); cache, output."""
+"""Building Python plugins: mistakes are refused with file, line and the cure (F5); cache, output."""
 
 import ast
 import inspect
@@ -146,11 +146,11 @@ def test_cache_and_replacement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert len([path for path in cache.folder().rglob("*") if path.is_file()]) == 2
     assert load(tmp_path / "new" / "folder" / "other.so").name == "mine"
     assert load(first).hash != load(tmp_path / "new" / "folder" / "other.so").hash
-    assert not list(tmp_path.rglob(".*")), "nothing is left over"
+    assert not list(tmp_path.rglob(".*")), "no temporary file is left"
 
 
 def test_descriptor(build_plugin: BuildPlugin) -> None:
-    """Functions in order of definition; what is imported is not the plugin's; options as written."""
+    """Functions in order of definition, without imported ones; options as written."""
     plugin = load(
         build_plugin(
             """
@@ -236,7 +236,7 @@ def test_signature_for_type_checkers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "a", 'x = "\\n"\n??/\n', "tab\t\r\nline\x0c\x85\u2028end", "é漢😀\n" * 3])
 def test_c_string(text: str) -> None:
-    """The literal, read back as Python (whose octal escapes are C's), is the text's bytes."""
+    """Python, whose octal escapes are C's, reads the literal as the bytes of the text."""
     assert (
         ast.literal_eval("(" + c_string(text).replace('"', 'b"', 1).replace('\n  "', '\n  b"') + ")") == text.encode()
     )

@@ -1,10 +1,9 @@
-"""What a call can ask about itself (R10): in async and blocking functions, in what they spawn and leave behind.
+"""call_info (R10) in async and blocking functions, and in the tasks and threads that they start.
 
-Runs on uvloop where it is installed; `test_with_the_standard_loop` runs all of it again on asyncio's own loop."""
+Runs on uvloop if installed; `test_with_the_standard_loop` repeats all of it on asyncio's own loop."""
 
 from __future__ import annotations
 
-import itertools
 import os
 import sqlite3
 import subprocess
@@ -16,10 +15,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from in_time import in_time
+from waiting import advance, drained, until
 
-from arroyo_udf_plugin import CallInfo, call_info, load
-from arroyo_udf_plugin.host import Function
+from arroyo_udf_plugin import CallInfo, Function, call_info, load
 
 SOURCE = """
 import asyncio
@@ -102,7 +100,7 @@ async def orphan(x: int) -> int:
 
 @udf(allowed_in_flight=1)
 async def leaves(x: int) -> int:
-    '''Its Task asks only when other rows have run in the same slot.'''
+    '''Its Task asks only after other rows have run in the same slot.'''
     tasks.append(asyncio.create_task(orphan(x)))
     await asyncio.sleep(0)
     return x
@@ -114,7 +112,7 @@ async def joins(x: int) -> str:
 
 @udf(allowed_in_flight=1)
 async def slot(x: int) -> int:
-    '''Which Task runs the row: calls that only ask leave no mark on it.'''
+    '''The Task that runs the row.'''
     call_info()
     return id(asyncio.current_task())
 
@@ -140,7 +138,7 @@ async def within_init(context: Context, x: int) -> str:
 
 @udf(batch_size=4, max_wait="1h", retry_on="error", max_attempts=2, backoff=0.001)
 async def batched(x: list[int]) -> list[str]:
-    '''Negative numbers fail twice, in which they take the call with them.'''
+    '''A negative number fails the call.'''
     try:
         return [call_info()]
     except RuntimeError as error:
@@ -223,13 +221,13 @@ def test_r10_a_retry_has_another_number_and_the_same_key(functions: dict[str, Fu
 
 
 def test_r10_the_key_is_the_same_after_errors_and_timeouts(functions: dict[str, Function]) -> None:
-    arguments = itertools.count()
-
-    def run(timeout: float) -> None:
-        rows = answers(functions["keeps_its_key"], list(itertools.islice(arguments, 20)), timeout=timeout)
-        assert [row["value"] for row in rows] == [13] * 20
-
-    in_time(run, 0.02, 1, 10)
+    with functions["keeps_its_key"].start(timeout=1000) as runtime:
+        runtime.send(0, pa.array(range(20)))
+        until(lambda: runtime.statistics().running == 20, "the first attempts")
+        advance(1000)
+        rows = drained(runtime, 20)
+    assert rows["value"].to_pylist() == [13] * 20
+    assert rows["attempts"].to_pylist() == [3] * 20
 
 
 def test_r10_a_restore_keeps_the_key_and_counts_anew(functions: dict[str, Function]) -> None:
@@ -239,7 +237,7 @@ def test_r10_a_restore_keeps_the_key_and_counts_anew(functions: dict[str, Functi
     first, again = run(lineage=LINEAGE), run(lineage=LINEAGE)
     assert first == again == [["5", "3", key(5).hex()], ["6", "3", key(6).hex()]]
     others = [told[2] for told in run() + run()]
-    assert len(set(others)) == 4  # lineages of their own, where none is given
+    assert len(set(others)) == 4  # each runtime has its own lineage if none is given
 
 
 def test_r10_tasks_threads_and_callbacks_of_a_call_know_it(functions: dict[str, Function]) -> None:
@@ -249,18 +247,14 @@ def test_r10_tasks_threads_and_callbacks_of_a_call_know_it(functions: dict[str, 
 def test_r10_tasks_left_behind_keep_what_they_knew(functions: dict[str, Function]) -> None:
     with functions["leaves"].start() as runtime:
         runtime.send(0, pa.array(range(10)))
-        ended = 0
-        while ended < 10:
-            assert runtime.wait(60)
-            batch = runtime.drain_results()
-            ended += 0 if batch is None else batch.num_rows
+        drained(runtime, 10)
         (row,) = answers(functions["joins"], [0], first=77)
         runtime.stop()
     assert row["value"] == " ".join(map(str, [77, *range(10)]))
 
 
 def test_asking_leaves_no_mark(functions: dict[str, Function]) -> None:
-    """One Task runs all the rows, as it does where nobody asks."""
+    """One Task runs all rows, as it does without call_info."""
     assert len({row["value"] for row in answers(functions["slot"], list(range(300)))}) == 1
 
 
@@ -269,7 +263,7 @@ def test_r10_a_thread_with_the_variables_of_a_blocking_call(functions: dict[str,
 
 
 def test_r10_a_micro_batch_sees_all_of_its_rows(functions: dict[str, Function]) -> None:
-    """F3: and those only that are in its lists; also when it was split (R7)."""
+    """F3: and only the rows in its lists, also after a split (R7)."""
     numbers = [7, None, 5, 4, 3, 2, -1, 0, None, None]
     rows = answers(functions["batched"], numbers, first=100, lineage=LINEAGE)
     assert "negative" in rows[6]["error"]
@@ -327,14 +321,14 @@ async def f(x: int) -> int:
 """
 
 
-def test_a_source_that_looks_it_up_in_the_package(build_plugin: Callable[..., Path]) -> None:
-    """In a process where nobody has asked before: the first call is told as well."""
+def test_a_source_that_looks_up_call_info_late(build_plugin: Callable[..., Path]) -> None:
+    """The first call of a process has its information, too."""
     path = build_plugin(LOOKED_UP_LATE, name="late")
     host = (
         "import sys, pyarrow as pa\n"
         "from arroyo_udf_plugin import load\n"
         "function = load(sys.argv[1]).functions['f']\n"
-        "assert 'arroyo_udf_plugin._call_info' not in sys.modules\n"
+        "assert 'arroyo_udf_plugin.author.call_info' not in sys.modules\n"
         "with function.start() as runtime:\n"
         "    runtime.send(5, pa.array([0, 0]))\n"
         "    runtime.stop()\n"

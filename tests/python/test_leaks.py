@@ -1,4 +1,4 @@
-"""Nothing grows, whatever becomes of the rows: memory, descriptors, threads, objects."""
+"""Memory, descriptors, threads and objects do not grow, whatever the outcome of the rows."""
 
 import subprocess
 import sys

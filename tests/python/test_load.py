@@ -1,4 +1,4 @@
-"""What `load` refuses, and how it says so: each plugin here breaks the contract in one place."""
+"""`load` refuses plugins that break the contract, and says where."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +7,9 @@ import pyarrow as pa
 import pytest
 
 from arroyo_udf_plugin import AbiError, InvalidArgument, InvalidState, LoadError, UnsupportedCall, load
+from arroyo_udf_plugin.abi import ffi
 from arroyo_udf_plugin.build import build
+from arroyo_udf_plugin.host.batches import failure
 
 ROOT = Path(__file__).resolve().parents[2]
 BuildPlugin = Callable[..., Path]
@@ -66,7 +68,7 @@ BROKEN = {
     "children": ({"arguments": ", .n_children = -3"}, "arguments: its schema has -3 children"),
     "no children": ({"arguments": ", .children = 0"}, "arguments: the children of its schema are NULL"),
     "endless": ({"format": '"+l"', "column": ", .n_children = 1, .children = columns_"}, "nested more than 64 deep"),
-    "not a struct": ({"arguments": ', .format = "+l"'}, "arguments are list<x: int64>, and should be a struct"),
+    "not a struct": ({"arguments": ', .format = "+l"'}, "arguments are list<x: int64>, not a struct"),
     "dictionary": ({"column": ", .dictionary = &arguments"}, "it is dictionary-encoded"),
 }
 
@@ -86,7 +88,7 @@ def test_broken_contract(broken: Broken, part: str) -> None:
 
 
 def test_whole_contract(broken: Broken) -> None:
-    """What the broken ones differ from loads, and says no where it should."""
+    """The unbroken plugin loads."""
     function = load(broken()).functions["f"]
     with pytest.raises(UnsupportedCall, match="no text"):
         function(pa.array([1]))
@@ -117,16 +119,14 @@ def test_same_path_twice(build_plugin: BuildPlugin) -> None:
 
 
 def test_slots_before_a_start(tmp_path: Path) -> None:
-    """A plugin that has not started has given out no handle, and does not start for a wrong one."""
+    """Before a start, each handle is wrong."""
     source = tmp_path / "unstarted.py"
     source.write_text("from arroyo_udf_plugin import udf\n@udf\nasync def f(x: int) -> int: return x\n")
-    plugin = load(build(source))
-    from arroyo_udf_plugin._batch import failure
-    from arroyo_udf_plugin._ffi import ffi
-
+    library = ffi.dlopen(str(build(source)))
+    table = library.arroyo_udf_plugin
     error = ffi.new("arroyo_udf_error *")
-    status = plugin.table.release(1, error)
+    status = table.release(1, error)
     assert isinstance(failure(status, error), InvalidState)
     assert status == 17
-    status = plugin.table.run(9, ffi.NULL, ffi.NULL, ffi.NULL, error)
+    status = table.run(9, ffi.NULL, ffi.NULL, ffi.NULL, error)
     assert isinstance(failure(status, error), InvalidArgument)

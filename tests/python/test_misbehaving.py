@@ -1,4 +1,4 @@
-"""Functions and hosts that do what nobody expects: each row has its outcome, and the process goes on (R1, R2, F4)."""
+"""Functions and hosts with unusual behaviour: each row has its outcome, and the process goes on (R1, R2, F4)."""
 
 import os
 import signal
@@ -11,10 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from waiting import drained, until
 
-from arroyo_udf_plugin import InvalidState, load
-from arroyo_udf_plugin.host import Function
-from arroyo_udf_plugin.runtime import Runtime
+from arroyo_udf_plugin import Function, InvalidState, Runtime, load
 
 BuildPlugin = Callable[..., Path]
 
@@ -81,22 +80,22 @@ def functions(build_plugin: BuildPlugin) -> Any:
     return load(build_plugin(SOURCE, name="misbehaving")).functions
 
 
-def drained(runtime: Runtime, rows: int) -> list[dict[str, Any]]:
-    """As many ended rows."""
-    ended: list[dict[str, Any]] = []
-    while len(ended) < rows:
-        runtime.wait()
-        ended += (runtime.drain_results() or pa.table({})).to_pylist()
-    return ended
+def refuses(runtime: Runtime) -> bool:
+    """Whether it refuses rows."""
+    try:
+        runtime.send_nowait(1, pa.array([], pa.int64()))
+    except InvalidState:
+        return True
+    return False
 
 
 def test_numbers_with_a_text_of_their_own(functions: dict[str, Function]) -> None:
-    """A number that does not fit is named in the error, and its text may be any, cut between characters."""
+    """The error names the number that does not fit; its text is cut between characters."""
     text = "\u20ac" * 40 + "... does not fit int64"
     assert text in functions["loud"].outcomes(pa.array([1]))[0]["error"].as_py()
     with functions["loud_later"].start() as runtime:
         runtime.send(0, pa.array([1]))
-        assert text in drained(runtime, 1)[0]["error"]
+        assert text in drained(runtime, 1)["error"][0].as_py()
 
 
 def test_datetime_whose_conversion_answers_something_else(functions: dict[str, Function]) -> None:
@@ -111,7 +110,7 @@ def test_a_long_text_of_an_error_is_cut(functions: dict[str, Function]) -> None:
 
 
 def test_lists_that_raise_when_they_are_read(functions: dict[str, Function]) -> None:
-    """R2: that row fails, and no other."""
+    """R2: only that row fails."""
     rows = functions["unwilling"].outcomes(pa.array([0, 1, 2])).to_pylist()
     assert [row["value"] for row in rows] == [[0], None, [2]]
     assert [row["error"] is None for row in rows] == [True, False, True]
@@ -124,30 +123,25 @@ def test_converted_batches_are_told_apart(functions: dict[str, Function]) -> Non
         for batch in range(100):
             lists = pa.array([[batch]] * (1 + batch % 3), pa.list_(pa.int64()))
             runtime.send(3 * batch, lists)
-            assert [row["value"] for row in drained(runtime, len(lists))] == [batch] * len(lists)
+            assert drained(runtime, len(lists))["value"].to_pylist() == [batch] * len(lists)
 
 
-def test_one_who_gives_up_ends_every_stop(functions: dict[str, Function]) -> None:
-    """R13: every caller of stop gets the same answer, also one who would have waited for ever."""
+def test_one_stop_that_gives_up_ends_the_others(functions: dict[str, Function]) -> None:
+    """R13: every stop returns the same answer, also one that would wait for ever."""
     answers: list[bool] = []
     with functions["ignores"].start(timeout=1e6) as runtime:
         runtime.send(0, pa.array([1]))
-        while runtime.statistics().running == 0:  # a row that waits would simply be cancelled
-            pass
+        until(lambda: runtime.statistics().running == 1, "the call: a row that waits would simply be cancelled")
         patient = threading.Thread(target=lambda: answers.append(runtime.stop()), daemon=True)
         patient.start()
-        while True:  # until the patient one has begun to stop it
-            try:
-                runtime.send_nowait(1, pa.array([], pa.int64()))
-            except InvalidState:
-                break
+        until(lambda: refuses(runtime), "the patient stop to begin")
         assert not runtime.stop("cancel", 0)
         patient.join(10)
     assert answers == [False]
 
 
 def test_a_forked_child_starts_nothing_and_ends(functions: dict[str, Function]) -> None:
-    """The loop's thread and the timer's are in the parent: in a child nothing waits for them, not even its end."""
+    """The threads of loop and timer are in the parent; the child never waits for them, not even at its exit."""
     with functions["ignores"].start(timeout=1e6) as runtime:
         runtime.send(0, pa.array([1]))
         with warnings.catch_warnings():
@@ -160,7 +154,7 @@ def test_a_forked_child_starts_nothing_and_ends(functions: dict[str, Function]) 
                     functions["total"].start()
                 from arroyo_udf_plugin import _native
 
-                _native.stop_all()  # what the exit of the interpreter calls
+                _native.stop_all()  # the interpreter's exit calls it
                 os._exit(0)
             except BaseException:
                 traceback.print_exc()

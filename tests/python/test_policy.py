@@ -1,4 +1,4 @@
-"""The policies (R3) as a host's author uses them: on the results of a runtime and of a sync function."""
+"""Policies (R3) as the author of a host uses them: on the results of a runtime and of a sync function."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from waiting import advance, drained, until
 
-from arroyo_udf_plugin import InvalidArgument, RowError, load
-from arroyo_udf_plugin.host import Function
-from arroyo_udf_plugin.policy import DeadLetters, Policy
+from arroyo_udf_plugin import DeadLetters, Function, InvalidArgument, Policy, RowError, load
 
 SOURCE = """
 import asyncio
@@ -27,7 +26,7 @@ def answer(x: int) -> int:
 def at_once(x: int, note: str | None) -> int:
     return answer(x)
 
-@udf(timeout=1)
+@udf(timeout=1000)
 async def later(x: int, note: str | None) -> int:
     if x == 2:
         await asyncio.Event().wait()
@@ -46,21 +45,19 @@ def arguments() -> list[pa.Array]:
     return [pa.array(NUMBERS, pa.int64()), pa.array(["a", None, "c", "d", "e"])]
 
 
-def drained(function: Function, first: int, arguments: list[pa.Array]) -> pa.RecordBatch:
-    """All results at once."""
-    batches = []
+def one_times_out(function: Function, first: int, arguments: list[pa.Array]) -> pa.RecordBatch:
+    """The results of arguments of which the last but one times out."""
     with function.start() as runtime:
         runtime.send(first, *arguments)
-        runtime.stop()
-        while (batch := runtime.drain_results()) is not None:
-            batches.append(batch)
-    (whole,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
+        until(lambda: runtime.statistics().held == 1, "all rows but the one that never ends")
+        advance(1000)
+        (whole,) = drained(runtime, len(NUMBERS)).combine_chunks().to_batches()
     return whole
 
 
-def test_each_class_has_its_own(functions: Any, arguments: list[pa.Array]) -> None:
-    """Errors become null, the timeout leaves; ids are those that were sent."""
-    results = drained(functions["later"], 100, arguments)
+def test_each_class_has_its_own_policy(functions: Any, arguments: list[pa.Array]) -> None:
+    """Errors become null, the timeout becomes a dead letter; ids are those of send."""
+    results = one_times_out(functions["later"], 100, arguments)
     decided = Policy(error="null", timeout="dead_letter").apply(results, functions["later"])
     assert decided.results["id"].to_pylist() == [100, 101, 102, 104]
     assert decided.results["value"].to_pylist() == [0, None, None, None]
@@ -71,8 +68,8 @@ def test_each_class_has_its_own(functions: Any, arguments: list[pa.Array]) -> No
     assert (decided.nulled, decided.dropped) == (2, 0)
 
 
-def test_of_a_sync_function(functions: Any, arguments: list[pa.Array]) -> None:
-    """Its results are a struct array without ids: rows count from `first`, and each had one attempt."""
+def test_results_of_a_sync_function(functions: Any, arguments: list[pa.Array]) -> None:
+    """Its results have no ids: rows count from `first`, and each had one attempt."""
     results = functions["at_once"].outcomes(*arguments)
     decided = Policy(error="dead_letter").apply(results, functions["at_once"], first=20)
     assert decided.results["value"].to_pylist() == [0, None, 2]
@@ -92,17 +89,17 @@ def test_values_pass(functions: Any) -> None:
 
 
 def test_fail_names_all(functions: Any, arguments: list[pa.Array]) -> None:
-    """The first by id in the message, the texts of all; a class that does not fail is not among them."""
-    results = drained(functions["later"], 7, arguments)
+    """The message names the first row by id; the exception has the texts of all rows of the classes that fail."""
+    results = one_times_out(functions["later"], 7, arguments)
     with pytest.raises(RowError, match=r"^row 8: later: .*ValueError: no one") as caught:
         Policy(timeout="null").apply(results, functions["later"])
     assert list(caught.value.errors) == [8, 11]
-    with pytest.raises(RowError, match=r"^row 10: later: timed out \(timeout 1 s\) in attempt 1$"):
+    with pytest.raises(RowError, match=r"^row 10: later: timed out \(timeout 1000 s\) in attempt 1$"):
         Policy(error="drop").apply(results, functions["later"])
 
 
-def test_attempts_are_told(functions: Any) -> None:
-    """An unordered function tries a row that timed out three times (R7); its dead letter says so."""
+def test_dead_letters_have_the_attempts(functions: Any) -> None:
+    """An unordered function makes three attempts at a row that times out (R7)."""
     with functions["later"].start(ordered=False, timeout=0.1) as runtime:
         runtime.send(0, pa.array([2], pa.int64()), pa.array(["a"]))
         runtime.stop()

@@ -1,6 +1,5 @@
-"""The example user_name, in Python and in Rust, against a real server: its answers equal a join; what the server does
-to it is a row's error, and its connections end with the runtime. The server itself: it leaves nothing behind, also when
-its user is killed."""
+"""The example user_name, in Python and in Rust, against a real server: its results equal a join, errors of the server
+are errors of rows, and its connections end with the runtime. The server leaves nothing behind, even after a kill."""
 
 from __future__ import annotations
 
@@ -17,12 +16,12 @@ from typing import Any, TypeVar
 import asyncpg
 import pyarrow as pa
 import pytest
+from waiting import drained, until
 
 import postgresql as postgresql_server
-from arroyo_udf_plugin import UserCodeError, build, load
-from arroyo_udf_plugin.host import Function
-from arroyo_udf_plugin.runtime import Runtime
+from arroyo_udf_plugin import Function, UserCodeError, build, load
 
+pytestmark = pytest.mark.server
 T = TypeVar("T")
 USERS = 100
 SCRIPTS = Path(postgresql_server.__file__).parent
@@ -68,7 +67,7 @@ def user_name(users: str, plugin: Path, monkeypatch: pytest.MonkeyPatch) -> Func
 
 
 async def on(address: str, do: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
-    """What `do` answers on a connection of the test's own."""
+    """The result of `do` on a connection of the test's own."""
     connection = await asyncpg.connect(address, server_settings={"application_name": "test"})
     try:
         return await do(connection)
@@ -77,25 +76,16 @@ async def on(address: str, do: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
 
 
 def connections(address: str) -> int:
-    """How many the server has, besides the tests'."""
+    """The number of the server's connections, without the tests' own."""
     query = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND application_name <> 'test'"
     return asyncio.run(on(address, lambda connection: connection.fetchval(query)))
-
-
-def answered(runtime: Runtime, rows: int) -> pa.Table:
-    batches: list[pa.RecordBatch] = []
-    while sum(batch.num_rows for batch in batches) < rows:
-        runtime.wait()
-        if (batch := runtime.drain_results()) is not None:
-            batches.append(batch)
-    return pa.Table.from_batches(batches)
 
 
 def test_equal_to_a_join(user_name: Function) -> None:
     ids = [None if i % 50 == 9 else i * 31 % (USERS + 20) for i in range(2_000)]
     with user_name.start() as runtime:
         runtime.send(0, pa.array(ids, pa.int64()))
-        results = answered(runtime, len(ids))
+        results = drained(runtime, len(ids))
         runtime.stop()
     names = {i: f"Üser {i}" for i in range(USERS) if i != 7}
     assert results["value"].to_pylist() == [None if i is None else names.get(i, f"Unknown-{i}") for i in ids]
@@ -119,38 +109,36 @@ def test_equal_output_in_both_languages(users: str, examples: Path, tmp_path: Pa
 
 
 def test_connections_are_shared_and_closed(user_name: Function, users: str) -> None:
-    """R12: all calls share the ten connections of one Context; after stop the server comes to have none of them."""
-    while connections(users):  # of the test before: the server takes its time to forget them
-        pass
+    """R12: all calls share the ten connections of one Context; after stop they end."""
+    until(lambda: connections(users) == 0, "the server to forget those of the test before")
     with user_name.start() as runtime:
         runtime.send(0, pa.array(range(500), pa.int64()))
-        answered(runtime, 500)
+        drained(runtime, 500)
         assert 1 <= connections(users) <= 10
         runtime.stop()
-        while connections(users):
-            pass
+        until(lambda: connections(users) == 0, "the connections to end")
 
 
 def test_a_row_that_waits_for_a_lock_times_out_alone(user_name: Function, users: str) -> None:
-    """R2, R6: a query that the server does not answer is cancelled at its timeout; the connection serves again."""
+    """R2, R6: the timeout cancels a query that the server does not answer; the connection can be used again."""
 
     async def locked(connection: Any) -> pa.Table:
         async with connection.transaction():
             await connection.execute("LOCK TABLE users IN ACCESS EXCLUSIVE MODE")
             runtime.send(0, pa.array([1, 2], pa.int64()))
-            return await asyncio.to_thread(answered, runtime, 2)
+            return await asyncio.to_thread(drained, runtime, 2)
 
     with user_name.start(timeout=0.5) as runtime:
         results = asyncio.run(on(users, locked))
         assert results["outcome"].to_pylist() == [2, 2]
     with user_name.start() as runtime:
         runtime.send(0, pa.array([3], pa.int64()))
-        assert answered(runtime, 1)["value"].to_pylist() == ["Üser 3"]
+        assert drained(runtime, 1)["value"].to_pylist() == ["Üser 3"]
         runtime.stop()
 
 
 def test_what_the_server_refuses_is_the_rows_error(user_name: Function, users: str) -> None:
-    """Without its table each row fails with the server's text, and the runtime goes on when the table is back."""
+    """Without the table, each row fails with the server's text; once it is back, rows succeed."""
 
     def rename(one: str, other: str) -> None:
         asyncio.run(on(users, lambda connection: connection.execute(f"ALTER TABLE {one} RENAME TO {other}")))
@@ -158,10 +146,10 @@ def test_what_the_server_refuses_is_the_rows_error(user_name: Function, users: s
     with user_name.start() as runtime:
         rename("users", "elsewhere")
         runtime.send(0, pa.array([1, 2], pa.int64()))
-        results = answered(runtime, 2)
+        results = drained(runtime, 2)
         rename("elsewhere", "users")
         runtime.send(2, pa.array([1], pa.int64()))
-        assert answered(runtime, 1)["value"].to_pylist() == ["Üser 1"]
+        assert drained(runtime, 1)["value"].to_pylist() == ["Üser 1"]
         runtime.stop()
     assert results["outcome"].to_pylist() == [1, 1]
     assert all('relation "users" does not exist' in text for text in results["error"].to_pylist())
@@ -174,7 +162,7 @@ def test_no_address(user_name: Function, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_server_ends_with_its_user() -> None:
-    """Killed, the user of a server leaves no server and no folder behind."""
+    """A killed process leaves neither its server nor the folder."""
     command = [sys.executable, "-c", BLOCKED, str(SCRIPTS)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as user:
@@ -183,7 +171,7 @@ def test_the_server_ends_with_its_user() -> None:
         folder = Path(user.stdout.readline().strip().partition("host=")[2])
         server = os.pidfd_open(int((folder / "data" / "postmaster.pid").read_text().split()[0]))
         user.kill()
-        assert user.stderr.read() == ""  # ends when the last who holds it has ended: the shell that cleans up
+        assert user.stderr.read() == ""  # ends with the last process that holds it: the shell that cleans up
     has_ended = select.poll()
     has_ended.register(server)
     assert has_ended.poll(60_000)
@@ -192,7 +180,7 @@ def test_the_server_ends_with_its_user() -> None:
 
 
 def test_no_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Neither installed nor to be downloaded: the text says how to get one."""
+    """Without a server and a way to download one, the text says how to get it."""
     monkeypatch.setattr(postgresql_server, "INSTALLED", tmp_path)
     monkeypatch.setattr(postgresql_server, "BUILD", tmp_path)
     monkeypatch.setattr(shutil, "which", lambda name: None)

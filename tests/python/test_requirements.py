@@ -1,4 +1,4 @@
-"""The packages that a Python source lists: looked for, with those that they need, and kept in a file beside it."""
+"""The packages that a Python source lists: the build finds them and their requirements, and writes a lock file."""
 
 from importlib.metadata import version
 from pathlib import Path
@@ -34,7 +34,7 @@ def lines(source: Path) -> list[str]:
     return source_lock(source.parent).read_text().splitlines()
 
 
-def test_packages_are_kept_with_what_they_need(tmp_path: Path) -> None:
+def test_the_lock_has_the_packages_and_their_requirements(tmp_path: Path) -> None:
     source = written(tmp_path, "CFFI >= 1.17", "tqdm; python_version < '3'")
     first = load(build(source)).hash
     assert lines(source)[0].startswith("# Written by arroyo-udf build: what mine.py was built with.")
@@ -68,7 +68,7 @@ def test_nothing_listed_nothing_written(tmp_path: Path) -> None:
             "needs the package no-such-package-here>=1, and it is not installed here: pip install",
         ),
         ("cffi<1", f"needs the package cffi<1, and {version('cffi')} is installed here: pip install 'cffi<1'"),
-        ("cffi 1.17", "dependencies has 'cffi 1.17', which names no package"),
+        ("cffi 1.17", "dependencies has 'cffi 1.17', which does not name a package"),
     ],
 )
 def test_packages_that_are_not_there(tmp_path: Path, package: str, says: str) -> None:
@@ -93,4 +93,4 @@ def test_locked(tmp_path: Path) -> None:
 def test_a_list_that_is_none(tmp_path: Path, block: str) -> None:
     source = tmp_path / "mine.py"
     source.write_text(f"\n# /// script\n# {block}\n# ///\n{FUNCTION}")
-    assert 'dependencies is no list of texts; write ["aiohttp>=3.9"]' in refused(source)
+    assert 'dependencies is not a list of strings; write ["aiohttp>=3.9"]' in refused(source)

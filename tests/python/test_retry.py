@@ -1,7 +1,6 @@
-"""Retry, row deadline and stuck attempts through a real plugin (R6-R8); the rules themselves are proven in Rust, in
-native/runtime/src/machine/tests."""
+"""Retry, row deadline and stuck attempts through a real plugin (R6-R8). native/runtime/src/machine/tests proves the
+rules."""
 
-import itertools
 import logging
 import logging.handlers
 import queue
@@ -11,10 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from in_time import in_time
+from waiting import advance, drained, until
 
-from arroyo_udf_plugin import UserCodeError, load
-from arroyo_udf_plugin.host import Plugin
+from arroyo_udf_plugin import Plugin, UserCodeError, load
 
 VALUE, ERROR, TIMED_OUT, CANCELLED = range(4)
 
@@ -88,13 +86,7 @@ def plugin(build_plugin: Callable[..., Path]) -> Plugin:
 
 
 def results(runtime: Any, rows: int) -> list[dict[str, Any]]:
-    out: list[dict[str, Any]] = []
-    while len(out) < rows:
-        assert runtime.wait(60)
-        batch = runtime.drain_results()
-        if batch is not None:
-            out += batch.to_pylist()
-    return out
+    return drained(runtime, rows).to_pylist()
 
 
 def test_r7_errors_are_retried_in_order(plugin: Plugin) -> None:
@@ -116,27 +108,23 @@ def test_r7_the_last_error_is_the_rows(plugin: Plugin) -> None:
 
 
 def test_r7_a_timeout_is_retried(plugin: Plugin) -> None:
-    argument = itertools.count(30)
-
-    def run(timeout: float) -> None:
-        with plugin.functions["slow_once"].start(timeout=timeout) as runtime:
-            runtime.send(0, pa.array([next(argument)]))
-            (row,) = results(runtime, 1)
-        assert (row["outcome"], row["value"], row["attempts"]) == (VALUE, 2, 2)
-
-    in_time(run, 0.01, 1, 10)
+    with plugin.functions["slow_once"].start(timeout=1000) as runtime:
+        runtime.send(0, pa.array([30]))
+        until(lambda: runtime.statistics().running == 1, "the first attempt")
+        advance(1000)
+        (row,) = results(runtime, 1)
+    assert (row["outcome"], row["value"], row["attempts"]) == (VALUE, 2, 2)
 
 
 def test_a_row_deadline_ends_waiting_and_retrying_rows(plugin: Plugin) -> None:
-    def run(deadline: float) -> None:
-        with plugin.functions["never"].start(deadline=deadline) as runtime:
-            runtime.send(0, pa.array([1] * 50))
-            rows = results(runtime, 50)
-        assert {row["outcome"] for row in rows} == {TIMED_OUT}
-        assert rows[0]["attempts"] >= 1
-        assert "row deadline" in rows[0]["error"]
-
-    in_time(run, 0.02, 1, 10)
+    with plugin.functions["never"].start(deadline=1000) as runtime:
+        runtime.send(0, pa.array([1] * 50))
+        until(lambda: runtime.statistics().retries > 0, "a second attempt")
+        advance(1000)
+        rows = results(runtime, 50)
+    assert {row["outcome"] for row in rows} == {TIMED_OUT}
+    assert rows[0]["attempts"] >= 2
+    assert "row deadline" in rows[0]["error"]
 
 
 def test_r8_stuck_attempts_are_reported_and_end_the_runtime(plugin: Plugin) -> None:
@@ -153,7 +141,7 @@ def test_r8_stuck_attempts_are_reported_and_end_the_runtime(plugin: Plugin) -> N
         assert runtime.stop("drain") is False
     logging.getLogger("arroyo_udf_plugin").removeHandler(handler)
     for row, report in enumerate(reports):
-        assert report.startswith(f"plugin.deaf: row {row} ignores its cancellation, in")
+        assert report.startswith(f"plugin.deaf, row {row}: a call ignores its cancellation, in")
         assert "at deaf" in report
 
 
@@ -172,10 +160,9 @@ def test_r13_the_context_is_not_closed_after_a_stop_that_gave_up(plugin: Plugin)
     logging.getLogger("arroyo_udf_plugin").addHandler(handler)
     with plugin.functions["stubborn"].start() as runtime:
         runtime.send(0, pa.array([1]))
-        while runtime.statistics().running == 0:
-            pass
+        until(lambda: runtime.statistics().running == 1, "the call")
         assert runtime.stop("cancel") is False
-        assert runtime.stop("cancel") is False, "as the first one"
+        assert runtime.stop("cancel") is False, "the same answer as the first"
     with plugin.functions["opens"].start() as runtime:
         runtime.send(0, pa.array([1]))
         results(runtime, 1)

@@ -1,7 +1,6 @@
-"""What a started function counts (R16): how long rows took, and what comes of it in Python.
+"""Statistics of a runtime (R16): counts, and the latency of rows as Python shows it.
 
-How times find their buckets is tested in native/runtime/src/histogram.rs, and which rows are counted in
-native/runtime/src/machine/tests."""
+native/runtime/src/histogram.rs tests the buckets, native/runtime/src/machine/tests which rows are counted."""
 
 from __future__ import annotations
 
@@ -17,11 +16,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from waiting import drained
 
-from arroyo_udf_plugin import load
-from arroyo_udf_plugin.host import Function
-from arroyo_udf_plugin.runtime import Runtime
-from arroyo_udf_plugin.statistics import Latency
+from arroyo_udf_plugin import Function, Latency, load
 
 SOURCE = """
 import asyncio
@@ -55,15 +52,8 @@ def all_of(function: Function, rows: int, **options: Any) -> Any:
     with function.start(**options) as runtime:
         runtime.send(0, pa.array(range(rows)))
         runtime.stop()
-        drain(runtime, rows)
+        drained(runtime, rows)
         return runtime.statistics()
-
-
-def drain(runtime: Runtime, rows: int) -> None:
-    while rows:
-        assert runtime.wait(60)
-        batch = runtime.drain_results()
-        rows -= 0 if batch is None else batch.num_rows
 
 
 @pytest.mark.parametrize("name", ["half", "blocking"])
@@ -76,7 +66,7 @@ def test_r16_each_row_is_counted(functions: dict[str, Function], name: str) -> N
 
 
 def test_r16_all_calls_and_pauses_of_a_row_count(functions: dict[str, Function]) -> None:
-    """R6: never before the deadline. So a row that timed out twice took twice that, and half the pause at least."""
+    """R6: never before the deadline. So two timeouts take at least twice the timeout and half the back-off."""
     once = all_of(functions["never"], 10)
     assert (once.timed_out, once.latency.rows) == (10, 10)
     shortest = next(i for i, count in enumerate(once.latency.counts) if count)
@@ -90,7 +80,7 @@ def test_r16_cancelled_rows_do_not_count(functions: dict[str, Function]) -> None
     with functions["never"].start(timeout=3600.0, allowed_in_flight=3) as runtime:
         runtime.send(0, pa.array(range(10)))
         runtime.stop("cancel")
-        drain(runtime, 10)
+        drained(runtime, 10)
         found = runtime.statistics()
     assert (found.cancelled, found.latency.rows, found.latency.max) == (10, 0, 0.0)
     assert found.latency.p50 is None
@@ -138,12 +128,12 @@ def test_a_percentile_is_at_most_a_quarter_too_long(times: list[float], percent:
     assert exact <= found <= max(exact * 1.25, exact + 1024e-9) * (1 + 1e-9)
 
 
-def test_beyond_the_last_bucket_the_longest_is_what_is_known() -> None:
+def test_beyond_the_last_bucket_a_percentile_is_the_longest_time() -> None:
     assert of([1.0, 1e6]).p99 == 1e6
     assert of([1e6]).p50 == 1e6
 
 
 @pytest.mark.parametrize("percent", [0, -1, 101, math.nan])
 def test_percentiles_are_percent(percent: float) -> None:
-    with pytest.raises(ValueError, match="give a number above 0, up to 100"):
+    with pytest.raises(ValueError, match="pass a number above 0, up to 100"):
         of([1.0]).percentile(percent)

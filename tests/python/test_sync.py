@@ -1,4 +1,4 @@
-"""Calls of sync functions: what is accepted, what is refused, what a row's failure says; threads; interpreter exit."""
+"""Calls of sync functions: accepted and refused arguments, errors of rows, threads, interpreter exit."""
 
 import gc
 import subprocess
@@ -12,8 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from arroyo_udf_plugin import InvalidArgument, RowError, UnsupportedCall, load
-from arroyo_udf_plugin.host import Function
+from arroyo_udf_plugin import Function, InvalidArgument, RowError, UnsupportedCall, load
 
 BuildPlugin = Callable[..., Path]
 
@@ -75,7 +74,7 @@ def functions(build_plugin: BuildPlugin) -> Any:
 
 
 class Exporter:
-    """Somebody else's array: nothing but the protocol."""
+    """An array of another library: it has the protocol alone."""
 
     def __init__(self, array: pa.Array | pa.ChunkedArray) -> None:
         self._array = array
@@ -115,7 +114,7 @@ def test_what_is_accepted(functions: dict[str, Function]) -> None:
 
 
 def test_list_items_may_be_declared_nullable(functions: dict[str, Function]) -> None:
-    """Data from elsewhere says that items may be null, and names them as it likes; what matters is what they are."""
+    """Other libraries declare items nullable and name them freely; only the values count."""
     lists = pa.array([[1, 2], []], pa.list_(pa.field("element", pa.int64())))
     assert functions["total"](lists).to_pylist() == [3, 0]
 
@@ -123,14 +122,14 @@ def test_list_items_may_be_declared_nullable(functions: dict[str, Function]) -> 
 @pytest.mark.parametrize(
     ("arrays", "said"),
     [
-        (([1],), "takes 2 arguments (a, b), and 1 were given"),
-        (([1], [1], [1]), "takes 2 arguments (a, b), and 3 were given"),
-        (([1], pa.array([1], pa.int32())), "argument 2, 'b', is int32, and should be int64; cast it"),
-        ((pa.array(["1"]), [1]), "argument 1, 'a', is string, and should be int64; cast it"),
-        (([1], [1, 2]), "argument 2, 'b', has 2 rows, and the first has 1"),
-        ((pa.chunked_array([[1]]), pa.chunked_array([[1, 2]])), "argument 2, 'b', has 2 rows, and the first has 1"),
-        ((pa.chunked_array([[1.5]]), pa.chunked_array([[1]])), "argument 1, 'a', is double, and should be int64"),
-        ((None, [1]), "argument 1, 'a', is a NoneType; give an Arrow array: pa.array(..., pa.int64())"),
+        (([1],), "takes 2 arguments (a, b), but got 1"),
+        (([1], [1], [1]), "takes 2 arguments (a, b), but got 3"),
+        (([1], pa.array([1], pa.int32())), "argument 2, 'b', is int32, not int64; cast it"),
+        ((pa.array(["1"]), [1]), "argument 1, 'a', is string, not int64; cast it"),
+        (([1], [1, 2]), "argument 2, 'b', has 2 rows, but the first has 1"),
+        ((pa.chunked_array([[1]]), pa.chunked_array([[1, 2]])), "argument 2, 'b', has 2 rows, but the first has 1"),
+        ((pa.chunked_array([[1.5]]), pa.chunked_array([[1]])), "argument 1, 'a', is double, not int64"),
+        ((None, [1]), "argument 1, 'a', is a NoneType; pass an Arrow array: pa.array(..., pa.int64())"),
     ],
 )
 def test_what_is_refused(functions: dict[str, Function], arrays: tuple[Any, ...], said: str) -> None:
@@ -192,7 +191,7 @@ def test_wrong_results(functions: dict[str, Function]) -> None:
 
 
 def test_exceptions_of_all_kinds(functions: dict[str, Function]) -> None:
-    """R2: also those that end a program."""
+    """R2: also those that would end the program."""
     errors = failures(functions["fails"], [0, 1, 2, 3, 4, 5])
     kinds = ["ValueError: no", "SystemExit: 3", "KeyboardInterrupt", "StopIteration: 1", "MemoryError", "GeneratorExit"]
     for row, kind in enumerate(kinds):
@@ -234,7 +233,7 @@ def test_first_call_from_many_threads(build_plugin: BuildPlugin) -> None:
 
 
 def test_nothing_is_kept(functions: dict[str, Function]) -> None:
-    """Every array is released: the pool holds what it held before."""
+    """Every array is released: the pool holds no more than before."""
     array = pa.array(range(100_000))
 
     def calls() -> None:
@@ -253,7 +252,7 @@ def test_nothing_is_kept(functions: dict[str, Function]) -> None:
 
 
 def test_calls_within_a_call(build_plugin: BuildPlugin) -> None:
-    """A function may call a plugin, also itself."""
+    """A function may call another plugin."""
     inner = build_plugin(
         "from arroyo_udf_plugin import udf\n@udf\ndef one_less(x: int) -> int: return x - 1\n", name="inner"
     )
@@ -280,7 +279,7 @@ def run_python(text: str, *arguments: object) -> subprocess.CompletedProcess[str
 
 
 def test_exit_while_threads_call(build_plugin: BuildPlugin) -> None:
-    """R18: a Python process ends well while threads are inside the plugin."""
+    """R18: a Python process exits with status 0 while threads are inside the plugin."""
     done = run_python(
         """
         import contextlib, sys, threading
@@ -308,7 +307,7 @@ def test_exit_while_threads_call(build_plugin: BuildPlugin) -> None:
 
 
 def test_exit_while_rows_run(build_plugin: BuildPlugin) -> None:
-    """R18: as well with runtimes that nobody stopped, rows in flight and a loop that is blocked."""
+    """R18: also with running runtimes, rows in flight and a blocked loop."""
     done = run_python(
         """
         import sys
@@ -350,7 +349,7 @@ def test_exit_while_rows_run(build_plugin: BuildPlugin) -> None:
 
 
 def test_import_is_cheap() -> None:
-    """A plugin's source imports the package: neither cffi nor pyarrow come with it."""
+    """Plugin sources import the package, so it imports neither cffi nor pyarrow."""
     done = run_python(
         """
         import sys

@@ -1,4 +1,4 @@
-"""Every type there and back (F2), as properties: nulls (F3), slices with an offset, no rows, one, and as in Python."""
+"""Every type there and back (F2), as properties: nulls (F3), slices with an offset, no rows; as plain calls."""
 
 import datetime as dt
 import decimal
@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arroyo_udf_plugin import load
-from arroyo_udf_plugin.host import Function
+from arroyo_udf_plugin import Function, load
 
 BuildPlugin = Callable[..., Path]
 
@@ -27,7 +26,7 @@ def integers(bits: int, signed: bool = True) -> st.SearchStrategy[int]:
 
 
 def moments(unit: str, zone: dt.tzinfo | None = None) -> st.SearchStrategy[dt.datetime]:
-    """Moments that a timestamp of the unit holds exactly; those in ns span less."""
+    """Moments that a timestamp of the unit holds exactly; nanoseconds have the shorter range."""
     least, most = (
         (dt.datetime(1678, 1, 1), dt.datetime(2262, 1, 1)) if unit == "ns" else (dt.datetime.min, dt.datetime.max)
     )

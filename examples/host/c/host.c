@@ -1,10 +1,10 @@
 /* The engine's side of arroyo_udf.h in one file: opens a plugin, prints what it contains, and calls one function.
  *
  *     cc -Inative/include examples/host/c/host.c -o host -ldl
- *     ./host PLUGIN.so             what it contains
- *     ./host PLUGIN.so FUNCTION    calls it with five rows made up here, the third with nulls, and prints the results
+ *     ./host PLUGIN.so             prints what it contains
+ *     ./host PLUGIN.so FUNCTION    calls it with five sample rows, of which the third is null, and prints the results
  *
- * Makes and prints int64 ("l"), float64 ("g") and utf8 ("u"); an engine has its own Arrow library for that.
+ * Knows int64 ("l"), float64 ("g") and utf8 ("u") only; an engine uses its own Arrow library.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 enum { ROWS = 5, NULL_ROW = 2, MOST_ARGUMENTS = 16 };
 static const uint64_t SECOND = UINT64_C(1000000000);
 
-/* ---- A batch of arguments: made here, freed by whoever owns it, through its release ------------------------------ */
+/* ---- A batch of arguments: its owner frees it, through its release callback -------------------------------------- */
 
 struct batch {
   struct ArrowArray children[MOST_ARGUMENTS];
@@ -41,7 +41,7 @@ static void release_batch(struct ArrowArray* array) {
   free(array->private_data);
 }
 
-/* Fills in *array with arguments of the types that the plugin names. False: a type that this file does not know. */
+/* Fills in *array with arguments of the types that the plugin states. False: an unknown type, or no memory. */
 static bool make_batch(const struct ArrowSchema* arguments, struct ArrowArray* array) {
   struct batch* batch = arguments->n_children <= MOST_ARGUMENTS ? calloc(1, sizeof *batch) : NULL;
   if (batch == NULL) {
@@ -87,7 +87,7 @@ static bool make_batch(const struct ArrowSchema* arguments, struct ArrowArray* a
 
 /* ---- Printing ---------------------------------------------------------------------------------------------------- */
 
-/* On one line: error texts may be tracebacks. */
+/* On one line, because error texts may be tracebacks. */
 static void print_text(const char* text, size_t length) {
   putchar('"');
   for (size_t i = 0; i < length; i++) {
@@ -124,7 +124,7 @@ static void print_value(const char* format, const struct ArrowArray* array, int6
   }
 }
 
-/* Fields are found by name; a plugin of a later version may send more of them. */
+/* A plugin of a later version may send more fields. */
 static void print_results(const struct ArrowSchema* schema, const struct ArrowArray* results) {
   for (int64_t row = 0; row < results->length; row++) {
     for (int64_t i = 0; i < results->n_children; i++) {
@@ -156,7 +156,7 @@ static void print_description(const arroyo_udf_descriptor* plugin) {
 
 /* ---- Calls ------------------------------------------------------------------------------------------------------- */
 
-/* True: fine. The text of an error is read, then given back. */
+/* False: an error. Its text is read, then released. */
 static bool check(const char* call, arroyo_udf_status status, arroyo_udf_error* error) {
   if (status < ARROYO_UDF_INVALID_ARGUMENT) return true;
   fprintf(stderr, "%s failed with status %d: %s\n", call, (int)status, error->text != NULL ? error->text : "no text");
@@ -169,7 +169,7 @@ static bool call_sync(const arroyo_udf_table* table, uint32_t number, struct Arr
   struct ArrowArray results;
   const struct ArrowSchema* schema;
   if (!check("run", table->run(number, batch, &results, &schema, &error), &error)) {
-    batch->release(batch); /* not taken: still ours */
+    batch->release(batch); /* not taken: ours to release */
     return false;
   }
   print_results(schema, &results);
@@ -177,7 +177,7 @@ static bool call_sync(const arroyo_udf_table* table, uint32_t number, struct Arr
   return true;
 }
 
-/* Hands out rows until there are none any more. */
+/* Prints rows until there are none. */
 static bool drain(const arroyo_udf_table* table, arroyo_udf_handle handle) {
   for (;;) {
     arroyo_udf_error error = {0};
@@ -201,13 +201,13 @@ static bool call_async(const arroyo_udf_table* table, uint32_t number, struct Ar
   }
   status = table->send(handle, 1, batch, &error);
   bool fine = check("send", status, &error);
-  if (status != ARROYO_UDF_OK) batch->release(batch); /* WOULD_BLOCK, too: an engine waits for room and sends again */
+  if (status != ARROYO_UDF_OK) batch->release(batch); /* not taken; after WOULD_BLOCK an engine would wait and resend */
   if (fine && status == ARROYO_UDF_OK) {
     fine = check("wait", table->wait(handle, ARROYO_UDF_RESULTS, 10 * SECOND, &error), &error) && drain(table, handle);
   }
-  /* Rows that are on their way may end; what is left comes out of drain_results until END. */
+  /* Lets running rows finish; the remaining rows come out of drain_results, until END. */
   status = table->stop_runtime(handle, ARROYO_UDF_DRAIN, 10 * SECOND, &error);
-  if (status == ARROYO_UDF_STUCK) fprintf(stderr, "some call ignored its cancellation\n");
+  if (status == ARROYO_UDF_STUCK) fprintf(stderr, "a call ignored its cancellation\n");
   fine = check("stop_runtime", status, &error) && fine;
   fine = fine && drain(table, handle);
   return check("release", table->release(handle, &error), &error) && fine;
@@ -215,7 +215,7 @@ static bool call_async(const arroyo_udf_table* table, uint32_t number, struct Ar
 
 /* ---- Loading ----------------------------------------------------------------------------------------------------- */
 
-/* A plugin's table, or NULL and a line on stderr. Nothing in it is read before magic, version and size are right. */
+/* A plugin's table, or NULL and a line on stderr. Checks magic, version and size before it reads anything else. */
 static const arroyo_udf_table* load(const char* path) {
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == NULL) {

@@ -76,7 +76,7 @@ fn value(token: u64, format: u8, value: impl FnOnce() -> Result<Value, String>) 
 
 /// `arroyo_udf_complete_int64` and the like: `bits` are the value's, little-endian.
 #[no_mangle]
-pub extern "C" fn arroyo_udf_c_runtime_complete(token: u64, format: c_char, bits: u64) -> bool {
+pub extern "C" fn arroyo_udf_c_complete(token: u64, format: c_char, bits: u64) -> bool {
     value(token, format as u8, || Ok(Value::Fixed(bits)))
 }
 

@@ -71,39 +71,39 @@ pub struct Function {
     pub body: Option<&'static Async>,
 }
 
-struct Known {
-    descriptor: &'static abi::Descriptor,
-    functions: Vec<Result<Function, String>>,
+extern "C" {
+    /// In the author's library: ARROYO_UDF_PLUGIN makes it.
+    static arroyo_udf_c_this_plugin: Plugin;
 }
 
-/// Of this library, because a library is one plugin.
-static KNOWN: OnceLock<Known> = OnceLock::new();
-
-pub fn remember(plugin: &'static Plugin) {
-    KNOWN.get_or_init(|| {
-        let descriptor = plugin.descriptor;
-        // SAFETY: the macro that makes the plugin names it with a NUL at the end.
-        let name = unsafe { arroyo_udf_plugin::signature::text(descriptor.name) };
-        let functions = (0..descriptor.n_functions as usize).map(|i| {
-            // SAFETY: there are n_functions of them.
-            let declared = unsafe { *plugin.functions.add(i) };
-            // SAFETY: a function of the descriptor.
-            unsafe { Signature::read(&name, &declared.function) }.map(|signature| Function { signature, body: declared.body })
-        });
-        Known { descriptor, functions: functions.collect() }
-    });
-}
-
-fn known() -> &'static Known {
-    KNOWN.get().expect("a plugin is remembered before a function of it is started")
+fn this_plugin() -> &'static Plugin {
+    // SAFETY: a constant of this library, laid out by the header that belongs to this crate.
+    unsafe { &arroyo_udf_c_this_plugin }
 }
 
 pub fn descriptor() -> &'static abi::Descriptor {
-    known().descriptor
+    this_plugin().descriptor
+}
+
+/// The functions of the plugin, by number; read at the first use.
+fn functions() -> &'static [Result<Function, String>] {
+    static FUNCTIONS: OnceLock<Vec<Result<Function, String>>> = OnceLock::new();
+    FUNCTIONS.get_or_init(|| {
+        let Plugin { descriptor, functions } = this_plugin();
+        // SAFETY: the macro that makes the plugin names it with a NUL at the end.
+        let name = unsafe { arroyo_udf_plugin::signature::text(descriptor.name) };
+        let read = |i| {
+            // SAFETY: there are n_functions of them.
+            let declared = unsafe { *functions.add(i) };
+            // SAFETY: a function of the descriptor.
+            unsafe { Signature::read(&name, &declared.function) }.map(|signature| Function { signature, body: declared.body })
+        };
+        (0..descriptor.n_functions as usize).map(read).collect()
+    })
 }
 
 pub fn function(number: u32) -> Result<&'static Function, Failure> {
-    let functions = &known().functions;
+    let functions = functions();
     match functions.get(number as usize) {
         Some(Ok(function)) => Ok(function),
         Some(Err(text)) => Err(Failure::new(abi::INTERNAL, text)),

@@ -9,7 +9,8 @@
 //! | [`executor`] | the thread of a started function: init, calls, cancellations, close                    |
 //! | [`complete`] | the functions with which an author completes a call, from any thread                   |
 //!
-//! A plugin exports only its table: the linker hides all symbols defined here.
+//! The plugin's table is defined here. The author's library provides the functions, and `run` for the sync ones. A plugin
+//! exports only the table: the linker hides all other symbols.
 
 mod calls;
 mod complete;
@@ -23,7 +24,6 @@ use arroyo_udf_plugin::exports::{self, Ran};
 use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::runtime::Runtime;
 use arroyo_udf_plugin::signature::Signature;
-use std::ffi::c_void;
 use std::sync::Arc;
 
 /// This library's plugin.
@@ -39,8 +39,8 @@ impl exports::Plugin for ThisPlugin {
     }
 
     fn run(function: u32, _: &Arc<Batch>) -> Result<Ran, Failure> {
-        // Sync functions in C do not come here: the header runs them.
-        Err(Failure::new(abi::NOT_IMPLEMENTED, format!("{}: not for this kind of function", Self::signature(function)?.name)))
+        let text = format!("{}: the author's library runs sync functions", Self::signature(function)?.name);
+        Err(Failure::new(abi::NOT_IMPLEMENTED, text))
     }
 
     fn start(function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
@@ -48,49 +48,17 @@ impl exports::Plugin for ThisPlugin {
     }
 }
 
-const TABLE: abi::Table = exports::table::<ThisPlugin>();
-
-/// Starts function number `function` of `plugin`, which is one constant of the author's library.
-///
-/// # Safety
-/// As `start` in arroyo_udf.h.
-#[no_mangle]
-pub unsafe extern "C" fn arroyo_udf_c_runtime_start(
-    plugin: &'static declared::Plugin,
-    function: u32,
-    options: *const abi::Options,
-    handle: *mut abi::Handle,
-    error: *mut abi::Error,
-) -> abi::Status {
-    declared::remember(plugin);
-    // SAFETY: passed on.
-    unsafe { (TABLE.start)(function, options, handle, error) }
+extern "C" {
+    /// `run` in the author's library: the header's code for sync functions.
+    fn arroyo_udf_c_run(
+        function: u32,
+        arguments: *mut abi::ArrowArray,
+        results: *mut abi::ArrowArray,
+        schema: *mut *const abi::ArrowSchema,
+        error: *mut abi::Error,
+    ) -> abi::Status;
 }
 
-/// The other slots, under the names that the header's table has for them.
-macro_rules! slots {
-    ($($name:ident = $slot:ident($($argument:ident: $type:ty),*);)*) => {
-        $(
-            #[doc = concat!("# Safety\nAs `", stringify!($slot), "` in arroyo_udf.h.")]
-            #[no_mangle]
-            pub unsafe extern "C" fn $name($($argument: $type,)* error: *mut abi::Error) -> abi::Status {
-                // SAFETY: passed on.
-                unsafe { (TABLE.$slot)($($argument,)* error) }
-            }
-        )*
-    };
-}
-
-slots! {
-    arroyo_udf_c_runtime_send = send(handle: abi::Handle, first_id: u64, arguments: *mut abi::ArrowArray);
-    arroyo_udf_c_runtime_drain_results = drain_results(
-        handle: abi::Handle, max_rows: u64, results: *mut abi::ArrowArray, schema: *mut *const abi::ArrowSchema
-    );
-    arroyo_udf_c_runtime_wait = wait(handle: abi::Handle, condition: u32, timeout_ns: u64);
-    arroyo_udf_c_runtime_arm = arm(handle: abi::Handle, condition: u32, function: Option<abi::Armed>, data: *mut c_void);
-    arroyo_udf_c_runtime_disarm = disarm(handle: abi::Handle);
-    arroyo_udf_c_runtime_cancel = cancel(handle: abi::Handle, first_id: u64, rows: u64);
-    arroyo_udf_c_runtime_statistics = statistics(handle: abi::Handle, statistics: *mut abi::Statistics);
-    arroyo_udf_c_runtime_stop_runtime = stop_runtime(handle: abi::Handle, mode: u32, deadline_ns: u64);
-    arroyo_udf_c_runtime_release = release(handle: abi::Handle);
-}
+/// The one symbol that a plugin exports.
+#[export_name = "arroyo_udf_plugin"]
+pub static TABLE: abi::Table = abi::Table { run: arroyo_udf_c_run, ..exports::table::<ThisPlugin>() };

@@ -80,7 +80,7 @@ impl CallInfo {
 
     /// As [`CallInfo::deadline`], in nanoseconds of the monotonic clock; u64::MAX: never.
     pub fn deadline_ns(&self) -> u64 {
-        self.deadline
+        timer::on_system_clock(self.deadline)
     }
 
     /// The same for all calls for a row, also after a restore, and different for each row: the lineage that the engine gave

@@ -10,6 +10,7 @@ use crate::sync::Unpoisoned;
 use crate::threads;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, Once, Weak};
 use std::time::Duration;
 
@@ -49,13 +50,33 @@ struct Requests {
 
 static REQUESTS: Mutex<Requests> = Mutex::new(Requests { heap: BinaryHeap::new(), next_order: 0 });
 static EARLIER: Condvar = Condvar::new();
+/// By how many nanoseconds [`now`] is ahead of the monotonic clock: 0, except after [`advance`].
+static AHEAD: AtomicU64 = AtomicU64::new(0);
 
 /// Nanoseconds of the monotonic clock.
 pub fn now() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is writable; CLOCK_MONOTONIC always exists.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64 + AHEAD.load(Relaxed)
+}
+
+/// Moves the clock of this process forward and serves the requests that become due. For tests: a long timeout expires when
+/// the test says so, and no other row times out because the machine is slow.
+pub fn advance(nanoseconds: u64) {
+    let requests = REQUESTS.lock().unwrap_or_else(|e| e.into_inner()); // the timer's thread reads the clock under it
+    AHEAD.fetch_add(nanoseconds, Relaxed);
+    drop(requests);
+    EARLIER.notify_one();
+}
+
+/// A time of [`now`] in nanoseconds of the monotonic clock, which others can read; u64::MAX stays.
+pub fn on_system_clock(time: u64) -> u64 {
+    if time == u64::MAX {
+        time
+    } else {
+        time.saturating_sub(AHEAD.load(Relaxed))
+    }
 }
 
 /// Calls `target` at the time `at`, unless it is gone by then.

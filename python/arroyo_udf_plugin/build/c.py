@@ -13,34 +13,36 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .._errors import BuildError
+from ..errors import BuildError
 from . import rust
 from .cache import BY_DEFAULT, Arroyo, Identity, Resolution
 
 INCLUDE = Path(__file__).resolve().parent.parent / "include"
 HEADER = INCLUDE / "arroyo_udf_plugin.h"
-# No contraction: a * b + c gives the same last bit on every machine, and in every language.
+# No contraction, so that a * b + c has the same last bit on every machine and in every language.
 COMPILE_FLAGS = ["-std=gnu11", "-O3", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"]
-# Later compilers refuse these by themselves: each is a wrong value or a crash in waiting.
+# Newer compilers refuse these by default: each leads to a wrong value or a crash.
 MISTAKES = ["implicit-function-declaration", "int-conversion", "return-type"]
 COMPILE_FLAGS += [f"-Werror={mistake}" for mistake in MISTAKES]
-# Only gcc knows this one: errors name the author's line, without fifty lines on how the macros got there.
+# Only gcc has this flag: errors name the author's line, without fifty lines of macro expansion.
 GCC_FLAGS = ["-ftrack-macro-expansion=0"]
 LINK_FLAGS = ["-shared", "-Wl,-z,nodelete", "-Wl,-z,defs", "-Wl,--require-defined=arroyo_udf_plugin"]
 LIBRARIES = ["-lm"]
 ASYNC_HEADER = "arroyo_udf_async.h"
-# Of the runtime below async functions what is used, and nothing of it shown; and what it needs of the system.
+# For the runtime below async functions: link only what is used, export nothing; the system libraries that it needs.
 ASYNC_FLAGS = ["-Wl,--gc-sections", "-Wl,--strip-all"]
 ASYNC_LIBRARIES = ["-lgcc_s", "-lpthread", "-ldl"]
 EXPORTED = "{ global: arroyo_udf_plugin; local: *; };"
-# What the compiler's or the linker's words mean here; the first that fits.
+_NO_TABLE = "the file has no table: end it with ARROYO_UDF_PLUGIN(function, ...);"
+# How to mend what the compiler or the linker refuses, by words of its message; the first that fits.
 HINTS = {
     "conflicting types": "the types in ARROYO_UDF_FUNCTION must be those of the function: int64 is int64_t, "
     "utf8 is arroyo_udf_utf8, and the result comes last, through a pointer; "
     "an async function has `const arroyo_udf_call*` first, and no result",
     "no member named": "arroyo_udf_utf8 has data and length; arroyo_udf_nullable_T value and is_null; "
     "arroyo_udf_async init, cancel, close and options, as in .options.timeout_ns",
-    "required symbol": "the file has no table: end it with ARROYO_UDF_PLUGIN(function, ...);",
+    "required symbol": _NO_TABLE,
+    "arroyo_udf_c_this_plugin": _NO_TABLE,
     "arroyo_udf_c_": "is each type one of bool, int8 ... int64, uint8 ... uint64, float32, float64, utf8, "
     "or nullable_ and one of these?",
     "undefined reference": "a plugin is one .c file, linked with the C library and libm only",
@@ -49,7 +51,7 @@ OTHER_HINT = "how a function looks in C is written at the top of {header}"
 
 
 def inputs(source: Path, how: Resolution) -> list[str]:
-    """What else the library depends on: the compiler, its flags, and every header that is not the system's.
+    """What else the library depends on: the compiler, its flags, and every header outside the system's folders.
 
     Raises BuildError: no compiler, a header that the source includes is missing, or, for async functions, no cargo.
     """
@@ -64,9 +66,9 @@ def inputs(source: Path, how: Resolution) -> list[str]:
 
 
 def compile(source: Path, output: Path, identity: Identity, how: Resolution, arroyo: Arroyo = BY_DEFAULT) -> None:
-    """Writes the shared library to `output`. What the compiler warns of goes to stderr as it said it.
+    """Writes the shared library to `output`. The compiler's warnings go to stderr unchanged.
 
-    Raises BuildError with the compiler's own output, and a hint below.
+    Raises BuildError with the compiler's own output and a hint.
     """
     if arroyo.function is not None:
         raise BuildError(f"--arroyo {arroyo.function}: for Arroyo, write it in Python or Rust", str(source))
@@ -87,7 +89,7 @@ def compile(source: Path, output: Path, identity: Identity, how: Resolution, arr
 
 
 def _headers(source: Path) -> list[Path]:
-    """Every header that is not the system's."""
+    """The headers that the source includes, without the system's."""
     rule = _call(source, [*COMPILE_FLAGS, f"-I{INCLUDE}", "-MM", "-MT", "plugin", str(source)]).stdout
     # A make rule: "plugin: source header ..."
     return [Path(header) for header in shlex.split(rule.replace("\\\n", " "))[2:]]
@@ -122,7 +124,7 @@ def _c_string(text: str) -> str:
 def _call(source: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:
     compiler = _compiler()
     try:
-        # HINTS know what compilers say in English.
+        # HINTS expect English messages.
         environment = os.environ | {"LC_ALL": "C"}
         done = subprocess.run([*compiler, *arguments], capture_output=True, text=True, check=False, env=environment)
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Where built libraries are kept: under the hash of everything that they depend on.
+"""The cache of built libraries: each is kept under the hash of everything that it depends on.
 
-Guarantees: an entry is complete or absent (it is written in a private folder, then renamed), so that builds at the same
-time do not disturb each other; a library that is replaced stays whole for those who have it open.
+Guarantees: an entry is complete or absent, because it is written in a private folder and then renamed; so concurrent
+builds do not disturb each other. A library that is replaced stays intact for processes that have it open.
 The folder is `arroyo-udf` in $XDG_CACHE_HOME or ~/.cache; it may be deleted at any time.
 """
 
@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from .. import __version__
-from .._errors import BuildError
-from .._ffi import ABI_VERSION
+from ..abi import ABI_VERSION
+from ..errors import BuildError
+from ..version import __version__
 
 
 @dataclass(frozen=True)
 class Identity:
-    """What a plugin says of itself: name (stem of the source), hash (hexadecimal), version of the toolkit."""
+    """The identity in a plugin's descriptor: name (stem of the source), hash (hexadecimal), version of the toolkit."""
 
     name: str
     hash: str
@@ -34,17 +34,17 @@ class Identity:
 class Resolution:
     """How the dependencies of a source are found.
 
-    locked: only as the lock file beside the source says, which must be there and fit.
-    offline: only what is on this machine.
+    locked: use exactly the versions of the lock file beside the source, which must exist and fit.
+    offline: use only what is on this machine.
     """
 
     locked: bool = False
     offline: bool = False
 
     def former_lock(self, file: Path, source: Path, line: int | None) -> str | None:
-        """The text of the lock file beside a source whose dependencies are declared at `line`; None: there is none yet.
+        """The text of the lock file beside a source whose dependencies are declared at `line`; None if it is missing.
 
-        Raises BuildError: `locked`, and there is none.
+        Raises BuildError: it is missing, and `locked`.
         """
         if file.exists():
             return file.read_text("utf-8")
@@ -60,19 +60,19 @@ class Resolution:
 
 @dataclass(frozen=True)
 class Arroyo:
-    """What a plugin exports beside its table, for the Arroyo engine.
+    """The symbols that a plugin exports for the Arroyo engine, beside its table.
 
-    function: its name; None: the only function of the source, if it has but one that can be called there.
-    on_error: "fail" or "null", what becomes of a row that fails there.
+    function: the exported function; None: the source's only function, if Arroyo can call it.
+    on_error: the result of a failed row: "fail" ends the job, "null" is null.
     """
 
     function: str | None = None
     on_error: str = "fail"
 
     def choose(self, functions: list[str], callable: list[str], source: Path) -> str | None:
-        """The function to export, of the source's `functions`; `callable`: those that can be called there.
+        """The function to export, of the source's `functions`; `callable`: those that Arroyo can call.
 
-        Raises BuildError if the one asked for is none of them.
+        Raises BuildError if `function` is not among them.
         """
         if self.function is None:
             return callable[0] if len(functions) == 1 and callable else None
@@ -88,10 +88,10 @@ BY_DEFAULT = Arroyo()
 
 
 class Toolchain(Protocol):
-    """What a module of a language offers."""
+    """The interface of a language's module."""
 
     def inputs(self, source: Path, how: Resolution) -> list[str]:
-        """What the library depends on beside source, toolkit, ABI and target: compiler, flags, dependencies."""
+        """What the library depends on, apart from source, toolkit, ABI and target: compiler, flags, dependencies."""
         ...
 
     def compile(
@@ -102,7 +102,7 @@ class Toolchain(Protocol):
 
 
 def artifact(source: Path, toolchain: Toolchain, how: Resolution, arroyo: Arroyo = BY_DEFAULT) -> Path:
-    """The library of a source in the cache, built if it is not there yet."""
+    """The library of a source in the cache; built first if it is missing."""
     name = source.stem
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise BuildError(
@@ -125,7 +125,7 @@ def artifact(source: Path, toolchain: Toolchain, how: Resolution, arroyo: Arroyo
         try:
             private.rename(entry)
         except OSError:
-            if not library.exists():  # else somebody else was faster, with the same library
+            if not library.exists():  # else another build was faster, with the same library
                 raise
     finally:
         shutil.rmtree(private, ignore_errors=True)
@@ -133,12 +133,12 @@ def artifact(source: Path, toolchain: Toolchain, how: Resolution, arroyo: Arroyo
 
 
 def place(library: Path, out: Path) -> None:
-    """Copies a library to where the user wants it, in one step."""
+    """Copies a library to the user's path, atomically."""
     write(out, library.read_bytes(), 0o755)
 
 
 def write(out: Path, content: bytes, mode: int = 0o644) -> None:
-    """Writes a file in one step: others see the former one, or this."""
+    """Writes a file atomically: readers see the old content or the new."""
     out.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{out.name}.", dir=out.parent)
     try:

@@ -1,5 +1,5 @@
-"""The block at the head of a Python source (PEP 723, "Inline script metadata"): the packages that it needs, and options
-for all its async functions.
+"""The block at the head of a Python source (PEP 723, "Inline script metadata"): its packages, and options for all its
+async functions.
 
     # /// script
     # dependencies = ["aiohttp>=3.9"]
@@ -8,14 +8,14 @@ for all its async functions.
     # timeout = 2.5
     # ///
 
-The names of options are those of the decorator, which wins, or Arroyo's three.
+Options have the decorator's names, or Arroyo's three. The decorator overrides the block.
 """
 
 import tomllib
 from typing import Any
 
-from .._errors import BuildError
-from ..options import check
+from ..author.options import check
+from ..errors import BuildError
 
 ARROYO = {
     "async_results_ordered": "ordered",
@@ -31,13 +31,13 @@ def options(text: str, file: str) -> dict[str, Any]:
     try:
         table = script.get("tool", {}).get("arroyo-udf", {}).items()
     except AttributeError:
-        raise BuildError("its script block has no table [tool.arroyo-udf], but something else", file, line) from None
+        raise BuildError("[tool.arroyo-udf] in its script block is not a table", file, line) from None
     chosen: dict[str, Any] = {}
     for written, value in table:
         name = ARROYO.get(written, written)
         value = tuple(value) if isinstance(value, list) else value
         if name == "batch_size":
-            text = "[tool.arroyo-udf] has batch_size, which is a matter of the one function that takes lists"
+            text = "[tool.arroyo-udf] has batch_size, which belongs to the one function that takes lists"
             raise BuildError(f"{text}; write it in its decorator: @udf(batch_size={value!r})", file, line)
         if wrong := check(name, value):
             raise BuildError(f"[tool.arroyo-udf] {wrong}", file, line)
@@ -52,7 +52,7 @@ def dependencies(text: str, file: str) -> tuple[int, list[str]]:
     line, script = _script(text, file)
     listed = script.get("dependencies", [])
     if not (isinstance(listed, list) and all(isinstance(package, str) for package in listed)):
-        raise BuildError('dependencies is no list of texts; write ["aiohttp>=3.9"]', file, line)
+        raise BuildError('dependencies is not a list of strings; write ["aiohttp>=3.9"]', file, line)
     return line, listed
 
 

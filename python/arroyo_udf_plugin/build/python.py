@@ -1,9 +1,9 @@
-"""Python sources: executed once to find the decorated functions, then compiled into a C file that carries the source.
+"""Builds Python plugins: executes the source once to find its functions, then compiles a C file that contains it.
 
-cffi writes the C side's glue with the interpreter, `templates/plugin.c` is the rest, and `plugin_data.h`, generated
-here, holds what differs from plugin to plugin. One call of the C compiler makes the library.
+cffi writes the glue between C and the interpreter, `templates/plugin.c` is the rest of the C side, and `plugin_data.h`,
+generated here, holds the data of one plugin. One call of the C compiler makes the library.
 
-Assumes that the Python that builds is the one for the plugin: its path is baked in, for hosts that are not Python.
+Assumes that the Python that builds also runs the plugin: its path is in the library, for hosts that are not Python.
 """
 
 import contextlib
@@ -25,11 +25,12 @@ import cffi
 import cffi.recompiler
 import pyarrow as pa
 
-from .. import _ffi, _plugin
-from .._errors import BuildError
-from ..options import abi_fields
-from ..types import Signature, signature
-from ..udf import Udf
+from .. import abi, version
+from ..author.options import abi_fields
+from ..author.types import Signature, signature
+from ..author.udf import Udf
+from ..errors import BuildError
+from ..plugin.module import execute, functions_of, user_traceback
 from . import metadata, requirements
 from .cache import BY_DEFAULT, Arroyo, Identity, Resolution
 
@@ -38,7 +39,7 @@ _TEMPLATE = Path(__file__).parent / "templates" / "plugin.c"
 _FLAGS = ("-std=gnu11", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-function",
           "-Wno-unused-parameter", "-Wno-missing-field-initializers", "-Wno-cast-function-type")  # fmt: skip
 _LINK = ("-Wl,-z,nodelete", "-Wl,-z,defs", "-lpthread", "-ldl")
-# What C offers to Python, and Python to C; the bodies are in plugin.c and _plugin.py.
+# The functions that C offers to Python, and Python to C; their bodies are in plugin.c and plugin/entry.py.
 _CDEF = """
 void plugin_failed(int32_t status, const char *text);
 uintptr_t plugin_descriptor(void);
@@ -51,8 +52,8 @@ extern "Python" void plugin_leave(void);
 _INIT = """
 from {module} import ffi, lib
 try:
-    from arroyo_udf_plugin import _plugin
-    _plugin.define(ffi, lib)
+    from arroyo_udf_plugin.plugin import entry
+    entry.define({format}, ffi, lib)
 except BaseException:
     import sys, traceback
     text = traceback.format_exc() + "with Python %s, prefix %s" % (sys.version.split()[0], sys.prefix)
@@ -64,10 +65,10 @@ _ARROYO = {False: ("__run",), True: ("__start", "__send", "__drain_results", "__
 
 
 def inputs(source: Path, how: Resolution) -> list[str]:
-    """Interpreter, cffi, pyarrow, compiler with flags, the files of this toolkit that end up in the library, and the
-    versions of the packages that the source lists."""
+    """Interpreter, cffi, pyarrow, compiler with flags, the files of this toolkit that end up in the library, the plugin
+    format, and the versions of the packages that the source lists."""
     own = hashlib.sha256()
-    for file in (_TEMPLATE, _TEMPLATE.with_name("arroyo.h"), Path(__file__), _header()):
+    for file in (_TEMPLATE, _TEMPLATE.with_name("arroyo.h"), Path(__file__), *sorted(_header().parent.glob("*.h"))):
         own.update(file.read_bytes())
     return [
         sys.version,
@@ -79,6 +80,7 @@ def inputs(source: Path, how: Resolution) -> list[str]:
         *_libpython(),
         *_LINK,
         own.hexdigest(),
+        f"format {version.PLUGIN_FORMAT}",
         requirements.locked(source, _read(source), how),
     ]
 
@@ -107,7 +109,7 @@ def compile(source: Path, output: Path, identity: Identity, how: Resolution, arr
     ffi.embedding_api("")
     ffi.cdef(_CDEF)
     ffi.set_source(glue, _TEMPLATE.read_text())
-    ffi.embedding_init_code(_INIT.format(module=glue, environment=_ffi.ENVIRONMENT))
+    ffi.embedding_init_code(_INIT.format(module=glue, format=version.PLUGIN_FORMAT, environment=abi.ENVIRONMENT))
     c_file = folder / "plugin.c"
     # What ffi.emit_c_code does, without its print; ffi.compile() needs setuptools from Python 3.12 on.
     cffi.recompiler.make_c_source(ffi, glue, _TEMPLATE.read_text(), str(c_file))
@@ -129,16 +131,16 @@ def _read(source: Path) -> str:
     except UnicodeDecodeError as error:
         raise BuildError(f"is not UTF-8: {error}", str(source)) from None
     if "\0" in text:
-        raise BuildError("has a NUL character; a Python source has none", str(source))
+        raise BuildError("has a NUL character, which Python does not allow", str(source))
     return text
 
 
 @contextlib.contextmanager
 def _module(source: Path, text: str) -> Iterator[types.ModuleType]:
-    """The source's module, executed; known to Python while its annotations are read, and no longer."""
+    """The source's module, executed. It is in sys.modules only while the annotations are read."""
     name = f"arroyo_udf_build_{source.stem}_{threading.get_ident()}"
     try:
-        module = _plugin.execute(name, text, str(source))
+        module = execute(name, text, str(source))
     except KeyboardInterrupt:
         raise
     except BuildError as error:
@@ -149,7 +151,7 @@ def _module(source: Path, text: str) -> Iterator[types.ModuleType]:
     except SyntaxError as error:
         raise BuildError(f"is not Python: {error.msg}", error.filename, error.lineno) from None
     except BaseException as error:
-        failed = f"fails at import, which a build does once:\n{_plugin.user_traceback(error)}"
+        failed = f"fails at import; a build imports it once:\n{user_traceback(error)}"
         raise BuildError(failed, str(source)) from None
     try:
         yield module
@@ -159,7 +161,7 @@ def _module(source: Path, text: str) -> Iterator[types.ModuleType]:
 
 def _functions(source: Path, module: types.ModuleType) -> list[Udf[..., Any]]:
     """The decorated functions of a module, in order of definition."""
-    found = _plugin.functions_of(module)
+    found = functions_of(module)
     if not found:
         raise BuildError("has no function with @udf; decorate one: `from arroyo_udf_plugin import udf`", str(source))
     names = set[str]()
@@ -177,7 +179,7 @@ def _data(
     text: str, functions: list[tuple[Udf[..., Any], Signature]], block: dict[str, Any], identity: Identity
 ) -> str:
     lines = [
-        "/* Generated: what this plugin is. */",
+        "/* Generated: the data of this plugin. */",
         f"#define PLUGIN_NAME {c_string(identity.name)}",
         f"#define PLUGIN_PYTHON {c_string(sys.executable)}",
         f"static const char SOURCE[] = {c_string(text)};",
@@ -205,7 +207,7 @@ def _data(
 
 
 def c_string(text: str) -> str:
-    """A C literal of a text's UTF-8 bytes, line by line."""
+    """The C literal of a text's UTF-8 bytes, line by line."""
     lines = text.encode().splitlines(keepends=True) or [b""]
     return "\n  ".join('"' + "".join(map(_c_byte, line)) + '"' for line in lines)
 
@@ -222,8 +224,8 @@ def _options(chosen: Mapping[str, Any]) -> str:
 
 def _exported(what: pa.Schema | pa.Field) -> str:
     """The C initialiser of a type, through pyarrow's export."""
-    schema = _ffi.ffi.new("struct ArrowSchema *")
-    what._export_to_c(_ffi.address(schema))
+    schema = abi.ffi.new("struct ArrowSchema *")
+    what._export_to_c(abi.address(schema))
     try:
         return _initialiser(schema)
     finally:
@@ -233,9 +235,9 @@ def _exported(what: pa.Schema | pa.Field) -> str:
 def _initialiser(schema: Any) -> str:
     children = [f"&(struct ArrowSchema){_initialiser(schema.children[i])}" for i in range(schema.n_children)]
     pointers = f"(struct ArrowSchema *[]){{ {', '.join(children)} }}" if children else "NULL"
-    name = "" if schema.name == _ffi.ffi.NULL else _ffi.text(schema.name)
+    name = "" if schema.name == abi.ffi.NULL else abi.text(schema.name)
     return (
-        f"{{ .format = {c_string(_ffi.text(schema.format))}, .name = {c_string(name)}, .flags = {schema.flags}, "
+        f"{{ .format = {c_string(abi.text(schema.format))}, .name = {c_string(name)}, .flags = {schema.flags}, "
         f".n_children = {len(children)}, .children = {pointers} }}"
     )
 
@@ -263,7 +265,7 @@ def _compiler_version() -> list[str]:
 
 
 def _libpython() -> list[str]:
-    """The linker's flags for the shared libpython, which a host that is not Python needs."""
+    """The linker's flags for the shared libpython, for hosts that are not Python."""
     values = sysconfig.get_config_vars()
     if not values.get("Py_ENABLE_SHARED"):
         raise BuildError(f"building needs a Python with a shared library, and {sys.executable} has none")

@@ -1,8 +1,8 @@
 """The packages that a Python source lists in its script block, and the file that keeps their versions.
 
-A plugin works with the packages of the environment that it is built in, so nothing is installed here: what is listed is
-looked for, together with what it needs in turn, and the versions found are written beside the source, as
-udf.requirements.txt for udf.py. `pip install -r` makes the same environment elsewhere; `--locked` insists on it.
+A plugin uses the packages of the environment that it is built in, so a build installs nothing. It looks for the listed
+packages and their dependencies, and writes the versions that it finds beside the source, as udf.requirements.txt for
+udf.py. `pip install -r` makes the same environment elsewhere; `--locked` refuses any other.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from .._errors import BuildError
+from ..errors import BuildError
 from . import cache, metadata
 from .cache import Resolution
 
@@ -21,10 +21,10 @@ _HEAD = "# Written by arroyo-udf build: what {source} was built with. pip instal
 
 
 def locked(source: Path, text: str, how: Resolution) -> str:
-    """The lock of a source, made or renewed where that is allowed; empty for one that lists no packages.
+    """The lock of a source, made or renewed unless --locked forbids it; empty if the source lists no packages.
 
-    Raises BuildError: a package is missing or has a version that does not fit, or --locked and the lock is not as the
-    environment is.
+    Raises BuildError: a package is missing, or its version does not fit; or --locked, and the lock differs from the
+    environment.
     """
     line, wanted = metadata.dependencies(text, str(source))
     if not wanted:
@@ -48,9 +48,9 @@ def locked(source: Path, text: str, how: Resolution) -> str:
 
 
 def _found(wanted: list[str], file: str, line: int) -> dict[str, str]:
-    """Name and version of each package that is listed, and of those that they need in turn."""
+    """Name and version of each listed package and of their dependencies."""
     found: dict[str, str] = {}
-    # What is still to be looked at: a requirement, and the extras of who has it; None where that is the source.
+    # The requirements left to look at, each with the extras of the package that has it; None: the source has it.
     left: list[tuple[str, frozenset[str] | None]] = [(text, None) for text in wanted]
     seen = set(left)
     while left:
@@ -58,7 +58,7 @@ def _found(wanted: list[str], file: str, line: int) -> dict[str, str]:
         try:
             requirement = Requirement(text)
         except InvalidRequirement as error:
-            raise BuildError(f"dependencies has {text!r}, which names no package: {error}", file, line) from None
+            raise BuildError(f"dependencies has {text!r}, which does not name a package: {error}", file, line) from None
         if not _applies(requirement, extras or frozenset()):
             continue
         name = canonicalize_name(requirement.name)
@@ -69,7 +69,7 @@ def _found(wanted: list[str], file: str, line: int) -> dict[str, str]:
             here = "it is not installed here" if package is None else f"{package.version} is installed here"
             raise BuildError(f"needs the package {text}, and {here}: pip install {text!r}", file, line)
         if package is None:
-            continue  # what a package does without is its own affair
+            continue  # a package may lack one of its own requirements: that is not this source's problem
         found[name] = package.version
         more = {(inner, frozenset(requirement.extras)) for inner in package.requires or []}
         left += more - seen
@@ -85,6 +85,6 @@ def _installed(name: str) -> importlib.metadata.Distribution | None:
 
 
 def _applies(requirement: Requirement, extras: frozenset[str]) -> bool:
-    """Whether its marker holds here, with one of the extras that were asked for, or none."""
+    """Whether its marker holds here, with no extra or with one of these."""
     marker = requirement.marker
     return marker is None or any(marker.evaluate({"extra": extra}) for extra in ["", *extras])

@@ -1,13 +1,17 @@
-"""Builds a Rust plugin: a small cargo project around the author's file and the SDK that came with this package.
+"""Builds a Rust plugin: a small cargo project around the author's file and the SDK of this package.
 
-The author's file is copied beside a root module that exports the table. So a plugin is one file, which with the SDK is
-all that the cache's key has to cover, and compiler messages and panics name it as `udf.rs:12:5` wherever it is built.
-The project, a copy of the SDK and cargo's target folder stay in the cache: the SDK, and each crate that some function
-depends on, is compiled once, a function takes a second or two. A lock keeps builds at the same time apart. The runtime
-that C plugins with async functions are linked to comes from the same SDK, in the same way.
+The author's file is copied beside a root module that exports the table. So a plugin is one file: the cache's key covers
+that file and the SDK, and compiler messages and panics name it as `udf.rs:12:5` wherever it is built.
+The project, a copy of the SDK and cargo's target folder stay in the cache. The SDK and each crate that a function
+depends on are compiled once; a function then takes a second or two. A file lock runs one build at a time. The runtime
+below async functions in C is built from the same SDK, in the same way.
 
-Which versions of crates a source with [dependencies] gets is written beside it, in Cargo's words: udf.rs.lock, made by
-the first build, followed by later ones, and changed only where [dependencies] or the toolkit has.
+An installed package contains the crates that the SDK depends on (vendor.tar.gz, made by setup.py). A source without
+[dependencies] is built from these and needs no network. A checkout does not contain them; there, and for sources with
+[dependencies], cargo takes crates from its own folder or downloads them.
+
+The versions of a source's crates are written beside it, in Cargo's format: udf.rs.lock. The first build makes it, later
+builds follow it, and it changes only if [dependencies] or the toolkit change.
 """
 
 import fcntl
@@ -18,19 +22,21 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from .._errors import BuildError
-from ..options import abi_fields
+from ..author.options import abi_fields
+from ..errors import BuildError
 from . import cache, rust_source
 from .cache import BY_DEFAULT, Arroyo, Identity, Resolution
 from .rust_source import Source
 
 SDK = Path(__file__).resolve().parent.parent / "_sdk"
+VENDORED = SDK / "vendor.tar.gz"
 
 MANIFEST = """\
 [package]
@@ -51,7 +57,7 @@ strip = true
 
 [workspace]
 """
-# Not a name that an author's file can have: it would be no plugin's name.
+# No author's file has this name, because a plugin's name has no hyphen.
 ROOT = "plugin-root.rs"
 ROOT_MODULE = """\
 #![allow(non_snake_case)] // the crate has the plugin's name
@@ -60,18 +66,18 @@ ROOT_MODULE = """\
 mod functions;
 arroyo_udf_plugin::plugin!(name: "{name}", hash: "{hash}", toolkit_version: "{toolkit_version}"{options}{arroyo});
 """
-# Sources for Arroyo name the trait of a Context `types::UdfContext`.
+# In sources for Arroyo the trait of a Context is `types::UdfContext`.
 TYPES = "extern crate arroyo_udf_plugin as types;"
-# The section that lists the functions is nobody else's business: its two ends would be exported.
+# The linker makes two symbols for the section that lists the functions; they must not be exported.
 LINK_FLAGS = [f"-Clink-arg=-Wl,-z,{option}" for option in ("nodelete", "start-stop-visibility=hidden")]
 CRATES = (
     "a plugin can use std, `arroyo_udf_plugin`, `arroyo_udf_plugin::tokio`, and the crates that a comment at its head "
     'names, as in: /* [dependencies] on a line of its own, then regex = "1" */'
 )
 TABLE = "the table of types is at the top of {sdk}/runtime/src/sdk/types.rs"
-NETWORK = "a build downloads the crates that no earlier one did: is the network there?"
-OFFLINE = "--offline takes what earlier builds have downloaded, and this has not been: build once without it"
-# What the compiler's words mean here; the first that fits.
+NETWORK = "a build downloads crates that no earlier build has downloaded: is the network there?"
+OFFLINE = "--offline uses only crates that earlier builds have downloaded: build once without it"
+# How to mend what the compiler refuses, by words of its message; the first that fits.
 HINTS = {
     "cannot be an argument of a UDF": TABLE,
     "cannot be the result of a UDF": TABLE,
@@ -95,7 +101,7 @@ OTHER_HINT = "how a function looks in Rust is written at the top of {sdk}/macros
 def inputs(source: Path, how: Resolution) -> list[str]:
     """What else the library depends on: compiler, flags, the SDK with its crates' versions, the source's lock.
 
-    Raises BuildError: no cargo, no SDK in this package, a header that is none, dependencies that cannot be had.
+    Raises BuildError: no cargo, no SDK in this package, a wrong header, unavailable dependencies.
     """
     toolchain = toolchain_inputs(source)
     written = rust_source.read(source)
@@ -104,7 +110,7 @@ def inputs(source: Path, how: Resolution) -> list[str]:
 
 
 def toolchain_inputs(source: Path) -> list[str]:
-    """What everything that cargo makes of the SDK depends on: compiler, flags, the SDK with its crates' versions.
+    """The inputs of every build with the SDK: compiler, flags, the SDK with its crates' versions.
 
     Raises BuildError: no cargo, no SDK in this package.
     """
@@ -115,14 +121,15 @@ def toolchain_inputs(source: Path) -> list[str]:
 
 
 def compile(source: Path, output: Path, identity: Identity, how: Resolution, arroyo: Arroyo = BY_DEFAULT) -> None:
-    """Writes the shared library to `output`. What the compiler warns of goes to stderr as it said it.
+    """Writes the shared library to `output`. The compiler's warnings go to stderr unchanged.
 
-    Raises BuildError with the compiler's own output, and a hint below.
+    Raises BuildError with the compiler's own output and a hint.
     """
     written = rust_source.read(source)
     lock = _lock_file(source).read_text("utf-8") if written.dependencies else None
     with _workshop() as workshop:
         project = _project(workshop, identity.name, written, lock)
+        cargo, target = _cargo(workshop, own_crates=bool(written.dependencies))
         options = ", ".join(f"{field}: {value}" for field, value in abi_fields(written.options).items())
         types = "" if "types" in written.dependencies or not _is_async(written) else TYPES
         options = f", options: {{ {options} }}" if options else ""
@@ -130,10 +137,9 @@ def compile(source: Path, output: Path, identity: Identity, how: Resolution, arr
         root = ROOT_MODULE.format(**vars(identity), options=options, arroyo=exported, types=types)
         (project / ROOT).write_text(root)
         (project / f"{identity.name}.rs").write_text(written.text, "utf-8")
-        target = workshop / "target"
-        command = ["cargo", "rustc", "--release", "--lib", "--quiet", "--color=never", "--", *LINK_FLAGS]
+        command = [*cargo, "rustc", "--release", "--lib", "--quiet", "--color=never", "--", *LINK_FLAGS]
         environment = {"CARGO_TARGET_DIR": str(target), **_flags(workshop), **_network(how)}
-        done = _call(source, command, project, environment)
+        done = _call(source, command, project, environment, hints=_hints(how, written))
         sys.stderr.write(done.stderr)
         shutil.copyfile(target / "release" / f"libplugin_{identity.name}.so", output)
 
@@ -141,15 +147,31 @@ def compile(source: Path, output: Path, identity: Identity, how: Resolution, arr
 def runtime_for_c(source: Path, output: Path, how: Resolution) -> None:
     """Writes the runtime below async functions in C, a static library, to `output`.
 
-    source: the author's file, for the text of an error.
-    Raises BuildError: no cargo, or what it said.
+    source: the author's file, for error texts.
+    Raises BuildError: no cargo, or cargo failed.
     """
     with _workshop() as workshop:
-        crate, target = workshop / "sdk" / "c", workshop / "target"
+        crate = workshop / "sdk" / "c"
+        cargo, target = _cargo(workshop, own_crates=False)
         shutil.copyfile(SDK / "Cargo.lock", crate / "Cargo.lock")
-        command = ["cargo", "build", "--release", "--quiet", "--color=never"]
-        _call(source, command, crate, {"CARGO_TARGET_DIR": str(target), **_flags(workshop), **_network(how)})
+        command = [*cargo, "build", "--release", "--quiet", "--color=never"]
+        environment = {"CARGO_TARGET_DIR": str(target), **_flags(workshop), **_network(how)}
+        _call(source, command, crate, environment, hints=_hints(how))
         shutil.copyfile(target / "release" / "libarroyo_udf_c.a", output)
+
+
+def _cargo(workshop: Path, own_crates: bool) -> tuple[list[str], Path]:
+    """The command that runs cargo, and its target folder. Without crates of the source's own, cargo looks for crates
+    in the SDK's archive alone, if there is one.
+
+    Two target folders: cargo would compile a crate again whenever it comes from the other place.
+    """
+    vendored = workshop / "sdk" / "vendor"
+    if own_crates or not vendored.is_dir():
+        return ["cargo"], workshop / "target"
+    source = f"source.arroyo-udf.directory={json.dumps(str(vendored))}"
+    replaced = ["--config", source, "--config", 'source.crates-io.replace-with="arroyo-udf"']
+    return ["cargo", *replaced], workshop / "target-vendored"
 
 
 def _is_async(written: Source) -> bool:
@@ -157,21 +179,21 @@ def _is_async(written: Source) -> bool:
 
 
 def _project(workshop: Path, name: str, written: Source, lock: str | None) -> Path:
-    """The project's folder, with manifest and lock; without one of its own it has the SDK's, and cargo adds to it."""
+    """The project's folder, with manifest and lock. lock: None for the SDK's lock, which cargo then completes."""
     project = workshop / "projects" / name
     project.mkdir(parents=True, exist_ok=True)
     own = {"path": str(workshop / "sdk" / "runtime"), "features": ["tokio"] if _is_async(written) else []}
     dependencies = {"arroyo-udf-plugin": own, **written.dependencies}
     lines = [f"{json.dumps(crate)} = {_toml(wanted)}" for crate, wanted in dependencies.items()]
     (project / "Cargo.toml").write_text(MANIFEST.format(name=name, root=ROOT, dependencies="\n".join(lines)), "utf-8")
-    for root in (ROOT, f"{name}.rs"):  # cargo looks whether they are there
+    for root in (ROOT, f"{name}.rs"):  # cargo checks that they exist
         (project / root).touch()
     (project / "Cargo.lock").write_text((SDK / "Cargo.lock").read_text() if lock is None else lock, "utf-8")
     return project
 
 
 def _toml(value: Any) -> str:
-    """Tables are the one thing of a manifest that JSON writes otherwise."""
+    """A value of a manifest. TOML differs from JSON only in tables."""
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(inner)}" for key, inner in value.items()) + " }"
     return json.dumps(value, ensure_ascii=False)
@@ -182,14 +204,14 @@ def _lock_file(source: Path) -> Path:
 
 
 def _locked(source: Path, written: Source, how: Resolution) -> str:
-    """The lock of a source with dependencies, made or renewed where that is allowed."""
+    """The lock of a source with dependencies; made or renewed unless --locked forbids it."""
     file = _lock_file(source)
     lock = how.former_lock(file, source, written.dependencies_line)
     with _workshop() as workshop:
         project = _project(workshop, source.stem, written, lock)
-        # Adds what is missing and drops what is not needed any more; versions that fit stay.
+        # Adds missing crates and removes unused ones; versions that fit stay.
         command = ["cargo", "update", "--workspace", "--quiet", "--color=never", *["--locked"] * how.locked]
-        _call(source, command, project, _network(how), line=written.dependencies_line)
+        _call(source, command, project, _network(how), written.dependencies_line, _hints(how, written))
         resolved = (project / "Cargo.lock").read_text("utf-8")
     if resolved != lock:
         cache.write(file, resolved.encode())
@@ -200,8 +222,25 @@ def _network(how: Resolution) -> dict[str, str]:
     return {"CARGO_NET_OFFLINE": "true"} if how.offline else {}
 
 
+def _hints(how: Resolution, written: Source | None = None) -> Mapping[str, str]:
+    """HINTS for a source. Offline, they name its crates that were never downloaded; cargo names only the first."""
+    if not how.offline:
+        return HINTS
+    wanted = written.dependencies if written else {}
+    cache = _cargo_home() / "registry" / "cache"
+    absent = [name for name in wanted if not any(cache.glob(f"*/{_crate(name, wanted[name])}-[0-9]*.crate"))]
+    hint = OFFLINE + (f"; never downloaded: {', '.join(absent)}" if absent else "")
+    words = ("no matching package", "failed to select a version", "failed to get", "failed to download")
+    return {**HINTS, **dict.fromkeys(words, hint)}
+
+
+def _crate(name: str, wanted: Any) -> str:
+    """The crate of a dependency, which may have another name in the source."""
+    return str(wanted.get("package", name)) if isinstance(wanted, dict) else name
+
+
 def _exports(source: Path, written: Source, arroyo: Arroyo) -> str:
-    """What the plugin's table is followed by: the function for Arroyo, if there is one."""
+    """The argument of `plugin!` that exports a function for Arroyo; empty without one."""
     functions = {function.name: function for function in written.functions}
     callable = [name for name, function in functions.items() if function.starts or function.has_arguments]
     chosen = arroyo.choose(list(functions), callable, source)
@@ -223,14 +262,23 @@ def _workshop() -> Iterator[Path]:
 
 
 def _copy_sdk(workshop: Path) -> None:
-    """Cargo knows a changed file by its time alone, and an installed file may have any: each file of a copy is new. All
-    installations of the package share one, and what is compiled from it."""
+    """Copies the SDK and unpacks its crates. All installations with the same SDK share the copy and its target folder.
+
+    Cargo finds changed files by their time only, and an installed file may have any time: the files of a copy are new.
+    """
     wanted, stamp = _sdk_hash(), workshop / "sdk.hash"
     if stamp.exists() and stamp.read_text() == wanted:
         return
     stamp.unlink(missing_ok=True)
     shutil.rmtree(workshop / "sdk", ignore_errors=True)
-    shutil.copytree(SDK, workshop / "sdk", copy_function=shutil.copyfile)
+    shutil.copytree(SDK, workshop / "sdk", copy_function=shutil.copyfile, ignore=shutil.ignore_patterns(VENDORED.name))
+    if VENDORED.exists():
+        with tarfile.open(VENDORED) as archive:
+            for entry in archive:  # not `extractall`: its `filter` is missing before 3.11.4, and demanded after 3.11
+                file, content = workshop / "sdk" / "vendor" / entry.name, archive.extractfile(entry)
+                assert content is not None  # setup.py puts files only into it
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content.read())
     stamp.write_text(wanted)
 
 
@@ -242,10 +290,13 @@ def _sdk_hash() -> str:
 
 
 def _flags(workshop: Path) -> dict[str, str]:
-    """The user's flags, and no folder of this machine in the library: panics of the SDK name its own files."""
-    home = os.environ.get("CARGO_HOME") or str(Path.home() / ".cargo")
-    remaps = [f"--remap-path-prefix={workshop / 'sdk'}=sdk", f"--remap-path-prefix={home}=cargo"]
+    """The user's flags. The others keep folders of this machine out of the library: panics name files of the SDK."""
+    remaps = [f"--remap-path-prefix={workshop / 'sdk'}=sdk", f"--remap-path-prefix={_cargo_home()}=cargo"]
     return {"CARGO_ENCODED_RUSTFLAGS": "\x1f".join([*os.environ.get("RUSTFLAGS", "").split(), *remaps])}
+
+
+def _cargo_home() -> Path:
+    return Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
 
 
 def _call(
@@ -254,6 +305,7 @@ def _call(
     folder: Path,
     environment: Mapping[str, str] = MappingProxyType({}),
     line: int | None = None,
+    hints: Mapping[str, str] = MappingProxyType(HINTS),
 ) -> subprocess.CompletedProcess[str]:
     """Runs a tool. Raises BuildError, with the line of the source that the compiler names, else with `line`."""
     try:
@@ -270,11 +322,9 @@ def _call(
         stale = f"{_lock_file(source).name} is stale: [dependencies] or the toolkit has changed since it was made"
         raise BuildError(f"{stale}; build once without --locked, and look at what changes in it", str(source), line)
     first = re.search(rf"^error.*\n\s*--> {re.escape(source.name)}:(\d+):", done.stderr, re.MULTILINE)
-    hint = next((hint for words, hint in HINTS.items() if words in done.stderr), OTHER_HINT)
-    if "CARGO_NET_OFFLINE" in environment and hint in (NETWORK, HINTS["no matching package"]):
-        hint = OFFLINE
+    hint = next((hint for words, hint in hints.items() if words in done.stderr), OTHER_HINT)
     raise BuildError(
-        f"cargo refused it:\n{done.stderr.rstrip()}\nhint: {hint.format(sdk=SDK)}",
+        f"cargo refused it:\n{done.stderr.rstrip()}\nhint: {hint.replace('{sdk}', str(SDK))}",
         file=str(source),
         line=int(first[1]) if first else line,
     )

@@ -1,4 +1,4 @@
-"""Reads a Rust source before cargo does: the comment at its head, and the function of a source that marks none.
+"""Reads a Rust source before cargo: the comment at its head, and the UDF of a source that marks no function.
 
 Arroyo's documented format is one file whose comments hold TOML, in any order, indented or not, in `/* */` or `//`:
 
@@ -10,11 +10,11 @@ Arroyo's documented format is one file whose comments hold TOML, in any order, i
     async_max_concurrency = 10
     */
 
-and whose one `pub fn` or `pub async fn` is the UDF. It gets the attribute `#[udf]` here, in a place that leaves lines
-and columns of all code behind it as they are; compiler messages name what the author wrote. A source that marks its
+and whose one `pub fn` or `pub async fn` is the UDF. This module adds the attribute `#[udf]` in a place that moves no
+code behind it to another line or column, so that compiler messages fit the author's file. A source that marks its
 functions itself may have such a comment too.
 
-Guarantees: never looks into strings, and takes no comment for code. Assumes that rustc will refuse what is not Rust.
+Guarantees: ignores the content of strings, and never takes a comment for code. Assumes that rustc checks the syntax.
 """
 
 import re
@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .._errors import BuildError
-from ..options import check
+from ..author.options import check
+from ..errors import BuildError
 from .metadata import ARROYO
 
 _ATTRIBUTE = "#[::arroyo_udf_plugin::udf]"
@@ -59,22 +59,22 @@ class Function:
 
 @dataclass(frozen=True)
 class Source:
-    """What a build needs to know of a Rust source."""
+    """A Rust source, as far as a build needs it."""
 
     text: str
-    """What is compiled."""
+    """The text to compile."""
     dependencies: dict[str, Any]
-    """Of [dependencies], as Cargo.toml has them; without this toolkit's own crate, which every plugin has."""
+    """[dependencies], as in Cargo.toml; without this toolkit's own crate, which every plugin gets."""
     dependencies_line: int
-    """Where they are written; 1 if they are not."""
+    """The line of [dependencies]; 1 if there is none."""
     options: dict[str, Any]
-    """Of [udfs], under the names of `options.OPTIONS`."""
+    """[udfs], under the names of `options.OPTIONS`."""
     functions: tuple[Function, ...]
-    """In the order of the source."""
+    """The marked functions, in the order of the source."""
 
 
 def read(source: Path) -> Source:
-    """Raises BuildError: not UTF-8, a header that is none, no function, or several of which none is marked."""
+    """Raises BuildError: not UTF-8, a wrong header, no function, or several functions without a mark."""
     file = str(source)
     try:
         text = source.read_text("utf-8")
@@ -112,9 +112,9 @@ Comment = list[tuple[int, str]]
 
 
 def _split(text: str) -> tuple[str, list[Comment]]:
-    """The code, as long as the text, with blanks for comments and literals; and the comments outside of braces.
+    """The code, as long as the text, with blanks for comments and literals; and the comments outside braces.
 
-    Comments that describe what is around them (`//!`) become `!`: an item begins behind them.
+    Inner doc comments (`//!`) become `!`, because an item begins behind them.
     """
     code: list[str] = []
     comments: list[Comment] = []
@@ -144,7 +144,7 @@ def _split(text: str) -> tuple[str, list[Comment]]:
 
 
 def _block_end(text: str, start: int) -> int:
-    """Behind a block comment; they nest."""
+    """The end of a block comment; block comments nest."""
     depth = 0
     for match in re.finditer(r"/\*|\*/", text[start:]):
         depth += 1 if match[0] == "/*" else -1
@@ -155,7 +155,7 @@ def _block_end(text: str, start: int) -> int:
 
 def _content(comment: str, line: int) -> Comment:
     inner = comment[2:-2] if comment.startswith("/*") else comment.lstrip("/").rstrip("\n")
-    # Some write a star before each line of a block; no line of TOML begins with one.
+    # Removes a star at the beginning of a line, as some authors write; no line of TOML begins with one.
     return [(line + i, re.sub(r"^\s*\*+", "", text)) for i, text in enumerate(inner.split("\n"))]
 
 
@@ -163,7 +163,7 @@ def _content(comment: str, line: int) -> Comment:
 
 
 def _tables(comments: list[Comment], file: str) -> tuple[dict[str, Any], dict[str, int]]:
-    """The tables of all headers, and the line where each is written."""
+    """The tables of all headers, and the line of each."""
     tables: dict[str, Any] = {}
     lines: dict[str, int] = {}
     for comment in comments:
@@ -211,7 +211,7 @@ def _options(table: dict[str, Any], file: str, line: int) -> dict[str, Any]:
 
 
 def _place(text: str, code: str, file: str) -> int:
-    """Where the attribute of the one public function goes."""
+    """The place for the attribute of the only public function."""
     public = [match.start() for match in _PUBLIC.finditer(code) if _depth(code[: match.start()]) == 0]
     if not public:
         raise BuildError(
@@ -225,7 +225,7 @@ def _place(text: str, code: str, file: str) -> int:
             file,
             text.count("\n", 0, public[1]) + 1,
         )
-    # Right behind what stands before the function and its comments: so their columns stay as they are.
+    # Behind the code before the function and its comments, so that their columns stay.
     return len(code[: public[0]].rstrip())
 
 

@@ -48,7 +48,7 @@ use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 /// An attempt that runs on for this long after its cancellation is stuck (R8), in nanoseconds.
 pub const PATIENCE: u64 = 1_000_000_000;
 
-/// Names an attempt that has not ended; tokens of ended ones are recognised as stale.
+/// Names an open attempt; stale ones are recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Token {
     slot: u32,

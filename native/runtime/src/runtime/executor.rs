@@ -169,11 +169,6 @@ impl Runtime {
         state.machine.can_start()
     }
 
-    /// Whether the row of this attempt still waits for it.
-    pub fn is_open(&self, token: Token) -> bool {
-        self.lock().machine.is_open(token)
-    }
-
     /// The executor's thread was found blocked while rows wait or run (R9).
     pub fn count_blocked(&self) {
         self.lock().blocked += 1;

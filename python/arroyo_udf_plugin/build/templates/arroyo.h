@@ -1,11 +1,11 @@
 /* The Arroyo engine's symbols for the function ARROYO_FUNCTION of a Python plugin; the end of plugin.c.
  *
- * GUARANTEES  Nothing here waits for Python but `__run`: `__start` returns at once, a thread boots the interpreter and
- *             executes the user's module, and the first `__send` is pending until that is done. What goes wrong is told
- *             on standard error; sends are then false and drains are errors, as that engine expects.
- * ASSUMES     What that engine promises: for one handle, calls do not overlap, and no future outlives it.
+ * GUARANTEES  Only `__run` waits for Python: `__start` returns at once, a thread boots the interpreter and executes the
+ *             user's module, and the first `__send` is pending until that is done. If it fails, the reason is printed
+ *             on standard error, sends return false and drains return errors, as that engine expects.
+ * ASSUMES     That engine's promises: for one handle, calls do not overlap, and no future outlives it.
  *
- * Behind the interface is the native core (native/runtime/src/arroyo), which has its layout and its rules. */
+ * The native core (native/runtime/src/arroyo) implements the interface, and documents its layout and rules. */
 
 typedef struct { struct ArrowArray array; struct ArrowSchema schema; } arroyo_array;
 typedef struct { arroyo_array *pointer; size_t length, capacity; bool error; } arroyo_arrays;
@@ -29,7 +29,7 @@ typedef struct {
 } arroyo_future;
 enum { ARROYO_ERR = 1, ARROYO_DATA = 0, ARROYO_NONE = 1, ARROYO_ERROR = 2, ARROYO_READY = 0, ARROYO_PENDING = 1 };
 
-/* The core's (arroyo::Table). */
+/* arroyo::Table of the core. */
 typedef struct {
   arroyo_run_result (*run)(uint32_t function, uint32_t on_error, arroyo_arrays arguments);
   arroyo_handle (*start)(uint32_t function, uint32_t on_error, bool ordered, uint64_t timeout_micros, uint32_t allowed);
@@ -46,21 +46,21 @@ static const arroyo_table *find_arroyo(void) {
   return table;
 }
 
-/* NULL: the plugin cannot start; the reason has been told, once. */
+/* NULL: the plugin cannot start; the reason was printed, once. */
 static const arroyo_table *arroyo_started(void) {
   static const arroyo_table *known;
-  static int told;
+  static int reported;
   const arroyo_table *table = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
   if (table) return table;
   if (started()) table = find_arroyo();
   if (table)
     __atomic_store_n(&known, table, __ATOMIC_RELEASE);
-  else if (!__atomic_exchange_n(&told, 1, __ATOMIC_SEQ_CST))
+  else if (!__atomic_exchange_n(&reported, 1, __ATOMIC_SEQ_CST))
     fprintf(stderr, "arroyo-udf: %s\n", failure_text ? failure_text : "out of memory");
   return table;
 }
 
-static void arroyo_give_back(arroyo_arrays arrays) {
+static void arroyo_release(arroyo_arrays arrays) {
   if (!arrays.capacity) return;
   for (size_t i = 0; i < arrays.length; i++) {
     arroyo_array *one = &arrays.pointer[i];
@@ -75,7 +75,7 @@ static void arroyo_give_back(arroyo_arrays arrays) {
 ARROYO_UDF_EXPORT arroyo_run_result __run(arroyo_arrays arguments) {
   const arroyo_table *table = arroyo_started();
   if (!table) {
-    arroyo_give_back(arguments);
+    arroyo_release(arguments);
     return (arroyo_run_result){.tag = ARROYO_ERR};
   }
   arroyo_run_result result = table->run(base + ARROYO_FUNCTION, ARROYO_ON_ERROR, arguments);
@@ -85,23 +85,23 @@ ARROYO_UDF_EXPORT arroyo_run_result __run(arroyo_arrays arguments) {
 
 #else
 
-/* A row that was sent before the plugin was ready, or that nobody will take. */
+/* A row that was sent before the plugin was ready, or that no runtime will take. */
 typedef struct arroyo_early {
   struct arroyo_runtime *runtime;
   uint64_t id;
   arroyo_arrays arguments;
-  arroyo_future inner;         /* poll NULL: not handed on yet */
-  const arroyo_waker *waker;   /* of a row that waits for ready */
-  struct arroyo_early *others; /* that wait as well */
+  arroyo_future inner;         /* poll NULL: not sent to the core yet */
+  const arroyo_waker *waker;   /* of a row that waits until ready */
+  struct arroyo_early *others; /* the next row that waits */
 } arroyo_early;
 
-/* What is behind a handle. The lock is for what the thread that boots changes. */
+/* Behind a handle. The lock protects what the booting thread changes. */
 typedef struct arroyo_runtime {
   pthread_mutex_t lock;
-  bool ready;                  /* the two below have their final values */
+  bool ready;                  /* `table` and `inner` have their final values */
   const arroyo_table *table;   /* NULL: failed */
   arroyo_handle inner;
-  bool stopped, booted;        /* the host and the thread will not touch it again; the later of them ends it */
+  bool stopped, booted;        /* by the host, by the thread: the later of them ends it */
   arroyo_early *waiting;
   bool ordered;
   uint64_t timeout_micros;
@@ -131,7 +131,7 @@ static void *arroyo_boot(void *data) {
     runtime->waiting = first->others;
     first->waker = NULL;
     pthread_mutex_unlock(&runtime->lock);
-    waker->functions->wake(waker); /* the host's code: with no lock held */
+    waker->functions->wake(waker); /* host's code, so with no lock held */
     pthread_mutex_lock(&runtime->lock);
   }
   runtime->booted = true;
@@ -151,7 +151,7 @@ ARROYO_UDF_EXPORT arroyo_handle __start(bool ordered, uint64_t timeout_micros, u
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, 16 << 20); /* the user's module is executed there */
+  pthread_attr_setstacksize(&attributes, 16 << 20); /* it executes the user's module */
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -168,7 +168,7 @@ ARROYO_UDF_EXPORT arroyo_handle __start(bool ordered, uint64_t timeout_micros, u
 
 static bool arroyo_is_ready(arroyo_runtime *runtime) { return __atomic_load_n(&runtime->ready, __ATOMIC_ACQUIRE); }
 
-/* No longer waits. Answers its waker, which is the host's, and to be dropped with no lock held. */
+/* Ends the waiting. Returns the host's waker, which must be dropped with no lock held. */
 static const arroyo_waker *arroyo_unlink(arroyo_early *early) { /* with the lock */
   const arroyo_waker *waker = early->waker;
   arroyo_early **link = &early->runtime->waiting;
@@ -178,7 +178,7 @@ static const arroyo_waker *arroyo_unlink(arroyo_early *early) { /* with the lock
   return waker;
 }
 
-/* False: it is ready by now. */
+/* False: the runtime is ready. */
 static bool arroyo_wait(arroyo_early *early, arroyo_context *context) {
   arroyo_runtime *runtime = early->runtime;
   const arroyo_waker *mine = context->waker->functions->clone(context->waker);
@@ -212,7 +212,7 @@ static void arroyo_drop_early(void *state) {
   if (early->inner.poll) {
     early->inner.drop(early->inner.state);
   } else {
-    arroyo_give_back(early->arguments);
+    arroyo_release(early->arguments);
     pthread_mutex_lock(&early->runtime->lock);
     const arroyo_waker *waker = arroyo_unlink(early);
     pthread_mutex_unlock(&early->runtime->lock);
@@ -233,7 +233,7 @@ ARROYO_UDF_EXPORT arroyo_future __send(arroyo_handle handle, uint64_t id, arroyo
   if (runtime && arroyo_is_ready(runtime) && runtime->table) return runtime->table->send(runtime->inner, id, arguments);
   arroyo_early *early = runtime ? calloc(1, sizeof *early) : NULL;
   if (!early) {
-    arroyo_give_back(arguments);
+    arroyo_release(arguments);
     return (arroyo_future){.poll = arroyo_poll_refused, .drop = arroyo_drop_refused};
   }
   *early = (arroyo_early){.runtime = runtime, .id = id, .arguments = arguments};

@@ -1,10 +1,10 @@
-/* A plugin written in Python: this file, `plugin_data.h` (generated: the descriptor, the source, the interpreter's
- * path) and cffi's embedding code in front of it (which includes Python.h) make the shared library.
+/* A plugin written in Python. The shared library is made of cffi's embedding code, which includes Python.h, this file,
+ * and `plugin_data.h`, which is generated and has the descriptor, the source and the interpreter's path.
  *
  * GUARANTEES  Opening the library and `describe` start nothing. The first `run` or `start` joins the interpreter of the
- *             process, or boots one; a failure is remembered and answered to every later call. The other slots take no
- *             GIL: they go straight on to the table of the native core.
- * ASSUMES     A host that is not Python never calls Py_Finalize; nobody unloads the library (-z nodelete). */
+ *             process, or boots one. If that fails, every later call returns the same failure. The other slots forward
+ *             to the table of the native core without taking the GIL.
+ * ASSUMES     A host that is not Python never calls Py_Finalize. The library is never unloaded (-z nodelete). */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,21 +20,21 @@
 #include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
-#include "arroyo_udf.h"
+#include "arroyo_udf_c_slots.h"
 #include "plugin_data.h"
 
 #define CAPSULE "arroyo_udf_plugin._native.TABLE"
 #define ADVICE "; set ARROYO_UDF_PYTHON to the python of an environment in which arroyo_udf_plugin is installed"
 
-static const arroyo_udf_table *core; /* of the native core; set once, when the plugin has started */
-static uint32_t base;                /* what the core calls our function 0 */
-static void (*guard_exit)(void);     /* NULL in a Python process; else of the plugin that booted Python */
+static const arroyo_udf_table *core; /* the native core's table; set once, when the plugin has started */
+static uint32_t base;                /* the number that function 0 has in the core */
+static void (*guard_exit)(void);     /* guard_our_exit of the plugin that booted Python; NULL in a Python process */
 
-/* Written in Python (arroyo_udf_plugin/_plugin.py), called through cffi. */
-static int64_t plugin_load(void); /* executes the user's module and registers its functions; the base, or -1 */
-static void plugin_leave(void);   /* stops what runs and flushes, before the process ends */
+/* Written in Python (arroyo_udf_plugin/plugin/entry.py) and called through cffi. */
+static int64_t plugin_load(void); /* executes the user's module, registers its functions; returns `base`, or -1 */
+static void plugin_leave(void);   /* stops runtimes and flushes, before the process ends */
 
-/* ---- How a start fails: the first text stays ------------------------------------------------------------------- */
+/* ---- A failed start: the first failure stays --------------------------------------------------------------------- */
 
 static arroyo_udf_status failure; /* 0: none */
 static char *failure_text;
@@ -74,22 +74,22 @@ static void environment_failed_with_exception(const char *what) { /* with the GI
 
 /* ---- Boot ------------------------------------------------------------------------------------------------------ */
 
-/* Extension modules do not name libpython as a dependency: in a process that is not Python, its symbols must be global
- * before the first of them is opened. */
+/* Extension modules do not depend on libpython: in a process that is not Python, its symbols must be global before the
+ * first module is opened. */
 __attribute__((constructor)) static void promote_libpython(void) {
   Dl_info library;
   if (dladdr((void *)&Py_InitializeEx, &library)) dlopen(library.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
 }
 
-/* The keeper: the thread that boots Python and stays for ever, because what Python takes for its main thread must not
- * end (asyncio and signal treat it specially, and the id of a dead thread is used again). */
+/* The keeper: the thread that boots Python, and never ends, because Python takes it for its main thread: asyncio and
+ * signal treat that one specially, and the id of an ended thread is used again. */
 static struct {
   const char *python;
   sem_t booted, leave, left;
   int runs;
 } keeper;
 
-static int is_folder_of(const char *prefix, char *path) { /* path: PREFIX/bin/python; is cut */
+static int is_folder_of(const char *prefix, char *path) { /* path: PREFIX/bin/python; is shortened */
   for (int level = 0; level < 2; level++) {
     char *slash = strrchr(path, '/');
     if (!slash) return 0;
@@ -99,15 +99,16 @@ static int is_folder_of(const char *prefix, char *path) { /* path: PREFIX/bin/py
   return realpath(*path ? path : "/", real_path) && realpath(prefix, real_prefix) && !strcmp(real_path, real_prefix);
 }
 
-/* How long a thread that wants the GIL waits before it asks the holder for it. Python's 5 ms are what a sync call would
- * wait for a busy event loop, and the loop for a busy call. This interpreter is ours, so the choice is. With the GIL. */
+/* How long a thread waits for the GIL before it asks the holder to release it. With Python's 5 ms, a sync call would
+ * wait that long for a busy event loop, and the loop for a busy call. We may choose, because we booted this interpreter.
+ * With the GIL. */
 static void shorten_switch_interval(void) {
   PyObject *set = PySys_GetObject("setswitchinterval");
   PyObject *done = set ? PyObject_CallFunction(set, "d", 0.0002) : NULL;
   Py_XDECREF(done);
 }
 
-/* Python believes any program name and falls back, silently, to the prefix compiled into libpython. With the GIL. */
+/* Python accepts any program name, and silently falls back to the prefix compiled into libpython. With the GIL. */
 static void check_prefix(void) {
   PyObject *object = PySys_GetObject("prefix");
   const char *prefix = object ? PyUnicode_AsUTF8(object) : NULL;
@@ -133,7 +134,7 @@ static void *keep(void *unused) {
   PyConfig_InitPythonConfig(&config);
   config.install_signal_handlers = 0;
   config.parse_argv = 0;
-  config.use_environment = 0; /* a stray PYTHONHOME would end the host */
+  config.use_environment = 0; /* a wrong PYTHONHOME would end the host */
   PyStatus status = PyConfig_SetBytesString(&config, &config.program_name, keeper.python);
   if (!PyStatus_Exception(status)) status = Py_InitializeFromConfig(&config);
   PyConfig_Clear(&config);
@@ -145,10 +146,10 @@ static void *keep(void *unused) {
   }
   check_prefix();
   shorten_switch_interval();
-  Py_XDECREF(PyImport_ImportModule("threading")); /* before 3.13, whoever imports it first is the main thread */
+  Py_XDECREF(PyImport_ImportModule("threading")); /* before 3.13, the thread that imports it first is the main thread */
   Py_XDECREF(PyImport_ImportModule("signal"));
-  PyErr_Clear(); /* what is wrong with the standard library shows at the first import that matters */
-  sigaction(SIGINT, &interrupt, NULL); /* `import signal` takes SIGINT away from the host */
+  PyErr_Clear(); /* a broken standard library shows at the next import */
+  sigaction(SIGINT, &interrupt, NULL); /* `import signal` has taken SIGINT from the host */
   keeper.runs = 1;
   PyThreadState *mine = PyEval_SaveThread();
   sem_post(&keeper.booted);
@@ -157,7 +158,7 @@ static void *keep(void *unused) {
   PyEval_RestoreThread(mine);
   plugin_leave();
   sem_post(&keeper.left);
-  for (;;) pause(); /* with the GIL, for good: no Python thread runs while the destructors of C++ libraries do */
+  for (;;) pause(); /* keeps the GIL: no Python thread runs while C++ destructors do */
 }
 
 static void boot_python(void) {
@@ -174,10 +175,10 @@ static void boot_python(void) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, 16 << 20); /* Python 3.13 takes for granted that deep C recursion fits */
+  pthread_attr_setstacksize(&attributes, 16 << 20); /* Python 3.13 expects room for deep C recursion */
   sigset_t all, before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before); /* inherited: signals stay with the host's threads */
+  pthread_sigmask(SIG_SETMASK, &all, &before); /* inherited: only the host's threads get signals */
   pthread_t thread;
   int refused = pthread_create(&thread, &attributes, keep, NULL);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -204,18 +205,18 @@ static void at_exit(void *unused) {
   clock_gettime(CLOCK_REALTIME, &end);
   end.tv_sec += 2;
   while (sem_timedwait(&keeper.left, &end) && errno == EINTR) {}
-  usleep(20000); /* for threads that are inside a library without the GIL */
+  usleep(20000); /* for threads inside a library, without the GIL */
 }
 
-/* Exit handlers run last in, first out, and each C++ object with a destructor is one, registered when it is first used.
- * So ours is moved to the end again and again: after calls that ran user code. Other plugins that joined our Python call
- * this as well. (What rows in flight use for the first time after the last such call is not covered.) */
+/* Exit handlers run last in, first out, and every static C++ object adds one, for its destructor, when first used. So
+ * ours is registered again after each call that ran user code, to run first. Other plugins that joined our Python call
+ * this too. Objects that rows in flight use for the first time after the last such call are not covered. */
 static void guard_our_exit(void) {
-  static char ours; /* stands for a library of which at_exit is the one handler */
+  static char ours; /* its address serves as a library whose only handler is at_exit */
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   if (pthread_mutex_trylock(&lock)) return;
   registers = 1;
-  __cxa_finalize(&ours); /* calls the former registration, to no effect, and removes it */
+  __cxa_finalize(&ours); /* calls the former registration, without effect, and removes it */
   registers = 0;
   __cxa_atexit(at_exit, NULL, &ours);
   pthread_mutex_unlock(&lock);
@@ -223,13 +224,13 @@ static void guard_our_exit(void) {
 
 /* ---- Start: called once, without the GIL ----------------------------------------------------------------------- */
 
-/* For the Python side (arroyo_udf_plugin/_plugin.py), through cffi. */
+/* Called from Python (arroyo_udf_plugin/plugin/entry.py), through cffi. */
 static uintptr_t plugin_descriptor(void) { return (uintptr_t)&DESCRIPTOR; }
 static const char *plugin_source(void) { return SOURCE; }
 static uintptr_t plugin_guard(void) { return keeper.runs ? (uintptr_t)&guard_our_exit : 0; }
 static void plugin_set_guard(uintptr_t guard) { guard_exit = (void (*)(void))guard; }
 
-static void import_cffi(void) { /* cffi itself would only print what is wrong with it */
+static void import_cffi(void) { /* because cffi would only print its failure */
   PyGILState_STATE gil = PyGILState_Ensure();
   PyObject *backend = PyImport_ImportModule("_cffi_backend");
   if (!backend) environment_failed_with_exception("cffi cannot be imported");
@@ -245,9 +246,10 @@ static const arroyo_udf_table *find_core(void) {
   if (!table) {
     environment_failed_with_exception("arroyo_udf_plugin cannot be imported");
   } else if (table->magic != ARROYO_UDF_MAGIC || table->abi_version != ARROYO_UDF_ABI_VERSION ||
-             table->table_size != sizeof(arroyo_udf_table)) {
-    environment_failed("built for ABI version %d, and the installed arroyo_udf_plugin has version %u: build it again",
-                       ARROYO_UDF_ABI_VERSION, table->abi_version);
+             table->table_size < sizeof(arroyo_udf_table)) { /* a newer core's table may have grown */
+    environment_failed("built for ABI version %d with a table of %zu bytes, and the installed arroyo_udf_plugin has "
+                       "version %u with %u: install a newer arroyo_udf_plugin, or build the plugin again",
+                       ARROYO_UDF_ABI_VERSION, sizeof(arroyo_udf_table), table->abi_version, table->table_size);
     table = NULL;
   }
   Py_XDECREF(capsule);
@@ -262,7 +264,7 @@ static void start_plugin(void) {
                        PY_MAJOR_VERSION, PY_MINOR_VERSION, Py_Version >> 24, Py_Version >> 16 & 0xff);
     return;
   }
-  /* One plugin at a time, up to the point where user code runs. The file is an inode of this process alone. */
+  /* One plugin at a time, until user code runs. The file is an inode that only this process has. */
   int lock = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
   if (lock >= 0) flock(lock, LOCK_EX);
   boot_python();
@@ -282,7 +284,7 @@ static void start_plugin(void) {
   __atomic_store_n(&core, table, __ATOMIC_RELEASE);
 }
 
-/* Not PyGILState_Check(): that says yes to everybody once the process has had a subinterpreter. */
+/* Not PyGILState_Check(): once the process has had a subinterpreter, it returns 1 in every thread. */
 static int holds_gil(void) {
   if (!Py_IsInitialized()) return 0;
 #if PY_VERSION_HEX >= 0x030D0000
@@ -290,7 +292,7 @@ static int holds_gil(void) {
 #elif PY_VERSION_HEX >= 0x030C0000
   return _PyThreadState_UncheckedGet() != NULL;
 #else
-  PyThreadState *mine = PyGILState_GetThisThreadState(); /* here the unchecked one may be another thread's */
+  PyThreadState *mine = PyGILState_GetThisThreadState(); /* in 3.11 the unchecked one may be another thread's */
   return mine && mine == _PyThreadState_UncheckedGet();
 #endif
 }
@@ -299,7 +301,7 @@ static const arroyo_udf_table *started(void) {
   const arroyo_udf_table *table = __atomic_load_n(&core, __ATOMIC_ACQUIRE);
   if (table) return table;
   static pthread_once_t once = PTHREAD_ONCE_INIT;
-  PyThreadState *mine = holds_gil() ? PyEval_SaveThread() : NULL; /* else two first callers could wait for each other */
+  PyThreadState *mine = holds_gil() ? PyEval_SaveThread() : NULL; /* else two first callers could deadlock */
   pthread_once(&once, start_plugin);
   if (mine) PyEval_RestoreThread(mine);
   return core;
@@ -343,55 +345,20 @@ static arroyo_udf_status start(uint32_t function, const arroyo_udf_options *opti
   return status;
 }
 
-/* Below, a plugin that has not started has given out no handle. */
+/* The other slots. Before the plugin has started there is no handle. Drained results mean that user code has run. */
 #define NOT_A_HANDLE "plugin \"" PLUGIN_NAME "\": not a handle, nothing was started: call start first"
-#define CORE_OR_REFUSE                                                     \
-  const arroyo_udf_table *table = __atomic_load_n(&core, __ATOMIC_ACQUIRE); \
-  if (!table) return refuse(ARROYO_UDF_INVALID_STATE, NOT_A_HANDLE, error)
-#define FORWARD(slot, ...) \
-  CORE_OR_REFUSE;          \
-  return table->slot(__VA_ARGS__, error)
+#define SHOWS_USER_CODE(slot) (offsetof(arroyo_udf_table, slot) == offsetof(arroyo_udf_table, drain_results))
+#define FORWARD(slot, parameters, arguments)                                            \
+  static arroyo_udf_status forward_##slot parameters {                                  \
+    const arroyo_udf_table *table = __atomic_load_n(&core, __ATOMIC_ACQUIRE);           \
+    if (!table) return refuse(ARROYO_UDF_INVALID_STATE, NOT_A_HANDLE, error);           \
+    arroyo_udf_status status = table->slot arguments;                                   \
+    if (SHOWS_USER_CODE(slot) && status == ARROYO_UDF_OK && guard_exit) guard_exit();   \
+    return status;                                                                      \
+  }
+#define FORWARDER(slot, parameters, arguments) .slot = forward_##slot,
 
-static arroyo_udf_status send(arroyo_udf_handle handle, uint64_t first_id, struct ArrowArray *arguments,
-                              arroyo_udf_error *error) {
-  FORWARD(send, handle, first_id, arguments);
-}
-
-static arroyo_udf_status drain_results(arroyo_udf_handle handle, uint64_t max_rows, struct ArrowArray *results,
-                                       const struct ArrowSchema **schema, arroyo_udf_error *error) {
-  CORE_OR_REFUSE;
-  arroyo_udf_status status = table->drain_results(handle, max_rows, results, schema, error);
-  if (status == ARROYO_UDF_OK && guard_exit) guard_exit();
-  return status;
-}
-
-static arroyo_udf_status wait(arroyo_udf_handle handle, uint32_t condition, uint64_t timeout_ns,
-                              arroyo_udf_error *error) {
-  FORWARD(wait, handle, condition, timeout_ns);
-}
-
-static arroyo_udf_status arm(arroyo_udf_handle handle, uint32_t condition, void (*fn)(void *), void *data,
-                             arroyo_udf_error *error) {
-  FORWARD(arm, handle, condition, fn, data);
-}
-
-static arroyo_udf_status disarm(arroyo_udf_handle handle, arroyo_udf_error *error) { FORWARD(disarm, handle); }
-
-static arroyo_udf_status cancel(arroyo_udf_handle handle, uint64_t first_id, uint64_t rows, arroyo_udf_error *error) {
-  FORWARD(cancel, handle, first_id, rows);
-}
-
-static arroyo_udf_status statistics(arroyo_udf_handle handle, arroyo_udf_statistics *statistics,
-                                    arroyo_udf_error *error) {
-  FORWARD(statistics, handle, statistics);
-}
-
-static arroyo_udf_status stop_runtime(arroyo_udf_handle handle, uint32_t mode, uint64_t deadline_ns,
-                                      arroyo_udf_error *error) {
-  FORWARD(stop_runtime, handle, mode, deadline_ns);
-}
-
-static arroyo_udf_status release(arroyo_udf_handle handle, arroyo_udf_error *error) { FORWARD(release, handle); }
+ARROYO_UDF_C_SLOTS(FORWARD)
 
 ARROYO_UDF_EXPORT const arroyo_udf_table arroyo_udf_plugin = {
     .magic = ARROYO_UDF_MAGIC,
@@ -400,15 +367,7 @@ ARROYO_UDF_EXPORT const arroyo_udf_table arroyo_udf_plugin = {
     .describe = describe,
     .run = run,
     .start = start,
-    .send = send,
-    .drain_results = drain_results,
-    .wait = wait,
-    .arm = arm,
-    .disarm = disarm,
-    .cancel = cancel,
-    .statistics = statistics,
-    .stop_runtime = stop_runtime,
-    .release = release,
+    ARROYO_UDF_C_SLOTS(FORWARDER)
 };
 
 #ifdef ARROYO_FUNCTION

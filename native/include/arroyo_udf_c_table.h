@@ -1,0 +1,66 @@
+/* arroyo_udf_c_table.h: what ARROYO_UDF_PLUGIN makes of all functions: the descriptor, `run` and the table. A part of
+ * arroyo_udf_plugin.h. All of it is constant: nothing runs when the library is opened. */
+#ifndef ARROYO_UDF_C_TABLE_H
+#define ARROYO_UDF_C_TABLE_H
+
+#ifndef ARROYO_UDF_PLUGIN_H
+#error "include arroyo_udf_plugin.h, of which this is a part"
+#endif
+
+#include "arroyo_udf_c_slots.h"
+
+#define ARROYO_UDF_C_FUNCTION_OF(x, name) &arroyo_udf_c_##name##_function
+#define ARROYO_UDF_C_DESCRIPTION_OF(x, name) &arroyo_udf_c_##name##_function.function
+
+#define ARROYO_UDF_C_PLUGIN(...)                                                                              \
+  static const arroyo_udf_c_function* const arroyo_udf_c_functions[] = {                                      \
+      ARROYO_UDF_C_EACH(ARROYO_UDF_C_FUNCTION_OF, ARROYO_UDF_C_COMMA, 0, __VA_ARGS__)};                       \
+  static const arroyo_udf_function* const arroyo_udf_c_descriptions[] = {                                     \
+      ARROYO_UDF_C_EACH(ARROYO_UDF_C_DESCRIPTION_OF, ARROYO_UDF_C_COMMA, 0, __VA_ARGS__)};                    \
+  static const arroyo_udf_descriptor arroyo_udf_c_descriptor = {sizeof(arroyo_udf_descriptor),                \
+                                                                ARROYO_UDF_PLUGIN_NAME,                       \
+                                                                "c",                                          \
+                                                                ARROYO_UDF_TOOLKIT_VERSION,                   \
+                                                                ARROYO_UDF_PLUGIN_HASH,                       \
+                                                                ARROYO_UDF_C_COUNT(__VA_ARGS__),              \
+                                                                arroyo_udf_c_descriptions};                   \
+  ARROYO_UDF_C_LINKAGE const arroyo_udf_c_plugin arroyo_udf_c_this_plugin = {&arroyo_udf_c_descriptor,        \
+                                                                             arroyo_udf_c_functions};         \
+  ARROYO_UDF_C_LINKAGE arroyo_udf_status arroyo_udf_c_run(uint32_t function, struct ArrowArray* arguments,    \
+                                                          struct ArrowArray* results,                         \
+                                                          const struct ArrowSchema** schema,                  \
+                                                          arroyo_udf_error* error) {                          \
+    return arroyo_udf_c_run_function(&arroyo_udf_c_this_plugin, function, arguments, results, schema, error); \
+  }                                                                                                           \
+  ARROYO_UDF_C_TABLE
+
+/* ---- The table of a plugin with sync functions only ------------------------------------------------------------- */
+
+/* arroyo_udf_async.h replaces these two, because the runtime has the table of plugins with async functions. */
+#define ARROYO_UDF_C_LINKAGE static
+#define ARROYO_UDF_C_TABLE                                                                             \
+  static const arroyo_udf_descriptor* arroyo_udf_c_describe(void) { return &arroyo_udf_c_descriptor; } \
+  const arroyo_udf_table arroyo_udf_plugin = {                                                         \
+      ARROYO_UDF_MAGIC,      ARROYO_UDF_ABI_VERSION, sizeof(arroyo_udf_table),                         \
+      arroyo_udf_c_describe, arroyo_udf_c_run,       arroyo_udf_c_no_start,                            \
+      ARROYO_UDF_C_SLOTS(ARROYO_UDF_C_NO_SLOT_OF)}
+
+static inline arroyo_udf_status arroyo_udf_c_no_async(arroyo_udf_error* error) {
+  return arroyo_udf_c_fail(error, ARROYO_UDF_NOT_IMPLEMENTED,
+                           "plugin %s is written in C and has only sync functions: call them through run",
+                           ARROYO_UDF_PLUGIN_NAME);
+}
+static inline arroyo_udf_status arroyo_udf_c_no_start(uint32_t function, const arroyo_udf_options* options,
+                                                      arroyo_udf_handle* handle, arroyo_udf_error* error) {
+  (void)function, (void)options, (void)handle;
+  return arroyo_udf_c_no_async(error);
+}
+#define ARROYO_UDF_C_NO_SLOT_OF(slot, parameters, arguments) arroyo_udf_c_no_##slot,
+#define ARROYO_UDF_C_NO_SLOT(slot, parameters, arguments) \
+  static inline arroyo_udf_status arroyo_udf_c_no_##slot parameters { return arroyo_udf_c_no_async(error); }
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+ARROYO_UDF_C_SLOTS(ARROYO_UDF_C_NO_SLOT)
+#pragma GCC diagnostic pop
+
+#endif /* ARROYO_UDF_C_TABLE_H */

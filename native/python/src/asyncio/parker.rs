@@ -1,0 +1,168 @@
+//! `Parker`: an idle Task waits on it, over and over. To asyncio it looks like a Future (`_asyncio_future_blocking`,
+//! `add_done_callback`, `result`). Unlike a Future, one Parker serves many waits, and `fire()` steps the waiting Task at once
+//! instead of in the loop's next turn.
+//!
+//! Assumes: only the loop's thread uses it, with the GIL held.
+
+use crate::heap::{method, Body, HeapType, Instance};
+use crate::object::{none, raise, Owned};
+use pyo3_ffi::*;
+use std::ffi::{c_char, c_void, CStr};
+use std::mem::offset_of;
+use std::ptr::null_mut;
+
+pub struct Parker {
+    /// `_asyncio_future_blocking`: set when the Task is about to wait; the Task resets it.
+    blocking: c_char,
+    parked: bool,
+    event_loop: Owned,
+    callback: Option<Owned>,
+    context: Option<Owned>,
+}
+
+static PARKER: HeapType = HeapType::new();
+
+/// parker(loop) -> Parker
+pub unsafe extern "C" fn parker(_module: *mut PyObject, event_loop: *mut PyObject) -> *mut PyObject {
+    // SAFETY: called by Python with the GIL.
+    unsafe {
+        let body = Parker { blocking: 0, parked: false, event_loop: Owned::borrowed(event_loop), callback: None, context: None };
+        PARKER.make(body).map_or(null_mut(), Owned::into_ptr)
+    }
+}
+
+// Python calls each of these with the GIL and an object of this type.
+
+unsafe extern "C" fn am_await(this: *mut PyObject) -> *mut PyObject {
+    // SAFETY: see above.
+    unsafe {
+        (*Parker::of(this)).parked = false;
+        Owned::borrowed(this).into_ptr()
+    }
+}
+
+/// Yields itself once, then returns None.
+unsafe extern "C" fn am_send(this: *mut PyObject, _value: *mut PyObject, result: *mut *mut PyObject) -> PySendResult {
+    // SAFETY: see above; `result` is writable.
+    unsafe {
+        let parker = Parker::of(this);
+        if (*parker).parked {
+            *result = none();
+            return PySendResult::PYGEN_RETURN;
+        }
+        (*parker).parked = true;
+        (*parker).blocking = 1;
+        *result = Owned::borrowed(this).into_ptr();
+        PySendResult::PYGEN_NEXT
+    }
+}
+
+unsafe extern "C" fn iternext(this: *mut PyObject) -> *mut PyObject {
+    let mut result = null_mut();
+    // SAFETY: see above. Without a value and an exception, null means the end.
+    unsafe {
+        if let PySendResult::PYGEN_NEXT = am_send(this, null_mut(), &mut result) {
+            return result;
+        }
+        Py_DECREF(result);
+    }
+    null_mut()
+}
+
+method! {
+    /// get_loop() -> AbstractEventLoop
+    fn get_loop(this: Parker, _a) { Owned::borrowed((*this).event_loop.ptr()).into_ptr() }
+}
+method! {
+    /// result() -> None
+    fn result(_this: Parker, _a) { none() }
+}
+
+/// cancel() -> bool: False. A Task that is cancelled while it is parked gets its CancelledError when it is fired.
+unsafe extern "C" fn cancel(_: *mut PyObject, _: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+    // SAFETY: see above.
+    unsafe { PyBool_FromLong(0) }
+}
+
+/// add_done_callback(callback, *, context)
+unsafe extern "C" fn add_done_callback(this: *mut PyObject, arguments: *mut PyObject, keywords: *mut PyObject) -> *mut PyObject {
+    // SAFETY: see above; items of the two containers are borrowed, and references are taken.
+    unsafe {
+        let parker = Parker::of(this);
+        if PyTuple_Size(arguments) < 1 {
+            return raise(PyExc_TypeError, "add_done_callback() takes a callback");
+        }
+        let context = if keywords.is_null() { null_mut() } else { PyDict_GetItemString(keywords, c"context".as_ptr()) };
+        (*parker).callback = Some(Owned::borrowed(PyTuple_GetItem(arguments, 0)));
+        (*parker).context = (!context.is_null()).then(|| Owned::borrowed(context));
+        none()
+    }
+}
+
+method! {
+    /// fire(): steps the waiting Task, if any.
+    fn fire(this: Parker, _a) {
+        // Taken out first, because the Task may park again within the call.
+        let (callback, context) = ((*this).callback.take(), (*this).context.take());
+        let Some(callback) = callback else { return none() };
+        let inside = context.as_ref().map_or(null_mut(), Owned::ptr);
+        if !inside.is_null() && PyContext_Enter(inside) < 0 {
+            return null_mut();
+        }
+        let result = PyObject_CallOneArg(callback.ptr(), Parker::object(this));
+        if !inside.is_null() && PyContext_Exit(inside) < 0 {
+            Py_XDECREF(result);
+            return null_mut();
+        }
+        result
+    }
+}
+
+struct Members([PyMemberDef; 2]);
+// SAFETY: never written to.
+unsafe impl Sync for Members {}
+
+static MEMBERS: Members = Members([
+    PyMemberDef {
+        name: c"_asyncio_future_blocking".as_ptr(),
+        type_code: Py_T_BOOL,
+        offset: (offset_of!(Instance<Parker>, body) + offset_of!(Parker, blocking)) as Py_ssize_t,
+        flags: 0,
+        doc: std::ptr::null(),
+    },
+    PyMemberDef { name: std::ptr::null(), type_code: 0, offset: 0, flags: 0, doc: std::ptr::null() },
+]);
+
+/// Makes the type and adds it to the module. False: an exception is set.
+///
+/// # Safety
+/// The GIL is held, in the module's exec.
+pub(super) unsafe fn add_type(module: *mut PyObject) -> bool {
+    const KEYWORDS: std::ffi::c_int = METH_VARARGS | METH_KEYWORDS;
+    const NAME: &CStr = c"arroyo_udf_plugin._native.Parker";
+    type Plain = unsafe extern "C" fn(*mut PyObject, *mut PyObject) -> *mut PyObject;
+    // SAFETY: the methods take an object of this type. With METH_KEYWORDS Python calls a function with three arguments; it
+    // is only stored as one with two.
+    unsafe {
+        let cancel: Plain = std::mem::transmute::<PyCFunctionWithKeywords, Plain>(cancel);
+        let add_done_callback: Plain = std::mem::transmute::<PyCFunctionWithKeywords, Plain>(add_done_callback);
+        PARKER.define::<Parker>(
+            module,
+            NAME,
+            &[
+                (c"get_loop", get_loop, METH_NOARGS),
+                (c"result", result, METH_NOARGS),
+                (c"cancel", cancel, KEYWORDS),
+                (c"add_done_callback", add_done_callback, KEYWORDS),
+                (c"fire", fire, METH_NOARGS),
+            ],
+            &[
+                PyType_Slot { slot: Py_am_await, pfunc: am_await as *mut c_void },
+                PyType_Slot { slot: Py_am_send, pfunc: am_send as *mut c_void },
+                PyType_Slot { slot: Py_tp_iter, pfunc: PyObject_SelfIter as *mut c_void },
+                PyType_Slot { slot: Py_tp_iternext, pfunc: iternext as *mut c_void },
+                PyType_Slot { slot: Py_tp_members, pfunc: (&raw const MEMBERS.0).cast_mut().cast() },
+            ],
+        )
+    }
+}

@@ -1,0 +1,106 @@
+//! `ColumnWriter`: builds the Arrow column of `run`'s results from Python objects.
+
+use super::conversion::{Conversion, Int};
+use super::write::Scalar;
+use arroyo_udf_plugin::arrow::{ArrayData, Buffer, Validity};
+use pyo3_ffi::PyObject;
+
+/// The values, by width.
+enum Values {
+    Bits(Validity),
+    W1(Vec<u8>),
+    W2(Vec<u16>),
+    W4(Vec<u32>),
+    W8(Vec<u64>),
+    Bytes(Vec<i32>, Vec<u8>),
+    LargeBytes(Vec<i64>, Vec<u8>),
+}
+
+pub struct ColumnWriter {
+    validity: Validity,
+    values: Values,
+}
+
+impl ColumnWriter {
+    /// For `rows` rows. Panics if pyarrow converts the type.
+    pub fn new(conversion: &Conversion, rows: usize) -> ColumnWriter {
+        let values = match conversion {
+            Conversion::Bool => Values::Bits(Validity::with_capacity(rows)),
+            Conversion::Int(Int::I8 | Int::U8) => Values::W1(Vec::with_capacity(rows)),
+            Conversion::Int(Int::I16 | Int::U16) => Values::W2(Vec::with_capacity(rows)),
+            Conversion::Int(Int::I32 | Int::U32) | Conversion::Float32 | Conversion::Date32 => Values::W4(Vec::with_capacity(rows)),
+            Conversion::Int(Int::I64 | Int::U64) | Conversion::Float64 | Conversion::Timestamp(..) | Conversion::Pyarrow => {
+                Values::W8(Vec::with_capacity(rows))
+            }
+            Conversion::Utf8 | Conversion::Binary => Values::Bytes(first_offset(rows), Vec::with_capacity(rows * 8)),
+            Conversion::LargeUtf8 | Conversion::LargeBinary => Values::LargeBytes(first_offset(rows), Vec::with_capacity(rows * 8)),
+        };
+        ColumnWriter { validity: Validity::with_capacity(rows), values }
+    }
+
+    /// Appends what a function returned. The error is a text for the row; then nothing was appended.
+    ///
+    /// # Safety
+    /// The GIL is held; `object` is valid.
+    #[inline]
+    pub unsafe fn push(&mut self, conversion: &Conversion, object: *mut PyObject) -> Result<(), String> {
+        // SAFETY: passed on; the bytes are copied before the object goes away.
+        match (unsafe { conversion.write(object) }?, &mut self.values) {
+            (Scalar::Fixed(x), Values::W8(values)) => values.push(x),
+            (Scalar::Fixed(x), Values::W4(values)) => values.push(x as u32),
+            (Scalar::Fixed(x), Values::W2(values)) => values.push(x as u16),
+            (Scalar::Fixed(x), Values::W1(values)) => values.push(x as u8),
+            (Scalar::Fixed(x), Values::Bits(bits)) => bits.push(x != 0),
+            (Scalar::Bytes(bytes), Values::Bytes(offsets, data)) => {
+                let end = i32::try_from(data.len() + bytes.len());
+                offsets.push(end.map_err(|_| "the results of this batch exceed 2 GiB; use large_utf8 or smaller batches")?);
+                data.extend_from_slice(bytes);
+            }
+            (Scalar::Bytes(bytes), Values::LargeBytes(offsets, data)) => {
+                data.extend_from_slice(bytes);
+                offsets.push(data.len() as i64);
+            }
+            (Scalar::Fixed(_), Values::Bytes(..) | Values::LargeBytes(..)) | (Scalar::Bytes(_), _) => {
+                unreachable!("the writer was made for this type")
+            }
+        }
+        self.validity.push(true);
+        Ok(())
+    }
+
+    #[inline]
+    pub fn push_null(&mut self) {
+        match &mut self.values {
+            Values::Bits(bits) => bits.push(false),
+            Values::W1(values) => values.push(0),
+            Values::W2(values) => values.push(0),
+            Values::W4(values) => values.push(0),
+            Values::W8(values) => values.push(0),
+            Values::Bytes(offsets, data) => offsets.push(data.len() as i32),
+            Values::LargeBytes(offsets, data) => offsets.push(data.len() as i64),
+        }
+        self.validity.push(false);
+    }
+
+    pub fn finish(self) -> ArrayData {
+        let (length, null_count) = (self.validity.len(), self.validity.nulls());
+        let validity = self.validity.into_buffer();
+        let buffers = match self.values {
+            Values::Bits(bits) => vec![validity, bits.into_bits()],
+            Values::W1(values) => vec![validity, values.into()],
+            Values::W2(values) => vec![validity, values.into()],
+            Values::W4(values) => vec![validity, values.into()],
+            Values::W8(values) => vec![validity, values.into()],
+            Values::Bytes(offsets, data) => vec![validity, offsets.into(), Buffer::from(data)],
+            Values::LargeBytes(offsets, data) => vec![validity, offsets.into(), Buffer::from(data)],
+        };
+        ArrayData { length, null_count, buffers, children: vec![] }
+    }
+}
+
+/// The offsets of an empty column.
+fn first_offset<T: Default>(rows: usize) -> Vec<T> {
+    let mut offsets = Vec::with_capacity(rows + 1);
+    offsets.push(T::default());
+    offsets
+}

@@ -1,0 +1,70 @@
+"""The C contract as cffi reads it from native/include/arroyo_udf.h: structs, constants, texts.
+
+Guarantees: numbers come from the header, so a new status or condition needs no change here unless Python code names it.
+A text of a plugin is checked before it is believed. Does not import pyarrow.
+"""
+
+import math
+from typing import Any
+
+from ._cdef import ffi as ffi
+from .errors import AbiError
+
+
+def _constant(name: str) -> int:
+    return int(ffi.integer_const(f"ARROYO_UDF_{name}"))
+
+
+SYMBOL = "arroyo_udf_plugin"
+MAGIC = 0x4644555F4F595241  # these two are macros, which cffi does not see
+ABI_VERSION = 1
+
+OK = _constant("OK")
+WOULD_BLOCK = _constant("WOULD_BLOCK")
+END = _constant("END")
+STUCK = _constant("STUCK")
+INVALID_ARGUMENT = _constant("INVALID_ARGUMENT")  # the first error: all above are errors too
+INVALID_STATE = _constant("INVALID_STATE")
+ENVIRONMENT = _constant("ENVIRONMENT")
+USER_CODE = _constant("USER_CODE")
+INTERNAL = _constant("INTERNAL")
+
+ERROR, TIMED_OUT, CANCELLED = map(_constant, ("ERROR", "TIMED_OUT", "CANCELLED"))
+RESULTS, ROOM = map(_constant, ("RESULTS", "ROOM"))
+DRAIN, CANCEL = map(_constant, ("DRAIN", "CANCEL"))
+SYNC, ASYNC = map(_constant, ("SYNC", "ASYNC"))
+FOREVER_NS = 2**64 - 1  # no timeout, no deadline
+
+_LONGEST_TEXT = 1 << 20
+
+
+def address(pointer: Any) -> int:
+    return int(ffi.cast("uintptr_t", pointer))
+
+
+def nanoseconds(seconds: float) -> int:
+    """Converts seconds to nanoseconds; infinity to FOREVER_NS."""
+    return FOREVER_NS if math.isinf(seconds) else max(0, round(seconds * 1e9))
+
+
+def text(pointer: Any, what: str = "text") -> str:
+    """Reads a C string. Raises AbiError, naming `what`, if it is NULL, too long, or not UTF-8."""
+    if pointer == ffi.NULL:
+        raise AbiError(f"{what} is NULL")
+    data: bytes = ffi.string(pointer, _LONGEST_TEXT)
+    if len(data) == _LONGEST_TEXT:
+        raise AbiError(f"{what} has no end within {_LONGEST_TEXT} bytes")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise AbiError(f"{what} is not UTF-8: {error}") from None
+
+
+def take_error(error: Any) -> str:
+    """Reads and releases the text of an arroyo_udf_error, which is then empty again."""
+    message = "no text" if error.text == ffi.NULL else ffi.string(error.text).decode(errors="replace")
+    if error.release != ffi.NULL:
+        error.release(error)
+    error.text = error.private_data = ffi.NULL
+    error.release = ffi.NULL
+    return str(message)

@@ -1,0 +1,10 @@
+"""What the author of a Python function imports, by way of the package: `from arroyo_udf_plugin import udf`.
+
+udf.py         the decorator
+options.py     the options of async functions: the one table of their names, values and defaults
+types.py       annotations -> Arrow types; for builds, and for plugins with dataclasses
+call_info.py   what a call can ask about itself
+
+Guarantees: runs in a subinterpreter. Only types.py imports pyarrow, and nothing imports cffi. Uses errors.py and the
+native core, and nothing else of this package.
+"""

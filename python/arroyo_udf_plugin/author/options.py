@@ -1,0 +1,215 @@
+"""The options of async functions, with the same names in the decorator, the block at the head of a source, `start` and
+the command line. Rules R4 to R8 of docs/semantics.md define them; `OPTIONS` is their one table.
+
+A choice is a dict from names to values. An option that the host does not choose at `start` has the decorator's value,
+else the block's, else the default. Imports nothing heavy, because every user's source imports this module.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["OPTIONS", "Options", "abi_fields", "check", "from_abi", "parse"]
+
+_FOREVER_NS = 2**64 - 1
+_LONGEST = 1e9  # seconds
+_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_RETRY_ON = {"timeout": 1, "error": 2}
+
+
+@dataclass(frozen=True)
+class Options:
+    """How an async function runs. Times are seconds, or texts with a unit: "2ms", "1.5 s".
+
+    ordered: results come out in the order of the rows; otherwise as rows end.
+    allowed_in_flight: the most attempts that run at once.
+    timeout: seconds for one attempt, from its start; `math.inf` for none.
+    deadline: seconds for a row, including waiting and all attempts; `math.inf` for none.
+    max_rows, max_bytes: limits of held rows (waiting, running, or not drained). At one of them `send` finds no room.
+        Default of max_rows: the larger of 4 * allowed_in_flight (times batch_size) and 16,384.
+    max_attempts: attempts per row. Default: 1 if ordered, else 3.
+    retry_on: which failures are retried: "timeout", "error", or both in a tuple.
+    backoff, max_backoff: seconds before the second attempt; they double for each further attempt, up to max_backoff.
+    seed: of the jitter, which shortens each pause by a random 0 to 50 %. Default: a new seed for each start.
+    idempotent: a row may be retried while an earlier attempt that ignored its cancellation still runs.
+    max_stuck: stop the runtime once this many attempts ignore their cancellation. Default: allowed_in_flight.
+    batch_size: the function takes micro-batches: each parameter is a list of at most this many rows, and it returns a
+        list of results. A call starts once batch_size rows wait,
+    max_wait: or once a row has waited this many seconds (default 0.002),
+    batch_bytes: or once the waiting rows have this many bytes (default 1 MiB).
+    """
+
+    ordered: bool = True
+    allowed_in_flight: int = 100
+    timeout: float = 10.0
+    deadline: float = math.inf
+    max_rows: int | None = None
+    max_bytes: int = 64 << 20
+    max_attempts: int | None = None
+    retry_on: str | tuple[str, ...] = "timeout"
+    backoff: float = 0.1
+    max_backoff: float = 10.0
+    seed: int | None = None
+    idempotent: bool = False
+    max_stuck: int | None = None
+    batch_size: int | None = None
+    max_wait: float | None = None
+    batch_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        """Fills in the defaults that depend on other options."""
+        for name, (_, kind) in OPTIONS.items():
+            if kind is _SECONDS and isinstance(text := getattr(self, name), str):
+                object.__setattr__(self, name, _duration(text))
+        batched: dict[str, Any] = {"max_wait": 0.002, "batch_bytes": 1 << 20}
+        dependent = (batched if self.batch_size else {}) | {
+            "max_rows": max(4 * self.allowed_in_flight * (self.batch_size or 1), 16_384),
+            "max_attempts": 1 if self.ordered else 3,
+            "max_stuck": self.allowed_in_flight,
+        }
+        for name, value in dependent.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of values: how they are checked, and converted to the ABI (0: not chosen), from it and from text."""
+
+    fits: Callable[[Any], bool]
+    write: str
+    """What to write instead of a value that does not fit."""
+    to_abi: Callable[[Any], int]
+    from_abi: Callable[[int], Any]
+    from_text: Callable[[str], Any]
+
+
+def _whole(most: int) -> _Kind:
+    fits = lambda value: type(value) is int and 1 <= value <= most  # noqa: E731
+    return _Kind(fits, f"a whole number from 1 to {most}", int, int, int)
+
+
+def _duration(text: str) -> float:
+    """Converts "2ms", "1.5 s", "0.5" or "inf" to seconds. Raises ValueError for other texts."""
+    with_unit = re.fullmatch(r"(\d+(?:\.\d+)?) ?([a-z]+)", text)
+    if with_unit is None or with_unit[2] not in _UNITS:
+        return float(text)
+    return float(with_unit[1]) * _UNITS[with_unit[2]]
+
+
+def _seconds() -> _Kind:
+    def fits(value: Any) -> bool:
+        if isinstance(value, str):
+            try:
+                value = _duration(value)
+            except ValueError:
+                return False
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return number and (1e-9 <= value <= _LONGEST or value == math.inf)
+
+    def to_abi(value: float | str) -> int:
+        value = _duration(value) if isinstance(value, str) else value
+        return _FOREVER_NS if value == math.inf else max(1, round(value * 1e9))
+
+    def from_abi(value: int) -> float:
+        return math.inf if value == _FOREVER_NS else value / 1e9
+
+    return _Kind(fits, "seconds above 0 and up to 1e9, a text such as '10ms', or math.inf", to_abi, from_abi, _duration)
+
+
+_SECONDS = _seconds()
+
+
+def _from_words(words: Mapping[str, bool]) -> Callable[[str], bool]:
+    return lambda text: words[text.lower()]
+
+
+def _flag(yes: int, no: int) -> _Kind:
+    words = {"true": True, "yes": True, "false": False, "no": False}
+    return _Kind(
+        lambda value: isinstance(value, bool),
+        "True or False",
+        lambda value: yes if value else no,
+        lambda value: value == yes,
+        _from_words(words),
+    )
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _retry_on() -> _Kind:
+    def fits(value: Any) -> bool:
+        names = _names(value) if isinstance(value, str | tuple | list) else ()
+        return 0 < len(set(names)) == len(names) and set(names) <= set(_RETRY_ON)
+
+    def from_abi(value: int) -> str | tuple[str, ...]:
+        names = tuple(name for name, flag in _RETRY_ON.items() if value & flag)
+        return names[0] if len(names) == 1 else names
+
+    return _Kind(
+        fits,
+        "'timeout', 'error', or ('timeout', 'error')",
+        lambda value: sum(_RETRY_ON[name] for name in _names(value)),
+        from_abi,
+        lambda text: tuple(text.split(",")),
+    )
+
+
+OPTIONS: dict[str, tuple[str, _Kind]] = {
+    "ordered": ("order", _flag(1, 2)),
+    "allowed_in_flight": ("allowed_in_flight", _whole(2**32 - 1)),
+    "timeout": ("timeout_ns", _SECONDS),
+    "deadline": ("deadline_ns", _SECONDS),
+    "max_rows": ("max_rows", _whole(2**64 - 1)),
+    "max_bytes": ("max_bytes", _whole(2**64 - 1)),
+    "max_attempts": ("max_attempts", _whole(2**16 - 1)),
+    "retry_on": ("retry_on", _retry_on()),
+    "backoff": ("backoff_ns", _SECONDS),
+    "max_backoff": ("max_backoff_ns", _SECONDS),
+    "seed": ("seed", _whole(2**64 - 1)),
+    "idempotent": ("idempotent", _flag(1, 2)),
+    "max_stuck": ("max_stuck", _whole(2**32 - 1)),
+    "batch_size": ("batch_size", _whole(2**32 - 1)),
+    "max_wait": ("max_wait_ns", _SECONDS),
+    "batch_bytes": ("batch_bytes", _whole(2**64 - 1)),
+}
+"""Name -> field of `arroyo_udf_options`, and the kind of its values."""
+
+
+def check(name: str, value: object) -> str | None:
+    """Says what is wrong with a choice and what to write instead; None if it is right."""
+    if name not in OPTIONS:
+        return f"has the unknown option {name!r}; there are {', '.join(OPTIONS)}"
+    kind = OPTIONS[name][1]
+    return None if kind.fits(value) else f"has {name}={value!r}; write {kind.write}"
+
+
+def parse(text: str) -> tuple[str, Any]:
+    """Reads "name=value" into (name, value). Raises ValueError with the text of `check`."""
+    name, _, word = text.partition("=")
+    if name not in OPTIONS:
+        raise ValueError(check(name, word))
+    kind = OPTIONS[name][1]
+    try:
+        value = kind.from_text(word)
+    except (ValueError, KeyError):
+        raise ValueError(f"has {name}={word!r}; write {kind.write}") from None
+    wrong = check(name, value)
+    if wrong:
+        raise ValueError(wrong)
+    return name, value
+
+
+def abi_fields(chosen: Mapping[str, Any]) -> dict[str, int]:
+    """Converts a choice to fields of `arroyo_udf_options` and their numbers."""
+    return {OPTIONS[name][0]: OPTIONS[name][1].to_abi(value) for name, value in chosen.items()}
+
+
+def from_abi(struct: Any) -> dict[str, Any]:
+    """Reads the choice from an `arroyo_udf_options`; fields that are 0 are not chosen."""
+    fields = ((name, kind, getattr(struct, field)) for name, (field, kind) in OPTIONS.items())
+    return {name: kind.from_abi(value) for name, kind, value in fields if value}

@@ -1,0 +1,138 @@
+"""The decorator `@udf`: marks the functions of a source file that become functions of the plugin.
+
+    @udf                     def         sync: called row by row
+    @udf(vectorized=True)    def         sync: called with whole Arrow arrays
+    @udf(blocking=True)      def         async for the host; each call runs on a thread of a pool
+    @udf                     async def   async: called row by row
+    @udf(batch_size=100)     async def   async: called with lists of up to 100 rows
+
+For Python the decorated function stays the same: callable, with the same signature and result. types.py reads the
+annotations when the plugin is built. Imports nothing heavy, because every user's source imports this module.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, TypeVar, overload
+
+from ..errors import BuildError
+from .options import OPTIONS, Options, check
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_COROUTINE = 0x80  # inspect.CO_COROUTINE and its neighbour; `inspect` is slow to import
+_GENERATOR, _ASYNC_GENERATOR = 0x20, 0x200
+_KINDS = ("vectorized", "blocking")
+
+
+class Udf(Generic[P, R]):
+    """A decorated function. Calling it calls the original function."""
+
+    function: Callable[P, R]
+    is_async: bool  # an `async def`
+    vectorized: bool
+    chosen: dict[str, Any]  # the options in the decorator
+    blocking: bool
+    starts: bool  # async for the host (`async def` or blocking): the host starts and stops it
+    options: Options | None  # None for a sync function
+    batched: bool  # takes micro-batches: lists or Arrow arrays
+    __name__: str
+
+    def __init__(self, function: Callable[P, R], chosen: dict[str, Any]) -> None:
+        code = getattr(function, "__code__", None)
+        if code is None:
+            raise BuildError(f"@udf is for functions written with def or async def, not for {function!r}")
+        self.function = function
+        self.is_async = bool(code.co_flags & _COROUTINE)
+        self.starts = self.is_async or chosen.get("blocking") is True
+        functools.update_wrapper(self, function)
+        if code.co_flags & (_GENERATOR | _ASYNC_GENERATOR):
+            raise self.mistake("is a generator; write `return` for the one value of the row, not `yield`")
+        self._check(chosen)
+        self.vectorized = chosen.get("vectorized", False)
+        self.blocking = chosen.get("blocking", False)
+        self.chosen = {name: value for name, value in chosen.items() if name in OPTIONS}
+        self.options = Options(**self.chosen) if self.starts else None
+        self.batched = "batch_size" in self.chosen
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<udf {self.__name__}>"
+
+    def mistake(self, text: str) -> BuildError:
+        """An error about this function, with its file, line and name (F5)."""
+        code = self.function.__code__  # checked in __init__
+        return BuildError(f"function {code.co_name!r} {text}", code.co_filename, code.co_firstlineno)
+
+    def _check(self, chosen: dict[str, Any]) -> None:
+        for name, value in chosen.items():
+            if name in _KINDS:
+                if not isinstance(value, bool):
+                    raise self.mistake(f"has {name}={value!r}; write True or False")
+                if value and self.is_async:
+                    raise self.mistake(f"is async, and {name}=True is for a `def`; write `def`, or leave it out")
+                if value and all(chosen.get(kind) for kind in _KINDS):
+                    raise self.mistake(
+                        "is blocking=True, which is called row by row, and vectorized=True; leave one out"
+                    )
+            elif name not in OPTIONS:
+                known = ", ".join((*_KINDS, *OPTIONS))
+                raise self.mistake(f"has the unknown option {name!r}; there are {known}")
+            elif not self.starts:
+                raise self.mistake(
+                    f"is sync, and {name!r} is for async functions; write `async def` or blocking=True, or leave it out"
+                )
+            elif wrong := check(name, value):
+                raise self.mistake(wrong)
+        of_batches = {"batch_size", "max_wait", "batch_bytes"} & set(chosen)
+        if of_batches and not self.is_async:
+            raise self.mistake(
+                "is no `async def`, and micro-batches are for those; write that, or leave batch_size out"
+            )
+        if of_batches and "batch_size" not in chosen:
+            raise self.mistake(f"has {min(of_batches)!r}, which is for micro-batches; write batch_size=100, say, too")
+
+
+@overload
+def udf(function: Callable[P, R], /) -> Udf[P, R]: ...
+@overload
+def udf(
+    *,
+    blocking: bool = ...,
+    ordered: bool = ...,
+    allowed_in_flight: int = ...,
+    timeout: float | str = ...,
+    deadline: float | str = ...,
+    max_rows: int = ...,
+    max_bytes: int = ...,
+    max_attempts: int = ...,
+    retry_on: str | tuple[str, ...] = ...,
+    backoff: float | str = ...,
+    max_backoff: float | str = ...,
+    seed: int = ...,
+    idempotent: bool = ...,
+    max_stuck: int = ...,
+    batch_size: int = ...,
+    max_wait: float | str = ...,
+    batch_bytes: int = ...,
+) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
+@overload
+def udf(*, vectorized: bool) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
+
+
+def udf(function: Any = None, /, **options: Any) -> Any:
+    """Makes a function part of the plugin: `@udf`, or `@udf(...)` with options.
+
+    vectorized=True: for a `def` whose parameters and result are Arrow arrays.
+    blocking=True: for a `def` that waits. Each call occupies a thread until it returns, even after its timeout.
+    batch_size=N: for an `async def` whose parameters are lists (or Arrow arrays) of at most N rows. It returns a list
+    with a result or an exception for each row. A call that raises is repeated with each half of its rows, until the
+    failing row is alone.
+    All other options are for `async def` and blocking functions; see `Options`.
+    Raises BuildError, with file and line, for an option that does not fit.
+    """
+    if function is None:
+        return lambda function: Udf(function, options)
+    return Udf(function, options)

@@ -1,0 +1,37 @@
+"""The command line: arroyo-udf new | build | inspect | run, one file each.
+
+new.py       a folder to begin with
+build.py     source -> plugin
+inspect.py   describe a plugin
+run.py       run a function over a file
+
+Guarantees: exit status 0: done; 1: the toolkit's error, with its text on stderr (a failed row, source, file or plugin);
+2: usage. Results are on stdout, progress and errors on stderr.
+"""
+
+from typing import Any
+
+import click
+
+from ..errors import ArroyoUdfError
+from . import build, inspect, new, run
+
+
+class _Group(click.Group):
+    """Turns the toolkit's exceptions into a text on stderr and exit status 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ArroyoUdfError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=_Group)
+@click.version_option(package_name="arroyo_udf_plugin")
+def main() -> None:
+    """UDFs in Python, Rust or C, as one shared library each."""
+
+
+for _module in (new, build, inspect, run):
+    main.add_command(_module.command)

@@ -1,0 +1,5 @@
+"""python -m arroyo_udf_plugin.cli"""
+
+from . import main
+
+main()

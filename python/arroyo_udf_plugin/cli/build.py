@@ -1,0 +1,31 @@
+"""arroyo-udf build: source -> plugin."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..build import build
+
+FILE = click.Path(path_type=Path)
+
+
+@click.command("build")
+@click.argument("source", metavar="SRC", type=FILE)
+@click.option("-o", "--out", type=FILE, help="The plugin's path; default: beside the source, ending in .so.")
+@click.option("--arroyo", metavar="FUNCTION", help="Export it for the Arroyo engine too; default: the only function.")
+@click.option(
+    "--arroyo-on-error",
+    type=click.Choice(["fail", "null"]),
+    default="fail",
+    show_default=True,
+    help="What happens to a failed row there.",
+)
+@click.option("--locked", is_flag=True, help="Take dependencies from the lock file beside SRC; refuse a stale one.")
+@click.option("--offline", is_flag=True, help="Download nothing.")
+def command(
+    source: Path, out: Path | None, arroyo: str | None, arroyo_on_error: Any, locked: bool, offline: bool
+) -> None:
+    """Compile SRC (.py, .rs or .c) into a plugin, one shared library, and print its path."""
+    built = build(source, out, arroyo=arroyo, arroyo_on_error=arroyo_on_error, locked=locked, offline=offline)
+    click.echo(str(built))

@@ -1,0 +1,68 @@
+"""arroyo-udf inspect: describe a plugin, without running any of its functions."""
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@click.command("inspect")
+@click.argument("plugin", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(plugin: Path, as_json: bool) -> None:
+    """Describe PLUGIN and its functions. Runs no function and starts no interpreter."""
+    from ..host.library import load
+
+    description = _description(load(plugin))
+    if as_json:
+        click.echo(json.dumps(description, indent=2))
+        return
+    about = ("name", "language", "abi_version", "toolkit_version", "hash")
+    click.echo("\n".join(f"{key:<16} {description[key]}" for key in about))
+    for function in description["functions"]:
+        arguments = ", ".join(f"{argument['name']}: {_type(argument)}" for argument in function["arguments"])
+        click.echo(f"\n{function['name']}({arguments}) -> {_type(function['returns'])}")
+        words = [function["kind"]] + ["vectorized"] * function["vectorized"]
+        options = function["options"] or {}
+        words += [f"{key}={options[key]}" for key in function["chosen"]]
+        click.echo("    " + ", ".join(words))
+        defaults = ", ".join(f"{key}={value}" for key, value in options.items() if key not in function["chosen"])
+        if defaults:
+            click.echo(f"    by default: {defaults}")
+
+
+def _type(described: dict[str, Any]) -> str:
+    return str(described["type"]) + (" or null" if described["nullable"] else "")
+
+
+def _options(options: Any) -> dict[str, Any] | None:
+    """The author's choices and the defaults. None means no timeout or deadline, because JSON has no infinity. Options
+    without a value are left out."""
+    if options is None:
+        return None
+    known = {name: value for name, value in dataclasses.asdict(options).items() if value is not None or name == "seed"}
+    return {name: None if value == math.inf else value for name, value in known.items()}
+
+
+def _description(plugin: Any) -> dict[str, Any]:
+    functions = []
+    for function in plugin.functions.values():
+        arguments = [
+            {"name": field.name, "type": str(field.type), "nullable": field.nullable} for field in function.arguments
+        ]
+        functions.append(
+            {
+                "name": function.name,
+                "kind": function.kind,
+                "vectorized": function.vectorized,
+                "arguments": arguments,
+                "returns": {"type": str(function.returns), "nullable": function.returns_nullable},
+                "options": _options(function.options),
+                "chosen": list(function.chosen),
+            }
+        )
+    about = ("name", "language", "abi_version", "toolkit_version", "hash")
+    return {key: getattr(plugin, key) for key in about} | {"functions": functions}

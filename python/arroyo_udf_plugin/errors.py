@@ -1,0 +1,94 @@
+"""The exceptions of the toolkit. Each keeps the status of the call that failed, if a plugin was called.
+
+    ArroyoUdfError
+    ├── BuildError                 the source cannot become a plugin (has file and line)
+    ├── LoadError                  the file is not a plugin
+    │   └── AbiError               it is a plugin of another ABI version, or breaks the contract
+    ├── InvalidArgument            the caller's mistake: wrong array, index, id or option
+    ├── InvalidState               the caller's mistake: stopped, released, or used after a fork
+    ├── WouldBlock                 no room: wait, then send again
+    ├── RowError                   rows of a sync call failed (has the text of each)
+    ├── PluginEnvironmentError     the plugin cannot run here: no Python, wrong version, missing package
+    ├── UserCodeError              the user's code failed outside of a row: module, init or close of the Context
+    ├── InternalError              a bug in the toolkit
+    └── UnsupportedCall            the function or plugin does not support the call
+
+Imports nothing, so that every module of the package can raise them. A new status needs an entry here only.
+"""
+
+
+class ArroyoUdfError(Exception):
+    """Root of the tree. `status`: the number in the ABI; None if no plugin was called."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class BuildError(ArroyoUdfError):
+    """The source cannot become a plugin. The message says where, and what to write instead. `file`, `line`: where."""
+
+    def __init__(self, message: str, file: str | None = None, line: int | None = None) -> None:
+        where = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
+        super().__init__(where + message)
+        self.file = file
+        self.line = line
+
+
+class LoadError(ArroyoUdfError):
+    """The file is not a plugin, or cannot be opened."""
+
+
+class AbiError(LoadError):
+    """The plugin has another ABI version than this host, or breaks the contract."""
+
+
+class InvalidArgument(ArroyoUdfError):
+    """An array, index, id or option is wrong; nothing was sent or run."""
+
+
+class InvalidState(ArroyoUdfError):
+    """The runtime was stopped or released, or belongs to the parent process."""
+
+
+class WouldBlock(ArroyoUdfError):
+    """The runtime has no room for more rows or bytes. Nothing changed: wait, then send again."""
+
+
+class RowError(ArroyoUdfError):
+    """Rows failed. `errors`: row -> text; the row is the position in the arguments, or the id of an async row."""
+
+    def __init__(self, message: str, errors: dict[int, str]) -> None:
+        super().__init__(message)
+        self.errors = errors
+
+
+class PluginEnvironmentError(ArroyoUdfError):
+    """The plugin cannot run here: no Python, another Python version, or a missing package."""
+
+
+class UserCodeError(ArroyoUdfError):
+    """The user's module, or the init or close of its Context, failed. The text has the traceback."""
+
+
+class InternalError(ArroyoUdfError):
+    """A bug in the toolkit or in a plugin written by hand, not a mistake of the caller."""
+
+
+class UnsupportedCall(ArroyoUdfError):
+    """The function has the other kind (sync or async), or the plugin lacks the slot."""
+
+
+_FAMILIES: dict[int, type[ArroyoUdfError]] = {
+    16: InvalidArgument,
+    17: InvalidState,
+    18: PluginEnvironmentError,
+    19: UserCodeError,
+    20: InternalError,
+    21: UnsupportedCall,
+}
+
+
+def by_status(status: int, text: str) -> ArroyoUdfError:
+    """The exception for a status of the ABI; InternalError for a status that this host does not know."""
+    return _FAMILIES.get(status, InternalError)(text, status)

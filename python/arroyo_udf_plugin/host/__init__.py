@@ -1,0 +1,15 @@
+"""The host: load plugins and call their functions, from Python over pyarrow.
+
+library.py      load(): dlopen, checks, the plugin and its functions
+imported.py     libraries that were built for the Arroyo engine
+function.py     one function: call it, or start it
+runtime.py      a started function: send, drain, stop
+waiters.py      waiting for a runtime, in threads and event loops
+batches.py      arrays out to a plugin, results back in: the hot path
+fields.py       a plugin's schemas -> pyarrow's types
+statistics.py   a runtime's counters
+policy.py       what becomes of rows that failed
+
+Guarantees: what comes from a plugin is checked before it is believed; an argument that a plugin did not take is
+released here; every call may be made from any thread. Uses author/options.py, abi.py, errors.py and the native core.
+"""

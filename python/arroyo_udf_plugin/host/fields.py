@@ -1,0 +1,71 @@
+"""Reads the constant ArrowSchemas of a plugin as pyarrow types, and checks them.
+
+pyarrow itself would take ownership of the schemas and release them.
+"""
+
+from typing import Any
+
+import pyarrow as pa
+
+from ..abi import ffi, text
+from ..errors import AbiError
+
+_MOST_CHILDREN = 1 << 12
+_DEEPEST = 64
+_NULLABLE = 2
+
+_TYPES = {
+    "n": pa.null(), "b": pa.bool_(),
+    "c": pa.int8(), "s": pa.int16(), "i": pa.int32(), "l": pa.int64(),
+    "C": pa.uint8(), "S": pa.uint16(), "I": pa.uint32(), "L": pa.uint64(),
+    "e": pa.float16(), "f": pa.float32(), "g": pa.float64(),
+    "u": pa.utf8(), "U": pa.large_utf8(), "z": pa.binary(), "Z": pa.large_binary(),
+    "tdD": pa.date32(), "tdm": pa.date64(),
+    "tts": pa.time32("s"), "ttm": pa.time32("ms"), "ttu": pa.time64("us"), "ttn": pa.time64("ns"),
+    "tDs": pa.duration("s"), "tDm": pa.duration("ms"), "tDu": pa.duration("us"), "tDn": pa.duration("ns"),
+}  # fmt: skip
+_UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
+
+
+def field_of(schema: Any, what: str, depth: int = 0) -> pa.Field:
+    """The field that an ArrowSchema describes. Raises AbiError, naming `what`, if it is malformed or unknown."""
+    if schema == ffi.NULL:
+        raise AbiError(f"{what}: its schema is NULL")
+    if depth > _DEEPEST:
+        raise AbiError(f"{what}: its schema is nested more than {_DEEPEST} deep")
+    if schema.n_children < 0 or schema.n_children > _MOST_CHILDREN:
+        raise AbiError(f"{what}: its schema has {schema.n_children} children")
+    if schema.n_children and schema.children == ffi.NULL:
+        raise AbiError(f"{what}: the children of its schema are NULL")
+    children = [field_of(schema.children[i], f"{what}, child {i}", depth + 1) for i in range(schema.n_children)]
+    name = "" if schema.name == ffi.NULL else text(schema.name, f"{what}: its name")
+    form = text(schema.format, f"{what}: its format")
+    try:
+        arrow_type = _type_of(form, children)
+    except (KeyError, ValueError, IndexError):
+        raise AbiError(
+            f"{what}: this host does not know the Arrow format {form!r} with {len(children)} children"
+        ) from None
+    if schema.dictionary != ffi.NULL:
+        raise AbiError(f"{what}: it is dictionary-encoded, which is not supported; use the plain type")
+    return pa.field(name, arrow_type, bool(schema.flags & _NULLABLE))
+
+
+def _type_of(form: str, children: list[pa.Field]) -> pa.DataType:
+    if form == "+s":
+        return pa.struct(children)
+    if form in ("+l", "+L"):
+        (item,) = children
+        return pa.list_(item) if form == "+l" else pa.large_list(item)
+    if children:
+        raise ValueError
+    if form.startswith("ts") and form[3] == ":":
+        return pa.timestamp(_UNITS[form[2]], form[4:] or None)
+    if form.startswith("d:"):
+        precision, scale, *bits = map(int, form[2:].split(","))
+        if bits not in ([], [128]):
+            raise ValueError
+        return pa.decimal128(precision, scale)
+    if form.startswith("w:"):
+        return pa.binary(int(form[2:]))
+    return _TYPES[form]

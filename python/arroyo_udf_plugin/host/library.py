@@ -1,0 +1,176 @@
+"""Loading plugins: dlopen, the checks of table and descriptor, and the plugin's functions.
+
+    plugin = load("mine.so")
+    plugin.functions["mph"](distance, air_time)              a sync function: arrays in, array out
+    with plugin.functions["plane"].start() as runtime: ...   an async function, see runtime.py
+
+Guarantees: data of a plugin is checked before use, as far as C allows: pointers are not NULL, texts end and are UTF-8,
+counts are small; otherwise an AbiError names the culprit. Plugins are never unloaded.
+"""
+
+import os
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import pyarrow as pa
+
+from ..abi import ABI_VERSION, ASYNC, MAGIC, SYMBOL, SYNC, ffi, text
+from ..errors import AbiError, InvalidArgument, LoadError
+from . import imported
+from .function import Function
+
+_OPEN = ffi.RTLD_NOW | ffi.RTLD_LOCAL | ffi.RTLD_NODELETE
+_MOST_FUNCTIONS = 1 << 16
+
+
+class Plugin:
+    """A loaded plugin.
+
+    path: its file, absolute. functions: by name.
+    name, language, hash, toolkit_version, abi_version: from its descriptor and table. `language` is "python", "rust",
+        "c", or "arroyo" for a library that was built for that engine; `hash` identifies the source and the build.
+    """
+
+    path: str
+    name: str
+    language: str
+    hash: str
+    toolkit_version: str
+    abi_version: int
+    functions: Mapping[str, Function]
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        arguments: imported.Types | None = None,
+        returns: pa.DataType | pa.Field | None = None,
+    ) -> None:
+        self.path = os.path.abspath(path)
+        first, foreign = 0, None
+        if arguments is not None and returns is not None:
+            _refuse_plugin(self.path)
+            self._table, foreign, first = imported.open_library(self.path, arguments, returns)
+        else:
+            self._table = self._own_table()
+        self.abi_version = self._table.abi_version
+        try:
+            described = _checked_descriptor(self._table) if foreign is None else foreign
+            self.name = text(described.name, "the plugin's name")
+            self.language = text(described.language, "the plugin's language")
+            self.hash = text(described.hash, "the plugin's hash")
+            self.toolkit_version = text(described.toolkit_version, "the toolkit's version")
+            functions: dict[str, Function] = {}
+            for number in range(described.n_functions):
+                function = Function(self._table, first + number, described.functions[number], self.name, self.hash)
+                if function.name in functions:
+                    raise AbiError(f"two functions have the name {function.name!r}")
+                functions[function.name] = function
+        except AbiError as error:
+            raise AbiError(f"{self.path}: {error}") from None
+        self.functions = MappingProxyType(functions)
+
+    def _own_table(self) -> Any:
+        try:
+            self._library, table = _opened(self.path)
+        except AbiError:
+            raise
+        except LoadError as error:
+            if hint := imported.hint(self.path):
+                raise LoadError(f"{self.path}: {hint}") from None
+            raise error
+        return table
+
+    def __repr__(self) -> str:
+        return f"<{self.language} plugin {self.name}: {', '.join(self.functions)}>"
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    arguments: imported.Types | None = None,
+    returns: pa.DataType | pa.Field | None = None,
+) -> Plugin:
+    """Opens a plugin, checks it and reads its descriptor. Runs no user code and starts no interpreter.
+
+    arguments, returns: only for a library that was built for the Arroyo engine, which does not describe its types.
+        `arguments`: an Arrow schema, or a list of types or fields; `returns`: a type or a field. A type alone means
+        not nullable: the function is not called for nulls. The library's one function is named after the file,
+        without "lib" and from the first dot on.
+    Raises LoadError if the file is not a plugin, AbiError if it breaks the contract, InvalidArgument if only one of
+    `arguments` and `returns` is given, or a value that is not an Arrow type.
+    """
+    if (arguments is None) != (returns is None):
+        raise InvalidArgument(f"{os.fspath(path)}: give both `arguments` and `returns`, or neither")
+    return Plugin(path, arguments, returns)
+
+
+# ---- Open and check --------------------------------------------------------------------------------------------------
+
+
+def _opened(path: str) -> tuple[Any, Any]:
+    """Opens a library and checks its table. Returns (library, table); raises LoadError or AbiError."""
+    if not os.path.exists(path):
+        raise LoadError(f"{path}: there is no such file")
+    try:
+        library = ffi.dlopen(path, _OPEN)
+    except OSError as error:
+        raise LoadError(f"{path}: cannot be opened as a shared library: {error}") from None
+    try:
+        table = ffi.addressof(getattr(library, SYMBOL))
+    except ffi.error:
+        raise LoadError(f"{path}: exports no symbol {SYMBOL!r}, so it is not a plugin") from None
+    if table.magic != MAGIC:
+        raise AbiError(f"{path}: the table begins with {table.magic:#x}, and a plugin's begins with {MAGIC:#x}")
+    if table.abi_version != ABI_VERSION:
+        raise AbiError(
+            f"{path}: has ABI version {table.abi_version}, and this host speaks version {ABI_VERSION}: build the "
+            "plugin again with the installed toolkit"
+        )
+    if table.table_size < ffi.sizeof("arroyo_udf_table"):
+        raise AbiError(
+            f"{path}: the table has {table.table_size} bytes, and ABI version {ABI_VERSION} has "
+            f"{ffi.sizeof('arroyo_udf_table')}: it is truncated"
+        )
+    for slot, field in ffi.typeof("arroyo_udf_table").fields:
+        if field.type.kind == "function" and getattr(table, slot) == ffi.NULL:
+            raise AbiError(f"{path}: slot {slot!r} of the table is NULL")
+    return library, table
+
+
+def _checked_descriptor(table: Any) -> Any:
+    """The descriptor, with its counts and pointers checked. Raises AbiError."""
+    descriptor = table.describe()
+    if descriptor == ffi.NULL:
+        raise AbiError("describe answers NULL")
+    _check_size("the descriptor", descriptor.size, "arroyo_udf_descriptor")
+    if descriptor.n_functions > _MOST_FUNCTIONS:
+        raise AbiError(f"the descriptor has {descriptor.n_functions} functions, more than {_MOST_FUNCTIONS}")
+    if descriptor.n_functions and descriptor.functions == ffi.NULL:
+        raise AbiError("the descriptor's functions are NULL")
+    for number in range(descriptor.n_functions):
+        function = descriptor.functions[number]
+        if function == ffi.NULL:
+            raise AbiError(f"function number {number} is NULL")
+        name = text(function.name, f"the name of function number {number}")
+        if function.kind not in (SYNC, ASYNC):
+            raise AbiError(f"function {name!r} has the kind {function.kind}, neither sync nor async")
+        if (function.options == ffi.NULL) != (function.kind == SYNC):
+            raise AbiError(f"function {name!r}: options belong to async functions, and to all of them")
+        if function.kind == ASYNC:
+            _check_size(f"function {name!r}: the options", function.options.size, "arroyo_udf_options")
+    return descriptor
+
+
+def _check_size(what: str, size: int, struct: str) -> None:
+    if size < ffi.sizeof(struct):
+        raise AbiError(f"{what}: size is {size}, and {struct} has {ffi.sizeof(struct)}")
+
+
+def _refuse_plugin(path: str) -> None:
+    """Raises AbiError if the library is a plugin, which describes its own types."""
+    try:
+        _opened(path)
+    except LoadError:
+        return
+    raise AbiError(f"{path}: is a plugin, which describes its own types: load it without arguments and returns")

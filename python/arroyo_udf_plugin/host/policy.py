@@ -1,0 +1,141 @@
+"""The policy for failed rows (R3), applied to record batches. Touches no files.
+
+    policy = Policy(error="null", timeout="dead_letter")
+    decided = policy.apply(results, function)          results: of drain_results, or of a sync function's outcomes
+    decided.results                                    the remaining rows
+    decided.dead                                       the dead letters, see dead_letters.py
+
+Guarantees: a row is kept, dropped or a dead letter, never two of them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from typing import Literal, get_args
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..abi import CANCELLED, ERROR, TIMED_OUT
+from ..errors import InvalidArgument, RowError
+from .function import Function
+
+Action = Literal["fail", "null", "drop", "dead_letter"]
+ACTIONS: tuple[Action, ...] = get_args(Action)
+
+OUTCOMES = ("value", "error", "timed_out", "cancelled")  # by number; see arroyo_udf.h
+
+LETTER = pa.schema(
+    [
+        ("failed_row", pa.uint64()),
+        ("failed_outcome", pa.string()),
+        ("failed_error", pa.string()),
+        ("failed_attempts", pa.uint32()),
+        ("failed_function", pa.string()),
+        ("failed_plugin", pa.string()),
+    ]
+)
+"""The columns of a dead letter after its arguments. The prefix keeps them apart from the arguments' names."""
+
+_NOLETTERS = pa.RecordBatch.from_pylist([], LETTER)
+_NOWHERE = pa.array([], pa.int64())
+
+
+@dataclass(frozen=True)
+class Decided:
+    """Results after a policy.
+
+    results: the remaining rows in their order; a failed row among them has the value null.
+    kept: a mask over the original rows, true for those in `results`; None: all remain.
+    dead: the dead letters, with the columns failed_row, failed_outcome, ...; may be empty.
+    dead_at: the positions (int64) of the dead letters in the original rows, to take their arguments.
+    nulled, dropped: the number of rows with null as their value, and of rows left out.
+    """
+
+    results: pa.RecordBatch
+    kept: pa.BooleanArray | None
+    dead: pa.RecordBatch
+    dead_at: pa.Int64Array
+    nulled: int
+    dropped: int
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What happens to rows that ended with an error (or were cancelled), and to rows that timed out.
+
+    "fail": raise RowError. "null": the value is null. "drop": the row is left out. "dead_letter": the row is left out
+    and returned as a dead letter. Raises InvalidArgument for other actions.
+    """
+
+    error: Action = "fail"
+    timeout: Action = "fail"
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            action = getattr(self, field.name)
+            if action not in ACTIONS:
+                raise InvalidArgument(f"{field.name}={action!r}; write one of {', '.join(map(repr, ACTIONS))}")
+
+    @property
+    def has_dead_letters(self) -> bool:
+        return "dead_letter" in (self.error, self.timeout)
+
+    def apply(self, results: pa.RecordBatch | pa.StructArray, function: Function, first: int = 0) -> Decided:
+        """Applies the policy to results of `function`: `drain_results`, or a sync function's `outcomes`.
+
+        The field `id` numbers the rows; without it (a sync function's outcomes) they count from `first`.
+        Raises RowError if the action of a row is "fail": it names the first such row and has the texts of all.
+        """
+        if isinstance(results, pa.StructArray):
+            results = pa.RecordBatch.from_struct_array(results)
+        if "outcome" not in results.schema.names:
+            return Decided(results, None, _NOLETTERS, _NOWHERE, 0, 0)
+        outcomes = results.column("outcome")
+
+        failed = self._positions(outcomes, "fail")
+        if len(failed):
+            letters = _letters(results, function, first, failed)
+            rows, texts = letters["failed_row"].to_pylist(), letters["failed_error"].to_pylist()
+            raise RowError(f"row {rows[0]}: {function.name}: {texts[0]}", dict(zip(rows, texts, strict=True)))
+
+        nulled, dropped = len(self._positions(outcomes, "null")), len(self._positions(outcomes, "drop"))
+        dead_at = self._positions(outcomes, "dead_letter")
+        kept = None
+        dead = _letters(results, function, first, dead_at)
+        if dropped or len(dead_at):
+            kept = pc.invert(pc.is_in(outcomes, value_set=self._outcomes("drop", "dead_letter")))
+            results = results.filter(kept)
+        return Decided(results, kept, dead, dead_at, nulled, dropped)
+
+    def _outcomes(self, *actions: Action) -> pa.Array:
+        """The outcomes whose action is one of these."""
+        chosen = {ERROR: self.error, TIMED_OUT: self.timeout, CANCELLED: self.error}
+        return pa.array([outcome for outcome, action in chosen.items() if action in actions], pa.uint8())
+
+    def _positions(self, outcomes: pa.Array, action: Action) -> pa.Array:
+        return pc.indices_nonzero(pc.is_in(outcomes, value_set=self._outcomes(action))).cast(pa.int64())
+
+
+def _letters(results: pa.RecordBatch, function: Function, first: int, positions: pa.Array) -> pa.RecordBatch:
+    """The columns failed_... of the results at `positions`."""
+    n_rows, names = len(positions), results.schema.names
+    if not n_rows:
+        return _NOLETTERS
+    chosen = results.take(positions)
+    rows = chosen.column("id") if "id" in names else pc.add(positions, first)
+    # The text begins with function and row. Strip that prefix; both have their own columns.
+    names_row = rf"^({re.escape(function.where)}|{re.escape(function.name)}), row \d+: "
+    texts = pc.fill_null(pc.replace_substring_regex(chosen.column("error"), names_row, ""), "no text")
+    attempts = chosen.column("attempts") if "attempts" in names else pa.repeat(1, n_rows)
+    columns = [
+        rows,
+        pa.array(OUTCOMES).take(chosen.column("outcome")),
+        texts,
+        attempts,
+        pa.repeat(function.name, n_rows),
+        pa.repeat(function.plugin_hash, n_rows),
+    ]
+    typed = [column.cast(type_) for column, type_ in zip(columns, LETTER.types, strict=True)]
+    return pa.RecordBatch.from_arrays(typed, schema=LETTER)

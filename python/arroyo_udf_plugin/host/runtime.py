@@ -1,0 +1,244 @@
+"""A started async function: send batches of rows, drain results.
+
+    with function.start() as runtime:
+        runtime.send(0, array)          row ids 0, 1, 2, ... ; waits for room
+        runtime.wait()                  until results are ready
+        runtime.drain_results()         RecordBatch {id, value, outcome, attempts, error}, or None
+        runtime.stop()                  accepted rows run to their end; then drain until None
+
+Held rows (waiting, running, or not drained) are limited. To send more rows than the limit, drain in another thread or
+task, or use `send_nowait`. With asyncio: send_async, wait_async, stop_async, `async with`.
+
+Any thread may call any method at any time. A runtime that is garbage-collected is released.
+"""
+
+import asyncio
+import threading
+import weakref
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import pyarrow as pa
+
+from .. import abi
+from ..abi import ffi, take_error
+from ..errors import InvalidArgument, InvalidState, WouldBlock
+from .batches import Arguments, Shapes, array_pointer, failure, free_batch, give_back, take_outputs
+from .statistics import Statistics
+from .waiters import Waiters
+
+_Kind = type[BaseException] | None
+
+_FOREVER_NS = 2**63 - 1
+_MODES = {"drain": abi.DRAIN, "cancel": abi.CANCEL}
+_GONE_NS = 1_000_000_000
+RELEASES = "arroyo-udf-release"
+
+
+def start(table: Any, where: str, number: int, options: Any, arguments: Arguments, shapes: Shapes) -> "Runtime":
+    """Starts function `number` of a plugin's table; `Function.start` calls this. Raises ArroyoUdfError by status."""
+    handle, error = ffi.new("arroyo_udf_handle *"), ffi.new("arroyo_udf_error *")
+    status = table.start(number, options, handle, error)
+    if status:
+        raise failure(status, error)
+    return Runtime(table, where, handle[0], arguments, shapes)
+
+
+class Runtime:
+    """A started async function. Made by `Function.start`.
+
+    Leaving its `with` block releases it, and first cancels rows that still run. If results would be lost (rows are not
+    drained, `stop("cancel")` was not called, and no exception is under way), leaving raises InvalidState.
+    """
+
+    def __init__(self, table: Any, where: str, handle: int, arguments: Arguments, shapes: Shapes) -> None:
+        self._table = table
+        self._where = where
+        self._handle = handle
+        self._arguments = arguments
+        self._shapes = shapes
+        self._no_room = f"{where}: has no room; drain, and wait for room"
+        self._full = False  # the last send found no room
+        self._abandoned = False  # stopped with cancel: the caller does not want the rest
+        self._waiters = Waiters(table, handle)
+        self._alive = weakref.finalize(self, _release_forgotten, table, handle, self._waiters)
+        self._alive.atexit = False  # at exit the core stops all runtimes
+
+    # ---- Rows in ----
+
+    def send(self, first_id: int, *arrays: Any) -> None:
+        """Sends rows with the ids first_id, first_id + 1, ...; waits for room.
+
+        first_id: above all ids sent before. arrays: one per argument, or one RecordBatch; chunked arrays are sent
+        chunk by chunk. Raises InvalidArgument for wrong arrays or ids, InvalidState after stop or release.
+        """
+        for first, batch in self._batches(first_id, arrays):
+            while not self._sent(first, batch):
+                self._waiters.block(abi.ROOM, None)
+
+    async def send_async(self, first_id: int, *arrays: Any) -> None:
+        """As `send`, waiting in the event loop."""
+        for first, batch in self._batches(first_id, arrays):
+            while not self._sent(first, batch):
+                await self._waiters.block_async(abi.ROOM)
+
+    def send_nowait(self, first_id: int, *arrays: Any) -> None:
+        """As `send`, but without room it raises WouldBlock and sends nothing. Takes no chunked arrays."""
+        self._check_alive()
+        if self._full and not self._waiters.holds(abi.ROOM):
+            raise WouldBlock(self._no_room, abi.WOULD_BLOCK)  # saves the export of the batch
+        if len(self._arguments.chunks(arrays)) > 1:
+            raise InvalidArgument(f"{self._where}: send_nowait takes no chunked arrays; call combine_chunks() first")
+        for first, batch in self._batches(first_id, arrays):
+            if not self._sent(first, batch):
+                raise WouldBlock(self._no_room, abi.WOULD_BLOCK)
+
+    def _batches(self, first_id: int, given: tuple[Any, ...]) -> Iterator[tuple[int, int]]:
+        """Yields native batches, each with its first id; frees each when the next is requested, or at the end."""
+        self._check_alive()
+        for arrays in self._arguments.chunks(given):
+            end = first_id + len(arrays[0])
+            if not 0 <= first_id <= end <= 2**64:
+                raise InvalidArgument(f"{self._where}: row ids are from 0 to 2**64 - 1, not {first_id} to {end - 1}")
+            batch = self._arguments.export(arrays)
+            try:
+                yield first_id, batch
+            finally:
+                free_batch(batch)
+            first_id = end
+
+    def _sent(self, first_id: int, batch: int) -> bool:
+        outputs = take_outputs()
+        status = self._table.send(self._handle, first_id, array_pointer(batch), outputs.error)
+        if status > abi.WOULD_BLOCK:
+            raise failure(status, outputs.error)
+        give_back(outputs)
+        self._full = status != abi.OK
+        return not self._full
+
+    # ---- Results out ----
+
+    def drain_results(self, max_rows: int = 0) -> pa.RecordBatch | None:
+        """Takes up to max_rows ended rows (0: all): {id, value, outcome, attempts, error}; None: no results now.
+
+        After `stop` has returned, None means that every accepted row has been drained. Raises InvalidArgument for
+        another max_rows, InvalidState after release.
+        """
+        self._check_alive()
+        if not 0 <= max_rows < 2**64:
+            raise InvalidArgument(f"{self._where}: max_rows={max_rows!r}; pass a whole number, 0 for all")
+        outputs = take_outputs()
+        status = self._table.drain_results(self._handle, max_rows, outputs.array, outputs.schema, outputs.error)
+        if status > abi.END:
+            raise failure(status, outputs.error)
+        batch = None
+        if status == abi.OK:
+            shape = self._shapes[outputs.schema[0]]
+            batch = pa.RecordBatch._import_from_c(outputs.address, shape.schema)
+        give_back(outputs)
+        return batch
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits until results are ready or all have been drained after a stop. False: not within `timeout` seconds.
+
+        Ctrl-C interrupts it.
+        """
+        self._check_alive()
+        return self._waiters.block(abi.RESULTS, timeout)
+
+    async def wait_async(self) -> None:
+        """As `wait`, in the event loop and without a timeout."""
+        self._check_alive()
+        await self._waiters.block_async(abi.RESULTS)
+
+    def statistics(self) -> Statistics:
+        """Counts of rows by place and outcome, and their latency."""
+        self._check_alive()
+        counters, error = ffi.new("arroyo_udf_statistics *"), ffi.new("arroyo_udf_error *")
+        counters.size = ffi.sizeof("arroyo_udf_statistics")
+        self._call(self._table.statistics, counters, error=error)
+        return Statistics.from_abi(counters)
+
+    # ---- The end ----
+
+    def cancel(self, first_id: int, rows: int = 1) -> None:
+        """Cancels the rows first_id ... first_id + rows - 1 that have not ended: their outcome is cancelled.
+
+        Raises InvalidArgument for ids out of range, InvalidState after release.
+        """
+        self._check_alive()
+        if not (0 <= first_id < 2**64 and 0 <= rows < 2**64):
+            raise InvalidArgument(f"{self._where}: {rows} rows from {first_id}; ids are from 0 to 2**64 - 1")
+        self._call(self._table.cancel, first_id, rows)
+
+    def stop(self, mode: Literal["drain", "cancel"] = "drain", deadline: float | None = None) -> bool:
+        """Ends the execution and closes the Context. `drain_results` then returns the remaining results.
+
+        mode: "drain" lets accepted rows run until the deadline; "cancel" cancels them now.
+        deadline: seconds from now after which running rows are cancelled; None: no deadline, or 1 s with "cancel".
+        Returns False if an attempt ignored its cancellation. A second stop returns the same as the first.
+        Raises InvalidArgument for another mode or deadline, UserCodeError if the Context's close fails.
+        """
+        self._check_alive()
+        if mode not in _MODES:
+            raise InvalidArgument(f"{self._where}: mode={mode!r}; pass 'drain' or 'cancel'")
+        if deadline is not None and not deadline >= 0:
+            raise InvalidArgument(f"{self._where}: deadline={deadline!r}; pass seconds from now, or None")
+        none = _FOREVER_NS if mode == "drain" else _GONE_NS
+        limit = none if deadline is None else min(abi.nanoseconds(deadline), _FOREVER_NS)
+        self._abandoned = mode == "cancel"
+        return self._call(self._table.stop_runtime, _MODES[mode], limit) != abi.STUCK
+
+    async def stop_async(self, mode: Literal["drain", "cancel"] = "drain", deadline: float | None = None) -> bool:
+        """As `stop`, waiting in another thread while the event loop runs on."""
+        return await asyncio.to_thread(self.stop, mode, deadline)
+
+    def release(self) -> None:
+        """Ends the handle; first stops a running runtime (cancel, 1 s). Results that were not drained are lost."""
+        if self._alive.detach():
+            _release(self._table, self._handle, self._waiters)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: _Kind, value: BaseException | None, trace: TracebackType | None) -> None:
+        lost = 0
+        if kind is None and not self._abandoned and self._alive.alive:
+            counters = self.statistics()
+            lost = counters.accepted - counters.drained
+        self.release()
+        if lost:
+            raise InvalidState(
+                f"{self._where}: left with {lost} rows not drained; first call stop() and drain_results() until it "
+                'returns None, or stop("cancel") to give them up'
+            )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: _Kind, value: BaseException | None, trace: TracebackType | None) -> None:
+        await asyncio.to_thread(self.__exit__, kind, value, trace)
+
+    def _call(self, slot: Any, *arguments: Any, error: Any = None) -> int:
+        error = ffi.new("arroyo_udf_error *") if error is None else error
+        status: int = slot(self._handle, *arguments, error)
+        if status >= abi.INVALID_ARGUMENT:
+            raise failure(status, error)
+        return status
+
+    def _check_alive(self) -> None:
+        if not self._alive.alive:
+            raise InvalidState(f"{self._where}: the runtime was released; start a new one", abi.INVALID_STATE)
+
+
+def _release(table: Any, handle: int, waiters: Waiters) -> None:
+    error = ffi.new("arroyo_udf_error *")
+    if table.release(handle, error):
+        take_error(error)  # an invalid handle, such as after a fork
+    waiters.close()
+
+
+def _release_forgotten(table: Any, handle: int, waiters: Waiters) -> None:
+    """As _release, in a new thread: garbage collection may run in any thread, even one that the release waits for."""
+    threading.Thread(target=_release, args=(table, handle, waiters), name=RELEASES, daemon=True).start()

@@ -1,0 +1,12 @@
+"""What runs inside a Python plugin.
+
+entry.py        called by the plugin's C side: load the source, register its functions with the native core
+module.py       a source as a Python module
+executor.py     async functions: one event loop for all that an interpreter has started
+blocking.py     blocking functions: what surrounds their calls on pool threads
+conversion.py   values and arrays that go through pyarrow
+stacks.py       stacks and tracebacks as text, in the user's frames
+
+The native core (native/python) looks executor, blocking, conversion and stacks up by name when it first needs them.
+Guarantees: only conversion.py imports pyarrow, only entry.py cffi. Uses author/, abi.py, errors.py.
+"""

@@ -1,0 +1,70 @@
+"""Values that go through pyarrow inside a plugin: types that the native core does not convert itself, and the arrays of
+vectorized functions. The native core calls this with addresses of Arrow C structs.
+
+Schemas are constants of a plugin, so their types are imported once. Arrays come as views: see pyarrow.rs.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from .._native import schema as schema_capsule
+from .stacks import describe
+
+__all__ = ["column_to_list", "list_to_column", "vectorized"]
+
+
+@functools.cache
+def _field(schema: int) -> pa.Field:
+    return pa.Field._import_from_c_capsule(schema_capsule(schema))
+
+
+def column_to_list(array: int, schema: int) -> list[Any]:
+    """The values of a column as Python objects."""
+    values: list[Any] = pa.Array._import_from_c(array, _field(schema).type).to_pylist()
+    return values
+
+
+def list_to_column(values: list[Any], schema: int, out: int) -> list[tuple[int, str]]:
+    """Exports values as an array of the schema's type to the address `out`. Returns rows that do not fit, with why."""
+    type_ = _field(schema).type
+    refused = []
+    try:
+        column = pa.array(values, type_)
+    except BaseException:  # a value may raise anything when pyarrow reads it (R2)
+        fitting: list[Any] = []
+        for row, value in enumerate(values):
+            try:
+                pa.array([value], type_)
+            except BaseException as error:
+                refused.append((row, f"returned {type(value).__name__}, not {type_}: {error or type(error).__name__}"))
+                fitting.append(None)
+            else:
+                fitting.append(value)
+        column = pa.array(fitting, type_)
+    column._export_to_c(out)
+    return refused
+
+
+def vectorized(function: Callable[..., Any], array: int, schema: int, returns: int, out: int) -> str | None:
+    """Calls the function with whole columns, exports its result to `out`. Returns why it failed, or None."""
+    batch = pa.Array._import_from_c(array, _field(schema).type)
+    expected = _field(returns).type
+    try:
+        result = function(*batch.flatten())
+    except BaseException as error:  # SystemExit and KeyboardInterrupt are errors of rows, too (R2)
+        return describe(error)
+    if isinstance(result, pa.ChunkedArray):
+        result = result.combine_chunks()
+    if not isinstance(result, pa.Array):
+        return f"returned {type(result).__name__}, not an array of {expected}"
+    if result.type != expected:
+        return f"returned an array of {result.type}, not {expected}; cast it"
+    if len(result) != len(batch):
+        return f"returned {len(result)} rows for {len(batch)}"
+    result._export_to_c(out)
+    return None

@@ -1,0 +1,128 @@
+"""The Python side of a Python plugin. Its C side (build/templates/plugin.c) calls this at start and exit only.
+
+Executes the source inside the plugin, and registers its functions with the native core. If that fails, the C side gets
+the reason as text and answers it to every call.
+"""
+
+import atexit
+import importlib
+import sys
+import traceback
+import typing
+from typing import Any
+
+from .._native import register, stop_all
+from ..abi import ASYNC, ENVIRONMENT, INTERNAL, USER_CODE, ffi, text
+from ..author.udf import Udf
+from ..version import PLUGIN_FORMAT, __version__
+from .module import functions_of, module_of, user_traceback
+
+atexit.register(stop_all)  # before the interpreter ends, while its threads still get the GIL (R18)
+_guard = 0  # address of guard_our_exit in the plugin that booted Python; 0 in a Python process
+
+
+def define(built_format: int, own_ffi: Any, lib: Any) -> None:
+    """Gives the C side its two Python functions. Called by cffi's embedding code; no user code runs here.
+
+    built_format: `PLUGIN_FORMAT` of the toolkit that built the plugin.
+    """
+
+    @own_ffi.def_extern(error=-1)  # type: ignore[untyped-decorator]
+    def plugin_load() -> int:
+        try:
+            return _load(built_format, own_ffi, lib)
+        except BaseException:  # cffi would print the exception and answer the error value
+            lib.plugin_failed(INTERNAL, traceback.format_exc().encode())
+            return -1
+
+    @own_ffi.def_extern()  # type: ignore[untyped-decorator]
+    def plugin_leave() -> None:
+        stop_all()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+
+
+def _load(built_format: int, own_ffi: Any, lib: Any) -> int:
+    """Registers the plugin's functions. Returns the core's number of the first; -1 after `plugin_failed`."""
+    global _guard
+    _guard = lib.plugin_guard() or _guard
+    lib.plugin_set_guard(_guard)
+
+    if built_format != PLUGIN_FORMAT:
+        reason = f"built in plugin format {built_format}, and the installed arroyo_udf_plugin {__version__} "
+        lib.plugin_failed(ENVIRONMENT, f"{reason}loads format {PLUGIN_FORMAT}: build the plugin again".encode())
+        return -1
+    descriptor = ffi.cast("arroyo_udf_descriptor *", lib.plugin_descriptor())
+    name, key = text(descriptor.name), text(descriptor.hash)
+    try:
+        source = own_ffi.string(lib.plugin_source()).decode()
+        module = module_of(source, name, key)
+    except BaseException as error:  # SystemExit and KeyboardInterrupt at import are failures, too
+        status = ENVIRONMENT if isinstance(error, ModuleNotFoundError) else USER_CODE
+        lib.plugin_failed(status, f"its module failed at import\n{user_traceback(error)}".encode())
+        return -1
+
+    if "call_info" in source:
+        # Calls that began before this import have no information; so import it before the first call.
+        importlib.import_module("arroyo_udf_plugin.author.call_info")
+    if _guard and "pyarrow" in sys.modules:
+        _touch_pyarrow()
+    found = {udf.__name__: udf for udf in functions_of(module)}
+    registered = []
+    for number in range(descriptor.n_functions):
+        function = descriptor.functions[number]
+        udf = found.get(text(function.name))
+        if udf is None or not _agrees(udf, function):
+            reason = (
+                f"function {text(function.name)!r} is another than when the plugin was built: its module defines it "
+            )
+            lib.plugin_failed(ENVIRONMENT, f"{reason}by something that differs here; build it again".encode())
+            return -1
+        registered.append(_callable(udf, function))
+    return int(register(lib.plugin_descriptor(), registered))
+
+
+def _touch_pyarrow() -> None:
+    """Makes pyarrow create its lazy objects now: those destroyed at exit must be older than our exit handler."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    pc.sum(pa.array([0]))
+    pa.cpu_count()
+    pa.io_thread_count()
+
+
+def _agrees(udf: Udf[..., Any], function: Any) -> bool:
+    arguments = udf.function.__code__.co_argcount  # a Context may come first
+    extra = arguments - function.arguments.n_children
+    batched = udf.starts and bool(function.options.batch_size)
+    return udf.starts == (function.kind == ASYNC) and extra in (0, int(udf.starts)) and udf.batched == batched
+
+
+def _callable(udf: Udf[..., Any], function: Any) -> tuple[Any, type | None, bool]:
+    """What the core calls for a function, the class of its Context, and whether it blocks.
+
+    Imports pyarrow only for structs, and for the arrays of micro-batches.
+    """
+    code = udf.function.__code__
+    context = None
+    if code.co_argcount > function.arguments.n_children:
+        context = typing.get_type_hints(udf.function)[code.co_varnames[0]]
+    columns = [function.arguments.children[i] for i in range(function.arguments.n_children)]
+    as_written = not any(_has_struct(schema) for schema in [*columns, function.returns])
+    if as_written and not (udf.batched and _has_arrays(udf)):
+        return udf.function, context, udf.blocking
+    from ..author.types import adapted, signature
+
+    return adapted(udf, signature(udf).hints), context, udf.blocking
+
+
+def _has_arrays(udf: Udf[..., Any]) -> bool:
+    hints = typing.get_type_hints(udf.function)
+    return any(hasattr(hint, "_export_to_c") for hint in hints.values())
+
+
+def _has_struct(schema: Any) -> bool:
+    children = (schema.children[i] for i in range(schema.n_children))
+    return text(schema.format) == "+s" or any(_has_struct(child) for child in children)

@@ -1,0 +1,347 @@
+"""The asyncio executor of a Python plugin: one event loop on one thread serves all started functions of an interpreter.
+
+How a row gets to its coroutine and back (the other half is native/python/src/asyncio):
+
+- The host's `send` puts a batch into the native runtime; if the executor sleeps, an eventfd wakes the loop, which
+  calls `turn`.
+- `turn` lets idle *slots* go on. A slot is one long-lived Task: it takes attempt after attempt from the runtime, so
+  a row needs no Task of its own, and a function that never suspends needs one slot for all of its rows. Values are
+  converted, and the function is called, in native code (`Slot.begin`, `ended`, `failed`), which answers the coroutine
+  to await.
+- A slot that finds no attempt parks on its `Parker`; `fire()` steps it at once.
+- A call that leaves a mark on its Task (a context variable, a reference, a cancellation) spends the slot: it ends, and
+  a new one takes its place. So a call never meets another one's marks, as if each had a Task of its own.
+- Results are visible to the host at once; it is woken once per turn, not once per row.
+- One more Task per runtime runs the Context's `init`, waits for the end, and runs its `close`.
+
+Guarantees: any exception of a row ends that row only. Nothing here blocks the loop. Tasks left by calls run until the
+runtime stops, and are cancelled before `close`; those left by `init`, after it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import gc
+import logging
+import signal
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from contextvars import Context, ContextVar
+from typing import Any
+
+from .._native import (
+    GRACE_SECONDS,
+    INIT_SECONDS,
+    INIT_TOOK_TOO_LONG,
+    AsyncioExecutor,
+    Parker,
+    Slot,
+    answer,
+    parker,
+    watch,
+)
+from .stacks import describe, running, suspended
+
+__all__ = ["report_blocked", "start", "stop_loop"]
+
+LEFT_SECONDS = 1.0
+"""How long to wait for cancelled Tasks that calls or `init` have left running."""
+
+_log = logging.getLogger("arroyo_udf_plugin")
+_lock = threading.Lock()
+_loop: asyncio.AbstractEventLoop | None = None
+_thread: threading.Thread | None = None
+_stopping = False
+_servers: set[_Server] = set()  # the loop itself keeps only weak references to Tasks
+_blocked_at: set[str] = set()  # places that have been reported
+_owner: ContextVar[object] = ContextVar("arroyo_udf_owner")
+"""The owner of a Task: a runtime's calls, or its Context. Tasks inherit it from the Task that makes them."""
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    global _thread
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they stay with the host's threads
+    if threading.get_ident() == threading.main_thread().ident:
+        # Before 3.13 the thread that imported `threading` first is the main thread. Once it has ended, a new thread may
+        # get its id, and a loop there would set signal handlers. So this thread keeps the id and another one serves.
+        _thread = threading.Thread(target=_serve, args=(loop,), name="udf-loop", daemon=True)
+        _thread.start()
+        _thread.join()
+        return
+    asyncio.set_event_loop(loop)
+    try:
+        while not _stopping:
+            try:
+                loop.run_forever()
+            except BaseException:  # SystemExit or KeyboardInterrupt in a Task or callback
+                _log.exception("a task or a callback of the event loop has raised; the loop continues")
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+def _running_loop() -> asyncio.AbstractEventLoop:
+    global _loop, _thread
+    with _lock:
+        if _loop is None:
+            _loop = _new_loop()
+            _loop.add_reader(watch(), answer)
+            _thread = threading.Thread(target=_serve, args=(_loop,), name="udf-loop", daemon=True)
+            _thread.start()
+        return _loop
+
+
+def stop_loop() -> None:
+    """Ends the loop's thread before the interpreter ends. Waits at most a second."""
+    global _stopping
+    with _lock:
+        _stopping = True
+        if _loop is not None and _thread is not None and _thread.is_alive():
+            _loop.call_soon_threadsafe(_loop.stop)
+            _thread.join(1.0)
+
+
+def start(executor: AsyncioExecutor) -> None:
+    """Starts a runtime on the loop: creates the Context and waits for its init. Called in the host's thread.
+
+    Raises what the Context raised, or TimeoutError.
+    """
+    loop = _running_loop()
+    started: Future[None] = Future()
+    server = _Server(loop, executor)
+    loop.call_soon_threadsafe(server.begin, started)
+    try:
+        started.result(INIT_SECONDS + GRACE_SECONDS)
+    except TimeoutError:
+        if started.done():
+            raise
+        # The core stops the runtime, so it closes as soon as it has started.
+        what = "init of the Context, or another call on the event loop, neither ends nor awaits"
+        raise TimeoutError(f"not started within {INIT_SECONDS + GRACE_SECONDS:g} s: {what}") from None
+
+
+def report_blocked() -> None:
+    """Warns once per place that the loop's thread is blocked, with its stack (R9). Called in another thread."""
+    frame = None if _thread is None or _thread.ident is None else sys._current_frames().get(_thread.ident)
+    stack = running(frame)
+    if stack and stack[-1] not in _blocked_at:
+        _blocked_at.add(stack[-1])
+        _log.warning(
+            "the event loop is blocked, and with it every row of every async function: nothing has been awaited for"
+            " half a second; await long operations, or use asyncio.to_thread:\n%s",
+            "\n".join(stack),
+        )
+
+
+class _SlotTask(asyncio.Task[None]):
+    """The Task of a slot. A change to it that would outlast the call spends the slot."""
+
+    touched: Callable[[], object]
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        self.touched()
+        return super().cancel(msg)
+
+    def add_done_callback(self, fn: Callable[[Any], object], /, *, context: Context | None = None) -> None:
+        self.touched()
+        super().add_done_callback(fn, context=context)
+
+    def set_name(self, value: object, /) -> None:
+        self.touched()
+        super().set_name(value)
+
+
+class _Server:
+    """One runtime on the loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, executor: AsyncioExecutor) -> None:
+        self.loop = loop
+        self.executor = executor
+        self.name = executor.name()
+        self.context: Any = None
+        self.clean = Context()  # each call starts from a copy
+        self.clean.run(_owner.set, self.clean)
+        self.idle: list[Parker] = []
+        self.slots: set[asyncio.Task[None]] = set()
+        self.stuck: set[asyncio.Task[None]] = set()
+        self.most_slots = executor.allowed_in_flight()
+        self.closing = False
+        self.settled = loop.create_future()
+        self.life: asyncio.Task[None] | None = None
+
+    # ---- The Context ----
+
+    def begin(self, started: Future[None]) -> None:
+        _servers.add(self)
+        context = Context()
+        context.run(_owner.set, self)
+        self.life = asyncio.Task(self.live(started), loop=self.loop, name=self.name, context=context)
+
+    async def live(self, started: Future[None]) -> None:
+        """Runs init and close in one Task with one context, so that close may leave what init has entered."""
+        failure = None
+        try:
+            try:
+                await self.init()
+            except BaseException as error:
+                started.set_exception(error)
+            else:
+                started.set_result(None)
+                await self.until_settled()
+                self.executor.count_left_behind(await self.cancel_left(self.clean))
+                failure = await self.close()
+            await self.cancel_left(self)
+        finally:
+            self.executor.closed(failure)
+            _servers.discard(self)
+
+    async def init(self) -> None:
+        context_class = self.executor.context_class()
+        if context_class is not None:
+            self.context = context_class()
+            if hasattr(self.context, "init"):
+                timeout = asyncio.timeout(INIT_SECONDS)
+                try:
+                    async with timeout:
+                        await self.context.init()
+                except TimeoutError as error:
+                    if timeout.expired():
+                        raise TimeoutError(INIT_TOOK_TOO_LONG) from error
+                    raise
+            self.executor.set_context(self.context)
+        self.executor.set_clean(self.clean)
+        self.executor.set_schedule(lambda: self.loop.call_soon(self.turn))
+        self.loop.add_reader(self.executor.fileno(), self.turn)
+        self.turn()
+
+    async def until_settled(self) -> None:
+        while not self.settled.done():
+            try:
+                await asyncio.wait([self.settled])
+            except asyncio.CancelledError:  # user code cancels all Tasks of the loop; this one is needed
+                _current_task().uncancel()
+
+    async def close(self) -> str | None:
+        """Closes the Context after the last attempt has ended (R12). Returns why that failed, or None."""
+        try:
+            if self.executor.is_given_up():
+                _log.warning("%s: its Context is not closed, because calls were stuck at the stop", self.name)
+            elif hasattr(self.context, "close"):
+                await self.context.close()
+        except BaseException as error:
+            return describe(error)
+        finally:
+            self.context = None
+        return None
+
+    async def cancel_left(self, owner: object) -> int:
+        """Cancels the Tasks that the owner has left running; waits a second for them. Returns their number."""
+        count = 0
+        until = time.monotonic() + LEFT_SECONDS
+        known: set[asyncio.Task[Any]] = {_current_task(), *self.slots, *self.stuck}
+        while left := {task for task in asyncio.all_tasks() - known if _context_of(task).get(_owner) is owner}:
+            known |= left  # Tasks that they make while they end come next
+            count += len(left)
+            for task in left:
+                task.cancel()
+            try:
+                await asyncio.wait(left, timeout=max(0.0, until - time.monotonic()))
+            except asyncio.CancelledError:  # they may cancel this Task, too
+                _current_task().uncancel()
+        return count
+
+    # ---- Rows ----
+
+    def turn(self) -> None:
+        """One turn: cancel, give up, start. The eventfd wakes the loop for it, or the runtime schedules it."""
+        if self.closing:
+            return
+        executor, idle = self.executor, self.idle
+        try:
+            cancelled, stuck = executor.begin_turn()
+            for task in cancelled:
+                task.cancel()
+            for task, row in stuck:
+                self.give_up_on(task, row)
+            while idle and executor.may_start():
+                idle.pop().fire()
+            if executor.may_start():
+                # All slots are busy. Double them from turn to turn, because a function that rarely suspends needs few.
+                for _ in range(min(max(1, len(self.slots)), self.most_slots - len(self.slots))):
+                    self.add_slot()
+            if executor.end_turn():
+                self.closing = True
+                self.loop.remove_reader(executor.fileno())
+                while idle:  # all slots are idle and end now; not in a Task, which cannot step another one
+                    idle.pop().fire()
+                self.settled.set_result(None)
+        except BaseException as error:
+            executor.poison(f"the asyncio executor failed: {describe(error)}")
+            raise
+
+    def give_up_on(self, task: asyncio.Task[None], row: int) -> None:
+        """The attempt in this Task ignores its cancellation: it continues, but no longer counts (R8)."""
+        self.slots.discard(task)
+        self.stuck.add(task)
+        stack = "\n".join(suspended(task))
+        _log.warning("%s, row %d: a call ignores its cancellation, in\n%s", self.name, row, stack)
+
+    def add_slot(self) -> None:
+        context = self.clean.copy()
+        slot = self.executor.slot(context)
+        task = _SlotTask(self.work(slot), loop=self.loop, name=self.name, context=context)
+        task.touched = slot.touch
+        slot.attach(task)
+        self.slots.add(task)
+
+    async def work(self, slot: Slot) -> None:
+        """Runs attempts until a call spends the slot, or the runtime closes."""
+        begin, ended, failed = slot.begin, slot.ended, slot.failed
+        own = parker(self.loop)
+        try:
+            awaitable: Awaitable[Any] | None = begin()
+            while True:
+                try:
+                    while awaitable is not None:
+                        awaitable = ended(await awaitable)
+                except BaseException as error:
+                    awaitable = failed(error)
+                    continue
+                if slot.is_spent() or self.closing:
+                    return
+                self.idle.append(own)
+                await own
+                awaitable = begin()
+        except asyncio.CancelledError:
+            pass  # while parked: user code cancels all Tasks of the loop
+        finally:
+            task = slot.detach()
+            self.slots.discard(task)
+            self.stuck.discard(task)
+            if not self.closing and self.executor.may_start():
+                self.add_slot()
+
+
+def _current_task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    assert task is not None
+    return task
+
+
+def _context_of(task: asyncio.Task[Any]) -> Context:
+    """The context of a Task. Before 3.12 only the garbage collector knows it."""
+    if sys.version_info >= (3, 12):
+        return task.get_context()
+    return next((one for one in gc.get_referents(task) if isinstance(one, Context)), contextvars.Context())

@@ -1,0 +1,49 @@
+"""Stacks as text, reduced to the user's frames: of exceptions, running threads and waiting Tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+import threading
+import traceback
+from itertools import dropwhile
+from types import FrameType
+from typing import Any
+
+__all__ = ["describe", "running", "suspended"]
+
+FRAMES = 3
+_OWN_FOLDER = __file__.rsplit("/", 2)[0] + "/"
+_MACHINERY = (_OWN_FOLDER, asyncio.__file__.rpartition("/")[0] + "/", threading.__file__, selectors.__file__)
+
+
+def describe(exception: BaseException) -> str:
+    """`Type: message`, then the innermost frames of the user's code, a line each. The native core calls this."""
+    summary = "".join(traceback.format_exception_only(exception)).strip()
+    frames = traceback.extract_tb(exception.__traceback__)
+    users = [frame for frame in frames if not frame.filename.startswith(_OWN_FOLDER)]
+    return "\n".join([summary, *map(_place, users[-FRAMES:])])
+
+
+def running(frame: FrameType | None) -> list[str]:
+    """The stack of a thread, a line per frame, below the frames of event loop and toolkit."""
+    frames = [] if frame is None else traceback.extract_stack(frame)
+    return [_place(one) for one in dropwhile(lambda one: one.filename.startswith(_MACHINERY), frames)]
+
+
+def suspended(task: asyncio.Task[Any]) -> list[str]:
+    """Where a Task waits, a line per coroutine, without the toolkit's own."""
+    places: list[traceback.FrameSummary] = []
+    waiting: Any = task.get_coro()
+    while waiting is not None:
+        kind = next((kind for kind in ("cr", "gi", "ag") if hasattr(waiting, f"{kind}_frame")), None)
+        if kind is None:
+            break
+        if (frame := getattr(waiting, f"{kind}_frame")) is not None:
+            places += traceback.extract_stack(frame, limit=1)
+        waiting = getattr(waiting, "gi_yieldfrom" if kind == "gi" else f"{kind}_await")
+    return [_place(one) for one in places if not one.filename.startswith(_OWN_FOLDER)]
+
+
+def _place(frame: traceback.FrameSummary) -> str:
+    return f"  at {frame.name}, {frame.filename}:{frame.lineno}: {frame.line}"

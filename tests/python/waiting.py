@@ -1,0 +1,35 @@
+"""How tests wait: for a condition, for rows, or for a timeout, whose clock they move themselves."""
+
+import time
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from arroyo_udf_plugin import Runtime, _native
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    """Waits for what only polling can see. The pause leaves the processor to the threads that must bring it about."""
+    patience = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < patience, f"waited a minute for {what}"
+        time.sleep(0.001)
+
+
+def drained(runtime: Runtime, rows: int) -> pa.Table:
+    """The results of exactly the next `rows` rows."""
+    batches: list[pa.RecordBatch] = []
+    while (missing := rows - sum(batch.num_rows for batch in batches)) > 0:
+        assert runtime.wait(60), f"waited a minute for {missing} of {rows} rows"
+        if (batch := runtime.drain_results(missing)) is not None:
+            batches.append(batch)
+    return pa.Table.from_batches(batches)
+
+
+def advance(seconds: float) -> None:
+    """Moves the clock by which rows time out, of all runtimes of Python functions in this process.
+
+    A test that wants some rows to time out and others not to gives them a long timeout, waits until the others have
+    ended and until the rest runs, and moves the clock: how slow the machine is does not matter.
+    """
+    _native.advance_clock(round(seconds * 1e9))
