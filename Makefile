@@ -38,7 +38,8 @@ lint:
 	(cd native && cargo fmt --check && cargo clippy --quiet --all-targets --all-features --locked -- -D warnings) && \
 	(cd tests/arroyo && cargo fmt --check) && (cd examples/host/rust && cargo fmt --check && \
 	cargo clippy --quiet --locked --target-dir ../../../build/example_host -- -D warnings) && \
-	$$python -m ruff check . && $$python -m ruff format --check . && $$python -m mypy && $${python%/*}/lint-imports --no-cache
+	$$python -m ruff check . && $$python -m ruff format --check . && $$python -m mypy && $${python%/*}/lint-imports --no-cache && \
+	python3 scripts/cycles.py
 
 check: lint simulation loom soak mutants
 

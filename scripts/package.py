@@ -82,9 +82,9 @@ pub fn f(x: i64) -> i64 { x }
 """
 # Prints the files of the package that Python imports.
 FILES = """
-import arroyo_udf_plugin, arroyo_udf_plugin._native, arroyo_udf_plugin.build
-for module in (arroyo_udf_plugin, arroyo_udf_plugin._native, arroyo_udf_plugin.build):
-    print(module.__file__)
+import sys, arroyo_udf_plugin, arroyo_udf_plugin._native
+for name in ("arroyo_udf_plugin", "arroyo_udf_plugin._native", "arroyo_udf_plugin.build"):
+    print(sys.modules[name].__file__)
 """
 
 

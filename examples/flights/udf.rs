@@ -1,4 +1,4 @@
-//! Functions over flights, in Rust. A null keeps a function from being called, and the result of such a row is null.
+//! Functions over flights, in Rust. A row with a null argument gives null; the function is not called.
 
 use arroyo_udf_plugin::{tokio, udf};
 
@@ -8,7 +8,7 @@ fn mph(distance: i64, air_time: i64) -> f64 {
     distance as f64 * 60.0 / air_time as f64
 }
 
-/// A tail number as this report shows it: UA-14228 for N14228, capitals for American Airlines, else with a mark.
+/// A tail number as this report shows it: UA-14228 for N14228, capitals for American Airlines, otherwise with a mark.
 #[udf]
 fn tail(carrier: &str, tailnum: &str) -> String {
     match tailnum.strip_prefix('N') {
@@ -18,8 +18,8 @@ fn tail(carrier: &str, tailnum: &str) -> String {
     }
 }
 
-/// The same speed from a service that takes a moment: a thousand calls are on their way at once, each with its own
-/// timeout, and results come out in the order of the flights.
+/// The same speed from a slow service: a thousand calls run at once, each with its own timeout, and results come out in the
+/// order of the flights.
 #[udf(ordered, timeout = "5s", allowed_in_flight = 1000)]
 async fn mph_async(distance: i64, air_time: i64) -> Result<f64, String> {
     tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! Functions that misbehave for the rows 3, 13, 23, ... and answer x + 1 for all others; as `udf.py` beside this file.
+//! Functions that misbehave for rows 3, 13, 23, ... and return x + 1 for all others, like `udf.py` beside this file.
 
 use arroyo_udf_plugin::{tokio, udf};
 use std::time::Duration;
@@ -36,7 +36,7 @@ async fn never_ends(x: i64) -> i64 {
     x + 1
 }
 
-/// All futures share a thread: who blocks it takes the time of all that run. So one runs at a time.
+/// All futures share a thread, and a blocked one delays all others. So only one runs at a time.
 #[udf(timeout = "50ms", allowed_in_flight = 1)]
 async fn blocks_the_thread(x: i64) -> i64 {
     if is_bad(x) {
@@ -45,7 +45,7 @@ async fn blocks_the_thread(x: i64) -> i64 {
     x + 1
 }
 
-/// A future that panics when it is dropped, as a cancelled one is.
+/// A future that panics when it is dropped, which cancelling does.
 struct Bomb;
 
 impl Drop for Bomb {

@@ -130,7 +130,7 @@ enum {
 };
 
 enum {
-  ARROYO_UDF_ORDERED = 1,  /* results come out in the order of accepted rows */
+  ARROYO_UDF_ORDERED = 1,  /* results come out in the order in which rows were accepted */
   ARROYO_UDF_UNORDERED = 2 /* results come out as rows end */
 };
 
@@ -212,7 +212,7 @@ typedef struct arroyo_udf_statistics {
   uint64_t accepted;  /* rows accepted by send */
   uint64_t queued;    /* now: rows waiting for an attempt */
   uint64_t running;   /* now: attempts that have not ended, including cancelled and stuck ones */
-  uint64_t backing_off; /* now: rows waiting for their next attempt */
+  uint64_t backing_off; /* now: rows in the pause before another attempt */
   uint64_t held;      /* now: ended rows waiting for an earlier row (ordered) */
   uint64_t ready;     /* now: rows that drain_results would return */
   uint64_t drained;   /* rows returned by drain_results */

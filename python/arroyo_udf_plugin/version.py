@@ -6,7 +6,8 @@ __version__ = "0.1.0"
 PLUGIN_FORMAT = 1
 """The format of Python plugins. A plugin carries the number that it was built with; the toolkit loads only its own.
 
-It covers the parts of the installed toolkit that a built library uses, apart from the ABI: the name of plugin/entry.py,
-its `define` with the arguments, the C functions that it gets (`_CDEF` in build/python.py), and the capsules of
-`_native`. Raise it only if a change breaks existing plugins. It does not cover the public names that a source imports.
+It covers everything that a built library uses of the installed toolkit, apart from the ABI: the name of
+plugin/entry.py, its `define` and the arguments, the C functions that it gets (`_CDEF` in build/python.py), and the
+capsules of `_native`. Raise it if a change breaks plugins that exist, and only then. The public names that a source
+imports are not part of it.
 """

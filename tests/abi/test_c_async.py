@@ -94,7 +94,7 @@ def test_calls_are_completed_in_any_order_and_come_out_in_theirs(functions: Func
         ("open_call", "error", "5 is refused é"),
         ("open_call", "null", "open_call, row 7: the function answered null, and its result is not declared nullable"),
         ("open_call", "float", "open_call, row 7: completed with float64, and its result is declared int64"),
-        ("open_call", "cancelled", "completed as cancelled, and nobody had cancelled it"),
+        ("open_call", "cancelled", "completed as cancelled, but it was not cancelled"),
         ("open_text", "value", "open_text, row 7: completed with int64, and its result is declared utf8"),
         ("open_text", "utf8", "open_text, row 7: the result is not valid UTF-8"),
     ],

@@ -22,7 +22,7 @@ Library = Callable[..., Path]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All of these are `make test-arroyo`. The first ones wait for the workspace, whose crates are many."""
+    """All of these belong to `make test-arroyo`. The first one waits for the workspace, a build of many crates."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.arroyo)

@@ -37,7 +37,7 @@ def test_of_several_functions_the_named_one_is_exported(library, language):
 
 
 @pytest.mark.parametrize("language", OURS)
-def test_a_function_that_is_not_there_is_refused_by_name(library, language):
+def test_an_unknown_function_is_refused_by_name(library, language):
     from arroyo_udf_plugin import BuildError
 
     with pytest.raises(BuildError, match="--arroyo third: its functions are first, second"):
@@ -90,7 +90,7 @@ def test_with_null_a_failed_row_is_null(host, library, language):
 def test_arguments_of_another_type_are_refused_and_released(host, library, language):
     done = host("call", library(language, "str_len"), types="i64", rows=2)
     assert done.stdout.splitlines() == ["batch failed", "lent 0"]
-    assert 'argument text has the Arrow type "l", and is declared as "u"' in done.stderr
+    assert 'argument text has the Arrow type "l", but is declared as "u"' in done.stderr
 
 
 # ---- Async -----------------------------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ def test_a_hundred_thousand_rows(host, library, language, ordered):
 @pytest.mark.parametrize("language", ALL)
 @pytest.mark.parametrize("ordered", [0, 1])
 def test_rows_that_wait_for_a_drain_hold_nothing_back(host, library, language, ordered):
-    """That host sends a whole batch before it drains."""
+    """The host sends a whole batch before it drains."""
     options = {"types": "i64", "rows": 8_192, "cap": 10, "ordered": ordered, "drain": "end"}
     lines = host.lines("stream", library(language, "at_once"), **options)
     assert len(set(rows_of(lines))) == 8_192
@@ -149,13 +149,13 @@ def test_ids_need_not_rise(host, library, language):
 
 
 @pytest.mark.parametrize("language", OURS)
-def test_blocking_functions_are_async_there(host, library, language):
+def test_blocking_functions_are_async(host, library, language):
     lines = host.lines("stream", library(language, "blocks"), types="i64", rows=500, cap=4)
     assert rows_of(lines) == [(str(n), str(n + 1)) for n in range(500)]
 
 
 @pytest.mark.parametrize("language", ALL)
-def test_futures_that_nobody_polls_are_dropped(host, library, language):
+def test_futures_that_are_never_polled_release_their_arguments(host, library, language):
     lines = host.lines("unpolled", library(language, "at_once"), types="i64", rows=20)
     assert lines == ["lent 20" if language == "published" else "lent 0"]
 

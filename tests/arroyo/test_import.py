@@ -69,8 +69,8 @@ def test_a_panic_is_the_error_of_its_row_alone(imported):
     assert [row["value"] for row in outcomes] == [0, 1, 2, None, 4, 5]
 
 
-def test_a_wrong_word_on_the_types_is_an_error_of_rows(imported):
-    with pytest.raises(RowError, match='answer has the Arrow type "l", and is declared as "u"'):
+def test_wrong_declared_types_are_errors_of_rows(imported):
+    with pytest.raises(RowError, match='answer has the Arrow type "l", but is declared as "u"'):
         imported("add_one", returns=TEXT)(pa.array([1]))
     with pytest.raises(RowError, match="the function panicked"):
         imported("add_one", [TEXT])(pa.array(["1"]))
@@ -89,7 +89,7 @@ def test_async_rows_come_once_with_their_values(imported, ordered, allowed_in_fl
         runtime.send(100, numbers, texts)
         found = collect(runtime, rows)
         assert not ordered or list(found) == list(range(100, 100 + rows))
-        # F3: a null text keeps the function from being called; it would see what lies below the null.
+        # F3: a null text prevents the call, which would see the value below the null.
         for n in range(rows):
             value = None if n % 5 == 3 or n % 7 == 2 else f"r{n} {n}"
             assert found[100 + n] == (VALUE, value, None)
@@ -97,7 +97,7 @@ def test_async_rows_come_once_with_their_values(imported, ordered, allowed_in_fl
 
 
 def test_a_runtime_that_dies_loses_no_row_and_is_replaced(imported):
-    """It reports nothing when it dies; the first row that it refuses tells. Rows that it had taken are errors."""
+    """A dying runtime reports nothing; the first row that it refuses shows it. Rows that it had taken are errors."""
     with imported("panics").start(allowed_in_flight=100_000, timeout=60.0) as runtime:
         runtime.send(0, pa.array(range(4)))
         sent, found = 4, {}
@@ -114,7 +114,7 @@ def test_a_runtime_that_dies_loses_no_row_and_is_replaced(imported):
 
 
 def test_silence_is_a_timeout(imported):
-    """With one row at a time no other row can tell that the runtime has died."""
+    """With one row at a time, no other row can show that the runtime has died."""
     with imported("panics").start(allowed_in_flight=1, timeout=2.0) as runtime:
         runtime.send(0, pa.array(range(6)))
         found = collect(runtime, 6)
@@ -123,7 +123,7 @@ def test_silence_is_a_timeout(imported):
 
 
 def test_rows_that_never_end_time_out_and_a_stop_ends_them(imported):
-    """Of the library's, every fourth row waits for ever."""
+    """Every fourth row waits in the library for ever."""
     with imported("waits").start(timeout=2.0, ordered=False, max_attempts=1) as runtime:
         runtime.send(0, pa.array(range(8)))
         found = collect(runtime, 8)
@@ -148,7 +148,7 @@ def test_several_runtimes_of_one_library(imported):
 # ---- Loading ---------------------------------------------------------------------------------------------------------
 
 
-def test_it_says_what_it_is(imported, library):
+def test_the_descriptor_of_an_imported_library(imported, library):
     function = imported("at_once", [pa.field("x", INT)], INT)
     assert repr(function) == "<async function at_once(x: int64) -> int64>"
     assert (function.arguments.field("x").nullable, function.returns_nullable) == (True, False)
@@ -156,7 +156,7 @@ def test_it_says_what_it_is(imported, library):
     assert (plugin.name, plugin.language, list(plugin.functions)) == ("add_one", "arroyo", ["add_one"])
 
 
-def test_what_is_missing_is_said(library, tmp_path):
+def test_missing_symbols_are_named(library, tmp_path):
     published = library("published", "add_one")
     with pytest.raises(LoadError, match=r"do not describe types: give them, as in load\(path, arguments="):
         load(published)

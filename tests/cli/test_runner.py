@@ -19,7 +19,7 @@ ROWS = 20_000
 
 SOURCE = '''
 import asyncio
-from arroyo_udf_plugin import udf
+from arroyo_udf_plugin import _native, udf
 
 @udf
 def half(x: int) -> int:
@@ -44,16 +44,22 @@ async def as_it_comes(x: int) -> int:
         await asyncio.sleep(0)
     return -x
 
-@udf(timeout=0.05)
+async def times_out() -> None:
+    """Moves the clock itself: no other call of these functions suspends, so that none is running then."""
+    await asyncio.sleep(0)
+    _native.advance_clock(1000 * 10**9)
+    await asyncio.Event().wait()
+
+@udf(timeout=1000)
 async def at_times_never(x: int) -> int:
     if x == 3:
-        await asyncio.Event().wait()
+        await times_out()
     return x
 
-@udf(timeout=0.5)
+@udf(timeout=1000)
 async def never_or_odd(x: int) -> int:
     if x == 3:
-        await asyncio.Event().wait()
+        await times_out()
     if x % 2:
         raise ValueError(f"{x} is odd")
     return x
@@ -275,7 +281,7 @@ def test_dead_letters_of_timeouts(functions: Any, tmp_path: Path) -> None:
     assert read(out).num_rows == n_rows - 1
     (letter,) = read(dead).to_pylist()
     assert (letter["x"], letter["failed_row"], letter["failed_outcome"]) == (3, 9_001, "timed_out")
-    assert letter["failed_error"] == "timed out (timeout 0.5 s) in attempt 1"
+    assert letter["failed_error"] == "timed out (timeout 1000 s) in attempt 1"
 
 
 def test_dead_letters_of_unordered_rows(functions: Any, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Building Rust plugins: what is refused, on whose line and with which words (F5); what the library then holds."""
+"""Building Rust plugins: mistakes are refused on the author's line with a text (F5); the contents of the library."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from arroyo_udf_plugin import BuildError, build, load
 
 USE = "use arroyo_udf_plugin::udf;\n"
 
-# What the author wrote on the line that is to be blamed, the lines after it, and what the message says.
+# The line with the mistake and the lines after it; a part of the message.
 MISTAKES = {
     "no return type": ("fn f(a: i64) {}", "a UDF returns a value for each row: write its type, such as `-> i64`"),
     "generics": ("fn f<T>(a: T) -> T { a }", "a UDF has no generics"),
@@ -27,7 +27,7 @@ MISTAKES = {
     "optional of optional": ("fn f(a: i64) -> Option<Option<i64>> { None }", "cannot be the result of a UDF"),
     "result type": ("fn f(a: i64) -> usize { 1 }", "`usize` cannot be the result of a UDF"),
     "unit": ("fn f(a: i64) -> () {}", "`()` cannot be the result of a UDF"),
-    "not a function": ("struct S;", "#[udf] stands before a function"),
+    "not a function": ("struct S;", "#[udf] belongs on a function"),
     "held across an await": (
         "async fn f(a: i64) -> i64 { let r = std::rc::Rc::new(a); std::future::ready(()).await; *r }",
         "hint: an async function may go on in another thread after each await: use Arc for Rc",
@@ -63,13 +63,13 @@ def test_a_mistake_is_refused_on_its_line(tmp_path: Path, line: str, says: str) 
 
 
 @pytest.mark.parametrize(("attribute", "function", "says"), OPTIONS.values(), ids=OPTIONS)
-def test_options_that_cannot_be_are_refused(tmp_path: Path, attribute: str, function: str, says: str) -> None:
+def test_invalid_options_are_refused(tmp_path: Path, attribute: str, function: str, says: str) -> None:
     error = refused(tmp_path, f"{USE}\n{attribute}\n{function}\n")
     assert error.line == 3
     assert says in str(error)
 
 
-def test_several_mistakes_are_told_at_once(tmp_path: Path) -> None:
+def test_several_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     text = str(refused(tmp_path, f"{USE}#[udf]\nunsafe fn f(&self) {{}}\n"))
     assert "cannot be `unsafe`" in text
     assert "no `self`" in text
@@ -100,7 +100,7 @@ def test_a_plugin_may_have_any_name(tmp_path: Path, name: str) -> None:
     [("mod other;", "a plugin is one .rs file"), ("use serde::Serialize;", "a plugin can use std")],
     ids=["second file", "foreign crate"],
 )
-def test_what_a_plugin_cannot_use_is_hinted_at(tmp_path: Path, text: str, hint: str) -> None:
+def test_unusable_crates_come_with_a_hint(tmp_path: Path, text: str, hint: str) -> None:
     (tmp_path / "other.rs").write_text("pub fn g() -> i64 { 1 }")
     error = refused(tmp_path, f"{USE}{text}\n#[udf]\nfn f(a: i64) -> i64 {{ a }}\n")
     assert f"hint: {hint}" in str(error)
@@ -113,7 +113,7 @@ def test_a_missing_cargo_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "install Rust from https://rustup.rs" in str(error)
 
 
-def test_warnings_are_shown_as_the_compiler_said_them(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_warnings_are_shown_unchanged(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / f"warned{os.getpid()}.rs"  # not in the cache: only a compiler warns
     source.write_text(f"{USE}\nfn unused() {{}}\n\n#[udf]\nfn f(a: i64) -> i64 {{ a }} // {os.times().elapsed}\n")
     build(source)

@@ -15,7 +15,7 @@ from arroyo_udf_plugin import InvalidArgument, RowError, load
 
 BuildPlugin = Callable[..., Path]
 
-# Rust type, Arrow type, values that go there and back.
+# Rust type, Arrow type, values to send and get back.
 TYPES: list[tuple[str, pa.DataType, list[Any]]] = [
     ("bool", pa.bool_(), [True, False]),
     ("i8", pa.int8(), [-128, 127]),
@@ -42,7 +42,7 @@ TYPES: list[tuple[str, pa.DataType, list[Any]]] = [
 
 @pytest.fixture(scope="module")
 def echo(build_plugin: BuildPlugin) -> Any:
-    """One function per type and kind that answers its argument: `sync_0`, `async_0`, ..."""
+    """One function per type and kind that returns its argument: `sync_0`, `async_0`, ..."""
     functions = [
         f"#[udf]\n{'async ' if kind == 'async' else ''}fn {kind}_{i}(x: Option<{rust}>) -> Option<{rust}> {{ x }}\n"
         for i, (rust, _, _) in enumerate(TYPES)
@@ -69,7 +69,7 @@ def drained(runtime: Any, rows: int) -> pa.Table:
 
 
 @pytest.mark.parametrize("number", range(len(TYPES)), ids=[rust for rust, _, _ in TYPES])
-def test_each_type_there_and_back(echo: Any, number: int) -> None:
+def test_each_type_in_both_directions(echo: Any, number: int) -> None:
     """F2"""
     _, arrow, values = TYPES[number]
     column = pa.array([None, *values, None, *values], arrow)
@@ -84,7 +84,7 @@ def test_each_type_there_and_back(echo: Any, number: int) -> None:
 
 
 def test_lists_are_arguments(build_plugin: BuildPlugin) -> None:
-    """F2; Arroyo's aggregates have such: a null in a list is left out, a list that is null keeps the call out."""
+    """F2; as in Arroyo's aggregates: nulls in a list are left out, and a list that is null prevents the call."""
     functions = """
         #[udf]
         KIND NAME_sum(x: Vec<i64>, by: i64) -> i64 { x.iter().sum::<i64>() * by }
@@ -112,7 +112,7 @@ def test_lists_are_arguments(build_plugin: BuildPlugin) -> None:
 
 
 def test_a_function_may_have_no_arguments(build_plugin: BuildPlugin) -> None:
-    """An array of nulls, or a batch without columns, says for how many rows it is called."""
+    """An array of nulls, or a batch without columns, gives the number of rows."""
     text = "#[udf]\nfn sync() -> i64 { 7 }\n#[udf]\nasync fn later() -> i64 { 8 }\n"
     functions = load(build_plugin("use arroyo_udf_plugin::udf;\n" + text, ".rs", "nothing")).functions
     batch = pa.RecordBatch.from_struct_array(pa.array([{}] * 3, pa.struct([])))
@@ -141,8 +141,8 @@ def test_ten_million_rows_of_numbers_and_of_text(echo: Any) -> None:
             assert as_text(texts[start : start + 65_536]).equals(texts[start : start + 65_536])
 
 
-def test_mph_is_the_reference_to_the_last_bit(flights: Any) -> None:
-    """F3; natively the same as through the library."""
+def test_mph_equals_the_reference_to_the_last_bit(flights: Any) -> None:
+    """F3; the library gives the same as a native call."""
     chosen = random.Random(1)
     distance = chosen.choices([None, *range(17, 4984)], k=10_000)
     air_time = chosen.choices([None, *range(20, 696)], k=10_000)
@@ -167,7 +167,7 @@ def test_options_and_types_are_described(flights: Any) -> None:
 
 
 def test_rows_fail_alone(build_plugin: BuildPlugin) -> None:
-    """R2, R3a: the text of an error is the author's; a panic says where."""
+    """R2, R3a: an error has the author's text, a panic its location."""
     plugin = load(
         build_plugin(
             """
@@ -198,7 +198,7 @@ def test_rows_fail_alone(build_plugin: BuildPlugin) -> None:
         plugin.functions["risky"](pa.array([5, 0]))
 
 
-def test_a_division_by_nothing_is_the_error_of_its_row(flights: Any) -> None:
+def test_a_division_by_zero_is_the_error_of_its_row(flights: Any) -> None:
     with flights.functions["mph_async"].start() as runtime:
         runtime.send(10, pa.array([100, 200]), pa.array([0, 60]))
         results = drained(runtime, 2).to_pylist()
@@ -208,8 +208,8 @@ def test_a_division_by_nothing_is_the_error_of_its_row(flights: Any) -> None:
     ]
 
 
-def test_tokios_timers_and_tasks_are_there(build_plugin: BuildPlugin) -> None:
-    """An author has the tokio that runs the function: timers, tasks, blocking threads."""
+def test_tokio_timers_and_tasks_work(build_plugin: BuildPlugin) -> None:
+    """The author can use the tokio runtime of the function: timers, tasks, blocking threads."""
     plugin = load(
         build_plugin(
             """
@@ -267,7 +267,7 @@ assert runtime.stop()
 """
 
 
-def test_a_forked_child_is_refused_and_its_parent_goes_on(build_plugin: BuildPlugin, examples: Path) -> None:
+def test_a_forked_child_is_refused_and_its_parent_continues(build_plugin: BuildPlugin, examples: Path) -> None:
     """R13"""
     library = build_plugin(examples / "flights" / "udf.rs")
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKING, str(library)]
@@ -276,7 +276,7 @@ def test_a_forked_child_is_refused_and_its_parent_goes_on(build_plugin: BuildPlu
 
 
 def test_a_process_may_end_while_rows_run(build_plugin: BuildPlugin, examples: Path) -> None:
-    """R18: no crash, no hang, whatever the plugin's threads do just then."""
+    """R18: no crash and no hang, whatever the plugin's threads do at that moment."""
     library = build_plugin(examples / "flights" / "udf.rs")
     program = """
 import sys

@@ -1,4 +1,4 @@
-"""Rust sources in Arroyo's format: the comment at the head, the function that nobody marked, crates and their lock."""
+"""Rust sources in Arroyo's format: the head comment, the function without an attribute, crates and their lock file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BuildPlugin = Callable[..., Path]
 DEPENDENCIES = {"regex": "1", "tokio": {"version": "1", "features": ["full"]}}
 OPTIONS = {"ordered": False, "allowed_in_flight": 7, "timeout": 2.5}
 FUNCTION = "pub fn f(x: i64) -> i64 { x }\n"
-# Each is the same header.
+# All of these mean the same.
 HEADERS = {
     "one block": """\
 /*
@@ -108,12 +108,12 @@ def test_header(tmp_path: Path, header: str, ending: str) -> None:
         FUNCTION,
     ],
 )
-def test_what_is_no_header(tmp_path: Path, text: str) -> None:
+def test_other_comments_are_no_header(tmp_path: Path, text: str) -> None:
     read = rust_source.read(written(tmp_path, text))
     assert (read.dependencies, read.options) == ({}, {})
 
 
-def test_this_toolkits_own_crate_is_the_one_at_hand(tmp_path: Path) -> None:
+def test_this_toolkits_crate_is_the_installed_one(tmp_path: Path) -> None:
     header = '/*\n[dependencies]\narroyo-udf-plugin = "0.2"\nregex = "1"\n*/\n'
     assert rust_source.read(written(tmp_path, header + FUNCTION)).dependencies == {"regex": "1"}
 
@@ -157,7 +157,7 @@ UNMARKED = {
 
 @pytest.mark.parametrize("text", UNMARKED.values(), ids=UNMARKED)
 def test_the_one_public_function_is_the_udf(tmp_path: Path, text: str) -> None:
-    """It is marked, and the code of its lines stays where it was."""
+    """It gets the attribute, and its code stays on its lines."""
     before, function, after = text.split("|")
     attribute = "#[::arroyo_udf_plugin::udf]"
     marked = rust_source.read(written(tmp_path, before + function + after)).text
@@ -199,7 +199,7 @@ def test_the_compiler_names_the_authors_lines_and_columns(tmp_path: Path) -> Non
         ("impl Context { fn new() -> Self { Context } }", "Context` is no Context of a UDF"),
     ],
 )
-def test_a_context_that_is_none(tmp_path: Path, member: str, says: str) -> None:
+def test_an_invalid_context(tmp_path: Path, member: str, says: str) -> None:
     text = f"use std::sync::Arc;\n{member}\npub struct Context;\n"
     error = refused(written(tmp_path, text + "pub async fn f(context: Arc<Context>, x: i64) -> i64 { x }\n"))
     assert error.line == 4
@@ -313,7 +313,7 @@ def test_crates_are_locked_beside_the_source(tmp_path: Path) -> None:
 
 
 def test_the_lock_decides_which_version(tmp_path: Path) -> None:
-    """A library from the cache is never one with other versions than the lock at hand."""
+    """The cache never gives a library with other versions than the lock file."""
     source = with_crates(tmp_path / "decides.rs")
     first = load(build(source)).hash
     lock = tmp_path / "decides.rs.lock"
@@ -335,7 +335,7 @@ def test_a_second_function_compiles_no_crate_again(tmp_path: Path) -> None:
     assert compiled() == before
 
 
-def test_a_crate_that_nobody_has(tmp_path: Path) -> None:
+def test_a_crate_that_does_not_exist(tmp_path: Path) -> None:
     error = refused(with_crates(tmp_path / "absent.rs", 'smallvec = "1"\nno-crate-has-this-name = "1"'), offline=True)
     assert error.line == 2
     assert "no-crate-has-this-name" in str(error)
@@ -347,7 +347,7 @@ def test_a_crate_that_nobody_has(tmp_path: Path) -> None:
 
 
 def test_a_context_fails_with_its_text(build_plugin: BuildPlugin) -> None:
-    """R12: init's panic is the failure of the start, with its place in the author's file."""
+    """R12: a panic of init is the error of start, with its location in the author's file."""
     plugin = load(
         build_plugin(
             """

@@ -457,7 +457,7 @@ def test_a_stuck_attempt(functions: dict[str, Function]) -> None:
     with executor_warnings() as following, functions["ignores"].start() as runtime:
         runtime.send(0, pa.array([1, 0, 0]))
         warning = following()
-        assert "tasks.ignores: row 0 ignores its cancellation" in warning
+        assert "tasks.ignores, row 0: a call ignores its cancellation" in warning
         assert "at ignores, " in warning
         assert sorted(drained(runtime, 3)["id"].to_pylist()) == [0, 1, 2]
         with functions["opens"].start() as opener:

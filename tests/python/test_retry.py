@@ -119,11 +119,11 @@ def test_r7_a_timeout_is_retried(plugin: Plugin) -> None:
 def test_a_row_deadline_ends_waiting_and_retrying_rows(plugin: Plugin) -> None:
     with plugin.functions["never"].start(deadline=1000) as runtime:
         runtime.send(0, pa.array([1] * 50))
-        until(lambda: runtime.statistics().retries > 0, "a second attempt")
+        until(lambda: runtime.statistics().retries > 50, "the second retry of some row")
         advance(1000)
         rows = results(runtime, 50)
     assert {row["outcome"] for row in rows} == {TIMED_OUT}
-    assert rows[0]["attempts"] >= 2
+    assert max(row["attempts"] for row in rows) >= 2
     assert "row deadline" in rows[0]["error"]
 
 
@@ -141,7 +141,7 @@ def test_r8_stuck_attempts_are_reported_and_end_the_runtime(plugin: Plugin) -> N
         assert runtime.stop("drain") is False
     logging.getLogger("arroyo_udf_plugin").removeHandler(handler)
     for row, report in enumerate(reports):
-        assert report.startswith(f"plugin.deaf: row {row} ignores its cancellation, in")
+        assert report.startswith(f"plugin.deaf, row {row}: a call ignores its cancellation, in")
         assert "at deaf" in report
 
 

@@ -9,8 +9,8 @@
 //! | [`executor`] | the thread of a started function: init, calls, cancellations, close                    |
 //! | [`complete`] | the functions with which an author completes a call, from any thread                   |
 //!
-//! The table is defined here, and the author's library is linked to it: only what is the author's (the functions, `run` of
-//! the sync ones) comes from the header. The table is all that a plugin exports: the linker hides the rest.
+//! The plugin's table is defined here. The author's library provides the functions, and `run` for the sync ones. A plugin
+//! exports only the table: the linker hides all other symbols.
 
 mod calls;
 mod complete;

@@ -1,15 +1,15 @@
-//! What `#[udf]` adds below a function: a description of it, and a pointer to that in the linker section which
+//! The code that `#[udf]` adds below a function: its description, and a pointer to that in the linker section that
 //! `arroyo_udf_plugin::sdk` reads.
 
-use crate::options::Options;
+use crate::options::Attribute;
 use crate::signature::{name, with_lifetime, Argument, Checked};
 use proc_macro2::{Literal, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Ident, ItemFn, Type};
 
-/// Everything stands in a nameless constant, under names that cannot hide the author's.
-pub fn expand(function: &ItemFn, signature: &Checked, options: &Options) -> TokenStream {
+/// All code is inside a nameless constant, with names that cannot hide the author's.
+pub fn expand(function: &ItemFn, signature: &Checked, options: &Attribute) -> TokenStream {
     let ident = &function.sig.ident;
     let name = name(ident);
     let arguments = signature.arguments.iter().map(|argument| {
@@ -39,13 +39,13 @@ pub fn expand(function: &ItemFn, signature: &Checked, options: &Options) -> Toke
     }
 }
 
-/// Where the compiler shows what it has to say about generated code: on the author's own tokens.
+/// The place where the compiler reports errors of generated code: the author's own tokens.
 fn place(tokens: Span) -> Span {
     Span::call_site().located_at(tokens)
 }
 
 /// The function that the SDK calls, whose arguments are one tuple, and the `Body` that names it.
-fn call(function: &ItemFn, signature: &Checked, options: &Options) -> (TokenStream, TokenStream) {
+fn call(function: &ItemFn, signature: &Checked, options: &Attribute) -> (TokenStream, TokenStream) {
     let ident = &function.sig.ident;
     let closure = closure(ident, signature);
     if !signature.is_async && !options.blocking {
@@ -58,7 +58,7 @@ fn call(function: &ItemFn, signature: &Checked, options: &Options) -> (TokenStre
         };
         return (call, quote!(::arroyo_udf_plugin::sdk::Body::Sync(__arroyo_udf_run)));
     }
-    // Zero is the header's word for "not chosen", so what is not named here is that.
+    // Fields not named here are zero, which means "not set" in the header.
     let fields = options.fields.iter().map(|(field, value)| {
         let (field, value) = (format_ident!("{field}"), Literal::u64_unsuffixed(*value));
         quote!(#field: #value)
@@ -81,7 +81,7 @@ fn call(function: &ItemFn, signature: &Checked, options: &Options) -> (TokenStre
         };
         return (call, body);
     }
-    // A Context is made by its type's `new`.
+    // The Context's own `new` makes it.
     let start = match &signature.context {
         Some(context) => quote_spanned!(place(context.span())=>
             ::arroyo_udf_plugin::sdk::tokio_executor::start_with(&__ARROYO_UDF, runtime, <#context>::new, #closure)),
@@ -101,7 +101,7 @@ fn call(function: &ItemFn, signature: &Checked, options: &Options) -> (TokenStre
     (call, body)
 }
 
-/// The author's function as one of a tuple; of a Context and a tuple, if it has one.
+/// The author's function as a closure that takes its arguments as one tuple, after the Context if it has one.
 fn closure(ident: &Ident, signature: &Checked) -> TokenStream {
     let arguments = &signature.arguments;
     let names: Vec<_> = (0..arguments.len()).map(|i| format_ident!("__argument_{i}")).collect();
@@ -111,7 +111,7 @@ fn closure(ident: &Ident, signature: &Checked) -> TokenStream {
         let types = arguments.iter().map(|argument| with_lifetime(&argument.ty, "'a"));
         return quote_spanned!(at=> |(#(#names,)*): (#(#types,)*)| #ident(#(#names),*));
     }
-    // An async function outlives the batch, so its future owns what the function borrows.
+    // A call may outlive the batch, so its future owns what the function borrows.
     let types = arguments.iter().map(Argument::owned);
     let lent = arguments.iter().zip(&names).map(|(argument, name)| match &argument.ty {
         Type::Reference(reference) => {

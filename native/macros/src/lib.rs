@@ -1,8 +1,8 @@
 //! The attribute `#[udf]` of the crate `arroyo-udf-plugin`, which re-exports and documents it.
 //!
-//! `options.rs` reads what stands in the attribute, `signature.rs` refuses what cannot be a UDF (on the author's own
-//! tokens, with what to write instead: rule F5), `expand.rs` writes the code. What that code does at run time is
-//! `arroyo_udf_plugin::sdk`; types are checked there, by traits, because a macro cannot see through a type alias.
+//! `options.rs` reads the attribute's options, `signature.rs` refuses functions that cannot be UDFs (on the author's own
+//! tokens, with what to write instead: rule F5), `expand.rs` writes the code. At run time that code calls
+//! `arroyo_udf_plugin::sdk`, whose traits also check the types, because a macro cannot see through a type alias.
 
 mod expand;
 mod options;
@@ -10,7 +10,7 @@ mod signature;
 
 use proc_macro::TokenStream;
 
-/// Makes a function of a plugin from an `fn`, an `async fn` or a blocking `fn`; the function itself stays as written, and callable.
+/// Makes an `fn`, an `async fn` or a blocking `fn` a function of the plugin. The function itself stays unchanged and callable.
 ///
 /// ```ignore
 /// use arroyo_udf_plugin::udf;
@@ -31,16 +31,17 @@ use proc_macro::TokenStream;
 /// }
 /// ```
 ///
-/// * A null in a parameter that is not an `Option` gives null, and the function is not called.
-/// * `Option<T>` as the result: `None` is null. `Result<T, E>`: `Err` is the error of that row, with `E`'s `Display`
-///   text. So is a panic. Neither harms other rows.
-/// * Types: see `arroyo_udf_plugin::sdk::types`. What an `async fn` borrows, `&str` or `&[u8]`, is copied for its call.
-/// * An `async fn` may have a first argument `Arc<Context>`: what its calls share. `Context::new()` makes it, before the
-///   first row; its type implements `arroyo_udf_plugin::UdfContext`, whose `init` and `close` are called around all rows.
-/// * The calls of an `async fn` take turns on one thread. What computes for long, or waits without `.await`, holds up the
-///   others (not their timeouts): that is for `blocking`, or for tokio's `spawn_blocking`.
-/// * `blocking`: the host sees an async function, and each call has a thread of its own while it runs, for code that waits
-///   for a file, a socket or a process. A call that is timed out or cancelled goes on to its end in its thread, unheard.
+/// * If an argument that is not an `Option` is null, the result is null, and the function is not called.
+/// * `Option<T>` as the result: `None` is null. `Result<T, E>`: `Err` is the error of that row, with the `Display` text of
+///   `E`. A panic is also the error of its row. Other rows are not affected.
+/// * Types: see `arroyo_udf_plugin::sdk::types`. Arguments that an `async fn` borrows, `&str` or `&[u8]`, are copied for the
+///   call.
+/// * An `async fn` may have a first argument `Arc<Context>`, which its calls share. `Context::new()` makes it before the first
+///   row. Its type implements `arroyo_udf_plugin::UdfContext`: `init` is called before all rows, `close` after them.
+/// * The calls of an `async fn` take turns on one thread. A call that computes for long, or waits without `.await`, delays the
+///   others (but not their timeouts): use `blocking` for it, or tokio's `spawn_blocking`.
+/// * `blocking`: for code that waits for a file, a socket or a process. The host sees an async function, and each call has a
+///   thread of its own while it runs. A call that timed out or was cancelled runs to its end; its result is discarded.
 /// * Options, all for `async fn` and `blocking`, as the header describes them: `ordered` (the default) or `unordered`;
 ///   `timeout = "10s"` for one call and `deadline = "1m"` for a row, in `ns`, `us`, `ms`, `s`, `m` or `h`;
 ///   `allowed_in_flight = 100`, calls that run at once; `max_rows`, `max_bytes`; `max_attempts = 3`,
@@ -49,13 +50,13 @@ use proc_macro::TokenStream;
 pub fn udf(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let original = proc_macro2::TokenStream::from(item.clone());
     let expanded = syn::parse::<syn::ItemFn>(item)
-        .map_err(|error| syn::Error::new(error.span(), "#[udf] stands before a function: `fn` or `async fn`"))
+        .map_err(|error| syn::Error::new(error.span(), "#[udf] belongs on a function: `fn` or `async fn`"))
         .and_then(|function| {
             let options = options::parse(attribute.into(), function.sig.asyncness.is_some())?;
             let signature = signature::check(&function.sig)?;
             Ok(expand::expand(&function, &signature, &options))
         });
-    // The function itself is always passed on: otherwise one mistake would look like many to its callers.
+    // The function itself is always kept: without it, each of its callers would be another error.
     let addition = expanded.unwrap_or_else(syn::Error::into_compile_error);
     quote::quote!(#original #addition).into()
 }

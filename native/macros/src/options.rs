@@ -1,4 +1,4 @@
-//! What stands in `#[udf(...)]`: the words are those of the header's options and of Arroyo's attribute.
+//! The options in `#[udf(...)]`. Their words are those of the header's options and of Arroyo's attribute.
 
 use proc_macro2::TokenStream;
 use syn::meta::ParseNestedMeta;
@@ -6,10 +6,10 @@ use syn::parse::Parser;
 use syn::spanned::Spanned;
 use syn::{Error, LitInt, LitStr, Result};
 
-/// What the author chose, in the order of the attribute.
+/// The options that the author set, in the order of the attribute.
 #[derive(Debug, Default, PartialEq)]
-pub struct Options {
-    /// A thread for each call of an `fn`.
+pub struct Attribute {
+    /// Each call of an `fn` gets a thread.
     pub blocking: bool,
     /// Field of the header's options -> its value.
     pub fields: Vec<(&'static str, u64)>,
@@ -18,16 +18,16 @@ pub struct Options {
 const KNOWN: &str = "`blocking`, `ordered`, `unordered`, `timeout = \"10s\"`, `allowed_in_flight = 100`, `deadline = \"1m\"`, \
     `max_rows = 16384`, `max_bytes = 67108864`, `max_attempts = 3`, `retry_on = \"timeout, error\"`, `backoff = \"100ms\"`, \
     `max_backoff = \"10s\"`, `seed = 1`, `idempotent` or `max_stuck = 100`";
-const CHOSEN: &str = "this option is chosen already: write it once";
+const ALREADY_SET: &str = "this option is already set: write it once";
 
-/// Options that are a length of time: name, field, example.
+/// Options that are a duration: name, field, example.
 const TIMES: [(&str, &str, &str); 4] = [
     ("timeout", "timeout_ns", "timeout = \"500ms\""),
     ("deadline", "deadline_ns", "deadline = \"1m\""),
     ("backoff", "backoff_ns", "backoff = \"100ms\""),
     ("max_backoff", "max_backoff_ns", "max_backoff = \"10s\""),
 ];
-/// Options that are a whole number: name and field, the largest, what it counts.
+/// Options that are a whole number: name (also of the field), maximum, meaning.
 const NUMBERS: [(&str, u64, &str); 6] = [
     ("allowed_in_flight", u32::MAX as u64, "a number of calls"),
     ("max_rows", u64::MAX, "a number of rows"),
@@ -37,13 +37,13 @@ const NUMBERS: [(&str, u64, &str); 6] = [
     ("max_stuck", u32::MAX as u64, "a number of calls"),
 ];
 
-pub fn parse(attribute: TokenStream, is_async: bool) -> Result<Options> {
+pub fn parse(attribute: TokenStream, is_async: bool) -> Result<Attribute> {
     let place = attribute.span();
-    let mut options = Options::default();
+    let mut options = Attribute::default();
     syn::meta::parser(|meta| parse_one(&meta, &mut options)).parse2(attribute)?;
     match (is_async, options.blocking) {
-        (true, true) => Err(Error::new(place, "`blocking` is for an `fn`, and an `async fn` must not block: leave one of the two out")),
-        (false, false) if options != Options::default() => Err(Error::new(
+        (true, true) => Err(Error::new(place, "`blocking` is for an `fn`; an `async fn` must not block: remove one of the two")),
+        (false, false) if options != Attribute::default() => Err(Error::new(
             place,
             "a synchronous function has no options: write `#[udf]`, or `#[udf(blocking, ...)]` if it waits, or `async fn` below it",
         )),
@@ -51,7 +51,7 @@ pub fn parse(attribute: TokenStream, is_async: bool) -> Result<Options> {
     }
 }
 
-fn parse_one(meta: &ParseNestedMeta<'_>, options: &mut Options) -> Result<()> {
+fn parse_one(meta: &ParseNestedMeta<'_>, options: &mut Attribute) -> Result<()> {
     let Some(name) = meta.path.get_ident().map(ToString::to_string) else {
         return Err(meta.error(format!("unknown option: write {KNOWN}")));
     };
@@ -68,7 +68,7 @@ fn parse_one(meta: &ParseNestedMeta<'_>, options: &mut Options) -> Result<()> {
         };
     }
     match name.as_str() {
-        "blocking" if options.blocking => Err(meta.error(CHOSEN)),
+        "blocking" if options.blocking => Err(meta.error(ALREADY_SET)),
         "blocking" => {
             options.blocking = true;
             Ok(())
@@ -91,15 +91,15 @@ fn parse_one(meta: &ParseNestedMeta<'_>, options: &mut Options) -> Result<()> {
     }
 }
 
-/// The literal after `=`; anything else is answered with the `example`.
+/// The literal after `=`; the error for anything else shows `example`.
 fn value<T: syn::parse::Parse>(meta: &ParseNestedMeta<'_>, example: &str) -> Result<T> {
     let example = |error: Error| Error::new(error.span(), format!("write `{example}`"));
     meta.value().map_err(example)?.parse().map_err(example)
 }
 
-fn set(options: &mut Options, field: &'static str, value: u64, meta: &ParseNestedMeta<'_>) -> Result<()> {
+fn set(options: &mut Attribute, field: &'static str, value: u64, meta: &ParseNestedMeta<'_>) -> Result<()> {
     if options.fields.iter().any(|(known, _)| *known == field) {
-        return Err(meta.error(CHOSEN));
+        return Err(meta.error(ALREADY_SET));
     }
     options.fields.push((field, value));
     Ok(())
@@ -108,7 +108,7 @@ fn set(options: &mut Options, field: &'static str, value: u64, meta: &ParseNeste
 fn nanoseconds(text: &str) -> std::result::Result<u64, String> {
     let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
-    // With the words that Arroyo's attribute takes.
+    // Includes the units of Arroyo's attribute.
     let factor = match unit.trim_start() {
         "ns" | "nanos" => Some(1),
         "us" | "µs" | "micros" => Some(1_000),
@@ -134,9 +134,9 @@ mod tests {
     }
 
     #[test]
-    fn nothing_chosen_is_nothing() {
-        assert_eq!(parse(quote!(), true).unwrap(), Options::default());
-        assert_eq!(parse(quote!(), false).unwrap(), Options::default());
+    fn an_empty_attribute_sets_no_option() {
+        assert_eq!(parse(quote!(), true).unwrap(), Attribute::default());
+        assert_eq!(parse(quote!(), false).unwrap(), Attribute::default());
     }
 
     #[test]
@@ -174,7 +174,7 @@ mod tests {
             ("idempotent", 1),
             ("max_stuck", 6),
         ];
-        assert_eq!(options.unwrap(), Options { blocking: false, fields: expected });
+        assert_eq!(options.unwrap(), Attribute { blocking: false, fields: expected });
     }
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_that_is_no_time_is_refused() {
+    fn invalid_timeouts_are_refused() {
         for text in ["", "10", "ms", "0s", "-1s", "1.5s", "9999999999999h"] {
             assert!(nanoseconds(text).is_err(), "{text}");
         }

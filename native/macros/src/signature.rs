@@ -1,5 +1,5 @@
-//! What can be a UDF, and what is said to the author of a function that cannot (F5). Types are judged by the SDK's
-//! traits; here only what a trait could not say well: forms, and references in an `async fn`.
+//! Which functions can be UDFs, and error texts for those that cannot (F5). The SDK's traits check the types; here only what a
+//! trait could not report well: the form of the signature, and references in an `async fn`.
 
 use proc_macro2::Span;
 use syn::ext::IdentExt;
@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
 use syn::{Error, FnArg, GenericArgument, Ident, Lifetime, Pat, PathArguments, ReturnType, Signature, Type, TypeReference};
 
-/// As many as `sdk::arguments` implements.
+/// The number that `sdk::arguments` implements.
 const MOST_ARGUMENTS: usize = 12;
 
 pub struct Checked {
@@ -24,7 +24,7 @@ pub struct Argument {
 }
 
 impl Argument {
-    /// Whether an `async fn` borrows it: its column's value is copied first, because the batch may be gone by then.
+    /// Whether it contains a reference. An `async fn` gets a copy then, because the batch may be gone during the call.
     pub fn borrows(&self) -> bool {
         struct Finder(bool);
         impl VisitMut for Finder {
@@ -37,7 +37,7 @@ impl Argument {
         finder.0
     }
 
-    /// The type whose values are lent to an `async fn`: each `&T` is what `T` is copied to.
+    /// The type of that copy: each `&T` becomes the owned type of `T`.
     pub fn owned(&self) -> Type {
         struct Owner;
         impl VisitMut for Owner {
@@ -56,7 +56,7 @@ impl Argument {
     }
 }
 
-/// All mistakes of a signature at once, each on its own tokens.
+/// Checks a signature. The error combines all mistakes, each on its own tokens.
 pub fn check(signature: &Signature) -> syn::Result<Checked> {
     let mut mistakes = Mistakes(None);
     let is_async = signature.asyncness.is_some();
@@ -64,11 +64,11 @@ pub fn check(signature: &Signature) -> syn::Result<Checked> {
     if !signature.generics.params.is_empty() || signature.generics.where_clause.is_some() {
         mistakes.add(
             signature.generics.span(),
-            "a UDF has no generics or named lifetimes, its columns have one type each: write the types, such as `i64` or `&str`",
+            "a UDF has no generics or named lifetimes, because a column has one type: write the types, such as `i64` or `&str`",
         );
     }
     if let Some(token) = &signature.unsafety {
-        mistakes.add(token.span(), "the host calls a UDF with whatever a column holds, so it cannot be `unsafe`: remove that");
+        mistakes.add(token.span(), "the host calls a UDF with any value of a column, so it cannot be `unsafe`: remove that");
     }
     if let Some(token) = &signature.abi {
         mistakes.add(token.span(), "a UDF is a plain Rust function: remove `extern`");
@@ -79,7 +79,7 @@ pub fn check(signature: &Signature) -> syn::Result<Checked> {
 
     let context = signature.inputs.first().and_then(shared);
     if let Some(context) = context.as_ref().filter(|_| !is_async) {
-        mistakes.add(context.span(), "only calls that wait share a Context: write `async fn`, or leave the Context out");
+        mistakes.add(context.span(), "only async calls share a Context: write `async fn`, or remove the Context");
     }
 
     let mut arguments = Vec::new();
@@ -93,10 +93,8 @@ pub fn check(signature: &Signature) -> syn::Result<Checked> {
                     check_type(&argument.ty, false, &mut mistakes);
                     arguments.push(Argument { name: name(&pattern.ident), ty: (*argument.ty).clone() });
                 }
-                pattern => mistakes.add(
-                    pattern.span(),
-                    "an argument of a UDF needs a name, which is its column's: write `name: Type` and take it apart inside",
-                ),
+                pattern => mistakes
+                    .add(pattern.span(), "an argument of a UDF needs a name, for its column: write `name: Type` and destructure it inside"),
             },
         }
     }
@@ -135,12 +133,12 @@ fn shared(input: &FnArg) -> Option<Type> {
     }
 }
 
-/// The name of a function or argument as its author says it: `r#type` is `type`.
+/// The name of a function or argument without the raw prefix: `r#type` is `type`.
 pub fn name(ident: &Ident) -> String {
     ident.unraw().to_string()
 }
 
-/// The type with `lifetime` in each reference that has none.
+/// The type with `lifetime` in each reference without one.
 pub fn with_lifetime(ty: &Type, lifetime: &str) -> Type {
     struct Filler(Lifetime);
     impl VisitMut for Filler {
@@ -225,12 +223,12 @@ mod tests {
     }
 
     #[test]
-    fn several_mistakes_are_told_together() {
+    fn several_mistakes_are_reported_together() {
         assert_eq!(mistakes(parse_quote!(unsafe fn f<T>(&self, a: T))).len(), 4);
     }
 
     #[test]
-    fn what_is_right_is_taken() {
+    fn a_valid_signature_is_accepted() {
         let right: Signature = parse_quote!(fn r#type(mut r#in: &str, b: Option<&[u8]>) -> Result<Option<i64>, String>);
         let checked = check(&right).unwrap();
         let names: Vec<_> = checked.arguments.iter().map(|argument| argument.name.as_str()).collect();
@@ -240,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_context_is_the_first_argument_and_no_column() {
+    fn a_context_is_the_first_argument_and_not_a_column() {
         let checked = |signature: Signature| check(&signature).map_err(|error| error.to_string()).unwrap();
         let text = |ty: &Type| ty.to_token_stream().to_string();
         let both = checked(parse_quote!(async fn f(shared: std::sync::Arc<Context>, id: i64) -> String));
@@ -251,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_borrowed_is_copied_first() {
+    fn borrowed_arguments_are_owned_by_async_calls() {
         let argument = |ty: Type| Argument { name: "a".to_string(), ty };
         let owned = |ty: Type| argument(ty).owned().to_token_stream().to_string();
         let text = |ty: Type| ty.to_token_stream().to_string();
@@ -262,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn references_get_the_lifetime_that_they_lack() {
+    fn references_without_a_lifetime_get_one() {
         let filled = |ty: Type| with_lifetime(&ty, "'a").to_token_stream().to_string();
         let text = |ty: Type| ty.to_token_stream().to_string();
         assert_eq!(filled(parse_quote!(Option<&[u8]>)), text(parse_quote!(Option<&'a [u8]>)));

@@ -1,15 +1,17 @@
 //! Blocking functions (`@udf(blocking=True)`): a row is a call of a plain `def` in a thread of the pool, which holds the
-//! GIL for its row only.
+//! GIL only during the call. The Python half is `plugin/blocking.py`.
 //!
-//! Guarantees: context variables set in one call are never seen by another (R11); what Python objects a runtime keeps is
-//! given back with the GIL held, or leaked when the interpreter has ended.
+//! Guarantees: no call sees context variables that another one has set (R11). A runtime gives its Python objects back with
+//! the GIL held, or leaks them if the interpreter has ended.
 
-use crate::call_info::{self, Told};
-use crate::calls::{call, raised_text, Call, Converted, Frame};
-use crate::executor::outcome_of;
+use crate::call_info::{self, CurrentCall};
+use crate::calls::{call_row, Called, Converted, Frame};
+use crate::function::PythonFunction;
 use crate::gil;
+use crate::modules::BLOCKING;
 use crate::object::{self, Owned};
-use crate::registry::Function;
+use crate::outcome::outcome_of;
+use crate::traceback::raised_text;
 use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::arrow::Batch;
 use arroyo_udf_plugin::call_info::CallInfo;
@@ -17,35 +19,34 @@ use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::machine::Outcome;
 use arroyo_udf_plugin::pool::Work;
 use arroyo_udf_plugin::runtime::Attempt;
+use arroyo_udf_plugin::sync::Unpoisoned;
 use arroyo_udf_plugin::value::Value;
 use pyo3_ffi::*;
-use std::ffi::CStr;
 use std::ptr::null_mut;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
-const MODULE: &CStr = c"arroyo_udf_plugin.plugin.blocking";
-
-/// The calls of one runtime.
-pub struct Calls {
-    function: &'static Function,
+/// What the pool's threads do for one runtime.
+pub struct BlockingCalls {
+    function: &'static PythonFunction,
     kept: Mutex<Kept>,
 }
 
+/// The Python objects of a runtime.
 #[derive(Default)]
 struct Kept {
     context: Option<Owned>,
-    /// The last batch of which pyarrow has converted columns. The weak reference keeps another batch from its address.
+    /// What pyarrow converted of the latest batch. While the weak reference lives, no other batch can get the same address.
     converted: Option<(Weak<Batch>, Arc<Converted>)>,
 }
 
-impl Calls {
-    pub fn new(function: &'static Function) -> Calls {
-        Calls { function, kept: Mutex::default() }
+impl BlockingCalls {
+    pub fn new(function: &'static PythonFunction) -> BlockingCalls {
+        BlockingCalls { function, kept: Mutex::default() }
     }
 
-    /// Never held while Python runs.
+    /// Python never runs while this lock is held.
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock().unpoisoned()
     }
 
     /// # Safety
@@ -59,12 +60,12 @@ impl Calls {
         // SAFETY: passed on.
         let converted = Arc::new(unsafe { Converted::new(self.function, batch) }?);
         let former = self.kept().converted.replace((Arc::downgrade(batch), Arc::clone(&converted)));
-        drop(former); // not within the line above: it may run Python
+        drop(former); // after the line above has given the lock back: dropping may run Python
         Ok(converted)
     }
 
     /// # Safety
-    /// The GIL is held; the attempt is one of this function.
+    /// The GIL is held; the attempt belongs to this function.
     unsafe fn call(&self, attempt: &Attempt, info: CallInfo) -> Outcome<Value> {
         let function = self.function;
         let failed = |text: &str| Outcome::Error(function.row_text(attempt.id, text).into());
@@ -78,34 +79,34 @@ impl Calls {
             let Some(variables) = Owned::new(PyContext_New()).filter(|new| PyContext_Enter(new.ptr()) == 0) else {
                 return failed(&raised_text());
             };
-            let called = if call_info::tell(Told::Row(info)) {
-                call(function, &attempt.batch, &converted, attempt.row, context, &mut Frame::new())
+            let called = if call_info::set(CurrentCall::Row(info)) {
+                call_row(function, &attempt.batch, &converted, attempt.row, context, &mut Frame::new())
             } else {
-                Call::Raised
+                Called::Raised
             };
             let outcome = match called {
-                Call::Null => Outcome::Value(Value::Null),
-                Call::Returned(result) => {
+                Called::Null => Outcome::Value(Value::Null),
+                Called::Returned(result) => {
                     let result = Owned::new(result);
                     outcome_of(function, attempt.id, result.as_ref().map_or(null_mut(), Owned::ptr))
                 }
-                Call::Raised => failed(&raised_text()),
-                Call::Failed(text) => failed(&text),
+                Called::Raised => failed(&raised_text()),
+                Called::Failed(text) => failed(&text),
             };
             if PyContext_Exit(variables.ptr()) < 0 {
-                PyErr_Clear(); // the function has left another context entered, which ends with its thread
+                PyErr_Clear(); // the function left another context entered; that one ends with the thread
             }
             outcome
         }
     }
 }
 
-impl Work for Calls {
+impl Work for BlockingCalls {
     fn open(&self) -> Result<(), Failure> {
         let Some(class) = &self.function.context else { return Ok(()) };
         // SAFETY: the GIL is held inside.
         gil::enter(|| unsafe {
-            match object::call(MODULE, c"open", &[class.ptr()]) {
+            match object::call(BLOCKING, c"open", &[class.ptr()]) {
                 Some(context) => {
                     self.kept().context = Some(context);
                     Ok(())
@@ -124,12 +125,12 @@ impl Work for Calls {
     }
 
     fn report_stuck(&self, function: &str, row: u64, thread: Option<libc::pthread_t>) {
-        // SAFETY: the GIL is held inside; the text has as many bytes as it says.
+        // SAFETY: the GIL is held inside; the pointer and the length are those of a text.
         let report = || unsafe {
             let name = Owned::new(PyUnicode_FromStringAndSize(function.as_ptr().cast(), function.len() as Py_ssize_t))?;
             let row = Owned::new(PyLong_FromUnsignedLongLong(row))?;
             let thread = Owned::new(PyLong_FromUnsignedLongLong(thread.unwrap_or(0)))?;
-            object::call(MODULE, c"report_stuck", &[name.ptr(), row.ptr(), thread.ptr()])
+            object::call(BLOCKING, c"report_stuck", &[name.ptr(), row.ptr(), thread.ptr()])
         };
         let reported = gil::enter(|| {
             if report().is_none() {
@@ -137,14 +138,14 @@ impl Work for Calls {
                 unsafe { PyErr_Clear() };
             }
         });
-        drop(reported); // an interpreter that ends has nobody to tell
+        drop(reported); // an interpreter that ends needs no report
     }
 
     fn close(&self) -> Result<(), String> {
         // SAFETY: the GIL is held inside.
         let closed = gil::enter(|| unsafe {
             let kept = std::mem::take(&mut *self.kept());
-            match kept.context.as_ref().map(|context| object::call(MODULE, c"close", &[context.ptr()])) {
+            match kept.context.as_ref().map(|context| object::call(BLOCKING, c"close", &[context.ptr()])) {
                 Some(None) => Err(raised_text()),
                 Some(Some(_)) | None => Ok(()),
             }
@@ -153,7 +154,7 @@ impl Work for Calls {
     }
 }
 
-impl Drop for Calls {
+impl Drop for BlockingCalls {
     fn drop(&mut self) {
         let mut kept = Some(std::mem::take(&mut *self.kept()));
         if gil::enter(|| drop(kept.take())).is_err() {

@@ -1,12 +1,12 @@
-//! What a call can ask about itself (R10), native half; `arroyo_udf_plugin/author/call_info.py` is the other one.
+//! What a call can ask about itself (R10), native half. `author/call_info.py` is the other half.
 //!
-//! A call finds its information in a context variable, which Tasks and threads that it makes inherit: they see it for as
-//! long as they live, and never that of the row which runs in the same slot after theirs. So each call has the variable set
-//! anew. That costs some 200 nanoseconds a row, and is done only once somebody has imported the function that asks.
+//! A call finds its information in a context variable. Tasks and threads that the call makes inherit it: they see it as long
+//! as they live, and never see that of a later row in the same slot. So the variable is set anew for each call. That costs
+//! some 200 nanoseconds a row, and begins when the module with the asking function is imported.
 //!
-//! Guarantees: everything here runs with the GIL held, in the interpreter that runs the functions.
+//! Assumes: the GIL is held, in the interpreter that runs the functions.
 
-use crate::heap::{Body, HeapType};
+use crate::heap::{method, Body, HeapType};
 use crate::object::{none, Owned};
 use arroyo_udf_plugin::call_info::CallInfo;
 use pyo3_ffi::*;
@@ -15,19 +15,19 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// What a call finds.
-pub enum Told {
+pub enum CurrentCall {
     Row(CallInfo),
-    /// Of a micro-batch: the rows that are in its lists, in their order.
-    Group(Vec<CallInfo>),
+    /// The rows in the lists of a micro-batch, in their order.
+    MicroBatch(Vec<CallInfo>),
 }
 
-static CALL: HeapType = HeapType::new();
-/// The context variable, once somebody may ask; lives as long as the process.
+static CURRENT_CALL: HeapType = HeapType::new();
+/// The context variable. Null: no code asks. It lives as long as the process.
 static VARIABLE: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
 
-/// tell_calls(variable: ContextVar[Call]): from now on each call finds its information there.
-pub unsafe extern "C" fn tell_calls(_module: *mut PyObject, variable: *mut PyObject) -> *mut PyObject {
-    // SAFETY: called by Python with the GIL and a valid object, of which a reference is kept for ever.
+/// set_call_variable(variable: ContextVar[CurrentCall]): from now on each call finds its information there.
+pub unsafe extern "C" fn set_call_variable(_module: *mut PyObject, variable: *mut PyObject) -> *mut PyObject {
+    // SAFETY: called by Python with the GIL and a valid object, to which a reference is kept for ever.
     unsafe {
         // Functions run in the main interpreter only, and no other may reach its objects.
         if PyInterpreterState_Get() == PyInterpreterState_Main() {
@@ -38,23 +38,23 @@ pub unsafe extern "C" fn tell_calls(_module: *mut PyObject, variable: *mut PyObj
     }
 }
 
-/// Whether calls have to be told of themselves.
+/// Whether any code may ask.
 pub fn is_asked_for() -> bool {
     !VARIABLE.load(Ordering::Acquire).is_null()
 }
 
-/// Tells the call that is about to begin in the current context, if it may ask. False: an exception is set.
+/// Sets what the call finds that is about to begin in the current context, if any code may ask. False: an exception is set.
 ///
 /// # Safety
 /// The GIL is held, and the call's context is entered.
-pub unsafe fn tell(told: Told) -> bool {
+pub unsafe fn set(call: CurrentCall) -> bool {
     let variable = VARIABLE.load(Ordering::Acquire);
     if variable.is_null() {
         return true;
     }
     // SAFETY: the GIL is held; the variable is a ContextVar.
     unsafe {
-        let Some(call) = CALL.make(told) else { return false };
+        let Some(call) = CURRENT_CALL.make(call) else { return false };
         Owned::new(PyContextVar_Set(variable, call.ptr())).is_some()
     }
 }
@@ -63,31 +63,28 @@ pub unsafe fn tell(told: Told) -> bool {
 /// 2**64 - 1 for none.
 unsafe fn fields(info: &CallInfo) -> *mut PyObject {
     let key = info.idempotency_key();
-    // SAFETY: the GIL is held; the bytes are copied; the format takes what is given here, and their reference with it.
+    // SAFETY: the GIL is held; the bytes are copied; the format names the types of the values, and takes over the reference.
     unsafe {
         let key = PyBytes_FromStringAndSize(key.as_ptr().cast(), key.len() as Py_ssize_t);
         Py_BuildValue(c"KIKN".as_ptr(), info.row_id(), c_uint::from(info.attempt()), info.deadline_ns(), key)
     }
 }
 
-/// row() -> fields | None: of the one row; None in a micro-batch.
-unsafe extern "C" fn row(this: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
-    // SAFETY: Python calls this with an object of its type and the GIL held.
-    unsafe {
-        match &*<Told as Body>::of(this) {
-            Told::Row(info) => fields(info),
-            Told::Group(_) => none(),
+method! {
+    /// row() -> fields | None: of the one row; None in a micro-batch.
+    fn row(this: CurrentCall, _a) {
+        match &*this {
+            CurrentCall::Row(info) => fields(info),
+            CurrentCall::MicroBatch(_) => none(),
         }
     }
 }
-
-/// rows() -> list[fields]
-unsafe extern "C" fn rows(this: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
-    // SAFETY: as above.
-    unsafe {
-        let rows = match &*<Told as Body>::of(this) {
-            Told::Row(info) => std::slice::from_ref(info),
-            Told::Group(rows) => rows,
+method! {
+    /// rows() -> list[fields]
+    fn rows(this: CurrentCall, _a) {
+        let rows = match &*this {
+            CurrentCall::Row(info) => std::slice::from_ref(info),
+            CurrentCall::MicroBatch(rows) => rows,
         };
         let Some(list) = Owned::new(PyList_New(0)) else { return null_mut() };
         for info in rows {
@@ -100,13 +97,14 @@ unsafe extern "C" fn rows(this: *mut PyObject, _: *mut PyObject) -> *mut PyObjec
     }
 }
 
-/// Makes the type and puts it into the module.
+/// Makes the type and adds it to the module. False: an exception is set.
 ///
 /// # Safety
 /// The GIL is held, in the module's exec.
 pub unsafe fn add_type(module: *mut PyObject) -> bool {
-    // SAFETY: the method takes an object of the type that it is defined for.
+    // SAFETY: the methods take an object of this type.
     unsafe {
-        CALL.define::<Told>(module, c"arroyo_udf_plugin._native.Call", &[(c"row", row, METH_NOARGS), (c"rows", rows, METH_NOARGS)], &[])
+        let methods = &[(c"row", row as _, METH_NOARGS), (c"rows", rows as _, METH_NOARGS)];
+        CURRENT_CALL.define::<CurrentCall>(module, c"arroyo_udf_plugin._native.CurrentCall", methods, &[])
     }
 }

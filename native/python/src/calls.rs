@@ -1,20 +1,17 @@
-//! From a row of a batch to a call of the user's function, the same for sync and async functions: the null rule (F3),
-//! the arguments, the result's null rule.
+//! From a row of a batch to a call of the user's function, the same for sync and async functions: the null rule (F3) and
+//! the arguments. (`outcome.rs` is the way back.)
 
-use crate::foreign;
+use crate::function::{PythonFunction, MOST_ARGUMENTS};
 use crate::gil::vectorcall;
-use crate::object::{exception_text, Owned};
-use crate::registry::Function;
-use crate::types::Type;
+use crate::object::{none, Owned};
+use crate::pyarrow;
+use crate::values::conversion::Conversion;
 use arroyo_udf_plugin::arrow::Batch;
 use pyo3_ffi::*;
 use std::ptr::null_mut;
 
-/// A function takes at most so many arguments, so that a call needs no allocation.
-pub const MOST_ARGUMENTS: usize = 64;
-
-/// Room for the arguments of a call: one place before them for the callee's use (PY_VECTORCALL_ARGUMENTS_OFFSET), one
-/// for the Context. Made once, used for many calls.
+/// Room for the arguments of a call: one place before them that the callee may use (PY_VECTORCALL_ARGUMENTS_OFFSET), and
+/// one for the Context. One frame serves many calls.
 pub struct Frame(pub [*mut PyObject; MOST_ARGUMENTS + 2]);
 
 impl Frame {
@@ -23,7 +20,7 @@ impl Frame {
     }
 }
 
-/// The columns of a batch that go through pyarrow, converted; None where a column is read natively.
+/// The columns of a batch that pyarrow converts, as lists; None for a column that is read natively.
 pub struct Converted(Vec<Option<Owned>>);
 
 impl Converted {
@@ -31,75 +28,75 @@ impl Converted {
     ///
     /// # Safety
     /// The GIL is held.
-    pub unsafe fn new(function: &Function, batch: &Batch) -> Result<Converted, String> {
-        if function.arguments.iter().all(|kind| !matches!(kind, Type::Other)) {
+    pub unsafe fn new(function: &PythonFunction, batch: &Batch) -> Result<Converted, String> {
+        if function.arguments.iter().all(|conversion| !matches!(conversion, Conversion::Pyarrow)) {
             return Ok(Converted(Vec::new()));
         }
-        let columns = function.arguments.iter().enumerate().map(|(i, kind)| match kind {
+        let columns = function.arguments.iter().enumerate().map(|(i, conversion)| match conversion {
             // SAFETY: passed on.
-            Type::Other => unsafe { foreign::column_to_list(function, batch, i) }.map(Some),
+            Conversion::Pyarrow => unsafe { pyarrow::column_to_list(function, batch, i) }.map(Some),
             _ => Ok(None),
         });
         columns.collect::<Result<_, _>>().map(Converted)
     }
 }
 
-/// What comes of trying to call a function for a row.
-pub enum Call {
-    /// A null argument where null is not allowed: the function was not called, the value is null (F3).
+/// How a call for a row went.
+pub enum Called {
+    /// The function was not called because an argument is null and must not be; the value is null (F3).
     Null,
-    /// What the function returned: a new reference.
+    /// The function returned this: a new reference.
     Returned(*mut PyObject),
-    /// The function has raised: the exception is set.
+    /// The function raised; the exception is set.
     Raised,
-    /// An argument could not be converted.
+    /// The function was not called because an argument could not be converted.
     Failed(String),
 }
 
-/// Why a row has no arguments to call the function with.
+/// Why a row has no arguments.
 pub enum Unread {
     /// A null where null is not allowed (F3).
     Null,
     Failed(String),
 }
 
-/// Makes the arguments of a row: new references in `into`, one for each column.
+/// Makes the arguments of a row: a new reference in `into` for each column.
 ///
 /// # Safety
-/// The GIL is held; the batch was made for this function and has the row; `into` is as long as the function has columns.
+/// The GIL is held; the batch was made for this function and has the row; `into` has a place for each column.
 #[inline]
 pub unsafe fn read_row(
-    function: &Function,
+    function: &PythonFunction,
     batch: &Batch,
     converted: &Converted,
     row: usize,
     into: &mut [*mut PyObject],
 ) -> Result<(), Unread> {
     for (i, column) in batch.columns().iter().enumerate() {
-        let read = if !column.is_valid(row) {
+        let argument = if !column.is_valid(row) {
             if function.signature.nullable[i] {
-                // SAFETY: None always exists; the GIL is held.
-                Ok(unsafe { crate::object::none() })
+                // SAFETY: the GIL is held.
+                Ok(unsafe { none() })
             } else {
                 Err(Unread::Null)
             }
         } else {
             match &function.arguments[i] {
                 // SAFETY: the list has an item for each row; the item is borrowed, and a new reference is taken.
-                Type::Other => unsafe {
+                Conversion::Pyarrow => unsafe {
                     let item = converted.0[i].as_ref().map_or(null_mut(), |list| PyList_GetItem(list.ptr(), row as Py_ssize_t));
                     Py_XINCREF(item);
                     Ok(item)
                 },
                 // SAFETY: passed on.
-                kind => unsafe { kind.read(column, row) }
+                conversion => unsafe { conversion.read(column, row) }
                     .map_err(|text| Unread::Failed(format!("argument {}: {text}", function.signature.arguments[i].0))),
             }
         };
-        match read {
+        match argument {
             Ok(object) => into[i] = object,
             Err(why) => {
-                // SAFETY: references that were made above.
+                // SAFETY: the references made above.
                 into[..i].iter().for_each(|&object| unsafe { Py_DECREF(object) });
                 return Err(why);
             }
@@ -108,22 +105,28 @@ pub unsafe fn read_row(
     Ok(())
 }
 
-/// Calls the function for a row. `first` goes before the row's arguments (the Context); null: nothing.
+/// Calls the function for a row. `context` goes before the row's arguments, unless it is null.
 ///
 /// # Safety
-/// The GIL is held; the batch was made for this function and has the row.
+/// The GIL is held; the batch was made for this function and has the row; `context` is valid or null.
 #[inline]
-pub unsafe fn call(function: &Function, batch: &Batch, converted: &Converted, row: usize, first: *mut PyObject, frame: &mut Frame) -> Call {
+pub unsafe fn call_row(
+    function: &PythonFunction,
+    batch: &Batch,
+    converted: &Converted,
+    row: usize,
+    context: *mut PyObject,
+    frame: &mut Frame,
+) -> Called {
     let count = batch.columns().len();
-    let Frame(arguments) = frame;
-    // SAFETY: passed on; the references that were made are given back.
+    // SAFETY: passed on; the references made here are given back.
     unsafe {
-        match read_row(function, batch, converted, row, &mut arguments[2..2 + count]) {
+        match read_row(function, batch, converted, row, &mut frame.0[2..2 + count]) {
             Ok(()) => {}
-            Err(Unread::Null) => return Call::Null,
-            Err(Unread::Failed(text)) => return Call::Failed(text),
+            Err(Unread::Null) => return Called::Null,
+            Err(Unread::Failed(text)) => return Called::Failed(text),
         }
-        let called = enter(function, first, count, frame);
+        let called = call_frame(function, context, count, frame);
         for &object in &frame.0[2..2 + count] {
             Py_DECREF(object);
         }
@@ -131,57 +134,21 @@ pub unsafe fn call(function: &Function, batch: &Batch, converted: &Converted, ro
     }
 }
 
-/// Calls the function with the `count` arguments in the frame, from its third place on.
+/// Calls the function with the frame's `count` arguments, which begin at its third place.
 ///
 /// # Safety
-/// The GIL is held; the arguments are valid.
+/// The GIL is held; the arguments are valid; `context` is valid or null.
 #[inline]
-pub unsafe fn enter(function: &Function, first: *mut PyObject, count: usize, frame: &mut Frame) -> Call {
+pub unsafe fn call_frame(function: &PythonFunction, context: *mut PyObject, count: usize, frame: &mut Frame) -> Called {
     let arguments = &mut frame.0;
-    arguments[1] = first;
-    let (start, count) = if first.is_null() { (2, count) } else { (1, count + 1) };
+    arguments[1] = context;
+    let (start, count) = if context.is_null() { (2, count) } else { (1, count + 1) };
     // SAFETY: `count` valid references from `start` on, with a writable place before them.
     let result =
         unsafe { vectorcall(function.callable.ptr(), arguments.as_ptr().add(start), count | PY_VECTORCALL_ARGUMENTS_OFFSET, null_mut()) };
     if result.is_null() {
-        Call::Raised
+        Called::Raised
     } else {
-        Call::Returned(result)
-    }
-}
-
-/// The error text for a result that is None. None: null is allowed.
-pub fn refuse_none(function: &Function) -> Option<&'static str> {
-    (!function.signature.returns_nullable).then_some("returned None, but the result is not nullable; annotate it with `| None`")
-}
-
-/// The text of the exception that is set, with the end of its traceback (R2); taken off.
-///
-/// # Safety
-/// The GIL is held.
-pub unsafe fn raised_text() -> String {
-    // SAFETY: passed on.
-    unsafe {
-        match crate::object::take_exception() {
-            Some(exception) => describe(exception.ptr()),
-            None => "an error without an exception".into(),
-        }
-    }
-}
-
-/// The text of an exception, with the end of its traceback.
-///
-/// # Safety
-/// The GIL is held; `exception` is an exception.
-pub unsafe fn describe(exception: *mut PyObject) -> String {
-    // SAFETY: passed on.
-    unsafe {
-        match crate::object::call(c"arroyo_udf_plugin.plugin.stacks", c"describe", &[exception]) {
-            Some(text) => crate::object::text(text.ptr()),
-            None => {
-                let why = exception_text();
-                format!("{} (its traceback failed: {why})", crate::object::summary(exception))
-            }
-        }
+        Called::Returned(result)
     }
 }

@@ -1,10 +1,11 @@
 //! Entering Python from any thread, until the interpreter ends.
 //!
-//! Guarantees (R18): after [`close`] no thread of ours or of a host asks for the GIL through here, for CPython (up to 3.13)
-//! ends such a thread by unwinding it, and the process would abort at our frames. A thread that is within the user's code
-//! by then, in a `sleep` or a `read`, asks for it all the same when that returns: it is kept for ever ([`held`]), which is
-//! what later versions of CPython do themselves. A thread that Python does not know keeps its thread state
-//! until it ends: making one costs 7 microseconds, entering with it 60 nanoseconds.
+//! Guarantees (R18): after [`close`] no thread asks for the GIL through here. CPython (up to 3.13) would end such a thread by
+//! unwinding it, and the process would abort at our frames. A thread that is still within user code, in a `sleep` or a
+//! `read`, asks for the GIL when that returns: it is held for ever ([`held`]), as later versions of CPython do themselves.
+//!
+//! A thread that Python did not make keeps its thread state until it ends, because making one costs 7 microseconds, and
+//! entering with it 60 nanoseconds.
 
 use arroyo_udf_plugin::failure::Failure;
 use pyo3_ffi::*;
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 static CLOSED: AtomicBool = AtomicBool::new(false);
-/// Threads that are inside, or about to ask.
+/// The number of threads that are inside or about to ask for the GIL.
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
 
 struct Inside;
@@ -23,7 +24,7 @@ impl Inside {
     fn enter() -> Option<Inside> {
         INSIDE.fetch_add(1, Ordering::SeqCst);
         let inside = Inside;
-        // Looked at after the count, so that `close` either sees us or has told us.
+        // Read after the count, so that either `close` sees this thread in the count, or this thread sees CLOSED.
         (!CLOSED.load(Ordering::SeqCst)).then_some(inside)
     }
 }
@@ -35,9 +36,9 @@ impl Drop for Inside {
 }
 
 /// The thread state of a thread that Python did not make.
-struct Kept(Cell<*mut PyThreadState>);
+struct ThreadState(Cell<*mut PyThreadState>);
 
-impl Drop for Kept {
+impl Drop for ThreadState {
     fn drop(&mut self) {
         let state = self.0.get();
         if state.is_null() {
@@ -56,10 +57,10 @@ impl Drop for Kept {
 }
 
 thread_local! {
-    static KEPT: Kept = const { Kept(Cell::new(null_mut())) };
+    static THREAD_STATE: ThreadState = const { ThreadState(Cell::new(null_mut())) };
 }
 
-/// The GIL, given back also when `body` panics.
+/// The GIL; given back even if `body` panics.
 struct Held(PyGILState_STATE);
 
 impl Drop for Held {
@@ -74,12 +75,12 @@ pub fn enter<R>(body: impl FnOnce() -> R) -> Result<R, Failure> {
     let Some(_inside) = Inside::enter() else {
         return Err(Failure::state("the Python interpreter of this process has ended"));
     };
-    // SAFETY: the interpreter is up, for `close` has not been called before we were counted. The kept state is given the
-    // GIL back right away; a later Ensure finds it.
+    // SAFETY: the interpreter is up, because `close` had not been called when this thread was counted. A new thread state
+    // gives the GIL back right away; the Ensure below, and later ones, find the state.
     unsafe {
         if PyGILState_GetThisThreadState().is_null() {
             held(|| unwinding::PyGILState_Ensure());
-            KEPT.with(|kept| kept.0.set(PyEval_SaveThread()));
+            THREAD_STATE.with(|state| state.0.set(PyEval_SaveThread()));
         }
         let _held = Held(held(|| unwinding::PyGILState_Ensure()));
         Ok(body())
@@ -89,7 +90,7 @@ pub fn enter<R>(body: impl FnOnce() -> R) -> Result<R, Failure> {
 mod unwinding {
     use pyo3_ffi::{PyGILState_STATE, PyObject, PyThreadState};
 
-    // As in pyo3_ffi, but known to unwind: without that no frame of ours could stop it.
+    // As in pyo3_ffi, but declared to unwind; otherwise no frame of ours could stop it.
     extern "C-unwind" {
         pub fn PyObject_Vectorcall(
             callable: *mut PyObject,
@@ -102,13 +103,13 @@ mod unwinding {
     }
 }
 
-/// Runs `body`, which takes the GIL: a thread that CPython unwinds comes to rest here.
+/// Runs `body`, which takes the GIL. If CPython unwinds the thread, it stays here for ever.
 fn held<R>(body: impl FnOnce() -> R) -> R {
     struct Rest;
     impl Drop for Rest {
         fn drop(&mut self) {
             loop {
-                // SAFETY: it only waits. No lock of ours is held where the GIL is taken.
+                // SAFETY: it only waits. This thread holds no lock of ours where it takes the GIL.
                 unsafe { libc::pause() };
             }
         }
@@ -119,7 +120,7 @@ fn held<R>(body: impl FnOnce() -> R) -> R {
     result
 }
 
-/// PyObject_Vectorcall: the way into the user's code, which may give the GIL back and take it again.
+/// PyObject_Vectorcall: enters user code, which may give the GIL back and take it again.
 ///
 /// # Safety
 /// As for PyObject_Vectorcall.
@@ -128,7 +129,7 @@ pub unsafe fn vectorcall(callable: *mut PyObject, arguments: *const *mut PyObjec
     held(|| unsafe { unwinding::PyObject_Vectorcall(callable, arguments, count, names) })
 }
 
-/// Lets nobody in any more, and waits, at most `patience`, for those who are inside. Called without the GIL.
+/// Refuses further entries, and waits at most `patience` for the threads inside. Called without the GIL.
 pub fn close(patience: Duration) {
     CLOSED.store(true, Ordering::SeqCst);
     let until = Instant::now() + patience;

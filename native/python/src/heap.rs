@@ -1,5 +1,5 @@
-//! Types of Python objects with a Rust body: made from a spec when the module is executed, so nothing is static but the
-//! method tables, and never instantiated by Python itself.
+//! Types of Python objects with a Rust body. The module's exec makes them from a spec; only method tables are static. Python
+//! code cannot instantiate them.
 
 use crate::object::Owned;
 use pyo3_ffi::*;
@@ -32,8 +32,26 @@ pub struct Instance<T> {
     pub body: T,
 }
 
-/// A type of objects. One per process: subinterpreters do not run this driver.
+/// A type of objects. One per process, because functions run in the main interpreter only.
 pub struct HeapType(AtomicPtr<PyTypeObject>);
+
+/// Defines a function that Python calls as a method of objects with the body `$body`. In the code, `$this` points to the
+/// body; `$argument` is the argument of a METH_O method.
+macro_rules! method {
+    ($(#[$doc:meta])* fn $name:ident($this:ident: $body:ty, $argument:ident) $code:block) => {
+        $(#[$doc])*
+        unsafe extern "C" fn $name(this: *mut PyObject, $argument: *mut PyObject) -> *mut PyObject {
+            // SAFETY: Python calls a method with an object of its type and with the GIL held. No two references to one body
+            // are alive across a call into Python.
+            unsafe {
+                let $this = <$body as Body>::of(this);
+                let _ = &$argument;
+                $code
+            }
+        }
+    };
+}
+pub(crate) use method;
 
 pub type Method = (&'static CStr, unsafe extern "C" fn(*mut PyObject, *mut PyObject) -> *mut PyObject, c_int);
 
@@ -42,7 +60,7 @@ impl HeapType {
         HeapType(AtomicPtr::new(null_mut()))
     }
 
-    /// Makes the type with these methods and further slots, and adds it to the module. False: an exception is set.
+    /// Makes the type with these methods and further type slots, and adds it to the module. False: an exception is set.
     ///
     /// # Safety
     /// The GIL is held; the methods and slots are made for bodies of type `T`; `name` is "module.Type".
@@ -66,7 +84,7 @@ impl HeapType {
             })
             .collect();
         table.push(PyMethodDef::zeroed());
-        let table = Vec::leak(table); // the type refers to it for ever
+        let table = Vec::leak(table); // the type refers to it as long as the process lives
         let mut all = vec![
             PyType_Slot { slot: Py_tp_dealloc, pfunc: dealloc::<T> as *mut c_void },
             PyType_Slot { slot: Py_tp_methods, pfunc: table.as_mut_ptr().cast() },
@@ -96,7 +114,7 @@ impl HeapType {
     /// # Safety
     /// The GIL is held; the type has been defined for bodies of type `T`.
     pub unsafe fn make<T: 'static>(&self, body: T) -> Option<Owned> {
-        // SAFETY: the memory has room for an instance; its head is set up before anybody sees it.
+        // SAFETY: the memory has room for an instance; its head is set up before any other code sees it.
         unsafe {
             let kind = self.0.load(Ordering::Acquire);
             let object = PyType_GenericAlloc(kind, 0);

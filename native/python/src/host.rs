@@ -1,5 +1,5 @@
-//! What the core offers to the Python host, beside the contract: struct arrays as pyarrow cannot make them cheaply, and
-//! the function for `arm` (`setup.py` declares that one for cffi).
+//! Helpers for the Python host beside the contract: struct arrays, which pyarrow makes at a higher cost, and the function
+//! for `arm` (`setup.py` declares that one for cffi).
 
 use crate::object::{none, raise};
 use arroyo_udf_plugin::abi::ArrowArray;
@@ -13,7 +13,7 @@ struct Parts {
     no_validity: *const c_void,
 }
 
-/// A struct array with `count` empty children, one behind the other.
+/// A struct array with `count` empty children, contiguous in memory.
 fn batch(length: i64, count: usize) -> *mut ArrowArray {
     let mut parts = Box::new(Parts {
         pointers: Vec::with_capacity(count),
@@ -38,7 +38,7 @@ fn batch(length: i64, count: usize) -> *mut ArrowArray {
 
 unsafe extern "C" fn release_batch(array: *mut ArrowArray) {
     // SAFETY: `private_data` is the box made above; `release` is reset, so this happens once. Children that were never
-    // filled in, or were moved out, have a null release.
+    // filled, or were moved out, have a null release.
     unsafe {
         let mut parts = Box::from_raw((*array).private_data.cast::<Parts>());
         for child in &mut parts.children {
@@ -50,8 +50,8 @@ unsafe extern "C" fn release_batch(array: *mut ArrowArray) {
     }
 }
 
-/// batch(length: int, children: int) -> (int, int): addresses of a new struct ArrowArray and of its first child. The
-/// children lie one behind the other, empty, for pyarrow to export columns right into them.
+/// batch(length: int, children: int) -> tuple[int, int]: addresses of a new struct ArrowArray and of its first child. The
+/// children are empty and contiguous, so that pyarrow exports columns right into them.
 pub unsafe extern "C" fn new_batch(_module: *mut PyObject, arguments: *mut *mut PyObject, count: Py_ssize_t) -> *mut PyObject {
     // SAFETY: called by Python with the GIL and `count` arguments.
     unsafe {
@@ -77,9 +77,9 @@ pub unsafe extern "C" fn new_batch(_module: *mut PyObject, arguments: *mut *mut 
     }
 }
 
-/// free_batch(address: int): frees a struct of `batch`; what has not moved out of it is released.
+/// free_batch(address: int): frees what `batch` made, and releases what has not moved out of it.
 pub unsafe extern "C" fn free_batch(_module: *mut PyObject, address: *mut PyObject) -> *mut PyObject {
-    // SAFETY: called by Python with the GIL; the host passes what `batch` answered, once.
+    // SAFETY: called by Python with the GIL; the host passes an address from `batch`, once.
     unsafe {
         let batch = PyLong_AsVoidPtr(address).cast::<ArrowArray>();
         if batch.is_null() {
@@ -93,9 +93,9 @@ pub unsafe extern "C" fn free_batch(_module: *mut PyObject, address: *mut PyObje
     }
 }
 
-/// take_child(address: int, child: int) -> bool: puts a child of the struct array at the address in the array's own place,
-/// and releases the rest. False, and nothing is done, if the child alone would not say what the struct says: where that has
-/// an offset, nulls, or another length.
+/// take_child(address: int, child: int) -> bool: replaces the struct array at the address with one of its children, and
+/// releases the rest. False, with nothing done, if the child alone is not equivalent, because the struct has an offset,
+/// nulls, or another length.
 pub unsafe extern "C" fn take_child(_module: *mut PyObject, arguments: *mut *mut PyObject, count: Py_ssize_t) -> *mut PyObject {
     // SAFETY: called by Python with the GIL and `count` arguments; the host passes the address of an array that it owns.
     unsafe {
@@ -122,8 +122,8 @@ pub unsafe extern "C" fn take_child(_module: *mut PyObject, arguments: *mut *mut
     }
 }
 
-/// The function for `arm`: `data` is the number of an eventfd.
+/// The function for `arm`: `data` is the descriptor of an eventfd.
 #[no_mangle]
 pub extern "C" fn arroyo_udf_host_wake(data: *mut c_void) {
-    crate::executor::wake(data as usize as i32);
+    crate::eventfd::wake(data as usize as i32);
 }

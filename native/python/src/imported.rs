@@ -1,7 +1,6 @@
-//! Functions of libraries that were built for the Arroyo engine, behind our table: `_native.open_arroyo`,
-//! `_native.import_arroyo`.
+//! Functions of libraries built for the Arroyo engine, behind our table: `_native.open_arroyo`, `_native.import_arroyo`.
 //!
-//! Functions are numbered as they are imported, and never removed, as libraries are never unloaded.
+//! Functions are numbered in the order of their import, and never removed, because libraries are never unloaded.
 
 use crate::object::raise;
 use arroyo_udf_plugin::abi;
@@ -12,20 +11,21 @@ use arroyo_udf_plugin::exports::{self, Plugin, Ran};
 use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::runtime::Runtime;
 use arroyo_udf_plugin::signature::{text, Signature};
+use arroyo_udf_plugin::sync::Unpoisoned;
 use pyo3_ffi::*;
 use std::ffi::{c_char, CStr};
 use std::ptr::{null, null_mut};
 use std::sync::{Arc, RwLock};
 
-struct Function {
+struct ImportedFunction {
     library: Library,
     signature: Signature,
 }
 
-static FUNCTIONS: RwLock<Vec<&'static Function>> = RwLock::new(Vec::new());
+static FUNCTIONS: RwLock<Vec<&'static ImportedFunction>> = RwLock::new(Vec::new());
 
-fn get(function: u32) -> Result<&'static Function, Failure> {
-    let functions = FUNCTIONS.read().unwrap_or_else(|e| e.into_inner());
+fn get(function: u32) -> Result<&'static ImportedFunction, Failure> {
+    let functions = FUNCTIONS.read().unpoisoned();
     functions.get(function as usize).copied().ok_or_else(|| Failure::argument(format!("function number {function} is not imported")))
 }
 
@@ -33,7 +33,7 @@ fn get(function: u32) -> Result<&'static Function, Failure> {
 struct Imported;
 
 impl Plugin for Imported {
-    /// Each library is described by who imported it.
+    /// The importer describes each library.
     fn describe() -> *const abi::Descriptor {
         null()
     }
@@ -55,7 +55,7 @@ impl Plugin for Imported {
 static TABLE: abi::Table = exports::table::<Imported>();
 
 unsafe fn open(path: *const c_char) -> Option<Library> {
-    // SAFETY: the path is a text that Python keeps; the caller has the GIL.
+    // SAFETY: the path is a NUL-terminated text that Python keeps; the caller has the GIL.
     unsafe {
         match Library::open(CStr::from_ptr(path)) {
             Ok(library) => Some(library),
@@ -67,7 +67,7 @@ unsafe fn open(path: *const c_char) -> Option<Library> {
     }
 }
 
-/// open_arroyo(path: bytes) -> int: the kind of the library's function. Raises OSError with what is wrong with the file.
+/// open_arroyo(path: bytes) -> int: the kind of the library's function. Raises OSError if it cannot be opened.
 pub unsafe extern "C" fn open_arroyo(_module: *mut PyObject, path: *mut PyObject) -> *mut PyObject {
     // SAFETY: called by Python with the GIL and one argument, which outlives the call.
     unsafe {
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn open_arroyo(_module: *mut PyObject, path: *mut PyObject
 }
 
 /// import_arroyo(path: bytes, descriptor: int) -> tuple[int, int]: the address of the table, and the function's number in
-/// it. The descriptor, of one function, is a constant from here on.
+/// it. The descriptor has one function, and is a constant from here on.
 pub unsafe extern "C" fn import_arroyo(_module: *mut PyObject, arguments: *mut PyObject) -> *mut PyObject {
     let (mut path, mut address) = (null::<c_char>(), 0usize);
     // SAFETY: called by Python with the GIL; the format names the types of the two variables.
@@ -98,8 +98,8 @@ pub unsafe extern "C" fn import_arroyo(_module: *mut PyObject, arguments: *mut P
             Ok(signature) => signature,
             Err(text) => return raise(PyExc_ValueError, &text),
         };
-        let mut functions = FUNCTIONS.write().unwrap_or_else(|e| e.into_inner());
-        functions.push(Box::leak(Box::new(Function { library, signature })));
+        let mut functions = FUNCTIONS.write().unpoisoned();
+        functions.push(Box::leak(Box::new(ImportedFunction { library, signature })));
         Py_BuildValue(c"(nn)".as_ptr(), &raw const TABLE as usize, functions.len() - 1)
     }
 }

@@ -1,53 +1,61 @@
 //! `arroyo_udf_plugin._native`: Python functions behind the C table. Raw CPython API, multi-phase initialisation, one
 //! build per Python version.
 //!
-//! | module        | what it does                                                              |
-//! |---------------|---------------------------------------------------------------------------|
-//! | [`registry`]  | the functions that plugins have registered                                |
-//! | [`gil`]       | entering Python from any thread, until the interpreter ends               |
-//! | [`sync`]      | `run`: a batch row by row, or whole                                       |
-//! | [`calls`]     | a row of a batch -> a call of the function                                |
-//! | [`types`]     | one value between Arrow and Python, [`writer`] a column of results        |
-//! | [`call_info`] | what a call can ask about itself                                          |
-//! | [`foreign`]   | what goes through pyarrow                                                 |
-//! | [`executor`]  | the asyncio driver: Runtime, Slot and [`parker`]                          |
-//! | [`group`]     | the rows of a micro-batch <-> one call                                    |
-//! | [`blocking`]  | a row in a thread of the pool                                             |
-//! | [`watch`]     | sees that the event loop is blocked                                       |
-//! | [`host`]      | helpers for the Python host                                               |
-//! | [`object`]    | references and exceptions, [`heap`] types with a Rust body                |
+//! | module          | what it does                                                                |
+//! |-----------------|-----------------------------------------------------------------------------|
+//! | [`gil`]         | enters Python from any thread, until the interpreter ends                   |
+//! | [`object`]      | references and exceptions; [`heap`]: types with a Rust body                 |
+//! | [`modules`]     | names the Python halves; [`traceback`]: exceptions of user code as text     |
+//! | [`eventfd`]     | wakes an event loop from any thread                                         |
+//! | [`values`]      | values between Arrow and Python                                             |
+//! | [`function`]    | a user's function; [`registry`]: the functions that plugins have registered |
+//! | [`pyarrow`]     | values that go through pyarrow                                              |
+//! | [`calls`]       | a row -> a call; [`outcome`]: what the call returned -> the row's outcome   |
+//! | [`micro_batch`] | the rows of an attempt <-> one call                                         |
+//! | [`call_info`]   | what a call can ask about itself                                            |
+//! | [`sync`]        | `run`: a batch row by row, or whole                                         |
+//! | [`blocking`]    | runs a row in a thread of the pool                                          |
+//! | [`asyncio`]     | runs rows on the event loop                                                 |
+//! | [`imported`]    | functions of libraries built for Arroyo                                     |
+//! | [`host`]        | helpers for the Python host                                                 |
 //!
-//! A Python plugin takes the table from the capsule `TABLE`, or, for the Arroyo engine, from `ARROYO`, and forwards its
-//! calls to it, with its function numbers moved by the base that `register` answered.
+//! Modules use only those above them.
+//!
+//! A Python plugin takes the table from the capsule `TABLE` (or `ARROYO`, for the Arroyo engine) and forwards its calls to
+//! it. It adds the base that `register` answered to its function numbers.
 
+mod asyncio;
 mod blocking;
 mod call_info;
 mod calls;
-mod executor;
-mod foreign;
+mod eventfd;
+mod function;
 mod gil;
-mod group;
 mod heap;
 mod host;
 mod imported;
+mod micro_batch;
+mod modules;
 mod object;
-mod parker;
+mod outcome;
+mod pyarrow;
 mod registry;
 mod sync;
-mod types;
-mod watch;
-mod writer;
+mod traceback;
+mod values;
 
 use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::arrow::Batch;
 use arroyo_udf_plugin::arroyo;
 use arroyo_udf_plugin::exports::{self, Plugin, Ran};
 use arroyo_udf_plugin::failure::Failure;
+use arroyo_udf_plugin::limits;
 use arroyo_udf_plugin::machine::Stop;
 use arroyo_udf_plugin::pool;
 use arroyo_udf_plugin::runtime::Runtime;
 use arroyo_udf_plugin::signature::Signature;
 use arroyo_udf_plugin::timer;
+use asyncio::{executor, parker, watch};
 use object::{none, Owned};
 use pyo3_ffi::*;
 use std::ffi::{c_int, c_void, CStr};
@@ -59,7 +67,7 @@ use std::time::Duration;
 struct Core;
 
 impl Plugin for Core {
-    /// Each plugin describes itself; the core has nothing to say.
+    /// Each plugin describes itself.
     fn describe() -> *const abi::Descriptor {
         null()
     }
@@ -77,42 +85,44 @@ impl Plugin for Core {
     fn start(function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
         let function = registry::get(function)?;
         if function.blocking {
-            return pool::start(runtime, blocking::Calls::new(function));
+            return pool::start(runtime, blocking::BlockingCalls::new(function));
         }
         // SAFETY: the GIL is held inside.
         gil::enter(|| unsafe {
-            let started = executor::new_runtime(function, Arc::clone(runtime))
-                .and_then(|object| object::call(c"arroyo_udf_plugin.plugin.executor", c"start", &[object.ptr()]));
+            let started = executor::new(function, Arc::clone(runtime))
+                .and_then(|executor| object::call(modules::EXECUTOR, c"start", &[executor.ptr()]));
             if started.is_some() {
                 return Ok(());
             }
-            let text = format!("{}: start failed: {}", function.signature.name, calls::raised_text());
-            runtime.stop_soon(Stop::Cancel); // should it open after all, it closes at once
+            let text = format!("{}: start failed: {}", function.signature.name, traceback::raised_text());
+            runtime.stop_soon(Stop::Cancel); // if its Context opens later, it closes at once
             Err(Failure::new(abi::USER_CODE, text))
         })?
     }
 }
-
 static TABLE: abi::Table = exports::table::<Core>();
 const TABLE_NAME: &CStr = c"arroyo_udf_plugin._native.TABLE";
 /// The same functions behind Arroyo's interface.
-static ARROYO: arroyo::Table = arroyo::table::<Core>();
+static ARROYO: arroyo::Symbols = arroyo::symbols::<Core>();
 const ARROYO_NAME: &CStr = c"arroyo_udf_plugin._native.ARROYO";
 
-/// stop_all(): stops every runtime and lets no thread into Python any more (R18). To be called before the interpreter
-/// ends; once is enough.
+/// How long runtimes, and then threads inside Python, may take to end before the interpreter does (R18).
+const EXIT_TIME: Duration = Duration::from_secs(1);
+
+/// stop_all(): stops every runtime, then lets no thread into Python any more (R18). Call it before the interpreter ends;
+/// further calls do nothing.
 unsafe extern "C" fn stop_all(_module: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
     static STOPPED: Once = Once::new();
-    // SAFETY: called by Python with the GIL, which is given back while others finish.
+    // SAFETY: called by Python with the GIL, which is given back while other threads finish.
     unsafe {
         let mut first = false;
         STOPPED.call_once(|| first = true);
         if first {
-            gil::without(|| exports::stop_all(Duration::from_secs(1)));
-            if object::call(c"arroyo_udf_plugin.plugin.executor", c"stop_loop", &[]).is_none() {
-                PyErr_Clear(); // nobody has started anything
+            gil::without(|| exports::stop_all(EXIT_TIME));
+            if object::call(modules::EXECUTOR, c"stop_loop", &[]).is_none() {
+                PyErr_Clear(); // the module cannot be imported: no loop has started
             }
-            gil::without(|| gil::close(Duration::from_secs(1)));
+            gil::without(|| gil::close(EXIT_TIME));
         }
         none()
     }
@@ -128,6 +138,19 @@ unsafe extern "C" fn advance_clock(_module: *mut PyObject, nanoseconds: *mut PyO
         }
         timer::advance(nanoseconds);
         none()
+    }
+}
+
+/// The limits of a start, for the Python half of the asyncio executor. False: an exception is set.
+unsafe fn add_limits(module: *mut PyObject) -> bool {
+    let text = limits::init_took_too_long(limits::INIT_TIME);
+    // SAFETY: the GIL is held, in the module's exec; the module gets its own references.
+    unsafe {
+        let add =
+            |name: &CStr, value| Owned::new(value).is_some_and(|value| PyModule_AddObjectRef(module, name.as_ptr(), value.ptr()) == 0);
+        add(c"INIT_SECONDS", PyFloat_FromDouble(limits::INIT_TIME.as_secs_f64()))
+            && add(c"GRACE_SECONDS", PyFloat_FromDouble(limits::GRACE.as_secs_f64()))
+            && add(c"INIT_TOOK_TOO_LONG", PyUnicode_FromStringAndSize(text.as_ptr().cast(), text.len() as Py_ssize_t))
     }
 }
 
@@ -148,7 +171,7 @@ unsafe extern "C" fn exec(module: *mut PyObject) -> c_int {
                 return -1;
             }
         }
-        if executor::add_types(module) && parker::add_type(module) && call_info::add_type(module) {
+        if add_limits(module) && asyncio::add_types(module) && call_info::add_type(module) {
             0
         } else {
             -1
@@ -173,13 +196,13 @@ static mut METHODS: [PyMethodDef; 14] = [
     method(c"register", registry::register, METH_VARARGS),
     method(c"open_arroyo", imported::open_arroyo, METH_O),
     method(c"import_arroyo", imported::import_arroyo, METH_VARARGS),
-    method(c"schema", foreign::schema, METH_O),
+    method(c"schema", pyarrow::schema, METH_O),
     method(c"parker", parker::parker, METH_O),
     method(c"watch", watch::watch, METH_NOARGS),
     method(c"answer", watch::answer, METH_NOARGS),
     method(c"stop_all", stop_all, METH_NOARGS),
     method(c"advance_clock", advance_clock, METH_O),
-    method(c"tell_calls", call_info::tell_calls, METH_O),
+    method(c"set_call_variable", call_info::set_call_variable, METH_O),
     fast(c"batch", host::new_batch),
     method(c"free_batch", host::free_batch, METH_O),
     fast(c"take_child", host::take_child),
@@ -199,7 +222,7 @@ static mut MODULE: PyModuleDef = PyModuleDef {
     m_free: None,
 };
 
-/// The slots are filled in when the module loads, not when it is compiled: 3.11 refuses numbers that it does not know, and
+/// Fills the module's slots when it is loaded, not when it is compiled: 3.11 refuses slot numbers that it does not know, and
 /// a crate without a build script cannot tell the versions apart.
 ///
 /// # Safety
@@ -207,7 +230,7 @@ static mut MODULE: PyModuleDef = PyModuleDef {
 #[no_mangle]
 pub unsafe extern "C" fn PyInit__native() -> *mut PyObject {
     static ONCE: Once = Once::new();
-    // SAFETY: once, before anybody reads them; afterwards only Python does.
+    // SAFETY: written once, before Python reads them; never written again.
     unsafe {
         ONCE.call_once(|| {
             let slots = &raw mut SLOTS;

@@ -4,12 +4,12 @@ use pyo3_ffi::*;
 use std::ffi::{CStr, CString};
 use std::ptr::{null_mut, NonNull};
 
-/// One reference. Made and dropped with the GIL held: whoever keeps one sees to that.
+/// One reference. Its owner makes and drops it with the GIL held.
 #[derive(Debug)]
 pub struct Owned(NonNull<PyObject>);
 
 impl Owned {
-    /// Takes over a new reference. None: the call that made it has set an exception.
+    /// Takes over a new reference. None: the call that should have made it has set an exception.
     ///
     /// # Safety
     /// `object` is null or a reference that the caller owns; the GIL is held.
@@ -43,7 +43,7 @@ impl Owned {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // SAFETY: this is our reference, and the GIL is held (see above).
+        // SAFETY: this is our reference; the GIL is held, see above.
         unsafe { Py_DECREF(self.0.as_ptr()) }
     }
 }
@@ -53,7 +53,7 @@ unsafe impl Send for Owned {}
 // SAFETY: as above.
 unsafe impl Sync for Owned {}
 
-/// The exception that is set, taken off. None: there is none.
+/// The current exception, which is cleared. None: no exception is set.
 ///
 /// # Safety
 /// The GIL is held.
@@ -112,7 +112,7 @@ pub unsafe fn summary(exception: *mut PyObject) -> String {
     }
 }
 
-/// Name of the type of an object.
+/// The name of an object's type.
 ///
 /// # Safety
 /// `object` is valid; the GIL is held.
@@ -121,7 +121,7 @@ pub unsafe fn type_name(object: *mut PyObject) -> String {
     unsafe { CStr::from_ptr((*Py_TYPE(object)).tp_name) }.to_string_lossy().into_owned()
 }
 
-/// The exception that is set, as "Type: message"; taken off.
+/// The current exception as "Type: message"; it is cleared.
 ///
 /// # Safety
 /// The GIL is held.
@@ -130,7 +130,7 @@ pub unsafe fn exception_text() -> String {
     unsafe { take_exception().map_or_else(|| "an error without an exception".into(), |e| summary(e.ptr())) }
 }
 
-/// Calls a function of one of the package's own Python modules.
+/// Calls a function of a Python module. None: an exception is set.
 ///
 /// # Safety
 /// The GIL is held; `arguments` are valid.
@@ -140,6 +140,18 @@ pub unsafe fn call(module: &CStr, function: &CStr, arguments: &[*mut PyObject]) 
         let module = Owned::new(PyImport_ImportModule(module.as_ptr()))?;
         let function = Owned::new(PyObject_GetAttrString(module.ptr(), function.as_ptr()))?;
         Owned::new(crate::gil::vectorcall(function.ptr(), arguments.as_ptr(), arguments.len(), null_mut()))
+    }
+}
+
+/// Calls a method with one argument. None: an exception is set.
+///
+/// # Safety
+/// The GIL is held; both objects are valid.
+pub unsafe fn call_method(object: *mut PyObject, method: &CStr, argument: *mut PyObject) -> Option<Owned> {
+    // SAFETY: passed on; null results become None with the exception set.
+    unsafe {
+        let name = Owned::new(PyUnicode_FromString(method.as_ptr()))?;
+        Owned::new(PyObject_CallMethodOneArg(object, name.ptr(), argument))
     }
 }
 

@@ -1,7 +1,7 @@
-//! Days since 1970-01-01 and dates of the proleptic Gregorian calendar.
+//! Days since 1970-01-01 <-> dates of the proleptic Gregorian calendar.
 
-/// Year, month and day of a day since 1970-01-01 (the proleptic Gregorian calendar, by eras of 400 years that begin on
-/// the first of March: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+/// Year, month and day of a number of days since 1970-01-01. Counts in eras of 400 years that begin on the first of March:
+/// Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
 pub fn civil(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);
@@ -14,7 +14,7 @@ pub fn civil(days: i64) -> (i64, i64, i64) {
     (year + era * 400 + i64::from(month <= 2), month, of_month)
 }
 
-/// The inverse of `civil`.
+/// The days of a date: the inverse of `civil`.
 pub fn days_of(year: i64, month: i64, day: i64) -> i64 {
     let year = year - i64::from(month <= 2);
     let era = year.div_euclid(400);
@@ -28,7 +28,7 @@ mod tests {
     use super::{civil, days_of};
 
     #[test]
-    fn days_and_dates_are_each_others_inverse() {
+    fn days_and_dates_convert_back() {
         assert_eq!(civil(0), (1970, 1, 1));
         assert_eq!(civil(-719_162), (1, 1, 1));
         assert_eq!(civil(2_932_896), (9999, 12, 31));

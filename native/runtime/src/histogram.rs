@@ -1,25 +1,25 @@
-//! How long rows took, counted in buckets (R16): those of one octave are a quarter of it apart, so that a bucket's bounds
-//! differ by at most a quarter of the lower one. A count costs a few instructions, and the whole a kilobyte.
+//! How long rows took, counted in buckets (R16). Each octave has four buckets of equal width, so a bucket is at most a
+//! quarter of its lower bound wide. Counting takes a few instructions; a histogram takes one kilobyte.
 
-/// Octaves, the first of which is everything below four units.
+/// Octaves; the first holds everything below four units.
 pub const OCTAVES: usize = 32;
-/// 1,024 nanoseconds, as a power of two.
+/// The exponent of a unit: 2^10 = 1,024 nanoseconds.
 const UNIT: u32 = 10;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Histogram {
-    /// `[octave][quarter]`: the header says which times.
+    /// `[octave][quarter]`, with the bounds that the header states.
     pub counts: [[u64; 4]; OCTAVES],
     /// Nanoseconds.
     pub longest: u64,
 }
 
 impl Histogram {
-    /// Counts a row that took so many nanoseconds.
+    /// Counts a row that took this time.
     #[inline]
     pub fn count(&mut self, nanoseconds: u64) {
         let units = nanoseconds >> UNIT;
-        // Below four, a unit is a quarter; above, the two bits below the highest one tell which quarter it is.
+        // Below four units, each unit is a quarter. Above, the two bits below the highest one are the quarter.
         let octave = (units | 2).ilog2() as usize - 1;
         let quarter = (units >> octave.saturating_sub(1)) as usize & 3;
         match self.counts.get_mut(octave) {
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// As the header says it.
+    /// The lower bound, with the header's formula.
     fn from(octave: usize, quarter: usize) -> u64 {
         let units = if octave == 0 { quarter as u64 } else { (4 + quarter as u64) << (octave - 1) };
         units * 1024
@@ -65,13 +65,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_the_last_bucket_is_in_it() {
+    fn longer_times_are_in_the_last_bucket() {
         assert_eq!(bucket(from(OCTAVES, 0)), (OCTAVES - 1, 3));
         assert_eq!(bucket(u64::MAX), (OCTAVES - 1, 3));
     }
 
     #[test]
-    fn the_longest_stays() {
+    fn the_longest_is_kept() {
         let mut histogram = Histogram::default();
         [5, 9, 7].into_iter().for_each(|time| histogram.count(time));
         assert_eq!((histogram.longest, histogram.counts[0][0]), (9, 3));

@@ -1,22 +1,24 @@
-//! Rows that ended -> the struct array {id, value, outcome, attempts, error} that `drain_results` hands out.
+//! Rows that have ended -> the struct array {id, value, outcome, attempts, error} of `drain_results`, and that of `run`.
+//!
+//! Guarantees: 32-bit offsets never overflow. `fits` bounds each value, DRAIN_BYTES a drain, and texts are cut to fit.
 
 use crate::arrow::{build, ArrayData, Buffer, Layout, Validity};
 use crate::machine::{Finished, Outcome, Settings};
 use crate::value::Value;
 use arroyo_udf_abi::{ArrowArray, CANCELLED, ERROR, TIMED_OUT, VALUE};
 
-/// A drain ends when it holds so many bytes of values: 32-bit offsets reach to 2 GiB.
+/// A drain ends when it holds this many bytes of values: 32-bit offsets reach 2 GiB.
 pub const DRAIN_BYTES: usize = 1 << 30;
 
-/// The most bytes of a row's value where offsets have 32 bits: a drain may hold almost [`DRAIN_BYTES`] before it.
+/// The most bytes of a row's value with 32-bit offsets: a drain may already hold almost [`DRAIN_BYTES`] before it.
 const ROW_BYTES: usize = i32::MAX as usize - DRAIN_BYTES;
 
-/// The longest text of a row's error; the texts of a batch are shorter yet where they would exceed 32-bit offsets.
+/// The longest text of a row's error, in bytes; shorter if the texts of a batch would otherwise exceed 32-bit offsets.
 const ERROR_BYTES: usize = 1 << 16;
 
 /// Whether a drain can hand a value out. The error is a text for the row (F4).
 pub fn fits(layout: &Layout, value: &Value) -> Result<(), String> {
-    /// What a value adds to buffers with 32-bit offsets.
+    /// The bytes or items that a value adds to buffers with 32-bit offsets.
     fn narrow(layout: &Layout, value: &Value) -> usize {
         match (layout, value) {
             (Layout::Bytes, Value::Bytes(bytes)) => bytes.len(),
@@ -29,10 +31,10 @@ pub fn fits(layout: &Layout, value: &Value) -> Result<(), String> {
     if narrow(layout, value) <= ROW_BYTES {
         return Ok(());
     }
-    Err("the result has more than 1 GiB; answer a type with 64-bit offsets, as large_utf8 or large_binary".into())
+    Err("the result has more than 1 GiB; return a type with 64-bit offsets, such as large_utf8 or large_binary".into())
 }
 
-/// Cuts a text that is longer, between two characters.
+/// Cuts a text of more than `most` bytes, between two characters.
 pub fn cut(mut text: String, most: usize) -> String {
     if text.len() > most {
         let end = (0..=most.saturating_sub(3)).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
@@ -42,12 +44,12 @@ pub fn cut(mut text: String, most: usize) -> String {
     text
 }
 
-/// The text of a row's error, of a length that can be kept for each row of a batch.
+/// The text of a row's error, short enough to be kept for each row of a batch.
 pub fn error_text(text: String) -> String {
     cut(text, ERROR_BYTES)
 }
 
-/// The struct array. `name` and the limits are for the texts of rows that did not end by themselves.
+/// The struct array of a drain. `name` and `settings` go into the texts of rows that timed out or were cancelled.
 pub fn export(layout: &Layout, finished: &[Finished<Value>], name: &str, settings: &Settings) -> ArrowArray {
     let ids: Vec<u64> = finished.iter().map(|f| f.id).collect();
     let attempts: Vec<u16> = finished.iter().map(|f| f.attempts).collect();
@@ -70,7 +72,7 @@ pub fn export(layout: &Layout, finished: &[Finished<Value>], name: &str, setting
     structure(finished.len(), vec![plain(ids.into()), values.export(), plain(codes.into()), plain(attempts.into()), errors.export()])
 }
 
-/// Why a row has no value; None: it has one. As for `export`.
+/// Why a row has no value; None: it has one. `name` and `settings` as for `export`.
 pub fn failure_text(row: &Finished<Value>, name: &str, settings: &Settings) -> Option<String> {
     match &row.outcome {
         Outcome::Value(_) => None,
@@ -98,7 +100,7 @@ fn plain(length: usize, values: Buffer) -> ArrayData {
     ArrayData { length, null_count: 0, buffers: vec![Buffer::none(), values], children: vec![] }
 }
 
-/// A utf8 column; the texts are made one by one, None is null. All of them fit its 32-bit offsets.
+/// A utf8 column; `text` makes one text at a time, None is null. They are cut so that 32-bit offsets suffice.
 fn texts(length: usize, text: impl Fn(usize) -> Option<String>) -> ArrayData {
     let mut validity = Validity::with_capacity(length);
     let mut offsets: Vec<i32> = Vec::with_capacity(length + 1);
@@ -122,8 +124,8 @@ fn no_texts(length: usize) -> ArrayData {
     ArrayData { length, null_count: length, buffers: vec![validity.into(), offsets.into(), Vec::<u8>::new().into()], children: vec![] }
 }
 
-/// What `run` answers: {value} when every row is a value, else {value, outcome, error} (R3a). `failed` has the texts of
-/// rows that ended as errors, by rising row number. The flag says whether outcomes are there.
+/// The results of `run`: {value} if every row is a value, else {value, outcome, error} (R3a). `failed` has the texts of rows
+/// that ended as errors, in rising order. The flag: whether outcome and error are included.
 pub fn ran(values: ArrowArray, failed: &[(usize, String)]) -> (ArrowArray, bool) {
     let length = values.length as usize;
     if failed.is_empty() {

@@ -1,5 +1,5 @@
-//! A function as the descriptor declares it, checked once and kept for the life of the process: argument names and
-//! layouts for incoming batches, and the constant schemas of what goes out.
+//! A function as the descriptor declares it: argument names and layouts for batches that come in, constant schemas for
+//! arrays that go out. Checked once and kept for the life of the process.
 
 use crate::arrow::{child_schema, Layout};
 use arroyo_udf_abi::{ArrowSchema, Function, Options, ARROW_FLAG_NULLABLE};
@@ -18,21 +18,21 @@ pub struct Signature {
     pub returns: Layout,
     pub returns_nullable: bool,
     pub return_schema: &'static ArrowSchema,
-    /// As the author chose; unset for a sync function.
+    /// The author's options; unset for a sync function.
     pub options: Options,
-    /// `run` when every row is a value: {value}.
+    /// Of `run`'s results if every row is a value: {value}.
     pub run_values: &'static ArrowSchema,
-    /// `run` otherwise: {value, outcome, error} (R3a).
+    /// Of `run`'s results otherwise: {value, outcome, error} (R3a).
     pub run_outcomes: &'static ArrowSchema,
-    /// `drain_results`: {id, value, outcome, attempts, error}.
+    /// Of `drain_results`: {id, value, outcome, attempts, error}.
     pub drained: &'static ArrowSchema,
 }
 
 impl Signature {
-    /// Reads and checks a function of the descriptor of `plugin`.
+    /// Reads and checks a function of the descriptor of `plugin`. The error is a text for the host.
     ///
     /// # Safety
-    /// `function` points to a descriptor's function, a constant of a plugin.
+    /// `function` is null, or points to a constant of a plugin: a function of its descriptor.
     pub unsafe fn read(plugin: &str, function: *const Function) -> Result<Signature, String> {
         // SAFETY: the caller promises a constant.
         let function: &'static Function = unsafe { function.as_ref() }.ok_or_else(|| format!("{plugin}: a null function"))?;
@@ -87,11 +87,11 @@ impl Signature {
 }
 
 fn child_is_nullable(schema: &ArrowSchema, i: usize) -> bool {
-    // SAFETY: only called for children that have been read before.
+    // SAFETY: the caller has read this child before.
     unsafe { child_schema(schema, i) }.is_ok_and(|child| child.flags & ARROW_FLAG_NULLABLE != 0)
 }
 
-/// A text of a descriptor; empty where it is null.
+/// A text of a descriptor; empty if null.
 ///
 /// # Safety
 /// `pointer` is null or NUL-terminated.
@@ -121,7 +121,7 @@ pub fn structure(fields: Vec<ArrowSchema>) -> &'static ArrowSchema {
     }))
 }
 
-/// The same type under another name, always nullable: a row that is not a value has none.
+/// The same type with another name, always nullable: only rows that are values have one.
 fn renamed(schema: &'static ArrowSchema, name: &CStr) -> ArrowSchema {
     ArrowSchema {
         format: schema.format,
@@ -140,13 +140,13 @@ fn leak(text: &CStr) -> *const std::ffi::c_char {
     CString::from(text).into_raw()
 }
 
-/// A constant type as Arroyo's interface passes it: a copy without a name and without flags.
+/// A constant type as Arroyo's interface passes it: a copy without name and flags.
 pub fn exported(schema: &'static ArrowSchema) -> ArrowSchema {
-    // SAFETY: constants are valid.
+    // SAFETY: a constant schema is valid.
     ArrowSchema { name: std::ptr::null(), flags: 0, ..unsafe { copy(schema) } }
 }
 
-/// A copy of a constant schema that can be given away: it has a release of its own.
+/// A copy of a constant schema, with a release of its own: its consumer may own it.
 ///
 /// # Safety
 /// `schema` is valid; its release may be null.

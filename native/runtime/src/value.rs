@@ -1,9 +1,8 @@
-//! One value of any Arrow type, as a row's result waits for its drain.
+//! One value of any Arrow type: a row's result from its end to its drain.
 
 use crate::machine::Weigh;
 
-/// The content follows the physical layout ([`crate::arrow::Layout`]), not the logical type: a date32 and an int32 are
-/// both `Fixed`.
+/// The variant follows the physical layout (`arrow::Layout`), not the logical type: date32 and int32 are both `Fixed`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
     Null,

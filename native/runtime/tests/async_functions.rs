@@ -1,7 +1,6 @@
 //! Async functions marked `#[udf]`, started and drained through the C table on the tokio executor.
 //!
-//! Nothing here sleeps to let something happen: rows that have to wait do so for a semaphore that the test opens, or for
-//! ever.
+//! No test sleeps to let something happen: rows wait for a semaphore that the test opens, or for ever.
 #![cfg(feature = "tokio")]
 
 mod host;
@@ -53,7 +52,7 @@ async fn hops(x: i64) -> i64 {
 }
 
 #[test]
-fn options_are_the_authors() {
+fn the_descriptor_has_the_authors_options() {
     let options = |name: &str| {
         // SAFETY: options of a descriptor are constants.
         unsafe { functions()[number(name) as usize].options.as_ref() }.copied().expect("options")
@@ -64,7 +63,7 @@ fn options_are_the_authors() {
     assert!(functions().iter().all(|function| function.kind == abi::ASYNC));
 }
 
-/// R1, R5: 100 batches, more rows than may run at once, some without an await.
+/// R1, R5: 100 batches with more rows than may run at once, some without an await.
 #[test]
 fn ordered_results_come_in_order_each_once() {
     let started = Started::new("next", options());
@@ -91,9 +90,9 @@ fn unordered_results_come_each_once() {
     assert!(drained == expected);
 }
 
-/// Rows that never wait take turns with those that do.
+/// Rows that never wait take turns with rows that do.
 #[test]
-fn a_row_that_waits_is_not_kept_from_going_on() {
+fn rows_that_never_wait_do_not_hold_up_one_that_does() {
     let started = Started::new("hops", options());
     let others = (1..50_000).map(|x| 5 * x);
     assert_eq!(started.send("hops", 0, &[numbers(std::iter::once(4).chain(others))]), abi::OK);
@@ -104,7 +103,7 @@ fn a_row_that_waits_is_not_kept_from_going_on() {
 
 /// R2, F3, F4
 #[test]
-fn one_row_harms_no_other() {
+fn a_failing_row_affects_no_other() {
     let started = Started::new("various", options());
     let mut names: Vec<Value> = ["a", "panic", "b", "error", "null", "late panic", "c"].map(text).into();
     names.extend([Value::Null, Value::Bytes([0xff].into()), text("d")]);
@@ -125,7 +124,7 @@ fn one_row_harms_no_other() {
     assert_eq!(rows[9], Row::Value(text("d!")));
 }
 
-/// R6: the future is dropped, and rows behind it come to their turn.
+/// R6: the future is dropped, and later rows start.
 #[test]
 fn a_timeout_ends_its_row_only() {
     let started = Started::new("forever", options());
@@ -180,9 +179,9 @@ async fn held(x: i64) -> i64 {
     x
 }
 
-/// R13: what was accepted is answered, futures are dropped before stop returns, a second stop says the same.
+/// R13: every accepted row has a result, futures are dropped before stop returns, and a second stop returns the same.
 #[test]
-fn a_stop_cancels_what_runs_and_what_waits() {
+fn a_stop_cancels_running_and_waiting_rows() {
     let started = Started::new("held", abi::Options { allowed_in_flight: 4, ..options() });
     assert_eq!(started.send("held", 0, &[numbers(0..10)]), abi::OK);
     let four = tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(ENTERED.acquire_many(4)).map(drop);
@@ -206,9 +205,9 @@ async fn gated(x: i64) -> Result<i64, String> {
     Ok(x)
 }
 
-/// The cancellation of single rows hits these and no other; a row that waits is never started.
+/// Cancelling rows ends these rows and no other; one that waits is never started.
 #[test]
-fn cancel_hits_the_rows_it_names() {
+fn cancel_ends_the_rows_it_names() {
     let started = Started::new("gated", abi::Options { allowed_in_flight: 5, ..options() });
     assert_eq!(started.send("gated", 0, &[numbers(0..8)]), abi::OK);
     let five = tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(ASKED.acquire_many(5)).map(drop);
@@ -226,7 +225,7 @@ fn cancel_hits_the_rows_it_names() {
     assert_eq!(started.stop(abi::DRAIN, 60), abi::OK);
 }
 
-/// R13: DRAIN lets everything end that was accepted.
+/// R13: DRAIN lets every accepted row end.
 #[test]
 fn a_draining_stop_loses_nothing() {
     let started = Started::new("hops", abi::Options { allowed_in_flight: 2, ..options() });
@@ -254,9 +253,9 @@ async fn dropped_badly(x: i64) -> i64 {
 
 static ENTERED_BADLY: Semaphore = Semaphore::const_new(0);
 
-/// A future that panics as it is dropped costs its own row, which is cancelled already, and no other.
+/// A future that panics while it is dropped affects only its own row, which is already cancelled.
 #[test]
-fn a_panic_in_a_drop_harms_no_other_row() {
+fn a_panic_in_a_drop_affects_no_other_row() {
     let started = Started::new("dropped_badly", abi::Options { allowed_in_flight: 1, ..options() });
     assert_eq!(started.send("dropped_badly", 0, &[numbers(0..4)]), abi::OK);
     let one = tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(ENTERED_BADLY.acquire()).map(drop);
@@ -270,7 +269,7 @@ fn a_panic_in_a_drop_harms_no_other_row() {
 static BLOCKED: std::sync::Barrier = std::sync::Barrier::new(2);
 static UNBLOCKED: std::sync::Barrier = std::sync::Barrier::new(2);
 
-/// A function with a Context has a tokio runtime of its own: who blocks it does not block the other tests' functions.
+/// A function with a Context has its own tokio runtime: blocking it does not block the functions of other tests.
 struct OwnThread;
 
 impl OwnThread {
@@ -290,10 +289,10 @@ async fn blocks(_own: Arc<OwnThread>, x: i64) -> i64 {
     x
 }
 
-/// R6: a row that blocks its thread is timed out at its deadline all the same. R13: a stop gives it up, says so, and what
-/// it comes to later is discarded.
+/// R6: a row that blocks its thread still times out at its deadline. R13: a stop gives up on it and reports STUCK; its
+/// later result is discarded.
 #[test]
-fn a_blocked_thread_holds_up_neither_timeout_nor_stop() {
+fn a_blocked_thread_delays_neither_timeout_nor_stop() {
     let started = Started::new("blocks", abi::Options { allowed_in_flight: 1, max_stuck: 9, ..options() });
     assert_eq!(started.send("blocks", 0, &[numbers(0..4)]), abi::OK);
     BLOCKED.wait();
@@ -316,10 +315,10 @@ async fn computes(_own: Arc<OwnThread>, x: i64) -> i64 {
     x
 }
 
-/// R1, R4, R16: what is sent while the executor is busy counts at once, although it has not been looked at: for the
-/// budget, for ids, in the statistics; and it can be cancelled.
+/// R1, R4, R16: batches sent while the executor is busy count at once, before it sees them: for the budget, the ids and the
+/// statistics; and their rows can be cancelled.
 #[test]
-fn what_a_busy_executor_has_not_seen_counts() {
+fn batches_that_a_busy_executor_has_not_seen_count() {
     let started = Started::new("computes", abi::Options { max_rows: 4, ..options() });
     let send = |first: u64, rows: u64| started.send("computes", first, &[numbers(first..first + rows)]);
     let counts = || {
@@ -346,16 +345,16 @@ fn what_a_busy_executor_has_not_seen_counts() {
     assert_eq!(started.drain(1), [(30, value(30))]);
 }
 
-/// Told the name of the thread by each release of a batch.
+/// Each release of a batch sends the name of its thread here.
 static RELEASED: OnceLock<mpsc::Sender<Option<String>>> = OnceLock::new();
 
-/// R19: each batch is released once, and by a thread of the host: here a call of this test's or of another's.
+/// R19: each batch is released once, in a thread of the host: during a call of this test or of another.
 #[test]
 fn batches_are_released_once_by_threads_of_the_host() {
     unsafe extern "C" fn release(array: *mut abi::ArrowArray) {
         let told = RELEASED.get().expect("a channel").send(std::thread::current().name().map(str::to_string));
         assert!(told.is_ok());
-        // SAFETY: the plugin passes the array that it was given; its memory is leaked, which is all right in a test.
+        // SAFETY: the plugin passes the array that it was given; its memory is leaked, which a test may do.
         unsafe { (*array).release = None };
     }
     let (sender, released) = mpsc::channel();
@@ -371,13 +370,13 @@ fn batches_are_released_once_by_threads_of_the_host() {
         started.drain(100);
     }
     assert_eq!(started.stop(abi::DRAIN, 60), abi::OK);
-    // Another test's call may be at it: the fiftieth is waited for, a fifty-first would be there by then.
+    // Another test's call may still release some: wait for the fiftieth; a fifty-first would have come by then.
     let threads: Vec<_> = (0..50).map(|_| released.recv_timeout(Duration::from_secs(60)).expect("a release")).collect();
     assert!(threads.iter().all(|thread| thread.as_deref() != Some("udf-tokio")), "{threads:?}");
     assert!(released.try_recv().is_err());
 }
 
-/// Handles started at once from several threads share the library's runtime and nothing else.
+/// Handles started at the same time in several threads share only the library's tokio runtime.
 #[test]
 fn handles_do_not_disturb_each_other() {
     std::thread::scope(|scope| {
@@ -395,7 +394,7 @@ fn handles_do_not_disturb_each_other() {
 }
 
 proptest! {
-    /// R1, R5: whatever is sent and cancelled, each row comes out once, as itself or cancelled, and in order if so asked.
+    /// R1, R5: whatever is sent and cancelled, each row comes out once, with its value or cancelled; in order where ordered.
     #[test]
     fn each_accepted_row_comes_out_once(
         steps in prop::collection::vec((0u64..300, any::<Option<(u64, u64)>>()), 1..12),

@@ -1,6 +1,6 @@
 //! Blocking functions marked `#[udf(blocking)]`, started and drained through the C table on a pool of threads.
 //!
-//! Nothing here sleeps to let something happen: rows that have to wait do so for a gate that the test opens.
+//! No test sleeps to let something happen: rows wait for a gate that the test opens.
 
 mod host;
 
@@ -20,7 +20,7 @@ fn next(x: i64) -> i64 {
     x + 1
 }
 
-/// Arguments may point into the batch: it lives as long as the call.
+/// Arguments may point into the batch, which lives as long as the call.
 #[udf(blocking, timeout = "1h")]
 fn various(name: &str, kind: Option<&[u8]>) -> Result<Option<String>, String> {
     match (name, kind) {
@@ -65,7 +65,7 @@ fn ordered_results_come_in_order_each_once() {
 
 /// R2, F3, F4
 #[test]
-fn one_row_harms_no_other() {
+fn a_failing_row_affects_no_other() {
     let started = Started::new("various", options());
     let mut names: Vec<Value> = ["a", "panic", "b", "error", "null"].map(text).into();
     names.extend([Value::Null, Value::Bytes([0xff].into()), text("d")]);
@@ -89,7 +89,7 @@ static RUNNING: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 static CROWD_THREADS: Mutex<Option<HashSet<ThreadId>>> = Mutex::new(None);
 
-/// Seven at a time: with fewer threads it would wait for ever.
+/// Waits for seven calls at once: with fewer threads it would never end.
 #[udf(blocking, allowed_in_flight = 7)]
 fn crowd(x: i64) -> i64 {
     let running = RUNNING.fetch_add(1, Ordering::SeqCst) + 1;
@@ -100,9 +100,9 @@ fn crowd(x: i64) -> i64 {
     x
 }
 
-/// R4: as many threads as are allowed in flight, and no more.
+/// R4: exactly `allowed_in_flight` threads.
 #[test]
-fn as_many_run_at_once_as_allowed() {
+fn all_calls_that_are_allowed_run_at_once() {
     let started = Started::new("crowd", options());
     assert_eq!(started.send("crowd", 0, &[numbers(0..700)]), abi::OK);
     started.drain(700);
@@ -150,7 +150,7 @@ fn late(x: i64) -> i64 {
     x
 }
 
-/// R6: the row is timed out at its deadline, its thread goes on, and what it comes to is discarded.
+/// R6: the row times out at its deadline, its thread runs on, and the result is discarded.
 #[test]
 fn a_late_call_keeps_its_thread_until_it_returns() {
     let started = Started::new("late", abi::Options { max_stuck: 9, ..options() });
@@ -176,9 +176,9 @@ fn gated(x: i64) -> i64 {
     x
 }
 
-/// A cancelled row ends at once, also one that has not started; the rest come when the threads are free again.
+/// A cancelled row ends at once, even before it has started; the others run when the threads are free again.
 #[test]
-fn cancel_hits_the_rows_it_names() {
+fn cancel_ends_the_rows_it_names() {
     let started = Started::new("gated", abi::Options { max_stuck: 9, ..options() });
     assert_eq!(started.send("gated", 0, &[numbers(0..5)]), abi::OK);
     CANCELLED.wait_for(2);
@@ -200,9 +200,10 @@ fn stuck(x: i64) -> i64 {
     x
 }
 
-/// R1, R13: a stop gives up on what does not return, says so, and every row is answered; the threads end when they can.
+/// R1, R13: a stop gives up on calls that do not return and reports STUCK; every row has a result, and the threads end when
+/// their calls return.
 #[test]
-fn a_stop_does_not_wait_for_what_is_stuck() {
+fn a_stop_does_not_wait_for_stuck_calls() {
     let started = Started::new("stuck", options());
     assert_eq!(started.send("stuck", 0, &[numbers(0..5)]), abi::OK);
     STUCK.wait_for(2);
@@ -225,7 +226,7 @@ fn deaf(x: i64) -> i64 {
     x
 }
 
-/// R8: calls that go on a second after their timeout are stuck and out of the cap; others get new threads.
+/// R8: calls that run on for a second after their timeout are stuck and do not count for the cap; others get new threads.
 #[test]
 fn stuck_calls_make_way() {
     let started = Started::new("deaf", abi::Options { max_stuck: 9, ..options() });
@@ -243,7 +244,7 @@ fn stuck_calls_make_way() {
     assert_eq!(started.stop(abi::DRAIN, 60), abi::OK);
 }
 
-/// The threads that a function ran in, by the system's number.
+/// The threads that a function ran in, by their ids in the system.
 static TASKS: Mutex<Option<HashSet<i32>>> = Mutex::new(None);
 static TOGETHER: Barrier = Barrier::new(4);
 
@@ -256,7 +257,7 @@ fn noted(x: i64) -> i64 {
     x
 }
 
-/// R13: own threads end with their runtime, again and again; idle threads as well as those that have just worked.
+/// R13: threads end with their runtime, each time; idle threads as well as those that have just worked.
 #[test]
 fn threads_end_with_their_runtime() {
     for mode in [abi::DRAIN, abi::CANCEL].repeat(20) {
@@ -266,7 +267,7 @@ fn threads_end_with_their_runtime() {
         assert_eq!(started.stop(mode, 60), abi::OK);
         let tasks = TASKS.lock().expect("no panic").take().expect("some");
         assert_eq!(tasks.len(), 4);
-        // The last one has reported the end of the others, and is on its own way out.
+        // The last thread has reported the end of the others, and is about to end.
         while tasks.iter().any(|task| std::fs::exists(format!("/proc/self/task/{task}")).expect("a /proc")) {
             std::thread::yield_now();
         }
@@ -274,7 +275,7 @@ fn threads_end_with_their_runtime() {
 }
 
 #[test]
-fn a_stop_without_a_row() {
+fn a_runtime_without_rows_stops() {
     for _ in 0..200 {
         let started = Started::new("next", options());
         assert_eq!(started.stop(abi::DRAIN, 60), abi::OK);
@@ -283,7 +284,7 @@ fn a_stop_without_a_row() {
 }
 
 proptest! {
-    /// R1, R5: whatever is sent and cancelled, each row comes out once, as itself or cancelled, and in order if so asked.
+    /// R1, R5: whatever is sent and cancelled, each row comes out once, with its value or cancelled; in order where ordered.
     #[test]
     fn each_accepted_row_comes_out_once(
         steps in prop::collection::vec((0u64..300, any::<Option<(u64, u64)>>()), 1..12),

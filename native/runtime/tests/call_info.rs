@@ -22,7 +22,7 @@ fn told(info: CallInfo) -> String {
     format!("{} {} {key}", info.row_id(), info.attempt())
 }
 
-/// What a call of attempt `attempt` for row `row` is told.
+/// The expected answer for attempt `attempt` of row `row`.
 fn expected(row: u64, attempt: u16) -> Value {
     text(&format!("{row} {attempt} {}{row:016x}", "07".repeat(16)))
 }
@@ -83,9 +83,9 @@ fn each_call_sees_its_row_and_its_key() {
     }
 }
 
-/// R10, R7: also the one that a restore begins anew.
+/// R10, R7: also after a restore.
 #[test]
-fn a_further_attempt_has_its_number_and_the_same_key() {
+fn another_attempt_has_its_own_number_and_the_same_key() {
     for name in ["third", "third_blocking"] {
         let expected: Vec<_> = (5..25).map(|row| (row, Row::Value(expected(row, 3)))).collect();
         assert_eq!(answers(name, with_lineage(), 5, 20), expected, "{name}");
@@ -131,7 +131,7 @@ async fn spawns(_x: i64) -> Result<bool, tokio::task::JoinError> {
     inside.await
 }
 
-/// R10: neither a task that a call has spawned, nor a thread where a call has run, is within it.
+/// R10: neither a task that a call spawned nor a thread where a call ran counts as inside the call.
 #[test]
 fn outside_of_a_call_it_panics_and_says_so() {
     assert_eq!(answers("spawns", options(), 0, 3), (0..3).map(|row| (row, value(1))).collect::<Vec<_>>());

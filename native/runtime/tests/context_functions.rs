@@ -1,4 +1,4 @@
-//! Async functions whose calls share a Context, and such as borrow their arguments, through the C table.
+//! Async functions whose calls share a Context, or borrow their arguments, through the C table.
 #![cfg(feature = "tokio")]
 
 mod host;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Says so when it is dropped.
+/// Reports its drop.
 struct Dropped(Sender<&'static str>, &'static str);
 
 impl Drop for Dropped {
@@ -21,7 +21,7 @@ impl Drop for Dropped {
     }
 }
 
-/// What happens to the Contexts of `shared`; the test takes the other end.
+/// Events of the Contexts of `shared`; the test takes the receiver.
 static EVENTS: Mutex<Option<Sender<&'static str>>> = Mutex::new(None);
 
 fn events() -> Sender<&'static str> {
@@ -83,8 +83,8 @@ fn next(events: &Receiver<&'static str>) -> &'static str {
     events.recv().expect("an event")
 }
 
-/// R12: new and init once for each start, before its rows; close after the last of them, though one failed; what init
-/// has spawned lives longer.
+/// R12: new and init once per start, before its rows; close after the last row, even if one failed; tasks that init spawned
+/// live longer.
 #[test]
 fn a_context_lives_from_start_to_stop() {
     let (sender, events) = channel();
@@ -144,7 +144,7 @@ async fn unlucky(_context: Arc<Bad>) -> i64 {
     7
 }
 
-/// R12: the text of a Context that fails is the start's, or the stop's; rows that ended come out all the same.
+/// R12: the text of a failing Context is the error of start or stop; rows that have ended still come out.
 #[test]
 fn a_context_that_fails_says_so() {
     for place in ["new", "init"] {
@@ -204,7 +204,7 @@ async fn stuck(context: Arc<Stuck>, x: i64) -> i64 {
     x
 }
 
-/// R13: the host has been told that something of it may still run, so it is not closed behind the host's back.
+/// R13: STUCK told the host that calls may still use it, so it is not closed later, unseen by the host.
 #[test]
 fn a_context_is_not_closed_after_a_stop_that_was_stuck() {
     let (sender, events) = channel();
@@ -228,7 +228,7 @@ async fn borrowing(name: &str, kind: Option<&[u8]>, times: i64) -> Result<Option
     }
 }
 
-/// F3, F4: what a call borrows outlives the batch that it came in.
+/// F3, F4: borrowed arguments outlive their batch.
 #[test]
 fn an_async_function_may_borrow() {
     let nullable = abi::ARROW_FLAG_NULLABLE;

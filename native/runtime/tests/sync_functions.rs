@@ -1,4 +1,4 @@
-//! Sync functions marked `#[udf]`, called through the C table: types there and back, nulls, errors, panics.
+//! Sync functions marked `#[udf]`, called through the C table: types in both directions, nulls, errors, panics.
 
 mod host;
 
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
-/// For each type a function that gives back what it gets, and one that does so for nulls too.
+/// For each type, a function that returns its argument, and one that also takes and returns nulls.
 macro_rules! there_and_back {
     ($($plain:ident $optional:ident $type:ty;)*) => {
         $(
@@ -53,7 +53,7 @@ there_and_back! {
     plain_slice optional_slice &[u8];
 }
 
-/// Stem of the functions above, Arrow format, bytes of a value (0: text or bytes; bit 1 of a byte for bool).
+/// Name of the functions above, Arrow format, bytes of a value (0: text or bytes; bool: one byte, 0 or 1).
 const TYPES: [(&str, &str, u32); 22] = [
     ("bool", "b", 1),
     ("i8", "c", 8),
@@ -144,7 +144,7 @@ fn a_function_stays_callable() {
 }
 
 #[test]
-fn the_descriptor_says_what_the_source_says() {
+fn the_descriptor_matches_the_source() {
     let descriptor = descriptor();
     let texts = [descriptor.name, descriptor.language, descriptor.toolkit_version, descriptor.hash].map(string);
     assert_eq!(texts, ["this_test", "rust", "0.0.0", "c0ffee"]);
@@ -160,7 +160,7 @@ fn the_descriptor_says_what_the_source_says() {
 }
 
 #[test]
-fn functions_stand_in_the_order_of_the_source() {
+fn functions_are_in_the_order_of_the_source() {
     let names: Vec<_> = functions().iter().map(|function| string(function.name)).collect();
     let after = names.iter().skip_while(|name| **name != "mph").copied().collect::<Vec<_>>();
     assert_eq!(after, ["mph", "greeting", "fragile", "fragile_text", "far", "nothing", "twelve"]);
@@ -168,7 +168,7 @@ fn functions_stand_in_the_order_of_the_source() {
 
 /// F3
 #[test]
-fn a_null_where_none_can_be_gives_null() {
+fn a_null_argument_that_is_no_option_gives_null() {
     let rows = run("mph", &[vec![Value::Fixed(100), Value::Null, Value::Fixed(50)], vec![Value::Fixed(60), Value::Fixed(60), Value::Null]]);
     assert_eq!(rows, [float(100.0), NULL, NULL]);
 }
@@ -183,7 +183,7 @@ fn results_are_null_or_errors_as_the_author_says() {
     assert_eq!(rows, [Row::Value(text("hello Ada")), NULL, error, Row::Value(text("who?"))]);
 }
 
-/// R2: in 200 rows there are word boundaries, and rows that panic before, at and behind them.
+/// R2: 200 rows have boundaries of validity words, and rows that panic before, at and after them.
 #[test]
 fn a_panic_is_the_error_of_its_row_and_no_row_is_called_twice() {
     CALLS.store(0, Ordering::Relaxed);
@@ -253,7 +253,7 @@ fn zero_rows_are_zero_results() {
     }
 }
 
-/// R13 and the header: a call that is refused leaves the arguments with the caller.
+/// R13 and the header: after a refused call the caller still owns the arguments.
 #[test]
 fn a_batch_that_does_not_fit_stays_with_the_caller() {
     let mut arguments = batch("plain_i64", &[numbers([1])], 0);
@@ -268,7 +268,7 @@ fn a_batch_that_does_not_fit_stays_with_the_caller() {
 }
 
 proptest! {
-    /// F2, F3: any value and any null, in slices that begin anywhere.
+    /// F2, F3: any values and nulls, in slices with any offset.
     #[test]
     fn each_type_comes_back_as_it_went(rows in prop::collection::vec(any::<Option<(u64, String)>>(), 0..200), offset in 0usize..70) {
         for (stem, _, bits) in TYPES {
@@ -285,7 +285,7 @@ proptest! {
         }
     }
 
-    /// Parity: through the library as by a plain call.
+    /// A call through the library gives the same as a plain call.
     #[test]
     fn a_call_through_the_table_is_the_call(rows in prop::collection::vec((any::<Option<i64>>(), any::<Option<i64>>()), 0..200)) {
         let column = |x: Option<i64>| x.map_or(Value::Null, |x| Value::Fixed(x as u64));

@@ -8,12 +8,12 @@ Each call of an async or blocking function has its information in a context vari
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from .._native import Call, tell_calls
+from .._native import CurrentCall, set_call_variable
 
 __all__ = ["CallInfo", "call_info", "call_infos"]
 
-_call: ContextVar[Call] = ContextVar("arroyo_udf_call")
-tell_calls(_call)
+_call: ContextVar[CurrentCall] = ContextVar("arroyo_udf_call")
+set_call_variable(_call)
 
 _NEVER = 2**64 - 1
 
@@ -54,7 +54,7 @@ def call_infos() -> tuple[CallInfo, ...]:
     return tuple(map(_info, _current("call_infos").rows()))
 
 
-def _current(name: str) -> Call:
+def _current(name: str) -> CurrentCall:
     call = _call.get(None)
     if call is None:
         raise RuntimeError(

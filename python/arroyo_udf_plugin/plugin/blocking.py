@@ -31,6 +31,6 @@ def close(context: Any) -> None:
 
 
 def report_stuck(function: str, row: int, thread: int) -> None:
-    """Warns that a call continues after its cancellation, with its stack (R8). `thread`: its ident; 0: unknown."""
+    """Warns, once, that a call ignores its cancellation, with its stack (R8). `thread`: its ident; 0: unknown."""
     stack = "\n".join(running(sys._current_frames().get(thread)))
-    _log.warning("%s, row %d: a call goes on after its cancellation, in its thread\n%s", function, row, stack)
+    _log.warning("%s, row %d: a call ignores its cancellation; it goes on in its thread\n%s", function, row, stack)

@@ -1,7 +1,7 @@
 """Values that go through pyarrow inside a plugin: types that the native core does not convert itself, and the arrays of
 vectorized functions. The native core calls this with addresses of Arrow C structs.
 
-Schemas are constants of a plugin, so their types are imported once. Arrays come as views: see foreign.rs.
+Schemas are constants of a plugin, so their types are imported once. Arrays come as views: see pyarrow.rs.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The asyncio driver of a Python plugin: one event loop on one thread serves all started functions of the interpreter.
+"""The asyncio executor of a Python plugin: one event loop on one thread serves all started functions of an interpreter.
 
-How a row gets to its coroutine and back (the other half is native/python/src/executor.rs):
+How a row gets to its coroutine and back (the other half is native/python/src/asyncio):
 
-- The host's `send` puts a batch into the native runtime; if this driver sleeps, an eventfd wakes the loop, which calls
-  `turn`.
+- The host's `send` puts a batch into the native runtime; if the executor sleeps, an eventfd wakes the loop, which
+  calls `turn`.
 - `turn` lets idle *slots* go on. A slot is one long-lived Task: it takes attempt after attempt from the runtime, so
   a row needs no Task of its own, and a function that never suspends needs one slot for all of its rows. Values are
   converted, and the function is called, in native code (`Slot.begin`, `ended`, `failed`), which answers the coroutine
@@ -33,13 +33,20 @@ from concurrent.futures import Future
 from contextvars import Context, ContextVar
 from typing import Any
 
-from .._native import Parker, Runtime, Slot, answer, parker, watch
+from .._native import (
+    GRACE_SECONDS,
+    INIT_SECONDS,
+    INIT_TOOK_TOO_LONG,
+    AsyncioExecutor,
+    Parker,
+    Slot,
+    answer,
+    parker,
+    watch,
+)
 from .stacks import describe, running, suspended
 
 __all__ = ["report_blocked", "start", "stop_loop"]
-
-INIT_SECONDS = 10.0
-"""How long the Context's `init` may take (R12)."""
 
 LEFT_SECONDS = 1.0
 """How long to wait for cancelled Tasks that calls or `init` have left running."""
@@ -106,23 +113,23 @@ def stop_loop() -> None:
             _thread.join(1.0)
 
 
-def start(runtime: Runtime) -> None:
+def start(executor: AsyncioExecutor) -> None:
     """Starts a runtime on the loop: creates the Context and waits for its init. Called in the host's thread.
 
     Raises what the Context raised, or TimeoutError.
     """
     loop = _running_loop()
     started: Future[None] = Future()
-    server = _Server(loop, runtime)
+    server = _Server(loop, executor)
     loop.call_soon_threadsafe(server.begin, started)
     try:
-        started.result(INIT_SECONDS + 1.0)
+        started.result(INIT_SECONDS + GRACE_SECONDS)
     except TimeoutError:
         if started.done():
             raise
         # The core stops the runtime, so it closes as soon as it has started.
         what = "init of the Context, or another call on the event loop, neither ends nor awaits"
-        raise TimeoutError(f"not started within {INIT_SECONDS + 1.0:g} s: {what}") from None
+        raise TimeoutError(f"not started within {INIT_SECONDS + GRACE_SECONDS:g} s: {what}") from None
 
 
 def report_blocked() -> None:
@@ -159,17 +166,17 @@ class _SlotTask(asyncio.Task[None]):
 class _Server:
     """One runtime on the loop."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, runtime: Runtime) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, executor: AsyncioExecutor) -> None:
         self.loop = loop
-        self.runtime = runtime
-        self.name = runtime.name()
+        self.executor = executor
+        self.name = executor.name()
         self.context: Any = None
         self.clean = Context()  # each call starts from a copy
         self.clean.run(_owner.set, self.clean)
         self.idle: list[Parker] = []
         self.slots: set[asyncio.Task[None]] = set()
         self.stuck: set[asyncio.Task[None]] = set()
-        self.most_slots = runtime.allowed_in_flight()
+        self.most_slots = executor.allowed_in_flight()
         self.closing = False
         self.settled = loop.create_future()
         self.life: asyncio.Task[None] | None = None
@@ -193,15 +200,15 @@ class _Server:
             else:
                 started.set_result(None)
                 await self.until_settled()
-                self.runtime.count_left_behind(await self.cancel_left(self.clean))
+                self.executor.count_left_behind(await self.cancel_left(self.clean))
                 failure = await self.close()
             await self.cancel_left(self)
         finally:
-            self.runtime.closed(failure)
+            self.executor.closed(failure)
             _servers.discard(self)
 
     async def init(self) -> None:
-        context_class = self.runtime.context_class()
+        context_class = self.executor.context_class()
         if context_class is not None:
             self.context = context_class()
             if hasattr(self.context, "init"):
@@ -211,12 +218,12 @@ class _Server:
                         await self.context.init()
                 except TimeoutError as error:
                     if timeout.expired():
-                        raise TimeoutError(f"init of the Context took more than {INIT_SECONDS:g} s") from error
+                        raise TimeoutError(INIT_TOOK_TOO_LONG) from error
                     raise
-            self.runtime.set_context(self.context)
-        self.runtime.set_clean(self.clean)
-        self.runtime.serve(lambda: self.loop.call_soon(self.turn))
-        self.loop.add_reader(self.runtime.fileno(), self.turn)
+            self.executor.set_context(self.context)
+        self.executor.set_clean(self.clean)
+        self.executor.set_schedule(lambda: self.loop.call_soon(self.turn))
+        self.loop.add_reader(self.executor.fileno(), self.turn)
         self.turn()
 
     async def until_settled(self) -> None:
@@ -229,7 +236,7 @@ class _Server:
     async def close(self) -> str | None:
         """Closes the Context after the last attempt has ended (R12). Returns why that failed, or None."""
         try:
-            if self.runtime.is_given_up():
+            if self.executor.is_given_up():
                 _log.warning("%s: its Context is not closed, because calls were stuck at the stop", self.name)
             elif hasattr(self.context, "close"):
                 await self.context.close()
@@ -261,29 +268,27 @@ class _Server:
         """One turn: cancel, give up, start. The eventfd wakes the loop for it, or the runtime schedules it."""
         if self.closing:
             return
-        runtime, idle = self.runtime, self.idle
+        executor, idle = self.executor, self.idle
         try:
-            for task in runtime.begin_turn():
+            cancelled, stuck = executor.begin_turn()
+            for task in cancelled:
                 task.cancel()
-            for task, row in runtime.take_stuck():
+            for task, row in stuck:
                 self.give_up_on(task, row)
-            while idle and runtime.may_start():
+            while idle and executor.may_start():
                 idle.pop().fire()
-            if runtime.may_start():
+            if executor.may_start():
                 # All slots are busy. Double them from turn to turn, because a function that rarely suspends needs few.
                 for _ in range(min(max(1, len(self.slots)), self.most_slots - len(self.slots))):
                     self.add_slot()
-            if not runtime.end_turn():
-                if runtime.is_settled():
-                    self.closing = True
-                    self.loop.remove_reader(runtime.fileno())
-                    while idle:  # all slots are idle and end now; not in a Task, which cannot step another one
-                        idle.pop().fire()
-                    self.settled.set_result(None)
-                else:
-                    runtime.again()
+            if executor.end_turn():
+                self.closing = True
+                self.loop.remove_reader(executor.fileno())
+                while idle:  # all slots are idle and end now; not in a Task, which cannot step another one
+                    idle.pop().fire()
+                self.settled.set_result(None)
         except BaseException as error:
-            runtime.poison(f"the driver failed: {describe(error)}")
+            executor.poison(f"the asyncio executor failed: {describe(error)}")
             raise
 
     def give_up_on(self, task: asyncio.Task[None], row: int) -> None:
@@ -291,11 +296,11 @@ class _Server:
         self.slots.discard(task)
         self.stuck.add(task)
         stack = "\n".join(suspended(task))
-        _log.warning("%s: row %d ignores its cancellation, in\n%s", self.name, row, stack)
+        _log.warning("%s, row %d: a call ignores its cancellation, in\n%s", self.name, row, stack)
 
     def add_slot(self) -> None:
         context = self.clean.copy()
-        slot = self.runtime.slot(context)
+        slot = self.executor.slot(context)
         task = _SlotTask(self.work(slot), loop=self.loop, name=self.name, context=context)
         task.touched = slot.touch
         slot.attach(task)
@@ -325,7 +330,7 @@ class _Server:
             task = slot.detach()
             self.slots.discard(task)
             self.stuck.discard(task)
-            if not self.closing and self.runtime.may_start():
+            if not self.closing and self.executor.may_start():
                 self.add_slot()
 
 

@@ -1,9 +1,9 @@
-//! The engine's side of `arroyo_udf.h` in one file, as `../c/host.c` is: opens a plugin, prints what it contains, and
-//! calls one function with five rows made up here, the third with nulls.
+//! The engine's side of `arroyo_udf.h` in one file, like `../c/host.c`: opens a plugin, prints its functions, and calls one
+//! with five example rows, the third with nulls.
 //!
 //!     cargo run -- PLUGIN.so [FUNCTION]
 //!
-//! Makes and prints int64 ("l"), float64 ("g") and utf8 ("u"); an engine has its own Arrow library for that.
+//! Handles int64 ("l"), float64 ("g") and utf8 ("u") by hand; an engine would use its Arrow library.
 
 use std::error::Error;
 use std::ffi::{c_char, c_void, CStr};
@@ -15,18 +15,18 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 const ROWS: usize = 5;
 const NULL_ROW: usize = 2;
 const SECOND: u64 = 1_000_000_000;
-// Not in libloading: a plugin is never unloaded, its threads and release callbacks outlive any count we could keep.
+// Not in libloading. A plugin is never unloaded: its threads and release callbacks may outlive every handle.
 const RTLD_NODELETE: i32 = 0x1000;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-// ---- A batch of arguments: made here, freed by whoever owns it, through its release ----
+// ---- A batch of arguments: made here; its owner frees it through its release ----
 
 static TEXTS: &[u8] = b"N14228N24211N3ALAAn535ua";
 static OFFSETS: [i32; ROWS + 1] = [0, 6, 12, 12, 18, 24];
 static VALIDITY: [u8; 1] = [!(1 << NULL_ROW)];
 
-/// What one argument of the batch points into.
+/// The memory of one argument.
 struct Column {
     array: abi::ArrowArray,
     buffers: [*const c_void; 3],
@@ -34,7 +34,7 @@ struct Column {
     floats: [f64; ROWS],
 }
 
-/// Owns all of a batch; the ArrowArrays only point into it.
+/// Owns the memory of a batch; the ArrowArrays only point into it.
 struct Batch {
     columns: Vec<Column>,
     children: Vec<*mut abi::ArrowArray>,
@@ -42,7 +42,7 @@ struct Batch {
 }
 
 unsafe extern "C" fn release_child(child: *mut abi::ArrowArray) {
-    // SAFETY: an Arrow release callback gets a valid array. What it points into belongs to the batch.
+    // SAFETY: an Arrow release callback gets a valid array. Its memory belongs to the batch.
     unsafe { (*child).release = None };
 }
 
@@ -54,13 +54,13 @@ unsafe extern "C" fn release_batch(array: *mut abi::ArrowArray) {
     };
     for column in &mut batch.columns {
         if let Some(release) = column.array.release {
-            // SAFETY: not released before, so the parent does it.
+            // SAFETY: not yet released, so its parent does it.
             unsafe { release(&mut column.array) };
         }
     }
 }
 
-/// Arguments of the types that the plugin names.
+/// Makes arguments of the types that the plugin declares.
 fn make_batch(arguments: &abi::ArrowSchema) -> Outcome<abi::ArrowArray> {
     let new_column = |i: i64| Column {
         array: abi::ArrowArray::empty(),
@@ -70,13 +70,13 @@ fn make_batch(arguments: &abi::ArrowSchema) -> Outcome<abi::ArrowArray> {
     };
     let columns = (0..arguments.n_children).map(new_column).collect();
     let mut batch = Box::new(Batch { columns, children: Vec::new(), no_buffer: [null()] });
-    // The columns stay where they are from here on, so that they can be pointed into.
+    // From here on the columns do not move, so pointers into them stay valid.
     for (schema, column) in children(arguments).zip(&mut batch.columns) {
         let data: &[*const c_void] = match text(schema.format) {
             "l" => &[column.integers.as_ptr().cast()],
             "g" => &[column.floats.as_ptr().cast()],
             "u" => &[OFFSETS.as_ptr().cast(), TEXTS.as_ptr().cast()],
-            other => return Err(format!("argument {}: this host makes no values of type {other}", text(schema.name)).into()),
+            other => return Err(format!("argument {}: this host cannot make values of type {other}", text(schema.name)).into()),
         };
         column.buffers[1..=data.len()].copy_from_slice(data);
         column.array = abi::ArrowArray {
@@ -101,7 +101,7 @@ fn make_batch(arguments: &abi::ArrowSchema) -> Outcome<abi::ArrowArray> {
     })
 }
 
-/// Gives an array back to whoever made it.
+/// Releases an array.
 fn release(mut array: abi::ArrowArray) {
     if let Some(release) = array.release {
         // SAFETY: we own the array, and it is not released yet.
@@ -109,7 +109,7 @@ fn release(mut array: abi::ArrowArray) {
     }
 }
 
-// ---- Reading what a plugin says and sends ----
+// ---- Reading schemas and results ----
 
 fn text<'a>(pointer: *const c_char) -> &'a str {
     // SAFETY: the contract: names and formats are constant zero-ended UTF-8.
@@ -121,7 +121,7 @@ fn children(schema: &abi::ArrowSchema) -> impl Iterator<Item = &abi::ArrowSchema
     (0..schema.n_children as usize).map(|i| unsafe { &**schema.children.add(i) })
 }
 
-/// One value as text. `array` must be of type `format`, and have the row.
+/// One value as text. `array` must have type `format` and this row.
 unsafe fn value(format: &str, array: &abi::ArrowArray, row: i64) -> String {
     let i = (array.offset + row) as usize;
     // SAFETY: the caller's promise: the buffers are those of an array of this type, which has row i.
@@ -148,9 +148,9 @@ unsafe fn value(format: &str, array: &abi::ArrowArray, row: i64) -> String {
     }
 }
 
-/// Fields are found by name; a plugin of a later version may send more of them.
+/// Finds fields by name, because a later version of a plugin may send more.
 fn print_results(schema: *const abi::ArrowSchema, results: abi::ArrowArray) {
-    // SAFETY: the contract: with OK comes a constant schema.
+    // SAFETY: the contract: OK comes with a constant schema.
     let schema = unsafe { &*schema };
     for row in 0..results.length {
         let fields: Vec<String> = children(schema)
@@ -173,7 +173,7 @@ fn type_name(schema: &abi::ArrowSchema) -> String {
 
 // ---- Calls ----
 
-/// The status of a call as a result; the text of an error is copied, then given back.
+/// The status of a call as a result. The text of an error is copied, then released.
 fn check(call: &str, status: abi::Status, mut error: abi::Error) -> Outcome<abi::Status> {
     if status < abi::INVALID_ARGUMENT {
         return Ok(status);
@@ -194,14 +194,14 @@ fn call_sync(table: &abi::Table, function: u32, mut batch: abi::ArrowArray) -> O
     // SAFETY: the contract of `run`; all pointers are to locals.
     let status = unsafe { (table.run)(function, &mut batch, &mut results, &mut schema, &mut error) };
     if status != abi::OK {
-        release(batch); // not taken: still ours
+        release(batch); // not moved: still ours
     }
     check("run", status, error)?;
     print_results(schema, results);
     Ok(())
 }
 
-/// Hands out rows until there are none any more.
+/// Prints the rows that have ended.
 fn drain(table: &abi::Table, handle: abi::Handle) -> Outcome<()> {
     loop {
         let (mut results, mut schema, mut error) = (abi::ArrowArray::empty(), null(), NO_ERROR);
@@ -209,7 +209,7 @@ fn drain(table: &abi::Table, handle: abi::Handle) -> Outcome<()> {
         let status = unsafe { (table.drain_results)(handle, 0, &mut results, &mut schema, &mut error) };
         match check("drain_results", status, error)? {
             abi::OK => print_results(schema, results),
-            _ => return Ok(()), // WOULD_BLOCK: none now; END: none any more
+            _ => return Ok(()), // WOULD_BLOCK: none now; END: no more
         }
     }
 }
@@ -219,7 +219,7 @@ fn send_and_drain(table: &abi::Table, handle: abi::Handle, mut batch: abi::Arrow
     // SAFETY: the contract of `send`; all pointers are to locals.
     let status = unsafe { (table.send)(handle, 1, &mut batch, &mut error) };
     if status != abi::OK {
-        release(batch); // WOULD_BLOCK, too: an engine waits for room and sends again
+        release(batch); // also after WOULD_BLOCK; an engine would wait for room and send again
     }
     check("send", status, error)?;
     let mut error = NO_ERROR;
@@ -231,14 +231,14 @@ fn send_and_drain(table: &abi::Table, handle: abi::Handle, mut batch: abi::Arrow
 
 fn call_async(table: &abi::Table, function: u32, batch: abi::ArrowArray) -> Outcome<()> {
     let (mut handle, mut error) = (0, NO_ERROR);
-    // SAFETY: the contract of `start`; no options means the author's.
+    // SAFETY: the contract of `start`; NULL means the author's options.
     let status = unsafe { (table.start)(function, null(), &mut handle, &mut error) };
     if let Err(failed) = check("start", status, error) {
         release(batch);
         return Err(failed);
     }
     let sent = send_and_drain(table, handle, batch);
-    // Rows that are on their way may end; what is left comes out of drain_results until END.
+    // Lets running rows end; the remaining results come out of drain_results until END.
     let mut error = NO_ERROR;
     // SAFETY: the contract of `stop_runtime`.
     let status = unsafe { (table.stop_runtime)(handle, abi::DRAIN, 10 * SECOND, &mut error) };
@@ -255,15 +255,15 @@ fn call_async(table: &abi::Table, function: u32, batch: abi::ArrowArray) -> Outc
 
 // ---- Loading ----
 
-/// A plugin's table. Nothing in it is read before magic, version and size are right.
+/// A plugin's table. Magic, version and size are checked before anything else in it is read.
 fn load(path: &str) -> Outcome<&'static abi::Table> {
-    // SAFETY: loading runs the library's constructors; a plugin's do nothing that harms us.
+    // SAFETY: loading runs the library's constructors, which are harmless in a plugin.
     let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) }?;
-    // SAFETY: the symbol is a constant; it is looked at field by field below.
+    // SAFETY: the symbol is a constant; its fields are checked one by one below.
     let table = unsafe { library.get::<*const abi::Table>(b"arroyo_udf_plugin\0") }
         .map_err(|_| format!("not a plugin: {path} has no symbol arroyo_udf_plugin"))?;
     let table: *const abi::Table = *table;
-    // SAFETY: the first 16 bytes of the table are the same in all versions. No reference to the whole yet.
+    // SAFETY: the first 16 bytes of the table are the same in all versions. No reference to the whole table yet.
     let (magic, version, size) = unsafe { ((*table).magic, (*table).abi_version, (*table).table_size as usize) };
     if magic != abi::MAGIC {
         return Err(format!("not a plugin: the table of {path} does not begin with the magic number").into());

@@ -1,7 +1,7 @@
-//! Arguments as Arroyo sends them, one array with its type each, as a batch like any other.
+//! The arguments of an Arroyo call, one array and schema each -> a batch.
 //!
-//! Guarantees: whatever came in is released, also when it is refused; a type that is not the declared one is refused, as
-//! that host takes its types from the SQL text and not from the library.
+//! Guarantees: all that came in is released, also when it is refused; a type that differs from the declared one is refused,
+//! because Arroyo takes its types from the SQL text and not from the library.
 
 use super::layout::Arrays;
 use crate::arrow::{child_schema, Batch};
@@ -11,17 +11,17 @@ use arroyo_udf_abi::{ArrowArray, ArrowSchema};
 use std::ffi::c_void;
 use std::ptr::null;
 
-/// The batch of a call; the error is a text without the function's name.
+/// The batch of a call. The error is a text without the function's name.
 ///
 /// # Safety
-/// `arrays` is what a host passed: valid arrays, which belong to the callee.
+/// `arrays` is what a host passed: valid arrays that belong to the callee.
 pub unsafe fn batch(signature: &Signature, arrays: Arrays) -> Result<Batch, String> {
     // SAFETY: passed on.
     let columns = unsafe { arrays.take() };
     let mut refused = None;
     let mut children = Vec::with_capacity(columns.len());
     for (i, column) in columns.into_iter().enumerate() {
-        // SAFETY: the schema of the argument is a constant, the other one valid until it is released below.
+        // SAFETY: the declared schema is a constant; the other one is valid until it is released below.
         let wrong = unsafe { child_schema(signature.argument_schema, i).ok().and_then(|declared| other_type(declared, &column.schema)) };
         if let (Some(wrong), Some((name, _))) = (wrong, signature.arguments.get(i)) {
             refused.get_or_insert(format!("argument {name} {wrong}"));
@@ -30,7 +30,7 @@ pub unsafe fn batch(signature: &Signature, arrays: Arrays) -> Result<Batch, Stri
     }
     let (given, declared) = (children.len(), signature.arguments.len());
     if given != declared {
-        refused.get_or_insert(format!("{given} arguments were passed, and it takes {declared}"));
+        refused.get_or_insert(format!("{given} arguments were passed, but it takes {declared}"));
     }
     let rows = children.first().map_or(1, |first| first.length);
     if children.iter().any(|child| child.length != rows) {
@@ -50,16 +50,16 @@ pub unsafe fn batch(signature: &Signature, arrays: Arrays) -> Result<Batch, Stri
     batch
 }
 
-/// How a type differs from the declared one. Arroyo's timestamps have no zone: what is declared may have one.
+/// How a type differs from the declared one. A declared timestamp may have a zone; Arroyo's have none.
 ///
 /// # Safety
-/// Both are valid.
+/// Both schemas are valid.
 pub unsafe fn other_type(declared: &ArrowSchema, given: &ArrowSchema) -> Option<String> {
     // SAFETY: formats of valid schemas are texts.
     let (wanted, passed) = unsafe { (text(declared.format), text(given.format)) };
     let without_zone = |format: &str| if format.starts_with("ts") { format.chars().take(3).collect() } else { format.to_string() };
     if without_zone(&wanted) != without_zone(&passed) || !given.dictionary.is_null() || given.n_children != declared.n_children {
-        return Some(format!("has the Arrow type \"{passed}\", and is declared as \"{wanted}\""));
+        return Some(format!("has the Arrow type \"{passed}\", but is declared as \"{wanted}\""));
     }
     (0..declared.n_children as usize).find_map(|i| {
         // SAFETY: valid schemas have valid children.
@@ -96,7 +96,7 @@ fn structure(rows: i64, children: Vec<ArrowArray>) -> ArrowArray {
     }
 }
 
-/// Releases arguments that nobody reads any more, in any thread; only those of this interface are like that (R19).
+/// Releases retired arguments of this interface, in the calling thread: only theirs may be released in any thread (R19).
 pub fn sweep() {
     let ours = release as unsafe extern "C" fn(*mut ArrowArray) as usize;
     retired::sweep_if(|array| array.release.is_some_and(|function| function as usize == ours));

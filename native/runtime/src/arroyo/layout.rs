@@ -1,5 +1,5 @@
-//! The structs of Arroyo's interface (64-bit, little-endian; `async-ffi` 0.5) as both sides lay them out in memory. All go
-//! by value. What a field means, and who frees it, stands at the field.
+//! The structs of Arroyo's interface (64-bit, little-endian; `async-ffi` 0.5), with their layout in memory. All are passed by
+//! value. Each field says what it means and which side frees it.
 
 use arroyo_udf_abi::{ArrowArray, ArrowSchema};
 use std::ffi::c_void;
@@ -12,7 +12,7 @@ pub struct Array {
 }
 
 impl Array {
-    /// The array alone; of its type nothing is needed.
+    /// The array; its schema is released.
     pub fn untyped(mut self) -> ArrowArray {
         if let Some(release) = self.schema.release {
             // SAFETY: the schema belongs to the receiver, and is not used again.
@@ -22,14 +22,14 @@ impl Array {
     }
 }
 
-/// A Rust vector taken apart. The receiver frees `pointer` with the process's `free`, and where its own allocator frees by
-/// size, as `capacity` items.
+/// The parts of a Rust vector. The receiver frees `pointer` with the process's `free`; an allocator that frees by size takes
+/// it as `capacity` items.
 #[repr(C)]
 pub struct Arrays {
     pub pointer: *mut Array,
     pub length: usize,
     pub capacity: usize,
-    /// Written as false, read by nobody.
+    /// Always false, and never read.
     pub error: bool,
 }
 
@@ -38,7 +38,7 @@ impl Arrays {
         Arrays { pointer: std::ptr::null_mut(), length: 0, capacity: 0, error: false }
     }
 
-    /// Moves `arrays` into memory of the process's `malloc`, of exactly the size that goes with `capacity`.
+    /// Moves `arrays` into memory from the process's `malloc`, of exactly the size that `capacity` means.
     pub fn new(arrays: Vec<Array>) -> Arrays {
         let length = arrays.len();
         if length == 0 {
@@ -62,10 +62,10 @@ impl Arrays {
     /// The fields are those of a vector of valid arrays, which belongs to the caller.
     pub unsafe fn take(self) -> Vec<Array> {
         if self.capacity == 0 || self.pointer.is_null() {
-            return Vec::new(); // there is no memory behind such a pointer
+            return Vec::new(); // such a pointer has no memory behind it
         }
         let mut arrays = Vec::with_capacity(self.length);
-        // SAFETY: `length` arrays are there, and are forgotten where they were; the memory came from malloc.
+        // SAFETY: `length` arrays are moved out; the memory came from malloc and is not read again.
         unsafe {
             std::ptr::copy_nonoverlapping(self.pointer, arrays.as_mut_ptr(), self.length);
             arrays.set_len(self.length);
@@ -100,9 +100,9 @@ pub struct DrainResult {
 
 impl DrainResult {
     pub const DATA: u32 = 0;
-    /// Nothing now.
+    /// No results now.
     pub const NONE: u32 = 1;
-    /// Nothing any more: the runtime is dead.
+    /// The runtime is dead: there will be no more results.
     pub const ERROR: u32 = 2;
 
     pub const fn without_data(tag: u32) -> DrainResult {
@@ -110,16 +110,16 @@ impl DrainResult {
     }
 }
 
-/// A started function. Whoever gave it out knows what is behind it.
+/// A started function. Only the plugin that returned it knows what it points to.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct Handle(pub *mut c_void);
 
-/// A boxed future. `poll` is called by one thread at a time and not after it was ready, `drop` exactly once.
+/// A boxed future. `poll` is called by one thread at a time and never after READY; `drop` exactly once.
 #[repr(C)]
 pub struct Future {
     pub state: *mut c_void,
-    pub poll: unsafe extern "C" fn(*mut c_void, *mut Context) -> Poll,
+    pub poll: unsafe extern "C" fn(*mut c_void, *mut PollContext) -> Poll,
     pub drop: unsafe extern "C" fn(*mut c_void),
 }
 
@@ -136,14 +136,14 @@ impl Poll {
     pub const PANICKED: u8 = 2;
 }
 
-/// What a future is polled with; good during that poll.
+/// The argument of a poll; valid during that poll.
 #[repr(C)]
-pub struct Context {
-    /// Borrowed: to be cloned or woken by reference, nothing else.
+pub struct PollContext {
+    /// Borrowed: may only be cloned, or woken by reference.
     pub waker: *const Waker,
 }
 
-/// The head of a waker; what follows is its maker's.
+/// The head of a waker; what follows is known only to the side that made it.
 #[repr(C)]
 pub struct Waker {
     pub functions: *const WakerFunctions,
@@ -151,23 +151,23 @@ pub struct Waker {
 
 #[repr(C)]
 pub struct WakerFunctions {
-    /// Another waker, which is owned: ended by one `wake` or one `drop`, in any thread.
+    /// Returns another waker, an owned one: it ends with one `wake` or one `drop`, in any thread.
     pub clone: unsafe extern "C" fn(*const Waker) -> *const Waker,
     pub wake: unsafe extern "C" fn(*const Waker),
     pub wake_by_ref: unsafe extern "C" fn(*const Waker),
     pub drop: unsafe extern "C" fn(*const Waker),
 }
 
-/// A waker that was cloned: wakes once, or is dropped.
+/// A cloned waker: wakes once, or is dropped.
 pub struct OwnedWaker(*const Waker);
 
-// SAFETY: an owned waker may be woken and dropped in any thread; that is what it is for.
+// SAFETY: an owned waker may be woken and dropped in any thread.
 unsafe impl Send for OwnedWaker {}
 
 impl OwnedWaker {
     /// # Safety
     /// `context` was passed to the poll that runs now.
-    pub unsafe fn of(context: *const Context) -> OwnedWaker {
+    pub unsafe fn of(context: *const PollContext) -> OwnedWaker {
         // SAFETY: a context has a waker, and a waker its functions.
         unsafe {
             let waker = (*context).waker;
@@ -189,13 +189,13 @@ impl Drop for OwnedWaker {
     }
 }
 
-/// What the compilers of both sides agree on, as it was printed from the published crates' own types.
+/// The sizes and offsets of the published crates' own types, as their compiler printed them.
 const _: () = {
     assert!(size_of::<Array>() == 152 && align_of::<Array>() == 8 && std::mem::offset_of!(Array, schema) == 80);
     assert!(size_of::<Arrays>() == 32 && std::mem::offset_of!(Arrays, error) == 24);
     assert!(size_of::<RunResult>() == 160 && std::mem::offset_of!(RunResult, value) == 8);
     assert!(size_of::<DrainResult>() == 40 && std::mem::offset_of!(DrainResult, data) == 8);
-    assert!(size_of::<Handle>() == 8 && size_of::<Future>() == 24 && size_of::<Context>() == 8);
+    assert!(size_of::<Handle>() == 8 && size_of::<Future>() == 24 && size_of::<PollContext>() == 8);
     assert!(size_of::<Poll>() == 2 && std::mem::offset_of!(Poll, accepted) == 1);
     assert!(size_of::<WakerFunctions>() == 32);
 };

@@ -35,9 +35,9 @@ pub use sync::run;
 use crate::exports::Plugin;
 use layout::{Arrays, DrainResult, Future, Handle, RunResult};
 
-/// The interface of all functions of a [`Plugin`], for a library that exports it elsewhere.
+/// The functions behind Arroyo's symbols, for all functions of a [`Plugin`]; another library exports the symbols.
 #[repr(C)]
-pub struct Table {
+pub struct Symbols {
     pub run: unsafe extern "C" fn(u32, OnError, Arrays) -> RunResult,
     pub start: extern "C" fn(u32, OnError, bool, u64, u32) -> Handle,
     pub send: unsafe extern "C" fn(Handle, u64, Arrays) -> Future,
@@ -45,6 +45,6 @@ pub struct Table {
     pub stop_runtime: unsafe extern "C" fn(Handle),
 }
 
-pub const fn table<P: Plugin>() -> Table {
-    Table { run: run::<P>, start: start::<P>, send, drain_results, stop_runtime }
+pub const fn symbols<P: Plugin>() -> Symbols {
+    Symbols { run: run::<P>, start: start::<P>, send, drain_results, stop_runtime }
 }

@@ -1,13 +1,13 @@
 //! `__send`: a future that hands over one row.
 //!
-//! It is pending only while as many rows run as may, and one waits; whoever makes room wakes it, once a turn of the
-//! executor. The arguments are taken over by the call, so that a future that nobody polls gives them back when it is
-//! dropped.
+//! It is pending only while the runtime is full: the allowed rows run and one more waits. It is woken when there is room,
+//! once per turn of the executor. The call takes over the arguments, so a future that is never polled releases them when it
+//! is dropped.
 //!
 //! The host's functions (a waker's clone, wake and drop) are called with no lock held.
 
 use super::arguments;
-use super::layout::{Arrays, Context, Future, Handle, OwnedWaker, Poll};
+use super::layout::{Arrays, Future, Handle, OwnedWaker, Poll, PollContext};
 use super::on_error::report;
 use super::started::Started;
 use crate::arrow::Batch;
@@ -18,11 +18,12 @@ use std::ffi::c_void;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 
-/// A row on its way in. None: there is nothing to hand it to.
+/// A row that is being sent.
 struct Sending {
+    /// None: the handle is not valid.
     to: Option<Arc<Started>>,
     id: u64,
-    /// None: refused, or taken.
+    /// None: refused, or handed over.
     batch: Option<Batch>,
 }
 
@@ -33,7 +34,7 @@ pub unsafe extern "C" fn send(handle: Handle, id: u64, arrays: Arrays) -> Future
     let to = unsafe { Started::share(handle) };
     let batch = catch_unwind(AssertUnwindSafe(|| {
         let Some(started) = &to else {
-            // SAFETY: as promised; without a signature nobody reads them.
+            // SAFETY: as promised; without a signature they are not read.
             unsafe { arrays.take() }.into_iter().for_each(|array| retired::retire(array.untyped()));
             return None;
         };
@@ -41,7 +42,7 @@ pub unsafe extern "C" fn send(handle: Handle, id: u64, arrays: Arrays) -> Future
         match unsafe { arguments::batch(started.signature, arrays) } {
             Ok(batch) if batch.rows() == 1 => Some(batch),
             Ok(batch) => {
-                started.die(&format!("{}: a call has one row, and {} were passed", started.signature.name, batch.rows()));
+                started.die(&format!("{}: a call has one row, but {} were passed", started.signature.name, batch.rows()));
                 None
             }
             Err(text) => {
@@ -58,10 +59,10 @@ pub unsafe extern "C" fn send(handle: Handle, id: u64, arrays: Arrays) -> Future
     Future { state: Box::into_raw(Box::new(Sending { to, id, batch })).cast(), poll, drop: drop_future }
 }
 
-unsafe extern "C" fn poll(state: *mut c_void, context: *mut Context) -> Poll {
+unsafe extern "C" fn poll(state: *mut c_void, context: *mut PollContext) -> Poll {
     // SAFETY: the state is the box of `send`, and polls do not overlap.
     let sending = unsafe { &mut *state.cast::<Sending>() };
-    // SAFETY: the host's context is good during this call.
+    // SAFETY: the host's context is valid during this call.
     let answer = catch_unwind(AssertUnwindSafe(|| unsafe { sending.poll(context) }));
     retired::sweep();
     match answer {
@@ -87,11 +88,11 @@ unsafe extern "C" fn drop_future(state: *mut c_void) {
 }
 
 impl Sending {
-    /// Whether the row was accepted; None: not yet.
+    /// Whether the row was accepted; None: pending.
     ///
     /// # Safety
     /// `context` was passed to the poll that runs now.
-    unsafe fn poll(&mut self, context: *const Context) -> Option<bool> {
+    unsafe fn poll(&mut self, context: *const PollContext) -> Option<bool> {
         let here = &raw const *self as usize;
         let Some(started) = &self.to else { return Some(false) };
         let (Some(runtime), Some(batch)) = (&started.runtime, self.batch.take()) else { return Some(false) };
@@ -105,7 +106,7 @@ impl Sending {
             // SAFETY: as promised.
             let waker = unsafe { OwnedWaker::of(context) };
             drop(started.let_wait(here, Some(waker)));
-            // SAFETY (of the call that this asks for): `stop` disarms before it lets go of what is behind the pointer.
+            // SAFETY (of the call of `wake` later): `stop` disarms before it frees what the pointer points to.
             if !runtime.arm(SPACE, wake, Arc::as_ptr(started).cast_mut().cast()) {
                 self.batch = Some(batch);
                 return None;
@@ -125,9 +126,9 @@ impl Sending {
     }
 }
 
-/// There is room: called by the runtime, from any thread, with no lock held.
+/// There is room. The runtime calls it, in any thread, with no lock held.
 unsafe extern "C" fn wake(started: *mut c_void) {
-    // SAFETY: the request was made with a pointer to `Started`, which lives until it is taken back.
+    // SAFETY: the request was made with a pointer to `Started`, which lives until the request is taken back.
     let started = unsafe { &*started.cast::<Started>() };
     started.take_waiting().into_iter().for_each(|(_, waker)| waker.wake());
 }

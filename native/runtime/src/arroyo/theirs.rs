@@ -4,7 +4,7 @@
 //! never unloaded, because its results may be released at any time.
 
 use super::arguments::other_type;
-use super::layout::{Array, Arrays, Context, DrainResult, Future, Handle, Poll, RunResult, Waker, WakerFunctions};
+use super::layout::{Array, Arrays, DrainResult, Future, Handle, Poll, PollContext, RunResult, Waker, WakerFunctions};
 use crate::arrow::{build, child_schema, Column, Layout};
 use crate::signature::{exported, Signature};
 use crate::value::Value;
@@ -142,7 +142,7 @@ impl Theirs {
     /// Polls the row that was sent last; `waker` is woken when it is time to poll again.
     pub fn go_on_sending(&mut self, waker: &ThreadWaker) -> Result<(), Dead> {
         let Some(future) = self.sending.take() else { return Ok(()) };
-        let mut context = Context { waker: (&raw const *waker.0).cast() };
+        let mut context = PollContext { waker: (&raw const *waker.0).cast() };
         // SAFETY: the future is ours alone, and was not ready before.
         let poll = unsafe { (future.poll)(future.state, &mut context) };
         if poll.tag == Poll::PENDING {

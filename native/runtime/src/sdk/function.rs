@@ -1,6 +1,7 @@
 //! A function as `#[udf]` describes it: a constant of the author's library; and the outcomes of its calls.
 
-use super::{builders, types};
+use super::builders::Builder;
+use super::types;
 use crate::abi;
 use crate::arrow::{ArrayData, Batch, Layout};
 use crate::failure::Failure;
@@ -22,7 +23,7 @@ pub struct Function {
 }
 
 /// The item of a result column that a type goes into.
-type Item<R> = <<<R as types::Return>::Value as types::ResultType>::Builder as builders::Builder>::Item;
+type Item<R> = <<<R as types::Return>::Value as types::ResultType>::Builder as Builder>::Item;
 
 impl Function {
     /// The returned value as an item of the result column. `row` goes into the text of a value that does not fit (F4); the
@@ -39,7 +40,7 @@ impl Function {
     pub(super) fn outcome<R: types::Return>(&self, row: u64, returned: R) -> Outcome<value::Value> {
         match self.item(row, returned) {
             Ok(Some(item)) => {
-                let value = <<R::Value as types::ResultType>::Builder as builders::Builder>::value(item);
+                let value = <<R::Value as types::ResultType>::Builder as Builder>::value(item);
                 let narrow = matches!(self.returns.format.to_bytes(), b"u" | b"z");
                 match results::fits(if narrow { &Layout::Bytes } else { &Layout::Null }, &value) {
                     Ok(()) => Outcome::Value(value),
@@ -105,6 +106,6 @@ pub type CallRow = fn(batch: &Batch, row: usize, id: u64) -> Outcome<value::Valu
 /// The results of a batch.
 pub struct Results {
     pub values: ArrayData,
-    /// Rows that ended as errors, rising, with their texts. Their values are null.
+    /// Rows that ended as errors, in rising order, with their texts. Their values are null.
     pub failed: Vec<(usize, String)>,
 }

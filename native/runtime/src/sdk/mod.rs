@@ -6,7 +6,7 @@
 //! | [`function`]     | a function as `#[udf]` describes it                                      |
 //! | [`types`]        | the types of arguments and results, converted from and to Arrow          |
 //! | `numbers`, `times`, `texts`, `lists` | those types, one kind each                          |
-//! | [`builders`]     | columns of results under construction                                   |
+//! | `builders`       | columns of results under construction                                   |
 //! | [`arguments`]    | one row of a batch -> the tuple of a function's arguments                |
 //! | [`sync`]         | the loop over a batch of a sync function                                 |
 //! | [`blocking`]     | one row in a thread of the pool                                          |
@@ -19,7 +19,7 @@
 
 pub mod arguments;
 pub mod blocking;
-pub mod builders;
+mod builders;
 #[cfg(feature = "tokio")]
 pub mod context;
 pub mod function;

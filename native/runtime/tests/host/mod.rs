@@ -1,5 +1,5 @@
 //! A host in a few lines: calls functions of this test binary through the C table, with values instead of buffers.
-//! What crosses is real Arrow C Data, owned and released as the header says.
+//! The arrays are real Arrow C Data, owned and released as the header says.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
@@ -24,7 +24,7 @@ impl Identity for ThisTest {
 
 pub static TABLE: abi::Table = exports::table::<Registered<ThisTest>>();
 
-/// What became of a row.
+/// How a row ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Row {
     Value(Value),
@@ -44,7 +44,7 @@ pub fn value(value: u64) -> Row {
 pub const NULL: Row = Row::Value(Value::Null);
 
 pub fn descriptor() -> &'static abi::Descriptor {
-    // SAFETY: describe may be called at any time; what it answers lives as long as the process.
+    // SAFETY: describe may be called at any time; its result lives as long as the process.
     unsafe { (TABLE.describe)().as_ref() }.expect("a descriptor")
 }
 
@@ -82,7 +82,7 @@ pub fn declared(name: &str) -> (Vec<Argument>, Returned) {
     (arguments.collect(), (string(returns.format), returns.flags))
 }
 
-/// A batch whose columns begin `offset` rows before the first that counts; those are null.
+/// A batch with an offset: its columns begin with `offset` rows that do not count, and are null.
 pub fn batch(name: &str, columns: &[Vec<Value>], offset: usize) -> abi::ArrowArray {
     let function = functions()[number(name) as usize];
     // SAFETY: schemas of a descriptor are constants.
@@ -105,7 +105,7 @@ pub fn batch(name: &str, columns: &[Vec<Value>], offset: usize) -> abi::ArrowArr
     array
 }
 
-/// Gives a struct array its children; they are leaked with their holder, which is all right in a test.
+/// Gives a struct array its children; they are leaked with their holder, which a test may do.
 fn adopt(array: &mut abi::ArrowArray, children: Vec<abi::ArrowArray>) {
     let pointers: Vec<*mut abi::ArrowArray> = children.into_iter().map(|child| Box::into_raw(Box::new(child))).collect();
     array.n_children = pointers.len() as i64;

@@ -25,12 +25,12 @@ impl Started {
 
     pub fn wait(&self, condition: u32) {
         let mut error = no_error();
-        // SAFETY: all pointers are valid. The time is far longer than anything here takes.
+        // SAFETY: all pointers are valid. The time is far longer than any test takes.
         let status = unsafe { (TABLE.wait)(self.0, condition, 60_000_000_000, &mut error) };
         assert_eq!((status, taken(&mut error)), (abi::OK, String::new()));
     }
 
-    /// Waits for results and takes all there are.
+    /// Waits for results and takes all of them.
     pub fn drain_some(&self) -> Vec<(u64, Row)> {
         loop {
             self.wait(abi::RESULTS);
@@ -63,7 +63,7 @@ impl Started {
         status
     }
 
-    /// What drain_results says when it hands nothing out.
+    /// The status of drain_results when there are no results.
     pub fn state(&self) -> abi::Status {
         let (mut results, mut schema, mut error) = (abi::ArrowArray::empty(), null(), no_error());
         // SAFETY: all pointers are valid.

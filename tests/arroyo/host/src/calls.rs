@@ -11,7 +11,7 @@ use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-/// How long a test waits for what should come at once.
+/// How long a test waits for results that should come at once.
 const SILENCE: Duration = Duration::from_secs(20);
 
 pub fn perform(command: &str, task: &Task) {
@@ -60,7 +60,7 @@ fn call(task: &Task) {
     println!("lent {}", lent());
 }
 
-/// A started function. As the engine has it, one task does everything with a handle.
+/// A started function. As in the engine, one task makes all calls of a handle.
 struct Runtime {
     plan: Plan,
     library: &'static Async,
@@ -169,7 +169,7 @@ fn stream(task: &Task, path: &str) {
     runtime.stop();
 }
 
-/// Sends with a waker that nobody listens to, until one is pending. The first row may have to wait for the library.
+/// Sends with a waker that does nothing, until a send is pending. The first row may have to wait for the library.
 fn accepted(task: &Task) {
     let runtime = Runtime::start(task, &task.libraries[0]);
     let mut count = u64::from(tokio(task).block_on(runtime.send(0)));
@@ -202,7 +202,7 @@ fn abandon(task: &Task) {
         for row in 0..task.number("rows", 10) {
             assert!(runtime.send(row).await);
         }
-        // The first row ends; so the others do run.
+        // The first row ends, so the others run.
         while runtime.received.is_empty() && !runtime.dead {
             runtime.drain(true);
             tokio::time::sleep(Duration::from_micros(100)).await;

@@ -1,4 +1,4 @@
-//! What a library exports. Libraries stay open: results may outlive their handles.
+//! The symbols of a library. Libraries stay open, because results may outlive their handles.
 
 use arroyo_udf_common::async_udf::{DrainResult, SendableFfiAsyncUdfHandle};
 use arroyo_udf_common::{FfiArrays, RunResult};
@@ -20,7 +20,7 @@ pub struct Async {
     __stop_runtime: unsafe extern "C-unwind" fn(handle: SendableFfiAsyncUdfHandle),
 }
 
-/// What is open stays known, so that it does not look like a leak.
+/// Open libraries stay reachable, so that they do not look like a leak.
 static OPEN: Mutex<Vec<&'static (dyn Any + Send + std::marker::Sync)>> = Mutex::new(Vec::new());
 
 pub fn open<T: WrapperApi + Send + std::marker::Sync + 'static>(path: &str) -> &'static T {

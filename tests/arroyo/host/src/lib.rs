@@ -1,5 +1,5 @@
-//! A host for libraries of Arroyo's interface, as the engine is one: on the published `arroyo-udf-common`, with
-//! `async-ffi` and `dlopen2`. Every run is one command line; what it sees goes to stdout, a line each.
+//! A host for libraries of Arroyo's interface, built like the engine: on the published `arroyo-udf-common`, with `async-ffi`
+//! and `dlopen2`. Each run is one command line; results go to stdout, one per line.
 //!
 //!     HOST call LIBRARY types=i64,string? rows=10 batch=4      sync: "ROW VALUE" or "batch failed"
 //!     HOST stream LIBRARY types=i64 rows=10 cap=2 ...          async: "ID VALUE" as they come, then a summary
@@ -11,7 +11,7 @@
 //! Row n has the values n ("i64") or "r" and n ("string"); in a type that ends in "?" every fifth one is null. `from=`
 //! moves n. Several libraries are separated by commas, each with `handles=` handles, each in a thread of its own.
 //!
-//! It counts the buffers that it lends: a line "lent 0" says that every argument has been released.
+//! It counts the buffers that it lends: the line "lent 0" means that every argument has been released.
 
 mod calls;
 mod interface;
@@ -48,7 +48,7 @@ pub fn main() {
             })
             .collect(),
     };
-    // As large as the stacks of the engine's threads.
+    // The stack size of the engine's threads.
     let stack = task.number("stack", 2 << 20) as usize;
     let main = std::thread::Builder::new().stack_size(stack).spawn(move || calls::perform(&command, &task));
     main.expect("a thread").join().expect("no panic");

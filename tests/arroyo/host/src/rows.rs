@@ -1,4 +1,4 @@
-//! Arguments by row number, in buffers whose return is counted; results as texts.
+//! Arguments by row number, in buffers whose release is counted; results as texts.
 
 use crate::Task;
 use arrow::array::{Array, ArrayData, ArrayRef, Int64Array, StringArray};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 static LENT: AtomicI64 = AtomicI64::new(0);
 
-/// Buffers that have not come back.
+/// Buffers that have not been released.
 pub fn lent() -> i64 {
     LENT.load(Ordering::SeqCst)
 }
@@ -35,7 +35,7 @@ impl Drop for Loan {
     }
 }
 
-/// What a command line says of arguments.
+/// The arguments' types and values, from the command line.
 #[derive(Clone)]
 pub struct Plan {
     /// Text instead of numbers, and whether there are nulls.

@@ -1,1 +1,1 @@
-//! Plugins on the published crates, each in a file of `plugins/`: what Arroyo's users have.
+//! Plugins on the published crates, as Arroyo's users write them; each in a file of `plugins/`.

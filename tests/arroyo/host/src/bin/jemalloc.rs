@@ -1,4 +1,4 @@
-//! The same host with jemalloc for everything in the process, as the Arroyo worker has it.
+//! The same host with jemalloc for the whole process, like the Arroyo worker.
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

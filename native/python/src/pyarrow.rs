@@ -1,27 +1,25 @@
-//! Values that go through pyarrow: types that are not converted natively, and vectorized functions. The Python half is
-//! `arroyo_udf_plugin/plugin/conversion.py`.
+//! Values that go through pyarrow: types that `values` does not convert, and vectorized functions. The Python half is
+//! `plugin/conversion.py`.
 //!
-//! pyarrow receives views: it never owns an array of the host. A view for a column lives for one call; a view for a
-//! vectorized function keeps the batch alive until pyarrow has dropped it, in whatever thread, and the batch then waits
-//! for a thread of the host (R19).
+//! Guarantees: pyarrow receives views and never owns an array of the host. A view of a column lives for one call. A view for
+//! a vectorized function keeps the batch alive until pyarrow drops it, in any thread; the batch is then released in a thread
+//! of the host (R19).
 
-use crate::object::{address, call, exception_text, text, Owned};
-use crate::registry::Function;
-use crate::sync::all_failed;
+use crate::function::PythonFunction;
+use crate::modules::CONVERSION;
+use crate::object::{address, call, exception_text, raise, text, Owned};
 use arroyo_udf_plugin::abi::{ArrowArray, ArrowSchema};
 use arroyo_udf_plugin::arrow::{Batch, Column, Layout};
 use arroyo_udf_plugin::signature;
 use arroyo_udf_plugin::value::Value;
 use pyo3_ffi::*;
-use std::ffi::{c_void, CStr};
+use std::ffi::c_void;
 use std::sync::Arc;
-
-const MODULE: &CStr = c"arroyo_udf_plugin.plugin.conversion";
 
 /// schema(address: int) -> capsule "arrow_schema": a copy of a constant schema, for pyarrow to import.
 pub unsafe extern "C" fn schema(_module: *mut PyObject, argument: *mut PyObject) -> *mut PyObject {
     unsafe extern "C" fn free(capsule: *mut PyObject) {
-        // SAFETY: the capsule holds the box made below; a consumer that has moved the schema out has reset its release.
+        // SAFETY: the capsule holds the box made below; a consumer that moved the schema out has reset its release.
         unsafe {
             let schema = Box::from_raw(PyCapsule_GetPointer(capsule, c"arrow_schema".as_ptr()).cast::<ArrowSchema>());
             let mut schema = *schema;
@@ -30,11 +28,11 @@ pub unsafe extern "C" fn schema(_module: *mut PyObject, argument: *mut PyObject)
             }
         }
     }
-    // SAFETY: called by Python with the GIL; the address is that of a schema of a registered function.
+    // SAFETY: called by Python with the GIL and the address of a registered function's schema.
     unsafe {
         let pointer = PyLong_AsVoidPtr(argument).cast::<ArrowSchema>();
         let Some(constant) = pointer.as_ref() else {
-            return crate::object::raise(PyExc_ValueError, "not the address of a schema");
+            return raise(PyExc_ValueError, "not the address of a schema");
         };
         let copy = Box::into_raw(Box::new(signature::copy(constant)));
         PyCapsule_New(copy.cast(), c"arrow_schema".as_ptr(), Some(free))
@@ -47,7 +45,7 @@ unsafe extern "C" fn forget(array: *mut ArrowArray) {
 }
 
 unsafe extern "C" fn drop_batch(array: *mut ArrowArray) {
-    // SAFETY: `private_data` is the Arc given away in `vectorized`; dropping it frees nothing of the host's, see above.
+    // SAFETY: `private_data` is the Arc given away in `vectorized`; dropping it frees nothing that the host owns, see above.
     unsafe {
         drop(Arc::from_raw((*array).private_data.cast::<Batch>()));
         (*array).release = None;
@@ -59,7 +57,7 @@ unsafe fn child<T>(children: *mut *mut T, i: usize) -> *const T {
     unsafe { *children.add(i) }
 }
 
-/// A view of an array that is owned elsewhere.
+/// A view of an array with another owner.
 fn view(array: &ArrowArray, release: unsafe extern "C" fn(*mut ArrowArray), private_data: *const c_void) -> ArrowArray {
     ArrowArray { release: Some(release), private_data: private_data.cast_mut(), ..*array }
 }
@@ -68,9 +66,9 @@ fn view(array: &ArrowArray, release: unsafe extern "C" fn(*mut ArrowArray), priv
 ///
 /// # Safety
 /// The GIL is held; the batch was made for this function.
-pub unsafe fn column_to_list(function: &Function, batch: &Batch, argument: usize) -> Result<Owned, String> {
-    // SAFETY: the batch has this column; the view is dropped by the time the call returns, for pyarrow copies the values
-    // into Python objects.
+pub unsafe fn column_to_list(function: &PythonFunction, batch: &Batch, argument: usize) -> Result<Owned, String> {
+    // SAFETY: the batch has this column; pyarrow copies the values into Python objects and drops the view before the call
+    // returns.
     unsafe {
         let outer = batch.array();
         let mut column = view(&*child(outer.children, argument), forget, std::ptr::null());
@@ -79,25 +77,27 @@ pub unsafe fn column_to_list(function: &Function, batch: &Batch, argument: usize
         column.null_count = -1;
         let schema = child(function.signature.argument_schema.children, argument);
         let list = match (address(&raw const column), address(schema)) {
-            (Some(array), Some(schema)) => call(MODULE, c"column_to_list", &[array.ptr(), schema.ptr()]),
+            (Some(array), Some(schema)) => call(CONVERSION, c"column_to_list", &[array.ptr(), schema.ptr()]),
             _ => None,
         };
         list.filter(|list| PyList_Check(list.ptr()) != 0).ok_or_else(|| exception_text())
     }
 }
 
-type Refused = Vec<(usize, String)>;
+/// Row numbers of a batch, with their error texts.
+pub type RowErrors = Vec<(usize, String)>;
 
-/// A list of what a function returned as an array of its return type; rows that do not fit are null, with a text.
+/// A list of returned objects as an array of the function's return type. Objects that do not fit become null and a row
+/// error.
 ///
 /// # Safety
 /// The GIL is held; `list` is a list.
-pub unsafe fn list_to_column(function: &Function, list: *mut PyObject) -> Result<(ArrowArray, Refused), String> {
+pub unsafe fn list_to_column(function: &PythonFunction, list: *mut PyObject) -> Result<(ArrowArray, RowErrors), String> {
     let mut out = ArrowArray::empty();
-    // SAFETY: `out` is writable for the time of the call; the list that comes back has pairs of an int and a str.
+    // SAFETY: `out` is writable during the call; the list that comes back has pairs of an int and a str.
     unsafe {
         let refused = match (address(function.signature.return_schema), address(&raw mut out)) {
-            (Some(schema), Some(array)) => call(MODULE, c"list_to_column", &[list, schema.ptr(), array.ptr()]),
+            (Some(schema), Some(array)) => call(CONVERSION, c"list_to_column", &[list, schema.ptr(), array.ptr()]),
             _ => None,
         };
         let refused = refused.ok_or_else(|| exception_text())?;
@@ -114,9 +114,8 @@ pub unsafe fn list_to_column(function: &Function, list: *mut PyObject) -> Result
 ///
 /// # Safety
 /// The GIL is held; `object` is valid.
-pub unsafe fn object_to_value(function: &Function, object: *mut PyObject) -> Result<Value, String> {
-    // SAFETY: the list gets a reference of its own; the array that comes back is released here, in the thread that made
-    // it.
+pub unsafe fn object_to_value(function: &PythonFunction, object: *mut PyObject) -> Result<Value, String> {
+    // SAFETY: the list gets its own reference; the array that comes back is released here, in the thread that made it.
     unsafe {
         let list = Owned::new(PyList_New(1)).ok_or_else(|| exception_text())?;
         PyList_SetItem(list.ptr(), 0, Owned::borrowed(object).into_ptr());
@@ -133,32 +132,31 @@ pub unsafe fn object_to_value(function: &Function, object: *mut PyObject) -> Res
     }
 }
 
-/// A vectorized function over a batch: an exception is the error of every row (F4).
+/// Calls a vectorized function with a batch. The error is a text for every row of the batch (F4).
 ///
 /// # Safety
 /// The GIL is held; the batch was made for this function.
-pub unsafe fn vectorized(function: &Function, batch: &Arc<Batch>) -> (ArrowArray, Refused) {
+pub unsafe fn vectorized(function: &PythonFunction, batch: &Arc<Batch>) -> Result<ArrowArray, String> {
     let mut out = ArrowArray::empty();
-    // SAFETY: pyarrow moves the view out of `input`, or leaves it, and then it is released below. `out` is writable for
-    // the time of the call.
+    // SAFETY: pyarrow moves the view out of `input`; if it does not, the view is released below. `out` is writable during
+    // the call.
     unsafe {
         let mut input = view(batch.array(), drop_batch, Arc::into_raw(Arc::clone(batch)).cast());
         let signature = function.signature;
         let failed =
             match (address(&raw mut input), address(signature.argument_schema), address(signature.return_schema), address(&raw mut out)) {
                 (Some(array), Some(schema), Some(returns), Some(out)) => {
-                    call(MODULE, c"vectorized", &[function.callable.ptr(), array.ptr(), schema.ptr(), returns.ptr(), out.ptr()])
+                    call(CONVERSION, c"vectorized", &[function.callable.ptr(), array.ptr(), schema.ptr(), returns.ptr(), out.ptr()])
                 }
                 _ => None,
             };
         if let Some(release) = input.release {
             release(&mut input);
         }
-        let text = match failed {
-            Some(failed) if failed.ptr() == Py_None() => return (out, Vec::new()),
-            Some(failed) => text(failed.ptr()),
-            None => exception_text(),
-        };
-        all_failed(function, batch.rows(), &text)
+        match failed {
+            Some(failed) if failed.ptr() == Py_None() => Ok(out),
+            Some(failed) => Err(text(failed.ptr())),
+            None => Err(exception_text()),
+        }
     }
 }

@@ -1,10 +1,11 @@
-//! A column of results under construction, from Python objects to Arrow buffers, for the natively converted types.
+//! `ColumnWriter`: builds the Arrow column of `run`'s results from Python objects.
 
-use crate::types::{Int, Scalar, Type};
+use super::conversion::{Conversion, Int};
+use super::write::Scalar;
 use arroyo_udf_plugin::arrow::{ArrayData, Buffer, Validity};
 use pyo3_ffi::PyObject;
 
-/// The values, by width and kind.
+/// The values, by width.
 enum Values {
     Bits(Validity),
     W1(Vec<u8>),
@@ -15,34 +16,36 @@ enum Values {
     LargeBytes(Vec<i64>, Vec<u8>),
 }
 
-pub struct Writer {
+pub struct ColumnWriter {
     validity: Validity,
     values: Values,
 }
 
-impl Writer {
-    /// For `rows` rows of a type that is converted natively.
-    pub fn new(kind: &Type, rows: usize) -> Writer {
-        let values = match kind {
-            Type::Bool => Values::Bits(Validity::with_capacity(rows)),
-            Type::Int(Int::I8 | Int::U8) => Values::W1(Vec::with_capacity(rows)),
-            Type::Int(Int::I16 | Int::U16) => Values::W2(Vec::with_capacity(rows)),
-            Type::Int(Int::I32 | Int::U32) | Type::Float32 | Type::Date32 => Values::W4(Vec::with_capacity(rows)),
-            Type::Int(Int::I64 | Int::U64) | Type::Float64 | Type::Timestamp(..) | Type::Other => Values::W8(Vec::with_capacity(rows)),
-            Type::Utf8 | Type::Binary => Values::Bytes(first_offset(rows), Vec::with_capacity(rows * 8)),
-            Type::LargeUtf8 | Type::LargeBinary => Values::LargeBytes(first_offset(rows), Vec::with_capacity(rows * 8)),
+impl ColumnWriter {
+    /// For `rows` rows. Panics if pyarrow converts the type.
+    pub fn new(conversion: &Conversion, rows: usize) -> ColumnWriter {
+        let values = match conversion {
+            Conversion::Bool => Values::Bits(Validity::with_capacity(rows)),
+            Conversion::Int(Int::I8 | Int::U8) => Values::W1(Vec::with_capacity(rows)),
+            Conversion::Int(Int::I16 | Int::U16) => Values::W2(Vec::with_capacity(rows)),
+            Conversion::Int(Int::I32 | Int::U32) | Conversion::Float32 | Conversion::Date32 => Values::W4(Vec::with_capacity(rows)),
+            Conversion::Int(Int::I64 | Int::U64) | Conversion::Float64 | Conversion::Timestamp(..) | Conversion::Pyarrow => {
+                Values::W8(Vec::with_capacity(rows))
+            }
+            Conversion::Utf8 | Conversion::Binary => Values::Bytes(first_offset(rows), Vec::with_capacity(rows * 8)),
+            Conversion::LargeUtf8 | Conversion::LargeBinary => Values::LargeBytes(first_offset(rows), Vec::with_capacity(rows * 8)),
         };
-        Writer { validity: Validity::with_capacity(rows), values }
+        ColumnWriter { validity: Validity::with_capacity(rows), values }
     }
 
-    /// Appends what a function returned. The error is a text for the row; nothing is appended then.
+    /// Appends what a function returned. The error is a text for the row; then nothing was appended.
     ///
     /// # Safety
     /// The GIL is held; `object` is valid.
     #[inline]
-    pub unsafe fn push(&mut self, kind: &Type, object: *mut PyObject) -> Result<(), String> {
+    pub unsafe fn push(&mut self, conversion: &Conversion, object: *mut PyObject) -> Result<(), String> {
         // SAFETY: passed on; the bytes are copied before the object goes away.
-        match (unsafe { kind.write(object) }?, &mut self.values) {
+        match (unsafe { conversion.write(object) }?, &mut self.values) {
             (Scalar::Fixed(x), Values::W8(values)) => values.push(x),
             (Scalar::Fixed(x), Values::W4(values)) => values.push(x as u32),
             (Scalar::Fixed(x), Values::W2(values)) => values.push(x as u16),
@@ -95,7 +98,7 @@ impl Writer {
     }
 }
 
-/// Offsets before the first value.
+/// The offsets of an empty column.
 fn first_offset<T: Default>(rows: usize) -> Vec<T> {
     let mut offsets = Vec::with_capacity(rows + 1);
     offsets.push(T::default());

@@ -1,25 +1,28 @@
-//! Sees from outside that the event loop is blocked (R9): something in it runs and never awaits.
+//! Finds out that the event loop is blocked (R9): something in it runs and never awaits.
 //!
-//! While rows wait or run, the timer's thread asks the loop twice a second, through an eventfd, and looks for the answer
-//! at its next tick. Without rows there are no ticks: nothing wakes up. Asking takes no GIL; only a report does, in a
-//! thread of its own, so that deadlines are kept meanwhile.
+//! While rows wait or run, the timer's thread asks the loop twice a second, through an eventfd, and looks for the answer at
+//! its next tick. Without rows there are no ticks, so nothing wakes up. Asking takes no GIL. Only a report does, in a thread
+//! of its own, so that the timer's thread keeps deadlines meanwhile.
 
-use crate::executor::wake;
+use crate::eventfd::EventFd;
 use crate::gil;
+use crate::modules::EXECUTOR;
 use crate::object;
 use arroyo_udf_plugin::runtime::Runtime;
+use arroyo_udf_plugin::sync::Unpoisoned;
+use arroyo_udf_plugin::threads;
 use arroyo_udf_plugin::timer::{self, now, Ticking};
 use pyo3_ffi::*;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-/// A loop that has not answered for so long is blocked, in nanoseconds.
+/// A loop that has not answered for this long is blocked, in nanoseconds.
 const PATIENCE: u64 = 500_000_000;
 
 struct Watch {
-    eventfd: i32,
-    /// What the loop serves.
+    eventfd: EventFd,
+    /// Those that the loop executes.
     runtimes: Mutex<Vec<Weak<Runtime>>>,
     /// The timer will call.
     ticking: AtomicBool,
@@ -32,10 +35,10 @@ struct Watch {
 /// One per process, as the loop is.
 static WATCH: OnceLock<Arc<Watch>> = OnceLock::new();
 
-/// The loop serves this runtime from now on.
+/// The loop executes this runtime from now on.
 pub fn add(runtime: &Arc<Runtime>) {
     if let Some(watch) = WATCH.get() {
-        let mut runtimes = watch.runtimes.lock().unwrap_or_else(|e| e.into_inner());
+        let mut runtimes = watch.runtimes.lock().unpoisoned();
         runtimes.retain(|runtime| runtime.strong_count() > 0);
         runtimes.push(Arc::downgrade(runtime));
     }
@@ -45,20 +48,20 @@ pub fn add(runtime: &Arc<Runtime>) {
 pub fn begin() {
     let Some(watch) = WATCH.get() else { return };
     if !watch.ticking.swap(true, SeqCst) {
-        let whom: Weak<Watch> = Arc::downgrade(watch);
-        timer::request(now() + PATIENCE, whom);
+        let watch: Weak<Watch> = Arc::downgrade(watch);
+        timer::request(now() + PATIENCE, watch);
     }
 }
 
 impl Watch {
-    /// The runtimes that have rows to run.
+    /// The runtimes with rows to run.
     fn at_work(&self) -> Vec<Arc<Runtime>> {
-        let runtimes = self.runtimes.lock().unwrap_or_else(|e| e.into_inner());
-        let at_work = |runtime: &Arc<Runtime>| {
-            let now = runtime.counts();
-            now.queued + now.running > 0
+        let runtimes = self.runtimes.lock().unpoisoned();
+        let is_at_work = |runtime: &Arc<Runtime>| {
+            let counts = runtime.counts();
+            counts.queued + counts.running > 0
         };
-        runtimes.iter().filter_map(Weak::upgrade).filter(at_work).collect()
+        runtimes.iter().filter_map(Weak::upgrade).filter(is_at_work).collect()
     }
 
     fn is_answered(&self) -> bool {
@@ -74,32 +77,32 @@ impl Ticking for Watch {
                 for runtime in at_work {
                     runtime.count_blocked();
                 }
-                let thread = std::thread::Builder::new().name("udf-watch".into());
-                drop(thread.spawn(report)); // no thread, no report
+                drop(threads::spawn("udf-watch", threads::AUTHORS_STACK, report));
+                // without a thread there is no report
             }
             return Some(now + PATIENCE);
         }
         self.reported.store(false, SeqCst);
         if at_work.is_empty() {
             self.ticking.store(false, SeqCst);
-            // Rows that came in between have found us ticking.
+            // `begin` requested no tick for rows that came before the line above.
             if self.at_work().is_empty() || self.ticking.swap(true, SeqCst) {
                 return None;
             }
         }
         self.asked.fetch_add(1, SeqCst);
-        wake(self.eventfd);
+        self.eventfd.wake();
         Some(now + PATIENCE)
     }
 }
 
-/// Says where the loop is blocked, unless it goes on by now. An interpreter that ends needs no report.
+/// Reports where the loop is blocked, unless it has gone on meanwhile. An interpreter that ends needs no report.
 fn report() {
     let _ = gil::enter(|| {
         if WATCH.get().is_some_and(|watch| !watch.is_answered()) {
             // SAFETY: the GIL is held.
             unsafe {
-                if object::call(c"arroyo_udf_plugin.plugin.executor", c"report_blocked", &[]).is_none() {
+                if object::call(EXECUTOR, c"report_blocked", &[]).is_none() {
                     PyErr_WriteUnraisable(null_mut());
                 }
             }
@@ -107,30 +110,34 @@ fn report() {
     });
 }
 
-/// watch() -> int: the eventfd that the loop watches and answers with `answer()`.
+/// watch() -> int: the eventfd, for the loop to watch and to answer with `answer()`.
 pub unsafe extern "C" fn watch(_module: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
-    let watch = WATCH.get_or_init(|| {
-        Arc::new(Watch {
-            // SAFETY: no pointers are passed. A descriptor that could not be had is refused by the loop.
-            eventfd: unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) },
-            runtimes: Mutex::new(Vec::new()),
-            ticking: AtomicBool::new(false),
-            asked: AtomicU64::new(0),
-            answered: AtomicU64::new(0),
-            reported: AtomicBool::new(false),
-        })
-    });
+    if WATCH.get().is_none() {
+        let Some(eventfd) = EventFd::new() else {
+            // SAFETY: called by Python with the GIL.
+            unsafe { return PyErr_SetFromErrno(PyExc_OSError) };
+        };
+        WATCH.get_or_init(|| {
+            Arc::new(Watch {
+                eventfd,
+                runtimes: Mutex::new(Vec::new()),
+                ticking: AtomicBool::new(false),
+                asked: AtomicU64::new(0),
+                answered: AtomicU64::new(0),
+                reported: AtomicBool::new(false),
+            })
+        });
+    }
+    let descriptor = WATCH.get().map_or(-1, |watch| watch.eventfd.descriptor());
     // SAFETY: called by Python with the GIL.
-    unsafe { PyLong_FromLong(watch.eventfd.into()) }
+    unsafe { PyLong_FromLong(descriptor.into()) }
 }
 
 /// answer(): the loop runs.
 pub unsafe extern "C" fn answer(_module: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
     if let Some(watch) = WATCH.get() {
         watch.answered.store(watch.asked.load(SeqCst), SeqCst);
-        let mut count = 0u64;
-        // SAFETY: eight bytes are read into `count`.
-        unsafe { libc::read(watch.eventfd, (&raw mut count).cast(), 8) };
+        watch.eventfd.clear();
     }
     // SAFETY: called by Python with the GIL.
     unsafe { object::none() }

@@ -1,16 +1,18 @@
-//! `Parker`: what an idle Task waits on, over and over. To asyncio it looks like a Future (`_asyncio_future_blocking`,
-//! `add_done_callback`, `result`); unlike one it is not used up, and `fire()` steps the waiting Task at once instead of in
-//! the loop's next turn.
+//! `Parker`: an idle Task waits on it, over and over. To asyncio it looks like a Future (`_asyncio_future_blocking`,
+//! `add_done_callback`, `result`). Unlike a Future, one Parker serves many waits, and `fire()` steps the waiting Task at once
+//! instead of in the loop's next turn.
+//!
+//! Assumes: only the loop's thread uses it, with the GIL held.
 
-use crate::heap::{Body, HeapType};
-use crate::object::{none, Owned};
+use crate::heap::{method, Body, HeapType, Instance};
+use crate::object::{none, raise, Owned};
 use pyo3_ffi::*;
 use std::ffi::{c_char, c_void, CStr};
 use std::mem::offset_of;
 use std::ptr::null_mut;
 
 pub struct Parker {
-    /// `_asyncio_future_blocking`: set when the Task is about to wait, taken off by the Task.
+    /// `_asyncio_future_blocking`: set when the Task is about to wait; the Task resets it.
     blocking: c_char,
     parked: bool,
     event_loop: Owned,
@@ -29,7 +31,7 @@ pub unsafe extern "C" fn parker(_module: *mut PyObject, event_loop: *mut PyObjec
     }
 }
 
-// Each of these is called by Python with the GIL and an object of this type.
+// Python calls each of these with the GIL and an object of this type.
 
 unsafe extern "C" fn am_await(this: *mut PyObject) -> *mut PyObject {
     // SAFETY: see above.
@@ -67,17 +69,16 @@ unsafe extern "C" fn iternext(this: *mut PyObject) -> *mut PyObject {
     null_mut()
 }
 
-unsafe extern "C" fn get_loop(this: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
-    // SAFETY: see above.
-    unsafe { Owned::borrowed((*Parker::of(this)).event_loop.ptr()).into_ptr() }
+method! {
+    /// get_loop() -> AbstractEventLoop
+    fn get_loop(this: Parker, _a) { Owned::borrowed((*this).event_loop.ptr()).into_ptr() }
+}
+method! {
+    /// result() -> None
+    fn result(_this: Parker, _a) { none() }
 }
 
-unsafe extern "C" fn result(_: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
-    // SAFETY: see above.
-    unsafe { none() }
-}
-
-/// A Task that is cancelled while it is parked gets its CancelledError when it is fired.
+/// cancel() -> bool: False. A Task that is cancelled while it is parked gets its CancelledError when it is fired.
 unsafe extern "C" fn cancel(_: *mut PyObject, _: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
     // SAFETY: see above.
     unsafe { PyBool_FromLong(0) }
@@ -85,11 +86,11 @@ unsafe extern "C" fn cancel(_: *mut PyObject, _: *mut PyObject, _: *mut PyObject
 
 /// add_done_callback(callback, *, context)
 unsafe extern "C" fn add_done_callback(this: *mut PyObject, arguments: *mut PyObject, keywords: *mut PyObject) -> *mut PyObject {
-    // SAFETY: see above; what the two containers hold is borrowed, and references are taken.
+    // SAFETY: see above; items of the two containers are borrowed, and references are taken.
     unsafe {
         let parker = Parker::of(this);
         if PyTuple_Size(arguments) < 1 {
-            return crate::object::raise(PyExc_TypeError, "add_done_callback() takes a callback");
+            return raise(PyExc_TypeError, "add_done_callback() takes a callback");
         }
         let context = if keywords.is_null() { null_mut() } else { PyDict_GetItemString(keywords, c"context".as_ptr()) };
         (*parker).callback = Some(Owned::borrowed(PyTuple_GetItem(arguments, 0)));
@@ -98,17 +99,17 @@ unsafe extern "C" fn add_done_callback(this: *mut PyObject, arguments: *mut PyOb
     }
 }
 
-/// fire(): steps the Task that waits, if one does.
-unsafe extern "C" fn fire(this: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
-    // SAFETY: see above. Callback and context are taken out first, for the Task may park again within the call.
-    unsafe {
-        let (callback, context) = ((*Parker::of(this)).callback.take(), (*Parker::of(this)).context.take());
+method! {
+    /// fire(): steps the waiting Task, if any.
+    fn fire(this: Parker, _a) {
+        // Taken out first, because the Task may park again within the call.
+        let (callback, context) = ((*this).callback.take(), (*this).context.take());
         let Some(callback) = callback else { return none() };
         let inside = context.as_ref().map_or(null_mut(), Owned::ptr);
         if !inside.is_null() && PyContext_Enter(inside) < 0 {
             return null_mut();
         }
-        let result = PyObject_CallOneArg(callback.ptr(), this);
+        let result = PyObject_CallOneArg(callback.ptr(), Parker::object(this));
         if !inside.is_null() && PyContext_Exit(inside) < 0 {
             Py_XDECREF(result);
             return null_mut();
@@ -125,22 +126,23 @@ static MEMBERS: Members = Members([
     PyMemberDef {
         name: c"_asyncio_future_blocking".as_ptr(),
         type_code: Py_T_BOOL,
-        offset: (offset_of!(crate::heap::Instance<Parker>, body) + offset_of!(Parker, blocking)) as Py_ssize_t,
+        offset: (offset_of!(Instance<Parker>, body) + offset_of!(Parker, blocking)) as Py_ssize_t,
         flags: 0,
         doc: std::ptr::null(),
     },
     PyMemberDef { name: std::ptr::null(), type_code: 0, offset: 0, flags: 0, doc: std::ptr::null() },
 ]);
 
-/// Makes the type and puts it into the module.
+/// Makes the type and adds it to the module. False: an exception is set.
 ///
 /// # Safety
 /// The GIL is held, in the module's exec.
-pub unsafe fn add_type(module: *mut PyObject) -> bool {
+pub(super) unsafe fn add_type(module: *mut PyObject) -> bool {
     const KEYWORDS: std::ffi::c_int = METH_VARARGS | METH_KEYWORDS;
     const NAME: &CStr = c"arroyo_udf_plugin._native.Parker";
     type Plain = unsafe extern "C" fn(*mut PyObject, *mut PyObject) -> *mut PyObject;
-    // SAFETY: with METH_KEYWORDS Python calls a function of three arguments; it is only stored as one of two.
+    // SAFETY: the methods take an object of this type. With METH_KEYWORDS Python calls a function with three arguments; it
+    // is only stored as one with two.
     unsafe {
         let cancel: Plain = std::mem::transmute::<PyCFunctionWithKeywords, Plain>(cancel);
         let add_done_callback: Plain = std::mem::transmute::<PyCFunctionWithKeywords, Plain>(add_done_callback);

@@ -1,0 +1,330 @@
+//! `AsyncioExecutor`: one runtime on the event loop.
+//!
+//! - The runtime wakes the loop through an eventfd; the loop calls `turn` of `plugin/executor.py`, which begins and ends with
+//!   `begin_turn` and `end_turn` here.
+//! - A table names the Task that runs each attempt, so that cancellations find it.
+//! - Whatever all slots share lives here: the runtime, the Context, the argument frame, the batch that pyarrow converted.
+//!
+//! Guarantees: the host is told of results once a turn, not once a row; a turn without waiting rows lasts about `SLICE`.
+//! Assumes: only the loop's thread uses it, with the GIL held.
+
+use super::watch;
+use crate::calls::{Converted, Frame};
+use crate::eventfd::EventFd;
+use crate::function::PythonFunction;
+use crate::heap::{method, Body, HeapType, Method};
+use crate::object::{none, text, Owned};
+use crate::traceback::raised_text;
+use arroyo_udf_plugin::arrow::Batch;
+use arroyo_udf_plugin::machine::Token;
+use arroyo_udf_plugin::runtime::{After, Executor, Orders, Runtime, TimeSlice};
+use pyo3_ffi::*;
+use std::ptr::{null, null_mut};
+use std::sync::{Arc, Weak};
+
+/// How long rows that never wait may keep the loop in a turn, in nanoseconds. Each turn costs some 50 microseconds for this
+/// executor, for the host that is told of results, and for passing the GIL between them.
+const SLICE: u64 = 1_000_000;
+
+/// Wakes the loop, which watches the eventfd.
+struct LoopWaker(Arc<EventFd>);
+
+impl Executor for LoopWaker {
+    fn wake(&self) {
+        self.0.wake();
+        watch::begin();
+    }
+}
+
+/// An entry of the table of running attempts.
+#[derive(Clone, Copy)]
+struct Running {
+    /// None: no attempt runs.
+    token: Option<Token>,
+    /// The Task of the attempt's slot. Borrowed: the slot keeps it while the attempt runs.
+    task: *mut PyObject,
+    is_cancelled: bool,
+}
+
+pub struct AsyncioExecutor {
+    pub(super) runtime: Arc<Runtime>,
+    pub(super) function: &'static PythonFunction,
+    eventfd: Arc<EventFd>,
+    context: Option<Owned>,
+    /// Calling it makes the loop call `turn` soon.
+    schedule: Option<Owned>,
+    /// The context variables that each call starts with.
+    clean: Option<Owned>,
+    in_turn: bool,
+    turn_scheduled: bool,
+    slice: TimeSlice,
+    /// Empty between turns; kept because its memory serves again.
+    orders: Orders,
+    /// The slot that started the latest attempt; only for comparison.
+    latest: *const PyObject,
+    /// By the index of the attempt's token.
+    running: Vec<Running>,
+    /// For the call that begins now. (One per slot would be most of a waiting row's memory.)
+    pub(super) frame: Frame,
+    /// What pyarrow converted of the batch whose rows start now. While the weak reference lives, no other batch can get the
+    /// same address.
+    converted: Option<(Weak<Batch>, Converted)>,
+}
+
+static ASYNCIO_EXECUTOR: HeapType = HeapType::new();
+
+/// An `AsyncioExecutor` for a runtime without an executor. None: an exception is set.
+///
+/// # Safety
+/// The GIL is held.
+pub unsafe fn new(function: &'static PythonFunction, runtime: Arc<Runtime>) -> Option<Owned> {
+    let Some(eventfd) = EventFd::new() else {
+        // SAFETY: the GIL is held.
+        unsafe { PyErr_SetFromErrno(PyExc_OSError) };
+        return None;
+    };
+    let eventfd = Arc::new(eventfd);
+    runtime.serve(Box::new(LoopWaker(Arc::clone(&eventfd))));
+    watch::add(&runtime);
+    let body = AsyncioExecutor {
+        runtime,
+        function,
+        eventfd,
+        context: None,
+        schedule: None,
+        clean: None,
+        in_turn: false,
+        turn_scheduled: false,
+        slice: TimeSlice::new(SLICE),
+        orders: Orders::default(),
+        latest: null(),
+        running: Vec::new(),
+        frame: Frame::new(),
+        converted: None,
+    };
+    // SAFETY: passed on.
+    unsafe { ASYNCIO_EXECUTOR.make(body) }
+}
+
+impl AsyncioExecutor {
+    /// The Context; null for a function without one.
+    pub(super) fn context(&self) -> *mut PyObject {
+        self.context.as_ref().map_or(null_mut(), Owned::ptr)
+    }
+
+    /// The context variables that each call starts with; null after the end.
+    pub(super) fn clean(&self) -> *mut PyObject {
+        self.clean.as_ref().map_or(null_mut(), Owned::ptr)
+    }
+
+    /// Whether `slot` may start another attempt in this turn. If another slot has started one since, this slot has waited;
+    /// such slots may each start one attempt, however many they are.
+    #[inline]
+    pub(super) fn has_time_for(&self, slot: *const PyObject) -> bool {
+        self.latest != slot || self.slice.has_time()
+    }
+
+    /// Notes that an attempt starts in `slot`, whose Task is `task`.
+    #[inline]
+    pub(super) fn attempt_starts(&mut self, token: Token, slot: *const PyObject, task: *mut PyObject) {
+        self.slice.count_row();
+        self.latest = slot;
+        let index = token.index();
+        if self.running.len() <= index {
+            self.running.resize(index + 1, Running { token: None, task: null_mut(), is_cancelled: false });
+        }
+        self.running[index] = Running { token: Some(token), task, is_cancelled: false };
+    }
+
+    /// Forgets an attempt that runs no more.
+    #[inline]
+    pub(super) fn attempt_ends(&mut self, token: Token) {
+        self.running[token.index()].token = None;
+    }
+
+    /// Whether the Task was asked to cancel this attempt, which runs.
+    pub(super) fn is_cancelled(&self, token: Token) -> bool {
+        self.running[token.index()].is_cancelled
+    }
+
+    /// The entry of an attempt. None: it runs no more, and another one may have its place.
+    fn entry(&mut self, token: Token) -> Option<&mut Running> {
+        self.running.get_mut(token.index()).filter(|entry| entry.token == Some(token))
+    }
+
+    /// Makes the loop call `turn` soon, once.
+    ///
+    /// # Safety
+    /// The GIL is held.
+    #[inline]
+    pub(super) unsafe fn schedule_turn(&mut self) {
+        if self.in_turn || self.turn_scheduled {
+            return;
+        }
+        self.turn_scheduled = true;
+        // SAFETY: passed on.
+        unsafe { self.call_schedule() };
+    }
+
+    unsafe fn call_schedule(&self) {
+        let Some(schedule) = &self.schedule else { return };
+        // SAFETY: the GIL is held. `schedule` only puts a callback into the loop's queue. A closed loop refuses it.
+        unsafe {
+            if Owned::new(PyObject_CallNoArgs(schedule.ptr())).is_none() {
+                self.runtime.poison(&format!("the event loop refuses a callback: {}", raised_text()));
+            }
+        }
+    }
+
+    /// What pyarrow converted of a batch; the pointer is valid until the next call. The error is a text for the batch's rows.
+    ///
+    /// # Safety
+    /// The GIL is held; `this` is valid. No reference to its body is alive, because converting runs Python.
+    pub(super) unsafe fn converted(this: *mut AsyncioExecutor, batch: &Arc<Batch>) -> Result<*const Converted, String> {
+        // SAFETY: passed on.
+        unsafe {
+            if (*this).converted.as_ref().is_none_or(|(of, _)| of.as_ptr() != Arc::as_ptr(batch)) {
+                (*this).converted = Some((Arc::downgrade(batch), Converted::new((*this).function, batch)?));
+            }
+            let Some((_, converted)) = &(*this).converted else { unreachable!("made above") };
+            Ok(converted)
+        }
+    }
+}
+
+method! {
+    /// fileno() -> int: the eventfd, for the loop to watch.
+    fn fileno(this: AsyncioExecutor, _a) { PyLong_FromLong((*this).eventfd.descriptor().into()) }
+}
+method! {
+    /// name() -> str: "plugin.function".
+    fn function_name(this: AsyncioExecutor, _a) {
+        let name = &(*this).function.signature.name;
+        PyUnicode_FromStringAndSize(name.as_ptr().cast(), name.len() as Py_ssize_t)
+    }
+}
+method! {
+    /// context_class() -> type | None
+    fn context_class(this: AsyncioExecutor, _a) {
+        match &(*this).function.context {
+            Some(class) => Owned::borrowed(class.ptr()).into_ptr(),
+            None => none(),
+        }
+    }
+}
+method! {
+    /// set_context(context): the first argument of every call.
+    fn set_context(this: AsyncioExecutor, context) { (*this).context = Some(Owned::borrowed(context)); none() }
+}
+method! {
+    /// set_schedule(schedule): calling `schedule` makes the loop call `turn` soon.
+    fn set_schedule(this: AsyncioExecutor, schedule) { (*this).schedule = Some(Owned::borrowed(schedule)); none() }
+}
+method! {
+    /// set_clean(context): the context variables that each call starts with; each slot gets a copy.
+    fn set_clean(this: AsyncioExecutor, clean) { (*this).clean = Some(Owned::borrowed(clean)); none() }
+}
+method! {
+    /// allowed_in_flight() -> int
+    fn allowed_in_flight(this: AsyncioExecutor, _a) {
+        PyLong_FromUnsignedLong((*this).runtime.settings().allowed_in_flight.into())
+    }
+}
+method! {
+    /// begin_turn() -> tuple[list[Task], list[tuple[Task, int]]]: the Tasks to cancel; and the Tasks whose calls have begun to
+    /// ignore their cancellation, with the ids of their rows.
+    fn begin_turn(this: AsyncioExecutor, _a) {
+        (*this).eventfd.clear();
+        (*this).in_turn = true;
+        (*this).turn_scheduled = false;
+        (*this).slice.begin();
+        let mut orders = std::mem::take(&mut (*this).orders);
+        (*this).runtime.begin_turn(&mut orders);
+        let (Some(cancelled), Some(stuck)) = (Owned::new(PyList_New(0)), Owned::new(PyList_New(0))) else { return null_mut() };
+        for token in orders.cancelled.drain(..) {
+            let Some(entry) = (*this).entry(token).filter(|entry| !entry.is_cancelled) else { continue };
+            entry.is_cancelled = true;
+            if PyList_Append(cancelled.ptr(), entry.task) < 0 {
+                return null_mut();
+            }
+        }
+        for attempt in orders.stuck.drain(..) {
+            let Some(task) = (*this).entry(attempt.token).map(|entry| entry.task) else { continue };
+            let Some(id) = Owned::new(PyLong_FromUnsignedLongLong(attempt.id)) else { return null_mut() };
+            let Some(pair) = Owned::new(PyTuple_Pack(2, task, id.ptr())) else { return null_mut() };
+            if PyList_Append(stuck.ptr(), pair.ptr()) < 0 {
+                return null_mut();
+            }
+        }
+        (*this).orders = orders;
+        PyTuple_Pack(2, cancelled.ptr(), stuck.ptr())
+    }
+}
+method! {
+    /// may_start() -> bool: whether an idle slot would find an attempt in this turn.
+    fn may_start(this: AsyncioExecutor, _a) { PyBool_FromLong(((*this).slice.has_time() && (*this).runtime.can_start()).into()) }
+}
+method! {
+    /// end_turn() -> bool: tells the host of results, and has the loop call `turn` again if there is more to do. True: the
+    /// runtime is settled, close it.
+    fn end_turn(this: AsyncioExecutor, _a) {
+        (*this).in_turn = false;
+        let after = (*this).runtime.end_turn();
+        if after == After::Again {
+            (*this).schedule_turn();
+        }
+        PyBool_FromLong((after == After::Settled).into())
+    }
+}
+method! {
+    /// is_given_up() -> bool: a stop has answered that calls are stuck, so the Context must not be closed any more.
+    fn is_given_up(this: AsyncioExecutor, _a) { PyBool_FromLong((*this).runtime.is_given_up().into()) }
+}
+method! {
+    /// count_left_behind(tasks: int): this many Tasks of calls were cancelled at the stop.
+    fn count_left_behind(this: AsyncioExecutor, tasks) { (*this).runtime.count_left_behind(PyLong_AsSize_t(tasks) as u64); none() }
+}
+method! {
+    /// closed(text: str | None): the executor has ended; the text says why the Context's close failed.
+    fn closed(this: AsyncioExecutor, why) {
+        (*this).schedule = None;
+        (*this).clean = None;
+        (*this).context = None;
+        (*this).converted = None;
+        let result = if why == Py_None() { Ok(()) } else { Err(text(why)) };
+        (*this).runtime.closed(result);
+        none()
+    }
+}
+method! {
+    /// poison(text: str): the toolkit itself has failed.
+    fn poison(this: AsyncioExecutor, why) { (*this).runtime.poison(&text(why)); none() }
+}
+
+/// Makes the type, with `further` methods, and adds it to the module. False: an exception is set.
+///
+/// # Safety
+/// The GIL is held, in the module's exec; the methods take an object of this type.
+pub(super) unsafe fn add_type(module: *mut PyObject, further: &[Method]) -> bool {
+    let methods: &[Method] = &[
+        (c"fileno", fileno, METH_NOARGS),
+        (c"name", function_name, METH_NOARGS),
+        (c"context_class", context_class, METH_NOARGS),
+        (c"set_context", set_context, METH_O),
+        (c"set_schedule", set_schedule, METH_O),
+        (c"set_clean", set_clean, METH_O),
+        (c"allowed_in_flight", allowed_in_flight, METH_NOARGS),
+        (c"begin_turn", begin_turn, METH_NOARGS),
+        (c"may_start", may_start, METH_NOARGS),
+        (c"end_turn", end_turn, METH_NOARGS),
+        (c"is_given_up", is_given_up, METH_NOARGS),
+        (c"count_left_behind", count_left_behind, METH_O),
+        (c"closed", closed, METH_O),
+        (c"poison", poison, METH_O),
+    ];
+    // SAFETY: passed on.
+    unsafe {
+        let name = c"arroyo_udf_plugin._native.AsyncioExecutor";
+        ASYNCIO_EXECUTOR.define::<AsyncioExecutor>(module, name, &[methods, further].concat(), &[])
+    }
+}

@@ -1,0 +1,27 @@
+//! The asyncio executor, native half. `plugin/executor.py` is the other half, and says how a row gets to its coroutine and back.
+//!
+//! | module       | what it does                                                                     |
+//! |--------------|----------------------------------------------------------------------------------|
+//! | [`executor`] | `AsyncioExecutor`: one runtime on the event loop: wake-ups, turns, cancellations |
+//! | [`slot`]     | `Slot`: one long-lived Task takes attempt after attempt through it               |
+//! | [`parker`]   | `Parker`: an idle Task waits on it                                               |
+//! | [`watch`]    | finds out that the event loop is blocked (R9)                                    |
+//!
+//! Guarantees: no call waits or blocks. Assumes: Python calls everything with the GIL held and, except `parker`'s and
+//! `watch`'s functions, on the loop's thread.
+
+pub mod executor;
+pub mod parker;
+pub mod slot;
+pub mod watch;
+
+use pyo3_ffi::PyObject;
+
+/// Makes the types and adds them to the module. False: an exception is set.
+///
+/// # Safety
+/// The GIL is held, in the module's exec.
+pub unsafe fn add_types(module: *mut PyObject) -> bool {
+    // SAFETY: passed on.
+    unsafe { executor::add_type(module, &[slot::NEW]) && slot::add_type(module) && parker::add_type(module) }
+}

@@ -1,0 +1,314 @@
+//! `Slot`: one long-lived Task takes attempt after attempt through it.
+//!
+//! The Task calls `begin`, `ended` and `failed`. Each reports the attempt that is over, starts the next ones, and answers
+//! the first awaitable that the Task has to await, or None when there is nothing to start in this turn. Values are converted
+//! and the function is called here, so a row costs Python one method call.
+//!
+//! Guarantees: a call that leaves a mark on its Task (a context variable, a reference) spends the slot, so no later call sees
+//! the mark (R11). Assumes: as `executor`; only its own Task calls a slot's methods.
+
+use super::executor::AsyncioExecutor;
+use crate::call_info::{self, CurrentCall};
+use crate::calls::{call_row, Called};
+use crate::heap::{method, Body, HeapType, Method};
+use crate::micro_batch::MicroBatch;
+use crate::object::{none, raise, Owned};
+use crate::outcome::outcome_of;
+use crate::traceback::{describe, raised_text};
+use arroyo_udf_plugin::call_info::CallInfo;
+use arroyo_udf_plugin::machine::{Outcome, Token};
+use arroyo_udf_plugin::runtime::Attempt;
+use arroyo_udf_plugin::value::Value;
+use pyo3_ffi::*;
+use std::ptr::null_mut;
+
+pub struct Slot {
+    executor: Owned,
+    /// That of the Task.
+    context: Owned,
+    /// A copy of `context` from the beginning of the call, if calls can ask about themselves (R10): it then differs from the
+    /// clean one.
+    context_at_start: Option<Owned>,
+    task: Option<Owned>,
+    /// To the Task, while no call keeps one.
+    references: Py_ssize_t,
+    /// The attempt that runs in this slot.
+    token: Option<Token>,
+    /// Its row.
+    id: u64,
+    /// A call has left a mark on the Task, which therefore takes no further attempt.
+    spent: bool,
+    micro_batch: MicroBatch,
+}
+
+static SLOT: HeapType = HeapType::new();
+
+impl Slot {
+    #[inline]
+    unsafe fn executor(this: *mut Slot) -> *mut AsyncioExecutor {
+        // SAFETY: the owner is an AsyncioExecutor, see `new_slot`.
+        unsafe { AsyncioExecutor::of((*this).executor.ptr()) }
+    }
+}
+
+// The functions below take bodies of objects that are alive, on the loop's thread with the GIL held. `go_on` calls the
+// user's function, which may reach other slots and the executor: no reference to a body is alive across that call.
+
+/// Whether the slot may start an attempt in this turn.
+#[inline]
+unsafe fn takes_more(executor: *mut AsyncioExecutor, slot: *mut Slot) -> bool {
+    // SAFETY: see above.
+    unsafe { !(*slot).spent && (*executor).has_time_for(Body::object(slot)) }
+}
+
+/// The next attempt, for a slot without one.
+unsafe fn next(executor: *mut AsyncioExecutor, slot: *mut Slot) -> Option<Attempt> {
+    // SAFETY: see above.
+    unsafe {
+        if takes_more(executor, slot) {
+            (*executor).runtime.next()
+        } else {
+            None
+        }
+    }
+}
+
+/// Takes the slot's attempt off, because it is over. None: there was none.
+#[inline]
+unsafe fn take_ended(executor: *mut AsyncioExecutor, slot: *mut Slot) -> Option<Token> {
+    // SAFETY: see above.
+    unsafe {
+        let token = (*slot).token.take()?;
+        (*executor).attempt_ends(token);
+        (*executor).schedule_turn();
+        Some(token)
+    }
+}
+
+/// Reports the attempt that is over, of one row or of a micro-batch as a whole; answers the next one.
+#[inline]
+unsafe fn end(executor: *mut AsyncioExecutor, slot: *mut Slot, outcome: Outcome<Value>) -> Option<Attempt> {
+    // SAFETY: see above.
+    unsafe {
+        match take_ended(executor, slot) {
+            Some(token) if takes_more(executor, slot) => (*executor).runtime.end_and_next(token, outcome),
+            Some(token) => {
+                (*executor).runtime.end(token, outcome);
+                None
+            }
+            None => next(executor, slot),
+        }
+    }
+}
+
+/// As `end`, of a micro-batch with an outcome for each row.
+unsafe fn end_rows(executor: *mut AsyncioExecutor, slot: *mut Slot, outcomes: Vec<Outcome<Value>>) -> Option<Attempt> {
+    // SAFETY: see above.
+    unsafe {
+        if let Some(token) = take_ended(executor, slot) {
+            (*executor).runtime.end_rows(token, outcomes);
+        }
+        next(executor, slot)
+    }
+}
+
+/// Starts the attempt, and further ones until a call must be awaited. Answers its awaitable, or None if there is nothing to
+/// start in this turn.
+#[inline]
+unsafe fn go_on(executor: *mut AsyncioExecutor, slot: *mut Slot, mut next: Option<Attempt>) -> *mut PyObject {
+    // SAFETY: see above.
+    unsafe {
+        while let Some(attempt) = &next {
+            (*slot).token = Some(attempt.token);
+            (*slot).id = attempt.id;
+            let task = (*slot).task.as_ref().map_or(null_mut(), Owned::ptr);
+            (*executor).attempt_starts(attempt.token, Body::object(slot), task);
+            let function = (*executor).function;
+            let error = |text: String| Outcome::Error(function.row_text((*slot).id, &text).into());
+            next = match start(executor, slot, attempt) {
+                Some(Called::Returned(awaitable)) => return awaitable,
+                Some(Called::Null) => end(executor, slot, Outcome::Value(Value::Null)),
+                Some(Called::Raised) => end(executor, slot, error(raised_text())),
+                Some(Called::Failed(text)) => end(executor, slot, error(text)),
+                None => end_rows(executor, slot, (*slot).micro_batch.outcomes_without_call()),
+            };
+        }
+        none()
+    }
+}
+
+/// Calls the function. None: a micro-batch of which no row needs a call.
+unsafe fn start(executor: *mut AsyncioExecutor, slot: *mut Slot, attempt: &Attempt) -> Option<Called> {
+    // SAFETY: see above. What `converted` answers is valid until it is called for another batch.
+    unsafe {
+        let function = (*executor).function;
+        let context = (*executor).context();
+        let frame = &mut (*executor).frame;
+        if function.takes_micro_batches() {
+            let before_call = |micro_batch: &MicroBatch| {
+                let rows = || CallInfo::of_rows(&(*executor).runtime, attempt).enumerate();
+                let called = || rows().filter(|(i, _)| micro_batch.calls(*i)).map(|(_, info)| info).collect();
+                set_current_call(slot, || CurrentCall::MicroBatch(called()))
+            };
+            let converted = |batch: &_| AsyncioExecutor::converted(executor, batch);
+            return (*slot).micro_batch.call(function, attempt, context, frame, converted, before_call);
+        }
+        if !set_current_call(slot, || CurrentCall::Row(CallInfo::new(&(*executor).runtime, attempt))) {
+            return Some(Called::Raised);
+        }
+        Some(match AsyncioExecutor::converted(executor, &attempt.batch) {
+            Ok(converted) => call_row(function, &attempt.batch, &*converted, attempt.row, context, frame),
+            Err(text) => Called::Failed(text),
+        })
+    }
+}
+
+/// Lets the call that is about to begin ask about itself, if any code asks (R10). False: an exception is set.
+#[inline]
+unsafe fn set_current_call(slot: *mut Slot, call: impl FnOnce() -> CurrentCall) -> bool {
+    // SAFETY: see above. The Task's context is entered.
+    unsafe {
+        if !call_info::is_asked_for() {
+            return true;
+        }
+        let is_set = call_info::set(call());
+        (*slot).context_at_start = if is_set { Owned::new(PyContext_Copy((*slot).context.ptr())) } else { None };
+        (*slot).context_at_start.is_some()
+    }
+}
+
+/// Spends the slot if the call that ended has left a mark on the Task: if its context variables have changed (R11), or if
+/// some code keeps a reference to it and so might cancel it later. `touch()` reports the other marks that a call can leave.
+#[inline]
+unsafe fn inspect(slot: *mut Slot) {
+    // SAFETY: see above. Comparing contexts runs no user code where the values are identical.
+    unsafe {
+        let kept = (*slot).task.as_ref().is_none_or(|task| Py_REFCNT(task.ptr()) > (*slot).references);
+        let at_start = (*slot).context_at_start.as_ref().map_or_else(|| (*Slot::executor(slot)).clean(), Owned::ptr);
+        (*slot).spent |= kept || at_start.is_null() || !are_equal((*slot).context.ptr(), at_start);
+    }
+}
+
+/// Whether two contexts, neither of them null, have the same variables. Mostly they share them all, and then
+/// PyObject_RichCompare would take twice as long around the comparison as the comparison itself.
+#[inline]
+unsafe fn are_equal(one: *mut PyObject, other: *mut PyObject) -> bool {
+    // SAFETY: a Context has a comparison. It answers a bool, or null with an exception.
+    unsafe {
+        let Some(answer) = (*Py_TYPE(one)).tp_richcompare.and_then(|compare| Owned::new(compare(one, other, Py_EQ))) else {
+            PyErr_Clear();
+            return false;
+        };
+        answer.ptr() == Py_True()
+    }
+}
+
+method! {
+    /// AsyncioExecutor.slot(context) -> Slot: for a Task that runs in this copy of the clean context.
+    fn new_slot(this: AsyncioExecutor, context) {
+        let body = Slot {
+            executor: Owned::borrowed(Body::object(this)),
+            context: Owned::borrowed(context),
+            context_at_start: None,
+            task: None,
+            references: 0,
+            token: None,
+            id: 0,
+            spent: false,
+            micro_batch: MicroBatch::default(),
+        };
+        SLOT.make(body).map_or(null_mut(), Owned::into_ptr)
+    }
+}
+/// A method of `AsyncioExecutor`.
+pub(super) const NEW: Method = (c"slot", new_slot, METH_O);
+
+method! {
+    /// attach(task): the Task that this slot belongs to.
+    fn attach(this: Slot, task) { (*this).task = Some(Owned::borrowed(task)); none() }
+}
+method! {
+    /// detach() -> Task: at its end.
+    fn detach(this: Slot, _a) {
+        if let Some(token) = (*this).token.take() {
+            (*Slot::executor(this)).attempt_ends(token); // Python itself failed: the table must not keep the Task
+        }
+        (*this).task.take().map_or_else(|| none(), Owned::into_ptr)
+    }
+}
+method! {
+    /// touch(): a mark was left on the Task that outlasts the call.
+    fn touch(this: Slot, _a) { (*this).spent = true; none() }
+}
+method! {
+    /// is_spent() -> bool: whether the Task must end, and another one take its place.
+    fn is_spent(this: Slot, _a) { PyBool_FromLong((*this).spent.into()) }
+}
+method! {
+    /// begin() -> awaitable | None: starts the first attempt after a pause.
+    fn begin(this: Slot, _a) {
+        if (*this).references == 0 {
+            (*this).references = (*this).task.as_ref().map_or(0, |task| Py_REFCNT(task.ptr()));
+        }
+        let executor = Slot::executor(this);
+        go_on(executor, this, next(executor, this))
+    }
+}
+method! {
+    /// ended(result) -> awaitable | None: the attempt has returned; starts the next one.
+    fn ended(this: Slot, result) {
+        inspect(this);
+        let executor = Slot::executor(this);
+        let function = (*executor).function;
+        let next = if !function.takes_micro_batches() {
+            end(executor, this, outcome_of(function, (*this).id, result))
+        } else {
+            match (*this).micro_batch.outcomes(function, result) {
+                Ok(outcomes) => end_rows(executor, this, outcomes),
+                Err(text) => end(executor, this, Outcome::Error(function.row_text((*this).id, &text).into())),
+            }
+        };
+        go_on(executor, this, next)
+    }
+}
+method! {
+    /// failed(exception) -> awaitable | None: the attempt has raised; starts the next one.
+    fn failed(this: Slot, exception) {
+        if PyExceptionInstance_Check(exception) == 0 {
+            return raise(PyExc_TypeError, "failed() takes an exception");
+        }
+        inspect(this);
+        let executor = Slot::executor(this);
+        // The row of a cancelled attempt has ended: no text is needed.
+        let outcome = if (*this).token.is_some_and(|token| (*executor).is_cancelled(token)) {
+            Outcome::Cancelled
+        } else {
+            Outcome::Error((*executor).function.row_text((*this).id, &describe(exception)).into())
+        };
+        go_on(executor, this, end(executor, this, outcome))
+    }
+}
+
+/// Makes the type and adds it to the module. False: an exception is set.
+///
+/// # Safety
+/// The GIL is held, in the module's exec.
+pub(super) unsafe fn add_type(module: *mut PyObject) -> bool {
+    // SAFETY: the methods take an object of this type.
+    unsafe {
+        SLOT.define::<Slot>(
+            module,
+            c"arroyo_udf_plugin._native.Slot",
+            &[
+                (c"attach", attach, METH_O),
+                (c"detach", detach, METH_NOARGS),
+                (c"touch", touch, METH_NOARGS),
+                (c"is_spent", is_spent, METH_NOARGS),
+                (c"begin", begin, METH_NOARGS),
+                (c"ended", ended, METH_O),
+                (c"failed", failed, METH_O),
+            ],
+            &[],
+        )
+    }
+}
