@@ -5,6 +5,11 @@
  *           The host implements names that begin with arroyo_udf_host_, the plugin all others. Authors of C functions
  *           include arroyo_udf_plugin.h or arroyo_udf_async.h instead.
  *
+ * TERMS     A *runtime* is one started async function, behind a handle. An *attempt* is one execution of it for one
+ *           row, or for a *micro-batch* of rows. An attempt is *stuck* if it has not ended one second after its
+ *           cancellation. A *poisoned* runtime accepts no more rows and answers those it holds as errors. A *Context*
+ *           is shared by all attempts of a runtime: its init runs at start, its close at the stop.
+ *
  * LIFECYCLE dlopen (RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE; never dlclose) -> check `magic`, `abi_version` and
  *           `table_size` -> describe -> then for each function:
  *             sync   run(batch) -> results                                    any number of times
@@ -25,13 +30,13 @@
  *           slots, in the thread of that call, with no lock held. `const` results live as long as the process.
  *
  * ERRORS    A call that fails returns ARROYO_UDF_INVALID_ARGUMENT or a higher status, with a text. A *row* that fails
- *           is no failed call: its outcome says so, and other rows are not affected.
+ *           is not a failed call: its outcome says so, and other rows are not affected.
  *
  * EVOLUTION Version 1 is frozen. Within it the table, and every struct that begins with its size, may grow at the end
  *           and change nowhere else. Enumerations may get more values. So a host accepts a table and structs larger
  *           than it knows, and ignores the rest. A plugin reads the part of `options` that it knows, refuses a call
  *           that sets anything beyond, and fills in the part of `statistics` that fits. Both refuse structs smaller
- *           than in version 1, and any other version.
+ *           than those of version 1. A host refuses a plugin of another version.
  */
 #ifndef ARROYO_UDF_H
 #define ARROYO_UDF_H
@@ -100,7 +105,7 @@ enum {
   ARROYO_UDF_INVALID_STATE = 17,    /* host's mistake: stopped, released, used after fork, or not a handle */
   ARROYO_UDF_ENVIRONMENT = 18,      /* the plugin cannot work here: no Python, wrong version, missing package */
   ARROYO_UDF_USER_CODE = 19,        /* user code failed outside of a row: module, or init or close of a Context */
-  ARROYO_UDF_INTERNAL = 20,         /* the toolkit's mistake; a handle is poisoned: its later calls fail */
+  ARROYO_UDF_INTERNAL = 20,         /* the toolkit's mistake; the call's runtime is poisoned */
   ARROYO_UDF_NOT_IMPLEMENTED = 21   /* this function or plugin cannot do it: for example, run an async function */
 };
 
@@ -124,11 +129,13 @@ enum {
   ARROYO_UDF_CANCEL = 2 /* cancel them now */
 };
 
+/* How a host calls a function. */
 enum {
   ARROYO_UDF_SYNC = 1, /* run */
   ARROYO_UDF_ASYNC = 2 /* start, send, drain_results, ... */
 };
 
+/* The order of results. */
 enum {
   ARROYO_UDF_ORDERED = 1,  /* results come out in the order in which rows were accepted */
   ARROYO_UDF_UNORDERED = 2 /* results come out as rows end */
@@ -152,6 +159,7 @@ enum {
   ARROYO_UDF_RETRY_ERRORS = 2
 };
 
+/* A choice; zero means that nothing was chosen. */
 enum {
   ARROYO_UDF_YES = 1,
   ARROYO_UDF_NO = 2
@@ -163,8 +171,8 @@ typedef struct arroyo_udf_options {
   uint32_t order;             /* ARROYO_UDF_ORDERED (default) or ARROYO_UDF_UNORDERED */
   uint32_t allowed_in_flight; /* most attempts at once, each for one row or one micro-batch; default 100 */
   uint64_t timeout_ns;        /* of one attempt, from its start; default 10 s; UINT64_MAX: none */
-  uint64_t deadline_ns;       /* of a row, including its time in the queue and all attempts; default none,
-                                 UINT64_MAX */
+  uint64_t deadline_ns;       /* of a row, including its time in the queue and all attempts; default, and
+                                 UINT64_MAX: none */
   uint64_t max_rows;          /* most rows held: waiting, running or not drained; default the larger of
                                  4 * allowed_in_flight (* batch_size) and 16,384 */
   uint64_t max_bytes;         /* most bytes of the batches held; default 64 MiB */
@@ -176,7 +184,7 @@ typedef struct arroyo_udf_options {
   uint64_t seed;              /* of the jitter; default: derived from the lineage */
   uint32_t idempotent;        /* ARROYO_UDF_YES: retry a row although a former attempt ignored its cancellation
                                  and may still have effects; default ARROYO_UDF_NO */
-  uint32_t max_stuck;         /* stop the runtime once this many attempts ignore cancellation; default
+  uint32_t max_stuck;         /* poison the runtime once this many attempts ignore cancellation; default
                                  allowed_in_flight */
   uint8_t lineage[16];        /* the idempotency key of a row's calls is the lineage, then the row's id in 8 bytes,
                                  most significant first; pass the same after a restore; default random */
@@ -191,7 +199,8 @@ typedef struct arroyo_udf_function {
   const char* name;
   uint32_t kind;                        /* ARROYO_UDF_SYNC or ARROYO_UDF_ASYNC */
   uint32_t vectorized;                  /* 1: user code gets whole arrays, nulls included */
-  const struct ArrowSchema* arguments;  /* a struct ("+s") with one child per argument; flags: nullable */
+  const struct ArrowSchema* arguments;  /* a struct ("+s") with one child per argument. A null in a child without
+                                           ARROW_FLAG_NULLABLE gives null without a call */
   const struct ArrowSchema* returns;    /* the type of a value */
   const arroyo_udf_options* options;    /* the author's choices; NULL for a sync function */
 } arroyo_udf_function;
@@ -229,7 +238,7 @@ typedef struct arroyo_udf_statistics {
   /* Histogram of the time from the start of a row's first attempt to the row's end, including pauses. latency[i][j]
    * counts rows that took at least (i == 0 ? j : (4 + j) << (i - 1)) * 1,024 ns, and less than the lower bound of the
    * next bucket; the last bucket has no upper bound. Cancelled rows are not counted. Nothing is counted unless a
-   * timeout, a deadline, max_wait_ns or retries of errors are set, because else the runtime reads no clock. */
+   * timeout, a deadline, max_wait_ns or retries of errors are set: otherwise the runtime does not read the clock. */
   uint64_t latency[32][4];
   uint64_t latency_max_ns; /* longest such time */
 } arroyo_udf_statistics;
@@ -261,14 +270,15 @@ typedef struct arroyo_udf_table {
   arroyo_udf_status (*send)(arroyo_udf_handle handle, uint64_t first_id, struct ArrowArray* arguments,
                             arroyo_udf_error* error);
 
-  /* Returns up to max_rows rows that have ended (0: all of them). [never waits] On OK the caller owns `results`: a
+  /* Returns up to max_rows rows that have ended (0: any number). [never waits] One call may return fewer, so call it
+   * until WOULD_BLOCK or END. On OK the caller owns `results`: a
    * struct {id: uint64, value, outcome: uint8, attempts: uint16, error: utf8}. *schema is a constant of the plugin.
    * WOULD_BLOCK: none yet. END: no more will come. */
   arroyo_udf_status (*drain_results)(arroyo_udf_handle handle, uint64_t max_rows, struct ArrowArray* results,
                                      const struct ArrowSchema** schema, arroyo_udf_error* error);
 
   /* Sleeps until the condition (ARROYO_UDF_RESULTS | ARROYO_UDF_ROOM) holds, then returns OK; or until timeout_ns have
-   * passed, then returns WOULD_BLOCK. [waits, runs no user code] A stop in another thread ends the sleep. */
+   * passed (0: only looks), then returns WOULD_BLOCK. [waits, runs no user code] A stop in another thread ends the sleep. */
   arroyo_udf_status (*wait)(arroyo_udf_handle handle, uint32_t condition, uint64_t timeout_ns,
                             arroyo_udf_error* error);
 
@@ -291,7 +301,7 @@ typedef struct arroyo_udf_table {
                                   arroyo_udf_error* error);
 
   /* Stops the runtime: refuses further sends, ends all rows (mode ARROYO_UDF_DRAIN or ARROYO_UDF_CANCEL), closes the
-   * Context. [waits] Returns at most one second after deadline_ns from now. Afterwards drain_results returns the
+   * Context. [waits] Returns within deadline_ns and one second. Afterwards drain_results returns the
    * remaining rows, then END. A second stop returns the same as the first. */
   arroyo_udf_status (*stop_runtime)(arroyo_udf_handle handle, uint32_t mode, uint64_t deadline_ns,
                                     arroyo_udf_error* error);
