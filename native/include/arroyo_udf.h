@@ -278,7 +278,8 @@ typedef struct arroyo_udf_table {
                                      const struct ArrowSchema** schema, arroyo_udf_error* error);
 
   /* Sleeps until the condition (ARROYO_UDF_RESULTS | ARROYO_UDF_ROOM) holds, then returns OK; or until timeout_ns have
-   * passed (0: only looks), then returns WOULD_BLOCK. [waits, runs no user code] A stop in another thread ends the sleep. */
+   * passed (0: only looks), then returns WOULD_BLOCK. [waits, runs no user code] A stop in another thread ends the
+   * sleep. */
   arroyo_udf_status (*wait)(arroyo_udf_handle handle, uint32_t condition, uint64_t timeout_ns,
                             arroyo_udf_error* error);
 
