@@ -42,10 +42,10 @@
 
 /* ---- Calls ----------------------------------------------------------------------------------------------------- */
 
-/* Names a call that must be completed. A number, unique in this plugin: keep, copy and compare it freely. */
+/* Identifies an open call. A number, unique in this plugin: keep, copy and compare it freely. */
 typedef uint64_t arroyo_udf_token;
 
-/* What the function knows of a call. */
+/* About a call. */
 typedef struct arroyo_udf_call {
   arroyo_udf_token token;
   uint64_t row;         /* the row's id */
@@ -71,9 +71,9 @@ typedef struct arroyo_udf_async {
 } arroyo_udf_async;
 
 /* Completes a call with a value. Its type must be the declared type of the result, else the row becomes an error.
- * Returns true if this completion counts, false if it is discarded, because the call had already ended; as do all that
- * return bool. There is one for each type of arroyo_udf_plugin.h: arroyo_udf_complete_bool, ..._int8 to ..._int64,
- * ..._uint8 to ..._uint64, ..._float32, ..._float64 and: */
+ * Returns true if this completion counts, false if it is discarded, because the call had already ended. All functions
+ * below that return bool do the same. There is one for each type of arroyo_udf_plugin.h: arroyo_udf_complete_bool,
+ * ..._int8 to ..._int64, ..._uint8 to ..._uint64, ..._float32, ..._float64 and: */
 bool arroyo_udf_complete_utf8(arroyo_udf_token token, const char* data, size_t length);
 
 /* Completes a call with null. If the result is not declared nullable, the row becomes an error. */
@@ -83,12 +83,12 @@ bool arroyo_udf_complete_null(arroyo_udf_token token);
  * the row gets another attempt. */
 bool arroyo_udf_complete_error(arroyo_udf_token token, const char* text);
 
-/* Completes a cancelled call that has no answer; this does not count as discarded. For a call that was not cancelled it
- * is an error. */
+/* Completes a cancelled call that has no answer; this does not count as discarded. If the call was not cancelled, its
+ * row becomes an error. */
 void arroyo_udf_complete_cancelled(arroyo_udf_token token);
 
-/* Follows the function's definition: its name, settings as (.cancel = ..., .options.timeout_ns = ...) or (), the type
- * of its result, then (type, name) for each argument. */
+/* Write it after the function's definition, with its name, its settings as (.cancel = ..., .options.timeout_ns = ...)
+ * or (), the type of its result, then (type, name) for each argument. */
 #define ARROYO_UDF_ASYNC_FUNCTION(name, with, result_type, ...) \
   ARROYO_UDF_C_ASYNC_FUNCTION_(name, with, result_type, __VA_ARGS__)
 

@@ -50,18 +50,19 @@ typedef struct arroyo_udf_text {
   const char* failure;
 } arroyo_udf_text;
 
-/* Appends bytes to a result. If memory runs out, the row becomes an error by itself. */
+/* Appends bytes to a result. If memory runs out, the row becomes an error. */
 static inline void arroyo_udf_append(arroyo_udf_text* out, const char* data, size_t length);
 
 /* The text of a row's error, formatted as by printf: at most 511 bytes, valid until this thread formats another. */
 __attribute__((format(printf, 1, 2))) static inline const char* arroyo_udf_failure(const char* format, ...);
 
-/* Returned for "the value is null"; compared by address. */
+/* Return this if the value is null; it is compared by address. */
 __attribute__((unused)) static const char arroyo_udf_null[] = "null";
 
 /* ---- Declarations ---------------------------------------------------------------------------------------------- */
 
-/* Follows the function's definition: its name, the type of its result, then (type, name) for each argument. */
+/* Write it after the function's definition, with its name, the type of its result, then (type, name) for each
+ * argument. */
 #define ARROYO_UDF_FUNCTION(name, result_type, ...) ARROYO_UDF_C_FUNCTION_(name, result_type, __VA_ARGS__)
 
 /* Once, at the end of the file: all functions, in the order in which hosts see them. */
