@@ -20,6 +20,7 @@ use super::panics;
 use super::types::Return;
 use crate::abi;
 use crate::arrow::Batch;
+use crate::batch_context::BatchContext;
 use crate::call_info::CallInfo;
 use crate::failure::Failure;
 use crate::limits::INIT_TIME;
@@ -116,7 +117,7 @@ fn new_tokio() -> Result<tokio::runtime::Runtime, Failure> {
         .on_thread_start(block_signals)
         .enable_all()
         .build()
-        .map_err(|error| Failure::new(abi::ENVIRONMENT, format!("tokio does not start: {error}")))
+        .map_err(|error| Failure::for_now(abi::ENVIRONMENT, format!("tokio does not start: {error}")))
 }
 
 /// The runtime's end of a dispatcher.
@@ -213,11 +214,12 @@ struct Named {
     id: u64,
     attempt: u16,
     deadline: u64,
+    context: Option<Arc<BatchContext>>,
 }
 
 impl Named {
     fn info(&self, runtime: &Runtime) -> CallInfo {
-        CallInfo::of(runtime, self.id, self.attempt, self.deadline)
+        CallInfo::of(runtime, self.id, self.attempt, self.deadline, self.context.as_ref())
     }
 }
 
@@ -249,7 +251,7 @@ where
         loop {
             self.slice.count_row();
             let Attempt { token, id, attempt: number, deadline, .. } = attempt;
-            let named = Named { token, id, attempt: number, deadline };
+            let named = Named { token, id, attempt: number, deadline, context: attempt.batch.context().cloned() };
             let arguments = arguments::<A>(&attempt.batch, attempt.row);
             // The function owns its arguments: the batch lives no longer than its rows need it.
             drop(attempt);
