@@ -1,4 +1,4 @@
-"""The context of a batch, in plugins of three languages: its rows' deadline, and the trace parent that calls can ask for.
+"""The context of a batch, in plugins of three languages: its rows' deadline, and the trace parent for their calls.
 Its rules under the clock are tested in native/runtime/tests/batch_context.rs."""
 
 from pathlib import Path
