@@ -9,7 +9,7 @@ use crate::abi;
 use crate::arrow::{Batch, Layout};
 use crate::machine::{Outcome, Retry, Settings, Stop, Stuck, Token};
 use crate::options::Chosen;
-use crate::runtime::{After, Executor, Orders, Put, Runtime, Turn};
+use crate::runtime::{After, Drained, Executor, Orders, Put, Runtime, Turn};
 use crate::signature::Signature;
 use crate::sync::{AtomicBool, Condvar, Mutex, Ordering};
 use crate::value::Value;
@@ -90,7 +90,7 @@ fn runtime(max_rows: u64) -> Arc<Runtime> {
         max_stuck: 1,
         gather: None,
     };
-    Runtime::new(Box::leak(Box::new(signature)), Chosen { settings, lineage: [1; 16] })
+    Runtime::new(Box::leak(Box::new(signature)), Chosen { settings, lineage: [1; 16] }).unwrap()
 }
 
 /// Starts an executor, which runs until the runtime is settled or poisoned.
@@ -147,14 +147,15 @@ fn send(runtime: &Runtime, id: u64) -> bool {
 
 /// The number of rows that were ready. None: there will be no more.
 fn drain(runtime: &Runtime) -> Option<u64> {
-    match runtime.drain(0) {
-        Ok(mut results) => {
+    match runtime.drain(0).unwrap() {
+        Drained::Rows(mut results) => {
             let rows = results.length as u64;
             // SAFETY: the results are ours, and are released once.
             unsafe { results.release.unwrap()(&mut results) };
             Some(rows)
         }
-        Err(over) => (!over).then_some(0),
+        Drained::Nothing => Some(0),
+        Drained::End => None,
     }
 }
 

@@ -14,6 +14,7 @@
 //! | [`limits`]  | time limits that no option changes                                                            |
 //! | [`call_info`] | what a call can ask about itself                                                            |
 //! | [`pool`]    | the executor of blocking functions: threads                                                   |
+//! | [`panics`]  | caught panics, as texts                                                                      |
 //! | [`timer`]   | the one thread that gives machines the time                                                   |
 //! | [`threads`] | how the toolkit starts threads                                                                |
 //! | [`sync`]    | locks that loom can replace; poisoned locks                                                   |
@@ -40,6 +41,7 @@ mod interleavings;
 pub mod limits;
 pub mod machine;
 pub mod options;
+pub mod panics;
 pub mod pool;
 pub mod results;
 pub mod retired;

@@ -16,7 +16,6 @@
 use super::arguments::Arguments;
 use super::context::{self, UdfContext};
 use super::function::Function;
-use super::panics;
 use super::types::Return;
 use crate::abi;
 use crate::arrow::Batch;
@@ -24,6 +23,7 @@ use crate::call_info::CallInfo;
 use crate::failure::Failure;
 use crate::limits::INIT_TIME;
 use crate::machine::{Outcome, Token};
+use crate::panics::{self, catch_future};
 use crate::runtime::{self, After, Attempt, Executor, Orders, Runtime, TimeSlice};
 use crate::sync::Unpoisoned;
 use crate::threads::block_signals;
@@ -110,13 +110,17 @@ fn tokio_runtime() -> Result<&'static tokio::runtime::Runtime, Failure> {
 }
 
 fn new_tokio() -> Result<tokio::runtime::Runtime, Failure> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(THREADS)
-        .thread_name("udf-tokio")
-        .on_thread_start(block_signals)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(abi::ENVIRONMENT, format!("tokio does not start: {error}")))
+    let build = || {
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("udf-tokio")
+            .on_thread_start(block_signals)
+            .enable_all()
+            .build()
+    };
+    // It panics if there is no thread for it.
+    let built = panics::catch(build).and_then(|built| built.map_err(|error| error.to_string()));
+    built.map_err(|text| Failure::new(abi::ENVIRONMENT, format!("tokio does not start: {text}")))
 }
 
 /// The runtime's end of a dispatcher.
@@ -141,9 +145,14 @@ async fn dispatch<A, R, F, C>(
     F: Future<Output = R> + Send + 'static,
     C: Fn(A) -> F + Send + Sync + 'static,
 {
-    // In a function of its own, so that nothing that `call` holds outlives `end`.
-    run(Shared::new(function, Arc::clone(&runtime), call), &woken).await;
-    runtime.closed(end.await);
+    // In a future of its own, so that nothing that `call` holds outlives it. A panic in it is the toolkit's; then all calls
+    // have been dropped with it.
+    let serving = run(Shared::new(function, Arc::clone(&runtime), call), &woken);
+    if let Err(text) = catch_future(serving).await {
+        runtime.guard(|| runtime.poison(&format!("internal error: the dispatcher of tokio {text}")));
+    }
+    let closed = catch_future(end).await.unwrap_or_else(Err);
+    runtime.guard(|| runtime.closed(closed));
 }
 
 async fn run<A, R, F, C>(shared: Shared<A, C>, woken: &Notify)
