@@ -18,6 +18,10 @@
 
 pub mod executor;
 pub mod host;
+#[cfg(test)]
+pub mod samples;
+#[cfg(all(test, not(loom)))]
+mod tests;
 pub mod time_slice;
 pub mod wake_ups;
 
