@@ -17,7 +17,10 @@ async fn plus(x: i64) -> i64 {
     x + 1
 }
 """,
+    # Python cannot import asyncio again after a first import that failed halfway: it is loaded before memory is short.
     ".py": """
+import asyncio
+
 from arroyo_udf_plugin import udf
 
 @udf
