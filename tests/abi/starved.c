@@ -19,7 +19,7 @@
 #define PATIENCE 60000000000ull
 
 static const arroyo_udf_table *table;
-static arroyo_udf_error error;
+static arroyo_udf_error error = {.size = sizeof error};
 
 static void fail(const char *what, arroyo_udf_status status) {
   fprintf(stderr, "%s returned %d: %s\n", what, status, error.text ? error.text : "no text");
@@ -61,7 +61,7 @@ static void feed(void) {
 
 static void send(arroyo_udf_handle handle) {
   struct ArrowArray arguments = batch();
-  const arroyo_udf_status status = table->send(handle, 0, &arguments, &error);
+  const arroyo_udf_status status = table->send(handle, 0, &arguments, NULL, &error);
   if (status != ARROYO_UDF_OK) fail("send", status);
   assert(arguments.release == NULL); /* the batch has moved */
 }
@@ -121,7 +121,7 @@ int main(int count, char **words) {
     if (status < ARROYO_UDF_INVALID_ARGUMENT || error.text == NULL) fail("start", status);
     printf("start returned %d: %s\n", status, error.text);
     error.release(&error);
-    error = (arroyo_udf_error){0};
+    error = (arroyo_udf_error){.size = sizeof error};
   }
   const arroyo_udf_status again = table->start(number, NULL, &handle, &error);
   if (again != ARROYO_UDF_OK) fail("the second start", again);

@@ -22,6 +22,7 @@ enum Event {
         rows: u64,
         bytes: u64,
         gap: u64,
+        deadline: Option<u64>,
     },
     Start,
     /// Ends attempt `pick` (modulo their number): as a whole with one outcome, or each row with its own. An outcome is an
@@ -56,7 +57,8 @@ enum Event {
 
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
-        18 => (0..6u64, 0..40u64, 0..3u64).prop_map(|(rows, bytes, gap)| Event::Accept { rows, bytes, gap }),
+        18 => (0..6u64, 0..40u64, 0..3u64, prop_oneof![3 => Just(None), 1 => (1..200u64).prop_map(Some)])
+            .prop_map(|(rows, bytes, gap, deadline)| Event::Accept { rows, bytes, gap, deadline }),
         36 => Just(Event::Start),
         30 => (any::<usize>(), any::<bool>(), any::<u8>()).prop_map(|(pick, whole, errors)| Event::End { pick, whole, errors }),
         18 => (0..30u64).prop_map(|after| Event::Tick { after }),
@@ -129,11 +131,11 @@ fn how(outcome: &Outcome<u64>) -> How {
 fn step(machine: &mut Simulated, model: &mut Model, now: &mut u64, event: &Event) -> Result<(), TestCaseError> {
     match *event {
         Event::Accept { .. } | Event::Cancel { .. } | Event::Drain { .. } | Event::Stop { .. } if model.released => {}
-        Event::Accept { rows, bytes, gap } => {
+        Event::Accept { rows, bytes, gap, deadline } => {
             let first = model.next_id + gap;
             let batch = model.batch_bytes.len();
             let payload = Rc::new(batch);
-            let answer = machine.accept(*now, first, rows, bytes, Rc::clone(&payload));
+            let answer = machine.accept_until(*now, deadline, first, rows, bytes, Rc::clone(&payload));
             let expected = if model.stopped || model.poisoned {
                 Err(Refused::Stopped)
             } else if !model.has_room() {
@@ -143,7 +145,7 @@ fn step(machine: &mut Simulated, model: &mut Model, now: &mut u64, event: &Event
             };
             prop_assert_eq!(answer, expected, "R4, R13: what is accepted");
             if answer.is_ok() {
-                let deadline = model.settings.deadline.map_or(u64::MAX, |d| *now + d);
+                let deadline = [model.settings.deadline, deadline].into_iter().flatten().min().map_or(u64::MAX, |d| *now + d);
                 model.batch_bytes.push(bytes);
                 model.payloads.push(payload);
                 model.row_bytes.push(bytes.div_ceil(rows.max(1)));
