@@ -116,12 +116,14 @@ def _function(plugin: str) -> Any:
     if not Path(plugin).exists():
         path, colon, name = plugin.rpartition(":")
         path = path if colon else plugin
-    functions = load(Path(path)).functions
+    functions = load(Path(path), full_validation=True).functions
     names = ", ".join(functions)
     if colon:
         if name not in functions:
             raise click.ClickException(f"{path} has no function {name!r}; it has {names}")
         return functions[name]
+    if not functions:
+        raise click.ClickException(f"{path} has no functions")
     if len(functions) != 1:
         raise click.ClickException(f"{path} has several functions ({names}): name one as {path}:FUNCTION")
     return next(iter(functions.values()))

@@ -1,20 +1,25 @@
 """Arrays across the ABI: arguments out to a plugin, results back in. The hot path of the host.
 
-Guarantees: arguments that a plugin did not take are released here. A result's fields and length are checked before use.
+Guarantees: arguments that a plugin did not take are released here. A result is checked before use: its structure before
+pyarrow reads it, then its lengths, outcomes and texts. A result with a broken structure stays allocated, because its
+release callback would follow the same pointers.
 """
 
+from __future__ import annotations
+
 import functools
+import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from .._native import batch as _new_batch
 from .._native import free_batch as free_batch
-from ..abi import ffi, take_error
+from ..abi import CANCELLED, ERROR, INVALID_ARGUMENT, TIMED_OUT, VALUE, address, ffi, take_error
 from ..errors import AbiError, ArroyoUdfError, InvalidArgument, by_status
 from .fields import field_of
+from .layout import FIELDS, Broken, Layout
 
 _ARRAY_SIZE = ffi.sizeof("struct ArrowArray")
 
@@ -110,17 +115,28 @@ def _same_layout(one: pa.DataType, other: pa.DataType) -> bool:
 array_pointer = functools.partial(ffi.cast, ffi.typeof("struct ArrowArray *"))
 """Casts the address of an ArrowArray to cffi's pointer."""
 
+_SIZES = (_ARRAY_SIZE, ffi.sizeof("struct ArrowSchema *"), ffi.sizeof("arroyo_udf_error"))
+_NOTHING = bytes(sum(_SIZES))
+_fields = struct.Struct(FIELDS.format + "Q").unpack_from
+_FIXED = slice(0, 5)  # of an array's fields: the numbers
+
 
 class Outputs:
-    """The out-parameters of one call; reused by later calls."""
+    """The out-parameters of one call, side by side in memory, which is zero before each call."""
 
-    __slots__ = ("address", "array", "error", "schema")
+    __slots__ = ("address", "array", "error", "memory", "schema")
 
     def __init__(self) -> None:
-        self.array = ffi.new("struct ArrowArray *")
-        self.address = int(ffi.cast("uintptr_t", self.array))
-        self.schema = ffi.new("const struct ArrowSchema *[1]")
-        self.error = ffi.new("arroyo_udf_error *")
+        block = ffi.new("uint64_t[]", sum(_SIZES) // 8)
+        self.memory = ffi.buffer(block)
+        self.address = address(block)
+        self.array = array_pointer(self.address)
+        self.schema = ffi.cast("const struct ArrowSchema **", self.address + _SIZES[0])
+        self.error = ffi.cast("arroyo_udf_error *", self.address + _SIZES[0] + _SIZES[1])
+
+    def fields(self) -> tuple[int, ...]:
+        """The array's fields, and the address of its schema."""
+        return _fields(self.memory)
 
 
 # Unused outputs. Each call takes one and gives it back, so calls may nest and come from any thread.
@@ -130,45 +146,153 @@ give_back = _free.append
 
 def take_outputs() -> Outputs:
     try:
-        return _free.pop()
+        outputs = _free.pop()
     except IndexError:
         return Outputs()
+    outputs.memory[:] = _NOTHING
+    return outputs
 
 
-@dataclass(frozen=True)
+_RUN = {"value": None, "outcome": pa.uint8(), "error": pa.utf8()}
+_DRAIN = {"id": pa.uint64(), "value": None, "outcome": pa.uint8(), "attempts": pa.uint16(), "error": pa.utf8()}
+_REQUIRED = ("id", "outcome", "attempts")
+_OUTCOMES = bytes((VALUE, ERROR, TIMED_OUT, CANCELLED))
+
+
 class Shape:
-    """The struct type of a result, and where in it the value and the outcome are."""
+    """The struct type of a result, where in it the fields are, and the checks of such a result.
 
-    type: pa.DataType
-    schema: pa.Schema
-    value: int
-    outcome: int | None
-    error: int | None
+    layouts: of the fields. alone: the result is a struct of one field, the value.
+    """
+
+    def __init__(self, where: str, slot: str, type_: pa.DataType, value: pa.DataType, full: bool) -> None:
+        self.type = type_
+        self.schema = pa.schema(list(type_))
+        self.where = where
+        self._slot = slot
+        self._value_type = value
+        self._full = full
+        places = {field.name: i for i, field in enumerate(self.schema)}
+        self.value = places["value"]
+        self.id, self.outcome, self.error = map(places.get, ("id", "outcome", "error"))
+        self._layout = Layout(type_, f"the struct of {slot}", required=True)
+        self._layout.children = [
+            Layout(field.type, f"field {field.name!r} of {slot}", field.name in _REQUIRED) for field in self.schema
+        ]
+        self.alone = len(places) == 1
+        self.value_layout = self._layout.children[self.value]
+        self._checks_value = full or self.value_layout.variable
+
+    def broken(self, what: str) -> AbiError:
+        return contract_broken(self.where, f"{self._slot} {what}")
+
+    def is_plain(self, outputs: Outputs, fields: tuple[int, ...], n_rows: int) -> bool:
+        """Whether the result is as nearly all are: one field, the value, without nulls or offset of the struct."""
+        return (
+            self.alone
+            and fields[_FIXED] == (n_rows, 0, 0, 1, 1)
+            and bool(fields[5] and fields[6] and fields[8] and not fields[7] and outputs.array.children[0])
+        )
+
+    def take_values(self, outputs: Outputs, n_rows: int) -> pa.Array:
+        """Checks and imports an array of values alone."""
+        try:
+            if self.value_layout.check(outputs.array) != n_rows:
+                raise Broken(f"{self.value_layout.name} has not {n_rows} rows")
+            values = pa.Array._import_from_c(outputs.address, self._value_type)
+            if self._checks_value:
+                values.validate(full=self._full)
+        except (Broken, pa.ArrowException) as error:
+            raise self.broken(f"answers a broken array: {error}") from None
+        give_back(outputs)
+        return values
+
+    def take(self, outputs: Outputs, n_rows: int | None = None) -> tuple[pa.StructArray, Columns]:
+        """Checks and imports results; n_rows: None for any number. The columns live as long as the results."""
+        try:
+            length = self._layout.check(outputs.array)
+            if length != n_rows and n_rows is not None:
+                raise Broken(f"{length} rows for {n_rows}")
+            columns = self._columns(outputs.array, length)
+            results = pa.Array._import_from_c(outputs.address, self.type)
+            results.validate(full=self._full)
+            if self.error is not None:
+                errors = results.field(self.error)
+                if errors.null_count < length:  # texts are few, so all of them are checked
+                    errors.validate(full=True)
+        except (Broken, pa.ArrowException) as error:
+            raise self.broken(f"answers a broken array: {error}") from None
+        give_back(outputs)
+        if columns.outcomes and (unknown := columns.outcomes.translate(None, _OUTCOMES)):
+            raise self.broken(f"answers the unknown outcome {unknown[0]}")
+        return results, columns
+
+    def _columns(self, array: Any, length: int) -> Columns:
+        ids = outcomes = None
+        if self.id is not None and length:
+            ids = self._data(array, self.id) + 8 * (array.offset + array.children[self.id].offset)
+        if self.outcome is not None and length:
+            first = self._data(array, self.outcome) + array.offset + array.children[self.outcome].offset
+            outcomes = ffi.buffer(ffi.cast("char *", first), length)[:]
+        return Columns(ids, outcomes)
+
+    @staticmethod
+    def _data(array: Any, child: int) -> int:
+        return address(array.children[child].buffers[1])
 
 
-class Shapes(dict[Any, Shape]):
-    """The types of a function's results, by the address of their constant schema; each is read once."""
+class Columns(NamedTuple):
+    """The address of the ids of results, and their outcomes as bytes; None without such a field, or without rows."""
 
-    def __init__(self, where: str, value: pa.DataType) -> None:
+    ids: int | None
+    outcomes: bytes | None
+
+
+class Shapes(dict[int, Shape]):
+    """The types of a function's results, by the address of their constant schema; each is read once.
+
+    slot: "run" or "drain_results", which returns the results. full: check every value, see `load`.
+    """
+
+    def __init__(self, where: str, value: pa.DataType, slot: str, full: bool) -> None:
         self._where = where
         self._value = value
+        self._slot = slot
+        self._full = full
+        self._fields = _RUN if slot == "run" else _DRAIN
 
-    def __missing__(self, pointer: Any) -> Shape:
-        self[pointer] = shape = self._read(pointer)
+    def __missing__(self, pointer: int) -> Shape:
+        self[pointer] = shape = self._read(ffi.cast("const struct ArrowSchema *", pointer))
         return shape
 
     def _read(self, pointer: Any) -> Shape:
-        struct = field_of(pointer, f"{self._where}: results").type
+        struct = field_of(pointer, f"{self._where}: the plugin breaks the contract: results of {self._slot}").type
         if not pa.types.is_struct(struct):
-            raise AbiError(f"{self._where}: results are {struct}, not a struct")
-        fields = {struct.field(i).name: i for i in range(struct.num_fields)}
-        if "value" not in fields or not _same_layout(struct.field(fields["value"]).type, self._value):
-            raise AbiError(f"{self._where}: results are {struct}, without a value of type {self._value}")
-        if ("outcome" in fields) != ("error" in fields):
-            raise AbiError(f"{self._where}: results are {struct}; outcome and error must both be there")
-        return Shape(struct, pa.schema(list(struct)), fields["value"], fields.get("outcome"), fields.get("error"))
+            raise self._broken(f"{struct}, not a struct")
+        names = [field.name for field in struct]
+        for name, wanted in self._fields.items():
+            if names.count(name) > 1:
+                raise self._broken(f"{struct}, with two fields {name!r}")
+            missing = name not in names
+            if missing and (self._slot == "drain_results" or name == "value"):
+                raise self._broken(f"{struct}, without a field {name!r}")
+            if not missing and not _same_layout(struct.field(names.index(name)).type, wanted or self._value):
+                raise self._broken(f"{struct}, and {name!r} must be {wanted or self._value}")
+        if ("outcome" in names) != ("error" in names):
+            raise self._broken(f"{struct}; outcome and error must both be there")
+        return Shape(self._where, self._slot, struct, self._value, self._full)
+
+    def _broken(self, what: str) -> AbiError:
+        return contract_broken(self._where, f"results of {self._slot} are {what}")
 
 
-def failure(status: int, error: Any) -> ArroyoUdfError:
-    """The exception for a call that answered an error. Reads and releases the text."""
+def contract_broken(where: str, what: str) -> AbiError:
+    """The exception for a plugin that does what arroyo_udf.h rules out. where: "plugin.function"."""
+    return AbiError(f"{where}: the plugin breaks the contract: {what}")
+
+
+def failure(status: int, error: Any, where: str = "", slot: str = "") -> ArroyoUdfError:
+    """The exception for a call that did not answer what it may. Reads and releases the text of an error."""
+    if status < INVALID_ARGUMENT:
+        return contract_broken(where, f"{slot} answers the status {status}")
     return by_status(status, take_error(error))

@@ -23,8 +23,10 @@ import pyarrow as pa
 
 from .. import abi
 from ..abi import ffi, take_error
-from ..errors import InvalidArgument, InvalidState, WouldBlock
-from .batches import Arguments, Shapes, array_pointer, failure, free_batch, give_back, take_outputs
+from ..errors import ArroyoUdfError, InvalidArgument, InvalidState, WouldBlock
+from .batches import Arguments, Shapes, array_pointer, contract_broken, failure, free_batch, give_back, take_outputs
+from .layout import Broken
+from .ledger import Ledger
 from .statistics import Statistics
 from .waiters import Waiters
 
@@ -34,15 +36,20 @@ _FOREVER_NS = 2**63 - 1
 _MODES = {"drain": abi.DRAIN, "cancel": abi.CANCEL}
 _GONE_NS = 1_000_000_000
 RELEASES = "arroyo-udf-release"
+_MOST_REFUSALS = 100  # of one send, although there was room before each try and nothing else was sent
 
 
-def start(table: Any, where: str, number: int, options: Any, arguments: Arguments, shapes: Shapes) -> "Runtime":
+def start(
+    table: Any, where: str, number: int, options: Any, arguments: Arguments, shapes: Shapes, ordered: bool
+) -> "Runtime":
     """Starts function `number` of a plugin's table; `Function.start` calls this. Raises ArroyoUdfError by status."""
     handle, error = ffi.new("arroyo_udf_handle *"), ffi.new("arroyo_udf_error *")
     status = table.start(number, options, handle, error)
     if status:
-        raise failure(status, error)
-    return Runtime(table, where, handle[0], arguments, shapes)
+        raise failure(status, error, where, "start")
+    if not handle[0]:
+        raise contract_broken(where, "start answers OK and the handle 0")
+    return Runtime(table, where, handle[0], arguments, shapes, ordered)
 
 
 class Runtime:
@@ -52,16 +59,21 @@ class Runtime:
     drained, `stop("cancel")` was not called, and no exception is under way), leaving raises InvalidState.
     """
 
-    def __init__(self, table: Any, where: str, handle: int, arguments: Arguments, shapes: Shapes) -> None:
+    def __init__(
+        self, table: Any, where: str, handle: int, arguments: Arguments, shapes: Shapes, ordered: bool
+    ) -> None:
         self._table = table
         self._where = where
         self._handle = handle
         self._arguments = arguments
         self._shapes = shapes
         self._no_room = f"{where}: has no room; drain, and wait for room"
+        self._ordered = ordered
+        self._ledger = Ledger()
+        self._stopped = False  # stop has returned
         self._full = False  # the last send found no room
         self._abandoned = False  # stopped with cancel: the caller does not want the rest
-        self._waiters = Waiters(table, handle)
+        self._waiters = Waiters(table, handle, where)
         self._alive = weakref.finalize(self, _release_forgotten, table, handle, self._waiters)
         self._alive.atexit = False  # at exit the core stops all runtimes
 
@@ -73,14 +85,18 @@ class Runtime:
         first_id: above all ids sent before. arrays: one per argument, or one RecordBatch; chunked arrays are sent
         chunk by chunk. Raises InvalidArgument for wrong arrays or ids, InvalidState after stop or release.
         """
-        for first, batch in self._batches(first_id, arrays):
-            while not self._sent(first, batch):
+        for first, n_rows, batch in self._batches(first_id, arrays):
+            refusals = 0, self._ledger.sends
+            while not self._sent(first, n_rows, batch):
+                refusals = self._refused(*refusals)
                 self._waiters.block(abi.ROOM, None)
 
     async def send_async(self, first_id: int, *arrays: Any) -> None:
         """As `send`, waiting in the event loop."""
-        for first, batch in self._batches(first_id, arrays):
-            while not self._sent(first, batch):
+        for first, n_rows, batch in self._batches(first_id, arrays):
+            refusals = 0, self._ledger.sends
+            while not self._sent(first, n_rows, batch):
+                refusals = self._refused(*refusals)
                 await self._waiters.block_async(abi.ROOM)
 
     def send_nowait(self, first_id: int, *arrays: Any) -> None:
@@ -90,32 +106,55 @@ class Runtime:
             raise WouldBlock(self._no_room, abi.WOULD_BLOCK)  # saves the export of the batch
         if len(self._arguments.chunks(arrays)) > 1:
             raise InvalidArgument(f"{self._where}: send_nowait takes no chunked arrays; call combine_chunks() first")
-        for first, batch in self._batches(first_id, arrays):
-            if not self._sent(first, batch):
+        for first, n_rows, batch in self._batches(first_id, arrays):
+            if not self._sent(first, n_rows, batch):
                 raise WouldBlock(self._no_room, abi.WOULD_BLOCK)
 
-    def _batches(self, first_id: int, given: tuple[Any, ...]) -> Iterator[tuple[int, int]]:
-        """Yields native batches, each with its first id; frees each when the next is requested, or at the end."""
+    def _batches(self, first_id: int, given: tuple[Any, ...]) -> Iterator[tuple[int, int, "_Batch"]]:
+        """Yields native batches, each with its first id and its number of rows; frees each when the next is requested,
+        or at the end."""
         self._check_alive()
         for arrays in self._arguments.chunks(given):
-            end = first_id + len(arrays[0])
+            n_rows = len(arrays[0])
+            end = first_id + n_rows
             if not 0 <= first_id <= end <= 2**64:
                 raise InvalidArgument(f"{self._where}: row ids are from 0 to 2**64 - 1, not {first_id} to {end - 1}")
-            batch = self._arguments.export(arrays)
+            batch = _Batch(self._arguments.export(arrays))
             try:
-                yield first_id, batch
+                yield first_id, n_rows, batch
             finally:
-                free_batch(batch)
+                batch.free()
             first_id = end
 
-    def _sent(self, first_id: int, batch: int) -> bool:
+    def _sent(self, first_id: int, n_rows: int, batch: "_Batch") -> bool:
+        ledger = self._ledger
         outputs = take_outputs()
-        status = self._table.send(self._handle, first_id, array_pointer(batch), outputs.error)
-        if status > abi.WOULD_BLOCK:
-            raise failure(status, outputs.error)
+        noted, alone = ledger.begin(first_id, n_rows)
+        sends = ledger.sends
+        status = self._table.send(self._handle, first_id, batch.pointer, outputs.error)
+        if noted:
+            ledger.end(first_id, n_rows, status == abi.OK)
+        if status not in (abi.OK, abi.WOULD_BLOCK):
+            raise failure(status, outputs.error, self._where, "send")
         give_back(outputs)
         self._full = status != abi.OK
-        return not self._full
+        if self._full:
+            if alone and sends == ledger.sends:
+                raise self._broken("send answers WOULD_BLOCK although every accepted row has come out")
+            return False
+        if batch.pointer.release:
+            batch.keep()
+            raise self._broken("send answers OK and has not taken its arguments")
+        if not noted:
+            raise self._broken(f"send accepts the rows {first_id} to {first_id + n_rows - 1} a second time")
+        return True
+
+    def _refused(self, times: int, sends: int) -> tuple[int, int]:
+        """Counts the refusals of a send that waits for room between them, while no other send gets in between."""
+        times = times + 1 if self._ledger.sends == sends + 1 else 0
+        if times > _MOST_REFUSALS:
+            raise self._broken(f"send answers WOULD_BLOCK {times} times, each time after wait has found room")
+        return times, self._ledger.sends
 
     # ---- Results out ----
 
@@ -123,21 +162,46 @@ class Runtime:
         """Takes up to max_rows ended rows (0: all): {id, value, outcome, attempts, error}; None: no results now.
 
         After `stop` has returned, None means that every accepted row has been drained. Raises InvalidArgument for
-        another max_rows, InvalidState after release.
+        another max_rows, InvalidState after release, AbiError if the plugin answers other rows than were sent.
         """
         self._check_alive()
         if not 0 <= max_rows < 2**64:
             raise InvalidArgument(f"{self._where}: max_rows={max_rows!r}; pass a whole number, 0 for all")
-        outputs = take_outputs()
-        status = self._table.drain_results(self._handle, max_rows, outputs.array, outputs.schema, outputs.error)
-        if status > abi.END:
-            raise failure(status, outputs.error)
-        batch = None
-        if status == abi.OK:
-            shape = self._shapes[outputs.schema[0]]
-            batch = pa.RecordBatch._import_from_c(outputs.address, shape.schema)
-        give_back(outputs)
-        return batch
+        stopped = self._stopped
+        self._ledger.begin_drain()
+        try:
+            outputs = take_outputs()
+            status = self._table.drain_results(self._handle, max_rows, outputs.array, outputs.schema, outputs.error)
+            if status == abi.OK:
+                return self._results(outputs, max_rows)
+            if status not in (abi.WOULD_BLOCK, abi.END):
+                raise failure(status, outputs.error, self._where, "drain_results")
+            give_back(outputs)
+            if status == abi.END and (missing := self._ledger.missing()):
+                raise self._broken(f"drain_results answers END, and {missing} accepted rows have not come out")
+            if status == abi.WOULD_BLOCK and stopped:
+                raise self._broken("drain_results answers WOULD_BLOCK after stop_runtime")
+            return None
+        finally:
+            self._ledger.end_drain()
+
+    def _results(self, outputs: Any, max_rows: int) -> pa.RecordBatch:
+        shape = self._shapes[outputs.fields()[-1]]
+        results, columns = shape.take(outputs)
+        n_rows = len(results)
+        if columns.ids is None:
+            raise self._broken("drain_results answers OK without rows")
+        if 0 < max_rows < n_rows:
+            raise self._broken(f"drain_results answers {n_rows} rows, and {max_rows} were wanted at most")
+        ids = memoryview(ffi.buffer(ffi.cast("char *", columns.ids), 8 * n_rows)).cast("Q")
+        try:
+            self._ledger.answer(ids, columns.ids, self._ordered)
+        except Broken as error:
+            raise self._broken(f"drain_results {error}") from None
+        return pa.RecordBatch.from_struct_array(results)
+
+    def _broken(self, what: str) -> ArroyoUdfError:
+        return contract_broken(self._where, what)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Waits until results are ready or all have been drained after a stop. False: not within `timeout` seconds.
@@ -157,7 +221,9 @@ class Runtime:
         self._check_alive()
         counters, error = ffi.new("arroyo_udf_statistics *"), ffi.new("arroyo_udf_error *")
         counters.size = ffi.sizeof("arroyo_udf_statistics")
-        self._call(self._table.statistics, counters, error=error)
+        self._call("statistics", counters, error=error)
+        if counters.size != ffi.sizeof("arroyo_udf_statistics"):
+            raise self._broken(f"statistics fills in {counters.size} bytes")
         return Statistics.from_abi(counters)
 
     # ---- The end ----
@@ -170,7 +236,7 @@ class Runtime:
         self._check_alive()
         if not (0 <= first_id < 2**64 and 0 <= rows < 2**64):
             raise InvalidArgument(f"{self._where}: {rows} rows from {first_id}; ids are from 0 to 2**64 - 1")
-        self._call(self._table.cancel, first_id, rows)
+        self._call("cancel", first_id, rows)
 
     def stop(self, mode: Literal["drain", "cancel"] = "drain", deadline: float | None = None) -> bool:
         """Ends the execution and closes the Context. `drain_results` then returns the remaining results.
@@ -188,7 +254,9 @@ class Runtime:
         none = _FOREVER_NS if mode == "drain" else _GONE_NS
         limit = none if deadline is None else min(abi.nanoseconds(deadline), _FOREVER_NS)
         self._abandoned = mode == "cancel"
-        return self._call(self._table.stop_runtime, _MODES[mode], limit) != abi.STUCK
+        status = self._call("stop_runtime", _MODES[mode], limit, expected=(abi.OK, abi.STUCK))
+        self._stopped = True
+        return status != abi.STUCK
 
     async def stop_async(self, mode: Literal["drain", "cancel"] = "drain", deadline: float | None = None) -> bool:
         """As `stop`, waiting in another thread while the event loop runs on."""
@@ -205,8 +273,7 @@ class Runtime:
     def __exit__(self, kind: _Kind, value: BaseException | None, trace: TracebackType | None) -> None:
         lost = 0
         if kind is None and not self._abandoned and self._alive.alive:
-            counters = self.statistics()
-            lost = counters.accepted - counters.drained
+            lost = self._ledger.open
         self.release()
         if lost:
             raise InvalidState(
@@ -220,16 +287,33 @@ class Runtime:
     async def __aexit__(self, kind: _Kind, value: BaseException | None, trace: TracebackType | None) -> None:
         await asyncio.to_thread(self.__exit__, kind, value, trace)
 
-    def _call(self, slot: Any, *arguments: Any, error: Any = None) -> int:
+    def _call(self, slot: str, *arguments: Any, error: Any = None, expected: tuple[int, ...] = (abi.OK,)) -> int:
         error = ffi.new("arroyo_udf_error *") if error is None else error
-        status: int = slot(self._handle, *arguments, error)
-        if status >= abi.INVALID_ARGUMENT:
-            raise failure(status, error)
+        status: int = getattr(self._table, slot)(self._handle, *arguments, error)
+        if status not in expected:
+            raise failure(status, error, self._where, slot)
         return status
 
     def _check_alive(self) -> None:
         if not self._alive.alive:
             raise InvalidState(f"{self._where}: the runtime was released; start a new one", abi.INVALID_STATE)
+
+
+class _Batch:
+    """A native batch, until a plugin has taken it or it is freed."""
+
+    def __init__(self, address: int) -> None:
+        self._address = address
+        self.pointer = array_pointer(address)
+
+    def free(self) -> None:
+        if self._address:
+            free_batch(self._address)
+        self._address = 0
+
+    def keep(self) -> None:
+        """Leaves it allocated for ever: a plugin may still read it, or release a copy of it."""
+        self._address = 0
 
 
 def _release(table: Any, handle: int, waiters: Waiters) -> None:
