@@ -91,6 +91,8 @@ def run(
     Raises InvalidArgument for files, columns, types or options that do not fit, RowError if a row fails whose policy
     is "fail".
     """
+    if function.kind not in ("sync", "async"):
+        function.outcomes()  # refuses: UnsupportedCall
     name = name or function.name
     fields = list(function.arguments)
     if len(columns) != len(fields):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -19,7 +19,7 @@ from .._native import free_batch as free_batch
 from ..abi import CANCELLED, ERROR, INVALID_ARGUMENT, TIMED_OUT, VALUE, address, ffi, take_error
 from ..errors import AbiError, ArroyoUdfError, InvalidArgument, by_status
 from .fields import field_of
-from .layout import FIELDS, Broken, Layout
+from .layout import FIELDS, Broken, Checked, Layout, at
 
 _ARRAY_SIZE = ffi.sizeof("struct ArrowArray")
 
@@ -162,7 +162,7 @@ _OUTCOMES = bytes((VALUE, ERROR, TIMED_OUT, CANCELLED))
 class Shape:
     """The struct type of a result, where in it the fields are, and the checks of such a result.
 
-    layouts: of the fields. alone: the result is a struct of one field, the value.
+    alone: the result is a struct of one field, the value.
     """
 
     def __init__(self, where: str, slot: str, type_: pa.DataType, value: pa.DataType, full: bool) -> None:
@@ -175,16 +175,13 @@ class Shape:
         places = {field.name: i for i, field in enumerate(self.schema)}
         self.value = places["value"]
         self.id, self.outcome, self.error = map(places.get, ("id", "outcome", "error"))
-        self._layout = Layout(type_, f"the struct of {slot}", required=True)
+        self._layout = Layout(type_, f"the struct of {slot}", required=True, deep=False)
         self._layout.children = [
             Layout(field.type, f"field {field.name!r} of {slot}", field.name in _REQUIRED) for field in self.schema
         ]
         self.alone = len(places) == 1
         self.value_layout = self._layout.children[self.value]
         self._checks_value = full or self.value_layout.variable
-
-    def broken(self, what: str) -> AbiError:
-        return contract_broken(self.where, f"{self._slot} {what}")
 
     def is_plain(self, outputs: Outputs, fields: tuple[int, ...], n_rows: int) -> bool:
         """Whether the result is as nearly all are: one field, the value, without nulls or offset of the struct."""
@@ -197,55 +194,81 @@ class Shape:
     def take_values(self, outputs: Outputs, n_rows: int) -> pa.Array:
         """Checks and imports an array of values alone."""
         try:
-            if self.value_layout.check(outputs.array) != n_rows:
-                raise Broken(f"{self.value_layout.name} has not {n_rows} rows")
+            length = self.value_layout.check(outputs.address)[0]
+            if length != n_rows:
+                raise Broken(f"{length} rows for {n_rows}")
             values = pa.Array._import_from_c(outputs.address, self._value_type)
             if self._checks_value:
                 values.validate(full=self._full)
         except (Broken, pa.ArrowException) as error:
-            raise self.broken(f"answers a broken array: {error}") from None
+            raise self._broken_array(error) from None
         give_back(outputs)
         return values
 
-    def take(self, outputs: Outputs, n_rows: int | None = None) -> tuple[pa.StructArray, Columns]:
-        """Checks and imports results; n_rows: None for any number. The columns live as long as the results."""
+    def take(self, outputs: Outputs, n_rows: int) -> pa.StructArray:
+        """Checks and imports the results of a run."""
         try:
-            length = self._layout.check(outputs.array)
-            if length != n_rows and n_rows is not None:
+            length, offset, columns = self._check(outputs)
+            if length != n_rows:
                 raise Broken(f"{length} rows for {n_rows}")
-            columns = self._columns(outputs.array, length)
+            outcomes = self._outcomes(length, offset, columns)
             results = pa.Array._import_from_c(outputs.address, self.type)
-            results.validate(full=self._full)
-            if self.error is not None:
-                errors = results.field(self.error)
-                if errors.null_count < length:  # texts are few, so all of them are checked
-                    errors.validate(full=True)
+            self._validate(results, columns, results.field)
         except (Broken, pa.ArrowException) as error:
-            raise self.broken(f"answers a broken array: {error}") from None
+            raise self._broken_array(error) from None
         give_back(outputs)
-        if columns.outcomes and (unknown := columns.outcomes.translate(None, _OUTCOMES)):
-            raise self.broken(f"answers the unknown outcome {unknown[0]}")
-        return results, columns
+        self._check_outcomes(outcomes)
+        return results
 
-    def _columns(self, array: Any, length: int) -> Columns:
-        ids = outcomes = None
-        if self.id is not None and length:
-            ids = self._data(array, self.id) + 8 * (array.offset + array.children[self.id].offset)
-        if self.outcome is not None and length:
-            first = self._data(array, self.outcome) + array.offset + array.children[self.outcome].offset
-            outcomes = ffi.buffer(ffi.cast("char *", first), length)[:]
-        return Columns(ids, outcomes)
+    def take_drained(self, outputs: Outputs) -> tuple[pa.RecordBatch, int]:
+        """Checks and imports drained rows. Also the address of the ids, which are there as long as the results."""
+        try:
+            length, offset, columns = self._check(outputs)
+            if not length:
+                raise Broken("OK means at least one row, and it has none")
+            outcomes = self._outcomes(length, offset, columns)
+            _, id_offset, _, ids = columns[self.id or 0]
+            # A RecordBatch wants columns of its own length.
+            if offset or any(column[0] != length for column in columns):
+                results = pa.RecordBatch.from_struct_array(pa.Array._import_from_c(outputs.address, self.type))
+            else:
+                results = pa.RecordBatch._import_from_c(outputs.address, self.schema)
+            self._validate(results, columns, results.column)
+        except (Broken, pa.ArrowException) as error:
+            raise self._broken_array(error) from None
+        give_back(outputs)
+        self._check_outcomes(outcomes)
+        return results, ids + 8 * (offset + id_offset)
 
-    @staticmethod
-    def _data(array: Any, child: int) -> int:
-        return address(array.children[child].buffers[1])
+    def _check(self, outputs: Outputs) -> tuple[int, int, list[Checked]]:
+        """Length and offset of the struct, and its columns."""
+        length, offset, _, _ = self._layout.check(outputs.address)
+        return length, offset, self._layout.check_children(outputs.fields()[6], length + offset)
 
+    def _validate(self, results: Any, columns: list[Checked], column: Callable[[int], pa.Array]) -> None:
+        if self._checks_value:
+            results.validate(full=self._full)
+        if self.error is not None:
+            length, _, nulls, _ = columns[self.error]
+            if nulls != length:
+                column(self.error).validate(full=True)  # texts are few, so all of them are checked
 
-class Columns(NamedTuple):
-    """The address of the ids of results, and their outcomes as bytes; None without such a field, or without rows."""
+    def _outcomes(self, length: int, offset: int, columns: list[Checked]) -> bytes:
+        """The outcomes, one byte for each row."""
+        if self.outcome is None or not length:
+            return b""
+        _, own_offset, _, data = columns[self.outcome]
+        return bytes(at(data + own_offset + offset, length))
 
-    ids: int | None
-    outcomes: bytes | None
+    def _check_outcomes(self, outcomes: bytes) -> None:
+        if unknown := outcomes.translate(None, _OUTCOMES):
+            raise self._broken(f"answers the unknown outcome {unknown[0]}")
+
+    def _broken_array(self, error: Exception) -> AbiError:
+        return self._broken(f"answers a broken array: {error}")
+
+    def _broken(self, what: str) -> AbiError:
+        return contract_broken(self.where, f"{self._slot} {what}")
 
 
 class Shapes(dict[int, Shape]):

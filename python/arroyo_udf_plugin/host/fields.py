@@ -61,7 +61,8 @@ def _field_of(schema: Any, what: str, depth: int, counter: Iterator[int]) -> pa.
         raise AbiError(
             f"{what}: this host does not know the Arrow format {form[:100]!r} with {len(children)} children"
         ) from None
-    return pa.field(name, arrow_type, bool(schema.flags & _NULLABLE))
+    # pyarrow has no type null without nulls.
+    return pa.field(name, arrow_type, bool(schema.flags & _NULLABLE) or form == "n")
 
 
 def _type_of(form: str, children: list[pa.Field]) -> pa.DataType:

@@ -99,7 +99,7 @@ class Function:
         n_rows = len(arrays[0])
         if shape.is_plain(outputs, fields, n_rows) and take_child(outputs.address, 0):
             return shape.take_values(outputs, n_rows)
-        return self._values(shape.take(outputs, n_rows)[0], shape, 0)
+        return self._values(shape.take(outputs, n_rows), shape, 0)
 
     def outcomes(self, *arrays: Any) -> pa.StructArray:
         """As a call, but returns a struct per row: {value} if no row failed, else {value, outcome, error}."""
@@ -123,7 +123,7 @@ class Function:
 
     def _outcomes(self, arrays: Any) -> tuple[pa.StructArray, Shape]:
         outputs, shape, _ = self._run(arrays)
-        return shape.take(outputs, len(arrays[0]))[0], shape
+        return shape.take(outputs, len(arrays[0])), shape
 
     def _run(self, arrays: Any) -> tuple[Outputs, Shape, tuple[int, ...]]:
         """Calls the plugin, which writes its results into the outputs. Also returns the fields of the results."""

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .layout import Broken
+from .layout import Broken, at
 
 _FEW = 48  # rows; below this Python's own lists are faster than pyarrow's functions
 _COUNTED = 1 << 16
@@ -80,16 +80,17 @@ class Ledger:
         with self._lock:
             return self.open if self._drainers == 1 else 0
 
-    def answer(self, ids: memoryview, address: int, ordered: bool) -> None:
+    def answer(self, address: int, n_rows: int, ordered: bool) -> None:
         """Removes answered ids. Raises Broken if one is not open, or if ids of an ordered runtime fall.
 
-        ids: as unsigned numbers of 64 bits. address: of the same memory, which must live meanwhile.
+        address: of the ids, unsigned numbers of 64 bits, at least one.
         """
+        ids = at(address, 8 * n_rows).cast("Q")
         edges, rising = _runs(ids, address)
         with self._lock:
-            right = edges is not None and self._toggle(edges, -len(ids))
+            right = edges is not None and self._toggle(edges, -n_rows)
             if right:
-                self._open -= len(ids)
+                self._open -= n_rows
         if not right:
             raise Broken(self._explained(ids.tolist()))
         if ordered and not rising:

@@ -187,18 +187,15 @@ class Runtime:
 
     def _results(self, outputs: Any, max_rows: int) -> pa.RecordBatch:
         shape = self._shapes[outputs.fields()[-1]]
-        results, columns = shape.take(outputs)
-        n_rows = len(results)
-        if columns.ids is None:
-            raise self._broken("drain_results answers OK without rows")
+        results, ids = shape.take_drained(outputs)
+        n_rows = results.num_rows
         if 0 < max_rows < n_rows:
             raise self._broken(f"drain_results answers {n_rows} rows, and {max_rows} were wanted at most")
-        ids = memoryview(ffi.buffer(ffi.cast("char *", columns.ids), 8 * n_rows)).cast("Q")
         try:
-            self._ledger.answer(ids, columns.ids, self._ordered)
+            self._ledger.answer(ids, n_rows, self._ordered)
         except Broken as error:
             raise self._broken(f"drain_results {error}") from None
-        return pa.RecordBatch.from_struct_array(results)
+        return results
 
     def _broken(self, what: str) -> ArroyoUdfError:
         return contract_broken(self._where, what)
