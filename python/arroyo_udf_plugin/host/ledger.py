@@ -39,10 +39,11 @@ class Ledger:
         """Rows that were accepted and not answered."""
         return max(0, self._open - self._sending)
 
-    def begin(self, first: int, n_rows: int) -> tuple[bool, bool]:
+    def begin(self, first: int, n_rows: int) -> tuple[bool, bool, int]:
         """Adds ids before they are sent, because they may be answered before send returns.
 
-        Returns whether the ids are noted, and not open already, and whether there were no rows and no other sends.
+        Returns whether the ids are noted, because none is open already; whether there were no rows and no other sends;
+        and the number of sends so far, which is higher later if another has come in between.
         """
         with self._lock:
             alone = self._open == self._senders == 0
@@ -52,12 +53,12 @@ class Ledger:
             elif first == edges[-1]:
                 edges[-1] += n_rows
             elif n_rows and not self._toggle([first, first + n_rows], n_rows):
-                return False, alone
+                return False, alone, self.sends
             self._open += n_rows
             self._sending += n_rows
             self._senders += 1
             self.sends += 1
-            return True, alone
+            return True, alone, self.sends
 
     def end(self, first: int, n_rows: int, accepted: bool) -> None:
         """Says whether the ids that `begin` noted were accepted; otherwise they are removed."""

@@ -129,8 +129,7 @@ class Runtime:
     def _sent(self, first_id: int, n_rows: int, batch: "_Batch") -> bool:
         ledger = self._ledger
         outputs = take_outputs()
-        noted, alone = ledger.begin(first_id, n_rows)
-        sends = ledger.sends
+        noted, alone, sends = ledger.begin(first_id, n_rows)
         status = self._table.send(self._handle, first_id, batch.pointer, outputs.error)
         if noted:
             ledger.end(first_id, n_rows, status == abi.OK)
