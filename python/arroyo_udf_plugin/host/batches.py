@@ -16,10 +16,11 @@ import pyarrow as pa
 
 from .._native import batch as _new_batch
 from .._native import free_batch as free_batch
+from .._native import take_child
 from ..abi import CANCELLED, ERROR, INVALID_ARGUMENT, TIMED_OUT, VALUE, address, ffi, take_error
 from ..errors import AbiError, ArroyoUdfError, InvalidArgument, by_status
 from .fields import field_of
-from .layout import FIELDS, Broken, Checked, Layout, at
+from .layout import FIELDS, Broken, Checked, Layout, at, pointer_at
 
 _ARRAY_SIZE = ffi.sizeof("struct ArrowArray")
 
@@ -118,7 +119,7 @@ array_pointer = functools.partial(ffi.cast, ffi.typeof("struct ArrowArray *"))
 _SIZES = (_ARRAY_SIZE, ffi.sizeof("struct ArrowSchema *"), ffi.sizeof("arroyo_udf_error"))
 _NOTHING = bytes(sum(_SIZES))
 _fields = struct.Struct(FIELDS.format + "Q").unpack_from
-_FIXED = slice(0, 5)  # of an array's fields: the numbers
+_NUMBERS = slice(0, 5)  # of an array's fields: length, null_count, offset, n_buffers, n_children
 
 
 class Outputs:
@@ -179,24 +180,28 @@ class Shape:
         self._layout.children = [
             Layout(field.type, f"field {field.name!r} of {slot}", field.name in _REQUIRED) for field in self.schema
         ]
-        self.alone = len(places) == 1
-        self.value_layout = self._layout.children[self.value]
-        self._checks_value = full or self.value_layout.variable
+        self.alone = len(self.schema) == 1
+        self._value_layout = self._layout.children[self.value]
+        self._checks_value = full or self._value_layout.variable
 
-    def is_plain(self, outputs: Outputs, fields: tuple[int, ...], n_rows: int) -> bool:
-        """Whether the result is as nearly all are: one field, the value, without nulls or offset of the struct."""
-        return (
-            self.alone
-            and fields[_FIXED] == (n_rows, 0, 0, 1, 1)
-            and bool(fields[5] and fields[6] and fields[8] and not fields[7] and outputs.array.children[0])
-        )
+    def take_values(self, outputs: Outputs, fields: tuple[int, ...], n_rows: int) -> pa.Array | None:
+        """Checks and imports values alone, without their struct. None, with nothing done, if there is more to a result:
+        other fields, nulls, an offset, or a mistake.
 
-    def take_values(self, outputs: Outputs, n_rows: int) -> pa.Array:
-        """Checks and imports an array of values alone."""
+        This is the usual result and the hot path, so it compares all numbers of an array at once.
+        """
+        _, _, _, _, _, buffers, children, dictionary, release, _, _ = fields
+        if not self.alone or fields[_NUMBERS] != (n_rows, 0, 0, 1, 1) or dictionary:
+            return None
+        if not (buffers and children and release and pointer_at(children) and take_child(outputs.address, 0)):
+            return None
+        fields = outputs.fields()
+        _, _, _, _, _, buffers, _, dictionary, release, _, _ = fields
+        layout = self._value_layout
+        usual = fields[_NUMBERS] == (n_rows, 0, 0, layout.n_buffers, 0) and buffers and release and not dictionary
         try:
-            length = self.value_layout.check(outputs.address)[0]
-            if length != n_rows:
-                raise Broken(f"{length} rows for {n_rows}")
+            if not (usual and layout.is_flat and pointer_at(buffers + 8)):
+                layout.check(outputs.address, n_rows)
             values = pa.Array._import_from_c(outputs.address, self._value_type)
             if self._checks_value:
                 values.validate(full=self._full)
@@ -229,7 +234,7 @@ class Shape:
             outcomes = self._outcomes(length, offset, columns)
             _, id_offset, _, ids = columns[self.id or 0]
             # A RecordBatch wants columns of its own length.
-            if offset or any(column[0] != length for column in columns):
+            if offset or {column[0] for column in columns} != {length}:
                 results = pa.RecordBatch.from_struct_array(pa.Array._import_from_c(outputs.address, self.type))
             else:
                 results = pa.RecordBatch._import_from_c(outputs.address, self.schema)

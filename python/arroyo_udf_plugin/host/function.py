@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .._native import take_child
 from ..abi import ASYNC, SYNC, ffi, printable
 from ..author.options import Options, abi_fields, check, from_abi, unknown_in
 from ..errors import AbiError, InvalidArgument, RowError, UnsupportedCall
@@ -97,9 +96,8 @@ class Function:
                 return self._call_chunks(arrays)
         outputs, shape, fields = self._run(arrays)
         n_rows = len(arrays[0])
-        if shape.is_plain(outputs, fields, n_rows) and take_child(outputs.address, 0):
-            return shape.take_values(outputs, n_rows)
-        return self._values(shape.take(outputs, n_rows), shape, 0)
+        values = shape.take_values(outputs, fields, n_rows)
+        return self._values(shape.take(outputs, n_rows), shape, 0) if values is None else values
 
     def outcomes(self, *arrays: Any) -> pa.StructArray:
         """As a call, but returns a struct per row: {value} if no row failed, else {value, outcome, error}."""

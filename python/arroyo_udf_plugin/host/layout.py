@@ -33,13 +33,14 @@ class Broken(Exception):
 class Layout:
     """What an array of one type consists of.
 
-    name: for texts. required: no row is null. deep: `check` also checks the children. variable: offsets lead to the
-        data, so the structure alone does not prove that a value can be read.
+    name: for texts. required: no row is null. deep: `check` also checks the children. is_flat: there is data and no
+        child. variable: offsets lead to the data, so the structure alone does not prove that a value can be read.
     """
 
     __slots__ = (
         "children",
         "deep",
+        "is_flat",
         "is_struct",
         "n_buffers",
         "n_children",
@@ -65,6 +66,7 @@ class Layout:
         self.n_children = len(fields)
         self.n_buffers = 0 if pa.types.is_null(type_) else 1 if self.is_struct else 3 if has_offsets else 2
         self.needs_data = self.n_buffers > 1
+        self.is_flat = self.needs_data and not fields
         is_list = bool(self.children) and not self.is_struct
         self.variable = has_offsets or is_list or any(child.variable for child in self.children)
 
@@ -93,7 +95,7 @@ class Layout:
             if not data and length + offset:
                 raise Broken(f"{self.name} has {length} rows, and the buffer of its data is NULL")
         if nulls and n_buffers and (nulls > 0 or self.required):
-            self._check_nulls(_pointer(MEMORY, buffers - _BASE)[0], length, nulls, offset)
+            self._check_nulls(pointer_at(buffers), length, nulls, offset)
         if n_children and self.deep:
             self.check_children(children, length + offset if self.is_struct else 0)
         return length, offset, nulls, data
@@ -132,3 +134,9 @@ class Layout:
 def at(address: int, n_bytes: int) -> memoryview:
     """The bytes at an address, which must be allocated as long as they are read."""
     return MEMORY[address - _BASE : address - _BASE + n_bytes]
+
+
+def pointer_at(address: int) -> int:
+    """The pointer that is stored at an address."""
+    (pointer,) = _pointer(MEMORY, address - _BASE)
+    return pointer  # type: ignore[no-any-return]

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from .layout import Broken, at
 
-_FEW = 48  # rows; below this Python's own lists are faster than pyarrow's functions
+_FEW = 256  # rows; below this Python's own lists are faster than pyarrow's functions
 _COUNTED = 1 << 16
 
 
@@ -30,7 +30,8 @@ class Ledger:
         self._open = 0  # with the rows of sends that have not returned
         self._sending = 0  # rows of sends that have not returned
         self._senders = 0
-        self._drainers = 0
+        self.drains: list[None] = []
+        """One item for each drain under way. Appending and popping need no lock."""
         self.sends = 0
         """Sends so far, refused ones too."""
 
@@ -68,18 +69,10 @@ class Ledger:
             if not accepted and n_rows and self._toggle([first, first + n_rows], -n_rows):
                 self._open -= n_rows
 
-    def begin_drain(self) -> None:
-        with self._lock:
-            self._drainers += 1
-
-    def end_drain(self) -> None:
-        with self._lock:
-            self._drainers -= 1
-
     def missing(self) -> int:
         """Rows that were accepted and not answered; 0 while another drain may have taken some and not yet said so."""
         with self._lock:
-            return self.open if self._drainers == 1 else 0
+            return self.open if len(self.drains) == 1 else 0
 
     def answer(self, address: int, n_rows: int, ordered: bool) -> None:
         """Removes answered ids. Raises Broken if one is not open, or if ids of an ordered runtime fall.
@@ -100,8 +93,9 @@ class Ledger:
     def _toggle(self, edges: list[int], change: int) -> bool:
         """Adds or removes runs, by their edges. False, with nothing done, if the number of ids changes otherwise."""
         own = self._edges
-        if change < 0 and len(edges) == 2 and own and edges[0] == own[0] and edges[1] < own[1]:
-            own[0] = edges[1]  # the usual answer: the oldest rows
+        if change < 0 and len(edges) == 2 and own and edges[0] == own[0] and edges[1] <= own[1]:
+            # The usual answer: the oldest rows.
+            own[:2] = (edges[1], own[1]) if edges[1] < own[1] else ()
             return True
         begin, end = bisect_left(own, edges[0]) & ~1, bisect_right(own, edges[-1])
         end += end & 1

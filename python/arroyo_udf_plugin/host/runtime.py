@@ -167,7 +167,7 @@ class Runtime:
         if not 0 <= max_rows < 2**64:
             raise InvalidArgument(f"{self._where}: max_rows={max_rows!r}; pass a whole number, 0 for all")
         stopped = self._stopped
-        self._ledger.begin_drain()
+        self._ledger.drains.append(None)
         try:
             outputs = take_outputs()
             status = self._table.drain_results(self._handle, max_rows, outputs.array, outputs.schema, outputs.error)
@@ -182,7 +182,7 @@ class Runtime:
                 raise self._broken("drain_results answers WOULD_BLOCK after stop_runtime")
             return None
         finally:
-            self._ledger.end_drain()
+            self._ledger.drains.pop()
 
     def _results(self, outputs: Any, max_rows: int) -> pa.RecordBatch:
         shape = self._shapes[outputs.fields()[-1]]
