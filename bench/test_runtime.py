@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from statistics import median, quantiles
@@ -101,7 +102,7 @@ def test_gil_in_python(benchmark: Any, python_plugin: Any) -> None:
     """No goal: the host owns the switch interval. The thread waits for the GIL after its sleep and in the call."""
     plus_one, spin = python_plugin.functions["plus_one"], python_plugin.functions["spin"]
     waits, number = [], pa.array([1])
-    with spin.start(allowed_in_flight=1000) as runtime:
+    with spin.start(allowed_in_flight=1000, timeout=math.inf) as runtime:  # a wait for the GIL may take seconds
         runtime.send(0, pa.array(range(1000)))
         while runtime.statistics().running < 1000:
             time.sleep(0.001)  # releases the GIL, so that the rows start

@@ -239,12 +239,11 @@ def test_wheel(wheel: pathlib.Path, python: environment.Python, cache: pathlib.P
         run(venv / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", wheel)
         user = folder / "user"
         user.mkdir()
-        (folder / "cargo").mkdir()
         variables = {
             "PATH": f"{venv / 'bin'}{os.pathsep}{os.environ['PATH']}",
             "HOME": str(folder),
             "XDG_CACHE_HOME": str(cache),
-            "CARGO_HOME": str(folder / "cargo"),
+            "CARGO_HOME": str(cache / "no-crates"),  # one for all: it is in the compiler's flags
             "RUSTUP_HOME": os.environ.get("RUSTUP_HOME", str(pathlib.Path.home() / ".rustup")),
         }
         isolated = without_network()

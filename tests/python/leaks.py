@@ -12,13 +12,16 @@ import gc
 import os
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from arroyo_udf_plugin import WouldBlock, load
+from arroyo_udf_plugin import Runtime, WouldBlock, load
 
 BATCH = 1000
+# Seconds. The timer keeps some 2 KB for a released runtime until its last timeout would have come.
+TIMEOUT = 0.1
 functions = load(sys.argv[1]).functions
 
 
@@ -60,20 +63,25 @@ def settled(before: Usage | None = None) -> Usage:
     return now
 
 
+def answered(runtime: Runtime, rows: int, column: Callable[[range], pa.Array]) -> None:
+    """Sends rows in batches, and drains them. One thread does both, so it must not wait for room."""
+    sent = done = 0
+    while done < rows:
+        while sent < rows:
+            try:
+                runtime.send_nowait(sent, column(range(sent, sent + BATCH)))
+            except WouldBlock:
+                break
+            sent += BATCH
+        runtime.wait()
+        batch = runtime.drain_results()
+        done += len(batch) if batch else 0
+
+
 def calls(rows: int) -> None:
     """Async calls, a tenth of which fails and a tenth of which times out."""
     with functions["mixed"].start(timeout=0.001, allowed_in_flight=1000) as runtime:
-        sent = done = 0
-        while done < rows:
-            while sent < rows:
-                try:
-                    runtime.send_nowait(sent, pa.array(range(sent, sent + BATCH)))
-                except WouldBlock:
-                    break
-                sent += BATCH
-            runtime.wait()
-            batch = runtime.drain_results()
-            done += len(batch) if batch else 0
+        answered(runtime, rows, pa.array)
         counted = runtime.statistics()
         assert (counted.accepted, counted.drained) == (rows, rows)
         assert counted.errors > 0.05 * rows
@@ -89,17 +97,12 @@ def batches(rows: int) -> None:
     if "total" not in functions:
         return
     with functions["total"].start() as runtime:
-        for first in range(0, rows // 10, BATCH):
-            runtime.send(first, pa.array([[n] for n in range(first, first + BATCH)], pa.list_(pa.int64())))
-            runtime.wait()
-            runtime.drain_results()
+        answered(runtime, rows // 10 // BATCH * BATCH, lambda ids: pa.array([[n] for n in ids], pa.list_(pa.int64())))
         runtime.stop()
-        while runtime.drain_results():
-            pass
 
 
 def exclaim() -> None:
-    with functions["exclaimed"].start() as runtime:
+    with functions["exclaimed"].start(timeout=TIMEOUT) as runtime:
         runtime.send(0, pa.array(["a"]))
         runtime.wait()
         runtime.drain_results()
@@ -110,7 +113,7 @@ def cycles(count: int) -> None:
     """Runtimes that are used, and runtimes that are stopped while a row runs."""
     for _ in range(count):
         exclaim()
-        with functions["mixed"].start() as runtime:
+        with functions["mixed"].start(timeout=TIMEOUT) as runtime:
             runtime.send(0, pa.array([2]))
             runtime.stop("cancel")
 

@@ -48,7 +48,7 @@ MISTAKES = {
 OPTIONS = {
     "(allowed_in_flight=0) async ": "allowed_in_flight=0; write a whole number from 1",
     "(allowed_in_flight=True) async ": "allowed_in_flight=True; write a whole number",
-    "(timeout=0) async ": "timeout=0; write seconds, more than 0",
+    "(timeout=0) async ": "timeout=0; write seconds above 0 and up to 1e9",
     "(timeout='soon') async ": "timeout='soon'; write seconds",
     "(timeout=float('nan')) async ": "timeout=nan; write seconds",
     "(ordered=1) async ": "ordered=1; write True or False",

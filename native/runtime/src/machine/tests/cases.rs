@@ -92,6 +92,25 @@ fn r7_a_cancelled_row_whose_next_attempt_is_due_gets_none() {
 }
 
 #[test]
+fn r7_a_cancelled_row_does_not_cut_the_pause_of_the_row_that_takes_its_record() {
+    let errors = Retry { max_attempts: 2, errors: true, backoff: 100, max_backoff: 100, ..Retry::NEVER };
+    let mut m = machine(false, 1, None, errors);
+    let fails = |m: &mut Machine<(), u64>, id: u64, now: u64| {
+        m.accept(now, id, 1, 0, ()).unwrap();
+        let attempt = m.start(now).unwrap();
+        m.end(now, attempt.token, Outcome::Error("no".into()));
+    };
+    fails(&mut m, 0, 0);
+    let ends = m.next_deadline().unwrap();
+    m.cancel(1, 0, 1);
+    assert_eq!(drained(&mut m), [0]);
+    fails(&mut m, 1, ends - 1);
+    m.tick(ends);
+    assert!(!m.can_start() && m.start(ends).is_none(), "its pause has just begun");
+    assert_eq!((m.counts().backing_off, m.counts().queued), (1, 0));
+}
+
+#[test]
 fn r7_the_next_attempt_waits_for_the_end_of_the_one_that_timed_out() {
     let timeouts = Retry { max_attempts: 2, timeouts: true, ..Retry::NEVER };
     let mut m = machine(true, 2, Some(10), timeouts);
