@@ -18,6 +18,7 @@
 //! | [`asyncio`]     | runs rows on the event loop                                                 |
 //! | [`imported`]    | functions of libraries built for Arroyo                                     |
 //! | [`host`]        | helpers for the Python host                                                 |
+//! | [`check`]       | checks the arrays that the Python host receives                             |
 //!
 //! Modules use only those above them.
 //!
@@ -28,6 +29,7 @@ mod asyncio;
 mod blocking;
 mod call_info;
 mod calls;
+mod check;
 mod eventfd;
 mod function;
 mod gil;
@@ -192,7 +194,7 @@ const fn fast(name: &'static CStr, function: PyCFunctionFast) -> PyMethodDef {
     }
 }
 
-static mut METHODS: [PyMethodDef; 14] = [
+static mut METHODS: [PyMethodDef; 15] = [
     method(c"register", registry::register, METH_VARARGS),
     method(c"open_arroyo", imported::open_arroyo, METH_O),
     method(c"import_arroyo", imported::import_arroyo, METH_VARARGS),
@@ -206,6 +208,7 @@ static mut METHODS: [PyMethodDef; 14] = [
     fast(c"batch", host::new_batch),
     method(c"free_batch", host::free_batch, METH_O),
     fast(c"take_child", host::take_child),
+    fast(c"check_array", check::check_array),
     PyMethodDef::zeroed(),
 ];
 const END: PyModuleDef_Slot = PyModuleDef_Slot { slot: 0, value: null_mut() };
