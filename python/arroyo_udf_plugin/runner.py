@@ -163,8 +163,12 @@ def _run_async(function: Function, reader: Reader, options: Mapping[str, Any], s
                 summary.statistics = runtime.statistics()
                 yield from waiting.answered(results)
 
+        stop: _Stop | None = None
+
         def awaited() -> Iterator[Answered]:
-            runtime.wait()
+            while not runtime.wait(_LOOK_AGAIN):
+                if stop is not None:
+                    stop.check()
             n_rows = waiting.n_rows
             yield from drained()
             if waiting.n_rows == n_rows:
@@ -202,6 +206,10 @@ class _Stop:
     def join(self) -> None:
         """Waits for the end. Raises the error of the stop."""
         self._thread.join()
+        self.check()
+
+    def check(self) -> None:
+        """Raises the error of the stop, if it has ended with one."""
         if self._error is not None:
             raise self._error
 
@@ -212,6 +220,9 @@ def _taken(runtime: Runtime, first: int, arguments: list[pa.Array]) -> bool:
     except WouldBlock:
         return False
     return True
+
+
+_LOOK_AGAIN = 0.2  # seconds, because a stop that fails does not wake a plugin that breaks the contract
 
 
 class _Waiting:

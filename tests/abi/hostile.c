@@ -203,6 +203,26 @@ static void* fill(struct ArrowArray* array, int64_t rows, int width, int childre
   return (void*)owned->buffers[1];
 }
 
+/* The outcome and the error of each row: all are values, or all have failed with the text "no". */
+static void fill_outcomes(struct ArrowArray* outcomes, struct ArrowArray* errors, int64_t rows, int failed) {
+  uint8_t* outcome = fill(outcomes, rows, 1, 0);
+  int32_t* ends = fill(errors, rows, -1, 0);
+  struct owned* owned = errors->private_data;
+  owned->buffers[0] = calloc(1, (size_t)rows + 9);
+  errors->null_count = failed ? 0 : rows;
+  if (failed) {
+    memset(outcome, ARROYO_UDF_ERROR, (size_t)rows);
+    memset((void*)owned->buffers[0], 0xff, (size_t)rows + 9);
+    for (int64_t i = 0; i < rows; i++) ends[i + 1] = 2 * (int32_t)(i + 1), memcpy((char*)owned->buffers[2] + 2 * i, "no", 2);
+  }
+}
+
+/* Without values: all rows of an array are null. */
+static void forget(struct ArrowArray* array) {
+  ((struct owned*)array->private_data)->buffers[0] = calloc(1, (size_t)array->length + 9);
+  array->null_count = array->length;
+}
+
 static struct ArrowArray* at(struct ArrowArray* array, const char* path) {
   for (; array && *path == '/' && path[1]; path += 2) array = &((struct owned*)array->private_data)->child[path[1] - '0'];
   return array;
@@ -227,7 +247,7 @@ static void deform(char* command, void* data) {
   if (!strcmp(field, "dictionary")) array->dictionary = array;
   if (!strcmp(field, "release")) array->release = NULL;
   if (!strcmp(field, "buffer")) {
-    if (number == 0) owned->buffers[0] = calloc(1, (size_t)array->length + 9);
+    if (number == 0) free((void*)owned->buffers[0]), owned->buffers[0] = calloc(1, (size_t)array->length + 9);
     else owned->buffers[number] = NULL;
   }
   if (!strcmp(field, "child")) owned->children[number] = NULL;
@@ -243,7 +263,7 @@ static arroyo_udf_status run(uint32_t function, struct ArrowArray* arguments, st
   MAY_ANSWER("run");
   if (function > 1) return failed(error, ARROYO_UDF_NOT_IMPLEMENTED);
   int64_t rows = arguments->length;
-  int with_outcomes = does("outcomes");
+  int with_outcomes = does("outcomes") || does("fail");
   if (!does("nothing")) {
     fill(results, rows, 0, with_outcomes ? 3 : 1);
     struct ArrowArray* value = at(results, "/0");
@@ -255,10 +275,8 @@ static arroyo_udf_status run(uint32_t function, struct ArrowArray* arguments, st
       for (int64_t i = 0; i < rows; i++) ends[i + 1] = 2 * (int32_t)(i + 1);
       memset((void*)value->buffers[2], 'h', 2 * (size_t)rows);
     }
-    if (with_outcomes) {
-      fill(at(results, "/1"), rows, 1, 0);
-      fill(at(results, "/2"), rows, -1, 0);
-    }
+    if (with_outcomes) fill_outcomes(at(results, "/1"), at(results, "/2"), rows, does("fail"));
+    if (does("fail")) forget(value);
     *schema = schemas + (with_outcomes ? function ? GREETED : RAN : function ? GREETED : PLAIN);
     if (function && !with_outcomes) {
       static struct ArrowSchema alone;
@@ -319,9 +337,9 @@ static arroyo_udf_status drain(arroyo_udf_handle handle, uint64_t max, struct Ar
   fill(results, rows + more, 0, 5);
   uint64_t* id = fill(at(results, "/0"), rows + more, 8, 0);
   int64_t* value = fill(at(results, "/1"), rows + more, 8, 0);
-  fill(at(results, "/2"), rows + more, 1, 0);
+  fill_outcomes(at(results, "/2"), at(results, "/4"), rows + more, does("fail"));
+  if (does("fail")) forget(at(results, "/1"));
   uint16_t* attempts = fill(at(results, "/3"), rows + more, 2, 0);
-  fill(at(results, "/4"), rows + more, -1, 0);
   for (int64_t i = 0; i < rows + more; i++) {
     int64_t from = same ? 0 : backwards ? held.rows - 1 - i : i;
     id[i] = i < rows ? held.id[from] + (unknown ? 1000000 : 0) : id[i - 1] + 1;

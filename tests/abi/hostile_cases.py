@@ -21,12 +21,12 @@ SECONDS = 10  # for one case, before its stacks are printed and the process ends
 plugin, folder = sys.argv[1:]
 
 
-def add(full: bool = False) -> Any:
-    return load(plugin, full_validation=full).functions["add"](pa.array([1, 2, 3]), pa.array([10, 20, 30])).to_pylist()
+def add(validate: bool = False) -> Any:
+    return load(plugin, validate=validate).functions["add"](pa.array([1, 2, 3]), pa.array([10, 20, 30])).to_pylist()
 
 
-def greet(full: bool = True) -> Any:
-    return load(plugin, full_validation=full).functions["greet"](pa.array(["a", "b", "c"])).to_pylist()
+def greet(validate: bool = False) -> Any:
+    return load(plugin, validate=validate).functions["greet"](pa.array(["a", "b", "c"])).to_pylist()
 
 
 def outcomes() -> Any:
@@ -58,6 +58,12 @@ def wait() -> Any:
         return runtime.wait()
 
 
+def wait_after_stop() -> Any:
+    with load(plugin).functions["next"].start() as runtime:
+        runtime.stop()
+        return runtime.wait()
+
+
 def listed() -> Any:
     return {name: function.kind for name, function in load(plugin).functions.items()}
 
@@ -76,12 +82,12 @@ def inspect() -> Any:
     return cli("inspect", plugin)
 
 
-def run(function: str, columns: str) -> Any:
-    source = os.path.join(folder, "in.csv")
-    return cli("run", f"{plugin}:{function}", source, "--args", columns, "--out", os.path.join(folder, "out.csv"))
+def run(function: str, columns: str, *options: str) -> Any:
+    source, target = os.path.join(folder, "in.csv"), os.path.join(folder, "out.csv")
+    return cli("run", f"{plugin}:{function}", source, "--args", columns, "--out", target, *options)
 
 
-STEPS = {step.__name__: step for step in (add, greet, outcomes, stream, wait, listed, inspect, run)}
+STEPS = {step.__name__: step for step in (add, greet, outcomes, stream, wait, wait_after_stop, listed, inspect, run)}
 
 
 def result(step: str, arguments: list[Any]) -> tuple[str, str]:

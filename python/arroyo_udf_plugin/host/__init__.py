@@ -6,13 +6,12 @@ function.py     one function: call it, or start it
 runtime.py      a started function: send, drain, stop
 waiters.py      waiting for a runtime, in threads and event loops
 batches.py      arrays out to a plugin, results back in: the hot path
-layout.py       the structure of an array, checked before pyarrow reads it
-ledger.py       the ids that were sent and not answered
 fields.py       a plugin's schemas -> pyarrow's types
 statistics.py   a runtime's counters
 policy.py       what becomes of rows that failed
 
 Guarantees: what comes from a plugin is checked before it is believed, and what breaks the contract is an AbiError
 (`load` says what cannot be checked); an argument that a plugin did not take is released here; every call may be made
-from any thread. Uses author/options.py, abi.py, errors.py and the native core.
+from any thread. Uses author/options.py, abi.py, errors.py and the native core, which checks results (results.rs) and keeps
+account of row ids (ledger.rs).
 """

@@ -1,26 +1,27 @@
 """Arrays across the ABI: arguments out to a plugin, results back in. The hot path of the host.
 
-Guarantees: arguments that a plugin did not take are released here. A result is checked before use: its structure before
-pyarrow reads it, then its lengths, outcomes and texts. A result with a broken structure stays allocated, because its
-release callback would follow the same pointers.
+Guarantees: arguments that a plugin did not take are released here. Results are checked before pyarrow reads them
+(native/python/src/results.rs says how).
 """
 
 from __future__ import annotations
 
 import functools
-import struct
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from .._native import batch as _new_batch
+from .._native import check_drained, check_run, layout
 from .._native import free_batch as free_batch
-from .._native import take_child
-from ..abi import CANCELLED, ERROR, INVALID_ARGUMENT, TIMED_OUT, VALUE, address, ffi, take_error
+from .._native import taken as taken
+from ..abi import INVALID_ARGUMENT, address, ffi, take_error
 from ..errors import AbiError, ArroyoUdfError, InvalidArgument, by_status
 from .fields import field_of
-from .layout import FIELDS, Broken, Checked, Layout, at, pointer_at
+
+if TYPE_CHECKING:
+    from .._native import Ledger
 
 _ARRAY_SIZE = ffi.sizeof("struct ArrowArray")
 
@@ -118,8 +119,6 @@ array_pointer = functools.partial(ffi.cast, ffi.typeof("struct ArrowArray *"))
 
 _SIZES = (_ARRAY_SIZE, ffi.sizeof("struct ArrowSchema *"), ffi.sizeof("arroyo_udf_error"))
 _NOTHING = bytes(sum(_SIZES))
-_fields = struct.Struct(FIELDS.format + "Q").unpack_from
-_NUMBERS = slice(0, 5)  # of an array's fields: length, null_count, offset, n_buffers, n_children
 
 
 class Outputs:
@@ -134,10 +133,6 @@ class Outputs:
         self.array = array_pointer(self.address)
         self.schema = ffi.cast("const struct ArrowSchema **", self.address + _SIZES[0])
         self.error = ffi.cast("arroyo_udf_error *", self.address + _SIZES[0] + _SIZES[1])
-
-    def fields(self) -> tuple[int, ...]:
-        """The array's fields, and the address of its schema."""
-        return _fields(self.memory)
 
 
 # Unused outputs. Each call takes one and gives it back, so calls may nest and come from any thread.
@@ -156,141 +151,80 @@ def take_outputs() -> Outputs:
 
 _RUN = {"value": None, "outcome": pa.uint8(), "error": pa.utf8()}
 _DRAIN = {"id": pa.uint64(), "value": None, "outcome": pa.uint8(), "attempts": pa.uint16(), "error": pa.utf8()}
-_REQUIRED = ("id", "outcome", "attempts")
-_OUTCOMES = bytes((VALUE, ERROR, TIMED_OUT, CANCELLED))
 
 
 class Shape:
-    """The struct type of a result, where in it the fields are, and the checks of such a result.
+    """The struct type of a result, and where in it the fields are. Checks and imports such results.
 
-    alone: the result is a struct of one field, the value.
+    validate: also check every value, see `load`.
     """
 
-    def __init__(self, where: str, slot: str, type_: pa.DataType, value: pa.DataType, full: bool) -> None:
+    def __init__(self, where: str, slot: str, type_: pa.DataType, value: pa.DataType, validate: bool) -> None:
         self.type = type_
         self.schema = pa.schema(list(type_))
-        self.where = where
-        self._slot = slot
-        self._value_type = value
-        self._full = full
         places = {field.name: i for i, field in enumerate(self.schema)}
         self.value = places["value"]
-        self.id, self.outcome, self.error = map(places.get, ("id", "outcome", "error"))
-        self._layout = Layout(type_, f"the struct of {slot}", required=True, deep=False)
-        self._layout.children = [
-            Layout(field.type, f"field {field.name!r} of {slot}", field.name in _REQUIRED) for field in self.schema
-        ]
-        self.alone = len(self.schema) == 1
-        self._value_layout = self._layout.children[self.value]
-        self._checks_value = full or self._value_layout.variable
+        self.outcome, self.error = map(places.get, ("outcome", "error"))
+        self._where = where
+        self._slot = slot
+        self._value_type = value
+        self._validate = validate
+        exported = ffi.new("struct ArrowSchema *")
+        type_._export_to_c(address(exported))
+        self._layout = layout(address(exported))
 
-    def take_values(self, outputs: Outputs, fields: tuple[int, ...], n_rows: int) -> pa.Array | None:
-        """Checks and imports values alone, without their struct. None, with nothing done, if there is more to a result:
-        other fields, nulls, an offset, or a mistake.
-
-        This is the usual result and the hot path, so it compares all numbers of an array at once.
-        """
-        _, _, _, _, _, buffers, children, dictionary, release, _, _ = fields
-        if not self.alone or fields[_NUMBERS] != (n_rows, 0, 0, 1, 1) or dictionary:
-            return None
-        if not (buffers and children and release and pointer_at(children) and take_child(outputs.address, 0)):
-            return None
-        fields = outputs.fields()
-        _, _, _, _, _, buffers, _, dictionary, release, _, _ = fields
-        layout = self._value_layout
-        usual = fields[_NUMBERS] == (n_rows, 0, 0, layout.n_buffers, 0) and buffers and release and not dictionary
+    def take(self, outputs: Outputs, n_rows: int) -> tuple[pa.Array, bool]:
+        """Checks and imports the results of a run. True: nothing else was in them, and this is the array of values."""
         try:
-            if not (usual and layout.is_flat and pointer_at(buffers + 8)):
-                layout.check(outputs.address, n_rows)
-            values = pa.Array._import_from_c(outputs.address, self._value_type)
-            if self._checks_value:
-                values.validate(full=self._full)
-        except (Broken, pa.ArrowException) as error:
-            raise self._broken_array(error) from None
-        give_back(outputs)
-        return values
-
-    def take(self, outputs: Outputs, n_rows: int) -> pa.StructArray:
-        """Checks and imports the results of a run."""
+            alone = check_run(self._layout, outputs.address, n_rows)
+        except ValueError as error:
+            raise self._broken(error) from None
         try:
-            length, offset, columns = self._check(outputs)
-            if length != n_rows:
-                raise Broken(f"{length} rows for {n_rows}")
-            outcomes = self._outcomes(length, offset, columns)
-            results = pa.Array._import_from_c(outputs.address, self.type)
-            self._validate(results, columns, results.field)
-        except (Broken, pa.ArrowException) as error:
-            raise self._broken_array(error) from None
+            results = pa.Array._import_from_c(outputs.address, self._value_type if alone else self.type)
+            if self._validate:
+                results.validate(full=True)
+        except pa.ArrowException as error:
+            raise self._broken(f"a broken array: {error}") from None
         give_back(outputs)
-        self._check_outcomes(outcomes)
+        return results, alone
+
+    def take_drained(self, outputs: Outputs, most: int, ledger: Ledger, alone: bool) -> pa.RecordBatch:
+        """Checks and imports drained rows, and notes them in the ledger. The arguments are those of `check_drained`."""
+        try:
+            even = check_drained(self._layout, outputs.address, most, ledger, alone)
+        except ValueError as error:
+            raise self._broken(error) from None
+        try:
+            if even:
+                results = pa.RecordBatch._import_from_c(outputs.address, self.schema)
+            else:
+                results = pa.RecordBatch.from_struct_array(pa.Array._import_from_c(outputs.address, self.type))
+            if self._validate:
+                results.validate(full=True)
+        except pa.ArrowException as error:
+            raise self._broken(f"a broken array: {error}") from None
+        give_back(outputs)
         return results
 
-    def take_drained(self, outputs: Outputs) -> tuple[pa.RecordBatch, int]:
-        """Checks and imports drained rows. Also the address of the ids, which are there as long as the results."""
-        try:
-            length, offset, columns = self._check(outputs)
-            if not length:
-                raise Broken("OK means at least one row, and it has none")
-            outcomes = self._outcomes(length, offset, columns)
-            _, id_offset, _, ids = columns[self.id or 0]
-            # A RecordBatch wants columns of its own length.
-            if offset or {column[0] for column in columns} != {length}:
-                results = pa.RecordBatch.from_struct_array(pa.Array._import_from_c(outputs.address, self.type))
-            else:
-                results = pa.RecordBatch._import_from_c(outputs.address, self.schema)
-            self._validate(results, columns, results.column)
-        except (Broken, pa.ArrowException) as error:
-            raise self._broken_array(error) from None
-        give_back(outputs)
-        self._check_outcomes(outcomes)
-        return results, ids + 8 * (offset + id_offset)
-
-    def _check(self, outputs: Outputs) -> tuple[int, int, list[Checked]]:
-        """Length and offset of the struct, and its columns."""
-        length, offset, _, _ = self._layout.check(outputs.address)
-        return length, offset, self._layout.check_children(outputs.fields()[6], length + offset)
-
-    def _validate(self, results: Any, columns: list[Checked], column: Callable[[int], pa.Array]) -> None:
-        if self._checks_value:
-            results.validate(full=self._full)
-        if self.error is not None:
-            length, _, nulls, _ = columns[self.error]
-            if nulls != length:
-                column(self.error).validate(full=True)  # texts are few, so all of them are checked
-
-    def _outcomes(self, length: int, offset: int, columns: list[Checked]) -> bytes:
-        """The outcomes, one byte for each row."""
-        if self.outcome is None or not length:
-            return b""
-        _, own_offset, _, data = columns[self.outcome]
-        return bytes(at(data + own_offset + offset, length))
-
-    def _check_outcomes(self, outcomes: bytes) -> None:
-        if unknown := outcomes.translate(None, _OUTCOMES):
-            raise self._broken(f"answers the unknown outcome {unknown[0]}")
-
-    def _broken_array(self, error: Exception) -> AbiError:
-        return self._broken(f"answers a broken array: {error}")
-
-    def _broken(self, what: str) -> AbiError:
-        return contract_broken(self.where, f"{self._slot} {what}")
+    def _broken(self, what: object) -> AbiError:
+        return contract_broken(self._where, f"{self._slot} answers {what}")
 
 
-class Shapes(dict[int, Shape]):
+class Shapes(dict[Any, Shape]):
     """The types of a function's results, by the address of their constant schema; each is read once.
 
-    slot: "run" or "drain_results", which returns the results. full: check every value, see `load`.
+    slot: "run" or "drain_results", which returns the results. validate: as in `Shape`.
     """
 
-    def __init__(self, where: str, value: pa.DataType, slot: str, full: bool) -> None:
+    def __init__(self, where: str, value: pa.DataType, slot: str, validate: bool) -> None:
         self._where = where
         self._value = value
         self._slot = slot
-        self._full = full
+        self._validate = validate
         self._fields = _RUN if slot == "run" else _DRAIN
 
-    def __missing__(self, pointer: int) -> Shape:
-        self[pointer] = shape = self._read(ffi.cast("const struct ArrowSchema *", pointer))
+    def __missing__(self, pointer: Any) -> Shape:
+        self[pointer] = shape = self._read(pointer)
         return shape
 
     def _read(self, pointer: Any) -> Shape:
@@ -308,7 +242,7 @@ class Shapes(dict[int, Shape]):
                 raise self._broken(f"{struct}, and {name!r} must be {wanted or self._value}")
         if ("outcome" in names) != ("error" in names):
             raise self._broken(f"{struct}; outcome and error must both be there")
-        return Shape(self._where, self._slot, struct, self._value, self._full)
+        return Shape(self._where, self._slot, struct, self._value, self._validate)
 
     def _broken(self, what: str) -> AbiError:
         return contract_broken(self._where, f"results of {self._slot} are {what}")

@@ -14,7 +14,6 @@ from ..author.options import Options, abi_fields, check, from_abi, unknown_in
 from ..errors import AbiError, InvalidArgument, RowError, UnsupportedCall
 from .batches import (
     Arguments,
-    Outputs,
     Shape,
     Shapes,
     array_pointer,
@@ -22,6 +21,7 @@ from .batches import (
     failure,
     free_batch,
     take_outputs,
+    taken,
 )
 from .fields import field_of
 from .runtime import Runtime, start
@@ -50,7 +50,7 @@ class Function:
     where: str
     plugin_hash: str
 
-    def __init__(self, table: Any, number: int, described: Any, plugin: str, plugin_hash: str, full: bool) -> None:
+    def __init__(self, table: Any, number: int, described: Any, plugin: str, plugin_hash: str, validate: bool) -> None:
         self.name = printable(described.name, "its name")
         self.where = f"{plugin}.{self.name}"
         self.plugin_hash = plugin_hash
@@ -75,7 +75,7 @@ class Function:
         self._table = table
         self._number = number
         self._arguments = Arguments(self.where, self.arguments)
-        self._shapes = Shapes(self.where, self.returns, "drain_results" if self.kind == "async" else "run", full)
+        self._shapes = Shapes(self.where, self.returns, "drain_results" if self.kind == "async" else "run", validate)
         self._run_slot = table.run
 
     def __repr__(self) -> str:
@@ -94,17 +94,15 @@ class Function:
         for array in arrays:
             if not isinstance(array, pa.Array):
                 return self._call_chunks(arrays)
-        outputs, shape, fields = self._run(arrays)
-        n_rows = len(arrays[0])
-        values = shape.take_values(outputs, fields, n_rows)
-        return self._values(shape.take(outputs, n_rows), shape, 0) if values is None else values
+        return self._chunk(arrays, 0)
 
     def outcomes(self, *arrays: Any) -> pa.StructArray:
         """As a call, but returns a struct per row: {value} if no row failed, else {value, outcome, error}."""
         chunks = self._arguments.chunks(arrays)
         if len(chunks) != 1:
             raise InvalidArgument(f"{self.where}: outcomes takes no chunked arrays; call combine_chunks() first")
-        return self._outcomes(chunks[0])[0]
+        results, shape, alone = self._run(chunks[0])
+        return pa.StructArray.from_arrays([results], fields=list(shape.type)) if alone else results
 
     def _call_chunks(self, given: tuple[Any, ...]) -> pa.Array | pa.ChunkedArray:
         arrays = self._arguments.arrays(given)
@@ -117,26 +115,22 @@ class Function:
         return pa.chunked_array(values, self.returns)
 
     def _chunk(self, arrays: Any, first: int) -> pa.Array:
-        return self._values(*self._outcomes(arrays), first)
+        results, shape, alone = self._run(arrays)
+        return results if alone else self._values(results, shape, first)
 
-    def _outcomes(self, arrays: Any) -> tuple[pa.StructArray, Shape]:
-        outputs, shape, _ = self._run(arrays)
-        return shape.take(outputs, len(arrays[0])), shape
-
-    def _run(self, arrays: Any) -> tuple[Outputs, Shape, tuple[int, ...]]:
-        """Calls the plugin, which writes its results into the outputs. Also returns the fields of the results."""
+    def _run(self, arrays: Any) -> tuple[pa.Array, Shape, bool]:
+        """Calls the plugin. Returns the results as `Shape.take` does."""
         batch = self._arguments.export(arrays)
-        pointer = array_pointer(batch)
         outputs = take_outputs()
-        status = self._run_slot(self._number, pointer, outputs.array, outputs.schema, outputs.error)
+        status = self._run_slot(self._number, array_pointer(batch), outputs.array, outputs.schema, outputs.error)
         if status:
             free_batch(batch)
             raise failure(status, outputs.error, self.where, "run")
-        if pointer.release:  # the batch stays allocated: the plugin may still read it, or release a copy of it
+        if not taken(batch):  # it stays allocated: the plugin may still read it, or release a copy of it
             raise contract_broken(self.where, "run answers OK and has not taken its arguments")
-        free_batch(batch)
-        fields = outputs.fields()
-        return outputs, self._shapes[fields[-1]], fields
+        shape = self._shapes[outputs.schema[0]]
+        results, alone = shape.take(outputs, len(arrays[0]))
+        return results, shape, alone
 
     def _values(self, results: pa.StructArray, shape: Shape, first: int) -> pa.Array:
         """The values of results. Raises RowError, counting rows from `first`, if a row failed."""

@@ -45,7 +45,7 @@ class Plugin:
         path: str | os.PathLike[str],
         arguments: imported.Types | None = None,
         returns: pa.DataType | pa.Field | None = None,
-        full_validation: bool = False,
+        validate: bool = False,
     ) -> None:
         self.path = os.path.abspath(path)
         first, foreign = 0, None
@@ -65,7 +65,7 @@ class Plugin:
             for number in range(described.n_functions):
                 one = described.functions[number]
                 kind = Function if one.kind in (SYNC, ASYNC) else OfUnknownKind
-                function = kind(self._table, first + number, one, self.name, self.hash, full_validation)
+                function = kind(self._table, first + number, one, self.name, self.hash, validate)
                 if function.name in functions:
                     raise AbiError(f"two functions have the name {function.name!r}")
                 functions[function.name] = function
@@ -93,7 +93,7 @@ def load(
     *,
     arguments: imported.Types | None = None,
     returns: pa.DataType | pa.Field | None = None,
-    full_validation: bool = False,
+    validate: bool = False,
 ) -> Plugin:
     """Opens a plugin, checks it and reads its descriptor. Runs no user code and starts no interpreter.
 
@@ -106,15 +106,14 @@ def load(
         `arguments`: an Arrow schema, or a list of types or fields; `returns`: a type or a field. A type alone means
         not nullable: the function is not called for nulls. The library's one function is named after the file,
         without "lib" and from the first dot on.
-    full_validation: check every value of every result: that texts are UTF-8, offsets within lists and texts rise, and
-        nulls are counted. Otherwise this is done for the texts of errors, and only the ends of other texts and lists
-        are checked, so that a broken plugin's value may end the process when it is read. It costs some ns per text.
+    validate: also check every value of every result: that texts are UTF-8, decimals within their precision, and so on.
+        Without it the structure is checked, offsets included, and the texts of errors.
     Raises LoadError if the file is not a plugin, AbiError if it breaks the contract, InvalidArgument if only one of
     `arguments` and `returns` is given, or a value that is not an Arrow type.
     """
     if (arguments is None) != (returns is None):
         raise InvalidArgument(f"{os.fspath(path)}: give both `arguments` and `returns`, or neither")
-    return Plugin(path, arguments, returns, full_validation)
+    return Plugin(path, arguments, returns, validate)
 
 
 # ---- Open and check --------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ Any thread may call any method at any time. A runtime that is garbage-collected 
 """
 
 import asyncio
+import contextlib
 import threading
 import weakref
 from collections.abc import Iterator
@@ -22,11 +23,20 @@ from typing import Any, Literal, Self
 import pyarrow as pa
 
 from .. import abi
+from .._native import begin_send, end_send, ledger, missing, named_missing, sends
 from ..abi import ffi, take_error
-from ..errors import ArroyoUdfError, InvalidArgument, InvalidState, WouldBlock
-from .batches import Arguments, Shapes, array_pointer, contract_broken, failure, free_batch, give_back, take_outputs
-from .layout import Broken
-from .ledger import Ledger
+from ..errors import AbiError, ArroyoUdfError, InvalidArgument, InvalidState, WouldBlock
+from .batches import (
+    Arguments,
+    Shapes,
+    array_pointer,
+    contract_broken,
+    failure,
+    free_batch,
+    give_back,
+    take_outputs,
+    taken,
+)
 from .statistics import Statistics
 from .waiters import Waiters
 
@@ -68,13 +78,12 @@ class Runtime:
         self._arguments = arguments
         self._shapes = shapes
         self._no_room = f"{where}: has no room; drain, and wait for room"
-        self._ordered = ordered
-        self._ledger = Ledger()
-        self._stopped = False  # stop has returned
+        self._ledger = ledger(ordered)
+        self._drains: list[None] = []  # an item for each drain under way; append and pop need no lock
         self._full = False  # the last send found no room
         self._abandoned = False  # stopped with cancel: the caller does not want the rest
         self._waiters = Waiters(table, handle, where)
-        self._alive = weakref.finalize(self, _release_forgotten, table, handle, self._waiters)
+        self._alive = weakref.finalize(self, _release_forgotten, table, handle, where, self._waiters)
         self._alive.atexit = False  # at exit the core stops all runtimes
 
     # ---- Rows in ----
@@ -86,7 +95,7 @@ class Runtime:
         chunk by chunk. Raises InvalidArgument for wrong arrays or ids, InvalidState after stop or release.
         """
         for first, n_rows, batch in self._batches(first_id, arrays):
-            refusals = 0, self._ledger.sends
+            refusals = 0, sends(self._ledger)
             while not self._sent(first, n_rows, batch):
                 refusals = self._refused(*refusals)
                 self._waiters.block(abi.ROOM, None)
@@ -94,7 +103,7 @@ class Runtime:
     async def send_async(self, first_id: int, *arrays: Any) -> None:
         """As `send`, waiting in the event loop."""
         for first, n_rows, batch in self._batches(first_id, arrays):
-            refusals = 0, self._ledger.sends
+            refusals = 0, sends(self._ledger)
             while not self._sent(first, n_rows, batch):
                 refusals = self._refused(*refusals)
                 await self._waiters.block_async(abi.ROOM)
@@ -110,50 +119,48 @@ class Runtime:
             if not self._sent(first, n_rows, batch):
                 raise WouldBlock(self._no_room, abi.WOULD_BLOCK)
 
-    def _batches(self, first_id: int, given: tuple[Any, ...]) -> Iterator[tuple[int, int, "_Batch"]]:
-        """Yields native batches, each with its first id and its number of rows; frees each when the next is requested,
-        or at the end."""
+    def _batches(self, first_id: int, given: tuple[Any, ...]) -> Iterator[tuple[int, int, list[int]]]:
+        """Yields native batches, each as its first id, its number of rows, and a list with its address. A batch that is
+        still in its list when the next is requested, or at the end, is freed."""
         self._check_alive()
         for arrays in self._arguments.chunks(given):
             n_rows = len(arrays[0])
             end = first_id + n_rows
             if not 0 <= first_id <= end <= 2**64:
                 raise InvalidArgument(f"{self._where}: row ids are from 0 to 2**64 - 1, not {first_id} to {end - 1}")
-            batch = _Batch(self._arguments.export(arrays))
+            batch = [self._arguments.export(arrays)]
             try:
                 yield first_id, n_rows, batch
             finally:
-                batch.free()
+                if batch:
+                    free_batch(batch[0])
             first_id = end
 
-    def _sent(self, first_id: int, n_rows: int, batch: "_Batch") -> bool:
-        ledger = self._ledger
+    def _sent(self, first_id: int, n_rows: int, batch: list[int]) -> bool:
         outputs = take_outputs()
-        noted, alone, sends = ledger.begin(first_id, n_rows)
-        status = self._table.send(self._handle, first_id, batch.pointer, outputs.error)
-        if noted:
-            ledger.end(first_id, n_rows, status == abi.OK)
-        if status not in (abi.OK, abi.WOULD_BLOCK):
+        begun = begin_send(self._ledger, first_id, n_rows)
+        status = self._table.send(self._handle, first_id, array_pointer(batch[0]), outputs.error)
+        try:
+            end_send(self._ledger, first_id, n_rows, begun, status)
+        except ValueError as error:
+            batch.clear()  # it stays allocated: the plugin may still read it
+            raise self._broken(f"send {error}") from None
+        if status == abi.OK:
+            if not taken(batch.pop()):
+                raise self._broken("send answers OK and has not taken its arguments")
+        elif status != abi.WOULD_BLOCK:
             raise failure(status, outputs.error, self._where, "send")
         give_back(outputs)
         self._full = status != abi.OK
-        if self._full:
-            if alone and sends == ledger.sends:
-                raise self._broken("send answers WOULD_BLOCK although every accepted row has come out")
-            return False
-        if batch.pointer.release:
-            batch.keep()
-            raise self._broken("send answers OK and has not taken its arguments")
-        if not noted:
-            raise self._broken(f"send accepts the rows {first_id} to {first_id + n_rows - 1} a second time")
-        return True
+        return not self._full
 
-    def _refused(self, times: int, sends: int) -> tuple[int, int]:
+    def _refused(self, times: int, sent: int) -> tuple[int, int]:
         """Counts the refusals of a send that waits for room between them, while no other send gets in between."""
-        times = times + 1 if self._ledger.sends == sends + 1 else 0
+        now = sends(self._ledger)
+        times = times + 1 if now == sent + 1 else 0
         if times > _MOST_REFUSALS:
             raise self._broken(f"send answers WOULD_BLOCK {times} times, each time after wait has found room")
-        return times, self._ledger.sends
+        return times, now
 
     # ---- Results out ----
 
@@ -166,35 +173,26 @@ class Runtime:
         self._check_alive()
         if not 0 <= max_rows < 2**64:
             raise InvalidArgument(f"{self._where}: max_rows={max_rows!r}; pass a whole number, 0 for all")
-        stopped = self._stopped
-        self._ledger.drains.append(None)
+        stopped, drains = self._waiters.stopped, self._drains
+        drains.append(None)
         try:
             outputs = take_outputs()
             status = self._table.drain_results(self._handle, max_rows, outputs.array, outputs.schema, outputs.error)
             if status == abi.OK:
-                return self._results(outputs, max_rows)
-            if status not in (abi.WOULD_BLOCK, abi.END):
+                shape = self._shapes[outputs.schema[0]]
+                return shape.take_drained(outputs, max_rows, self._ledger, len(drains) == 1)
+            if status == abi.END:
+                # Another drain may have taken rows that it has not noted yet.
+                if len(drains) == 1 and (lost := named_missing(self._ledger)):
+                    raise self._broken(f"drain_results answers END, and {lost}")
+            elif status != abi.WOULD_BLOCK:
                 raise failure(status, outputs.error, self._where, "drain_results")
-            give_back(outputs)
-            if status == abi.END and (missing := self._ledger.missing()):
-                raise self._broken(f"drain_results answers END, and {missing} accepted rows have not come out")
-            if status == abi.WOULD_BLOCK and stopped:
+            elif stopped:
                 raise self._broken("drain_results answers WOULD_BLOCK after stop_runtime")
+            give_back(outputs)
             return None
         finally:
-            self._ledger.drains.pop()
-
-    def _results(self, outputs: Any, max_rows: int) -> pa.RecordBatch:
-        shape = self._shapes[outputs.fields()[-1]]
-        results, ids = shape.take_drained(outputs)
-        n_rows = results.num_rows
-        if 0 < max_rows < n_rows:
-            raise self._broken(f"drain_results answers {n_rows} rows, and {max_rows} were wanted at most")
-        try:
-            self._ledger.answer(ids, n_rows, self._ordered)
-        except Broken as error:
-            raise self._broken(f"drain_results {error}") from None
-        return results
+            drains.pop()
 
     def _broken(self, what: str) -> ArroyoUdfError:
         return contract_broken(self._where, what)
@@ -251,7 +249,7 @@ class Runtime:
         limit = none if deadline is None else min(abi.nanoseconds(deadline), _FOREVER_NS)
         self._abandoned = mode == "cancel"
         status = self._call("stop_runtime", _MODES[mode], limit, expected=(abi.OK, abi.STUCK))
-        self._stopped = True
+        self._waiters.stopped = True
         return status != abi.STUCK
 
     async def stop_async(self, mode: Literal["drain", "cancel"] = "drain", deadline: float | None = None) -> bool:
@@ -261,7 +259,7 @@ class Runtime:
     def release(self) -> None:
         """Ends the handle; first stops a running runtime (cancel, 1 s). Results that were not drained are lost."""
         if self._alive.detach():
-            _release(self._table, self._handle, self._waiters)
+            _release(self._table, self._handle, self._where, self._waiters)
 
     def __enter__(self) -> Self:
         return self
@@ -269,8 +267,9 @@ class Runtime:
     def __exit__(self, kind: _Kind, value: BaseException | None, trace: TracebackType | None) -> None:
         lost = 0
         if kind is None and not self._abandoned and self._alive.alive:
-            lost = self._ledger.open
-        self.release()
+            lost = missing(self._ledger)
+        with contextlib.nullcontext() if kind is None else contextlib.suppress(AbiError):
+            self.release()
         if lost:
             raise InvalidState(
                 f"{self._where}: left with {lost} rows not drained; first call stop() and drain_results() until it "
@@ -295,30 +294,21 @@ class Runtime:
             raise InvalidState(f"{self._where}: the runtime was released; start a new one", abi.INVALID_STATE)
 
 
-class _Batch:
-    """A native batch, until a plugin has taken it or it is freed."""
-
-    def __init__(self, address: int) -> None:
-        self._address = address
-        self.pointer = array_pointer(address)
-
-    def free(self) -> None:
-        if self._address:
-            free_batch(self._address)
-        self._address = 0
-
-    def keep(self) -> None:
-        """Leaves it allocated for ever: a plugin may still read it, or release a copy of it."""
-        self._address = 0
-
-
-def _release(table: Any, handle: int, waiters: Waiters) -> None:
+def _release(table: Any, handle: int, where: str, waiters: Waiters) -> None:
     error = ffi.new("arroyo_udf_error *")
-    if table.release(handle, error):
-        take_error(error)  # an invalid handle, such as after a fork
+    status = table.release(handle, error)
     waiters.close()
+    if status >= abi.INVALID_ARGUMENT:
+        take_error(error)  # an invalid handle, such as after a fork
+    elif status not in (abi.OK, abi.STUCK):
+        raise failure(status, error, where, "release")
 
 
-def _release_forgotten(table: Any, handle: int, waiters: Waiters) -> None:
+def _release_forgotten(table: Any, handle: int, where: str, waiters: Waiters) -> None:
     """As _release, in a new thread: garbage collection may run in any thread, even one that the release waits for."""
-    threading.Thread(target=_release, args=(table, handle, waiters), name=RELEASES, daemon=True).start()
+
+    def run() -> None:
+        with contextlib.suppress(ArroyoUdfError):  # nobody is left to tell
+            _release(table, handle, where, waiters)
+
+    threading.Thread(target=run, name=RELEASES, daemon=True).start()

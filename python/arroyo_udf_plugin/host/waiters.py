@@ -29,7 +29,7 @@ class Waiters:
     lost, and a superfluous wake-up costs one check.
     """
 
-    def __init__(self, table: Any, handle: int, where: str = "") -> None:
+    def __init__(self, table: Any, handle: int, where: str) -> None:
         self._table = table
         self._handle = handle
         self._where = where
@@ -37,6 +37,8 @@ class Waiters:
         self._waiting: dict[int, int] = {}  # eventfd -> condition
         self._free: list[int] = []
         self._closed = False
+        self.stopped = False
+        """stop_runtime has returned, so every condition holds from then on."""
 
     def block(self, condition: int, timeout: float | None) -> bool:
         """Waits for the condition. False: it did not hold within `timeout` seconds. Signals are handled meanwhile."""
@@ -83,10 +85,12 @@ class Waiters:
 
     def holds(self, condition: int) -> bool:
         """Whether the condition holds now."""
-        error = ffi.new("arroyo_udf_error *")
+        error, stopped = ffi.new("arroyo_udf_error *"), self.stopped
         status = self._table.wait(self._handle, condition, 0, error)
         if status not in (abi.OK, abi.WOULD_BLOCK):
             raise failure(status, error, self._where, "wait")
+        if stopped and status == abi.WOULD_BLOCK:
+            raise contract_broken(self._where, "wait answers WOULD_BLOCK after stop_runtime")
         return bool(status == abi.OK)
 
     def _contradicted(self, times: int) -> int:
