@@ -138,6 +138,7 @@ static void twist(char* command, void* data) {
   if (!strcmp(kind, "options")) memcpy((char*)&options + atoll(what), &(int32_t){(int32_t)atoll(field)}, 4);
   if (!strcmp(kind, "function")) {
     arroyo_udf_function* function = functions + atoi(what);
+    if (!strcmp(field, "size")) function->size = (uint64_t)number;
     if (!strcmp(field, "kind")) function->kind = (uint32_t)number;
     if (!strcmp(field, "name")) function->name = NULL;
     if (!strcmp(field, "arguments")) function->arguments = NULL;
@@ -165,9 +166,9 @@ static const arroyo_udf_descriptor* describe(void) {
   memcpy(schemas, fresh, sizeof fresh);
   two[0] = one[0] = schemas + A, text[0] = schemas + NAME;
   options = (arroyo_udf_options){.size = sizeof options};
-  functions[0] = (arroyo_udf_function){"add", ARROYO_UDF_SYNC, 0, schemas + TAKES_TWO, schemas + A, NULL};
-  functions[1] = (arroyo_udf_function){"greet", ARROYO_UDF_SYNC, 0, schemas + TAKES_NAME, schemas + NAME, NULL};
-  functions[2] = (arroyo_udf_function){"next", ARROYO_UDF_ASYNC, 0, schemas + TAKES_ONE, schemas + A, &options};
+  functions[0] = (arroyo_udf_function){sizeof functions[0], "add", ARROYO_UDF_SYNC, 0, schemas + TAKES_TWO, schemas + A, NULL, NULL, 0, 0};
+  functions[1] = (arroyo_udf_function){sizeof functions[0], "greet", ARROYO_UDF_SYNC, 0, schemas + TAKES_NAME, schemas + NAME, NULL, NULL, 0, 0};
+  functions[2] = (arroyo_udf_function){sizeof functions[0], "next", ARROYO_UDF_ASYNC, 0, schemas + TAKES_ONE, schemas + A, &options, NULL, 0, 0};
   for (int i = 0; i < 3; i++) listed[i] = functions + i;
   descriptor = (arroyo_udf_descriptor){sizeof descriptor, "hostile", "c", "0", "0", 3, listed};
   commands(twist, NULL);
@@ -258,8 +259,9 @@ static int64_t number(const struct ArrowArray* batch, int child, int64_t row) {
   return ((const int64_t*)array->buffers[1])[array->offset + batch->offset + row];
 }
 
-static arroyo_udf_status run(uint32_t function, struct ArrowArray* arguments, struct ArrowArray* results,
-                             const struct ArrowSchema** schema, arroyo_udf_error* error) {
+static arroyo_udf_status run(uint32_t function, struct ArrowArray* arguments, const arroyo_udf_batch_context* context,
+                             struct ArrowArray* results, const struct ArrowSchema** schema, arroyo_udf_error* error) {
+  (void)context;
   MAY_ANSWER("run");
   if (function > 1) return failed(error, ARROYO_UDF_NOT_IMPLEMENTED);
   int64_t rows = arguments->length;
@@ -312,8 +314,9 @@ static arroyo_udf_status start(uint32_t function, const arroyo_udf_options* chos
 }
 
 static arroyo_udf_status send(arroyo_udf_handle handle, uint64_t first, struct ArrowArray* arguments,
-                              arroyo_udf_error* error) {
+                              const arroyo_udf_batch_context* context, arroyo_udf_error* error) {
   (void)handle;
+  (void)context;
   MAY_ANSWER("send");
   for (int64_t i = 0; i < arguments->length && !does("swallow"); i++) {
     held.id[held.rows] = first + (uint64_t)i;
@@ -408,5 +411,18 @@ static arroyo_udf_status end(arroyo_udf_handle handle, arroyo_udf_error* error) 
   return ARROYO_UDF_OK;
 }
 
+static arroyo_udf_status set_log(arroyo_udf_handle handle, const arroyo_udf_log* log, arroyo_udf_error* error) {
+  (void)handle;
+  (void)log;
+  MAY_ANSWER("set_log");
+  return ARROYO_UDF_OK;
+}
+
+static const void* extension(const char* id) {
+  (void)id;
+  return NULL;
+}
+
 ARROYO_UDF_EXPORT const arroyo_udf_table arroyo_udf_plugin = {ARROYO_UDF_MAGIC, ARROYO_UDF_ABI_VERSION,
-  sizeof arroyo_udf_plugin, describe, run, start, send, drain, wait, arm, disarm, cancel, statistics, stop, end};
+  sizeof arroyo_udf_plugin, describe, run, start, send, drain, wait, arm, disarm, cancel, statistics, stop, end, set_log,
+  extension};

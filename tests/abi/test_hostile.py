@@ -237,9 +237,15 @@ case("an endless error", "status run 19;do huge_text", "add", kind="UserCodeErro
 UNKNOWN = "{'add': 'kind 5', 'greet': 'sync', 'next': 'async'}"
 case("an unknown kind is listed", "function 0 kind 5", "listed", kind="returned", text=UNKNOWN)
 case(
-    "an unknown kind is refused", "function 0 kind 5", "add", kind="UnsupportedCall", text="hostile.add: is a function"
+    "an unknown kind is refused",
+    "function 0 kind 5",
+    "add",
+    kind="UnsupportedCall",
+    text="hostile.add: is of the kind 'kind 5', which this host cannot call",
 )
-case("inspect: an unknown kind", "function 0 kind 5", "inspect", kind="exit 0", text="kind 5, which this host")
+case("inspect: an unknown kind", "function 0 kind 5", "inspect", kind="exit 0", text="kind 5, which this host cannot")
+case("inspect: an aggregate function", "function 0 kind 3", "inspect", kind="exit 0", text="aggregate, which this host")
+case("an aggregate function", "function 0 kind 3", "add", kind="UnsupportedCall", text="of the kind 'aggregate'")
 case("run: an unknown kind", "function 0 kind 5", "run", "add", "a,b", kind="exit 1", text="hostile.add")
 for hostile, said in {
     "do describe_nothing": "describe answers NULL",
@@ -256,6 +262,7 @@ for hostile, said in {
     "name 1 add": "two functions have the name 'add'",
     "name 1 a\tb": "can be printed",
     "name 1 ": "can be printed",
+    "function 0 size 8": "function number 0: size is 8",
     "function 0 arguments 0": "its schema is NULL",
     "function 0 returns 0": "its schema is NULL",
     "function 0 options 1": "options belong to async functions",

@@ -56,7 +56,7 @@ class Ledger:
 
 
 def refusal(call: Any, *arguments: Any) -> str:
-    with pytest.raises(ValueError, match=".") as caught:
+    with pytest.raises(ValueError, match=r".") as caught:
         call(*arguments)
     return str(caught.value)
 

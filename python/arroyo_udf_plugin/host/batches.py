@@ -16,7 +16,7 @@ from .._native import batch as _new_batch
 from .._native import check_drained, check_run, layout
 from .._native import free_batch as free_batch
 from .._native import taken as taken
-from ..abi import INVALID_ARGUMENT, address, ffi, take_error
+from ..abi import INVALID_ARGUMENT, YES, address, ffi, new_error, take_error
 from ..errors import AbiError, ArroyoUdfError, InvalidArgument, by_status
 from .fields import field_of
 
@@ -118,11 +118,11 @@ array_pointer = functools.partial(ffi.cast, ffi.typeof("struct ArrowArray *"))
 """Casts the address of an ArrowArray to cffi's pointer."""
 
 _SIZES = (_ARRAY_SIZE, ffi.sizeof("struct ArrowSchema *"), ffi.sizeof("arroyo_udf_error"))
-_NOTHING = bytes(sum(_SIZES))
+_FRESH = bytes(sum(_SIZES[:2])) + bytes(ffi.buffer(new_error()))
 
 
 class Outputs:
-    """The out-parameters of one call, side by side in memory, which is zero before each call."""
+    """The out-parameters of one call, side by side in memory, which is made anew before each call."""
 
     __slots__ = ("address", "array", "error", "memory", "schema")
 
@@ -133,6 +133,7 @@ class Outputs:
         self.array = array_pointer(self.address)
         self.schema = ffi.cast("const struct ArrowSchema **", self.address + _SIZES[0])
         self.error = ffi.cast("arroyo_udf_error *", self.address + _SIZES[0] + _SIZES[1])
+        self.memory[:] = _FRESH
 
 
 # Unused outputs. Each call takes one and gives it back, so calls may nest and come from any thread.
@@ -145,7 +146,7 @@ def take_outputs() -> Outputs:
         outputs = _free.pop()
     except IndexError:
         return Outputs()
-    outputs.memory[:] = _NOTHING
+    outputs.memory[:] = _FRESH
     return outputs
 
 
@@ -257,4 +258,5 @@ def failure(status: int, error: Any, where: str = "", slot: str = "") -> ArroyoU
     """The exception for a call that did not answer what it may. Reads and releases the text of an error."""
     if status < INVALID_ARGUMENT:
         return contract_broken(where, f"{slot} answers the status {status}")
-    return by_status(status, take_error(error))
+    retryable = error.retryable == YES
+    return by_status(status, take_error(error), retryable)

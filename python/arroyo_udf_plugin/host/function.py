@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..abi import ASYNC, SYNC, ffi, printable
+from ..abi import AGGREGATE, ASYNC, SYNC, TABLE, ffi, known, printable
 from ..author.options import Options, abi_fields, check, from_abi, unknown_in
 from ..errors import AbiError, InvalidArgument, RowError, UnsupportedCall
 from .batches import (
@@ -26,14 +26,16 @@ from .batches import (
 from .fields import field_of
 from .runtime import Runtime, start
 
+_KINDS = {SYNC: "sync", ASYNC: "async", AGGREGATE: "aggregate", TABLE: "table"}
+
 
 class Function:
     """One function of a plugin: call it if it is sync, start it if it is async.
 
     arguments: names and Arrow types; a field is nullable if the function handles nulls itself.
     returns, returns_nullable: the Arrow type of a result, and whether the function may return null.
-    kind: "sync" or "async". Methods of the other kind raise UnsupportedCall. "kind 5" is a kind that this host does not
-        know: all methods raise UnsupportedCall, and only the name is known.
+    kind: "sync" or "async". Methods of the other kind raise UnsupportedCall. "aggregate", "table", or "kind 5" are for
+        later hosts: all methods raise UnsupportedCall, and only the name is known.
     vectorized: the author's code gets whole arrays.
     options: the author's choices and the defaults; None for a sync function. chosen: the author's choices alone.
     where: "plugin.function". plugin_hash: the plugin's `hash`.
@@ -55,7 +57,7 @@ class Function:
         self.where = f"{plugin}.{self.name}"
         self.plugin_hash = plugin_hash
         is_known = described.kind in (SYNC, ASYNC)
-        self.kind = {SYNC: "sync", ASYNC: "async"}.get(described.kind, f"kind {described.kind}")
+        self.kind = _KINDS.get(described.kind, f"kind {described.kind}")
         self.arguments, returns = pa.schema([]), pa.field("", pa.null())
         if is_known:
             arguments = field_of(described.arguments, f"{self.where}: arguments").type
@@ -68,9 +70,10 @@ class Function:
         self.vectorized = bool(described.vectorized)
         self.options, self.chosen = None, {}
         if self.kind == "async":
-            if wrong := unknown_in(described.options):
+            options = known(described.options, "the options")
+            if wrong := unknown_in(options):
                 raise AbiError(f"{self.where}: {wrong}")
-            self.chosen = from_abi(described.options)
+            self.chosen = from_abi(options)
             self.options = Options(**self.chosen)
         self._table = table
         self._number = number
@@ -122,7 +125,9 @@ class Function:
         """Calls the plugin. Returns the results as `Shape.take` does."""
         batch = self._arguments.export(arrays)
         outputs = take_outputs()
-        status = self._run_slot(self._number, array_pointer(batch), outputs.array, outputs.schema, outputs.error)
+        status = self._run_slot(
+            self._number, array_pointer(batch), ffi.NULL, outputs.array, outputs.schema, outputs.error
+        )
         if status:
             free_batch(batch)
             raise failure(status, outputs.error, self.where, "run")
@@ -173,10 +178,10 @@ class Function:
         return start(self._table, self.where, self._number, struct, self._arguments, self._shapes, ordered)
 
 
-class OfUnknownKind(Function):
-    """A function of a kind that later versions define: it has a name, and every call is refused."""
+class Uncallable(Function):
+    """A function of a kind that later hosts call: it has a name, and every call is refused."""
 
     def _refuse(self, *_: Any, **__: Any) -> Any:
-        raise UnsupportedCall(f"{self.where}: is a function of {self.kind}, which this host does not know")
+        raise UnsupportedCall(f"{self.where}: is of the kind {self.kind!r}, which this host cannot call")
 
     __call__ = outcomes = start = _refuse

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from .. import abi
 from .._native import begin_send, end_send, ledger, missing, named_missing, sends
-from ..abi import ffi, take_error
+from ..abi import ffi, new_error, take_error
 from ..errors import AbiError, ArroyoUdfError, InvalidArgument, InvalidState, WouldBlock
 from .batches import (
     Arguments,
@@ -53,7 +53,7 @@ def start(
     table: Any, where: str, number: int, options: Any, arguments: Arguments, shapes: Shapes, ordered: bool
 ) -> "Runtime":
     """Starts function `number` of a plugin's table; `Function.start` calls this. Raises ArroyoUdfError by status."""
-    handle, error = ffi.new("arroyo_udf_handle *"), ffi.new("arroyo_udf_error *")
+    handle, error = ffi.new("arroyo_udf_handle *"), new_error()
     status = table.start(number, options, handle, error)
     if status:
         raise failure(status, error, where, "start")
@@ -139,7 +139,7 @@ class Runtime:
     def _sent(self, first_id: int, n_rows: int, batch: list[int]) -> bool:
         outputs = take_outputs()
         begun = begin_send(self._ledger, first_id, n_rows)
-        status = self._table.send(self._handle, first_id, array_pointer(batch[0]), outputs.error)
+        status = self._table.send(self._handle, first_id, array_pointer(batch[0]), ffi.NULL, outputs.error)
         try:
             end_send(self._ledger, first_id, n_rows, begun, status)
         except ValueError as error:
@@ -213,10 +213,10 @@ class Runtime:
     def statistics(self) -> Statistics:
         """Counts of rows by place and outcome, and their latency."""
         self._check_alive()
-        counters, error = ffi.new("arroyo_udf_statistics *"), ffi.new("arroyo_udf_error *")
+        counters, error = ffi.new("arroyo_udf_statistics *"), new_error()
         counters.size = ffi.sizeof("arroyo_udf_statistics")
         self._call("statistics", counters, error=error)
-        if counters.size != ffi.sizeof("arroyo_udf_statistics"):
+        if not abi.STATISTICS_SIZE_1 <= counters.size <= ffi.sizeof("arroyo_udf_statistics"):
             raise self._broken(f"statistics fills in {counters.size} bytes")
         return Statistics.from_abi(counters)
 
@@ -283,7 +283,7 @@ class Runtime:
         await asyncio.to_thread(self.__exit__, kind, value, trace)
 
     def _call(self, slot: str, *arguments: Any, error: Any = None, expected: tuple[int, ...] = (abi.OK,)) -> int:
-        error = ffi.new("arroyo_udf_error *") if error is None else error
+        error = new_error() if error is None else error
         status: int = getattr(self._table, slot)(self._handle, *arguments, error)
         if status not in expected:
             raise failure(status, error, self._where, slot)
@@ -295,7 +295,7 @@ class Runtime:
 
 
 def _release(table: Any, handle: int, where: str, waiters: Waiters) -> None:
-    error = ffi.new("arroyo_udf_error *")
+    error = new_error()
     status = table.release(handle, error)
     waiters.close()
     if status >= abi.INVALID_ARGUMENT:
