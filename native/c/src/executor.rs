@@ -206,7 +206,7 @@ fn fill(argument: &mut Argument, column: &Column, layout: &Layout, row: usize) -
         Layout::Fixed(2) => argument.bits = column.fixed::<u16>(row).into(),
         Layout::Fixed(4) => argument.bits = column.fixed::<u32>(row).into(),
         Layout::Fixed(8) => argument.bits = column.fixed::<u64>(row),
-        Layout::Bytes => {
+        Layout::Text => {
             let bytes = column.bytes(row).ok_or("the offsets of the value make no range")?;
             let text = std::str::from_utf8(bytes).map_err(|error| format!("the text is not UTF-8: {error}"))?;
             (argument.data, argument.length) = (text.as_ptr().cast(), text.len());
