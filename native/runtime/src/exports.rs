@@ -4,19 +4,19 @@
 //! The documentation of each slot is in `arroyo_udf.h`.
 
 use crate::arrow::Batch;
+use crate::batch_context::BatchContext;
 use crate::failure::{guard, Failure};
+use crate::log::Log;
 use crate::machine::Stop;
 use crate::options;
-use crate::runtime::{NotTaken, Put, Runtime};
+use crate::panics::catch_own;
+use crate::runtime::{Drained, NotTaken, Put, Runtime};
 use crate::signature::Signature;
-use crate::{handles, retired};
+use crate::{handles, retired, sized};
 use arroyo_udf_abi as abi;
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// Larger than any struct of the contract: a larger size was never initialised.
-const MOST_BYTES: usize = 1 << 16;
 
 /// The results of `run`.
 pub struct Ran {
@@ -60,11 +60,13 @@ pub const fn table<P: Plugin>() -> abi::Table {
         statistics,
         stop_runtime,
         release,
+        set_log,
+        extension,
     }
 }
 
 unsafe extern "C" fn describe<P: Plugin>() -> *const abi::Descriptor {
-    std::panic::catch_unwind(P::describe).unwrap_or(std::ptr::null())
+    catch_own(P::describe).unwrap_or(std::ptr::null())
 }
 
 fn of_kind(signature: &Signature, kind: u32, slot: &str, instead: &str) -> Result<(), Failure> {
@@ -81,6 +83,7 @@ fn null(slot: &str, what: &str) -> Failure {
 unsafe extern "C" fn run<P: Plugin>(
     function: u32,
     arguments: *mut abi::ArrowArray,
+    context: *const abi::BatchContext,
     results: *mut abi::ArrowArray,
     schema: *mut *const abi::ArrowSchema,
     error: *mut abi::Error,
@@ -88,6 +91,8 @@ unsafe extern "C" fn run<P: Plugin>(
     let body = || {
         let signature = P::signature(function)?;
         of_kind(signature, abi::SYNC, "run", "start an async function")?;
+        // SAFETY: the host passes a context of the size that it states, or null.
+        unsafe { BatchContext::read(context) }.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
         if results.is_null() || schema.is_null() {
             return Err(null("run", "results or schema"));
         }
@@ -114,7 +119,7 @@ unsafe extern "C" fn run<P: Plugin>(
         }
     };
     // SAFETY: the host passes a writable error struct, or null.
-    let status = unsafe { guard(error, body) };
+    let status = unsafe { guard(error, |_| {}, body) };
     retired::sweep();
     status
 }
@@ -134,7 +139,7 @@ unsafe extern "C" fn start<P: Plugin>(
         }
         // SAFETY: the host passes options of the size that they state, or null.
         let options = unsafe { read_options(options) }.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
-        let runtime = Runtime::new(signature, options::choose(&options, &signature.options, &signature.name)?);
+        let runtime = Runtime::new(signature, options::choose(&options, &signature.options, &signature.name)?)?;
         P::start(function, &runtime)?;
         let started = handles::insert(runtime)?;
         // SAFETY: checked for null.
@@ -142,7 +147,7 @@ unsafe extern "C" fn start<P: Plugin>(
         Ok(abi::OK)
     };
     // SAFETY: the host passes a writable error struct, or null.
-    let status = unsafe { guard(error, body) };
+    let status = unsafe { guard(error, |_| {}, body) };
     retired::sweep();
     status
 }
@@ -156,31 +161,44 @@ unsafe fn read_options(options: *const abi::Options) -> Result<abi::Options, Str
     if options.is_null() {
         return Ok(abi::Options::unset());
     }
+    // SAFETY: passed on.
+    let read = unsafe { sized::read(options) }?;
     let known = size_of::<abi::Options>();
-    // SAFETY: all options begin with their size.
-    let size = unsafe { (*options).size } as usize;
-    if !(known..=MOST_BYTES).contains(&size) {
-        return Err(format!("options of size {size}, where version {} has {known}; set `size`", abi::ABI_VERSION));
-    }
     // SAFETY: the caller promises `size` bytes.
-    let beyond = unsafe { std::slice::from_raw_parts(options.cast::<u8>().add(known), size - known) };
+    let beyond =
+        unsafe { std::slice::from_raw_parts(options.cast::<u8>().wrapping_add(known), (read.size as usize).saturating_sub(known)) };
     if beyond.iter().any(|&byte| byte != 0) {
         return Err(
             "an option of a later version is chosen, unknown to this plugin: build the plugin again, or leave the option out".into()
         );
     }
-    // SAFETY: as large as this plugin knows them.
-    Ok(unsafe { *options })
+    Ok(read)
 }
 
-unsafe extern "C" fn send(handle: abi::Handle, first_id: u64, arguments: *mut abi::ArrowArray, error: *mut abi::Error) -> abi::Status {
+/// A call with this handle has panicked: a mistake of the toolkit ends the runtime (R17). Not a released one.
+fn poison(handle: abi::Handle, text: &str) {
+    if let Ok(runtime) = handles::get(handle) {
+        runtime.poison(text);
+    }
+}
+
+unsafe extern "C" fn send(
+    handle: abi::Handle,
+    first_id: u64,
+    arguments: *mut abi::ArrowArray,
+    context: *const abi::BatchContext,
+    error: *mut abi::Error,
+) -> abi::Status {
     let put = |runtime: &Arc<Runtime>| {
         // SAFETY: the host passes a valid array, or null.
         let arguments = unsafe { arguments.as_mut() }.ok_or_else(|| null("send", "arguments"))?;
         let signature = runtime.signature();
+        let refused = |text: String| Failure::argument(format!("{}: {text}", signature.name));
+        // SAFETY: the host passes a context of the size that it states, or null.
+        let context = unsafe { BatchContext::read(context) }.map_err(refused)?;
         // SAFETY: as above.
-        let batch = unsafe { Batch::take(arguments, &signature.arguments) };
-        let batch = batch.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
+        let mut batch = unsafe { Batch::take(arguments, &signature.arguments) }.map_err(refused)?;
+        batch.set_context(context);
         match runtime.put(first_id, batch) {
             Ok(Put::Done) => Ok((abi::OK, None)),
             Ok(Put::Deliver) => Ok((abi::OK, Some(Arc::clone(runtime)))),
@@ -198,7 +216,7 @@ unsafe extern "C" fn send(handle: abi::Handle, first_id: u64, arguments: *mut ab
         Ok(status)
     };
     // SAFETY: the host passes a writable error struct, or null.
-    let status = unsafe { guard(error, body) };
+    let status = unsafe { guard(error, |text| poison(handle, text), body) };
     retired::sweep();
     status
 }
@@ -215,8 +233,8 @@ unsafe extern "C" fn drain_results(
         if results.is_null() || schema.is_null() {
             return Err(null("drain_results", "results or schema"));
         }
-        match runtime.drain(max_rows) {
-            Ok(drained) => {
+        match runtime.drain(max_rows)? {
+            Drained::Rows(drained) => {
                 // SAFETY: checked for null; the host owns what it receives.
                 unsafe {
                     results.write(drained);
@@ -224,12 +242,12 @@ unsafe extern "C" fn drain_results(
                 }
                 Ok(abi::OK)
             }
-            Err(true) => Ok(abi::END),
-            Err(false) => Ok(abi::WOULD_BLOCK),
+            Drained::End => Ok(abi::END),
+            Drained::Nothing => Ok(abi::WOULD_BLOCK),
         }
     };
     // SAFETY: the host passes a writable error struct, or null.
-    let status = unsafe { guard(error, body) };
+    let status = unsafe { guard(error, |text| poison(handle, text), body) };
     retired::sweep();
     status
 }
@@ -247,7 +265,7 @@ unsafe extern "C" fn wait(handle: abi::Handle, wanted: u32, timeout_ns: u64, err
         Ok(if held { abi::OK } else { abi::WOULD_BLOCK })
     };
     // SAFETY: the host passes a writable error struct, or null.
-    unsafe { guard(error, body) }
+    unsafe { guard(error, |text| poison(handle, text), body) }
 }
 
 unsafe extern "C" fn arm(
@@ -263,7 +281,7 @@ unsafe extern "C" fn arm(
         Ok(if holds { abi::READY } else { abi::OK })
     };
     // SAFETY: the host passes a writable error struct, or null.
-    unsafe { guard(error, body) }
+    unsafe { guard(error, |text| poison(handle, text), body) }
 }
 
 unsafe extern "C" fn disarm(handle: abi::Handle, error: *mut abi::Error) -> abi::Status {
@@ -272,7 +290,7 @@ unsafe extern "C" fn disarm(handle: abi::Handle, error: *mut abi::Error) -> abi:
         Ok(abi::OK)
     };
     // SAFETY: the host passes a writable error struct, or null.
-    unsafe { guard(error, body) }
+    unsafe { guard(error, |text| poison(handle, text), body) }
 }
 
 unsafe extern "C" fn cancel(handle: abi::Handle, first_id: u64, rows: u64, error: *mut abi::Error) -> abi::Status {
@@ -281,24 +299,24 @@ unsafe extern "C" fn cancel(handle: abi::Handle, first_id: u64, rows: u64, error
         Ok(abi::OK)
     };
     // SAFETY: the host passes a writable error struct, or null.
-    unsafe { guard(error, body) }
+    unsafe { guard(error, |text| poison(handle, text), body) }
 }
 
 unsafe extern "C" fn statistics(handle: abi::Handle, into: *mut abi::Statistics, error: *mut abi::Error) -> abi::Status {
     let body = || {
         let runtime = handles::get(handle)?;
-        // SAFETY: the host passes a struct with its size set, or null.
-        let into = unsafe { into.as_mut() }.ok_or_else(|| null("statistics", "statistics"))?;
-        let (size, known) = (into.size, size_of::<abi::Statistics>() as u64);
-        if size < known {
-            let text = format!("statistics of size {size}, where version {} has {known}; set `size`", abi::ABI_VERSION);
-            return Err(Failure::argument(text));
+        if into.is_null() {
+            return Err(null("statistics", "statistics"));
         }
-        *into = runtime.statistics(); // with their size: bytes beyond it are not filled in
+        // SAFETY: the host passes a struct of the size that it states. A struct that was filled in begins with its size.
+        unsafe {
+            let filled = sized::write(&runtime.statistics(), into).map_err(Failure::argument)?;
+            into.cast::<u64>().write(filled);
+        }
         Ok(abi::OK)
     };
     // SAFETY: the host passes a writable error struct, or null.
-    unsafe { guard(error, body) }
+    unsafe { guard(error, |text| poison(handle, text), body) }
 }
 
 unsafe extern "C" fn stop_runtime(handle: abi::Handle, mode: u32, deadline_ns: u64, error: *mut abi::Error) -> abi::Status {
@@ -311,7 +329,7 @@ unsafe extern "C" fn stop_runtime(handle: abi::Handle, mode: u32, deadline_ns: u
         handles::get(handle)?.stop(mode, Duration::from_nanos(deadline_ns))
     };
     // SAFETY: the host passes a writable error struct, or null.
-    let status = unsafe { guard(error, body) };
+    let status = unsafe { guard(error, |text| poison(handle, text), body) };
     retired::sweep();
     status
 }
@@ -321,13 +339,30 @@ unsafe extern "C" fn release(handle: abi::Handle, error: *mut abi::Error) -> abi
         let runtime = handles::remove(handle)?;
         runtime.disarm();
         let status = runtime.stop(Stop::Cancel, Duration::ZERO);
+        runtime.log().set(None);
         drop(runtime);
         status
     };
     // SAFETY: the host passes a writable error struct, or null.
-    let status = unsafe { guard(error, body) };
+    let status = unsafe { guard(error, |text| poison(handle, text), body) };
     retired::sweep();
     status
+}
+
+unsafe extern "C" fn set_log(handle: abi::Handle, log: *const abi::Log, error: *mut abi::Error) -> abi::Status {
+    let body = || {
+        let runtime = handles::get(handle)?;
+        // SAFETY: the host passes a log of the size that it states, or null.
+        runtime.log().set(unsafe { Log::read(log) }.map_err(Failure::argument)?);
+        Ok(abi::OK)
+    };
+    // SAFETY: the host passes a writable error struct, or null.
+    unsafe { guard(error, |text| poison(handle, text), body) }
+}
+
+/// None yet.
+unsafe extern "C" fn extension(_id: *const c_char) -> *const c_void {
+    std::ptr::null()
 }
 
 /// Stops every runtime of this library: before an interpreter ends (R18).

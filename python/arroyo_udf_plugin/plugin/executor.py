@@ -51,6 +51,9 @@ __all__ = ["report_blocked", "start", "stop_loop"]
 LEFT_SECONDS = 1.0
 """How long to wait for cancelled Tasks that calls or `init` have left running."""
 
+NEXT_TURN_SECONDS = 0.1
+"""When the next turn begins after one that failed."""
+
 _log = logging.getLogger("arroyo_udf_plugin")
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
@@ -96,10 +99,16 @@ def _running_loop() -> asyncio.AbstractEventLoop:
     global _loop, _thread
     with _lock:
         if _loop is None:
-            _loop = _new_loop()
-            _loop.add_reader(watch(), answer)
-            _thread = threading.Thread(target=_serve, args=(_loop,), name="udf-loop", daemon=True)
-            _thread.start()
+            loop = _new_loop()
+            try:
+                loop.add_reader(watch(), answer)
+                _thread = threading.Thread(target=_serve, args=(loop,), name="udf-loop", daemon=True)
+                _thread.start()
+            except BaseException:
+                _thread = None
+                loop.close()
+                raise
+            _loop = loop  # only now: a start that fails must not leave a loop that nobody runs
         return _loop
 
 
@@ -289,6 +298,8 @@ class _Server:
                 self.settled.set_result(None)
         except BaseException as error:
             executor.poison(f"the asyncio executor failed: {describe(error)}")
+            # There are still calls to cancel, and a Context to close.
+            self.loop.call_later(NEXT_TURN_SECONDS, self.turn)
             raise
 
     def give_up_on(self, task: asyncio.Task[None], row: int) -> None:

@@ -1,5 +1,6 @@
 //! The host's side of the machine: batches in, results out, cancel, stop; and its state and counters.
 
+use super::ready::NO_BATCH;
 use super::*;
 
 impl<B: Clone, V: Weigh> Machine<B, V> {
@@ -16,6 +17,19 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
     /// Takes a whole batch, or refuses it (R4). Its rows have the ids `first_id ..`; its `bytes` count until its last row is
     /// handed out.
     pub fn accept(&mut self, now: u64, first_id: u64, rows: u64, bytes: u64, payload: B) -> Result<(), Refused> {
+        self.accept_until(now, None, first_id, rows, bytes, payload)
+    }
+
+    /// As `accept`, for rows that have a `deadline` of their own, from now. If the settings have one too, the earlier counts.
+    pub fn accept_until(
+        &mut self,
+        now: u64,
+        deadline: Option<u64>,
+        first_id: u64,
+        rows: u64,
+        bytes: u64,
+        payload: B,
+    ) -> Result<(), Refused> {
         if self.stop.is_some() || self.poison.is_some() {
             return Err(Refused::Stopped);
         }
@@ -26,10 +40,14 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         self.next_id = next_id;
         self.now = self.now.max(now); // a batch may have waited in the inbox
         if rows > 0 {
-            let deadline = self.settings.deadline.map_or(u64::MAX, |deadline| now.saturating_add(deadline));
+            let deadline = [self.settings.deadline, deadline].into_iter().flatten().min();
+            let deadline = deadline.map_or(u64::MAX, |deadline| now.saturating_add(deadline));
             let row_bytes = if self.settings.gather.is_some() { bytes.div_ceil(rows) } else { 0 };
             let batch = self.batches.insert(|| BatchRecord { payload, first_id, held: rows, bytes, row_bytes, accepted: now, deadline });
             self.waiting_bytes += row_bytes * rows;
+            if deadline != u64::MAX {
+                self.batch_deadlines.insert((deadline, batch));
+            }
             self.spans.push_back(Span { batch, from: 0, to: rows, fate: Fate::Start });
             self.held_rows += rows;
             self.held_bytes += bytes;
@@ -41,18 +59,32 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
 
     /// Hands out up to `limit` rows, until they hold more than `most_bytes` bytes of variable length.
     pub fn drain(&mut self, limit: u64, most_bytes: u64) -> Vec<Finished<V>> {
-        let (batches, held_bytes) = (&mut self.batches, &mut self.held_bytes);
+        let (batches, batch_deadlines, held_bytes) = (&mut self.batches, &mut self.batch_deadlines, &mut self.held_bytes);
         let drained = self.ready.take(limit, most_bytes, |number, rows| {
+            if number == NO_BATCH {
+                return;
+            }
             let batch = &mut batches[number];
             batch.held -= rows;
             if batch.held == 0 {
                 *held_bytes -= batch.bytes;
+                if batch.deadline != u64::MAX {
+                    batch_deadlines.remove(&(batch.deadline, number));
+                }
                 batches.remove(number);
             }
         });
         self.counts.drained += drained.len() as u64;
         self.held_rows -= drained.len() as u64;
         drained
+    }
+
+    /// Takes back rows that a drain handed out: they come out of the next one, first. Only the rows count as held again, not
+    /// the bytes of their batches. An outcome may have changed.
+    pub fn put_back(&mut self, rows: Vec<Finished<V>>) {
+        self.counts.drained -= rows.len() as u64;
+        self.held_rows += rows.len() as u64;
+        self.ready.put_back(rows);
     }
 
     /// Cancels the rows of `first_id .. first_id + rows` that have not ended.
@@ -98,24 +130,17 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         }
     }
 
-    /// Ends everything after a failure that cannot be recovered from (R8, R17): rows that have ended stay as they are, all
-    /// others end as errors with this text, and attempts are forgotten.
-    pub fn poison(&mut self, text: &str) {
+    /// Ends all rows after a failure that cannot be recovered from (R8, R17): rows that have ended stay as they are, all
+    /// others are errors with this text. Attempts are cancelled, as by a stop: they stay open until they end or are stuck.
+    pub fn poison(&mut self, now: u64, text: &str) {
         if self.poison.is_some() {
             return;
         }
         self.poison = Some(text.into());
         let begun: Vec<u32> = self.rows.keys().filter(|&row| !matches!(self.rows[row].stage, Stage::Ended)).collect();
         for row in begun {
-            self.end_row(0, row, Outcome::Error(text.into()));
+            self.end_row(now, row, Outcome::Error(text.into()));
         }
-        self.attempts = Slab::default();
-        (self.open, self.ending) = (List::default(), List::default());
-        self.counts.stuck = 0;
-        self.due.clear();
-        self.parts.clear();
-        self.backing_off.clear();
-        self.cancellations.clear();
         for mut span in std::mem::take(&mut self.spans) {
             if span.fate == Fate::Start {
                 span.fate = Fate::Poisoned;

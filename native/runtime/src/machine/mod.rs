@@ -14,7 +14,8 @@
 //!
 //! Guarantees: every accepted row is handed out exactly once; at most `allowed_in_flight` attempts are open that are not
 //! stuck; a row has at most one open attempt that is not stuck; the first event that ends a row wins, later ones for the
-//! same attempt only free its slot.
+//! same attempt only free its slot; an attempt is open until its executor says that it has ended, whatever ended its row
+//! (a timeout, a stop, a poisoning).
 //!
 //! An attempt is for one row, or for a micro-batch: rows that were gathered. A micro-batch that fails as a whole is split in
 //! two and each part starts again, until the failing row is alone; that counts as one attempt of each row (R7).
@@ -22,8 +23,8 @@
 //! Assumes: one caller at a time (a mutex around it); `now` never goes back.
 //!
 //! Costs: accepting a batch is O(1) whatever its length, because rows get a record only when they start. The budget bounds
-//! memory. Attempts time out in the order of their starts, so a list holds them; back-off and row deadlines have no such
-//! order and cost a logarithm, where they are used.
+//! memory. Attempts time out in the order of their starts, so a list holds them; back-off and deadlines of rows and batches
+//! have no such order and cost a logarithm, where they are used.
 
 mod executor;
 mod host;
@@ -281,6 +282,8 @@ pub struct Machine<B, V> {
     backing_off: BinaryHeap<Reverse<(u64, RowKey)>>,
     /// Rows that have started and have a deadline.
     row_deadlines: BTreeSet<(u64, u32)>,
+    /// Batches with a deadline, until it has passed or their last row is handed out.
+    batch_deadlines: BTreeSet<(u64, u32)>,
     /// Ordered: every row that has started and is not ready, in order. Unordered: empty.
     in_order: VecDeque<u32>,
     /// Rows that a drain may hand out.
@@ -317,6 +320,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
             now: 0,
             backing_off: BinaryHeap::new(),
             row_deadlines: BTreeSet::new(),
+            batch_deadlines: BTreeSet::new(),
             in_order: VecDeque::new(),
             ready: ReadyRows::new(),
             cancellations: Vec::new(),
