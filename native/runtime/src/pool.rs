@@ -64,7 +64,7 @@ pub fn start(runtime: &Arc<Runtime>, work: impl Work) -> Result<(), Failure> {
     let name = &runtime.signature().name;
     let mut state = pool.lock();
     if let Err(error) = pool.spawn(&mut state, Pool::open) {
-        return Err(Failure::new(abi::ENVIRONMENT, format!("{name}: no thread for a blocking function: {error}")));
+        return Err(Failure::for_now(abi::ENVIRONMENT, format!("{name}: no thread for a blocking function: {error}")));
     }
     let opening = |state: &mut State| state.opened.is_none();
     state = pool.changed.wait_timeout_while(state, INIT_TIME, opening).unpoisoned().0;

@@ -85,7 +85,7 @@ pub fn start(library: Library, runtime: &Arc<Runtime>) -> Result<(), Failure> {
             RowSender::new(of_thread, functions, waker).live();
         }
     };
-    let failed = |text: String| Failure::new(abi::ENVIRONMENT, format!("{name}: no thread to call it: {text}"));
+    let failed = |text: String| Failure::for_now(abi::ENVIRONMENT, format!("{name}: no thread to call it: {text}"));
     threads::spawn("udf-arroyo", AUTHORS_STACK, serve).map_err(|error| failed(error.to_string()))?;
     let waker = told.recv().map_err(|error| failed(error.to_string()))?;
     runtime.serve(Box::new(ArroyoExecutor(waker.clone())));
