@@ -105,7 +105,7 @@ int main(int count, char **words) {
     struct ArrowArray arguments = batch(), results;
     const struct ArrowSchema *schema;
     column.length = arguments.length = 0;
-    const arroyo_udf_status status = table->run(i, &arguments, &results, &schema, &error);
+    const arroyo_udf_status status = table->run(i, &arguments, NULL, &results, &schema, &error);
     if (status != ARROYO_UDF_OK) fail("run", status);
     results.release(&results);
   }

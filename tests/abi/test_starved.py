@@ -56,7 +56,7 @@ def test_a_start_without_memory_for_threads_spoils_nothing(plain_cc, bare, tmp_p
     host = plain_cc(HERE / "starved.c", "-g", "-Wall", "-Wextra", "-Werror")
     library = plugin(tmp_path, suffix, FUNCTIONS[suffix])
     seen = {}
-    for mib in [1, 3, 5, 9, 18, 22, 40]:
+    for mib in [1, 3, 5, 9, 17, 18, 22, 40]:
         done = bare(host, library, mib)
         assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["works"]), f"{mib} MiB: {done.stderr}"
         seen[mib] = done.stdout
