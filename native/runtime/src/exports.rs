@@ -5,11 +5,12 @@
 
 use crate::arrow::Batch;
 use crate::failure::{guard, Failure};
+use crate::handles;
 use crate::machine::Stop;
 use crate::options;
+use crate::retired::Retired;
 use crate::runtime::{NotTaken, Put, Runtime};
 use crate::signature::Signature;
-use crate::{handles, retired};
 use arroyo_udf_abi as abi;
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -78,6 +79,14 @@ fn null(slot: &str, what: &str) -> Failure {
     Failure::argument(format!("{slot}: {what} is null"))
 }
 
+/// The end of a call into a plugin: releases the input arrays that it needs no more (R19). None: the call has reached no
+/// plugin.
+fn sweep(retired: Option<&Retired>) {
+    if let Some(retired) = retired {
+        retired.sweep();
+    }
+}
+
 unsafe extern "C" fn run<P: Plugin>(
     function: u32,
     arguments: *mut abi::ArrowArray,
@@ -85,8 +94,10 @@ unsafe extern "C" fn run<P: Plugin>(
     schema: *mut *const abi::ArrowSchema,
     error: *mut abi::Error,
 ) -> abi::Status {
+    let mut retired = None;
     let body = || {
         let signature = P::signature(function)?;
+        retired = Some(signature.retired);
         of_kind(signature, abi::SYNC, "run", "start an async function")?;
         if results.is_null() || schema.is_null() {
             return Err(null("run", "results or schema"));
@@ -95,7 +106,8 @@ unsafe extern "C" fn run<P: Plugin>(
         let arguments = unsafe { arguments.as_mut() }.ok_or_else(|| null("run", "arguments"))?;
         // SAFETY: as above.
         let batch = unsafe { Batch::take(arguments, &signature.arguments) };
-        let batch = Arc::new(batch.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?);
+        let batch = batch.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
+        let batch = Arc::new(batch.retired_to(signature.retired));
         match P::run(function, &batch) {
             Ok(ran) => {
                 // SAFETY: checked for null; the host owns what it receives.
@@ -115,7 +127,7 @@ unsafe extern "C" fn run<P: Plugin>(
     };
     // SAFETY: the host passes a writable error struct, or null.
     let status = unsafe { guard(error, body) };
-    retired::sweep();
+    sweep(retired);
     status
 }
 
@@ -125,8 +137,10 @@ unsafe extern "C" fn start<P: Plugin>(
     handle: *mut abi::Handle,
     error: *mut abi::Error,
 ) -> abi::Status {
+    let mut retired = None;
     let body = || {
         let signature = P::signature(function)?;
+        retired = Some(signature.retired);
         of_kind(signature, abi::ASYNC, "start", "call run for a sync function")?;
         handles::check_process()?;
         if handle.is_null() {
@@ -143,7 +157,7 @@ unsafe extern "C" fn start<P: Plugin>(
     };
     // SAFETY: the host passes a writable error struct, or null.
     let status = unsafe { guard(error, body) };
-    retired::sweep();
+    sweep(retired);
     status
 }
 
@@ -174,14 +188,16 @@ unsafe fn read_options(options: *const abi::Options) -> Result<abi::Options, Str
 }
 
 unsafe extern "C" fn send(handle: abi::Handle, first_id: u64, arguments: *mut abi::ArrowArray, error: *mut abi::Error) -> abi::Status {
+    let mut retired = None;
     let put = |runtime: &Arc<Runtime>| {
         // SAFETY: the host passes a valid array, or null.
         let arguments = unsafe { arguments.as_mut() }.ok_or_else(|| null("send", "arguments"))?;
         let signature = runtime.signature();
+        retired = Some(signature.retired);
         // SAFETY: as above.
         let batch = unsafe { Batch::take(arguments, &signature.arguments) };
         let batch = batch.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
-        match runtime.put(first_id, batch) {
+        match runtime.put(first_id, batch.retired_to(signature.retired)) {
             Ok(Put::Done) => Ok((abi::OK, None)),
             Ok(Put::Deliver) => Ok((abi::OK, Some(Arc::clone(runtime)))),
             Err(NotTaken { batch, failure }) => {
@@ -199,7 +215,7 @@ unsafe extern "C" fn send(handle: abi::Handle, first_id: u64, arguments: *mut ab
     };
     // SAFETY: the host passes a writable error struct, or null.
     let status = unsafe { guard(error, body) };
-    retired::sweep();
+    sweep(retired);
     status
 }
 
@@ -210,8 +226,10 @@ unsafe extern "C" fn drain_results(
     schema: *mut *const abi::ArrowSchema,
     error: *mut abi::Error,
 ) -> abi::Status {
+    let mut retired = None;
     let body = || {
         let runtime = handles::get(handle)?;
+        retired = Some(runtime.signature().retired);
         if results.is_null() || schema.is_null() {
             return Err(null("drain_results", "results or schema"));
         }
@@ -230,7 +248,7 @@ unsafe extern "C" fn drain_results(
     };
     // SAFETY: the host passes a writable error struct, or null.
     let status = unsafe { guard(error, body) };
-    retired::sweep();
+    sweep(retired);
     status
 }
 
@@ -302,31 +320,36 @@ unsafe extern "C" fn statistics(handle: abi::Handle, into: *mut abi::Statistics,
 }
 
 unsafe extern "C" fn stop_runtime(handle: abi::Handle, mode: u32, deadline_ns: u64, error: *mut abi::Error) -> abi::Status {
+    let mut retired = None;
     let body = || {
         let mode = match mode {
             abi::DRAIN => Stop::Drain,
             abi::CANCEL => Stop::Cancel,
             _ => return Err(Failure::argument(format!("stop mode {mode}: it is ARROYO_UDF_DRAIN or ARROYO_UDF_CANCEL"))),
         };
-        handles::get(handle)?.stop(mode, Duration::from_nanos(deadline_ns))
+        let runtime = handles::get(handle)?;
+        retired = Some(runtime.signature().retired);
+        runtime.stop(mode, Duration::from_nanos(deadline_ns))
     };
     // SAFETY: the host passes a writable error struct, or null.
     let status = unsafe { guard(error, body) };
-    retired::sweep();
+    sweep(retired);
     status
 }
 
 unsafe extern "C" fn release(handle: abi::Handle, error: *mut abi::Error) -> abi::Status {
+    let mut retired = None;
     let body = || {
         let runtime = handles::remove(handle)?;
+        retired = Some(runtime.signature().retired);
         runtime.disarm();
         let status = runtime.stop(Stop::Cancel, Duration::ZERO);
-        drop(runtime);
+        runtime.discard();
         status
     };
     // SAFETY: the host passes a writable error struct, or null.
     let status = unsafe { guard(error, body) };
-    retired::sweep();
+    sweep(retired);
     status
 }
 

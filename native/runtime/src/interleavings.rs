@@ -78,6 +78,7 @@ fn runtime(max_rows: u64) -> Arc<Runtime> {
         run_values: nothing,
         run_outcomes: nothing,
         drained: nothing,
+        retired: &crate::retired::LIBRARY,
     };
     let settings = Settings {
         ordered: true,

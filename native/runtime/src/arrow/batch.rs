@@ -5,7 +5,7 @@
 
 use super::column::Column;
 use super::layout::Layout;
-use crate::retired;
+use crate::retired::{self, Retired};
 use arroyo_udf_abi::ArrowArray;
 use smallvec::SmallVec;
 
@@ -19,6 +19,7 @@ pub struct Batch {
     columns: Columns,
     rows: usize,
     bytes: u64,
+    retired: &'static Retired,
 }
 
 impl Batch {
@@ -60,7 +61,13 @@ impl Batch {
             unsafe { column.narrow(outer, offset, rows) };
             bytes += column.slice_bytes(layout, 0, rows);
         }
-        Ok(Batch { array: std::mem::replace(array, ArrowArray::empty()), columns, rows, bytes })
+        Ok(Batch { array: std::mem::replace(array, ArrowArray::empty()), columns, rows, bytes, retired: &retired::LIBRARY })
+    }
+
+    /// The same batch, for the list of the plugin that it was sent to.
+    pub fn retired_to(mut self, retired: &'static Retired) -> Batch {
+        self.retired = retired;
+        self
     }
 
     pub fn rows(&self) -> usize {
@@ -89,6 +96,6 @@ impl Batch {
 
 impl Drop for Batch {
     fn drop(&mut self) {
-        retired::retire(std::mem::replace(&mut self.array, ArrowArray::empty()));
+        self.retired.add(std::mem::replace(&mut self.array, ArrowArray::empty()));
     }
 }

@@ -271,7 +271,7 @@ impl Started {
             }
             drop(handles::remove(handle));
             // The host takes no more rows and makes no more calls, and its arrays may be released in any thread.
-            while waiter.take(0).is_ok() {}
+            waiter.discard();
             arguments::sweep();
         });
         if ended.is_err() {
@@ -286,7 +286,7 @@ pub unsafe extern "C" fn drain_results(handle: Handle) -> DrainResult {
     // SAFETY: as promised.
     let started = unsafe { Started::of(handle) };
     let answer = catch_unwind(AssertUnwindSafe(|| started.map(Started::drain)));
-    retired::sweep();
+    retired::LIBRARY.sweep();
     match answer {
         Ok(Some(answer)) => answer,
         Ok(None) => DrainResult::without_data(DrainResult::ERROR),
@@ -311,5 +311,5 @@ pub unsafe extern "C" fn stop_runtime(handle: Handle) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| started.stop())) {
         report(&format!("{}: internal error: {}", started.signature.name, panic_text(&*payload)));
     }
-    retired::sweep();
+    retired::LIBRARY.sweep();
 }
