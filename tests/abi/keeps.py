@@ -35,6 +35,15 @@ def keep_in_a_circle(x: pa.Int64Array) -> pa.Int64Array:
     return x
 
 
+@udf(vectorized=True)
+def keep_what_it_raises(x: pa.Int64Array) -> pa.Int64Array:
+    try:
+        raise ValueError("kept by its own frame")
+    except ValueError as error:
+        kept_here = error  # noqa: F841
+        raise
+
+
 @udf
 def drop(x: int) -> int:
     kept.clear()

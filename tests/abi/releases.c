@@ -135,11 +135,13 @@ int main(int argc, char **argv) {
     assert(alive == 0);
     puts("arrays that user code keeps");
 
+    run(plugin, "keep_what_it_raises");
+    assert(alive == 0);
     run(plugin, "keep_in_a_circle");
     run(other, "collect");
     run(plugin, "drop");
     assert(alive == 0);
-    puts("arrays that an exception keeps");
+    puts("arrays that exceptions keep");
   }
   puts("each array was released in a call into its plugin");
   return 0;

@@ -89,14 +89,18 @@ impl Plugin for Core {
         }
         // SAFETY: the GIL is held inside.
         gil::enter(|| unsafe {
-            let started = executor::new(function, Arc::clone(runtime))
-                .and_then(|executor| object::call(modules::EXECUTOR, c"start", &[executor.ptr()]));
-            if started.is_some() {
-                return Ok(());
+            let failed = |status, why: String| {
+                runtime.stop_soon(Stop::Cancel); // if its Context opens later, it closes at once
+                Err(Failure::new(status, format!("{}: start failed: {why}", function.signature.name)))
+            };
+            // Without a loop, nothing can wait for it.
+            let prepared = object::call(modules::EXECUTOR, c"prepare", &[]).and_then(|_loop| executor::new(function, Arc::clone(runtime)));
+            let Some(executor) = prepared else { return failed(abi::ENVIRONMENT, traceback::raised_text()) };
+            match object::call(modules::EXECUTOR, c"start", &[executor.ptr()]) {
+                Some(why) if why.ptr() == Py_None() => Ok(()),
+                Some(why) => failed(abi::USER_CODE, object::text(why.ptr())),
+                None => failed(abi::USER_CODE, traceback::raised_text()),
             }
-            let text = format!("{}: start failed: {}", function.signature.name, traceback::raised_text());
-            runtime.stop_soon(Stop::Cancel); // if its Context opens later, it closes at once
-            Err(Failure::new(abi::USER_CODE, text))
         })?
     }
 }

@@ -1,10 +1,11 @@
 """The Python side of a Python plugin. Its C side (build/templates/plugin.c) calls this at start and exit only.
 
 Executes the source inside the plugin, and registers its functions with the native core. If that fails, the C side gets
-the reason as text and answers it to every call.
+the reason as text and answers it to the call; the next call tries again if the environment was the reason.
 """
 
 import atexit
+import errno
 import importlib
 import sys
 import traceback
@@ -59,7 +60,7 @@ def _load(built_format: int, own_ffi: Any, lib: Any) -> int:
         source = own_ffi.string(lib.plugin_source()).decode()
         module = module_of(source, name, key)
     except BaseException as error:  # SystemExit and KeyboardInterrupt at import are failures, too
-        status = ENVIRONMENT if isinstance(error, ModuleNotFoundError) else USER_CODE
+        status = ENVIRONMENT if _is_passing(error) else USER_CODE
         lib.plugin_failed(status, f"its module failed at import\n{user_traceback(error)}".encode())
         return -1
 
@@ -81,6 +82,12 @@ def _load(built_format: int, own_ffi: Any, lib: Any) -> int:
             return -1
         registered.append(_callable(udf, function))
     return int(register(lib.plugin_descriptor(), registered))
+
+
+def _is_passing(error: BaseException) -> bool:
+    """Whether an import may succeed later, without a change of the source: the C side then tries it again."""
+    wants = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN}
+    return isinstance(error, (ImportError, MemoryError)) or (isinstance(error, OSError) and error.errno in wants)
 
 
 def _touch_pyarrow() -> None:
