@@ -46,7 +46,7 @@ static struct ArrowArray make_batch(const arroyo_udf_table *plugin) {
                              .children = batch->columns, .release = release_batch, .private_data = batch};
 }
 
-static arroyo_udf_error error;
+static arroyo_udf_error error = {.size = sizeof error};
 
 /* CALL(plugin, slot, ...): the status of a call, during which `inside` is the plugin. */
 #define CALL(plugin, slot, ...) (inside = (plugin), after((plugin)->slot(__VA_ARGS__, &error)))
@@ -55,7 +55,7 @@ static arroyo_udf_status after(arroyo_udf_status status) {
   inside = NULL;
   if (error.text) fprintf(stderr, "%s\n", error.text);
   if (error.release) error.release(&error);
-  memset(&error, 0, sizeof error);
+  error = (arroyo_udf_error){.size = sizeof error};
   return status;
 }
 
@@ -70,7 +70,7 @@ static uint32_t number(const arroyo_udf_table *plugin, const char *name) {
 static void run(const arroyo_udf_table *plugin, const char *name) {
   struct ArrowArray arguments = make_batch(plugin), results;
   const struct ArrowSchema *schema;
-  assert(CALL(plugin, run, number(plugin, name), &arguments, &results, &schema) == ARROYO_UDF_OK);
+  assert(CALL(plugin, run, number(plugin, name), &arguments, NULL, &results, &schema) == ARROYO_UDF_OK);
   results.release(&results);
 }
 
@@ -82,7 +82,7 @@ static arroyo_udf_handle start(const arroyo_udf_table *plugin) {
 
 static void send(const arroyo_udf_table *plugin, arroyo_udf_handle handle) {
   struct ArrowArray arguments = make_batch(plugin);
-  assert(CALL(plugin, send, handle, 0, &arguments) == ARROYO_UDF_OK);
+  assert(CALL(plugin, send, handle, 0, &arguments, NULL) == ARROYO_UDF_OK);
 }
 
 static const arroyo_udf_table *open(const char *path) {

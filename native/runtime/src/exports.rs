@@ -4,20 +4,20 @@
 //! The documentation of each slot is in `arroyo_udf.h`.
 
 use crate::arrow::Batch;
+use crate::batch_context::BatchContext;
 use crate::failure::{guard, Failure};
 use crate::handles;
+use crate::log::Log;
 use crate::machine::Stop;
 use crate::options;
 use crate::retired::Retired;
 use crate::runtime::{NotTaken, Put, Runtime};
 use crate::signature::Signature;
+use crate::sized;
 use arroyo_udf_abi as abi;
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// Larger than any struct of the contract: a larger size was never initialised.
-const MOST_BYTES: usize = 1 << 16;
 
 /// The results of `run`.
 pub struct Ran {
@@ -61,6 +61,8 @@ pub const fn table<P: Plugin>() -> abi::Table {
         statistics,
         stop_runtime,
         release,
+        set_log,
+        extension,
     }
 }
 
@@ -90,6 +92,7 @@ fn sweep(retired: Option<&Retired>) {
 unsafe extern "C" fn run<P: Plugin>(
     function: u32,
     arguments: *mut abi::ArrowArray,
+    context: *const abi::BatchContext,
     results: *mut abi::ArrowArray,
     schema: *mut *const abi::ArrowSchema,
     error: *mut abi::Error,
@@ -99,6 +102,8 @@ unsafe extern "C" fn run<P: Plugin>(
         let signature = P::signature(function)?;
         retired = Some(signature.retired);
         of_kind(signature, abi::SYNC, "run", "start an async function")?;
+        // SAFETY: the host passes a context of the size that it states, or null.
+        unsafe { BatchContext::read(context) }.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
         if results.is_null() || schema.is_null() {
             return Err(null("run", "results or schema"));
         }
@@ -106,8 +111,9 @@ unsafe extern "C" fn run<P: Plugin>(
         let arguments = unsafe { arguments.as_mut() }.ok_or_else(|| null("run", "arguments"))?;
         // SAFETY: as above.
         let batch = unsafe { Batch::take(arguments, &signature.arguments) };
-        let batch = batch.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
-        let batch = Arc::new(batch.retired_to(signature.retired));
+        let mut batch = batch.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
+        batch.set_retired(signature.retired);
+        let batch = Arc::new(batch);
         match P::run(function, &batch) {
             Ok(ran) => {
                 // SAFETY: checked for null; the host owns what it receives.
@@ -170,34 +176,41 @@ unsafe fn read_options(options: *const abi::Options) -> Result<abi::Options, Str
     if options.is_null() {
         return Ok(abi::Options::unset());
     }
+    // SAFETY: passed on.
+    let read = unsafe { sized::read(options) }?;
     let known = size_of::<abi::Options>();
-    // SAFETY: all options begin with their size.
-    let size = unsafe { (*options).size } as usize;
-    if !(known..=MOST_BYTES).contains(&size) {
-        return Err(format!("options of size {size}, where version {} has {known}; set `size`", abi::ABI_VERSION));
-    }
     // SAFETY: the caller promises `size` bytes.
-    let beyond = unsafe { std::slice::from_raw_parts(options.cast::<u8>().add(known), size - known) };
+    let beyond =
+        unsafe { std::slice::from_raw_parts(options.cast::<u8>().wrapping_add(known), (read.size as usize).saturating_sub(known)) };
     if beyond.iter().any(|&byte| byte != 0) {
         return Err(
             "an option of a later version is chosen, unknown to this plugin: build the plugin again, or leave the option out".into()
         );
     }
-    // SAFETY: as large as this plugin knows them.
-    Ok(unsafe { *options })
+    Ok(read)
 }
 
-unsafe extern "C" fn send(handle: abi::Handle, first_id: u64, arguments: *mut abi::ArrowArray, error: *mut abi::Error) -> abi::Status {
+unsafe extern "C" fn send(
+    handle: abi::Handle,
+    first_id: u64,
+    arguments: *mut abi::ArrowArray,
+    context: *const abi::BatchContext,
+    error: *mut abi::Error,
+) -> abi::Status {
     let mut retired = None;
     let put = |runtime: &Arc<Runtime>| {
         // SAFETY: the host passes a valid array, or null.
         let arguments = unsafe { arguments.as_mut() }.ok_or_else(|| null("send", "arguments"))?;
         let signature = runtime.signature();
         retired = Some(signature.retired);
+        let refused = |text: String| Failure::argument(format!("{}: {text}", signature.name));
+        // SAFETY: the host passes a context of the size that it states, or null.
+        let context = unsafe { BatchContext::read(context) }.map_err(refused)?;
         // SAFETY: as above.
-        let batch = unsafe { Batch::take(arguments, &signature.arguments) };
-        let batch = batch.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
-        match runtime.put(first_id, batch.retired_to(signature.retired)) {
+        let mut batch = unsafe { Batch::take(arguments, &signature.arguments) }.map_err(refused)?;
+        batch.set_context(context);
+        batch.set_retired(signature.retired);
+        match runtime.put(first_id, batch) {
             Ok(Put::Done) => Ok((abi::OK, None)),
             Ok(Put::Deliver) => Ok((abi::OK, Some(Arc::clone(runtime)))),
             Err(NotTaken { batch, failure }) => {
@@ -305,14 +318,14 @@ unsafe extern "C" fn cancel(handle: abi::Handle, first_id: u64, rows: u64, error
 unsafe extern "C" fn statistics(handle: abi::Handle, into: *mut abi::Statistics, error: *mut abi::Error) -> abi::Status {
     let body = || {
         let runtime = handles::get(handle)?;
-        // SAFETY: the host passes a struct with its size set, or null.
-        let into = unsafe { into.as_mut() }.ok_or_else(|| null("statistics", "statistics"))?;
-        let (size, known) = (into.size, size_of::<abi::Statistics>() as u64);
-        if size < known {
-            let text = format!("statistics of size {size}, where version {} has {known}; set `size`", abi::ABI_VERSION);
-            return Err(Failure::argument(text));
+        if into.is_null() {
+            return Err(null("statistics", "statistics"));
         }
-        *into = runtime.statistics(); // with their size: bytes beyond it are not filled in
+        // SAFETY: the host passes a struct of the size that it states. A struct that was filled in begins with its size.
+        unsafe {
+            let filled = sized::write(&runtime.statistics(), into).map_err(Failure::argument)?;
+            into.cast::<u64>().write(filled);
+        }
         Ok(abi::OK)
     };
     // SAFETY: the host passes a writable error struct, or null.
@@ -344,6 +357,7 @@ unsafe extern "C" fn release(handle: abi::Handle, error: *mut abi::Error) -> abi
         retired = Some(runtime.signature().retired);
         runtime.disarm();
         let status = runtime.stop(Stop::Cancel, Duration::ZERO);
+        runtime.log().set(None);
         runtime.discard();
         status
     };
@@ -351,6 +365,22 @@ unsafe extern "C" fn release(handle: abi::Handle, error: *mut abi::Error) -> abi
     let status = unsafe { guard(error, body) };
     sweep(retired);
     status
+}
+
+unsafe extern "C" fn set_log(handle: abi::Handle, log: *const abi::Log, error: *mut abi::Error) -> abi::Status {
+    let body = || {
+        let runtime = handles::get(handle)?;
+        // SAFETY: the host passes a log of the size that it states, or null.
+        runtime.log().set(unsafe { Log::read(log) }.map_err(Failure::argument)?);
+        Ok(abi::OK)
+    };
+    // SAFETY: the host passes a writable error struct, or null.
+    unsafe { guard(error, body) }
+}
+
+/// None yet.
+unsafe extern "C" fn extension(_id: *const c_char) -> *const c_void {
+    std::ptr::null()
 }
 
 /// Stops every runtime of this library: before an interpreter ends (R18).

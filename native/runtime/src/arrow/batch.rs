@@ -5,6 +5,7 @@
 
 use super::column::Column;
 use super::layout::Layout;
+use crate::batch_context::BatchContext;
 use crate::retired::{self, Retired};
 use arroyo_udf_abi::ArrowArray;
 use smallvec::SmallVec;
@@ -19,6 +20,7 @@ pub struct Batch {
     columns: Columns,
     rows: usize,
     bytes: u64,
+    context: Option<Box<BatchContext>>,
     retired: &'static Retired,
 }
 
@@ -61,13 +63,27 @@ impl Batch {
             unsafe { column.narrow(outer, offset, rows) };
             bytes += column.slice_bytes(layout, 0, rows);
         }
-        Ok(Batch { array: std::mem::replace(array, ArrowArray::empty()), columns, rows, bytes, retired: &retired::LIBRARY })
+        let array = std::mem::replace(array, ArrowArray::empty());
+        Ok(Batch { array, columns, rows, bytes, context: None, retired: &retired::LIBRARY })
     }
 
-    /// The same batch, for the list of the plugin that it was sent to.
-    pub fn retired_to(mut self, retired: &'static Retired) -> Batch {
+    /// Keeps what the host says of its rows.
+    pub fn set_context(&mut self, context: Option<Box<BatchContext>>) {
+        self.context = context;
+    }
+
+    /// Chooses the list of the plugin that it was sent to.
+    pub fn set_retired(&mut self, retired: &'static Retired) {
         self.retired = retired;
-        self
+    }
+
+    pub fn context(&self) -> Option<&BatchContext> {
+        self.context.as_deref()
+    }
+
+    /// Of its rows, in nanoseconds from their acceptance.
+    pub fn deadline(&self) -> Option<u64> {
+        self.context().and_then(|context| context.deadline)
     }
 
     pub fn rows(&self) -> usize {
