@@ -89,17 +89,21 @@ impl Plugin for Core {
         }
         // SAFETY: the GIL is held inside.
         gil::enter(|| unsafe {
-            let failed = |status, why: String| {
+            let text = |why: String| format!("{}: start failed: {why}", function.signature.name);
+            let failed = |why| {
                 runtime.stop_soon(Stop::Cancel); // if its Context opens later, it closes at once
-                Err(Failure::new(status, format!("{}: start failed: {why}", function.signature.name)))
+                Err(Failure::new(abi::USER_CODE, text(why)))
             };
             // Without a loop, nothing can wait for it.
             let prepared = object::call(modules::EXECUTOR, c"prepare", &[]).and_then(|_loop| executor::new(function, Arc::clone(runtime)));
-            let Some(executor) = prepared else { return failed(abi::ENVIRONMENT, traceback::raised_text()) };
+            let Some(executor) = prepared else {
+                let status = if PyErr_ExceptionMatches(PyExc_MemoryError) != 0 { abi::OUT_OF_MEMORY } else { abi::ENVIRONMENT };
+                return Err(Failure::for_now(status, text(traceback::raised_text())));
+            };
             match object::call(modules::EXECUTOR, c"start", &[executor.ptr()]) {
                 Some(why) if why.ptr() == Py_None() => Ok(()),
-                Some(why) => failed(abi::USER_CODE, object::text(why.ptr())),
-                None => failed(abi::USER_CODE, traceback::raised_text()),
+                Some(why) => failed(object::text(why.ptr())),
+                None => failed(traceback::raised_text()),
             }
         })?
     }

@@ -13,7 +13,7 @@ import typing
 from typing import Any
 
 from .._native import register, stop_all
-from ..abi import ASYNC, ENVIRONMENT, INTERNAL, USER_CODE, ffi, text
+from ..abi import ASYNC, ENVIRONMENT, INTERNAL, OUT_OF_MEMORY, USER_CODE, ffi, text
 from ..author.udf import Udf
 from ..version import PLUGIN_FORMAT, __version__
 from .module import functions_of, module_of, user_traceback
@@ -60,7 +60,7 @@ def _load(built_format: int, own_ffi: Any, lib: Any) -> int:
         source = own_ffi.string(lib.plugin_source()).decode()
         module = module_of(source, name, key)
     except BaseException as error:  # SystemExit and KeyboardInterrupt at import are failures, too
-        status = ENVIRONMENT if _is_passing(error) else USER_CODE
+        status = _status_of(error)
         lib.plugin_failed(status, f"its module failed at import\n{user_traceback(error)}".encode())
         return -1
 
@@ -84,10 +84,12 @@ def _load(built_format: int, own_ffi: Any, lib: Any) -> int:
     return int(register(lib.plugin_descriptor(), registered))
 
 
-def _is_passing(error: BaseException) -> bool:
-    """Whether an import may succeed later, without a change of the source: the C side then tries it again."""
-    wants = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN}
-    return isinstance(error, (ImportError, MemoryError)) or (isinstance(error, OSError) and error.errno in wants)
+def _status_of(error: BaseException) -> int:
+    """The status of a failed import. After USER_CODE the C side does not try it again."""
+    if isinstance(error, MemoryError):
+        return OUT_OF_MEMORY
+    lacking = isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
+    return ENVIRONMENT if lacking or isinstance(error, ImportError) else USER_CODE
 
 
 def _touch_pyarrow() -> None:

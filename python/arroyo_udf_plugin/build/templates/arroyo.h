@@ -57,7 +57,8 @@ static const arroyo_table *arroyo_started(void) {
     __atomic_store_n(&known, table, __ATOMIC_RELEASE);
   else if (!__atomic_exchange_n(&reported, 1, __ATOMIC_SEQ_CST)) {
     arroyo_udf_status status;
-    char *text = why_not_started(&status);
+    bool retryable;
+    char *text = why_not_started(&status, &retryable);
     fprintf(stderr, "arroyo-udf: %s\n", text ? text : "out of memory");
     free(text);
   }

@@ -41,12 +41,14 @@ static void plugin_leave(void);   /* stops runtimes and flushes, before the proc
 
 static arroyo_udf_status failure; /* 0: none */
 static char *failure_text;
-static bool stays; /* do not try again */
+static bool stays;   /* do not try again */
+static bool lacking; /* for want of descriptors, threads or memory */
 
 static void plugin_failed(int32_t status, const char *text) {
   if (failure) return;
   failure = status;
-  stays = status != ARROYO_UDF_ENVIRONMENT;
+  lacking = status == ARROYO_UDF_OUT_OF_MEMORY;
+  stays = status != ARROYO_UDF_ENVIRONMENT && !lacking;
   if (asprintf(&failure_text, "plugin \"%s\": %s", DESCRIPTOR.name, text) < 0) failure_text = NULL;
 }
 
@@ -99,12 +101,14 @@ static void check_room(void) {
   enum { DESCRIPTORS = 16, SPACE = 64 << 20 };
   int descriptors[DESCRIPTORS], n = 0;
   while (n < DESCRIPTORS && (descriptors[n] = eventfd(0, EFD_CLOEXEC)) >= 0) n++;
-  if (n < DESCRIPTORS)
+  if (n < DESCRIPTORS) {
     environment_failed("Python needs %d free file descriptors: %s", DESCRIPTORS, strerror(errno));
+    lacking = true;
+  }
   while (n > 0) close(descriptors[--n]);
   void *space = mmap(NULL, SPACE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (space == MAP_FAILED)
-    environment_failed("Python needs %d MiB of address space: %s", SPACE >> 20, strerror(errno));
+    plugin_failed(ARROYO_UDF_OUT_OF_MEMORY, "Python needs 64 MiB of address space");
   else
     munmap(space, SPACE);
 }
@@ -205,9 +209,10 @@ static void boot_python(void) {
   int refused = pthread_create(&thread, &attributes, keep, NULL);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&attributes);
-  if (refused)
+  if (refused) {
     environment_failed("no thread for Python: %s", strerror(refused));
-  else
+    lacking = true;
+  } else
     while (sem_wait(&keeper.booted) && errno == EINTR) {}
 }
 
@@ -348,9 +353,10 @@ static const arroyo_udf_table *started(void) {
 
 /* The text of the latest failure, for the caller to free; NULL: out of memory. Another thread may have started the plugin
  * since, or may have failed otherwise. */
-static char *why_not_started(arroyo_udf_status *status) {
+static char *why_not_started(arroyo_udf_status *status, bool *retryable) {
   pthread_mutex_lock(&starting);
   *status = failure ? failure : ARROYO_UDF_ENVIRONMENT;
+  *retryable = lacking || !failure;
   char *text = strdup(failure_text ? failure_text : failure ? "out of memory" : "the plugin has started now: call again");
   pthread_mutex_unlock(&starting);
   return text;
@@ -371,11 +377,13 @@ static void free_text(arroyo_udf_error *error) {
 
 static arroyo_udf_status not_started(arroyo_udf_error *error) {
   arroyo_udf_status status;
-  char *text = why_not_started(&status);
+  bool retryable;
+  char *text = why_not_started(&status, &retryable);
   refuse(status, text ? text : "out of memory", error);
   if (text && error && error->text == text) {
     error->release = free_text;
     error->private_data = text;
+    error->retryable = retryable ? ARROYO_UDF_YES : 0;
   } else {
     free(text);
   }
