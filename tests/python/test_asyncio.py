@@ -20,7 +20,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from waiting import advance, drained, until
 
-from arroyo_udf_plugin import Function, Runtime, load
+from arroyo_udf_plugin import Function, InternalError, Runtime, load
+from arroyo_udf_plugin.plugin import executor
 
 BuildPlugin = Callable[..., Path]
 ERROR, TIMED_OUT, CANCELLED = 1, 2, 3
@@ -194,6 +195,22 @@ async def ignores(x: int) -> int:
             await gate(400).wait()
         except asyncio.CancelledError:
             pass
+    return x
+
+class Watched:
+    async def close(self) -> None:
+        events.append("closed")
+
+@udf(ordered=False, timeout=1000)
+async def watched(context: Watched, x: int) -> int:
+    while not gate(500 + x).is_set():
+        try:
+            await gate(500 + x).wait()
+        except asyncio.CancelledError:
+            if x == 9:
+                continue
+            events.append(f"{x}-cancelled")
+            raise
     return x
 
 @udf
@@ -465,6 +482,66 @@ def test_a_stuck_attempt(functions: dict[str, Function]) -> None:
             opener.stop()
             rest(opener)
         assert runtime.stop()
+
+
+def server_of(name: str) -> Any:
+    """The half of a started function that the loop has."""
+    (server,) = (server for server in executor._servers if server.name == name)
+    return server
+
+
+def test_calls_that_run_at_a_poisoning_are_cancelled_before_the_context_is_closed(
+    functions: dict[str, Function],
+) -> None:
+    """R17: rows are answered at once. The stop waits until nothing uses the Context."""
+    runtime = functions["watched"].start()
+    runtime.send(0, pa.array([1, 2]))
+    until(lambda: runtime.statistics().running == 2, "two calls")
+    server_of("tasks.watched").executor.poison("a mistake")
+    assert drained(runtime, 2)["error"].to_pylist() == ["a mistake"] * 2
+    with pytest.raises(InternalError, match=r"tasks\.watched: a mistake"):
+        runtime.stop("cancel", 60)
+    assert events(functions) == ["1-cancelled", "2-cancelled", "closed"]
+    runtime.release()
+
+
+def test_a_turn_that_fails_is_not_the_last_one(functions: dict[str, Function]) -> None:
+    """R17: the executor still cancels and closes."""
+    runtime = functions["watched"].start()
+    runtime.send(0, pa.array([1]))
+    until(lambda: runtime.statistics().running == 1, "a call")
+
+    def fail() -> None:
+        raise RuntimeError("a mistake")
+
+    server_of("tasks.watched").add_slot = fail
+    runtime.send(1, pa.array([2]))
+    assert "the asyncio executor failed" in drained(runtime, 2)["error"][1].as_py()
+    with pytest.raises(InternalError, match="a mistake"):
+        runtime.stop("cancel", 60)
+    assert events(functions) == ["1-cancelled", "closed"]
+    runtime.release()
+
+
+def test_healthy_calls_are_cancelled_when_others_are_stuck(functions: dict[str, Function]) -> None:
+    """R8: too many stuck calls end the runtime, and with it all other calls. The Context is not closed under the stuck."""
+    with executor_warnings() as following:
+        runtime = functions["watched"].start(max_stuck=1)
+        runtime.send(0, pa.array([9, 1]))
+        until(lambda: runtime.statistics().running == 2, "two calls")
+        runtime.cancel(0)
+        advance(1)
+        assert sorted(drained(runtime, 2)["outcome"].to_pylist()) == [ERROR, CANCELLED]
+        assert "row 0: a call ignores its cancellation" in following()
+        assert not runtime.stop("cancel", 60)
+        assert (runtime.statistics().running, events(functions)) == (1, ["1-cancelled"])
+        runtime.release()
+        with functions["opens"].start() as opener:
+            opener.send(0, pa.array([509]))
+            opener.stop()
+            rest(opener)
+        assert "its Context is not closed" in following()
+    assert events(functions) == []
 
 
 def test_the_loop(functions: dict[str, Function]) -> None:

@@ -10,8 +10,9 @@ use crate::handles;
 use crate::log::Log;
 use crate::machine::Stop;
 use crate::options;
+use crate::panics::catch_own;
 use crate::retired::Retired;
-use crate::runtime::{NotTaken, Put, Runtime};
+use crate::runtime::{Drained, NotTaken, Put, Runtime};
 use crate::signature::Signature;
 use crate::sized;
 use arroyo_udf_abi as abi;
@@ -67,7 +68,7 @@ pub const fn table<P: Plugin>() -> abi::Table {
 }
 
 unsafe extern "C" fn describe<P: Plugin>() -> *const abi::Descriptor {
-    std::panic::catch_unwind(P::describe).unwrap_or(std::ptr::null())
+    catch_own(P::describe).unwrap_or(std::ptr::null())
 }
 
 fn of_kind(signature: &Signature, kind: u32, slot: &str, instead: &str) -> Result<(), Failure> {
@@ -132,7 +133,7 @@ unsafe extern "C" fn run<P: Plugin>(
         }
     };
     // SAFETY: the host passes a writable error struct, or null.
-    let status = unsafe { guard(error, body) };
+    let status = unsafe { guard(error, |_| {}, body) };
     sweep(retired);
     status
 }
@@ -154,7 +155,7 @@ unsafe extern "C" fn start<P: Plugin>(
         }
         // SAFETY: the host passes options of the size that they state, or null.
         let options = unsafe { read_options(options) }.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
-        let runtime = Runtime::new(signature, options::choose(&options, &signature.options, &signature.name)?);
+        let runtime = Runtime::new(signature, options::choose(&options, &signature.options, &signature.name)?)?;
         P::start(function, &runtime)?;
         let started = handles::insert(runtime)?;
         // SAFETY: checked for null.
@@ -162,7 +163,7 @@ unsafe extern "C" fn start<P: Plugin>(
         Ok(abi::OK)
     };
     // SAFETY: the host passes a writable error struct, or null.
-    let status = unsafe { guard(error, body) };
+    let status = unsafe { guard(error, |_| {}, body) };
     sweep(retired);
     status
 }
@@ -188,6 +189,13 @@ unsafe fn read_options(options: *const abi::Options) -> Result<abi::Options, Str
         );
     }
     Ok(read)
+}
+
+/// A call with this handle has panicked: a mistake of the toolkit ends the runtime (R17). Not a released one.
+fn poison(handle: abi::Handle, text: &str) {
+    if let Ok(runtime) = handles::get(handle) {
+        runtime.poison(text);
+    }
 }
 
 unsafe extern "C" fn send(
@@ -227,7 +235,7 @@ unsafe extern "C" fn send(
         Ok(status)
     };
     // SAFETY: the host passes a writable error struct, or null.
-    let status = unsafe { guard(error, body) };
+    let status = unsafe { guard(error, |text| poison(handle, text), body) };
     sweep(retired);
     status
 }
@@ -246,8 +254,8 @@ unsafe extern "C" fn drain_results(
         if results.is_null() || schema.is_null() {
             return Err(null("drain_results", "results or schema"));
         }
-        match runtime.drain(max_rows) {
-            Ok(drained) => {
+        match runtime.drain(max_rows)? {
+            Drained::Rows(drained) => {
                 // SAFETY: checked for null; the host owns what it receives.
                 unsafe {
                     results.write(drained);
@@ -255,12 +263,12 @@ unsafe extern "C" fn drain_results(
                 }
                 Ok(abi::OK)
             }
-            Err(true) => Ok(abi::END),
-            Err(false) => Ok(abi::WOULD_BLOCK),
+            Drained::End => Ok(abi::END),
+            Drained::Nothing => Ok(abi::WOULD_BLOCK),
         }
     };
     // SAFETY: the host passes a writable error struct, or null.
-    let status = unsafe { guard(error, body) };
+    let status = unsafe { guard(error, |text| poison(handle, text), body) };
     sweep(retired);
     status
 }
@@ -278,7 +286,7 @@ unsafe extern "C" fn wait(handle: abi::Handle, wanted: u32, timeout_ns: u64, err
         Ok(if held { abi::OK } else { abi::WOULD_BLOCK })
     };
     // SAFETY: the host passes a writable error struct, or null.
-    unsafe { guard(error, body) }
+    unsafe { guard(error, |text| poison(handle, text), body) }
 }
 
 unsafe extern "C" fn arm(
@@ -294,7 +302,7 @@ unsafe extern "C" fn arm(
         Ok(if holds { abi::READY } else { abi::OK })
     };
     // SAFETY: the host passes a writable error struct, or null.
-    unsafe { guard(error, body) }
+    unsafe { guard(error, |text| poison(handle, text), body) }
 }
 
 unsafe extern "C" fn disarm(handle: abi::Handle, error: *mut abi::Error) -> abi::Status {
@@ -303,7 +311,7 @@ unsafe extern "C" fn disarm(handle: abi::Handle, error: *mut abi::Error) -> abi:
         Ok(abi::OK)
     };
     // SAFETY: the host passes a writable error struct, or null.
-    unsafe { guard(error, body) }
+    unsafe { guard(error, |text| poison(handle, text), body) }
 }
 
 unsafe extern "C" fn cancel(handle: abi::Handle, first_id: u64, rows: u64, error: *mut abi::Error) -> abi::Status {
@@ -312,7 +320,7 @@ unsafe extern "C" fn cancel(handle: abi::Handle, first_id: u64, rows: u64, error
         Ok(abi::OK)
     };
     // SAFETY: the host passes a writable error struct, or null.
-    unsafe { guard(error, body) }
+    unsafe { guard(error, |text| poison(handle, text), body) }
 }
 
 unsafe extern "C" fn statistics(handle: abi::Handle, into: *mut abi::Statistics, error: *mut abi::Error) -> abi::Status {
@@ -329,7 +337,7 @@ unsafe extern "C" fn statistics(handle: abi::Handle, into: *mut abi::Statistics,
         Ok(abi::OK)
     };
     // SAFETY: the host passes a writable error struct, or null.
-    unsafe { guard(error, body) }
+    unsafe { guard(error, |text| poison(handle, text), body) }
 }
 
 unsafe extern "C" fn stop_runtime(handle: abi::Handle, mode: u32, deadline_ns: u64, error: *mut abi::Error) -> abi::Status {
@@ -345,7 +353,7 @@ unsafe extern "C" fn stop_runtime(handle: abi::Handle, mode: u32, deadline_ns: u
         runtime.stop(mode, Duration::from_nanos(deadline_ns))
     };
     // SAFETY: the host passes a writable error struct, or null.
-    let status = unsafe { guard(error, body) };
+    let status = unsafe { guard(error, |text| poison(handle, text), body) };
     sweep(retired);
     status
 }
@@ -362,7 +370,7 @@ unsafe extern "C" fn release(handle: abi::Handle, error: *mut abi::Error) -> abi
         status
     };
     // SAFETY: the host passes a writable error struct, or null.
-    let status = unsafe { guard(error, body) };
+    let status = unsafe { guard(error, |text| poison(handle, text), body) };
     sweep(retired);
     status
 }
@@ -375,7 +383,7 @@ unsafe extern "C" fn set_log(handle: abi::Handle, log: *const abi::Log, error: *
         Ok(abi::OK)
     };
     // SAFETY: the host passes a writable error struct, or null.
-    unsafe { guard(error, body) }
+    unsafe { guard(error, |text| poison(handle, text), body) }
 }
 
 /// None yet.

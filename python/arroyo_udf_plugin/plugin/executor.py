@@ -56,6 +56,9 @@ DESCRIPTORS = 16
 LEFT_SECONDS = 1.0
 """How long to wait for cancelled Tasks that calls or `init` have left running."""
 
+NEXT_TURN_SECONDS = 0.1
+"""When the next turn begins after one that failed."""
+
 _log = logging.getLogger("arroyo_udf_plugin")
 _lock = threading.RLock()  # making a loop may collect garbage, and a finalizer may start a function
 _loop: asyncio.AbstractEventLoop | None = None
@@ -123,9 +126,10 @@ def prepare() -> asyncio.AbstractEventLoop:
                 _thread = threading.Thread(target=_serve, args=(loop,), name="udf-loop", daemon=True)
                 _thread.start()
             except BaseException:
+                _thread = None
                 loop.close()
                 raise
-            _loop = loop
+            _loop = loop  # only now: a start that fails must not leave a loop that nobody runs
         return _loop
 
 
@@ -316,6 +320,8 @@ class _Server:
                 self.settled.set_result(None)
         except BaseException as error:
             executor.poison(f"the asyncio executor failed: {describe(error)}")
+            # There are still calls to cancel, and a Context to close.
+            self.loop.call_later(NEXT_TURN_SECONDS, self.turn)
             raise
 
     def give_up_on(self, task: asyncio.Task[None], row: int) -> None:

@@ -11,7 +11,7 @@ use crate::object;
 use arroyo_udf_plugin::runtime::Runtime;
 use arroyo_udf_plugin::sync::Unpoisoned;
 use arroyo_udf_plugin::threads;
-use arroyo_udf_plugin::timer::{self, now, Ticking};
+use arroyo_udf_plugin::timer::{now, Alarm, Ticking};
 use pyo3_ffi::*;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -26,6 +26,7 @@ struct Watch {
     runtimes: Mutex<Vec<Weak<Runtime>>>,
     /// The timer will call.
     ticking: AtomicBool,
+    alarm: Mutex<Alarm>,
     asked: AtomicU64,
     answered: AtomicU64,
     /// This blockage has been reported.
@@ -48,8 +49,7 @@ pub fn add(runtime: &Arc<Runtime>) {
 pub fn begin() {
     let Some(watch) = WATCH.get() else { return };
     if !watch.ticking.swap(true, SeqCst) {
-        let watch: Weak<Watch> = Arc::downgrade(watch);
-        timer::request(now() + PATIENCE, watch);
+        watch.tick_later(now());
     }
 }
 
@@ -67,10 +67,15 @@ impl Watch {
     fn is_answered(&self) -> bool {
         self.asked.load(SeqCst) == self.answered.load(SeqCst)
     }
+
+    fn tick_later(&self, now: u64) {
+        self.alarm.lock().unpoisoned().set(now + PATIENCE, || WATCH.get().map_or_else(Weak::new, Arc::downgrade));
+    }
 }
 
 impl Ticking for Watch {
-    fn tick(&self, now: u64) -> Option<u64> {
+    fn tick(&self, now: u64) {
+        self.alarm.lock().unpoisoned().withdraw();
         let at_work = self.at_work();
         if !self.is_answered() {
             if !self.reported.swap(true, SeqCst) {
@@ -80,19 +85,19 @@ impl Ticking for Watch {
                 drop(threads::spawn("udf-watch", threads::AUTHORS_STACK, report));
                 // without a thread there is no report
             }
-            return Some(now + PATIENCE);
+            return self.tick_later(now);
         }
         self.reported.store(false, SeqCst);
         if at_work.is_empty() {
             self.ticking.store(false, SeqCst);
             // `begin` requested no tick for rows that came before the line above.
             if self.at_work().is_empty() || self.ticking.swap(true, SeqCst) {
-                return None;
+                return;
             }
         }
         self.asked.fetch_add(1, SeqCst);
         self.eventfd.wake();
-        Some(now + PATIENCE)
+        self.tick_later(now);
     }
 }
 
@@ -122,6 +127,7 @@ pub unsafe extern "C" fn watch(_module: *mut PyObject, _: *mut PyObject) -> *mut
                 eventfd,
                 runtimes: Mutex::new(Vec::new()),
                 ticking: AtomicBool::new(false),
+                alarm: Mutex::new(Alarm::new()),
                 asked: AtomicU64::new(0),
                 answered: AtomicU64::new(0),
                 reported: AtomicBool::new(false),

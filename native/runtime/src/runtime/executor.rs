@@ -14,6 +14,7 @@
 use super::{Runtime, State};
 use crate::arrow::Batch;
 use crate::machine::{Outcome, Start, Stuck, Token};
+use crate::timer::now;
 use crate::value::Value;
 use std::sync::Arc;
 
@@ -191,18 +192,21 @@ impl Runtime {
         state.stuck || state.machine.is_overwhelmed()
     }
 
-    /// The executor has ended; nothing of this runtime runs any more. An error is why the Context's `close` failed.
+    /// The executor has ended; nothing of this runtime runs any more, and so no attempt either. An error is why the Context's `close` failed.
     pub fn closed(&self, result: Result<(), String>) {
         let mut state = self.lock();
+        let now = state.not_back(now());
+        state.machine.end_all(now);
         state.closed.get_or_insert(result);
         self.wake_after(state);
         self.changed.notify_all();
     }
 
-    /// Reports a failure of the toolkit itself: rows that have not ended become errors with this text (R17).
+    /// Reports a failure of the toolkit itself: rows that have not ended become errors with this text, and their attempts are
+    /// cancelled (R17).
     pub fn poison(&self, text: &str) {
         let mut state = self.lock();
-        self.between_sends(&mut state, |machine| machine.poison(text));
+        self.poison_locked(&mut state, text);
         self.wake_after(state);
         self.changed.notify_all();
     }

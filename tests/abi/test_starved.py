@@ -1,0 +1,44 @@
+"""Hosts that lack memory, threads, descriptors, streams, stack or files: a call works, or has a status with a text and
+leaves the batch with the host; everything works as usual afterwards. In child processes, with an empty environment."""
+
+from pathlib import Path
+
+import pytest
+
+from arroyo_udf_plugin import build
+
+HERE = Path(__file__).parent
+SUFFIXES = [".c", ".rs", ".py"]
+LACKS = {
+    "memory": [1, 3, 5, 9, 18, 22, 40, 80],
+    "threads": [0, 1, 2, 3],
+    "descriptors": [0, 2, 8, 12, 17, 20, 30],
+    "streams": [0],
+    "stack": [64],
+    "files": [0],
+}
+# Where a call must fail if none came before: else the host does not starve.
+FAILS = {
+    ("memory", 1): SUFFIXES,
+    ("threads", 0): SUFFIXES,
+    ("descriptors", 0): [".rs", ".py"],
+}
+
+
+@pytest.fixture(scope="module")
+def starved(plain_cc):
+    flags = ["-g", "-Wall", "-Wextra", "-Werror", "-rdynamic"]  # its pthread_create replaces the C library's
+    return plain_cc(HERE / "starved.c", *flags, libraries=["-ldl", "-lpthread"])
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("lack", LACKS)
+def test_a_host_that_lacks(starved, bare, lack, suffix):
+    library = build(HERE / f"starved_functions{suffix}")
+    for amount in LACKS[lack]:
+        for served in [[], ["served"]]:
+            done = bare(starved, library, lack, amount, *served)
+            *failures, last = done.stdout.splitlines() or [""]
+            assert (done.returncode, last) == (0, "works"), (amount, served, done.stdout, done.stderr)
+            if suffix in FAILS.get((lack, amount), []) and not served:
+                assert failures, f"{amount}: nothing was lacking"
