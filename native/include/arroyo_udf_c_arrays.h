@@ -1,7 +1,10 @@
 /* arroyo_udf_c_arrays.h: Arrow arrays for functions in C: views of a batch's columns, and the block that holds its
  * results. A part of arroyo_udf_plugin.h; knows nothing of functions and tables.
  *
- * GUARANTEES  Columns are checked before they are read, as far as Arrow C Data allows. No byte beyond a buffer is read.
+ * GUARANTEES  Columns are checked before they are read, by the rules of the other languages: an array is refused if its
+ *             numbers of buffers and children, its length and offset, its last offset or a missing buffer do not fit
+ *             its type; a row is an error if its offsets do not ascend, end after the last one, or its text is not
+ *             UTF-8. Buffers may be unaligned. No byte beyond a buffer is read.
  *             The arrays of a result can be released in any order, from any thread.
  * ASSUMES     Buffers are as large as lengths and offsets imply, because Arrow C Data does not state their sizes. */
 #ifndef ARROYO_UDF_C_ARRAYS_H
@@ -100,8 +103,10 @@ static inline size_t arroyo_udf_c_utf8_prefix(const char* text, size_t length) {
 
 /* One argument of a batch. `outer` is the validity of the struct around all arguments: a null there is one in each. */
 typedef struct arroyo_udf_c_column {
-  const void* values; /* of texts: their offsets */
+  const void* values; /* of texts: their offsets; may be unaligned */
   const char* text;
+  int32_t text_length; /* the last offset of the array */
+  bool is_ascii;       /* all texts of the batch are known to be */
   const uint8_t* validity; /* NULL: no nulls */
   const uint8_t* outer;    /* NULL: no nulls */
   int64_t offset;          /* of row 0 in values and validity */
@@ -123,6 +128,23 @@ static inline bool arroyo_udf_c_validity(const struct ArrowArray* array, const u
   return array->null_count <= 0 || *validity != NULL;
 }
 
+static inline int32_t arroyo_udf_c_offset(const void* offsets, int64_t i) {
+  int32_t offset;
+  memcpy(&offset, (const char*)offsets + i * (int64_t)sizeof offset, sizeof offset);
+  return offset;
+}
+
+static inline bool arroyo_udf_c_is_ascii(const char* text, size_t length) {
+  uint64_t bits = 0, eight;
+  size_t i = 0;
+  for (; i + 8 <= length; i += 8) {
+    memcpy(&eight, text + i, 8);
+    bits |= eight;
+  }
+  for (; i < length; i++) bits |= (unsigned char)text[i];
+  return (bits & UINT64_C(0x8080808080808080)) == 0;
+}
+
 /* Checks one argument and fills in `column`. Returns NULL, or what is wrong with the argument. */
 static inline const char* arroyo_udf_c_read_column(const struct ArrowArray* batch, const struct ArrowArray* array,
                                                    char format, arroyo_udf_c_column* column) {
@@ -131,19 +153,29 @@ static inline const char* arroyo_udf_c_read_column(const struct ArrowArray* batc
   if (array->dictionary != NULL) return "is dictionary-encoded: decode it first";
   if (array->n_buffers != (is_text ? 3 : 2) || array->n_children != 0 || array->buffers == NULL)
     return "does not have the buffers of its type: send what `describe` names";
-  if (array->offset < 0 || array->length < batch->offset + batch->length || array->offset > INT64_MAX - array->length)
-    return "is shorter than the batch";
+  /* No memory holds more rows, so what is computed from them does not overflow. */
+  if (array->length < 0 || array->offset < 0 || array->length > INT64_MAX / 16 || array->offset > INT64_MAX / 16)
+    return "has an invalid length or offset";
+  if (array->length < batch->offset + batch->length) return "is shorter than the batch";
   column->offset = array->offset + batch->offset;
   column->values = array->buffers[1];
-  column->text = is_text ? (const char*)array->buffers[2] : NULL;
+  column->text = "";
+  column->text_length = 0;
+  column->is_ascii = true;
   if (!arroyo_udf_c_validity(array, &column->validity)) return "has nulls, but no validity buffer";
-  if (batch->length == 0) return NULL;
+  if (array->length == 0) return NULL;
   if (column->values == NULL) return "has no data buffer";
-  if (is_text) {
-    const int32_t* const offsets = (const int32_t*)column->values + column->offset;
-    if (offsets[0] < 0 || offsets[batch->length] < offsets[0]) return "has decreasing offsets";
-    if (column->text == NULL && offsets[batch->length] != offsets[0]) return "has no data buffer";
-  }
+  if (!is_text) return NULL;
+  column->text_length = arroyo_udf_c_offset(column->values, array->offset + array->length);
+  if (column->text_length < 0) return "has a negative last offset";
+  if (column->text_length == 0) return NULL;
+  if (array->buffers[2] == NULL) return "has no data buffer";
+  column->text = (const char*)array->buffers[2];
+  /* Saves the check of each text, mostly. */
+  const int32_t first = arroyo_udf_c_offset(column->values, column->offset);
+  const int32_t end = arroyo_udf_c_offset(column->values, column->offset + batch->length);
+  column->is_ascii = 0 <= first && first <= end && end <= column->text_length &&
+                     arroyo_udf_c_is_ascii(column->text + first, (size_t)(end - first));
   return NULL;
 }
 

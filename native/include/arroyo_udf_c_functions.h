@@ -43,6 +43,14 @@ __attribute__((format(printf, 3, 4))) ARROYO_UDF_C_COLD ARROYO_UDF_C_UNUSED stat
   return status;
 }
 
+/* The text of a row with an argument that cannot be read. */
+ARROYO_UDF_C_COLD ARROYO_UDF_C_UNUSED static const char* arroyo_udf_c_unreadable(const char* function, int64_t row,
+                                                                                 const char* argument,
+                                                                                 const char* why) {
+  return arroyo_udf_failure("%s.%s, row %lld: argument %s: %s", ARROYO_UDF_PLUGIN_NAME, function, (long long)row,
+                            argument, why);
+}
+
 /* ---- run ------------------------------------------------------------------------------------------------------- */
 
 #define ARROYO_UDF_C_MOST_ARGUMENTS 16
@@ -221,13 +229,22 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
 #define ARROYO_UDF_C_CHILD(function, argument) (struct ArrowSchema*)&ARROYO_UDF_C_SCHEMA_OF(function, argument)
 #define ARROYO_UDF_C_COLUMN(function, argument) \
   const arroyo_udf_c_column ARROYO_UDF_C_COLUMN_OF(argument) = *columns++;
+#define ARROYO_UDF_C_CHECK(function, argument)                                                              \
+  if (failure == NULL) {                                                                                    \
+    failure = ARROYO_UDF_C_OF(check, argument)(ARROYO_UDF_C_COLUMN_OF(argument), row);                      \
+    if (failure != NULL)                                                                                    \
+      failure =                                                                                             \
+          arroyo_udf_c_unreadable(#function, row, ARROYO_UDF_C_STRING(ARROYO_UDF_C_NAME_OF argument), failure); \
+  }
 #define ARROYO_UDF_C_VALUE(function, argument) ARROYO_UDF_C_OF(load, argument)(ARROYO_UDF_C_COLUMN_OF(argument), row)
 
-#define ARROYO_UDF_C_ROW(name, result_type, ...)                                                    \
-  {                                                                                                 \
-    arroyo_udf_c_out_##result_type value = arroyo_udf_c_begin_##result_type(sink);                  \
-    const char* failure =                                                                           \
-        name(ARROYO_UDF_C_EACH(ARROYO_UDF_C_VALUE, ARROYO_UDF_C_COMMA, name, __VA_ARGS__), &value); \
+#define ARROYO_UDF_C_ROW(name, result_type, ...)                                                              \
+  {                                                                                                           \
+    arroyo_udf_c_out_##result_type value = arroyo_udf_c_begin_##result_type(sink);                            \
+    const char* failure = NULL;                                                                               \
+    ARROYO_UDF_C_EACH(ARROYO_UDF_C_CHECK, ARROYO_UDF_C_NOTHING, name, __VA_ARGS__)                            \
+    if (failure == NULL)                                                                                      \
+      failure = name(ARROYO_UDF_C_EACH(ARROYO_UDF_C_VALUE, ARROYO_UDF_C_COMMA, name, __VA_ARGS__), &value);   \
     if (failure == NULL) failure = arroyo_udf_c_store_##result_type(sink, row, value);              \
     if (failure != NULL) {                                                                          \
       arroyo_udf_c_skip_##result_type(sink, row);                                                   \

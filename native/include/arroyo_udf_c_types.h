@@ -6,6 +6,7 @@
  *   arroyo_udf_c_format_T, flags_T    of the Arrow schema
  *   arroyo_udf_c_parameter_T          the C type of an argument
  *   arroyo_udf_c_out_T                the C type of a result
+ *   arroyo_udf_c_check_T              why an argument cannot be read; NULL if it can
  *   arroyo_udf_c_load_T               reads an argument
  *   arroyo_udf_c_begin_T              makes *out before the call
  *   arroyo_udf_c_store_T              writes *out after it
@@ -17,11 +18,20 @@
 #error "include arroyo_udf_plugin.h, of which this is a part"
 #endif
 
+static inline const char* arroyo_udf_c_check_text(arroyo_udf_c_column column, int64_t row) {
+  const int32_t start = arroyo_udf_c_offset(column.values, column.offset + row);
+  const int32_t end = arroyo_udf_c_offset(column.values, column.offset + row + 1);
+  if (start < 0 || end < start || end > column.text_length) return "the value has invalid offsets";
+  if (!column.is_ascii && arroyo_udf_c_utf8_prefix(column.text + start, (size_t)(end - start)) != (size_t)(end - start))
+    return "the text is not UTF-8";
+  return NULL;
+}
+
 static inline arroyo_udf_utf8 arroyo_udf_c_view(arroyo_udf_c_column column, int64_t row) {
-  const int32_t* const offsets = (const int32_t*)column.values + column.offset + row;
+  const int32_t start = arroyo_udf_c_offset(column.values, column.offset + row);
   arroyo_udf_utf8 view;
-  view.data = column.text + offsets[0];
-  view.length = (size_t)(offsets[1] - offsets[0]);
+  view.data = column.text + start;
+  view.length = (size_t)(arroyo_udf_c_offset(column.values, column.offset + row + 1) - start);
   return view;
 }
 
@@ -78,7 +88,7 @@ static inline void arroyo_udf_c_skip_text(arroyo_udf_c_sink sink, int64_t row) {
     skip;                                                                                                \
   }
 
-#define ARROYO_UDF_C_TYPE_(name, nullable, argument, load, out, letter, begin, store, skip)                   \
+#define ARROYO_UDF_C_TYPE_(name, nullable, argument, check, load, out, letter, begin, store, skip)            \
   ARROYO_UDF_C_NAME(name, out, letter, 0, begin, store, skip)                                                 \
   ARROYO_UDF_C_NAME(nullable, out, letter, ARROW_FLAG_NULLABLE, begin, store, skip)                           \
   typedef struct arroyo_udf_##nullable {                                                                      \
@@ -87,6 +97,13 @@ static inline void arroyo_udf_c_skip_text(arroyo_udf_c_sink sink, int64_t row) {
   } arroyo_udf_##nullable;                                                                                    \
   typedef argument arroyo_udf_c_parameter_##name;                                                             \
   typedef arroyo_udf_##nullable arroyo_udf_c_parameter_##nullable;                                            \
+  static inline const char* arroyo_udf_c_check_##name(arroyo_udf_c_column column, int64_t row) {              \
+    (void)column, (void)row;                                                                                  \
+    return check;                                                                                             \
+  }                                                                                                           \
+  static inline const char* arroyo_udf_c_check_##nullable(arroyo_udf_c_column column, int64_t row) {          \
+    return arroyo_udf_c_is_null(column, row) ? NULL : check;                                                  \
+  }                                                                                                           \
   static inline argument arroyo_udf_c_load_##name(arroyo_udf_c_column column, int64_t row) { return load; }   \
   static inline arroyo_udf_##nullable arroyo_udf_c_load_##nullable(arroyo_udf_c_column column, int64_t row) { \
     arroyo_udf_##nullable loaded;                                                                             \
@@ -97,8 +114,13 @@ static inline void arroyo_udf_c_skip_text(arroyo_udf_c_sink sink, int64_t row) {
   }
 /* One more expansion, because `bool` may be a macro, both here and in an author's declaration. */
 #define ARROYO_UDF_C_TYPE(...) ARROYO_UDF_C_TYPE_(__VA_ARGS__)
-#define ARROYO_UDF_C_NUMBER(name, type, letter)                                                                      \
-  ARROYO_UDF_C_TYPE(name, nullable_##name, type, ((const type*)column.values)[column.offset + row], type, letter, 0, \
+#define ARROYO_UDF_C_NUMBER(name, type, letter)                                                      \
+  static inline type arroyo_udf_c_number_##name(arroyo_udf_c_column column, int64_t row) {           \
+    type value;                                                                                      \
+    memcpy(&value, (const char*)column.values + (column.offset + row) * (int64_t)sizeof value, sizeof value); \
+    return value;                                                                                    \
+  }                                                                                                  \
+  ARROYO_UDF_C_TYPE(name, nullable_##name, type, NULL, arroyo_udf_c_number_##name(column, row), type, letter, 0, \
                     (((type*)sink.values)[row] = value, (const char*)NULL), ((type*)sink.values)[row] = 0)
 
 ARROYO_UDF_C_NUMBER(int8, int8_t, "c")
@@ -111,10 +133,10 @@ ARROYO_UDF_C_NUMBER(uint32, uint32_t, "I")
 ARROYO_UDF_C_NUMBER(uint64, uint64_t, "L")
 ARROYO_UDF_C_NUMBER(float32, float, "f")
 ARROYO_UDF_C_NUMBER(float64, double, "g")
-ARROYO_UDF_C_TYPE(bool, nullable_bool, bool, arroyo_udf_c_bit(column.values, column.offset + row), bool, "b", false,
-                  arroyo_udf_c_store_bit(sink, row, value), (void)0)
-ARROYO_UDF_C_TYPE(utf8, nullable_utf8, arroyo_udf_utf8, arroyo_udf_c_view(column, row), arroyo_udf_text, "u",
-                  arroyo_udf_c_begin_text(sink), arroyo_udf_c_store_text(sink, row, value),
-                  arroyo_udf_c_skip_text(sink, row))
+ARROYO_UDF_C_TYPE(bool, nullable_bool, bool, NULL, arroyo_udf_c_bit(column.values, column.offset + row), bool, "b",
+                  false, arroyo_udf_c_store_bit(sink, row, value), (void)0)
+ARROYO_UDF_C_TYPE(utf8, nullable_utf8, arroyo_udf_utf8, arroyo_udf_c_check_text(column, row),
+                  arroyo_udf_c_view(column, row), arroyo_udf_text, "u", arroyo_udf_c_begin_text(sink),
+                  arroyo_udf_c_store_text(sink, row, value), arroyo_udf_c_skip_text(sink, row))
 
 #endif /* ARROYO_UDF_C_TYPES_H */

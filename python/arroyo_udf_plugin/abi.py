@@ -22,6 +22,7 @@ MAGIC_OF_DRAFTS = int.from_bytes(b"ARYO_UDF", "little")  # of version 1 before i
 
 OK = _constant("OK")
 WOULD_BLOCK = _constant("WOULD_BLOCK")
+READY = _constant("READY")
 END = _constant("END")
 STUCK = _constant("STUCK")
 INVALID_ARGUMENT = _constant("INVALID_ARGUMENT")  # the first error: all above are errors too
@@ -31,15 +32,17 @@ USER_CODE = _constant("USER_CODE")
 INTERNAL = _constant("INTERNAL")
 OUT_OF_MEMORY = _constant("OUT_OF_MEMORY")
 
-ERROR, TIMED_OUT, CANCELLED = map(_constant, ("ERROR", "TIMED_OUT", "CANCELLED"))
+VALUE, ERROR, TIMED_OUT, CANCELLED = map(_constant, ("VALUE", "ERROR", "TIMED_OUT", "CANCELLED"))
 RESULTS, ROOM = map(_constant, ("RESULTS", "ROOM"))
 DRAIN, CANCEL = map(_constant, ("DRAIN", "CANCEL"))
-SYNC, ASYNC = map(_constant, ("SYNC", "ASYNC"))
+SYNC, ASYNC, AGGREGATE, TABLE = map(_constant, ("SYNC", "ASYNC", "AGGREGATE", "TABLE"))
 YES = _constant("YES")
-TABLE_SIZE_1 = _constant("TABLE_SIZE_1")
+STATISTICS_SIZE_1, TABLE_SIZE_1 = map(_constant, ("STATISTICS_SIZE_1", "TABLE_SIZE_1"))
 FOREVER_NS = 2**64 - 1  # no timeout, no deadline
 
 _LONGEST_TEXT = 1 << 20
+_LONGEST_ERROR = 1 << 16
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
 
 
 def address(pointer: Any) -> int:
@@ -94,12 +97,24 @@ def text(pointer: Any, what: str = "text") -> str:
         raise AbiError(f"{what} is not UTF-8: {error}") from None
 
 
+def printable(pointer: Any, what: str) -> str:
+    """Reads a text that names something. Also raises AbiError if it is empty or cannot be printed."""
+    read = text(pointer, what)
+    if not read or not read.isprintable():
+        raise AbiError(f"{what} is {read[:100]!r}; it must have characters, and only such as can be printed")
+    return read
+
+
 def take_error(error: Any) -> str:
-    """Reads and releases the text of an arroyo_udf_error, which is then empty again."""
-    message = "no text" if error.text == ffi.NULL else ffi.string(error.text).decode(errors="replace")
+    """Reads and releases the text of an arroyo_udf_error, which is then empty again.
+
+    Reads 64 KiB at most. Bytes that are not UTF-8, and control characters, are replaced.
+    """
+    data = b"no text" if error.text == ffi.NULL else ffi.string(error.text, _LONGEST_ERROR)
+    message = data.decode(errors="replace").translate(_CONTROLS)
     if error.release != ffi.NULL:
         error.release(error)
     error.text = error.private_data = ffi.NULL
     error.release = ffi.NULL
     error.retryable = 0
-    return str(message)
+    return message + (" ..." if len(data) == _LONGEST_ERROR else "")

@@ -14,6 +14,7 @@ import bisect
 import contextlib
 import dataclasses
 import itertools
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ import pyarrow.compute as pc
 from .abi import CANCELLED, ERROR, TIMED_OUT
 from .dead_letters import DeadLetters
 from .errors import InvalidArgument, WouldBlock
+from .host.batches import contract_broken
 from .host.function import Function
 from .host.policy import Action, Decided, Policy
 from .host.runtime import Runtime
@@ -89,6 +91,8 @@ def run(
     Raises InvalidArgument for files, columns, types or options that do not fit, RowError if a row fails whose policy
     is "fail".
     """
+    if function.kind not in ("sync", "async"):
+        function.outcomes()  # refuses: UnsupportedCall
     name = name or function.name
     fields = list(function.arguments)
     if len(columns) != len(fields):
@@ -159,18 +163,55 @@ def _run_async(function: Function, reader: Reader, options: Mapping[str, Any], s
                 summary.statistics = runtime.statistics()
                 yield from waiting.answered(results)
 
+        stop: _Stop | None = None
+
+        def awaited() -> Iterator[Answered]:
+            while not runtime.wait(_LOOK_AGAIN):
+                if stop is not None:
+                    stop.check()
+            n_rows = waiting.n_rows
+            yield from drained()
+            if waiting.n_rows == n_rows:
+                raise contract_broken(function.where, "wait answers OK, and drain_results has no results")
+
         for rows, arguments in reader:
             while not _taken(runtime, first, arguments):
-                runtime.wait()
-                yield from drained()
+                yield from awaited()
             waiting.add(first, rows)
             first += rows.num_rows
             yield from drained()
+        # Stopped while rows still run: a plugin that has lost rows then says so, or breaks the contract.
+        stop = _Stop(runtime)
         while waiting.n_rows:
-            runtime.wait()
-            yield from drained()
-        runtime.stop()
+            yield from awaited()
+        stop.join()
+        runtime.drain_results()
         summary.statistics = runtime.statistics()
+
+
+class _Stop:
+    """A stop in a thread of its own, because rows are drained meanwhile, and Ctrl-C must end this one."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._run, args=(runtime,), name="arroyo-udf-stop", daemon=True)
+        self._thread.start()
+
+    def _run(self, runtime: Runtime) -> None:
+        try:
+            runtime.stop()
+        except Exception as error:
+            self._error = error
+
+    def join(self) -> None:
+        """Waits for the end. Raises the error of the stop."""
+        self._thread.join()
+        self.check()
+
+    def check(self) -> None:
+        """Raises the error of the stop, if it has ended with one."""
+        if self._error is not None:
+            raise self._error
 
 
 def _taken(runtime: Runtime, first: int, arguments: list[pa.Array]) -> bool:
@@ -179,6 +220,9 @@ def _taken(runtime: Runtime, first: int, arguments: list[pa.Array]) -> bool:
     except WouldBlock:
         return False
     return True
+
+
+_LOOK_AGAIN = 0.2  # seconds, because a stop that fails does not wake a plugin that breaks the contract
 
 
 class _Waiting:
@@ -224,7 +268,7 @@ def _count(summary: Summary, step: Answered, decided: Decided) -> None:
     n_rows, failed = step.rows.num_rows, {ERROR: 0, TIMED_OUT: 0, CANCELLED: 0}
     if "outcome" in step.results.schema.names:
         outcomes = step.results.column("outcome")
-        failed = {outcome: pc.sum(pc.equal(outcomes, outcome)).as_py() for outcome in failed}
+        failed = {outcome: pc.sum(pc.equal(outcomes, outcome)).as_py() or 0 for outcome in failed}
     summary.rows += n_rows
     summary.values += n_rows - sum(failed.values())
     summary.errors += failed[ERROR] + failed[CANCELLED]

@@ -66,7 +66,6 @@ BROKEN = {
     "one function twice": ({"descriptor": ", .n_functions = 2"}, "two functions have the name 'f'"),
     "no hash": ({"descriptor": ", .hash = 0"}, "the plugin's hash is NULL"),
     "bad name": ({"name": r'"\xff"'}, "the name of function number 0 is not UTF-8"),
-    "kind": ({"function": ", .kind = 5"}, "function 'f' has the kind 5"),
     "no options": ({"function": ", .kind = 2"}, "function 'f': options belong to async functions"),
     "no arguments": ({"function": ", .arguments = 0"}, "broken.f: arguments: its schema is NULL"),
     "format": ({"format": '"?!"'}, "arguments, child 0: this host does not know the Arrow format '?!'"),
@@ -98,6 +97,14 @@ def test_whole_contract(broken: Broken) -> None:
     function = load(broken()).functions["f"]
     with pytest.raises(UnsupportedCall, match="no text"):
         function(pa.array([1]))
+
+
+def test_a_function_of_an_unknown_kind_is_listed_and_refused_by_name(broken: Broken) -> None:
+    function = load(broken(function=", .kind = 5")).functions["f"]
+    assert function.kind == "kind 5"
+    for call in (function, function.outcomes, function.start):
+        with pytest.raises(UnsupportedCall, match=r"broken\.f: is of the kind 'kind 5', which this host cannot call"):
+            call()
 
 
 def test_not_a_library(tmp_path: Path) -> None:

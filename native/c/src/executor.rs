@@ -18,7 +18,7 @@ use arroyo_udf_plugin::runtime::{self, After, Attempt, Orders, Runtime, Turn};
 use arroyo_udf_plugin::threads::{self, AUTHORS_STACK};
 use arroyo_udf_plugin::value::Value;
 use std::ffi::{c_char, c_void, CStr};
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 use std::sync::mpsc::{sync_channel, SyncSender};
 use std::sync::Arc;
 use std::thread::{self, Thread};
@@ -161,9 +161,14 @@ impl Open<'_> {
                     attempt: attempt.attempt.into(),
                     reserved: 0,
                     lineage: self.runtime.lineage(),
+                    trace_parent: attempt
+                        .batch
+                        .context()
+                        .and_then(|context| context.trace_parent.as_ref())
+                        .map_or(null(), |it| it.as_ptr()),
                 };
-                // SAFETY: the author's function, with an argument for each that it has declared; the batch that texts
-                // point into is kept until the call is completed.
+                // SAFETY: the author's function, with an argument for each that it has declared; the batch that texts and
+                // the trace parent point into is kept until the call is completed.
                 unsafe { (self.body.call)(&call, self.arguments.as_ptr()) };
             }
             Ok(false) => {
@@ -201,7 +206,7 @@ fn fill(argument: &mut Argument, column: &Column, layout: &Layout, row: usize) -
         Layout::Fixed(2) => argument.bits = column.fixed::<u16>(row).into(),
         Layout::Fixed(4) => argument.bits = column.fixed::<u32>(row).into(),
         Layout::Fixed(8) => argument.bits = column.fixed::<u64>(row),
-        Layout::Bytes => {
+        Layout::Text => {
             let bytes = column.bytes(row).ok_or("the offsets of the value make no range")?;
             let text = std::str::from_utf8(bytes).map_err(|error| format!("the text is not UTF-8: {error}"))?;
             (argument.data, argument.length) = (text.as_ptr().cast(), text.len());

@@ -3,8 +3,8 @@
 
 use crate::function::{PythonFunction, MOST_ARGUMENTS};
 use crate::gil::vectorcall;
-use crate::object::{exception_text, none, Owned};
-use crate::pyarrow;
+use crate::object::none;
+use crate::pyarrow::Objects;
 use crate::values::conversion::Conversion;
 use arroyo_udf_plugin::arrow::Batch;
 use pyo3_ffi::*;
@@ -27,8 +27,8 @@ impl Frame {
     }
 }
 
-/// The columns of a batch that pyarrow converts, as lists; None for a column that is read natively.
-pub struct Converted(Vec<Option<Owned>>);
+/// The columns of a batch that pyarrow converts; None for a column that is read natively.
+pub struct Converted(Vec<Option<Objects>>);
 
 impl Converted {
     /// The error is a text for every row of the batch.
@@ -41,7 +41,7 @@ impl Converted {
         }
         let columns = function.arguments.iter().enumerate().map(|(i, conversion)| match conversion {
             // SAFETY: passed on.
-            Conversion::Pyarrow => unsafe { pyarrow::column_to_list(function, batch, i) }.map(Some),
+            Conversion::Pyarrow => unsafe { Objects::new(function, batch, i) }.map(Some),
             _ => Ok(None),
         });
         columns.collect::<Result<_, _>>().map(Converted)
@@ -88,18 +88,16 @@ pub unsafe fn read_row(
                 Err(Unread::Null)
             }
         } else {
-            match &function.arguments[i] {
-                // SAFETY: the item is borrowed, and a new reference is taken.
-                Conversion::Pyarrow => unsafe {
-                    match converted.0[i].as_ref().map_or(null_mut(), |list| PyList_GetItem(list.ptr(), row as Py_ssize_t)) {
-                        item if item.is_null() => Err(Unread::Failed(exception_text())), // pyarrow has made too few
-                        item => Ok(Owned::borrowed(item).into_ptr()),
-                    }
+            let read = match &function.arguments[i] {
+                Conversion::Pyarrow => match converted.0.get(i) {
+                    // SAFETY: passed on.
+                    Some(Some(objects)) => unsafe { objects.take(function, batch, i, row) },
+                    _ => unreachable!("`Converted::new` has converted the column"),
                 },
                 // SAFETY: passed on.
-                conversion => unsafe { conversion.read(column, row) }
-                    .map_err(|text| Unread::Failed(format!("argument {}: {text}", function.signature.arguments[i].0))),
-            }
+                conversion => unsafe { conversion.read(column, row) },
+            };
+            read.map_err(|text| Unread::Failed(format!("argument {}: {text}", function.signature.arguments[i].0)))
         };
         match argument {
             Ok(object) => {

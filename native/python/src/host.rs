@@ -92,32 +92,20 @@ pub unsafe extern "C" fn free_batch(_module: *mut PyObject, address: *mut PyObje
     }
 }
 
-/// take_child(address: int, child: int) -> bool: replaces the struct array at the address with one of its children, and
-/// releases the rest. False, with nothing done, if the child alone is not equivalent, because the struct has an offset,
-/// nulls, or another length.
-pub unsafe extern "C" fn take_child(_module: *mut PyObject, arguments: *mut *mut PyObject, count: Py_ssize_t) -> *mut PyObject {
-    // SAFETY: called by Python with the GIL and `count` arguments; the host passes the address of an array that it owns.
+/// taken(address: int) -> bool: whether a plugin has taken what `batch` made; then only its shell is left, and freed. False,
+/// with nothing done: the plugin has not.
+pub unsafe extern "C" fn taken(_module: *mut PyObject, address: *mut PyObject) -> *mut PyObject {
+    // SAFETY: called by Python with the GIL; the host passes an address from `batch`, once after the answer true.
     unsafe {
-        if count != 2 {
-            return raise(PyExc_TypeError, "take_child() takes an address and the number of a child");
+        let batch = PyLong_AsVoidPtr(address).cast::<ArrowArray>();
+        if batch.is_null() {
+            return raise(PyExc_ValueError, "taken() takes what batch() answered");
         }
-        let (array, child) = (PyLong_AsVoidPtr(*arguments).cast::<ArrowArray>(), PyLong_AsLongLong(*arguments.add(1)));
-        if !PyErr_Occurred().is_null() {
-            return null_mut();
+        let taken = (*batch).release.is_none();
+        if taken {
+            drop(Box::from_raw(batch));
         }
-        if array.is_null() || child < 0 || child >= (*array).n_children || (*array).children.is_null() {
-            return raise(PyExc_ValueError, "the array has no such child");
-        }
-        let place = *(*array).children.add(child as usize);
-        if (*array).offset != 0 || (*array).null_count != 0 || (*place).length != (*array).length {
-            return PyBool_FromLong(0);
-        }
-        let taken = std::ptr::replace(place, ArrowArray::empty());
-        if let Some(release) = (*array).release {
-            release(array);
-        }
-        array.write(taken);
-        PyBool_FromLong(1)
+        PyBool_FromLong(taken.into())
     }
 }
 

@@ -18,6 +18,9 @@
 //! | [`asyncio`]     | runs rows on the event loop                                                 |
 //! | [`imported`]    | functions of libraries built for Arroyo                                     |
 //! | [`host`]        | helpers for the Python host                                                 |
+//! | [`check`]       | checks the arrays that the Python host receives                             |
+//! | [`ledger`]      | the ids that a runtime was sent and has not answered                        |
+//! | [`results`]     | the results of a plugin, checked before pyarrow reads them                  |
 //!
 //! Modules use only those above them.
 //!
@@ -28,18 +31,21 @@ mod asyncio;
 mod blocking;
 mod call_info;
 mod calls;
+mod check;
 mod eventfd;
 mod function;
 mod gil;
 mod heap;
 mod host;
 mod imported;
+mod ledger;
 mod micro_batch;
 mod modules;
 mod object;
 mod outcome;
 mod pyarrow;
 mod registry;
+mod results;
 mod sync;
 mod traceback;
 mod values;
@@ -204,7 +210,7 @@ const fn fast(name: &'static CStr, function: PyCFunctionFast) -> PyMethodDef {
     }
 }
 
-static mut METHODS: [PyMethodDef; 14] = [
+static mut METHODS: [PyMethodDef; 24] = [
     method(c"register", registry::register, METH_VARARGS),
     method(c"open_arroyo", imported::open_arroyo, METH_O),
     method(c"import_arroyo", imported::import_arroyo, METH_VARARGS),
@@ -217,7 +223,17 @@ static mut METHODS: [PyMethodDef; 14] = [
     method(c"set_call_variable", call_info::set_call_variable, METH_O),
     fast(c"batch", host::new_batch),
     method(c"free_batch", host::free_batch, METH_O),
-    fast(c"take_child", host::take_child),
+    fast(c"check_array", check::check_array),
+    method(c"taken", host::taken, METH_O),
+    method(c"ledger", ledger::ledger, METH_O),
+    fast(c"begin_send", ledger::begin_send),
+    fast(c"end_send", ledger::end_send),
+    method(c"missing", ledger::missing, METH_O),
+    method(c"named_missing", ledger::named_missing, METH_O),
+    method(c"sends", ledger::sends, METH_O),
+    method(c"layout", results::layout, METH_O),
+    fast(c"check_run", results::check_run),
+    fast(c"check_drained", results::check_drained),
     PyMethodDef::zeroed(),
 ];
 const END: PyModuleDef_Slot = PyModuleDef_Slot { slot: 0, value: null_mut() };

@@ -4,16 +4,20 @@
 //! Guarantees: pyarrow receives views and never owns an array of the host. A view of a column lives for one call. A view for
 //! a vectorized function keeps the batch alive until pyarrow drops it, in any thread; the batch is then released in a thread
 //! of the host (R19).
+//!
+//! pyarrow checks nothing, so offsets at every level are checked before it gets a view; and for vectorized functions, whose
+//! kernels assume it, that texts are UTF-8. If a check fails, rows are taken one by one, and those at fault are errors (F4).
+//! A value that pyarrow makes is handed out once, because a call may change it: another attempt gets another one.
 
 use crate::function::PythonFunction;
 use crate::modules::CONVERSION;
-use crate::object::{address, call, exception_text, raise, text, Owned};
+use crate::object::{address, call, exception_text, none, raise, text, Owned};
 use arroyo_udf_plugin::abi::{ArrowArray, ArrowSchema};
-use arroyo_udf_plugin::arrow::{Batch, Column, Layout};
+use arroyo_udf_plugin::arrow::{self, Batch, Column, Layout};
 use arroyo_udf_plugin::signature;
 use arroyo_udf_plugin::value::Value;
 use pyo3_ffi::*;
-use std::ffi::c_void;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// schema(address: int) -> capsule "arrow_schema": a copy of a constant schema, for pyarrow to import.
@@ -39,48 +43,115 @@ pub unsafe extern "C" fn schema(_module: *mut PyObject, argument: *mut PyObject)
     }
 }
 
-unsafe extern "C" fn forget(array: *mut ArrowArray) {
-    // SAFETY: called by the consumer of a view; there is nothing to free.
-    unsafe { (*array).release = None };
-}
-
-unsafe extern "C" fn drop_batch(array: *mut ArrowArray) {
-    // SAFETY: `private_data` is the Arc given away in `vectorized`; dropping it frees nothing that the host owns, see above.
-    unsafe {
-        drop(Arc::from_raw((*array).private_data.cast::<Batch>()));
-        (*array).release = None;
-    }
-}
-
 unsafe fn child<T>(children: *mut *mut T, i: usize) -> *const T {
     // SAFETY: the array or schema was checked to have the child.
     unsafe { *children.add(i) }
 }
 
-/// A view of an array with another owner.
-fn view(array: &ArrowArray, release: unsafe extern "C" fn(*mut ArrowArray), private_data: *const c_void) -> ArrowArray {
-    ArrowArray { release: Some(release), private_data: private_data.cast_mut(), ..*array }
+/// A column of a batch as Python objects.
+pub struct Objects {
+    /// An object for each row; None after it was taken.
+    list: Owned,
+    /// Rows that could not be converted, ascending; None in the list.
+    unreadable: RowErrors,
 }
 
-/// A column of a batch as a list of Python objects. The error is a text for every row.
-///
-/// # Safety
-/// The GIL is held; the batch was made for this function.
-pub unsafe fn column_to_list(function: &PythonFunction, batch: &Batch, argument: usize) -> Result<Owned, String> {
-    // SAFETY: the batch has this column; pyarrow copies the values into Python objects and drops the view before the call
-    // returns.
-    unsafe {
-        let outer = batch.array();
-        let mut column = view(&*child(outer.children, argument), forget, std::ptr::null());
-        column.offset += outer.offset;
-        column.length = batch.rows() as i64;
-        column.null_count = -1;
-        let schema = child(function.signature.argument_schema.children, argument);
-        let list = match (address(&raw const column), address(schema)) {
-            (Some(array), Some(schema)) => call(CONVERSION, c"column_to_list", &[array.ptr(), schema.ptr()]),
-            _ => None,
-        };
-        list.filter(|list| PyList_Check(list.ptr()) != 0).ok_or_else(|| exception_text())
+impl Objects {
+    /// The error is a text for every row.
+    ///
+    /// # Safety
+    /// The GIL is held; the batch was made for this function.
+    pub unsafe fn new(function: &PythonFunction, batch: &Batch, argument: usize) -> Result<Objects, String> {
+        let column = PyarrowColumn { function, batch, argument };
+        // SAFETY: passed on; the list gets an object, or None, for each row.
+        unsafe {
+            if let Ok(list) = column.convert(0..batch.rows()) {
+                return Ok(Objects { list, unreadable: Vec::new() });
+            }
+            let list = Owned::new(PyList_New(batch.rows() as Py_ssize_t)).ok_or_else(|| exception_text())?;
+            let mut unreadable = Vec::new();
+            for row in 0..batch.rows() {
+                let object = if batch.columns()[argument].is_valid(row) { column.object(row) } else { Ok(none()) };
+                let object = object.unwrap_or_else(|text| {
+                    unreadable.push((row, text));
+                    none()
+                });
+                PyList_SetItem(list.ptr(), row as Py_ssize_t, object);
+            }
+            Ok(Objects { list, unreadable })
+        }
+    }
+
+    /// A new reference to the object of a row that is not null, which no other call has had. The error is a text for the row.
+    ///
+    /// # Safety
+    /// As for `new`, with the same arguments; the batch has the row.
+    pub unsafe fn take(&self, function: &PythonFunction, batch: &Batch, argument: usize, row: usize) -> Result<*mut PyObject, String> {
+        if let Ok(i) = self.unreadable.binary_search_by_key(&row, |(row, _)| *row) {
+            return Err(self.unreadable[i].1.clone());
+        }
+        // SAFETY: the list has an item for each row; the reference that it gives up is replaced by one to None.
+        unsafe {
+            let object = PyList_GetItem(self.list.ptr(), row as Py_ssize_t);
+            if object == Py_None() {
+                return PyarrowColumn { function, batch, argument }.object(row);
+            }
+            Py_INCREF(object);
+            PyList_SetItem(self.list.ptr(), row as Py_ssize_t, none());
+            Ok(object)
+        }
+    }
+}
+
+/// A column that pyarrow converts. Each method: the GIL is held, and the batch was made for the function.
+struct PyarrowColumn<'a> {
+    function: &'a PythonFunction,
+    batch: &'a Batch,
+    argument: usize,
+}
+
+impl PyarrowColumn<'_> {
+    /// Checks rows. `full`: texts, too.
+    unsafe fn check(&self, rows: Range<usize>, full: bool) -> Result<(), String> {
+        let offset = self.batch.array().offset as usize;
+        // SAFETY: the batch has this column, and was compared with the schema.
+        unsafe {
+            let schema = &*child(self.function.signature.argument_schema.children, self.argument);
+            arrow::check_rows(&*child(self.batch.array().children, self.argument), schema, offset + rows.start..offset + rows.end, full)
+        }
+    }
+
+    /// Rows as a list. The error says what is wrong with one of them.
+    unsafe fn convert(&self, rows: Range<usize>) -> Result<Owned, String> {
+        // SAFETY: the rows were checked; pyarrow copies the values into Python objects and drops the view before the call
+        // returns.
+        unsafe {
+            self.check(rows.clone(), false)?;
+            let outer = self.batch.array();
+            let layout = &self.function.signature.arguments[self.argument].1;
+            let mut column = arrow::view(&*child(outer.children, self.argument), layout);
+            column.offset += outer.offset + rows.start as i64;
+            column.length = rows.len() as i64;
+            let schema = child(self.function.signature.argument_schema.children, self.argument);
+            let list = match (address(&raw const column), address(schema)) {
+                (Some(array), Some(schema)) => call(CONVERSION, c"column_to_list", &[array.ptr(), schema.ptr()]),
+                _ => None,
+            };
+            let list = list.filter(|list| PyList_Check(list.ptr()) != 0).ok_or_else(|| exception_text());
+            if let Some(release) = column.release {
+                release(&mut column);
+            }
+            list
+        }
+    }
+
+    /// A new reference to the object of a row.
+    unsafe fn object(&self, row: usize) -> Result<*mut PyObject, String> {
+        // SAFETY: a list of one row has one item.
+        unsafe {
+            let list = self.convert(row..row + 1)?;
+            Ok(Owned::borrowed(PyList_GetItem(list.ptr(), 0)).into_ptr())
+        }
     }
 }
 
@@ -132,31 +203,61 @@ pub unsafe fn object_to_value(function: &PythonFunction, object: *mut PyObject) 
     }
 }
 
-/// Calls a vectorized function with a batch. The error is a text for every row of the batch (F4).
+/// Calls a vectorized function with a batch, without the rows that cannot be read: they are null, and row errors. The error
+/// is a text for every row of the batch (F4).
 ///
 /// # Safety
 /// The GIL is held; the batch was made for this function.
-pub unsafe fn vectorized(function: &PythonFunction, batch: &Arc<Batch>) -> Result<ArrowArray, String> {
+pub unsafe fn vectorized(function: &PythonFunction, batch: &Arc<Batch>) -> Result<(ArrowArray, RowErrors), String> {
     let mut out = ArrowArray::empty();
     // SAFETY: pyarrow moves the view out of `input`; if it does not, the view is released below. `out` is writable during
     // the call.
     unsafe {
-        let mut input = view(batch.array(), drop_batch, Arc::into_raw(Arc::clone(batch)).cast());
+        let unreadable = unreadable_rows(function, batch);
+        let rows = Owned::new(PyList_New(0)).ok_or_else(|| exception_text())?;
+        for (row, _) in &unreadable {
+            let appended = Owned::new(PyLong_FromSize_t(*row)).is_some_and(|row| PyList_Append(rows.ptr(), row.ptr()) == 0);
+            if !appended {
+                return Err(exception_text());
+            }
+        }
         let signature = function.signature;
+        let mut input = arrow::view_batch(batch, &signature.arguments);
         let failed =
             match (address(&raw mut input), address(signature.argument_schema), address(signature.return_schema), address(&raw mut out)) {
-                (Some(array), Some(schema), Some(returns), Some(out)) => {
-                    call(CONVERSION, c"vectorized", &[function.callable.ptr(), array.ptr(), schema.ptr(), returns.ptr(), out.ptr()])
-                }
+                (Some(array), Some(schema), Some(returns), Some(out)) => call(
+                    CONVERSION,
+                    c"vectorized",
+                    &[function.callable.ptr(), array.ptr(), schema.ptr(), returns.ptr(), out.ptr(), rows.ptr()],
+                ),
                 _ => None,
             };
         if let Some(release) = input.release {
             release(&mut input);
         }
         match failed {
-            Some(failed) if failed.ptr() == Py_None() => Ok(out),
+            Some(failed) if failed.ptr() == Py_None() => Ok((out, unreadable)),
             Some(failed) => Err(text(failed.ptr())),
             None => Err(exception_text()),
         }
+    }
+}
+
+/// The rows of a batch that pyarrow must not see, with their error texts.
+unsafe fn unreadable_rows(function: &PythonFunction, batch: &Batch) -> RowErrors {
+    let columns = || (0..batch.columns().len()).map(|argument| PyarrowColumn { function, batch, argument });
+    // SAFETY: passed on. A null's bytes need not be text.
+    unsafe {
+        if columns().all(|column| column.check(0..batch.rows(), true).is_ok()) {
+            return Vec::new();
+        }
+        let unreadable = |row: usize| {
+            columns().find_map(|column| {
+                let text = column.check(row..row + 1, batch.columns()[column.argument].is_valid(row)).err()?;
+                let argument = &function.signature.arguments[column.argument].0;
+                Some((row, function.row_text(row, &format!("argument {argument}: {text}"))))
+            })
+        };
+        (0..batch.rows()).filter_map(unreadable).collect()
     }
 }

@@ -22,7 +22,7 @@ pub unsafe fn run(function: &'static PythonFunction, batch: &Arc<Batch>) -> Ran 
     // SAFETY: passed on.
     let answered = unsafe {
         if function.signature.vectorized {
-            pyarrow::vectorized(function, batch).map(|values| (values, Vec::new()))
+            pyarrow::vectorized(function, batch)
         } else {
             Converted::new(function, batch).and_then(|converted| match function.returns {
                 Conversion::Pyarrow => run_into_list(function, batch, &converted),

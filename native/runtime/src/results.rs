@@ -21,7 +21,7 @@ pub fn fits(layout: &Layout, value: &Value) -> Result<(), String> {
     /// The bytes or items that a value adds to buffers with 32-bit offsets.
     fn narrow(layout: &Layout, value: &Value) -> usize {
         match (layout, value) {
-            (Layout::Bytes, Value::Bytes(bytes)) => bytes.len(),
+            (Layout::Bytes | Layout::Text, Value::Bytes(bytes)) => bytes.len(),
             (Layout::List(item), Value::Nested(items)) => items.iter().map(|value| narrow(item, value) + 1).sum(),
             (Layout::LargeList(item) | Layout::FixedList(_, item), Value::Nested(items)) => items.iter().map(|v| narrow(item, v)).sum(),
             (Layout::Struct(fields), Value::Nested(items)) => fields.iter().zip(items).map(|(field, v)| narrow(field, v)).sum(),
@@ -155,6 +155,7 @@ mod tests {
         let more = Value::Bytes(vec![0; ROW_BYTES + 1].into());
         assert_eq!(fits(&Layout::Bytes, &most), Ok(()));
         assert!(fits(&Layout::Bytes, &more).is_err());
+        assert!(fits(&Layout::Text, &more).is_err());
         assert_eq!(fits(&Layout::LargeBytes, &more), Ok(()));
         assert!(fits(&Layout::Struct(vec![Layout::Bool, Layout::Bytes]), &Value::Nested([Value::Null, more].into())).is_err());
         assert!(fits(&Layout::List(Box::new(Layout::Bytes)), &Value::Nested([most].into())).is_err());

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["OPTIONS", "Options", "abi_fields", "check", "from_abi", "parse"]
+__all__ = ["OPTIONS", "Options", "abi_fields", "check", "from_abi", "parse", "unknown_in"]
 
 _FOREVER_NS = 2**64 - 1
 _LONGEST = 1e9  # seconds
@@ -213,3 +213,13 @@ def from_abi(struct: Any) -> dict[str, Any]:
     """Reads the choice from an `arroyo_udf_options`; fields that are 0 are not chosen."""
     fields = ((name, kind, getattr(struct, field)) for name, (field, kind) in OPTIONS.items())
     return {name: kind.from_abi(value) for name, kind, value in fields if value}
+
+
+def unknown_in(struct: Any) -> str | None:
+    """Says which field of an `arroyo_udf_options` has a number without a meaning; None if there is none."""
+    for name, (field, kind) in OPTIONS.items():
+        if number := getattr(struct, field):
+            value = kind.from_abi(number)
+            if not kind.fits(value) or (kind is not _SECONDS and kind.to_abi(value) != number):
+                return f"its option {name} is {number}, which has no meaning"
+    return None

@@ -25,6 +25,11 @@ class _Group(click.Group):
             return super().invoke(ctx)
         except ArroyoUdfError as error:
             raise click.ClickException(str(error)) from error
+        except Exception as error:
+            # Values that a plugin returns may be wrong only for a file: a time zone that does not exist, for example.
+            if not type(error).__module__.startswith("pyarrow"):
+                raise
+            raise click.ClickException(f"pyarrow: {error}") from error
 
 
 @click.group(cls=_Group)

@@ -23,6 +23,9 @@ def command(plugin: Path, as_json: bool) -> None:
     about = ("name", "language", "abi_version", "toolkit_version", "hash")
     click.echo("\n".join(f"{key:<16} {description[key]}" for key in about))
     for function in description["functions"]:
+        if function["kind"] not in ("sync", "async"):
+            click.echo(f"\n{function['name']}\n    {function['kind']}, which this host cannot call")
+            continue
         arguments = ", ".join(f"{argument['name']}: {_type(argument)}" for argument in function["arguments"])
         click.echo(f"\n{function['name']}({arguments}) -> {_type(function['returns'])}")
         words = [function["kind"]] + ["vectorized"] * function["vectorized"]

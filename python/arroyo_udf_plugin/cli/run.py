@@ -28,6 +28,9 @@ FILE = click.Path(path_type=Path)
 @click.option(
     "--option", "options", multiple=True, metavar="NAME=VALUE", help="Such as timeout=2.5; overrides the author's."
 )
+@click.option(
+    "--validate/--no-validate", default=True, show_default=True, help="Check every value that the plugin returns."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
 def command(
     plugin: str,
@@ -39,6 +42,7 @@ def command(
     on_timeout: Any,
     dead_letter: Path | None,
     options: tuple[str, ...],
+    validate: bool,
     as_json: bool,
 ) -> None:
     """Call a function for each row of INPUT and write the rows with the result as last column.
@@ -48,7 +52,7 @@ def command(
     """
     from ..runner import run
 
-    function = _function(plugin)
+    function = _function(plugin, validate)
     with _Bar() as bar:
         summary = run(
             function,
@@ -108,7 +112,7 @@ def _chosen(options: tuple[str, ...]) -> dict[str, Any]:
         raise click.UsageError(f"--option {error}") from None
 
 
-def _function(plugin: str) -> Any:
+def _function(plugin: str, validate: bool) -> Any:
     """The function that PLUGIN[:FUNCTION] names."""
     from ..host.library import load
 
@@ -116,12 +120,14 @@ def _function(plugin: str) -> Any:
     if not Path(plugin).exists():
         path, colon, name = plugin.rpartition(":")
         path = path if colon else plugin
-    functions = load(Path(path)).functions
+    functions = load(Path(path), validate=validate).functions
     names = ", ".join(functions)
     if colon:
         if name not in functions:
             raise click.ClickException(f"{path} has no function {name!r}; it has {names}")
         return functions[name]
+    if not functions:
+        raise click.ClickException(f"{path} has no functions")
     if len(functions) != 1:
         raise click.ClickException(f"{path} has several functions ({names}): name one as {path}:FUNCTION")
     return next(iter(functions.values()))

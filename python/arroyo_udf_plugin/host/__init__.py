@@ -10,6 +10,8 @@ fields.py       a plugin's schemas -> pyarrow's types
 statistics.py   a runtime's counters
 policy.py       what becomes of rows that failed
 
-Guarantees: what comes from a plugin is checked before it is believed; an argument that a plugin did not take is
-released here; every call may be made from any thread. Uses author/options.py, abi.py, errors.py and the native core.
+Guarantees: what comes from a plugin is checked before it is believed, and what breaks the contract is an AbiError
+(`load` says what cannot be checked); an argument that a plugin did not take is released here; every call may be made
+from any thread. Uses author/options.py, abi.py, errors.py and the native core, which checks results (results.rs) and
+row ids (ledger.rs).
 """

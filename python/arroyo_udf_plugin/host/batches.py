@@ -1,20 +1,27 @@
 """Arrays across the ABI: arguments out to a plugin, results back in. The hot path of the host.
 
-Guarantees: arguments that a plugin did not take are released here. A result's fields and length are checked before use.
+Guarantees: arguments that a plugin did not take are released here. Results are checked before pyarrow reads them
+(native/python/src/results.rs says how).
 """
+
+from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from .._native import batch as _new_batch
+from .._native import check_drained, check_run, layout
 from .._native import free_batch as free_batch
-from ..abi import YES, ffi, new_error, take_error
+from .._native import taken as taken
+from ..abi import INVALID_ARGUMENT, YES, address, ffi, new_error, take_error
 from ..errors import AbiError, ArroyoUdfError, InvalidArgument, by_status
 from .fields import field_of
+
+if TYPE_CHECKING:
+    from .._native import Ledger
 
 _ARRAY_SIZE = ffi.sizeof("struct ArrowArray")
 
@@ -110,17 +117,23 @@ def _same_layout(one: pa.DataType, other: pa.DataType) -> bool:
 array_pointer = functools.partial(ffi.cast, ffi.typeof("struct ArrowArray *"))
 """Casts the address of an ArrowArray to cffi's pointer."""
 
+_SIZES = (_ARRAY_SIZE, ffi.sizeof("struct ArrowSchema *"), ffi.sizeof("arroyo_udf_error"))
+_FRESH = bytes(sum(_SIZES[:2])) + bytes(ffi.buffer(new_error()))
+
 
 class Outputs:
-    """The out-parameters of one call; reused by later calls."""
+    """The out-parameters of one call, side by side in memory, which is made anew before each call."""
 
-    __slots__ = ("address", "array", "error", "schema")
+    __slots__ = ("address", "array", "error", "memory", "schema")
 
     def __init__(self) -> None:
-        self.array = ffi.new("struct ArrowArray *")
-        self.address = int(ffi.cast("uintptr_t", self.array))
-        self.schema = ffi.new("const struct ArrowSchema *[1]")
-        self.error = new_error()
+        block = ffi.new("uint64_t[]", sum(_SIZES) // 8)
+        self.memory = ffi.buffer(block)
+        self.address = address(block)
+        self.array = array_pointer(self.address)
+        self.schema = ffi.cast("const struct ArrowSchema **", self.address + _SIZES[0])
+        self.error = ffi.cast("arroyo_udf_error *", self.address + _SIZES[0] + _SIZES[1])
+        self.memory[:] = _FRESH
 
 
 # Unused outputs. Each call takes one and gives it back, so calls may nest and come from any thread.
@@ -130,46 +143,120 @@ give_back = _free.append
 
 def take_outputs() -> Outputs:
     try:
-        return _free.pop()
+        outputs = _free.pop()
     except IndexError:
         return Outputs()
+    outputs.memory[:] = _FRESH
+    return outputs
 
 
-@dataclass(frozen=True)
+_RUN = {"value": None, "outcome": pa.uint8(), "error": pa.utf8()}
+_DRAIN = {"id": pa.uint64(), "value": None, "outcome": pa.uint8(), "attempts": pa.uint16(), "error": pa.utf8()}
+
+
 class Shape:
-    """The struct type of a result, and where in it the value and the outcome are."""
+    """The struct type of a result, and where in it the fields are. Checks and imports such results.
 
-    type: pa.DataType
-    schema: pa.Schema
-    value: int
-    outcome: int | None
-    error: int | None
+    validate: also check every value, see `load`.
+    """
+
+    def __init__(self, where: str, slot: str, type_: pa.DataType, value: pa.DataType, validate: bool) -> None:
+        self.type = type_
+        self.schema = pa.schema(list(type_))
+        places = {field.name: i for i, field in enumerate(self.schema)}
+        self.value = places["value"]
+        self.outcome, self.error = map(places.get, ("outcome", "error"))
+        self._where = where
+        self._slot = slot
+        self._value_type = value
+        self._validate = validate
+        exported = ffi.new("struct ArrowSchema *")
+        type_._export_to_c(address(exported))
+        self._layout = layout(address(exported))
+
+    def take(self, outputs: Outputs, n_rows: int) -> tuple[pa.Array, bool]:
+        """Checks and imports the results of a run. True: nothing else was in them, and this is the array of values."""
+        try:
+            alone = check_run(self._layout, outputs.address, n_rows)
+        except ValueError as error:
+            raise self._broken(error) from None
+        try:
+            results = pa.Array._import_from_c(outputs.address, self._value_type if alone else self.type)
+            if self._validate:
+                results.validate(full=True)
+        except pa.ArrowException as error:
+            raise self._broken(f"a broken array: {error}") from None
+        give_back(outputs)
+        return results, alone
+
+    def take_drained(self, outputs: Outputs, most: int, ledger: Ledger, alone: bool) -> pa.RecordBatch:
+        """Checks and imports drained rows, and notes them in the ledger. The arguments are those of `check_drained`."""
+        try:
+            even = check_drained(self._layout, outputs.address, most, ledger, alone)
+        except ValueError as error:
+            raise self._broken(error) from None
+        try:
+            if even:
+                results = pa.RecordBatch._import_from_c(outputs.address, self.schema)
+            else:
+                results = pa.RecordBatch.from_struct_array(pa.Array._import_from_c(outputs.address, self.type))
+            if self._validate:
+                results.validate(full=True)
+        except pa.ArrowException as error:
+            raise self._broken(f"a broken array: {error}") from None
+        give_back(outputs)
+        return results
+
+    def _broken(self, what: object) -> AbiError:
+        return contract_broken(self._where, f"{self._slot} answers {what}")
 
 
 class Shapes(dict[Any, Shape]):
-    """The types of a function's results, by the address of their constant schema; each is read once."""
+    """The types of a function's results, by the address of their constant schema; each is read once.
 
-    def __init__(self, where: str, value: pa.DataType) -> None:
+    slot: "run" or "drain_results", which returns the results. validate: as in `Shape`.
+    """
+
+    def __init__(self, where: str, value: pa.DataType, slot: str, validate: bool) -> None:
         self._where = where
         self._value = value
+        self._slot = slot
+        self._validate = validate
+        self._fields = _RUN if slot == "run" else _DRAIN
 
     def __missing__(self, pointer: Any) -> Shape:
         self[pointer] = shape = self._read(pointer)
         return shape
 
     def _read(self, pointer: Any) -> Shape:
-        struct = field_of(pointer, f"{self._where}: results").type
+        struct = field_of(pointer, f"{self._where}: the plugin breaks the contract: results of {self._slot}").type
         if not pa.types.is_struct(struct):
-            raise AbiError(f"{self._where}: results are {struct}, not a struct")
-        fields = {struct.field(i).name: i for i in range(struct.num_fields)}
-        if "value" not in fields or not _same_layout(struct.field(fields["value"]).type, self._value):
-            raise AbiError(f"{self._where}: results are {struct}, without a value of type {self._value}")
-        if ("outcome" in fields) != ("error" in fields):
-            raise AbiError(f"{self._where}: results are {struct}; outcome and error must both be there")
-        return Shape(struct, pa.schema(list(struct)), fields["value"], fields.get("outcome"), fields.get("error"))
+            raise self._broken(f"{struct}, not a struct")
+        names = [field.name for field in struct]
+        for name, wanted in self._fields.items():
+            if names.count(name) > 1:
+                raise self._broken(f"{struct}, with two fields {name!r}")
+            missing = name not in names
+            if missing and (self._slot == "drain_results" or name == "value"):
+                raise self._broken(f"{struct}, without a field {name!r}")
+            if not missing and not _same_layout(struct.field(names.index(name)).type, wanted or self._value):
+                raise self._broken(f"{struct}, and {name!r} must be {wanted or self._value}")
+        if ("outcome" in names) != ("error" in names):
+            raise self._broken(f"{struct}; outcome and error must both be there")
+        return Shape(self._where, self._slot, struct, self._value, self._validate)
+
+    def _broken(self, what: str) -> AbiError:
+        return contract_broken(self._where, f"results of {self._slot} are {what}")
 
 
-def failure(status: int, error: Any) -> ArroyoUdfError:
-    """The exception for a call that answered an error. Reads and releases the text."""
+def contract_broken(where: str, what: str) -> AbiError:
+    """The exception for a plugin that does what arroyo_udf.h rules out. where: "plugin.function"."""
+    return AbiError(f"{where}: the plugin breaks the contract: {what}")
+
+
+def failure(status: int, error: Any, where: str = "", slot: str = "") -> ArroyoUdfError:
+    """The exception for a call that did not answer what it may. Reads and releases the text of an error."""
+    if status < INVALID_ARGUMENT:
+        return contract_broken(where, f"{slot} answers the status {status}")
     retryable = error.retryable == YES
     return by_status(status, take_error(error), retryable)

@@ -3,6 +3,9 @@
 pyarrow itself would take ownership of the schemas and release them.
 """
 
+import itertools
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +13,7 @@ import pyarrow as pa
 from ..abi import ffi, text
 from ..errors import AbiError
 
-_MOST_CHILDREN = 1 << 12
+_MOST_FIELDS = 1 << 12  # of a schema, at all depths: a schema may contain itself
 _DEEPEST = 64
 _NULLABLE = 2
 
@@ -27,28 +30,39 @@ _TYPES = {
 _UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
 
 
-def field_of(schema: Any, what: str, depth: int = 0) -> pa.Field:
+def field_of(schema: Any, what: str) -> pa.Field:
     """The field that an ArrowSchema describes. Raises AbiError, naming `what`, if it is malformed or unknown."""
+    return _field_of(schema, what, 0, itertools.count())
+
+
+def _field_of(schema: Any, what: str, depth: int, counter: Iterator[int]) -> pa.Field:
     if schema == ffi.NULL:
         raise AbiError(f"{what}: its schema is NULL")
     if depth > _DEEPEST:
         raise AbiError(f"{what}: its schema is nested more than {_DEEPEST} deep")
-    if schema.n_children < 0 or schema.n_children > _MOST_CHILDREN:
+    if schema.n_children < 0 or schema.n_children > _MOST_FIELDS:
         raise AbiError(f"{what}: its schema has {schema.n_children} children")
+    if next(counter) > _MOST_FIELDS:
+        raise AbiError(f"{what}: its schema has more than {_MOST_FIELDS} fields")
     if schema.n_children and schema.children == ffi.NULL:
         raise AbiError(f"{what}: the children of its schema are NULL")
-    children = [field_of(schema.children[i], f"{what}, child {i}", depth + 1) for i in range(schema.n_children)]
+    children = [
+        _field_of(schema.children[i], f"{what}, child {i}", depth + 1, counter) for i in range(schema.n_children)
+    ]
     name = "" if schema.name == ffi.NULL else text(schema.name, f"{what}: its name")
     form = text(schema.format, f"{what}: its format")
-    try:
-        arrow_type = _type_of(form, children)
-    except (KeyError, ValueError, IndexError):
-        raise AbiError(
-            f"{what}: this host does not know the Arrow format {form!r} with {len(children)} children"
-        ) from None
+    if not name.isprintable():
+        raise AbiError(f"{what}: its name is {name[:100]!r}, which cannot be printed")
     if schema.dictionary != ffi.NULL:
         raise AbiError(f"{what}: it is dictionary-encoded, which is not supported; use the plain type")
-    return pa.field(name, arrow_type, bool(schema.flags & _NULLABLE))
+    try:
+        arrow_type = _type_of(form, children)
+    except (KeyError, ValueError, IndexError, OverflowError, pa.ArrowException):
+        raise AbiError(
+            f"{what}: this host does not know the Arrow format {form[:100]!r} with {len(children)} children"
+        ) from None
+    # pyarrow has no type null without nulls.
+    return pa.field(name, arrow_type, bool(schema.flags & _NULLABLE) or form == "n")
 
 
 def _type_of(form: str, children: list[pa.Field]) -> pa.DataType:
@@ -60,12 +74,11 @@ def _type_of(form: str, children: list[pa.Field]) -> pa.DataType:
     if children:
         raise ValueError
     if form.startswith("ts") and form[3] == ":":
-        return pa.timestamp(_UNITS[form[2]], form[4:] or None)
-    if form.startswith("d:"):
-        precision, scale, *bits = map(int, form[2:].split(","))
-        if bits not in ([], [128]):
+        if not form.isprintable():
             raise ValueError
-        return pa.decimal128(precision, scale)
-    if form.startswith("w:"):
-        return pa.binary(int(form[2:]))
+        return pa.timestamp(_UNITS[form[2]], form[4:] or None)
+    if decimal := re.fullmatch(r"d:([0-9]+),(-?[0-9]+)(?:,128)?", form):
+        return pa.decimal128(int(decimal[1]), int(decimal[2]))
+    if fixed := re.fullmatch(r"w:([0-9]+)", form):
+        return pa.binary(int(fixed[1]))
     return _TYPES[form]

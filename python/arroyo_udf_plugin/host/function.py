@@ -9,13 +9,24 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .._native import take_child
-from ..abi import SYNC, ffi, known, text
-from ..author.options import Options, abi_fields, check, from_abi
-from ..errors import AbiError, InvalidArgument, RowError
-from .batches import Arguments, Outputs, Shape, Shapes, array_pointer, failure, free_batch, give_back, take_outputs
+from ..abi import AGGREGATE, ASYNC, SYNC, TABLE, ffi, known, printable
+from ..author.options import Options, abi_fields, check, from_abi, unknown_in
+from ..errors import AbiError, InvalidArgument, RowError, UnsupportedCall
+from .batches import (
+    Arguments,
+    Shape,
+    Shapes,
+    array_pointer,
+    contract_broken,
+    failure,
+    free_batch,
+    take_outputs,
+    taken,
+)
 from .fields import field_of
 from .runtime import Runtime, start
+
+_KINDS = {SYNC: "sync", ASYNC: "async", AGGREGATE: "aggregate", TABLE: "table"}
 
 
 class Function:
@@ -23,7 +34,8 @@ class Function:
 
     arguments: names and Arrow types; a field is nullable if the function handles nulls itself.
     returns, returns_nullable: the Arrow type of a result, and whether the function may return null.
-    kind: "sync" or "async". Methods of the other kind raise UnsupportedCall.
+    kind: "sync" or "async". Methods of the other kind raise UnsupportedCall. "aggregate", "table", or "kind 5" are for
+        later hosts: all methods raise UnsupportedCall, and only the name is known.
     vectorized: the author's code gets whole arrays.
     options: the author's choices and the defaults; None for a sync function. chosen: the author's choices alone.
     where: "plugin.function". plugin_hash: the plugin's `hash`.
@@ -40,25 +52,33 @@ class Function:
     where: str
     plugin_hash: str
 
-    def __init__(self, table: Any, number: int, described: Any, plugin: str, plugin_hash: str) -> None:
-        self.name = text(described.name)
+    def __init__(self, table: Any, number: int, described: Any, plugin: str, plugin_hash: str, validate: bool) -> None:
+        self.name = printable(described.name, "its name")
         self.where = f"{plugin}.{self.name}"
         self.plugin_hash = plugin_hash
-        self.kind = "sync" if described.kind == SYNC else "async"
-        arguments = field_of(described.arguments, f"{self.where}: arguments").type
-        if not pa.types.is_struct(arguments):
-            raise AbiError(f"{self.where}: arguments are {arguments}, not a struct")
-        returns = field_of(described.returns, f"{self.where}: result")
-        self.arguments = pa.schema(list(arguments))
+        is_known = described.kind in (SYNC, ASYNC)
+        self.kind = _KINDS.get(described.kind, f"kind {described.kind}")
+        self.arguments, returns = pa.schema([]), pa.field("", pa.null())
+        if is_known:
+            arguments = field_of(described.arguments, f"{self.where}: arguments").type
+            if not pa.types.is_struct(arguments):
+                raise AbiError(f"{self.where}: arguments are {arguments}, not a struct")
+            self.arguments = pa.schema(list(arguments))
+            returns = field_of(described.returns, f"{self.where}: result")
         self.returns = returns.type
         self.returns_nullable = returns.nullable
         self.vectorized = bool(described.vectorized)
-        self.chosen = {} if described.kind == SYNC else from_abi(known(described.options, "the options"))
-        self.options = None if described.kind == SYNC else Options(**self.chosen)
+        self.options, self.chosen = None, {}
+        if self.kind == "async":
+            options = known(described.options, "the options")
+            if wrong := unknown_in(options):
+                raise AbiError(f"{self.where}: {wrong}")
+            self.chosen = from_abi(options)
+            self.options = Options(**self.chosen)
         self._table = table
         self._number = number
         self._arguments = Arguments(self.where, self.arguments)
-        self._shapes = Shapes(self.where, self.returns)
+        self._shapes = Shapes(self.where, self.returns, "drain_results" if self.kind == "async" else "run", validate)
         self._run_slot = table.run
 
     def __repr__(self) -> str:
@@ -77,21 +97,15 @@ class Function:
         for array in arrays:
             if not isinstance(array, pa.Array):
                 return self._call_chunks(arrays)
-        outputs, shape = self._run(arrays)
-        if shape.outcome is not None or not take_child(outputs.address, shape.value):
-            return self._values(self._struct(outputs, shape, len(arrays[0])), shape, 0)
-        values = pa.Array._import_from_c(outputs.address, self.returns)
-        give_back(outputs)
-        if len(values) != len(arrays[0]):
-            raise self._wrong_length(len(values), len(arrays[0]))
-        return values
+        return self._chunk(arrays, 0)
 
     def outcomes(self, *arrays: Any) -> pa.StructArray:
         """As a call, but returns a struct per row: {value} if no row failed, else {value, outcome, error}."""
         chunks = self._arguments.chunks(arrays)
         if len(chunks) != 1:
             raise InvalidArgument(f"{self.where}: outcomes takes no chunked arrays; call combine_chunks() first")
-        return self._struct(*self._run(chunks[0]), len(chunks[0][0]))
+        results, shape, alone = self._run(chunks[0])
+        return pa.StructArray.from_arrays([results], fields=list(shape.type)) if alone else results
 
     def _call_chunks(self, given: tuple[Any, ...]) -> pa.Array | pa.ChunkedArray:
         arrays = self._arguments.arrays(given)
@@ -104,30 +118,24 @@ class Function:
         return pa.chunked_array(values, self.returns)
 
     def _chunk(self, arrays: Any, first: int) -> pa.Array:
-        outputs, shape = self._run(arrays)
-        return self._values(self._struct(outputs, shape, len(arrays[0])), shape, first)
+        results, shape, alone = self._run(arrays)
+        return results if alone else self._values(results, shape, first)
 
-    def _run(self, arrays: Any) -> tuple[Outputs, Shape]:
-        """Calls the plugin, which writes its results into the outputs. The caller must give the outputs back."""
+    def _run(self, arrays: Any) -> tuple[pa.Array, Shape, bool]:
+        """Calls the plugin. Returns the results as `Shape.take` does."""
         batch = self._arguments.export(arrays)
         outputs = take_outputs()
         status = self._run_slot(
             self._number, array_pointer(batch), ffi.NULL, outputs.array, outputs.schema, outputs.error
         )
-        free_batch(batch)
         if status:
-            raise failure(status, outputs.error)
-        return outputs, self._shapes[outputs.schema[0]]
-
-    def _struct(self, outputs: Outputs, shape: Shape, rows: int) -> pa.StructArray:
-        results = pa.Array._import_from_c(outputs.address, shape.type)
-        give_back(outputs)
-        if len(results) != rows:
-            raise self._wrong_length(len(results), rows)
-        return results
-
-    def _wrong_length(self, answered: int, rows: int) -> AbiError:
-        return AbiError(f"{self.where}: answered {answered} rows for {rows}")
+            free_batch(batch)
+            raise failure(status, outputs.error, self.where, "run")
+        if not taken(batch):  # it stays allocated: the plugin may still read it, or release a copy of it
+            raise contract_broken(self.where, "run answers OK and has not taken its arguments")
+        shape = self._shapes[outputs.schema[0]]
+        results, alone = shape.take(outputs, len(arrays[0]))
+        return results, shape, alone
 
     def _values(self, results: pa.StructArray, shape: Shape, first: int) -> pa.Array:
         """The values of results. Raises RowError, counting rows from `first`, if a row failed."""
@@ -166,4 +174,14 @@ class Function:
             if not isinstance(lineage, bytes) or len(lineage) != 16 or not any(lineage):
                 raise InvalidArgument(f"{self.where}: lineage={lineage!r}; give 16 bytes that are not all zero")
             struct.lineage = list(lineage)
-        return start(self._table, self.where, self._number, struct, self._arguments, self._shapes)
+        ordered = options.get("ordered", self.options is None or self.options.ordered)
+        return start(self._table, self.where, self._number, struct, self._arguments, self._shapes, ordered)
+
+
+class Uncallable(Function):
+    """A function of a kind that later hosts call: it has a name, and every call is refused."""
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise UnsupportedCall(f"{self.where}: is of the kind {self.kind!r}, which this host cannot call")
+
+    __call__ = outcomes = start = _refuse

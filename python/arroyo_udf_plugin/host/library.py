@@ -15,10 +15,22 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..abi import ABI_VERSION, ASYNC, MAGIC, MAGIC_OF_DRAFTS, SYMBOL, SYNC, TABLE_SIZE_1, ffi, known, known_table, text
+from ..abi import (
+    ABI_VERSION,
+    ASYNC,
+    MAGIC,
+    MAGIC_OF_DRAFTS,
+    SYMBOL,
+    SYNC,
+    TABLE_SIZE_1,
+    ffi,
+    known,
+    known_table,
+    printable,
+)
 from ..errors import AbiError, InvalidArgument, LoadError
 from . import imported
-from .function import Function
+from .function import Function, Uncallable
 
 _OPEN = ffi.RTLD_NOW | ffi.RTLD_LOCAL | ffi.RTLD_NODELETE
 _MOST_FUNCTIONS = 1 << 16
@@ -45,6 +57,7 @@ class Plugin:
         path: str | os.PathLike[str],
         arguments: imported.Types | None = None,
         returns: pa.DataType | pa.Field | None = None,
+        validate: bool = False,
     ) -> None:
         self.path = os.path.abspath(path)
         first, foreign = 0, None
@@ -56,14 +69,15 @@ class Plugin:
         self.abi_version = self._table.abi_version
         try:
             described = _checked_descriptor(self._table) if foreign is None else foreign
-            self.name = text(described.name, "the plugin's name")
-            self.language = text(described.language, "the plugin's language")
-            self.hash = text(described.hash, "the plugin's hash")
-            self.toolkit_version = text(described.toolkit_version, "the toolkit's version")
+            self.name = printable(described.name, "the plugin's name")
+            self.language = printable(described.language, "the plugin's language")
+            self.hash = printable(described.hash, "the plugin's hash")
+            self.toolkit_version = printable(described.toolkit_version, "the toolkit's version")
             functions: dict[str, Function] = {}
             for number in range(described.n_functions):
                 one = known(described.functions[number], f"function number {number}")
-                function = Function(self._table, first + number, one, self.name, self.hash)
+                kind = Function if one.kind in (SYNC, ASYNC) else Uncallable
+                function = kind(self._table, first + number, one, self.name, self.hash, validate)
                 if function.name in functions:
                     raise AbiError(f"two functions have the name {function.name!r}")
                 functions[function.name] = function
@@ -91,19 +105,27 @@ def load(
     *,
     arguments: imported.Types | None = None,
     returns: pa.DataType | pa.Field | None = None,
+    validate: bool = False,
 ) -> Plugin:
     """Opens a plugin, checks it and reads its descriptor. Runs no user code and starts no interpreter.
+
+    The host does not trust a plugin: it checks the descriptor here, and each status and result later. An AbiError says
+    what breaks the contract. Some mistakes cannot be seen from here and may end the process: a plugin that writes to
+    memory that is not its own, pointers that lead nowhere, buffers shorter than the lengths claim, texts without an
+    end, a release callback that fails, a slot that does not return.
 
     arguments, returns: only for a library that was built for the Arroyo engine, which does not describe its types.
         `arguments`: an Arrow schema, or a list of types or fields; `returns`: a type or a field. A type alone means
         not nullable: the function is not called for nulls. The library's one function is named after the file,
         without "lib" and from the first dot on.
+    validate: also check every value of every result: that texts are UTF-8, decimals within their precision, and so on.
+        Without it the structure is checked, offsets included, and the texts of errors.
     Raises LoadError if the file is not a plugin, AbiError if it breaks the contract, InvalidArgument if only one of
     `arguments` and `returns` is given, or a value that is not an Arrow type.
     """
     if (arguments is None) != (returns is None):
         raise InvalidArgument(f"{os.fspath(path)}: give both `arguments` and `returns`, or neither")
-    return Plugin(path, arguments, returns)
+    return Plugin(path, arguments, returns, validate)
 
 
 # ---- Open and check --------------------------------------------------------------------------------------------------
@@ -158,13 +180,13 @@ def _checked_descriptor(table: Any) -> Any:
         if function == ffi.NULL:
             raise AbiError(f"function number {number} is NULL")
         function = known(function, f"function number {number}")
-        name = text(function.name, f"the name of function number {number}")
+        called = printable(function.name, f"the name of function number {number}")
         if function.kind not in (SYNC, ASYNC):
-            raise AbiError(f"function {name!r} has the kind {function.kind}, neither sync nor async")
+            continue
         if (function.options == ffi.NULL) != (function.kind == SYNC):
-            raise AbiError(f"function {name!r}: options belong to async functions, and to all of them")
+            raise AbiError(f"function {called!r}: options belong to async functions, and to all of them")
         if function.kind == ASYNC:
-            known(function.options, f"function {name!r}: the options")
+            known(function.options, f"function {called!r}: the options")
     return descriptor
 
 

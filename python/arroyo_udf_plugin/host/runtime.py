@@ -13,6 +13,7 @@ Any thread may call any method at any time. A runtime that is garbage-collected 
 """
 
 import asyncio
+import contextlib
 import threading
 import weakref
 from collections.abc import Iterator
@@ -22,9 +23,20 @@ from typing import Any, Literal, Self
 import pyarrow as pa
 
 from .. import abi
+from .._native import begin_send, end_send, ledger, missing, named_missing, sends
 from ..abi import ffi, new_error, take_error
-from ..errors import InvalidArgument, InvalidState, WouldBlock
-from .batches import Arguments, Shapes, array_pointer, failure, free_batch, give_back, take_outputs
+from ..errors import AbiError, ArroyoUdfError, InvalidArgument, InvalidState, WouldBlock
+from .batches import (
+    Arguments,
+    Shapes,
+    array_pointer,
+    contract_broken,
+    failure,
+    free_batch,
+    give_back,
+    take_outputs,
+    taken,
+)
 from .statistics import Statistics
 from .waiters import Waiters
 
@@ -34,15 +46,20 @@ _FOREVER_NS = 2**63 - 1
 _MODES = {"drain": abi.DRAIN, "cancel": abi.CANCEL}
 _GONE_NS = 1_000_000_000
 RELEASES = "arroyo-udf-release"
+_MOST_REFUSALS = 100  # of one send, although there was room before each try and nothing else was sent
 
 
-def start(table: Any, where: str, number: int, options: Any, arguments: Arguments, shapes: Shapes) -> "Runtime":
+def start(
+    table: Any, where: str, number: int, options: Any, arguments: Arguments, shapes: Shapes, ordered: bool
+) -> "Runtime":
     """Starts function `number` of a plugin's table; `Function.start` calls this. Raises ArroyoUdfError by status."""
     handle, error = ffi.new("arroyo_udf_handle *"), new_error()
     status = table.start(number, options, handle, error)
     if status:
-        raise failure(status, error)
-    return Runtime(table, where, handle[0], arguments, shapes)
+        raise failure(status, error, where, "start")
+    if not handle[0]:
+        raise contract_broken(where, "start answers OK and the handle 0")
+    return Runtime(table, where, handle[0], arguments, shapes, ordered)
 
 
 class Runtime:
@@ -52,17 +69,21 @@ class Runtime:
     drained, `stop("cancel")` was not called, and no exception is under way), leaving raises InvalidState.
     """
 
-    def __init__(self, table: Any, where: str, handle: int, arguments: Arguments, shapes: Shapes) -> None:
+    def __init__(
+        self, table: Any, where: str, handle: int, arguments: Arguments, shapes: Shapes, ordered: bool
+    ) -> None:
         self._table = table
         self._where = where
         self._handle = handle
         self._arguments = arguments
         self._shapes = shapes
         self._no_room = f"{where}: has no room; drain, and wait for room"
+        self._ledger = ledger(ordered)
+        self._drains: list[None] = []  # an item for each drain under way; append and pop need no lock
         self._full = False  # the last send found no room
         self._abandoned = False  # stopped with cancel: the caller does not want the rest
-        self._waiters = Waiters(table, handle)
-        self._alive = weakref.finalize(self, _release_forgotten, table, handle, self._waiters)
+        self._waiters = Waiters(table, handle, where)
+        self._alive = weakref.finalize(self, _release_forgotten, table, handle, where, self._waiters)
         self._alive.atexit = False  # at exit the core stops all runtimes
 
     # ---- Rows in ----
@@ -73,14 +94,18 @@ class Runtime:
         first_id: above all ids sent before. arrays: one per argument, or one RecordBatch; chunked arrays are sent
         chunk by chunk. Raises InvalidArgument for wrong arrays or ids, InvalidState after stop or release.
         """
-        for first, batch in self._batches(first_id, arrays):
-            while not self._sent(first, batch):
+        for first, n_rows, batch in self._batches(first_id, arrays):
+            refusals = 0, sends(self._ledger)
+            while not self._sent(first, n_rows, batch):
+                refusals = self._refused(*refusals)
                 self._waiters.block(abi.ROOM, None)
 
     async def send_async(self, first_id: int, *arrays: Any) -> None:
         """As `send`, waiting in the event loop."""
-        for first, batch in self._batches(first_id, arrays):
-            while not self._sent(first, batch):
+        for first, n_rows, batch in self._batches(first_id, arrays):
+            refusals = 0, sends(self._ledger)
+            while not self._sent(first, n_rows, batch):
+                refusals = self._refused(*refusals)
                 await self._waiters.block_async(abi.ROOM)
 
     def send_nowait(self, first_id: int, *arrays: Any) -> None:
@@ -90,32 +115,52 @@ class Runtime:
             raise WouldBlock(self._no_room, abi.WOULD_BLOCK)  # saves the export of the batch
         if len(self._arguments.chunks(arrays)) > 1:
             raise InvalidArgument(f"{self._where}: send_nowait takes no chunked arrays; call combine_chunks() first")
-        for first, batch in self._batches(first_id, arrays):
-            if not self._sent(first, batch):
+        for first, n_rows, batch in self._batches(first_id, arrays):
+            if not self._sent(first, n_rows, batch):
                 raise WouldBlock(self._no_room, abi.WOULD_BLOCK)
 
-    def _batches(self, first_id: int, given: tuple[Any, ...]) -> Iterator[tuple[int, int]]:
-        """Yields native batches, each with its first id; frees each when the next is requested, or at the end."""
+    def _batches(self, first_id: int, given: tuple[Any, ...]) -> Iterator[tuple[int, int, list[int]]]:
+        """Yields native batches, each as its first id, its number of rows, and a list with its address. A batch that is
+        still in its list when the next is requested, or at the end, is freed."""
         self._check_alive()
         for arrays in self._arguments.chunks(given):
-            end = first_id + len(arrays[0])
+            n_rows = len(arrays[0])
+            end = first_id + n_rows
             if not 0 <= first_id <= end <= 2**64:
                 raise InvalidArgument(f"{self._where}: row ids are from 0 to 2**64 - 1, not {first_id} to {end - 1}")
-            batch = self._arguments.export(arrays)
+            batch = [self._arguments.export(arrays)]
             try:
-                yield first_id, batch
+                yield first_id, n_rows, batch
             finally:
-                free_batch(batch)
+                if batch:
+                    free_batch(batch[0])
             first_id = end
 
-    def _sent(self, first_id: int, batch: int) -> bool:
+    def _sent(self, first_id: int, n_rows: int, batch: list[int]) -> bool:
         outputs = take_outputs()
-        status = self._table.send(self._handle, first_id, array_pointer(batch), ffi.NULL, outputs.error)
-        if status > abi.WOULD_BLOCK:
-            raise failure(status, outputs.error)
+        begun = begin_send(self._ledger, first_id, n_rows)
+        status = self._table.send(self._handle, first_id, array_pointer(batch[0]), ffi.NULL, outputs.error)
+        try:
+            end_send(self._ledger, first_id, n_rows, begun, status)
+        except ValueError as error:
+            batch.clear()  # it stays allocated: the plugin may still read it
+            raise self._broken(f"send {error}") from None
+        if status == abi.OK:
+            if not taken(batch.pop()):
+                raise self._broken("send answers OK and has not taken its arguments")
+        elif status != abi.WOULD_BLOCK:
+            raise failure(status, outputs.error, self._where, "send")
         give_back(outputs)
         self._full = status != abi.OK
         return not self._full
+
+    def _refused(self, times: int, sent: int) -> tuple[int, int]:
+        """Counts the refusals of a send that waits for room between them, while no other send gets in between."""
+        now = sends(self._ledger)
+        times = times + 1 if now == sent + 1 else 0
+        if times > _MOST_REFUSALS:
+            raise self._broken(f"send answers WOULD_BLOCK {times} times, each time after wait has found room")
+        return times, now
 
     # ---- Results out ----
 
@@ -123,21 +168,34 @@ class Runtime:
         """Takes up to max_rows ended rows (0: all): {id, value, outcome, attempts, error}; None: no results now.
 
         After `stop` has returned, None means that every accepted row has been drained. Raises InvalidArgument for
-        another max_rows, InvalidState after release.
+        another max_rows, InvalidState after release, AbiError if the plugin answers other rows than were sent.
         """
         self._check_alive()
         if not 0 <= max_rows < 2**64:
             raise InvalidArgument(f"{self._where}: max_rows={max_rows!r}; pass a whole number, 0 for all")
-        outputs = take_outputs()
-        status = self._table.drain_results(self._handle, max_rows, outputs.array, outputs.schema, outputs.error)
-        if status > abi.END:
-            raise failure(status, outputs.error)
-        batch = None
-        if status == abi.OK:
-            shape = self._shapes[outputs.schema[0]]
-            batch = pa.RecordBatch._import_from_c(outputs.address, shape.schema)
-        give_back(outputs)
-        return batch
+        stopped, drains = self._waiters.stopped, self._drains
+        drains.append(None)
+        try:
+            outputs = take_outputs()
+            status = self._table.drain_results(self._handle, max_rows, outputs.array, outputs.schema, outputs.error)
+            if status == abi.OK:
+                shape = self._shapes[outputs.schema[0]]
+                return shape.take_drained(outputs, max_rows, self._ledger, len(drains) == 1)
+            if status == abi.END:
+                # Another drain may have taken rows that it has not noted yet.
+                if len(drains) == 1 and (lost := named_missing(self._ledger)):
+                    raise self._broken(f"drain_results answers END, and {lost}")
+            elif status != abi.WOULD_BLOCK:
+                raise failure(status, outputs.error, self._where, "drain_results")
+            elif stopped:
+                raise self._broken("drain_results answers WOULD_BLOCK after stop_runtime")
+            give_back(outputs)
+            return None
+        finally:
+            drains.pop()
+
+    def _broken(self, what: str) -> ArroyoUdfError:
+        return contract_broken(self._where, what)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Waits until results are ready or all have been drained after a stop. False: not within `timeout` seconds.
@@ -157,7 +215,9 @@ class Runtime:
         self._check_alive()
         counters, error = ffi.new("arroyo_udf_statistics *"), new_error()
         counters.size = ffi.sizeof("arroyo_udf_statistics")
-        self._call(self._table.statistics, counters, error=error)
+        self._call("statistics", counters, error=error)
+        if not abi.STATISTICS_SIZE_1 <= counters.size <= ffi.sizeof("arroyo_udf_statistics"):
+            raise self._broken(f"statistics fills in {counters.size} bytes")
         return Statistics.from_abi(counters)
 
     # ---- The end ----
@@ -170,7 +230,7 @@ class Runtime:
         self._check_alive()
         if not (0 <= first_id < 2**64 and 0 <= rows < 2**64):
             raise InvalidArgument(f"{self._where}: {rows} rows from {first_id}; ids are from 0 to 2**64 - 1")
-        self._call(self._table.cancel, first_id, rows)
+        self._call("cancel", first_id, rows)
 
     def stop(self, mode: Literal["drain", "cancel"] = "drain", deadline: float | None = None) -> bool:
         """Ends the execution and closes the Context. `drain_results` then returns the remaining results.
@@ -188,7 +248,9 @@ class Runtime:
         none = _FOREVER_NS if mode == "drain" else _GONE_NS
         limit = none if deadline is None else min(abi.nanoseconds(deadline), _FOREVER_NS)
         self._abandoned = mode == "cancel"
-        return self._call(self._table.stop_runtime, _MODES[mode], limit) != abi.STUCK
+        status = self._call("stop_runtime", _MODES[mode], limit, expected=(abi.OK, abi.STUCK))
+        self._waiters.stopped = True
+        return status != abi.STUCK
 
     async def stop_async(self, mode: Literal["drain", "cancel"] = "drain", deadline: float | None = None) -> bool:
         """As `stop`, waiting in another thread while the event loop runs on."""
@@ -197,7 +259,7 @@ class Runtime:
     def release(self) -> None:
         """Ends the handle; first stops a running runtime (cancel, 1 s). Results that were not drained are lost."""
         if self._alive.detach():
-            _release(self._table, self._handle, self._waiters)
+            _release(self._table, self._handle, self._where, self._waiters)
 
     def __enter__(self) -> Self:
         return self
@@ -205,9 +267,9 @@ class Runtime:
     def __exit__(self, kind: _Kind, value: BaseException | None, trace: TracebackType | None) -> None:
         lost = 0
         if kind is None and not self._abandoned and self._alive.alive:
-            counters = self.statistics()
-            lost = counters.accepted - counters.drained
-        self.release()
+            lost = missing(self._ledger)
+        with contextlib.nullcontext() if kind is None else contextlib.suppress(AbiError):
+            self.release()
         if lost:
             raise InvalidState(
                 f"{self._where}: left with {lost} rows not drained; first call stop() and drain_results() until it "
@@ -220,11 +282,11 @@ class Runtime:
     async def __aexit__(self, kind: _Kind, value: BaseException | None, trace: TracebackType | None) -> None:
         await asyncio.to_thread(self.__exit__, kind, value, trace)
 
-    def _call(self, slot: Any, *arguments: Any, error: Any = None) -> int:
+    def _call(self, slot: str, *arguments: Any, error: Any = None, expected: tuple[int, ...] = (abi.OK,)) -> int:
         error = new_error() if error is None else error
-        status: int = slot(self._handle, *arguments, error)
-        if status >= abi.INVALID_ARGUMENT:
-            raise failure(status, error)
+        status: int = getattr(self._table, slot)(self._handle, *arguments, error)
+        if status not in expected:
+            raise failure(status, error, self._where, slot)
         return status
 
     def _check_alive(self) -> None:
@@ -232,13 +294,21 @@ class Runtime:
             raise InvalidState(f"{self._where}: the runtime was released; start a new one", abi.INVALID_STATE)
 
 
-def _release(table: Any, handle: int, waiters: Waiters) -> None:
+def _release(table: Any, handle: int, where: str, waiters: Waiters) -> None:
     error = new_error()
-    if table.release(handle, error):
-        take_error(error)  # an invalid handle, such as after a fork
+    status = table.release(handle, error)
     waiters.close()
+    if status >= abi.INVALID_ARGUMENT:
+        take_error(error)  # an invalid handle, such as after a fork
+    elif status not in (abi.OK, abi.STUCK):
+        raise failure(status, error, where, "release")
 
 
-def _release_forgotten(table: Any, handle: int, waiters: Waiters) -> None:
+def _release_forgotten(table: Any, handle: int, where: str, waiters: Waiters) -> None:
     """As _release, in a new thread: garbage collection may run in any thread, even one that the release waits for."""
-    threading.Thread(target=_release, args=(table, handle, waiters), name=RELEASES, daemon=True).start()
+
+    def run() -> None:
+        with contextlib.suppress(ArroyoUdfError):  # nobody is left to tell
+            _release(table, handle, where, waiters)
+
+    threading.Thread(target=run, name=RELEASES, daemon=True).start()

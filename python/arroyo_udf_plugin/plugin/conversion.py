@@ -51,10 +51,21 @@ def list_to_column(values: list[Any], schema: int, out: int) -> list[tuple[int, 
     return refused
 
 
-def vectorized(function: Callable[..., Any], array: int, schema: int, returns: int, out: int) -> str | None:
-    """Calls the function with whole columns, exports its result to `out`. Returns why it failed, or None."""
+def vectorized(
+    function: Callable[..., Any], array: int, schema: int, returns: int, out: int, unreadable: list[int]
+) -> str | None:
+    """Calls the function with whole columns, exports its result to `out`. Returns why it failed, or None.
+
+    `unreadable`: rows that neither the function nor pyarrow may see; their results are null.
+    """
     batch = pa.Array._import_from_c(array, _field(schema).type)
     expected = _field(returns).type
+    rows = len(batch)
+    if unreadable:
+        if len(unreadable) == rows:
+            pa.nulls(rows, expected)._export_to_c(out)
+            return None
+        batch = _without(batch, unreadable)
     try:
         result = function(*batch.flatten())
     except BaseException as error:  # SystemExit and KeyboardInterrupt are errors of rows, too (R2)
@@ -69,5 +80,20 @@ def vectorized(function: Callable[..., Any], array: int, schema: int, returns: i
         return f"returned an array of {result.type}, not {expected}; cast it"
     if len(result) != len(batch):
         return f"returned {len(result)} rows for {len(batch)}"
+    if unreadable:
+        result = _with_nulls(result, unreadable, rows)
     result._export_to_c(out)
     return None
+
+
+def _without(array: pa.Array, rows: list[int]) -> pa.Array:
+    """The array without these rows, which are ascending. Nothing of them is read."""
+    starts, ends = [0, *(row + 1 for row in rows)], [*rows, len(array)]
+    runs = [array.slice(start, end - start) for start, end in zip(starts, ends, strict=True) if start < end]
+    return pa.concat_arrays(runs)
+
+
+def _with_nulls(array: pa.Array, rows: list[int], length: int) -> pa.Array:
+    """The reverse of `_without`, with null for each of the rows."""
+    left_out, places = set(rows), iter(range(len(array)))
+    return array.take(pa.array([None if row in left_out else next(places) for row in range(length)], pa.int64()))

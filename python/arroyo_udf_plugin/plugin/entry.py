@@ -70,6 +70,9 @@ def _load(built_format: int, own_ffi: Any, lib: Any) -> int:
     if _guard and "pyarrow" in sys.modules:
         _touch_pyarrow()
     found = {udf.__name__: udf for udf in functions_of(module)}
+    if any(udf.is_async for udf in found.values()):
+        # Now, because there is room: asyncio cannot be imported again after an import that failed halfway.
+        importlib.import_module("arroyo_udf_plugin.plugin.executor")
     registered = []
     for number in range(descriptor.n_functions):
         function = descriptor.functions[number]

@@ -15,8 +15,8 @@ How a row gets to its coroutine and back (the other half is native/python/src/as
 - One more Task per runtime runs the Context's `init`, waits for the end, and runs its `close`.
 
 Guarantees: any exception of a row ends that row only. Nothing here blocks the loop. Tasks left by calls run until the
-runtime stops, and are cancelled before `close`; those left by `init`, after it. A runtime that has ended leaves no cycle
-of references, so its memory and its descriptor do not wait for the garbage collector.
+runtime stops, and are cancelled before `close`; those left by `init`, after it. A runtime that has ended leaves no
+cycle of references, so its memory and its descriptor do not wait for the garbage collector.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ them."""
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
-    """uvloop's, if it is installed. It ends the process if it closes a descriptor below 3, or gets none for its pipes."""
+    """uvloop's, if it is installed. It aborts if it must close a descriptor below 3, or gets none for its pipes."""
     descriptors: list[int] = []
     try:
         while len(descriptors) < DESCRIPTORS:
@@ -368,8 +368,8 @@ class _Server:
 
 
 def _without_our_frames(error: BaseException) -> BaseException:
-    """The exception without the frames of this file in its traceback, because they refer to the runtime and user code may
-    keep the exception. They are the outermost."""
+    """The exception without the frames of this file, the outermost of its traceback: they refer to the runtime, and user
+    code may keep the exception."""
     frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
         frames = frames.tb_next

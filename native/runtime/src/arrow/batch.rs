@@ -3,12 +3,14 @@
 //! Guarantees: `take` moves the array only if it fits the declared layouts; a dropped batch is retired, because the release
 //! callback must run in a thread of the host (R19).
 
+use super::check;
 use super::column::Column;
-use super::layout::Layout;
+use super::layout::{Layout, Level};
 use crate::batch_context::BatchContext;
 use crate::retired::{self, Retired};
 use arroyo_udf_abi::ArrowArray;
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// Up to two columns need no allocation: `send` must cost less than 100 ns.
 type Columns = SmallVec<[Column; 2]>;
@@ -20,7 +22,7 @@ pub struct Batch {
     columns: Columns,
     rows: usize,
     bytes: u64,
-    context: Option<Box<BatchContext>>,
+    context: Option<Arc<BatchContext>>,
     retired: &'static Retired,
 }
 
@@ -30,28 +32,19 @@ impl Batch {
     /// # Safety
     /// `array` is a valid Arrow array in all that the checks here cannot tell.
     pub unsafe fn take(array: &mut ArrowArray, arguments: &[(String, Layout)]) -> Result<Batch, String> {
-        if array.release.is_none() {
-            return Err("the batch has been released".into());
-        }
-        if array.n_children != arguments.len() as i64 {
+        if array.release.is_some() && array.n_children != arguments.len() as i64 {
             return Err(format!("the batch has {} columns, but the function has {} arguments", array.n_children, arguments.len()));
         }
-        if array.length < 0 || array.offset < 0 || array.length.checked_add(array.offset).is_none() {
-            return Err(format!("invalid length {} and offset {}", array.length, array.offset));
-        }
+        // SAFETY: passed on.
+        unsafe { check::level(array, Level::Struct(arguments.len())) }.map_err(|text| format!("the batch: {text}"))?;
         let (rows, offset) = (array.length as usize, array.offset as usize);
-        let outer: *const u8 = if array.n_buffers < 1 || array.buffers.is_null() || array.null_count == 0 {
-            std::ptr::null()
-        } else {
-            // SAFETY: the array has at least one buffer.
-            unsafe { (*array.buffers).cast() }
-        };
+        // SAFETY: a checked struct array has one buffer.
+        let outer: *const u8 = if array.null_count == 0 { std::ptr::null() } else { unsafe { (*array.buffers).cast() } };
         let mut columns = Columns::with_capacity(arguments.len());
         let mut bytes = 0;
         for (i, (name, layout)) in arguments.iter().enumerate() {
-            // SAFETY: a valid array has n_children pointers.
-            let child = if array.children.is_null() { None } else { unsafe { (*array.children.add(i)).as_ref() } };
-            let child = child.ok_or_else(|| format!("argument {name}: no array"))?;
+            // SAFETY: a checked array has n_children pointers.
+            let child = unsafe { (*array.children.add(i)).as_ref() }.ok_or_else(|| format!("argument {name}: no array"))?;
             columns.push(Column::empty());
             let Some(column) = columns.last_mut() else { unreachable!("pushed above") };
             // SAFETY: the caller promises a valid array; the batch owns the buffers as long as the columns live.
@@ -68,7 +61,7 @@ impl Batch {
     }
 
     /// Keeps what the host says of its rows.
-    pub fn set_context(&mut self, context: Option<Box<BatchContext>>) {
+    pub fn set_context(&mut self, context: Option<Arc<BatchContext>>) {
         self.context = context;
     }
 
@@ -77,8 +70,8 @@ impl Batch {
         self.retired = retired;
     }
 
-    pub fn context(&self) -> Option<&BatchContext> {
-        self.context.as_deref()
+    pub fn context(&self) -> Option<&Arc<BatchContext>> {
+        self.context.as_ref()
     }
 
     /// Of its rows, in nanoseconds from their acceptance.

@@ -33,6 +33,16 @@ pub(super) unsafe fn bits(bitmap: *const u8, start: usize, count: usize) -> u64 
     }
 }
 
+/// How many of the `count` bits from bit `start` on are 0.
+///
+/// # Safety
+/// `start + count` bits are within the bitmap.
+pub(super) unsafe fn nulls(bitmap: *const u8, start: usize, count: usize) -> usize {
+    // SAFETY: passed on.
+    let ones = |i: usize| unsafe { bits(bitmap, start + i, (count - i).min(64)) }.count_ones() as usize;
+    count - (0..count).step_by(64).map(ones).sum::<usize>()
+}
+
 /// Bits of a column under construction: its validity, or its booleans.
 #[derive(Debug, Default)]
 pub struct Validity {

@@ -49,7 +49,7 @@ pub fn build<'a>(layout: &Layout, values: impl ExactSizeIterator<Item = &'a Valu
             }
             (vec![validity.into_buffer(), words.into()], vec![])
         }
-        Layout::Bytes | Layout::LargeBytes => {
+        Layout::Bytes | Layout::Text | Layout::LargeBytes | Layout::LargeText => {
             let sizes = values.clone().map(|v| if let Value::Bytes(b) = v { b.len() } else { 0 });
             let mut data = Vec::with_capacity(sizes.clone().sum());
             values.for_each(|v| {
@@ -57,7 +57,8 @@ pub fn build<'a>(layout: &Layout, values: impl ExactSizeIterator<Item = &'a Valu
                     data.extend_from_slice(b);
                 }
             });
-            (vec![validity.into_buffer(), offsets(*layout == Layout::LargeBytes, sizes), data.into()], vec![])
+            let large = matches!(layout, Layout::LargeBytes | Layout::LargeText);
+            (vec![validity.into_buffer(), offsets(large, sizes), data.into()], vec![])
         }
         Layout::List(item) | Layout::LargeList(item) => {
             let sizes = values.clone().map(|v| if let Value::Nested(items) = v { items.len() } else { 0 });

@@ -1,12 +1,14 @@
 //! A checked view of one array that came in, and the reading of its values.
 //!
-//! Guarantees: the array is compared with its declared layout (children, buffers, lengths) before anything is read;
-//! offsets of variable-length values are checked as each value is read, so a wrong one is an error of that row alone.
+//! Guarantees: the array is compared with its declared layout (children, buffers, lengths) before anything is read; offsets
+//! and UTF-8 are checked as each value is read, so a wrong one is an error of that row alone. [`check`](super::check) has
+//! the rules.
 //!
 //! Assumes what cannot be checked: buffers are as long as length and offsets say, stay unchanged, and outlive the view.
 //! Methods that take a row expect one below the view's length.
 
 use super::bitmap::{bit, bits};
+use super::check;
 use super::layout::Layout;
 use crate::value::Value;
 use arroyo_udf_abi::ArrowArray;
@@ -64,63 +66,27 @@ impl Column {
     /// # Safety
     /// As for `new`; the column is empty.
     pub(super) unsafe fn set(&mut self, array: &ArrowArray, layout: &Layout, name: &str) -> Result<(), String> {
-        let (n_buffers, n_children) = layout.shape();
-        if array.release.is_none() {
-            return Err(format!("{name}: the array has been released"));
-        }
-        if array.length < 0 || array.offset < 0 || array.length.checked_add(array.offset).is_none() {
-            return Err(format!("{name}: invalid length {} and offset {}", array.length, array.offset));
-        }
-        if array.n_buffers != n_buffers || array.n_children != n_children as i64 || !array.dictionary.is_null() {
-            return Err(format!(
-                "{name}: the array has {} buffers and {} children, but {layout:?} needs {n_buffers} and {n_children}",
-                array.n_buffers, array.n_children
-            ));
-        }
-        let (length, offset) = (array.length as usize, array.offset as usize);
-        let buffer = |i: i64| -> *const u8 {
-            if i < n_buffers && !array.buffers.is_null() {
-                // SAFETY: the array has n_buffers pointers.
-                unsafe { (*array.buffers.add(i as usize)).cast() }
-            } else {
-                std::ptr::null()
-            }
-        };
+        // SAFETY: passed on.
+        let last = unsafe { check::level(array, layout.level()) }.map_err(|text| format!("{name}: {text}"))?;
+        let (n_buffers, n_children) = layout.level().shape();
+        // SAFETY: a checked array has n_buffers pointers.
+        let buffer = |i: usize| if i < n_buffers { unsafe { (*array.buffers.add(i)).cast() } } else { std::ptr::null() };
         self.validity = if array.null_count == 0 { std::ptr::null() } else { buffer(0) };
         (self.first, self.data) = (buffer(1), buffer(2));
-        (self.offset, self.length) = (offset, length);
-        let needs_values = length > 0 && n_buffers > 1 && !matches!(layout, Layout::Fixed(0));
-        if needs_values && self.first.is_null() {
-            return Err(format!("{name}: an array of length {length} has no buffer of values"));
-        }
-        if array.null_count > 0 && self.validity.is_null() && *layout != Layout::Null {
-            return Err(format!("{name}: {} nulls, but no validity buffer", array.null_count));
-        }
-        if needs_values && matches!(layout, Layout::Bytes | Layout::LargeBytes) {
-            let end = if *layout == Layout::Bytes { self.offset32(length) } else { self.offset64(length) };
-            self.data_length = usize::try_from(end).map_err(|_| format!("{name}: a negative offset"))?;
-            if self.data_length > 0 && self.data.is_null() {
-                return Err(format!("{name}: offsets up to {end}, but no data"));
-            }
-        }
+        (self.offset, self.length, self.data_length) = (array.offset as usize, array.length as usize, last);
+        let needed = check::rows_of_children(array, layout.level(), last);
         for i in 0..n_children {
-            // SAFETY: the array has n_children pointers.
-            let child = if array.children.is_null() { None } else { unsafe { (*array.children.add(i)).as_ref() } };
-            let child = child.ok_or_else(|| format!("{name}: child {i} is null"))?;
+            // SAFETY: a checked array has n_children pointers.
+            let child = unsafe { (*array.children.add(i)).as_ref() }.ok_or_else(|| format!("{name}: child {i} is NULL"))?;
             let child_layout = match layout {
                 Layout::Struct(fields) => &fields[i],
                 Layout::List(item) | Layout::LargeList(item) | Layout::FixedList(_, item) => item,
                 _ => return Err(format!("{name}: {layout:?} has no children")),
             };
             // SAFETY: the caller promises it.
-            let view = unsafe { Column::new(child, child_layout, &format!("{name}, child {i}"))? };
-            let needed = match layout {
-                Layout::Struct(_) => offset + length,
-                Layout::FixedList(width, _) => (offset + length) * width,
-                _ => 0, // lists: offsets are checked as a value is read
-            };
+            let view = unsafe { Column::new(child, child_layout, "") }.map_err(|text| format!("{name}, child {i}{text}"))?;
             if view.length < needed {
-                return Err(format!("{name}: child {i} has {} rows, but needs {needed}", view.length));
+                return Err(format!("{name}, child {i}: {} rows, but {needed} are needed", view.length));
             }
             self.children.push(view);
         }
@@ -204,13 +170,13 @@ impl Column {
         self.fixed::<i64>(row)
     }
 
-    /// The bytes of a `Bytes` column; None if the offsets are no range.
+    /// The bytes of a `Bytes` or `Text` column; None if the offsets are no range.
     #[inline]
     pub fn bytes(&self, row: usize) -> Option<&[u8]> {
         self.range(self.offset32(row), self.offset32(row + 1))
     }
 
-    /// The bytes of a `LargeBytes` column; None if the offsets are no range.
+    /// The bytes of a `LargeBytes` or `LargeText` column; None if the offsets are no range.
     #[inline]
     pub fn large_bytes(&self, row: usize) -> Option<&[u8]> {
         self.range(self.offset64(row), self.offset64(row + 1))
@@ -247,6 +213,13 @@ impl Column {
             (start as usize..end as usize).map(|i| child.value(item, i)).collect::<Result<Box<[_]>, _>>().map(Value::Nested)
         };
         let bytes = |bytes: Option<&[u8]>| bytes.map(|b| Value::Bytes(b.into())).ok_or_else(|| "invalid offsets".to_string());
+        let utf8 = |value: Value| match &value {
+            Value::Bytes(b) => match std::str::from_utf8(b) {
+                Ok(_) => Ok(value),
+                Err(error) => Err(format!("the text is not UTF-8: {error}")),
+            },
+            _ => Ok(value),
+        };
         match layout {
             Layout::Null => Ok(Value::Null),
             Layout::Bool => Ok(Value::Fixed(u64::from(self.boolean(row)))),
@@ -257,6 +230,8 @@ impl Column {
             }
             Layout::Bytes => bytes(self.bytes(row)),
             Layout::LargeBytes => bytes(self.large_bytes(row)),
+            Layout::Text => bytes(self.bytes(row)).and_then(utf8),
+            Layout::LargeText => bytes(self.large_bytes(row)).and_then(utf8),
             Layout::List(item) => items(&self.children[0], item, self.offset32(row), self.offset32(row + 1)),
             Layout::LargeList(item) => items(&self.children[0], item, self.offset64(row), self.offset64(row + 1)),
             Layout::FixedList(width, item) => {
@@ -294,8 +269,8 @@ impl Column {
             Layout::Null => 0,
             Layout::Bool => rows as u64 / 8,
             Layout::Fixed(width) => (rows * width) as u64,
-            Layout::Bytes => (rows * 4 + span32().1 - span32().0) as u64,
-            Layout::LargeBytes => (rows * 8 + span64().1 - span64().0) as u64,
+            Layout::Bytes | Layout::Text => (rows * 4 + span32().1 - span32().0) as u64,
+            Layout::LargeBytes | Layout::LargeText => (rows * 8 + span64().1 - span64().0) as u64,
             Layout::List(item) => rows as u64 * 4 + child(0, item, span32()),
             Layout::LargeList(item) => rows as u64 * 8 + child(0, item, span64()),
             Layout::FixedList(width, item) => child(0, item, (range.0 * width, range.1 * width)),

@@ -19,7 +19,12 @@ pub struct Buffer {
 impl Buffer {
     /// The absent buffer: no validity, or no values.
     pub fn none() -> Buffer {
-        Buffer { pointer: std::ptr::null(), _owner: None }
+        Buffer::owned_by(std::ptr::null(), None)
+    }
+
+    /// Memory that lives as long as its owner; or as long as the array is used, without one.
+    pub(super) fn owned_by(pointer: *const c_void, owner: Option<Box<dyn Any + Send>>) -> Buffer {
+        Buffer { pointer, _owner: owner }
     }
 }
 

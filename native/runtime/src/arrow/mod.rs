@@ -3,25 +3,32 @@
 //! | module     | what it is for                                                               |
 //! |------------|------------------------------------------------------------------------------|
 //! | `layout`   | a schema -> how the values of its type lie in memory                         |
+//! | `check`    | in: what is checked of an array, and when                                    |
 //! | `column`   | in: a checked view of one array                                              |
 //! | `batch`    | in: owns the struct array of a call's arguments, and views its columns       |
 //! | `data`     | out: memory with its owner, exported as an array that releases it            |
 //! | `bitmap`   | validity and booleans, read and built                                        |
 //! | `build`    | out: single values -> a column                                               |
+//! | `view`     | in and out: an array that came in, again, for code that wants it whole       |
 //!
-//! Guarantees: an array that came in is checked against its declared layout before it is read; an array that goes out owns
-//! its memory. Assumes what no check can tell: buffers are as long as an array's length and offsets say, and stay unchanged.
+//! Guarantees: an array that came in is checked by the rules in [`check`](mod@check) before it is read; an array that goes out
+//! owns its memory. Assumes what no check can tell: buffers are as long as an array's length and offsets say, and stay
+//! unchanged.
 
 mod batch;
 mod bitmap;
 mod build;
+mod check;
 mod column;
 mod data;
 mod layout;
+mod view;
 
 pub use batch::Batch;
 pub use bitmap::Validity;
 pub use build::build;
+pub use check::{check, check_rows};
 pub use column::Column;
 pub use data::{ArrayData, Buffer};
 pub use layout::{child_schema, Layout};
+pub use view::{view, view_batch};

@@ -19,6 +19,7 @@ use super::function::Function;
 use super::types::Return;
 use crate::abi;
 use crate::arrow::Batch;
+use crate::batch_context::BatchContext;
 use crate::call_info::CallInfo;
 use crate::failure::Failure;
 use crate::limits::INIT_TIME;
@@ -212,11 +213,12 @@ struct Named {
     id: u64,
     attempt: u16,
     deadline: u64,
+    context: Option<Arc<BatchContext>>,
 }
 
 impl Named {
     fn info(&self, runtime: &Runtime) -> CallInfo {
-        CallInfo::of(runtime, self.id, self.attempt, self.deadline)
+        CallInfo::of(runtime, self.id, self.attempt, self.deadline, self.context.as_ref())
     }
 }
 
@@ -248,7 +250,7 @@ where
         loop {
             self.slice.count_row();
             let Attempt { token, id, attempt: number, deadline, .. } = attempt;
-            let named = Named { token, id, attempt: number, deadline };
+            let named = Named { token, id, attempt: number, deadline, context: attempt.batch.context().cloned() };
             let arguments = arguments::<A>(&attempt.batch, attempt.row);
             // The function owns its arguments: the batch lives no longer than its rows need it.
             drop(attempt);

@@ -1,0 +1,310 @@
+//! The results of a plugin, checked before pyarrow reads them.
+//!
+//! Guarantees: results that pass have the structure of their type, so that pyarrow stays within their memory; a row for each
+//! row that was sent; and in each row an outcome that the contract knows, a value only if that is the outcome, an error only
+//! if it is not. A result that fails is released, except if its structure is broken: then it stays allocated, because its
+//! release callback would follow the same pointers.
+//!
+//! Assumes what no check can tell, see `arroyo_udf_plugin::arrow`. The GIL is held, also while results are released: that is
+//! their owner's code, but short by contract.
+
+use crate::ledger::{ledger_of, Ledger};
+use crate::object::raise;
+use arroyo_udf_plugin::abi::{ArrowArray, ArrowSchema, CANCELLED, VALUE};
+use arroyo_udf_plugin::arrow::check;
+use pyo3_ffi::*;
+use std::ffi::CStr;
+use std::ptr::null_mut;
+
+/// The type of results: a struct, and where in it the fields are that the contract names.
+struct Layout {
+    /// The host's own, so that no plugin can change it.
+    schema: ArrowSchema,
+    value: usize,
+    outcome: Option<usize>,
+    error: Option<usize>,
+    id: Option<usize>,
+    attempts: Option<usize>,
+}
+
+impl Layout {
+    /// # Safety
+    /// `schema` is the valid schema of a struct, and is given away.
+    unsafe fn new(schema: ArrowSchema) -> Option<Layout> {
+        let place = |wanted: &CStr| {
+            // SAFETY: a valid schema has n_children children with names.
+            (0..schema.n_children as usize).find(|&i| unsafe { CStr::from_ptr((**schema.children.add(i)).name) } == wanted)
+        };
+        Some(Layout {
+            value: place(c"value")?,
+            outcome: place(c"outcome"),
+            error: place(c"error"),
+            id: place(c"id"),
+            attempts: place(c"attempts"),
+            schema,
+        })
+    }
+}
+
+impl Drop for Layout {
+    fn drop(&mut self) {
+        if let Some(release) = self.schema.release {
+            // SAFETY: the schema is ours and has not been released.
+            unsafe { release(&mut self.schema) };
+        }
+    }
+}
+
+/// Results whose structure was checked.
+struct Checked<'a> {
+    array: &'a ArrowArray,
+    layout: &'a Layout,
+}
+
+impl<'a> Checked<'a> {
+    /// Checks the structure, and that no row of the struct, no id, outcome or number of attempts is null.
+    ///
+    /// # Safety
+    /// What no check can tell is right.
+    unsafe fn new(array: &'a ArrowArray, layout: &'a Layout) -> Result<Checked<'a>, String> {
+        // SAFETY: the caller promises it; the schema is valid.
+        unsafe { check(array, &layout.schema, false) }?;
+        let checked = Checked { array, layout };
+        if checked.has_null(array, 0) {
+            return Err("the struct has nulls".into());
+        }
+        for (place, name) in [(layout.id, "id"), (layout.outcome, "outcome"), (layout.attempts, "attempts")] {
+            if place.is_some_and(|place| checked.has_null(checked.child(place), array.offset)) {
+                return Err(format!("field {name:?} has nulls"));
+            }
+        }
+        Ok(checked)
+    }
+
+    fn rows(&self) -> usize {
+        self.array.length as usize
+    }
+
+    fn child(&self, place: usize) -> &'a ArrowArray {
+        // SAFETY: checked arrays have the children of their type.
+        unsafe { &**self.array.children.add(place) }
+    }
+
+    /// Whether one of the result's rows is null in an array. `offset`: of the rows in the array.
+    fn has_null(&self, array: &ArrowArray, offset: i64) -> bool {
+        // SAFETY: checked arrays of these types have a validity buffer, or NULL in its place.
+        let bitmap: *const u8 = unsafe { (*array.buffers).cast() };
+        let first = (array.offset + offset) as usize;
+        array.null_count != 0 && !bitmap.is_null() && (first..first + self.rows()).any(|row| !bit(bitmap, row))
+    }
+
+    fn is_null(&self, place: usize, row: usize) -> bool {
+        let array = self.child(place);
+        if array.n_buffers == 0 {
+            return true; // the type null
+        }
+        // SAFETY: as in has_null.
+        let bitmap: *const u8 = unsafe { (*array.buffers).cast() };
+        array.null_count != 0 && !bitmap.is_null() && !bit(bitmap, (array.offset + self.array.offset) as usize + row)
+    }
+
+    /// The numbers of a field of numbers, by row.
+    fn numbers<T: Copy>(&self, place: usize) -> impl Fn(usize) -> T + Copy {
+        let array = self.child(place);
+        // SAFETY: checked arrays of numbers have a value for each row, which may be unaligned.
+        unsafe {
+            let values = (*array.buffers.add(1)).cast::<T>().wrapping_add((array.offset + self.array.offset) as usize);
+            move |row| values.add(row).read_unaligned()
+        }
+    }
+
+    /// Checks outcomes, values and errors against each other. The error says what is wrong.
+    fn check_outcomes(&self) -> Result<(), String> {
+        let (Some(outcome), Some(error)) = (self.layout.outcome, self.layout.error) else { return Ok(()) };
+        let named = |row: usize| match self.layout.id {
+            Some(id) => format!("row {}", self.numbers::<u64>(id)(row)),
+            None => format!("row {row}"),
+        };
+        let code_of = self.numbers::<u8>(outcome);
+        let failed = (0..self.rows()).fold(0, |all, row| all | code_of(row)) != VALUE;
+        let errors = self.child(error);
+        if !failed && errors.null_count == errors.length {
+            return Ok(());
+        }
+        for row in 0..self.rows() {
+            let code = code_of(row);
+            if code > CANCELLED {
+                return Err(format!("the unknown outcome {code} of {}", named(row)));
+            }
+            if code == VALUE && !self.is_null(error, row) {
+                return Err(format!("an error of {}, whose outcome is value", named(row)));
+            }
+            if code != VALUE && !self.is_null(self.layout.value, row) {
+                return Err(format!("a value of {}, whose outcome is not value", named(row)));
+            }
+            if code != VALUE {
+                self.check_text(error, row).map_err(|wrong| format!("the error of {}, which {wrong}", named(row)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that a text is UTF-8 or null.
+    fn check_text(&self, place: usize, row: usize) -> Result<(), String> {
+        let array = self.child(place);
+        if self.is_null(place, row) {
+            return Ok(());
+        }
+        let offset = self.numbers::<i32>(place);
+        let (from, to) = (offset(row), offset(row + 1));
+        if from == to {
+            return Ok(());
+        }
+        // SAFETY: checked offsets rise, and the last one is within the data.
+        let text = unsafe {
+            let data: *const u8 = (*array.buffers.add(2)).cast();
+            std::slice::from_raw_parts(data.add(from as usize), (to - from) as usize)
+        };
+        std::str::from_utf8(text).map(|_| ()).map_err(|wrong| format!("is not UTF-8: {wrong}"))
+    }
+}
+
+/// Bit `i` of a bitmap that has it.
+fn bit(bitmap: *const u8, i: usize) -> bool {
+    // SAFETY: checked bitmaps have a bit for each row.
+    unsafe { *bitmap.add(i / 8) >> (i % 8) & 1 != 0 }
+}
+
+/// Releases results that cannot be used, and passes on why.
+unsafe fn refused(array: *mut ArrowArray, text: String) -> String {
+    // SAFETY: the structure was checked; the host owns the array.
+    unsafe {
+        if let Some(release) = (*array).release {
+            release(array);
+        }
+    }
+    text
+}
+
+const BROKEN: &str = "a broken array: ";
+
+/// Checks the results of `run`. Answers whether only the array of values is left, because there is nothing else to know.
+///
+/// # Safety
+/// The host owns the array at the address; what no check can tell is right.
+unsafe fn run(layout: &Layout, address: *mut ArrowArray, rows: i64) -> Result<bool, String> {
+    // SAFETY: passed on; references to the array end before it is replaced.
+    unsafe {
+        if (*address).length != rows && (*address).release.is_some() {
+            return Err(format!("{BROKEN}{} rows for {rows}", (*address).length));
+        }
+        let checked = Checked::new(&*address, layout).map_err(|text| format!("{BROKEN}{text}"))?;
+        let alone = checked.array.n_children == 1 && checked.array.offset == 0 && checked.child(0).length == rows;
+        let outcomes = checked.check_outcomes();
+        outcomes.map_err(|text| refused(address, text))?;
+        if alone {
+            let child = std::ptr::replace(*(*address).children, ArrowArray::empty());
+            if let Some(release) = (*address).release {
+                release(address);
+            }
+            address.write(child);
+        }
+        Ok(alone)
+    }
+}
+
+/// Checks drained rows, and notes them in the ledger. Answers whether all columns begin and end with the struct.
+///
+/// # Safety
+/// As for `run`; `ledger` is a ledger.
+unsafe fn drained(layout: &Layout, address: *mut ArrowArray, most: u64, ledger: &mut Ledger, alone: bool) -> Result<bool, String> {
+    // SAFETY: passed on; references to the array end before it is released.
+    unsafe {
+        let rows = (*address).length;
+        if rows == 0 && (*address).release.is_some() {
+            return Err("no rows, and OK means at least one".into());
+        }
+        if rows > 0 && most > 0 && rows as u64 > most {
+            return Err(format!("{rows} rows, and {most} were wanted at most"));
+        }
+        if rows > 0 && rows as u64 > ledger.open() {
+            return Err(format!("{rows} rows, and only {} have not come out", ledger.open()));
+        }
+        let checked = Checked::new(&*address, layout).map_err(|text| format!("{BROKEN}{text}"))?;
+        let Some(id) = layout.id else { return Err("rows without ids".into()) };
+        let noted = checked.check_outcomes().and_then(|()| ledger.come_out(checked.rows(), checked.numbers(id), alone));
+        let even = checked.array.offset == 0 && (0..checked.array.n_children as usize).all(|i| checked.child(i).length == rows);
+        noted.map_err(|text| refused(address, text)).map(|()| even)
+    }
+}
+
+// ---- For Python ----
+
+const LAYOUT: &CStr = c"arroyo_udf_plugin._native.Layout";
+
+unsafe extern "C" fn free(capsule: *mut PyObject) {
+    // SAFETY: Python calls this once, when no reference is left; the capsule holds the box of `layout`.
+    unsafe { drop(Box::from_raw(PyCapsule_GetPointer(capsule, LAYOUT.as_ptr()).cast::<Layout>())) };
+}
+
+/// layout(schema: int) -> Layout: of results, a struct with a field "value". Moves the ArrowSchema out of the address.
+pub unsafe extern "C" fn layout(_module: *mut PyObject, schema: *mut PyObject) -> *mut PyObject {
+    // SAFETY: called by Python with the GIL; the host passes the address of a schema that pyarrow has exported.
+    unsafe {
+        let schema = PyLong_AsVoidPtr(schema).cast::<ArrowSchema>();
+        if schema.is_null() {
+            return raise(PyExc_ValueError, "layout() takes the address of a schema");
+        }
+        match Layout::new(std::ptr::replace(schema, ArrowSchema::empty())) {
+            Some(layout) => PyCapsule_New(Box::into_raw(Box::new(layout)).cast(), LAYOUT.as_ptr(), Some(free)),
+            None => raise(PyExc_ValueError, "no field is named value"),
+        }
+    }
+}
+
+/// check_run(layout, address: int, rows: int) -> bool: checks the results of `run` for so many rows. True: it has replaced
+/// the struct at the address with its only child, the values. Raises ValueError; the text follows "run answers".
+pub unsafe extern "C" fn check_run(_module: *mut PyObject, arguments: *mut *mut PyObject, count: Py_ssize_t) -> *mut PyObject {
+    // SAFETY: called by Python with the GIL and `count` arguments; the host owns the array at the address.
+    unsafe {
+        if count != 3 {
+            return raise(PyExc_TypeError, "check_run() takes a layout, an address and a number of rows");
+        }
+        let layout = PyCapsule_GetPointer(*arguments, LAYOUT.as_ptr()).cast::<Layout>();
+        let (address, rows) = (PyLong_AsVoidPtr(*arguments.add(1)), PyLong_AsLongLong(*arguments.add(2)));
+        if !PyErr_Occurred().is_null() {
+            return null_mut();
+        }
+        answer(run(&*layout, address.cast(), rows))
+    }
+}
+
+/// check_drained(layout, address: int, most: int, ledger, alone: bool) -> bool: checks the results of `drain_results`, which
+/// was asked for at most so many rows (0: any number), and notes them in the ledger. alone: no other drain was under way. True:
+/// pyarrow can import the struct as a RecordBatch. Raises ValueError; the text follows "drain_results answers".
+pub unsafe extern "C" fn check_drained(_module: *mut PyObject, arguments: *mut *mut PyObject, count: Py_ssize_t) -> *mut PyObject {
+    // SAFETY: as in check_run.
+    unsafe {
+        if count != 5 {
+            return raise(PyExc_TypeError, "check_drained() takes a layout, an address, a number of rows, a ledger and a bool");
+        }
+        let layout = PyCapsule_GetPointer(*arguments, LAYOUT.as_ptr()).cast::<Layout>();
+        let (address, most) = (PyLong_AsVoidPtr(*arguments.add(1)), PyLong_AsUnsignedLongLong(*arguments.add(2)));
+        if !PyErr_Occurred().is_null() {
+            return null_mut();
+        }
+        let Some(ledger) = ledger_of(*arguments.add(3)) else { return null_mut() };
+        let alone = PyObject_IsTrue(*arguments.add(4)) == 1;
+        answer(drained(&*layout, address.cast(), most, ledger, alone))
+    }
+}
+
+unsafe fn answer(checked: Result<bool, String>) -> *mut PyObject {
+    // SAFETY: the GIL is held.
+    unsafe {
+        match checked {
+            Ok(yes) => PyBool_FromLong(yes.into()),
+            Err(text) => raise(PyExc_ValueError, &text),
+        }
+    }
+}
