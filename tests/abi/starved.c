@@ -1,132 +1,276 @@
-/* A host without memory for more threads, which then has it again.
+/* A host that lacks something, calls each function of a plugin, then has it again.
  *
- *     starved PLUGIN MIB
+ *     starved PLUGIN LACK AMOUNT [served]
  *
- * The plugin's only async function takes an int64 and returns it plus one; its sync function `seen`, if there is one, is
- * called first. Then the process may use MIB more of address space, and the function is started. A start that fails has a
- * status and a text; after one that succeeds, `send` takes a batch or leaves it with the caller. When memory is back, all
- * rows that were accepted come out, and another start works as usual. The last line is "works". */
+ * Each function of the plugin takes an int64 and returns it plus one. `served`: the host has called each of them before.
+ *
+ *     memory MIB         of address space are left
+ *     threads N          may still be made
+ *     descriptors N      may still be opened
+ *     streams 0          standard input, output and error are closed
+ *     stack KIB          for the thread that calls
+ *     files 0            nothing can be written to a file
+ *
+ * While it lacks that, each call works, or answers a status with a text, says that the host may retry, and leaves the batch
+ * with the host; each row has its value, or an error with a text. Afterwards each row that was accepted comes out, and
+ * each function works as usual. Prints the failures, and at last "works". */
 #include <assert.h>
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "arroyo_udf.h"
 
-#define ROWS 10
+enum { ROWS = 10, MOST_FUNCTIONS = 8 };
 #define PATIENCE 60000000000ull
+#define A_MOMENT 20000000ull
 
 static const arroyo_udf_table *table;
 static arroyo_udf_error error = {.size = sizeof error};
+static FILE *report; /* standard output, under a number that stays open */
+static bool starving;     /* calls may fail */
+static bool ran_starving; /* rows may have failed */
 
-static void fail(const char *what, arroyo_udf_status status) {
-  fprintf(stderr, "%s returned %d: %s\n", what, status, error.text ? error.text : "no text");
-  exit(1);
+static void forget_error(void) {
+  if (error.release) error.release(&error);
+  error = (arroyo_udf_error){.size = sizeof error};
 }
 
-/* ---- One batch of ten rows --------------------------------------------------------------------------------------- */
+/* Whether a call has worked. It must, unless the host is starving. */
+static bool works(const char *slot, arroyo_udf_status status) {
+  if (status == ARROYO_UDF_OK) return true;
+  const bool fine = starving && status >= ARROYO_UDF_INVALID_ARGUMENT && error.text && error.retryable == ARROYO_UDF_YES;
+  fprintf(report, "%s returned %d: %s%s\n", slot, status, error.text ? error.text : "no text", fine ? "" : " (WRONG)");
+  if (!fine) exit(1);
+  forget_error();
+  return false;
+}
+
+/* ---- Batches ----------------------------------------------------------------------------------------------------- */
 
 static int64_t values[ROWS] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
 static const void *column_buffers[2] = {NULL, values}, *buffers[1];
-static struct ArrowArray column, *columns[1] = {&column};
+static atomic_int alive;
 
-static void no_release(struct ArrowArray *array) { array->release = NULL; }
+struct batch {
+  struct ArrowArray outer, column, *columns[1];
+};
 
-static struct ArrowArray batch(void) {
-  column = (struct ArrowArray){.length = ROWS, .n_buffers = 2, .buffers = column_buffers, .release = no_release};
-  return (struct ArrowArray){
-      .length = ROWS, .n_buffers = 1, .buffers = buffers, .n_children = 1, .children = columns, .release = no_release};
+static void release_nothing(struct ArrowArray *array) { array->release = NULL; }
+static void release_batch(struct ArrowArray *array) {
+  alive--;
+  array->release = NULL;
 }
 
-/* ---- Limits ------------------------------------------------------------------------------------------------------ */
-
-static struct rlimit usual;
-
-static void starve(rlim_t mib) {
-  long pages;
-  FILE *const file = fopen("/proc/self/statm", "r");
-  if (file == NULL || fscanf(file, "%ld", &pages) != 1 || fclose(file) != 0) abort();
-  getrlimit(RLIMIT_AS, &usual);
-  const struct rlimit little = {((rlim_t)pages << 12) + (mib << 20), usual.rlim_max};
-  if (setrlimit(RLIMIT_AS, &little) != 0) abort();
+/* Makes a batch in memory that the caller keeps until it is released. */
+static void make(struct batch *batch) {
+  alive++;
+  batch->columns[0] = &batch->column;
+  batch->column = (struct ArrowArray){
+      .length = ROWS, .n_buffers = 2, .buffers = column_buffers, .release = release_nothing};
+  batch->outer = (struct ArrowArray){.length = ROWS, .n_buffers = 1, .buffers = buffers, .n_children = 1,
+                                     .children = batch->columns, .release = release_batch};
 }
 
-static void feed(void) {
-  if (setrlimit(RLIMIT_AS, &usual) != 0) abort();
+static void check(const struct ArrowArray *results, const struct ArrowSchema *schema, int64_t first) {
+  const struct ArrowArray *value = NULL, *outcome = NULL, *text = NULL;
+  for (int64_t i = 0; i < schema->n_children; i++) {
+    if (!strcmp(schema->children[i]->name, "value")) value = results->children[i];
+    if (!strcmp(schema->children[i]->name, "outcome")) outcome = results->children[i];
+    if (!strcmp(schema->children[i]->name, "error")) text = results->children[i];
+  }
+  for (int64_t row = 0; row < results->length; row++) {
+    if (!outcome || ((const uint8_t *)outcome->buffers[1])[row] == ARROYO_UDF_VALUE) {
+      assert(((const int64_t *)value->buffers[1])[row] == first + row + 1);
+      continue;
+    }
+    const int32_t *offsets = text->buffers[1];
+    fprintf(report, "row %d: %.*s%s\n", (int)(first + row), offsets[row + 1] - offsets[row],
+            (const char *)text->buffers[2] + offsets[row], ran_starving ? "" : " (WRONG)");
+    if (!ran_starving) exit(1);
+  }
 }
 
 /* ---- Calls ------------------------------------------------------------------------------------------------------- */
 
-static void send(arroyo_udf_handle handle) {
-  struct ArrowArray arguments = batch();
-  const arroyo_udf_status status = table->send(handle, 0, &arguments, NULL, &error);
-  if (status != ARROYO_UDF_OK) fail("send", status);
-  assert(arguments.release == NULL); /* the batch has moved */
+static struct started {
+  arroyo_udf_handle handle; /* 0: none */
+  int64_t missing;          /* rows */
+  struct batch batch;
+} all_started[MOST_FUNCTIONS];
+
+static void run(uint32_t number) {
+  struct batch batch;
+  struct ArrowArray results;
+  const struct ArrowSchema *schema;
+  make(&batch);
+  if (works("run", table->run(number, &batch.outer, NULL, &results, &schema, &error))) {
+    check(&results, schema, 0);
+    results.release(&results);
+  } else {
+    assert(batch.outer.release == release_batch && batch.column.release == release_nothing);
+    batch.outer.release(&batch.outer);
+  }
 }
 
-static void end(arroyo_udf_handle handle) {
-  for (int64_t rows = 0; rows < ROWS;) {
+static void start_and_send(uint32_t number) {
+  struct started *const started = &all_started[number];
+  if (!works("start", table->start(number, NULL, &started->handle, &error))) {
+    started->handle = 0;
+    return;
+  }
+  make(&started->batch);
+  if (works("send", table->send(started->handle, 0, &started->batch.outer, NULL, &error))) {
+    started->missing = ROWS;
+  } else {
+    assert(started->batch.outer.release == release_batch && started->batch.column.release == release_nothing);
+    started->batch.outer.release(&started->batch.outer);
+  }
+}
+
+/* Drains all rows; while the host starves, those that are there soon. */
+static void drain(struct started *started) {
+  while (started->missing > 0) {
     struct ArrowArray results;
     const struct ArrowSchema *schema;
-    arroyo_udf_status status = table->drain_results(handle, 0, &results, &schema, &error);
+    arroyo_udf_status status = table->drain_results(started->handle, 0, &results, &schema, &error);
     if (status == ARROYO_UDF_WOULD_BLOCK) {
-      status = table->wait(handle, ARROYO_UDF_RESULTS, PATIENCE, &error);
-      if (status != ARROYO_UDF_OK) fail("wait", status);
-      continue;
+      status = table->wait(started->handle, ARROYO_UDF_RESULTS, starving ? A_MOMENT : PATIENCE, &error);
+      if (starving && status == ARROYO_UDF_WOULD_BLOCK) return;
+      if (!works("wait", status)) return;
+    } else {
+      if (!works("drain_results", status)) return;
+      check(&results, schema, ROWS - started->missing);
+      started->missing -= results.length;
+      results.release(&results);
     }
-    if (status != ARROYO_UDF_OK) fail("drain_results", status);
-    const int64_t *const value = results.children[1]->buffers[1];
-    const uint8_t *const outcome = results.children[2]->buffers[1];
-    for (int64_t i = 0; i < results.length; i++) assert(outcome[i] == ARROYO_UDF_VALUE && value[i] == rows + i + 1);
-    rows += results.length;
-    results.release(&results);
   }
-  arroyo_udf_status status = table->stop_runtime(handle, ARROYO_UDF_DRAIN, PATIENCE, &error);
-  if (status != ARROYO_UDF_OK) fail("stop_runtime", status);
-  status = table->release(handle, &error);
-  if (status != ARROYO_UDF_OK) fail("release", status);
+}
+
+static void end(struct started *started) {
+  works("stop_runtime", table->stop_runtime(started->handle, ARROYO_UDF_DRAIN, PATIENCE, &error));
+  works("release", table->release(started->handle, &error));
+  started->handle = 0;
+}
+
+static void *begin_each(void *unused) {
+  const arroyo_udf_descriptor *const descriptor = table->describe();
+  for (uint32_t i = 0; i < descriptor->n_functions; i++) {
+    if (descriptor->functions[i]->kind == ARROYO_UDF_SYNC)
+      run(i);
+    else
+      start_and_send(i);
+    drain(&all_started[i]);
+  }
+  return unused;
+}
+
+static void end_each(void) {
+  for (int i = 0; i < MOST_FUNCTIONS; i++) {
+    if (!all_started[i].handle) continue;
+    drain(&all_started[i]);
+    end(&all_started[i]);
+  }
+  assert(alive == 0);
+}
+
+/* ---- What the host lacks ----------------------------------------------------------------------------------------- */
+
+static int threads_left = -1; /* -1: no limit */
+
+/* In place of the C library's, because the executable comes first. */
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *data) {
+  static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+  if (!real) *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+  if (threads_left == 0) return EAGAIN;
+  if (threads_left > 0) threads_left--;
+  return real(thread, attributes, body, data);
+}
+
+static struct rlimit usual;
+static int limited = -1;
+
+static void limit(int resource, rlim_t value) {
+  limited = resource;
+  getrlimit(resource, &usual);
+  const struct rlimit little = {value, usual.rlim_max};
+  if (setrlimit(resource, &little)) abort();
+}
+
+static long pages(void) {
+  long number;
+  FILE *const file = fopen("/proc/self/statm", "r");
+  if (!file || fscanf(file, "%ld", &number) != 1 || fclose(file)) abort();
+  return number;
+}
+
+/* One more than the highest descriptor, so that `left` more fit below the limit. */
+static rlim_t limit_of_descriptors(long left) {
+  rlim_t at = 0;
+  for (int descriptor = 0; descriptor < 1024; descriptor++)
+    if (fcntl(descriptor, F_GETFD) >= 0) at = descriptor + 1;
+    else if (left > 0) left--, at = descriptor + 1;
+    else break;
+  return at;
+}
+
+static int streams[3];
+
+static void starve(const char *lack, long amount) {
+  if (!strcmp(lack, "memory")) limit(RLIMIT_AS, (rlim_t)pages() * 4096 + ((rlim_t)amount << 20));
+  if (!strcmp(lack, "threads")) threads_left = amount;
+  if (!strcmp(lack, "descriptors")) limit(RLIMIT_NOFILE, limit_of_descriptors(amount));
+  if (!strcmp(lack, "files")) signal(SIGXFSZ, SIG_IGN), limit(RLIMIT_FSIZE, 0);
+  for (int i = 0; i < 3 && !strcmp(lack, "streams"); i++) {
+    streams[i] = fcntl(i, F_DUPFD, 10);
+    close(i);
+  }
+}
+
+static void feed(const char *lack) {
+  threads_left = -1;
+  if (limited >= 0 && setrlimit(limited, &usual)) abort();
+  for (int i = 0; i < 3 && !strcmp(lack, "streams"); i++)
+    if (fcntl(i, F_GETFD) < 0) dup2(streams[i], i); /* a plugin may use the number by now */
 }
 
 int main(int count, char **words) {
-  if (count != 3) return 2;
-  void *const library = dlopen(words[1], RTLD_NOW | RTLD_LOCAL);
-  if (library == NULL) return fprintf(stderr, "%s\n", dlerror()), 1;
+  if (count < 4) return 2;
+  report = fdopen(fcntl(1, F_DUPFD, 9), "w");
+  setvbuf(report, NULL, _IOLBF, 0);
+  void *const library = dlopen(words[1], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (!library) return fprintf(report, "%s\n", dlerror()), 1;
   table = dlsym(library, "arroyo_udf_plugin");
-  const arroyo_udf_descriptor *const descriptor = table->describe();
-  uint32_t number = 0;
-  for (uint32_t i = 0; i < descriptor->n_functions; i++) {
-    if (descriptor->functions[i]->kind == ARROYO_UDF_ASYNC) {
-      number = i;
-      continue;
-    }
-    /* An empty batch, so that an interpreter runs. */
-    struct ArrowArray arguments = batch(), results;
-    const struct ArrowSchema *schema;
-    column.length = arguments.length = 0;
-    const arroyo_udf_status status = table->run(i, &arguments, NULL, &results, &schema, &error);
-    if (status != ARROYO_UDF_OK) fail("run", status);
-    results.release(&results);
-  }
-  arroyo_udf_handle handle;
-  starve((rlim_t)atol(words[2]));
-  const arroyo_udf_status status = table->start(number, NULL, &handle, &error);
-  if (status == ARROYO_UDF_OK) {
-    send(handle);
-    feed();
-    end(handle);
+  if (count > 4) begin_each(NULL), end_each();
+
+  starving = ran_starving = true;
+  const long amount = atol(words[3]);
+  if (strcmp(words[2], "stack")) {
+    starve(words[2], amount);
+    begin_each(NULL);
+    feed(words[2]);
   } else {
-    feed();
-    if (status < ARROYO_UDF_INVALID_ARGUMENT || error.text == NULL) fail("start", status);
-    printf("start returned %d: %s\n", status, error.text);
-    error.release(&error);
-    error = (arroyo_udf_error){.size = sizeof error};
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    if (pthread_attr_setstacksize(&attributes, (size_t)amount << 10)) abort();
+    pthread_t thread;
+    if (pthread_create(&thread, &attributes, begin_each, NULL)) abort();
+    pthread_join(thread, NULL);
   }
-  const arroyo_udf_status again = table->start(number, NULL, &handle, &error);
-  if (again != ARROYO_UDF_OK) fail("the second start", again);
-  send(handle);
-  end(handle);
-  puts("works");
+  starving = false;
+  end_each();
+  ran_starving = false;
+  begin_each(NULL);
+  end_each();
+  fputs("works\n", report);
   return 0;
 }

@@ -60,6 +60,22 @@ def test_one_runtime_called_from_all_sides(plain_cc, bare, source):
     assert done.stdout == "100 cycles are right\n"
 
 
+@pytest.mark.parametrize("source", ["counted.py", "counted.rs", "plus.c"])
+def test_release_frees_inputs_that_were_not_drained(plain_cc, bare, source):
+    """R19: before `release` returns, whether or not a collector of garbage has run."""
+    host = plain_cc(HERE / "releases.c", "-g", "-Wall", "-Wextra", "-Werror")
+    done = bare(host, build(HERE / source))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_inputs_are_released_in_calls_into_their_own_plugin(plain_cc, bare, tmp_path):
+    """R19: also if user code keeps them, and another Python plugin of the process drops them."""
+    host = plain_cc(HERE / "releases.c", "-g", "-Wall", "-Wextra", "-Werror")
+    other = shutil.copy(HERE / "keeps.py", tmp_path / "other.py")
+    done = bare(host, build(HERE / "keeps.py"), build(other))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_async_functions_in_c_keep_no_memory(plain_cc, bare, tmp_path):
     """As above, with the author's code under AddressSanitizer: each job is freed once, none leaks."""
     rust.runtime_for_c(HERE / "plus.c", tmp_path / "runtime.a", Resolution())

@@ -1,4 +1,5 @@
-"""Hosts that have no memory for another thread: a status with a text, batches kept, and work as usual afterwards."""
+"""Hosts that lack memory, threads, descriptors, streams, stack or files: a call works, or has a status with a text and
+leaves the batch with the host; everything works as usual afterwards. In child processes, with an empty environment."""
 
 from pathlib import Path
 
@@ -7,67 +8,37 @@ import pytest
 from arroyo_udf_plugin import build
 
 HERE = Path(__file__).parent
-
-FUNCTIONS = {
-    ".rs": """
-use arroyo_udf_plugin::udf;
-
-#[udf]
-async fn plus(x: i64) -> i64 {
-    x + 1
+SUFFIXES = [".c", ".rs", ".py"]
+LACKS = {
+    "memory": [1, 3, 5, 9, 17, 18, 22, 40, 80],
+    "threads": [0, 1, 2, 3],
+    "descriptors": [0, 2, 8, 12, 17, 20, 30],
+    "streams": [0],
+    "stack": [64],
+    "files": [0],
 }
-""",
-    # Python cannot import asyncio again after a first import that failed halfway: it is loaded before memory is short.
-    ".py": """
-import asyncio
-
-from arroyo_udf_plugin import udf
-
-@udf
-def nothing(x: int) -> int:
-    return x
-
-@udf
-async def plus(x: int) -> int:
-    return x + 1
-""",
-    ".c": """
-#include "arroyo_udf_async.h"
-
-static void plus(const arroyo_udf_call* call, int64_t x) { arroyo_udf_complete_int64(call->token, x + 1); }
-ARROYO_UDF_ASYNC_FUNCTION(plus, (), int64, (int64, x));
-ARROYO_UDF_PLUGIN(plus);
-""",
-}
-BLOCKING = {
-    ".rs": "use arroyo_udf_plugin::udf;\n#[udf(blocking)]\nfn plus(x: i64) -> i64 {\n    x + 1\n}\n",
-    ".py": "from arroyo_udf_plugin import udf\n@udf\ndef nothing(x: int) -> int:\n    return x\n"
-    "@udf(blocking=True)\ndef plus(x: int) -> int:\n    return x + 1\n",
+# Where a call must fail if none came before: else the host does not starve.
+FAILS = {
+    ("memory", 1): SUFFIXES,
+    ("threads", 0): SUFFIXES,
+    ("descriptors", 0): [".rs", ".py"],
 }
 
 
-def plugin(folder, suffix, source):
-    (folder / f"plus{suffix}").write_text(source)
-    return build(folder / f"plus{suffix}")
+@pytest.fixture(scope="module")
+def starved(plain_cc):
+    flags = ["-g", "-Wall", "-Wextra", "-Werror", "-rdynamic"]  # its pthread_create replaces the C library's
+    return plain_cc(HERE / "starved.c", *flags, libraries=["-ldl", "-lpthread"])
 
 
-@pytest.mark.parametrize("suffix", FUNCTIONS)
-def test_a_start_without_memory_for_threads_spoils_nothing(plain_cc, bare, tmp_path, suffix):
-    host = plain_cc(HERE / "starved.c", "-g", "-Wall", "-Wextra", "-Werror")
-    library = plugin(tmp_path, suffix, FUNCTIONS[suffix])
-    seen = {}
-    for mib in [1, 3, 5, 9, 17, 18, 22, 40]:
-        done = bare(host, library, mib)
-        assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["works"]), f"{mib} MiB: {done.stderr}"
-        seen[mib] = done.stdout
-    assert "start returned 18" in seen[1], "no thread at all"
-    assert seen[40] == "works\n", "enough for all"
-
-
-@pytest.mark.parametrize("suffix", BLOCKING)
-def test_blocking_functions_without_memory_for_threads(plain_cc, bare, tmp_path, suffix):
-    host = plain_cc(HERE / "starved.c", "-g", "-Wall", "-Wextra", "-Werror")
-    library = plugin(tmp_path, suffix, BLOCKING[suffix])
-    for mib in [1, 3, 5, 18, 22]:
-        done = bare(host, library, mib)
-        assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["works"]), f"{mib} MiB: {done.stderr}"
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("lack", LACKS)
+def test_a_host_that_lacks(starved, bare, lack, suffix):
+    library = build(HERE / f"starved_functions{suffix}")
+    for amount in LACKS[lack]:
+        for served in [[], ["served"]]:
+            done = bare(starved, library, lack, amount, *served)
+            *failures, last = done.stdout.splitlines() or [""]
+            assert (done.returncode, last) == (0, "works"), (amount, served, done.stdout, done.stderr)
+            if suffix in FAILS.get((lack, amount), []) and not served:
+                assert failures, f"{amount}: nothing was lacking"

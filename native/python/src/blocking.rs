@@ -5,7 +5,7 @@
 //! the GIL held, or leaks them if the interpreter has ended.
 
 use crate::call_info::{self, CurrentCall};
-use crate::calls::{call_row, Called, Converted, Frame};
+use crate::calls::{call_row, Called, Converted};
 use crate::function::PythonFunction;
 use crate::gil;
 use crate::modules::BLOCKING;
@@ -80,7 +80,7 @@ impl BlockingCalls {
                 return failed(&raised_text());
             };
             let called = if call_info::set(CurrentCall::Row(info)) {
-                call_row(function, &attempt.batch, &converted, attempt.row, context, &mut Frame::new())
+                call_row(function, &attempt.batch, &converted, attempt.row, context)
             } else {
                 Called::Raised
             };

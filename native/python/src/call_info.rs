@@ -7,7 +7,7 @@
 //! Assumes: the GIL is held, in the interpreter that runs the functions.
 
 use crate::heap::{method, Body, HeapType};
-use crate::object::{none, Owned};
+use crate::object::{is_main_interpreter, none, Owned};
 use arroyo_udf_plugin::call_info::CallInfo;
 use pyo3_ffi::*;
 use std::ffi::{c_uint, CStr};
@@ -29,8 +29,7 @@ static VARIABLE: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
 pub unsafe extern "C" fn set_call_variable(_module: *mut PyObject, variable: *mut PyObject) -> *mut PyObject {
     // SAFETY: called by Python with the GIL and a valid object, to which a reference is kept for ever.
     unsafe {
-        // Functions run in the main interpreter only, and no other may reach its objects.
-        if PyInterpreterState_Get() == PyInterpreterState_Main() {
+        if is_main_interpreter() {
             let former = VARIABLE.swap(Owned::borrowed(variable).into_ptr(), Ordering::AcqRel);
             Py_XDECREF(former);
         }

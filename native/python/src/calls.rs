@@ -8,15 +8,22 @@ use crate::pyarrow::Objects;
 use crate::values::conversion::Conversion;
 use arroyo_udf_plugin::arrow::Batch;
 use pyo3_ffi::*;
+use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 /// Room for the arguments of a call: one place before them that the callee may use (PY_VECTORCALL_ARGUMENTS_OFFSET), and
-/// one for the Context. One frame serves many calls.
-pub struct Frame(pub [*mut PyObject; MOST_ARGUMENTS + 2]);
+/// one for the Context. Each call has its own, because another one may begin before it returns: in an event loop that the
+/// function nests, for example. It is never cleared, and so costs nothing.
+pub struct Frame([MaybeUninit<*mut PyObject>; MOST_ARGUMENTS + 2]);
 
 impl Frame {
     pub fn new() -> Frame {
-        Frame([null_mut(); MOST_ARGUMENTS + 2])
+        Frame([const { MaybeUninit::uninit() }; MOST_ARGUMENTS + 2])
+    }
+
+    /// The places of the first `count` arguments.
+    pub fn arguments(&mut self, count: usize) -> &mut [MaybeUninit<*mut PyObject>] {
+        &mut self.0[2..2 + count]
     }
 }
 
@@ -70,7 +77,7 @@ pub unsafe fn read_row(
     batch: &Batch,
     converted: &Converted,
     row: usize,
-    into: &mut [*mut PyObject],
+    into: &mut [MaybeUninit<*mut PyObject>],
 ) -> Result<(), Unread> {
     for (i, column) in batch.columns().iter().enumerate() {
         let argument = if !column.is_valid(row) {
@@ -93,10 +100,12 @@ pub unsafe fn read_row(
             read.map_err(|text| Unread::Failed(format!("argument {}: {text}", function.signature.arguments[i].0)))
         };
         match argument {
-            Ok(object) => into[i] = object,
+            Ok(object) => {
+                into[i].write(object);
+            }
             Err(why) => {
                 // SAFETY: the references made above.
-                into[..i].iter().for_each(|&object| unsafe { Py_DECREF(object) });
+                into[..i].iter().for_each(|object| unsafe { Py_DECREF(object.assume_init()) });
                 return Err(why);
             }
         }
@@ -109,42 +118,38 @@ pub unsafe fn read_row(
 /// # Safety
 /// The GIL is held; the batch was made for this function and has the row; `context` is valid or null.
 #[inline]
-pub unsafe fn call_row(
-    function: &PythonFunction,
-    batch: &Batch,
-    converted: &Converted,
-    row: usize,
-    context: *mut PyObject,
-    frame: &mut Frame,
-) -> Called {
+pub unsafe fn call_row(function: &PythonFunction, batch: &Batch, converted: &Converted, row: usize, context: *mut PyObject) -> Called {
     let count = batch.columns().len();
+    let mut frame = Frame::new();
     // SAFETY: passed on; the references made here are given back.
     unsafe {
-        match read_row(function, batch, converted, row, &mut frame.0[2..2 + count]) {
+        match read_row(function, batch, converted, row, frame.arguments(count)) {
             Ok(()) => {}
             Err(Unread::Null) => return Called::Null,
             Err(Unread::Failed(text)) => return Called::Failed(text),
         }
-        let called = call_frame(function, context, count, frame);
-        for &object in &frame.0[2..2 + count] {
-            Py_DECREF(object);
+        let called = call_frame(function, context, count, &mut frame);
+        for object in frame.arguments(count) {
+            Py_DECREF(object.assume_init());
         }
         called
     }
 }
 
-/// Calls the function with the frame's `count` arguments, which begin at its third place.
+/// Calls the function with the frame's first `count` arguments.
 ///
 /// # Safety
-/// The GIL is held; the arguments are valid; `context` is valid or null.
+/// The GIL is held; the arguments are set and valid; `context` is valid or null.
 #[inline]
 pub unsafe fn call_frame(function: &PythonFunction, context: *mut PyObject, count: usize, frame: &mut Frame) -> Called {
     let arguments = &mut frame.0;
-    arguments[1] = context;
+    arguments[1].write(context);
     let (start, count) = if context.is_null() { (2, count) } else { (1, count + 1) };
     // SAFETY: `count` valid references from `start` on, with a writable place before them.
-    let result =
-        unsafe { vectorcall(function.callable.ptr(), arguments.as_ptr().add(start), count | PY_VECTORCALL_ARGUMENTS_OFFSET, null_mut()) };
+    let result = unsafe {
+        let first = arguments.as_ptr().add(start).cast();
+        vectorcall(function.callable.ptr(), first, count | PY_VECTORCALL_ARGUMENTS_OFFSET, null_mut())
+    };
     if result.is_null() {
         Called::Raised
     } else {

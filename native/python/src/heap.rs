@@ -1,7 +1,7 @@
 //! Types of Python objects with a Rust body. The module's exec makes them from a spec; only method tables are static. Python
 //! code cannot instantiate them.
 
-use crate::object::Owned;
+use crate::object::{is_main_interpreter, raise, Owned, ONLY_MAIN};
 use pyo3_ffi::*;
 use std::ffi::{c_int, c_void, CStr};
 use std::ptr::null_mut;
@@ -32,7 +32,8 @@ pub struct Instance<T> {
     pub body: T,
 }
 
-/// A type of objects. One per process, because functions run in the main interpreter only.
+/// A type of objects. One per process, because functions run in the main interpreter only: that of its first import. An
+/// import in a subinterpreter defines a type of its own, which makes no objects.
 pub struct HeapType(AtomicPtr<PyTypeObject>);
 
 /// Defines a function that Python calls as a method of objects with the body `$body`. In the code, `$this` points to the
@@ -104,7 +105,9 @@ impl HeapType {
             if PyModule_AddType(module, kind.ptr().cast()) < 0 {
                 return false;
             }
-            self.0.store(kind.into_ptr().cast(), Ordering::Release);
+            if is_main_interpreter() && self.0.load(Ordering::Acquire).is_null() {
+                self.0.store(kind.into_ptr().cast(), Ordering::Release);
+            }
             true
         }
     }
@@ -112,10 +115,14 @@ impl HeapType {
     /// A new object around a body. None: an exception is set.
     ///
     /// # Safety
-    /// The GIL is held; the type has been defined for bodies of type `T`.
+    /// The GIL is held; the main interpreter has defined the type, for bodies of type `T`.
     pub unsafe fn make<T: 'static>(&self, body: T) -> Option<Owned> {
         // SAFETY: the memory has room for an instance; its head is set up before any other code sees it.
         unsafe {
+            if !is_main_interpreter() {
+                raise(PyExc_RuntimeError, ONLY_MAIN);
+                return None;
+            }
             let kind = self.0.load(Ordering::Acquire);
             let object = PyType_GenericAlloc(kind, 0);
             let object = Owned::new(object)?;

@@ -66,12 +66,11 @@ pub unsafe extern "C" fn new_batch(_module: *mut PyObject, arguments: *mut *mut 
             return raise(PyExc_ValueError, "batch() takes numbers from 0 on");
         };
         let batch = batch(length, children);
-        let first = (*batch).private_data.cast::<Parts>();
-        let addresses = PyTuple_New(2);
-        if !addresses.is_null() {
-            PyTuple_SetItem(addresses, 0, PyLong_FromVoidPtr(batch.cast()));
-            let children = &mut (*first).children;
-            PyTuple_SetItem(addresses, 1, PyLong_FromVoidPtr(children.as_mut_ptr().cast()));
+        let parts = &mut *(*batch).private_data.cast::<Parts>();
+        let addresses = Py_BuildValue(c"(nn)".as_ptr(), batch as Py_ssize_t, parts.children.as_mut_ptr() as Py_ssize_t);
+        if addresses.is_null() {
+            release_batch(batch);
+            drop(Box::from_raw(batch));
         }
         addresses
     }

@@ -9,6 +9,7 @@ use arroyo_udf_plugin::arroyo::import;
 use arroyo_udf_plugin::arroyo::theirs::Library;
 use arroyo_udf_plugin::exports::{self, Plugin, Ran};
 use arroyo_udf_plugin::failure::Failure;
+use arroyo_udf_plugin::retired::Retired;
 use arroyo_udf_plugin::runtime::Runtime;
 use arroyo_udf_plugin::signature::{text, Signature};
 use arroyo_udf_plugin::sized;
@@ -28,6 +29,14 @@ static FUNCTIONS: RwLock<Vec<&'static ImportedFunction>> = RwLock::new(Vec::new(
 fn get(function: u32) -> Result<&'static ImportedFunction, Failure> {
     let functions = FUNCTIONS.read().unpoisoned();
     functions.get(function as usize).copied().ok_or_else(|| Failure::argument(format!("function number {function} is not imported")))
+}
+
+/// Adds a function, and answers its number. Python never runs while the lock is held: making an object may collect garbage,
+/// and so run any code, which may call a function.
+fn add(function: ImportedFunction) -> usize {
+    let mut functions = FUNCTIONS.write().unpoisoned();
+    functions.push(Box::leak(Box::new(function)));
+    functions.len() - 1
 }
 
 /// All imported functions, behind one table.
@@ -96,11 +105,10 @@ pub unsafe extern "C" fn import_arroyo(_module: *mut PyObject, arguments: *mut P
         let Some(library) = open(path) else { return null_mut() };
         let descriptor = sized::read(address as *const abi::Descriptor);
         let signature = match descriptor.and_then(|it| Signature::read(&text(it.name), *it.functions)) {
-            Ok(signature) => signature,
+            Ok(signature) => Signature { retired: Box::leak(Box::<Retired>::default()), ..signature },
             Err(text) => return raise(PyExc_ValueError, &text),
         };
-        let mut functions = FUNCTIONS.write().unpoisoned();
-        functions.push(Box::leak(Box::new(ImportedFunction { library, signature })));
-        Py_BuildValue(c"(nn)".as_ptr(), &raw const TABLE as usize, functions.len() - 1)
+        let number = add(ImportedFunction { library, signature });
+        Py_BuildValue(c"(nn)".as_ptr(), &raw const TABLE as usize, number)
     }
 }

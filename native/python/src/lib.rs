@@ -62,7 +62,7 @@ use arroyo_udf_plugin::runtime::Runtime;
 use arroyo_udf_plugin::signature::Signature;
 use arroyo_udf_plugin::timer;
 use asyncio::{executor, parker, watch};
-use object::{none, Owned};
+use object::{is_main_interpreter, none, Owned};
 use pyo3_ffi::*;
 use std::ffi::{c_int, c_void, CStr};
 use std::ptr::{null, null_mut};
@@ -95,14 +95,22 @@ impl Plugin for Core {
         }
         // SAFETY: the GIL is held inside.
         gil::enter(|| unsafe {
-            let started = executor::new(function, Arc::clone(runtime))
-                .and_then(|executor| object::call(modules::EXECUTOR, c"start", &[executor.ptr()]));
-            if started.is_some() {
-                return Ok(());
+            let text = |why: String| format!("{}: start failed: {why}", function.signature.name);
+            let failed = |why| {
+                runtime.stop_soon(Stop::Cancel); // if its Context opens later, it closes at once
+                Err(Failure::new(abi::USER_CODE, text(why)))
+            };
+            // Without a loop, nothing can wait for it.
+            let prepared = object::call(modules::EXECUTOR, c"prepare", &[]).and_then(|_loop| executor::new(function, Arc::clone(runtime)));
+            let Some(executor) = prepared else {
+                let status = if PyErr_ExceptionMatches(PyExc_MemoryError) != 0 { abi::OUT_OF_MEMORY } else { abi::ENVIRONMENT };
+                return Err(Failure::for_now(status, text(traceback::raised_text())));
+            };
+            match object::call(modules::EXECUTOR, c"start", &[executor.ptr()]) {
+                Some(why) if why.ptr() == Py_None() => Ok(()),
+                Some(why) => failed(object::text(why.ptr())),
+                None => failed(traceback::raised_text()),
             }
-            let text = format!("{}: start failed: {}", function.signature.name, traceback::raised_text());
-            runtime.stop_soon(Stop::Cancel); // if its Context opens later, it closes at once
-            Err(Failure::new(abi::USER_CODE, text))
         })?
     }
 }
@@ -115,14 +123,16 @@ const ARROYO_NAME: &CStr = c"arroyo_udf_plugin._native.ARROYO";
 /// How long runtimes, and then threads inside Python, may take to end before the interpreter does (R18).
 const EXIT_TIME: Duration = Duration::from_secs(1);
 
-/// stop_all(): stops every runtime, then lets no thread into Python any more (R18). Call it before the interpreter ends;
-/// further calls do nothing.
+/// stop_all(): stops every runtime, then lets no thread into Python any more (R18). Call it before the main interpreter
+/// ends; further calls do nothing, and neither do those in subinterpreters.
 unsafe extern "C" fn stop_all(_module: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
     static STOPPED: Once = Once::new();
     // SAFETY: called by Python with the GIL, which is given back while other threads finish.
     unsafe {
         let mut first = false;
-        STOPPED.call_once(|| first = true);
+        if is_main_interpreter() {
+            STOPPED.call_once(|| first = true);
+        }
         if first {
             gil::without(|| exports::stop_all(EXIT_TIME));
             if object::call(modules::EXECUTOR, c"stop_loop", &[]).is_none() {
@@ -163,9 +173,11 @@ unsafe fn add_limits(module: *mut PyObject) -> bool {
 unsafe extern "C" fn exec(module: *mut PyObject) -> c_int {
     // SAFETY: called by the import system with the GIL and the new module.
     unsafe {
-        PyDateTime_IMPORT();
-        if PyDateTimeAPI().is_null() {
-            return -1;
+        if is_main_interpreter() {
+            PyDateTime_IMPORT(); // the pointer is the process's, and to memory of this interpreter
+            if PyDateTimeAPI().is_null() {
+                return -1;
+            }
         }
         let tables = [
             (c"TABLE", TABLE_NAME, (&raw const TABLE).cast_mut().cast::<c_void>()),

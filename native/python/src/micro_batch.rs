@@ -15,6 +15,7 @@ use arroyo_udf_plugin::machine::Outcome;
 use arroyo_udf_plugin::runtime::Attempt;
 use arroyo_udf_plugin::value::Value;
 use pyo3_ffi::*;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// The rows of a running attempt.
@@ -35,20 +36,19 @@ impl MicroBatch {
     /// if it answers false, an exception is set and the call does not take place.
     ///
     /// # Safety
-    /// The GIL is held; the attempt belongs to this function. `converted` answers a pointer that is valid until `converted`
-    /// is called again.
+    /// The GIL is held; the attempt belongs to this function.
     pub unsafe fn call(
         &mut self,
         function: &PythonFunction,
         attempt: &Attempt,
         context: *mut PyObject,
-        frame: &mut Frame,
-        mut converted: impl FnMut(&Arc<Batch>) -> Result<*const Converted, String>,
+        mut converted: impl FnMut(&Arc<Batch>) -> Result<Rc<Converted>, String>,
         before_call: impl FnOnce(&MicroBatch) -> bool,
     ) -> Option<Called> {
         self.ids.clear();
         self.known.clear();
         let width = function.arguments.len();
+        let mut frame = Frame::new();
         // SAFETY: passed on; the comments say where references are given back.
         unsafe {
             let mut lists = Vec::with_capacity(width);
@@ -59,16 +59,17 @@ impl MicroBatch {
             let others = attempt.others.iter().map(|other| (other.id, &other.batch, other.row));
             let mut needs_call = false;
             for (id, batch, row) in std::iter::once((attempt.id, &attempt.batch, attempt.row)).chain(others) {
-                let into = &mut frame.0[2..2 + width];
+                let into = frame.arguments(width);
                 let read = match converted(batch) {
-                    Ok(converted) => read_row(function, batch, &*converted, row, into),
+                    Ok(converted) => read_row(function, batch, &converted, row, into),
                     Err(text) => Err(Unread::Failed(text)),
                 };
                 self.ids.push(id);
                 self.known.push(match read {
                     Ok(()) => {
-                        let appended = lists.iter().zip(into.iter()).all(|(list, &object)| PyList_Append(list.ptr(), object) == 0);
-                        into.iter().for_each(|&object| Py_DECREF(object)); // the lists have their own
+                        let appended =
+                            lists.iter().zip(into.iter()).all(|(list, object)| PyList_Append(list.ptr(), object.assume_init()) == 0);
+                        into.iter().for_each(|object| Py_DECREF(object.assume_init())); // the lists have their own
                         if !appended {
                             return Some(Called::Raised);
                         }
@@ -85,10 +86,10 @@ impl MicroBatch {
             if !before_call(self) {
                 return Some(Called::Raised);
             }
-            for (place, list) in frame.0[2..].iter_mut().zip(&lists) {
-                *place = list.ptr();
+            for (place, list) in frame.arguments(width).iter_mut().zip(&lists) {
+                place.write(list.ptr());
             }
-            Some(call_frame(function, context, width, frame))
+            Some(call_frame(function, context, width, &mut frame))
         }
     }
 

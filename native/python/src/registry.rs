@@ -4,9 +4,10 @@
 //! one of the registry. Functions are never removed, because plugins are never unloaded.
 
 use crate::function::{PythonFunction, MOST_ARGUMENTS};
-use crate::object::raise;
+use crate::object::{is_main_interpreter, raise, ONLY_MAIN};
 use arroyo_udf_plugin::abi::Descriptor;
 use arroyo_udf_plugin::failure::Failure;
+use arroyo_udf_plugin::retired::Retired;
 use arroyo_udf_plugin::signature::{text, Signature};
 use arroyo_udf_plugin::sized;
 use arroyo_udf_plugin::sync::Unpoisoned;
@@ -21,6 +22,15 @@ pub fn get(function: u32) -> Result<&'static PythonFunction, Failure> {
     functions.get(function as usize).copied().ok_or_else(|| Failure::argument(format!("function number {function} is not registered")))
 }
 
+/// Adds the functions of a plugin, and answers its base. Python never runs while the lock is held: making an object may
+/// collect garbage, and so run any code, which may call a function.
+fn add(registered: Vec<&'static PythonFunction>) -> usize {
+    let mut functions = FUNCTIONS.write().unpoisoned();
+    let base = functions.len();
+    functions.extend(registered);
+    base
+}
+
 /// register(descriptor: int, functions: list[tuple[callable, type | None, bool]]) -> int: the base. The type is the class
 /// of the Context; the bool says whether the function blocks.
 pub unsafe extern "C" fn register(_module: *mut PyObject, arguments: *mut PyObject) -> *mut PyObject {
@@ -28,6 +38,9 @@ pub unsafe extern "C" fn register(_module: *mut PyObject, arguments: *mut PyObje
     // SAFETY: called by Python with the GIL; the format names the types of the two variables. Items are borrowed from a
     // list that the caller keeps.
     unsafe {
+        if !is_main_interpreter() {
+            return raise(PyExc_RuntimeError, ONLY_MAIN);
+        }
         if PyArg_ParseTuple(arguments, c"nO!:register".as_ptr(), &mut address, &raw mut PyList_Type, &mut functions) == 0 {
             return null_mut();
         }
@@ -39,6 +52,7 @@ pub unsafe extern "C" fn register(_module: *mut PyObject, arguments: *mut PyObje
             return raise(PyExc_ValueError, "one function is needed for each of the descriptor's");
         }
         let plugin = text(descriptor.name);
+        let retired: &'static Retired = Box::leak(Box::default());
         let mut registered = Vec::new();
         for i in 0..descriptor.n_functions as usize {
             let item = PyList_GetItem(functions, i as Py_ssize_t);
@@ -47,7 +61,7 @@ pub unsafe extern "C" fn register(_module: *mut PyObject, arguments: *mut PyObje
                 return null_mut();
             }
             let signature = match Signature::read(&plugin, *descriptor.functions.add(i)) {
-                Ok(signature) => Box::leak(Box::new(signature)),
+                Ok(signature) => Box::leak(Box::new(Signature { retired, ..signature })),
                 Err(text) => return raise(PyExc_ValueError, &text),
             };
             if signature.arguments.len() > MOST_ARGUMENTS {
@@ -56,9 +70,6 @@ pub unsafe extern "C" fn register(_module: *mut PyObject, arguments: *mut PyObje
             let Some(function) = PythonFunction::new(signature, callable, context, blocking != 0) else { return null_mut() };
             registered.push(&*Box::leak(Box::new(function)));
         }
-        let mut functions = FUNCTIONS.write().unpoisoned();
-        let base = functions.len();
-        functions.extend(registered);
-        PyLong_FromSize_t(base)
+        PyLong_FromSize_t(add(registered))
     }
 }

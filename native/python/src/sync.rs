@@ -1,6 +1,6 @@
 //! `run`: a batch through a sync function, row by row (`def`) or whole (`vectorized=True`).
 
-use crate::calls::{call_row, Called, Converted, Frame};
+use crate::calls::{call_row, Called, Converted};
 use crate::function::PythonFunction;
 use crate::object::{exception_text, none, Owned};
 use crate::pyarrow::{self, RowErrors};
@@ -45,12 +45,11 @@ fn all_failed(function: &PythonFunction, rows: usize, text: &str) -> (ArrowArray
 unsafe fn run_into_column(function: &PythonFunction, batch: &Batch, converted: &Converted) -> (ArrowArray, RowErrors) {
     let mut column = ColumnWriter::new(&function.returns, batch.rows());
     let mut errors = Vec::new();
-    let mut frame = Frame::new();
     // SAFETY: None always exists.
     let none = unsafe { Py_None() };
     for row in 0..batch.rows() {
         // SAFETY: the GIL is held and the row exists.
-        let text = match unsafe { call_row(function, batch, converted, row, null_mut(), &mut frame) } {
+        let text = match unsafe { call_row(function, batch, converted, row, null_mut()) } {
             Called::Returned(object) if object != none => {
                 // SAFETY: the object is valid until its reference is given back.
                 let pushed = unsafe { column.push(&function.returns, object) };
@@ -89,12 +88,11 @@ unsafe fn run_into_column(function: &PythonFunction, batch: &Batch, converted: &
 /// Collects the returned objects in a list, which pyarrow converts at the end. The error is a text for every row.
 unsafe fn run_into_list(function: &PythonFunction, batch: &Batch, converted: &Converted) -> Result<(ArrowArray, RowErrors), String> {
     let mut errors = Vec::new();
-    let mut frame = Frame::new();
     // SAFETY: the GIL is held; each item of the list is set once, to a reference of ours.
     unsafe {
         let list = Owned::new(PyList_New(batch.rows() as Py_ssize_t)).ok_or_else(|| exception_text())?;
         for row in 0..batch.rows() {
-            let (object, text) = match call_row(function, batch, converted, row, null_mut(), &mut frame) {
+            let (object, text) = match call_row(function, batch, converted, row, null_mut()) {
                 Called::Returned(object) if object == Py_None() => (object, function.refuse_none().map(str::to_string)),
                 Called::Returned(object) => (object, None),
                 Called::Null => (none(), None),

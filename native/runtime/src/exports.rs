@@ -6,13 +6,15 @@
 use crate::arrow::Batch;
 use crate::batch_context::BatchContext;
 use crate::failure::{guard, Failure};
+use crate::handles;
 use crate::log::Log;
 use crate::machine::Stop;
 use crate::options;
 use crate::panics::catch_own;
+use crate::retired::Retired;
 use crate::runtime::{Drained, NotTaken, Put, Runtime};
 use crate::signature::Signature;
-use crate::{handles, retired, sized};
+use crate::sized;
 use arroyo_udf_abi as abi;
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -80,6 +82,14 @@ fn null(slot: &str, what: &str) -> Failure {
     Failure::argument(format!("{slot}: {what} is null"))
 }
 
+/// The end of a call into a plugin: releases the input arrays that it needs no more (R19). None: the call has reached no
+/// plugin.
+fn sweep(retired: Option<&Retired>) {
+    if let Some(retired) = retired {
+        retired.sweep();
+    }
+}
+
 unsafe extern "C" fn run<P: Plugin>(
     function: u32,
     arguments: *mut abi::ArrowArray,
@@ -88,8 +98,10 @@ unsafe extern "C" fn run<P: Plugin>(
     schema: *mut *const abi::ArrowSchema,
     error: *mut abi::Error,
 ) -> abi::Status {
+    let mut retired = None;
     let body = || {
         let signature = P::signature(function)?;
+        retired = Some(signature.retired);
         of_kind(signature, abi::SYNC, "run", "start an async function")?;
         // SAFETY: the host passes a context of the size that it states, or null.
         unsafe { BatchContext::read(context) }.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
@@ -100,7 +112,9 @@ unsafe extern "C" fn run<P: Plugin>(
         let arguments = unsafe { arguments.as_mut() }.ok_or_else(|| null("run", "arguments"))?;
         // SAFETY: as above.
         let batch = unsafe { Batch::take(arguments, &signature.arguments) };
-        let batch = Arc::new(batch.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?);
+        let mut batch = batch.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
+        batch.set_retired(signature.retired);
+        let batch = Arc::new(batch);
         match P::run(function, &batch) {
             Ok(ran) => {
                 // SAFETY: checked for null; the host owns what it receives.
@@ -120,7 +134,7 @@ unsafe extern "C" fn run<P: Plugin>(
     };
     // SAFETY: the host passes a writable error struct, or null.
     let status = unsafe { guard(error, |_| {}, body) };
-    retired::sweep();
+    sweep(retired);
     status
 }
 
@@ -130,8 +144,10 @@ unsafe extern "C" fn start<P: Plugin>(
     handle: *mut abi::Handle,
     error: *mut abi::Error,
 ) -> abi::Status {
+    let mut retired = None;
     let body = || {
         let signature = P::signature(function)?;
+        retired = Some(signature.retired);
         of_kind(signature, abi::ASYNC, "start", "call run for a sync function")?;
         handles::check_process()?;
         if handle.is_null() {
@@ -148,7 +164,7 @@ unsafe extern "C" fn start<P: Plugin>(
     };
     // SAFETY: the host passes a writable error struct, or null.
     let status = unsafe { guard(error, |_| {}, body) };
-    retired::sweep();
+    sweep(retired);
     status
 }
 
@@ -189,16 +205,19 @@ unsafe extern "C" fn send(
     context: *const abi::BatchContext,
     error: *mut abi::Error,
 ) -> abi::Status {
+    let mut retired = None;
     let put = |runtime: &Arc<Runtime>| {
         // SAFETY: the host passes a valid array, or null.
         let arguments = unsafe { arguments.as_mut() }.ok_or_else(|| null("send", "arguments"))?;
         let signature = runtime.signature();
+        retired = Some(signature.retired);
         let refused = |text: String| Failure::argument(format!("{}: {text}", signature.name));
         // SAFETY: the host passes a context of the size that it states, or null.
         let context = unsafe { BatchContext::read(context) }.map_err(refused)?;
         // SAFETY: as above.
         let mut batch = unsafe { Batch::take(arguments, &signature.arguments) }.map_err(refused)?;
         batch.set_context(context);
+        batch.set_retired(signature.retired);
         match runtime.put(first_id, batch) {
             Ok(Put::Done) => Ok((abi::OK, None)),
             Ok(Put::Deliver) => Ok((abi::OK, Some(Arc::clone(runtime)))),
@@ -217,7 +236,7 @@ unsafe extern "C" fn send(
     };
     // SAFETY: the host passes a writable error struct, or null.
     let status = unsafe { guard(error, |text| poison(handle, text), body) };
-    retired::sweep();
+    sweep(retired);
     status
 }
 
@@ -228,8 +247,10 @@ unsafe extern "C" fn drain_results(
     schema: *mut *const abi::ArrowSchema,
     error: *mut abi::Error,
 ) -> abi::Status {
+    let mut retired = None;
     let body = || {
         let runtime = handles::get(handle)?;
+        retired = Some(runtime.signature().retired);
         if results.is_null() || schema.is_null() {
             return Err(null("drain_results", "results or schema"));
         }
@@ -248,7 +269,7 @@ unsafe extern "C" fn drain_results(
     };
     // SAFETY: the host passes a writable error struct, or null.
     let status = unsafe { guard(error, |text| poison(handle, text), body) };
-    retired::sweep();
+    sweep(retired);
     status
 }
 
@@ -320,32 +341,37 @@ unsafe extern "C" fn statistics(handle: abi::Handle, into: *mut abi::Statistics,
 }
 
 unsafe extern "C" fn stop_runtime(handle: abi::Handle, mode: u32, deadline_ns: u64, error: *mut abi::Error) -> abi::Status {
+    let mut retired = None;
     let body = || {
         let mode = match mode {
             abi::DRAIN => Stop::Drain,
             abi::CANCEL => Stop::Cancel,
             _ => return Err(Failure::argument(format!("stop mode {mode}: it is ARROYO_UDF_DRAIN or ARROYO_UDF_CANCEL"))),
         };
-        handles::get(handle)?.stop(mode, Duration::from_nanos(deadline_ns))
+        let runtime = handles::get(handle)?;
+        retired = Some(runtime.signature().retired);
+        runtime.stop(mode, Duration::from_nanos(deadline_ns))
     };
     // SAFETY: the host passes a writable error struct, or null.
     let status = unsafe { guard(error, |text| poison(handle, text), body) };
-    retired::sweep();
+    sweep(retired);
     status
 }
 
 unsafe extern "C" fn release(handle: abi::Handle, error: *mut abi::Error) -> abi::Status {
+    let mut retired = None;
     let body = || {
         let runtime = handles::remove(handle)?;
+        retired = Some(runtime.signature().retired);
         runtime.disarm();
         let status = runtime.stop(Stop::Cancel, Duration::ZERO);
         runtime.log().set(None);
-        drop(runtime);
+        runtime.discard();
         status
     };
     // SAFETY: the host passes a writable error struct, or null.
     let status = unsafe { guard(error, |text| poison(handle, text), body) };
-    retired::sweep();
+    sweep(retired);
     status
 }
 

@@ -2,6 +2,7 @@
 //! arrays that go out. Checked once and kept for the life of the process.
 
 use crate::arrow::{child_schema, Layout};
+use crate::retired::{self, Retired};
 use crate::sized;
 use arroyo_udf_abi::{ArrowSchema, Function, Options, ARROW_FLAG_NULLABLE};
 use std::ffi::{CStr, CString};
@@ -27,6 +28,8 @@ pub struct Signature {
     pub run_outcomes: &'static ArrowSchema,
     /// Of `drain_results`: {id, value, outcome, attempts, error}.
     pub drained: &'static ArrowSchema,
+    /// Where the plugin's input arrays wait for their release.
+    pub retired: &'static Retired,
 }
 
 impl Signature {
@@ -88,6 +91,7 @@ impl Signature {
                 field(c"attempts", c"S", 0),
                 field(c"error", c"u", ARROW_FLAG_NULLABLE),
             ]),
+            retired: &retired::LIBRARY,
             name,
         })
     }

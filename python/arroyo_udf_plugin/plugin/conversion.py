@@ -7,6 +7,7 @@ Schemas are constants of a plugin, so their types are imported once. Arrays come
 from __future__ import annotations
 
 import functools
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -68,7 +69,9 @@ def vectorized(
     try:
         result = function(*batch.flatten())
     except BaseException as error:  # SystemExit and KeyboardInterrupt are errors of rows, too (R2)
-        return describe(error)
+        text = describe(error)
+        traceback.clear_frames(error.__traceback__)  # user code may keep the exception, but not the arrays (R19)
+        return text
     if isinstance(result, pa.ChunkedArray):
         result = result.combine_chunks()
     if not isinstance(result, pa.Array):

@@ -1,10 +1,11 @@
 """The Python side of a Python plugin. Its C side (build/templates/plugin.c) calls this at start and exit only.
 
 Executes the source inside the plugin, and registers its functions with the native core. If that fails, the C side gets
-the reason as text and answers it to every call.
+the reason as text and answers it to the call; the next call tries again if the environment was the reason.
 """
 
 import atexit
+import errno
 import importlib
 import sys
 import traceback
@@ -12,7 +13,7 @@ import typing
 from typing import Any
 
 from .._native import register, stop_all
-from ..abi import ASYNC, ENVIRONMENT, INTERNAL, USER_CODE, ffi, text
+from ..abi import ASYNC, ENVIRONMENT, INTERNAL, OUT_OF_MEMORY, USER_CODE, ffi, text
 from ..author.udf import Udf
 from ..version import PLUGIN_FORMAT, __version__
 from .module import functions_of, module_of, user_traceback
@@ -59,7 +60,7 @@ def _load(built_format: int, own_ffi: Any, lib: Any) -> int:
         source = own_ffi.string(lib.plugin_source()).decode()
         module = module_of(source, name, key)
     except BaseException as error:  # SystemExit and KeyboardInterrupt at import are failures, too
-        status = ENVIRONMENT if isinstance(error, ModuleNotFoundError) else USER_CODE
+        status = _status_of(error)
         lib.plugin_failed(status, f"its module failed at import\n{user_traceback(error)}".encode())
         return -1
 
@@ -69,6 +70,9 @@ def _load(built_format: int, own_ffi: Any, lib: Any) -> int:
     if _guard and "pyarrow" in sys.modules:
         _touch_pyarrow()
     found = {udf.__name__: udf for udf in functions_of(module)}
+    if any(udf.is_async for udf in found.values()):
+        # Now, because there is room: asyncio cannot be imported again after an import that failed halfway.
+        importlib.import_module("arroyo_udf_plugin.plugin.executor")
     registered = []
     for number in range(descriptor.n_functions):
         function = descriptor.functions[number]
@@ -81,6 +85,14 @@ def _load(built_format: int, own_ffi: Any, lib: Any) -> int:
             return -1
         registered.append(_callable(udf, function))
     return int(register(lib.plugin_descriptor(), registered))
+
+
+def _status_of(error: BaseException) -> int:
+    """The status of a failed import. After USER_CODE the C side does not try it again."""
+    if isinstance(error, MemoryError):
+        return OUT_OF_MEMORY
+    lacking = isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
+    return ENVIRONMENT if lacking or isinstance(error, ImportError) else USER_CODE
 
 
 def _touch_pyarrow() -> None:

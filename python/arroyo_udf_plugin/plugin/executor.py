@@ -15,7 +15,8 @@ How a row gets to its coroutine and back (the other half is native/python/src/as
 - One more Task per runtime runs the Context's `init`, waits for the end, and runs its `close`.
 
 Guarantees: any exception of a row ends that row only. Nothing here blocks the loop. Tasks left by calls run until the
-runtime stops, and are cancelled before `close`; those left by `init`, after it.
+runtime stops, and are cancelled before `close`; those left by `init`, after it. A runtime that has ended leaves no
+cycle of references, so its memory and its descriptor do not wait for the garbage collector.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import asyncio
 import contextvars
 import gc
 import logging
+import os
 import signal
 import sys
 import threading
@@ -46,7 +48,10 @@ from .._native import (
 )
 from .stacks import describe, running, suspended
 
-__all__ = ["report_blocked", "start", "stop_loop"]
+__all__ = ["prepare", "report_blocked", "start", "stop_loop"]
+
+DESCRIPTORS = 16
+"""More than a new event loop needs."""
 
 LEFT_SECONDS = 1.0
 """How long to wait for cancelled Tasks that calls or `init` have left running."""
@@ -55,17 +60,32 @@ NEXT_TURN_SECONDS = 0.1
 """When the next turn begins after one that failed."""
 
 _log = logging.getLogger("arroyo_udf_plugin")
-_lock = threading.Lock()
+_lock = threading.RLock()  # making a loop may collect garbage, and a finalizer may start a function
 _loop: asyncio.AbstractEventLoop | None = None
 _thread: threading.Thread | None = None
 _stopping = False
 _servers: set[_Server] = set()  # the loop itself keeps only weak references to Tasks
 _blocked_at: set[str] = set()  # places that have been reported
 _owner: ContextVar[object] = ContextVar("arroyo_udf_owner")
-"""The owner of a Task: a runtime's calls, or its Context. Tasks inherit it from the Task that makes them."""
+"""The owner of a Task: an object for a runtime's calls, or for its Context. Tasks inherit it from the Task that makes
+them."""
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
+    """uvloop's, if it is installed. It aborts if it must close a descriptor below 3, or gets none for its pipes."""
+    descriptors: list[int] = []
+    try:
+        while len(descriptors) < DESCRIPTORS:
+            descriptors.append(os.eventfd(0))
+    except OSError as error:
+        raise OSError(
+            error.errno, f"an event loop needs {DESCRIPTORS} free file descriptors: {error.strerror}"
+        ) from None
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+    if min(descriptors) < 3:  # the process has closed its standard streams
+        return asyncio.new_event_loop()
     try:
         import uvloop
     except ImportError:
@@ -95,7 +115,8 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         loop.close()
 
 
-def _running_loop() -> asyncio.AbstractEventLoop:
+def prepare() -> asyncio.AbstractEventLoop:
+    """The loop, which runs. Raises an exception if the system refuses what a loop needs; a later call tries again."""
     global _loop, _thread
     with _lock:
         if _loop is None:
@@ -122,23 +143,20 @@ def stop_loop() -> None:
             _thread.join(1.0)
 
 
-def start(executor: AsyncioExecutor) -> None:
+def start(executor: AsyncioExecutor) -> str | None:
     """Starts a runtime on the loop: creates the Context and waits for its init. Called in the host's thread.
 
-    Raises what the Context raised, or TimeoutError.
+    Returns why that failed, or None.
     """
-    loop = _running_loop()
-    started: Future[None] = Future()
-    server = _Server(loop, executor)
-    loop.call_soon_threadsafe(server.begin, started)
+    loop = prepare()
+    started: Future[str | None] = Future()  # no exception: its traceback would refer to the runtime
+    loop.call_soon_threadsafe(_Server(loop, executor).begin, started)
     try:
-        started.result(INIT_SECONDS + GRACE_SECONDS)
+        return started.result(INIT_SECONDS + GRACE_SECONDS)
     except TimeoutError:
-        if started.done():
-            raise
         # The core stops the runtime, so it closes as soon as it has started.
         what = "init of the Context, or another call on the event loop, neither ends nor awaits"
-        raise TimeoutError(f"not started within {INIT_SECONDS + GRACE_SECONDS:g} s: {what}") from None
+        return describe(TimeoutError(f"not started within {INIT_SECONDS + GRACE_SECONDS:g} s: {what}"))
 
 
 def report_blocked() -> None:
@@ -180,8 +198,9 @@ class _Server:
         self.executor = executor
         self.name = executor.name()
         self.context: Any = None
+        self.of_calls, self.of_context = object(), object()  # owners of Tasks
         self.clean = Context()  # each call starts from a copy
-        self.clean.run(_owner.set, self.clean)
+        self.clean.run(_owner.set, self.of_calls)
         self.idle: list[Parker] = []
         self.slots: set[asyncio.Task[None]] = set()
         self.stuck: set[asyncio.Task[None]] = set()
@@ -192,29 +211,32 @@ class _Server:
 
     # ---- The Context ----
 
-    def begin(self, started: Future[None]) -> None:
+    def begin(self, started: Future[str | None]) -> None:
         _servers.add(self)
         context = Context()
-        context.run(_owner.set, self)
+        context.run(_owner.set, self.of_context)
         self.life = asyncio.Task(self.live(started), loop=self.loop, name=self.name, context=context)
 
-    async def live(self, started: Future[None]) -> None:
+    async def live(self, started: Future[str | None]) -> None:
         """Runs init and close in one Task with one context, so that close may leave what init has entered."""
         failure = None
         try:
             try:
                 await self.init()
             except BaseException as error:
-                started.set_exception(error)
+                started.set_result(describe(_without_our_frames(error)))
+                self.closing = True
+                self.context = None
+                self.loop.remove_reader(self.executor.fileno())
             else:
                 started.set_result(None)
                 await self.until_settled()
-                self.executor.count_left_behind(await self.cancel_left(self.clean))
+                self.executor.count_left_behind(await self.cancel_left(self.of_calls))
                 failure = await self.close()
-            await self.cancel_left(self)
+            await self.cancel_left(self.of_context)
         finally:
-            self.executor.closed(failure)
             _servers.discard(self)
+            self.executor.closed(failure)
 
     async def init(self) -> None:
         context_class = self.executor.context_class()
@@ -250,7 +272,7 @@ class _Server:
             elif hasattr(self.context, "close"):
                 await self.context.close()
         except BaseException as error:
-            return describe(error)
+            return describe(_without_our_frames(error))
         finally:
             self.context = None
         return None
@@ -328,7 +350,7 @@ class _Server:
                     while awaitable is not None:
                         awaitable = ended(await awaitable)
                 except BaseException as error:
-                    awaitable = failed(error)
+                    awaitable = failed(_without_our_frames(error))
                     continue
                 if slot.is_spent() or self.closing:
                     return
@@ -343,6 +365,15 @@ class _Server:
             self.stuck.discard(task)
             if not self.closing and self.executor.may_start():
                 self.add_slot()
+
+
+def _without_our_frames(error: BaseException) -> BaseException:
+    """The exception without the frames of this file, the outermost of its traceback: they refer to the runtime, and user
+    code may keep the exception."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
+        frames = frames.tb_next
+    return error.with_traceback(frames)
 
 
 def _current_task() -> asyncio.Task[Any]:

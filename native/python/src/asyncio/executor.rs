@@ -3,13 +3,13 @@
 //! - The runtime wakes the loop through an eventfd; the loop calls `turn` of `plugin/executor.py`, which begins and ends with
 //!   `begin_turn` and `end_turn` here.
 //! - A table names the Task that runs each attempt, so that cancellations find it.
-//! - Whatever all slots share lives here: the runtime, the Context, the argument frame, the batch that pyarrow converted.
+//! - Whatever all slots share lives here: the runtime, the Context, the batch that pyarrow converted.
 //!
 //! Guarantees: the host is told of results once a turn, not once a row; a turn without waiting rows lasts about `SLICE`.
 //! Assumes: only the loop's thread uses it, with the GIL held.
 
 use super::watch;
-use crate::calls::{Converted, Frame};
+use crate::calls::Converted;
 use crate::eventfd::EventFd;
 use crate::function::PythonFunction;
 use crate::heap::{method, Body, HeapType, Method};
@@ -20,6 +20,7 @@ use arroyo_udf_plugin::machine::Token;
 use arroyo_udf_plugin::runtime::{After, Executor, Orders, Runtime, TimeSlice};
 use pyo3_ffi::*;
 use std::ptr::{null, null_mut};
+use std::rc::Rc;
 use std::sync::{Arc, Weak};
 
 /// How long rows that never wait may keep the loop in a turn, in nanoseconds. Each turn costs some 50 microseconds for this
@@ -64,11 +65,9 @@ pub struct AsyncioExecutor {
     latest: *const PyObject,
     /// By the index of the attempt's token.
     running: Vec<Running>,
-    /// For the call that begins now. (One per slot would be most of a waiting row's memory.)
-    pub(super) frame: Frame,
     /// What pyarrow converted of the batch whose rows start now. While the weak reference lives, no other batch can get the
     /// same address.
-    converted: Option<(Weak<Batch>, Converted)>,
+    converted: Option<(Weak<Batch>, Rc<Converted>)>,
 }
 
 static ASYNCIO_EXECUTOR: HeapType = HeapType::new();
@@ -99,7 +98,6 @@ pub unsafe fn new(function: &'static PythonFunction, runtime: Arc<Runtime>) -> O
         orders: Orders::default(),
         latest: null(),
         running: Vec::new(),
-        frame: Frame::new(),
         converted: None,
     };
     // SAFETY: passed on.
@@ -176,17 +174,19 @@ impl AsyncioExecutor {
         }
     }
 
-    /// What pyarrow converted of a batch; the pointer is valid until the next call. The error is a text for the batch's rows.
+    /// What pyarrow converted of a batch. The error is a text for the batch's rows.
     ///
     /// # Safety
     /// The GIL is held; `this` is valid. No reference to its body is alive, because converting runs Python.
-    pub(super) unsafe fn converted(this: *mut AsyncioExecutor, batch: &Arc<Batch>) -> Result<*const Converted, String> {
+    pub(super) unsafe fn converted(this: *mut AsyncioExecutor, batch: &Arc<Batch>) -> Result<Rc<Converted>, String> {
         // SAFETY: passed on.
         unsafe {
-            if (*this).converted.as_ref().is_none_or(|(of, _)| of.as_ptr() != Arc::as_ptr(batch)) {
-                (*this).converted = Some((Arc::downgrade(batch), Converted::new((*this).function, batch)?));
+            if let Some((_, converted)) = (*this).converted.as_ref().filter(|(of, _)| of.as_ptr() == Arc::as_ptr(batch)) {
+                return Ok(Rc::clone(converted));
             }
-            let Some((_, converted)) = &(*this).converted else { unreachable!("made above") };
+            let converted = Rc::new(Converted::new((*this).function, batch)?);
+            let former = (*this).converted.replace((Arc::downgrade(batch), Rc::clone(&converted)));
+            drop(former); // after its place is taken, because dropping may run Python
             Ok(converted)
         }
     }

@@ -4,6 +4,7 @@
 //!
 //! Assumes: only the loop's thread uses it, with the GIL held.
 
+use crate::gil::vectorcall;
 use crate::heap::{method, Body, HeapType, Instance};
 use crate::object::{none, raise, Owned};
 use pyo3_ffi::*;
@@ -109,7 +110,7 @@ method! {
         if !inside.is_null() && PyContext_Enter(inside) < 0 {
             return null_mut();
         }
-        let result = PyObject_CallOneArg(callback.ptr(), Parker::object(this));
+        let result = vectorcall(callback.ptr(), &Parker::object(this), 1, null_mut());
         if !inside.is_null() && PyContext_Exit(inside) < 0 {
             Py_XDECREF(result);
             return null_mut();

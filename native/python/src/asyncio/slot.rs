@@ -139,11 +139,10 @@ unsafe fn go_on(executor: *mut AsyncioExecutor, slot: *mut Slot, mut next: Optio
 
 /// Calls the function. None: a micro-batch of which no row needs a call.
 unsafe fn start(executor: *mut AsyncioExecutor, slot: *mut Slot, attempt: &Attempt) -> Option<Called> {
-    // SAFETY: see above. What `converted` answers is valid until it is called for another batch.
+    // SAFETY: see above.
     unsafe {
         let function = (*executor).function;
         let context = (*executor).context();
-        let frame = &mut (*executor).frame;
         if function.takes_micro_batches() {
             let before_call = |micro_batch: &MicroBatch| {
                 let rows = || CallInfo::of_rows(&(*executor).runtime, attempt).enumerate();
@@ -151,13 +150,13 @@ unsafe fn start(executor: *mut AsyncioExecutor, slot: *mut Slot, attempt: &Attem
                 set_current_call(slot, || CurrentCall::MicroBatch(called()))
             };
             let converted = |batch: &_| AsyncioExecutor::converted(executor, batch);
-            return (*slot).micro_batch.call(function, attempt, context, frame, converted, before_call);
+            return (*slot).micro_batch.call(function, attempt, context, converted, before_call);
         }
         if !set_current_call(slot, || CurrentCall::Row(CallInfo::new(&(*executor).runtime, attempt))) {
             return Some(Called::Raised);
         }
         Some(match AsyncioExecutor::converted(executor, &attempt.batch) {
-            Ok(converted) => call_row(function, &attempt.batch, &*converted, attempt.row, context, frame),
+            Ok(converted) => call_row(function, &attempt.batch, &converted, attempt.row, context),
             Err(text) => Called::Failed(text),
         })
     }

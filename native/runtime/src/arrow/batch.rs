@@ -7,7 +7,7 @@ use super::check;
 use super::column::Column;
 use super::layout::{Layout, Level};
 use crate::batch_context::BatchContext;
-use crate::retired;
+use crate::retired::{self, Retired};
 use arroyo_udf_abi::ArrowArray;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -23,6 +23,7 @@ pub struct Batch {
     rows: usize,
     bytes: u64,
     context: Option<Arc<BatchContext>>,
+    retired: &'static Retired,
 }
 
 impl Batch {
@@ -55,12 +56,18 @@ impl Batch {
             unsafe { column.narrow(outer, offset, rows) };
             bytes += column.slice_bytes(layout, 0, rows);
         }
-        Ok(Batch { array: std::mem::replace(array, ArrowArray::empty()), columns, rows, bytes, context: None })
+        let array = std::mem::replace(array, ArrowArray::empty());
+        Ok(Batch { array, columns, rows, bytes, context: None, retired: &retired::LIBRARY })
     }
 
     /// Keeps what the host says of its rows.
     pub fn set_context(&mut self, context: Option<Arc<BatchContext>>) {
         self.context = context;
+    }
+
+    /// Chooses the list of the plugin that it was sent to.
+    pub fn set_retired(&mut self, retired: &'static Retired) {
+        self.retired = retired;
     }
 
     pub fn context(&self) -> Option<&Arc<BatchContext>> {
@@ -98,6 +105,6 @@ impl Batch {
 
 impl Drop for Batch {
     fn drop(&mut self) {
-        retired::retire(std::mem::replace(&mut self.array, ArrowArray::empty()));
+        self.retired.add(std::mem::replace(&mut self.array, ArrowArray::empty()));
     }
 }

@@ -45,7 +45,7 @@ pub unsafe fn batch(signature: &Signature, arrays: Arrays) -> Result<Batch, Stri
         Some(text) => Err(text),
     };
     if batch.is_err() {
-        retired::retire(array);
+        retired::LIBRARY.add(array);
     }
     batch
 }
@@ -99,7 +99,7 @@ fn structure(rows: i64, children: Vec<ArrowArray>) -> ArrowArray {
 /// Releases retired arguments of this interface, in the calling thread: only theirs may be released in any thread (R19).
 pub fn sweep() {
     let ours = release as unsafe extern "C" fn(*mut ArrowArray) as usize;
-    retired::sweep_if(|array| array.release.is_some_and(|function| function as usize == ours));
+    retired::LIBRARY.sweep_if(|array| array.release.is_some_and(|function| function as usize == ours));
 }
 
 unsafe extern "C" fn release(array: *mut ArrowArray) {

@@ -34,7 +34,7 @@ pub unsafe extern "C" fn send(handle: Handle, id: u64, arrays: Arrays) -> Future
     let batch = catch_own(|| {
         let Some(started) = &to else {
             // SAFETY: as promised; without a signature they are not read.
-            unsafe { arrays.take() }.into_iter().for_each(|array| retired::retire(array.untyped()));
+            unsafe { arrays.take() }.into_iter().for_each(|array| retired::LIBRARY.add(array.untyped()));
             return None;
         };
         // SAFETY: as promised.
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn send(handle: Handle, id: u64, arrays: Arrays) -> Future
         report(&text);
         None
     });
-    retired::sweep();
+    retired::LIBRARY.sweep();
     Future { state: Box::into_raw(Box::new(Sending { to, id, batch })).cast(), poll, drop: drop_future }
 }
 
@@ -63,7 +63,7 @@ unsafe extern "C" fn poll(state: *mut c_void, context: *mut PollContext) -> Poll
     let sending = unsafe { &mut *state.cast::<Sending>() };
     // SAFETY: the host's context is valid during this call.
     let answer = catch_own(|| unsafe { sending.poll(context) });
-    retired::sweep();
+    retired::LIBRARY.sweep();
     match answer {
         Ok(Some(accepted)) => Poll { tag: Poll::READY, accepted },
         Ok(None) => Poll { tag: Poll::PENDING, accepted: false },
@@ -82,7 +82,7 @@ unsafe extern "C" fn drop_future(state: *mut c_void) {
         drop(waker);
         drop(sending);
     });
-    retired::sweep();
+    retired::LIBRARY.sweep();
     drop(dropped);
 }
 

@@ -121,7 +121,7 @@ fn begin<P: Plugin>(function: u32, on_error: OnError, wanted: Wanted) -> Result<
         Ok(_) => Ok(started),
         Err(error) => {
             drop(handles::remove(handle));
-            Err(Failure::new(abi::ENVIRONMENT, format!("{}: no thread to start it: {error}", signature.name)))
+            Err(Failure::for_now(abi::ENVIRONMENT, format!("{}: no thread to start it: {error}", signature.name)))
         }
     }
 }
@@ -277,7 +277,7 @@ impl Started {
             }
             drop(handles::remove(handle));
             // The host takes no more rows and makes no more calls, and its arrays may be released in any thread.
-            while waiter.take(0).is_ok() {}
+            waiter.discard();
             arguments::sweep();
         });
         if ended.is_err() {
@@ -292,7 +292,7 @@ pub unsafe extern "C" fn drain_results(handle: Handle) -> DrainResult {
     // SAFETY: as promised.
     let started = unsafe { Started::of(handle) };
     let answer = catch_own(|| started.map(Started::drain));
-    retired::sweep();
+    retired::LIBRARY.sweep();
     match answer {
         Ok(Some(answer)) => answer,
         Ok(None) => DrainResult::without_data(DrainResult::ERROR),
@@ -317,5 +317,5 @@ pub unsafe extern "C" fn stop_runtime(handle: Handle) {
     if let Err(text) = catch_own(|| started.stop()) {
         report(&format!("{}: {text}", started.signature.name));
     }
-    retired::sweep();
+    retired::LIBRARY.sweep();
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub unsafe extern "C" fn run<P: Plugin>(function: u32, on_error: OnError, arrays: Arrays) -> RunResult {
     // SAFETY: passed on.
     let answer = catch_own(|| unsafe { answer::<P>(function, on_error, arrays) });
-    retired::sweep();
+    retired::LIBRARY.sweep();
     match answer {
         Ok(Ok(value)) => RunResult { tag: RunResult::OK, value },
         Ok(Err(failure)) => {

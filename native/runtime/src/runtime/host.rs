@@ -123,6 +123,12 @@ impl Runtime {
         Ok(finished)
     }
 
+    /// Ends every row that has not been drained: for a runtime whose handle ends. Its batches are retired now, and not when
+    /// the last reference to the runtime goes.
+    pub fn discard(&self) {
+        while self.take(0).is_ok() {}
+    }
+
     /// For a host that sends row by row: how many more rows it may send until all attempts run and one row waits. Rows that
     /// wait for a drain do not count. Rows that wait for an earlier row or for their next attempt count only once there are
     /// very many. After the end and after a stop there is always space, so that sends are refused and do not wait.

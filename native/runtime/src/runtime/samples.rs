@@ -26,6 +26,7 @@ pub fn runtime(returns: Layout, max_rows: u64) -> Arc<Runtime> {
         run_values: nothing,
         run_outcomes: nothing,
         drained: nothing,
+        retired: &crate::retired::LIBRARY,
     };
     let settings = Settings {
         ordered: true,

@@ -55,8 +55,13 @@ static const arroyo_table *arroyo_started(void) {
   if (started()) table = find_arroyo();
   if (table)
     __atomic_store_n(&known, table, __ATOMIC_RELEASE);
-  else if (!__atomic_exchange_n(&reported, 1, __ATOMIC_SEQ_CST))
-    fprintf(stderr, "arroyo-udf: %s\n", failure_text ? failure_text : "out of memory");
+  else if (!__atomic_exchange_n(&reported, 1, __ATOMIC_SEQ_CST)) {
+    arroyo_udf_status status;
+    bool retryable;
+    char *text = why_not_started(&status, &retryable);
+    fprintf(stderr, "arroyo-udf: %s\n", text ? text : "out of memory");
+    free(text);
+  }
   return table;
 }
 

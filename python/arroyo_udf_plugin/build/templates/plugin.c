@@ -2,8 +2,9 @@
  * and `plugin_data.h`, which is generated and has the descriptor, the source and the interpreter's path.
  *
  * GUARANTEES  Opening the library and `describe` start nothing. The first `run` or `start` joins the interpreter of the
- *             process, or boots one. If that fails, every later call returns the same failure. The other slots forward
- *             to the table of the native core without taking the GIL.
+ *             process, or boots one. If the environment is why that fails, a later call tries again: descriptors, threads
+ *             or memory may be back. Any other failure stays. The other slots forward to the table of the native core
+ *             without taking the GIL.
  * ASSUMES     A host that is not Python never calls Py_Finalize. The library is never unloaded (-z nodelete). */
 #include <dlfcn.h>
 #include <errno.h>
@@ -17,7 +18,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 #include "arroyo_udf_c_slots.h"
@@ -34,14 +37,18 @@ static void (*guard_exit)(void);     /* guard_our_exit of the plugin that booted
 static int64_t plugin_load(void); /* executes the user's module, registers its functions; returns `base`, or -1 */
 static void plugin_leave(void);   /* stops runtimes and flushes, before the process ends */
 
-/* ---- A failed start: the first failure stays --------------------------------------------------------------------- */
+/* ---- A failed start: under the lock of `started` ------------------------------------------------------------------ */
 
 static arroyo_udf_status failure; /* 0: none */
 static char *failure_text;
+static bool stays;   /* do not try again */
+static bool lacking; /* for want of descriptors, threads or memory */
 
 static void plugin_failed(int32_t status, const char *text) {
   if (failure) return;
   failure = status;
+  lacking = status == ARROYO_UDF_OUT_OF_MEMORY;
+  stays = status != ARROYO_UDF_ENVIRONMENT && !lacking;
   if (asprintf(&failure_text, "plugin \"%s\": %s", DESCRIPTOR.name, text) < 0) failure_text = NULL;
 }
 
@@ -88,6 +95,23 @@ static struct {
   sem_t booted, leave, left;
   int runs;
 } keeper;
+
+/* What a start may need, looked for in advance: once Python has begun to start, a failure cannot be undone. */
+static void check_room(void) {
+  enum { DESCRIPTORS = 16, SPACE = 64 << 20 };
+  int descriptors[DESCRIPTORS], n = 0;
+  while (n < DESCRIPTORS && (descriptors[n] = eventfd(0, EFD_CLOEXEC)) >= 0) n++;
+  if (n < DESCRIPTORS) {
+    environment_failed("Python needs %d free file descriptors: %s", DESCRIPTORS, strerror(errno));
+    lacking = true;
+  }
+  while (n > 0) close(descriptors[--n]);
+  void *space = mmap(NULL, SPACE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (space == MAP_FAILED)
+    plugin_failed(ARROYO_UDF_OUT_OF_MEMORY, "Python needs 64 MiB of address space");
+  else
+    munmap(space, SPACE);
+}
 
 static int is_folder_of(const char *prefix, char *path) { /* path: PREFIX/bin/python; is shortened */
   for (int level = 0; level < 2; level++) {
@@ -141,10 +165,12 @@ static void *keep(void *unused) {
   if (PyStatus_Exception(status)) {
     environment_failed("Python does not start with %s: %s" ADVICE, keeper.python,
                        status.err_msg ? status.err_msg : "no reason given");
+    stays = true;
     sem_post(&keeper.booted);
     return NULL;
   }
   check_prefix();
+  stays = failure;
   shorten_switch_interval();
   Py_XDECREF(PyImport_ImportModule("threading")); /* before 3.13, the thread that imports it first is the main thread */
   Py_XDECREF(PyImport_ImportModule("signal"));
@@ -183,9 +209,10 @@ static void boot_python(void) {
   int refused = pthread_create(&thread, &attributes, keep, NULL);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&attributes);
-  if (refused)
+  if (refused) {
     environment_failed("no thread for Python: %s", strerror(refused));
-  else
+    lacking = true;
+  } else
     while (sem_wait(&keeper.booted) && errno == EINTR) {}
 }
 
@@ -222,7 +249,7 @@ static void guard_our_exit(void) {
   pthread_mutex_unlock(&lock);
 }
 
-/* ---- Start: called once, without the GIL ----------------------------------------------------------------------- */
+/* ---- Start: without the GIL ------------------------------------------------------------------------------------ */
 
 /* Called from Python (arroyo_udf_plugin/plugin/entry.py), through cffi. */
 static uintptr_t plugin_descriptor(void) { return (uintptr_t)&DESCRIPTOR; }
@@ -270,9 +297,13 @@ static void start_plugin(void) {
   /* One plugin at a time, until user code runs. The file is an inode that only this process has. */
   int lock = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
   if (lock >= 0) flock(lock, LOCK_EX);
-  boot_python();
+  check_room();
+  if (!failure) boot_python();
   if (!failure) import_cffi();
-  if (!failure && cffi_start_python() < 0) plugin_failed(ARROYO_UDF_INTERNAL, "cffi did not start, see standard error");
+  if (!failure) {
+    if (cffi_start_python() < 0) plugin_failed(ARROYO_UDF_INTERNAL, "cffi did not start, see standard error");
+    stays = failure; /* it starts once */
+  }
   if (lock >= 0) close(lock);
   if (failure) return;
   const arroyo_udf_table *table = find_core();
@@ -300,14 +331,35 @@ static int holds_gil(void) {
 #endif
 }
 
+static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
+
+/* The core's table. NULL: see `why_not_started`. */
 static const arroyo_udf_table *started(void) {
   const arroyo_udf_table *table = __atomic_load_n(&core, __ATOMIC_ACQUIRE);
   if (table) return table;
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
   PyThreadState *mine = holds_gil() ? PyEval_SaveThread() : NULL; /* else two first callers could deadlock */
-  pthread_once(&once, start_plugin);
+  pthread_mutex_lock(&starting);
+  if (!core && !stays) {
+    failure = 0;
+    free(failure_text);
+    failure_text = NULL;
+    start_plugin();
+  }
+  table = core;
+  pthread_mutex_unlock(&starting);
   if (mine) PyEval_RestoreThread(mine);
-  return core;
+  return table;
+}
+
+/* The text of the latest failure, for the caller to free; NULL: out of memory. Another thread may have started the plugin
+ * since, or may have failed otherwise. */
+static char *why_not_started(arroyo_udf_status *status, bool *retryable) {
+  pthread_mutex_lock(&starting);
+  *status = failure ? failure : ARROYO_UDF_ENVIRONMENT;
+  *retryable = lacking || !failure;
+  char *text = strdup(failure_text ? failure_text : failure ? "out of memory" : "the plugin has started now: call again");
+  pthread_mutex_unlock(&starting);
+  return text;
 }
 
 /* ---- The table ------------------------------------------------------------------------------------------------- */
@@ -317,8 +369,25 @@ static arroyo_udf_status refuse(arroyo_udf_status status, const char *text, arro
   return status;
 }
 
+static void free_text(arroyo_udf_error *error) {
+  free(error->private_data);
+  error->text = NULL;
+  error->release = NULL;
+}
+
 static arroyo_udf_status not_started(arroyo_udf_error *error) {
-  return refuse(failure ? failure : ARROYO_UDF_INTERNAL, failure_text ? failure_text : "out of memory", error);
+  arroyo_udf_status status;
+  bool retryable;
+  char *text = why_not_started(&status, &retryable);
+  refuse(status, text ? text : "out of memory", error);
+  if (text && error && error->text == text) {
+    error->release = free_text;
+    error->private_data = text;
+    error->retryable = retryable ? ARROYO_UDF_YES : 0;
+  } else {
+    free(text);
+  }
+  return status;
 }
 
 static arroyo_udf_status no_function(arroyo_udf_error *error) {
