@@ -58,11 +58,11 @@ static double time_calls(const arroyo_udf_table* table, uint32_t function, int64
   struct batch batch;
   struct ArrowArray results;
   const struct ArrowSchema* schema;
-  arroyo_udf_error error = {0};
+  arroyo_udf_error error = {.size = sizeof error};
   const int64_t begin = cpu_ns();
   for (int i = 0; i < calls; i++) {
     set_batch(&batch, rows, 2, validity);
-    const arroyo_udf_status status = table->run(function, &batch.array, &results, &schema, &error);
+    const arroyo_udf_status status = table->run(function, &batch.array, NULL, &results, &schema, &error);
     check("run", status, &error);
     results.release(&results);
   }
@@ -96,9 +96,9 @@ static void compare(const arroyo_udf_table* table, uint32_t function) {
   struct batch batch;
   struct ArrowArray results;
   const struct ArrowSchema* schema;
-  arroyo_udf_error error = {0};
+  arroyo_udf_error error = {.size = sizeof error};
   set_batch(&batch, ROWS, 2, some_null);
-  const arroyo_udf_status status = table->run(function, &batch.array, &results, &schema, &error);
+  const arroyo_udf_status status = table->run(function, &batch.array, NULL, &results, &schema, &error);
   check("run", status, &error);
   time_loop(some_null);
   const struct ArrowArray* value = results.children[0];
@@ -140,7 +140,7 @@ static void bench_send(const arroyo_udf_table* table, uint32_t function, int n_a
   static double rounds[SEND_ROUNDS];
   static struct batch batches[ROUND];
   const uint64_t forever = UINT64_C(60000000000);
-  arroyo_udf_error error = {0};
+  arroyo_udf_error error = {.size = sizeof error};
   arroyo_udf_handle handle;
   struct ArrowArray results;
   const struct ArrowSchema* schema;
@@ -152,7 +152,7 @@ static void bench_send(const arroyo_udf_table* table, uint32_t function, int n_a
     int sent = 0;
     const int64_t begin = cpu_ns();
     for (status = ARROYO_UDF_OK; sent < ROUND; sent++) {
-      status = table->send(handle, id + (uint64_t)sent, &batches[sent].array, &error);
+      status = table->send(handle, id + (uint64_t)sent, &batches[sent].array, NULL, &error);
       if (status != ARROYO_UDF_OK) break;
     }
     rounds[round] = (double)(cpu_ns() - begin) / sent;

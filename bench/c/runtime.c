@@ -102,7 +102,7 @@ struct running {
 
 static struct running start(const char* path, const char* name, uint32_t order, uint32_t in_flight) {
   struct running running = {.table = open_plugin(path), .ordered = order == ARROYO_UDF_ORDERED};
-  arroyo_udf_error error = {0};
+  arroyo_udf_error error = {.size = sizeof error};
   const arroyo_udf_options options = {
       .size = sizeof options, .order = order, .allowed_in_flight = in_flight, .timeout_ns = FOREVER};
   check("start", running.table->start(find_function(running.table, name, 1), &options, &running.handle, &error), &error);
@@ -111,9 +111,9 @@ static struct running start(const char* path, const char* name, uint32_t order, 
 
 /* False: no room. */
 static bool send(struct running* running, int64_t rows) {
-  arroyo_udf_error error = {0};
+  arroyo_udf_error error = {.size = sizeof error};
   struct ArrowArray batch = make_batch(running->next_id, rows);
-  const arroyo_udf_status status = running->table->send(running->handle, running->next_id, &batch, &error);
+  const arroyo_udf_status status = running->table->send(running->handle, running->next_id, &batch, NULL, &error);
   if (status == ARROYO_UDF_WOULD_BLOCK) {
     batch.release(&batch);
     return false;
@@ -125,7 +125,7 @@ static bool send(struct running* running, int64_t rows) {
 
 /* Waits for results, drains all, and checks their values and order. */
 static void drain(struct running* running) {
-  arroyo_udf_error error = {0};
+  arroyo_udf_error error = {.size = sizeof error};
   struct ArrowArray results;
   const struct ArrowSchema* schema;
   check("wait", running->table->wait(running->handle, ARROYO_UDF_RESULTS, FOREVER, &error), &error);
@@ -147,7 +147,7 @@ static void drain(struct running* running) {
 }
 
 static arroyo_udf_statistics statistics(const struct running* running) {
-  arroyo_udf_error error = {0};
+  arroyo_udf_error error = {.size = sizeof error};
   arroyo_udf_statistics counted = {.size = sizeof counted};
   check("statistics", running->table->statistics(running->handle, &counted, &error), &error);
   return counted;
@@ -165,7 +165,7 @@ static void until_running(const struct running* running, uint64_t rows) {
 /* Stops the runtime; `rows` rows must be cancelled. PARKED coroutines may take longer than the second that they have to
  * end after their cancellation: then the status is STUCK. */
 static void cancel(struct running* running, uint64_t rows) {
-  arroyo_udf_error error = {0};
+  arroyo_udf_error error = {.size = sizeof error};
   const arroyo_udf_table* table = running->table;
   arroyo_udf_status status = table->stop_runtime(running->handle, ARROYO_UDF_CANCEL, FOREVER, &error);
   if (rows < PARKED || status != ARROYO_UDF_STUCK) check("stop_runtime", status, &error);
@@ -338,8 +338,8 @@ struct calls {
 static void call_once(const struct calls* calls, uint64_t first, int64_t rows) {
   struct ArrowArray arguments = make_batch(first, rows), results;
   const struct ArrowSchema* schema;
-  arroyo_udf_error error = {0};
-  check("run", calls->table->run(calls->function, &arguments, &results, &schema, &error), &error);
+  arroyo_udf_error error = {.size = sizeof error};
+  check("run", calls->table->run(calls->function, &arguments, NULL, &results, &schema, &error), &error);
   const struct ArrowArray* value = field(&results, schema, "value");
   expect(((const int64_t*)value->buffers[1])[value->offset] == (int64_t)first + 1, "plus_one returned a wrong value");
   results.release(&results);

@@ -32,8 +32,13 @@ static struct ArrowSchema* const field_list[] = {(struct ArrowSchema*)&value};
 static const struct ArrowSchema results_schema = {
     .format = "+s", .name = "", .n_children = 1, .children = (struct ArrowSchema**)field_list};
 
-static const arroyo_udf_function kilometres = {
-    .name = "kilometres", .kind = ARROYO_UDF_SYNC, .arguments = &arguments_schema, .returns = &returns};
+static const arroyo_udf_function kilometres = {.size = sizeof(arroyo_udf_function),
+                                               .name = "kilometres",
+                                               .kind = ARROYO_UDF_SYNC,
+                                               .arguments = &arguments_schema,
+                                               .returns = &returns,
+                                               .documentation = "Converts miles to kilometres.",
+                                               .volatility = ARROYO_UDF_IMMUTABLE};
 static const arroyo_udf_function* const function_list[] = {&kilometres};
 
 static const arroyo_udf_descriptor descriptor = {.size = sizeof(arroyo_udf_descriptor),
@@ -46,9 +51,13 @@ static const arroyo_udf_descriptor descriptor = {.size = sizeof(arroyo_udf_descr
 
 static const arroyo_udf_descriptor* describe(void) { return &descriptor; }
 
-/* A failed call returns a status and a text; a constant text needs no release. */
+/* A failed call returns a status and a text; a constant text needs no release. The host may want no text, and its struct
+ * may be smaller or larger than ours: we write only what version 1 has. */
 static arroyo_udf_status fail(arroyo_udf_error* error, arroyo_udf_status status, const char* text) {
-  if (error != NULL) error->text = text;
+  if (error != NULL && error->size >= ARROYO_UDF_ERROR_SIZE_1) {
+    error->text = text;
+    error->retryable = status == ARROYO_UDF_OUT_OF_MEMORY ? ARROYO_UDF_YES : 0;
+  }
   return status;
 }
 
@@ -121,9 +130,10 @@ static int is_valid(const struct ArrowArray* array, int64_t i) {
   return array->null_count == 0 || validity == NULL || (validity[bit / 8] >> (bit % 8) & 1);
 }
 
-static arroyo_udf_status run(uint32_t function, struct ArrowArray* arguments, struct ArrowArray* results,
-                             const struct ArrowSchema** schema, arroyo_udf_error* error) {
+static arroyo_udf_status run(uint32_t function, struct ArrowArray* arguments, const arroyo_udf_batch_context* context,
+                             struct ArrowArray* results, const struct ArrowSchema** schema, arroyo_udf_error* error) {
   struct ArrowArray made;
+  (void)context; /* a deadline and a trace: nothing here takes long */
   /* Check everything first. Until the status is OK, the arguments belong to the host, and outputs stay untouched. */
   if (function != 0) return fail(error, ARROYO_UDF_INVALID_ARGUMENT, "plugin by_hand has one function, number 0");
   if (arguments == NULL || arguments->release == NULL || results == NULL || schema == NULL ||
@@ -136,7 +146,7 @@ static arroyo_udf_status run(uint32_t function, struct ArrowArray* arguments, st
       (arguments->length > 0 && column->buffers[1] == NULL))
     return fail(error, ARROYO_UDF_INVALID_ARGUMENT, "plugin by_hand, kilometres: miles must be an int64 array");
 
-  if (!make_results(arguments->length, &made)) return fail(error, ARROYO_UDF_INTERNAL, "plugin by_hand: out of memory");
+  if (!make_results(arguments->length, &made)) return fail(error, ARROYO_UDF_OUT_OF_MEMORY, "plugin by_hand: out of memory");
   const struct numbers* numbers = made.children[0]->private_data;
   const int64_t* values = column->buffers[1];
   for (int64_t i = 0; i < arguments->length; i++) {
@@ -163,8 +173,8 @@ static arroyo_udf_status start(uint32_t function, const arroyo_udf_options* opti
   return no_async(error);
 }
 static arroyo_udf_status send(arroyo_udf_handle handle, uint64_t first_id, struct ArrowArray* arguments,
-                              arroyo_udf_error* error) {
-  (void)handle, (void)first_id, (void)arguments;
+                              const arroyo_udf_batch_context* context, arroyo_udf_error* error) {
+  (void)handle, (void)first_id, (void)arguments, (void)context;
   return no_async(error);
 }
 static arroyo_udf_status drain_results(arroyo_udf_handle handle, uint64_t max_rows, struct ArrowArray* results,
@@ -204,6 +214,15 @@ static arroyo_udf_status release(arroyo_udf_handle handle, arroyo_udf_error* err
   (void)handle;
   return no_async(error);
 }
+static arroyo_udf_status set_log(arroyo_udf_handle handle, const arroyo_udf_log* log, arroyo_udf_error* error) {
+  (void)handle, (void)log;
+  return no_async(error);
+}
+
+static const void* extension(const char* id) { /* this plugin has none */
+  (void)id;
+  return NULL;
+}
 
 ARROYO_UDF_EXPORT const arroyo_udf_table arroyo_udf_plugin = {
     .magic = ARROYO_UDF_MAGIC,
@@ -221,4 +240,6 @@ ARROYO_UDF_EXPORT const arroyo_udf_table arroyo_udf_plugin = {
     .statistics = statistics,
     .stop_runtime = stop_runtime,
     .release = release,
+    .set_log = set_log,
+    .extension = extension,
 };

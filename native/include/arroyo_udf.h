@@ -2,8 +2,7 @@
  *
  * ROLES     A *plugin* is one shared library with one or more functions. A *host* opens it with dlopen for an
  *           *engine* and calls through the one table that the plugin exports as the constant `arroyo_udf_plugin`.
- *           The host implements names that begin with arroyo_udf_host_, the plugin all others. Authors of C functions
- *           include arroyo_udf_plugin.h or arroyo_udf_async.h instead.
+ *           Authors of C functions include arroyo_udf_plugin.h or arroyo_udf_async.h instead.
  *
  * TERMS     A *runtime* is one started async function, behind a handle. An *attempt* is one execution of it for one
  *           row, or for a *micro-batch* of rows. An attempt is *stuck* if it has not ended one second after its
@@ -33,10 +32,14 @@
  *           is not a failed call: its outcome says so, and other rows are not affected.
  *
  * EVOLUTION Version 1 is frozen. Within it the table, and every struct that begins with its size, may grow at the end
- *           and change nowhere else. Enumerations may get more values. So a host accepts a table and structs larger
- *           than it knows, and ignores the rest. A plugin reads the part of `options` that it knows, refuses a call
- *           that sets anything beyond, and fills in the part of `statistics` that fits. Both refuse structs smaller
- *           than those of version 1. A host refuses a plugin of another version.
+ *           and change nowhere else; enumerations may get more values. A host refuses a plugin of another version.
+ *           Each side states the size that it knows. The other reads, or fills in, the part that both know, and takes
+ *           what is missing for zero, or a slot for missing. The least are the sizes of version 1 (..._SIZE_1): a table
+ *           or struct that is smaller is refused; an error that is smaller gets no text.
+ *           What one side does not know: a plugin refuses an option or an option's value, and ignores what a batch
+ *           context has beyond it. A host lists a function of an unknown kind by name, and refuses to call it; takes an
+ *           unknown status of 16 or more for an error, and any other for a broken contract; takes a row with an unknown
+ *           outcome for an error.
  */
 #ifndef ARROYO_UDF_H
 #define ARROYO_UDF_H
@@ -48,7 +51,7 @@
 extern "C" {
 #endif
 
-#define ARROYO_UDF_MAGIC UINT64_C(0x4644555F4F595241) /* "ARYO_UDF" in memory, little-endian */
+#define ARROYO_UDF_MAGIC UINT64_C(0x464455594F525241) /* "ARROYUDF" in memory, little-endian */
 #define ARROYO_UDF_ABI_VERSION 1
 #define ARROYO_UDF_EXPORT __attribute__((visibility("default")))
 
@@ -106,7 +109,8 @@ enum {
   ARROYO_UDF_ENVIRONMENT = 18,      /* the plugin cannot work here: no Python, wrong version, missing package */
   ARROYO_UDF_USER_CODE = 19,        /* user code failed outside of a row: module, or init or close of a Context */
   ARROYO_UDF_INTERNAL = 20,         /* the toolkit's mistake; the call's runtime is poisoned */
-  ARROYO_UDF_NOT_IMPLEMENTED = 21   /* this function or plugin cannot do it: for example, run an async function */
+  ARROYO_UDF_NOT_IMPLEMENTED = 21,  /* this function or plugin cannot do it: for example, run an async function */
+  ARROYO_UDF_OUT_OF_MEMORY = 22     /* nothing changed: the caller keeps its inputs */
 };
 
 /* How a row ended: the `outcome` field of results. */
@@ -131,8 +135,17 @@ enum {
 
 /* How a host calls a function. */
 enum {
-  ARROYO_UDF_SYNC = 1, /* run */
-  ARROYO_UDF_ASYNC = 2 /* start, send, drain_results, ... */
+  ARROYO_UDF_SYNC = 1,      /* run */
+  ARROYO_UDF_ASYNC = 2,     /* start, send, drain_results, ... */
+  ARROYO_UDF_AGGREGATE = 3, /* reserved, as is the next: hosts of version 1 list such functions and refuse to call them */
+  ARROYO_UDF_TABLE = 4
+};
+
+/* What a function's result depends on; 0: the author has not said. */
+enum {
+  ARROYO_UDF_IMMUTABLE = 1, /* on its arguments alone */
+  ARROYO_UDF_STABLE = 2,    /* and on what does not change during a query */
+  ARROYO_UDF_VOLATILE = 3   /* on anything; or it has effects */
 };
 
 /* The order of results. */
@@ -141,14 +154,36 @@ enum {
   ARROYO_UDF_UNORDERED = 2 /* results come out as rows end */
 };
 
+/* A choice; zero means that nothing was chosen. */
+enum {
+  ARROYO_UDF_YES = 1,
+  ARROYO_UDF_NO = 2
+};
+
+/* The sizes of the structs and of the table in version 1: the least that either side accepts. */
+enum {
+  ARROYO_UDF_ERROR_SIZE_1 = 40,
+  ARROYO_UDF_OPTIONS_SIZE_1 = 128,
+  ARROYO_UDF_FUNCTION_SIZE_1 = 64,
+  ARROYO_UDF_DESCRIPTOR_SIZE_1 = 56,
+  ARROYO_UDF_BATCH_CONTEXT_SIZE_1 = 24,
+  ARROYO_UDF_STATISTICS_SIZE_1 = 1176,
+  ARROYO_UDF_LOG_SIZE_1 = 24,
+  ARROYO_UDF_TABLE_SIZE_1 = 128
+};
+
 /* A started async function. Opaque, never 0, checked on each call; valid only in the plugin that returned it. */
 typedef uint64_t arroyo_udf_handle;
 
-/* The text of an error. The host zeroes the struct before the call; after reading the text it calls release, if set. */
+/* Why a call failed. The host sets `size` and zeroes the rest before the call; after reading the text it calls release,
+ * if set. Every parameter of this type may be NULL: then there is no text. */
 typedef struct arroyo_udf_error {
+  uint64_t size;    /* sizeof(arroyo_udf_error) of the host; the plugin fills in no more */
   const char* text; /* UTF-8, names plugin and function */
   void (*release)(struct arroyo_udf_error* error);
   void* private_data;
+  uint32_t retryable; /* ARROYO_UDF_YES: the same call may succeed later, because memory or a thread was lacking */
+  uint32_t reserved;
 } arroyo_udf_error;
 
 /* ---- The descriptor -------------------------------------------------------------------------------------------- */
@@ -157,12 +192,6 @@ typedef struct arroyo_udf_error {
 enum {
   ARROYO_UDF_RETRY_TIMEOUTS = 1,
   ARROYO_UDF_RETRY_ERRORS = 2
-};
-
-/* A choice; zero means that nothing was chosen. */
-enum {
-  ARROYO_UDF_YES = 1,
-  ARROYO_UDF_NO = 2
 };
 
 /* How to run an async function. Zero in a field: the choice of the function's author, else the default. */
@@ -196,6 +225,7 @@ typedef struct arroyo_udf_options {
 
 /* One function. Its schemas are constants of the plugin with a NULL release: copy them for code that releases them. */
 typedef struct arroyo_udf_function {
+  uint64_t size;                        /* sizeof(arroyo_udf_function) */
   const char* name;
   uint32_t kind;                        /* ARROYO_UDF_SYNC or ARROYO_UDF_ASYNC */
   uint32_t vectorized;                  /* 1: user code gets whole arrays, nulls included */
@@ -203,6 +233,9 @@ typedef struct arroyo_udf_function {
                                            ARROW_FLAG_NULLABLE gives null without a call */
   const struct ArrowSchema* returns;    /* the type of a value */
   const arroyo_udf_options* options;    /* the author's choices; NULL for a sync function */
+  const char* documentation;            /* UTF-8; NULL: none */
+  uint32_t volatility;                  /* ARROYO_UDF_IMMUTABLE, ..._STABLE or ..._VOLATILE; 0: not said */
+  uint32_t reserved;
 } arroyo_udf_function;
 
 typedef struct arroyo_udf_descriptor {
@@ -214,6 +247,30 @@ typedef struct arroyo_udf_descriptor {
   uint64_t n_functions;
   const arroyo_udf_function* const* functions;
 } arroyo_udf_descriptor;
+
+/* ---- Calls ----------------------------------------------------------------------------------------------------- */
+
+/* What is true of all rows of one batch. */
+typedef struct arroyo_udf_batch_context {
+  uint64_t size;            /* sizeof(arroyo_udf_batch_context) */
+  uint64_t deadline_ns;     /* from the call, for each row; 0: none. If the options have one too, the earlier counts */
+  const char* trace_parent; /* of the calls for these rows: a W3C traceparent, at most 255 visible ASCII characters;
+                               NULL: none. Copied */
+} arroyo_udf_batch_context;
+
+/* How important a line of a log is. */
+enum {
+  ARROYO_UDF_WARNING = 1 /* a stuck call, a blocked event loop, a Context that is not closed */
+};
+
+/* Where a runtime reports what belongs to no row. */
+typedef struct arroyo_udf_log {
+  uint64_t size; /* sizeof(arroyo_udf_log) */
+  /* Takes one report: UTF-8, perhaps of several lines, valid during the call. Called from any thread, one call at a
+   * time. It must be short and must not call the plugin. */
+  void (*write)(void* data, uint32_t level, const char* text);
+  void* data;
+} arroyo_udf_log;
 
 /* Counters since start; fields marked "now" are current numbers. */
 typedef struct arroyo_udf_statistics {
@@ -255,9 +312,9 @@ typedef struct arroyo_udf_table {
 
   /* Calls sync function number `function` for a batch. [waits] On OK the plugin has taken `arguments`, and the caller
    * owns `results`: a struct {value} if every row is a value, else {value, outcome: uint8, error: utf8}. *schema is a
-   * constant of the plugin. */
-  arroyo_udf_status (*run)(uint32_t function, struct ArrowArray* arguments, struct ArrowArray* results,
-                           const struct ArrowSchema** schema, arroyo_udf_error* error);
+   * constant of the plugin. `context` may be NULL; a sync call is not interrupted at a deadline. */
+  arroyo_udf_status (*run)(uint32_t function, struct ArrowArray* arguments, const arroyo_udf_batch_context* context,
+                           struct ArrowArray* results, const struct ArrowSchema** schema, arroyo_udf_error* error);
 
   /* Starts async function number `function`: creates its Context and waits until its init returns. [waits] `options`
    * may be NULL. */
@@ -266,9 +323,9 @@ typedef struct arroyo_udf_table {
 
   /* Accepts a batch whose rows get the ids first_id, first_id + 1, ... Ids must rise from send to send. [never waits]
    * Accepts the whole batch if fewer rows than max_rows and fewer bytes than max_bytes are held before it; else returns
-   * WOULD_BLOCK. Each accepted row comes out of drain_results exactly once. */
+   * WOULD_BLOCK. Each accepted row comes out of drain_results exactly once. `context` may be NULL. */
   arroyo_udf_status (*send)(arroyo_udf_handle handle, uint64_t first_id, struct ArrowArray* arguments,
-                            arroyo_udf_error* error);
+                            const arroyo_udf_batch_context* context, arroyo_udf_error* error);
 
   /* Returns up to max_rows rows that have ended (0: any number). [never waits] One call may return fewer, so call it
    * until WOULD_BLOCK or END. On OK the caller owns `results`: a
@@ -310,6 +367,15 @@ typedef struct arroyo_udf_table {
   /* Ends the handle. A runtime that was not stopped is stopped first (CANCEL, 1 s). Rows not drained are lost.
    * [waits] */
   arroyo_udf_status (*release)(arroyo_udf_handle handle, arroyo_udf_error* error);
+
+  /* Sets the log of a runtime, instead of the former one; NULL: none, as after start. Without a log, nothing is reported.
+   * Copies *log. After it returns, and after release, the former log is not used. [waits only for a running write] */
+  arroyo_udf_status (*set_log)(arroyo_udf_handle handle, const arroyo_udf_log* log, arroyo_udf_error* error);
+
+  /* A further table of this plugin, by an id that ends in its version; NULL: this plugin does not have it. [never waits]
+   * Reserved is "isolation/1": to open the plugin in a mode with a number of workers, as an instance with a run and a
+   * start of its own. */
+  const void* (*extension)(const char* id);
 } arroyo_udf_table;
 
 /* The only symbol that a plugin must export. */

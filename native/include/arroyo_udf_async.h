@@ -171,8 +171,8 @@ typedef struct arroyo_udf_c_async {
   static const arroyo_udf_c_async arroyo_udf_c_##name##_async = {arroyo_udf_c_##name##_call,                    \
                                                                  &arroyo_udf_c_##name##_settings};              \
   static const arroyo_udf_c_function arroyo_udf_c_##name##_function = {                                         \
-      {#name, ARROYO_UDF_ASYNC, 0, &arroyo_udf_c_##name##_arguments, &arroyo_udf_c_##name##_returns,            \
-       &arroyo_udf_c_##name##_settings.options},                                                                \
+      {sizeof(arroyo_udf_function), #name, ARROYO_UDF_ASYNC, 0, &arroyo_udf_c_##name##_arguments,               \
+       &arroyo_udf_c_##name##_returns, &arroyo_udf_c_##name##_settings.options, NULL, 0, 0},                    \
       &arroyo_udf_c_##name##_async,                                                                             \
       NULL,                                                                                                     \
       NULL,                                                                                                     \
@@ -182,7 +182,8 @@ typedef struct arroyo_udf_c_async {
 /* ---- The table: the runtime has it, and finds these two in the author's library --------------------------------- */
 
 extern const arroyo_udf_c_plugin arroyo_udf_c_this_plugin;
-arroyo_udf_status arroyo_udf_c_run(uint32_t function, struct ArrowArray* arguments, struct ArrowArray* results,
+arroyo_udf_status arroyo_udf_c_run(uint32_t function, struct ArrowArray* arguments,
+                                   const arroyo_udf_batch_context* context, struct ArrowArray* results,
                                    const struct ArrowSchema** schema, arroyo_udf_error* error);
 
 #undef ARROYO_UDF_C_LINKAGE

@@ -22,14 +22,16 @@
 
 static inline void arroyo_udf_c_release_error(arroyo_udf_error* error) {
   free(error->private_data);
-  memset(error, 0, sizeof *error);
+  error->private_data = NULL;
+  error->text = NULL;
+  error->release = NULL;
 }
 
 __attribute__((format(printf, 3, 4))) ARROYO_UDF_C_COLD ARROYO_UDF_C_UNUSED static arroyo_udf_status arroyo_udf_c_fail(
     arroyo_udf_error* error, arroyo_udf_status status, const char* format, ...) {
   char text[512];
   va_list arguments;
-  if (error == NULL) return status;
+  if (error == NULL || error->size < ARROYO_UDF_ERROR_SIZE_1) return status;
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
@@ -37,6 +39,7 @@ __attribute__((format(printf, 3, 4))) ARROYO_UDF_C_COLD ARROYO_UDF_C_UNUSED stat
   error->text = copy == NULL ? "out of memory" : strcpy(copy, text);
   error->private_data = copy;
   error->release = arroyo_udf_c_release_error;
+  error->retryable = status == ARROYO_UDF_OUT_OF_MEMORY ? ARROYO_UDF_YES : 0;
   return status;
 }
 
@@ -118,7 +121,9 @@ static inline void arroyo_udf_c_call_rows(const arroyo_udf_c_function* function,
 }
 
 static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plugin* plugin, uint32_t number,
-                                                          struct ArrowArray* batch, struct ArrowArray* results,
+                                                          struct ArrowArray* batch,
+                                                          const arroyo_udf_batch_context* context,
+                                                          struct ArrowArray* results,
                                                           const struct ArrowSchema** schema, arroyo_udf_error* error) {
   if (number >= plugin->descriptor->n_functions)
     return arroyo_udf_c_fail(error, ARROYO_UDF_INVALID_ARGUMENT,
@@ -133,6 +138,11 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
     return arroyo_udf_c_fail(error, ARROYO_UDF_NOT_IMPLEMENTED,
                              "plugin %s, function %s: run is not for this kind of function; start an async function",
                              ARROYO_UDF_PLUGIN_NAME, name);
+  if (context != NULL && context->size < ARROYO_UDF_BATCH_CONTEXT_SIZE_1)
+    return arroyo_udf_c_fail(error, ARROYO_UDF_INVALID_ARGUMENT,
+                             "plugin %s, function %s: batch context of size %llu, where version %d has %d; set `size`",
+                             ARROYO_UDF_PLUGIN_NAME, name, (unsigned long long)context->size, ARROYO_UDF_ABI_VERSION,
+                             ARROYO_UDF_BATCH_CONTEXT_SIZE_1);
   if (batch == NULL || batch->release == NULL || results == NULL || schema == NULL)
     return arroyo_udf_c_fail(error, ARROYO_UDF_INVALID_ARGUMENT,
                              "plugin %s, function %s: arguments, results or schema is missing or released",
@@ -162,7 +172,7 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
   if (result != NULL) arroyo_udf_c_call_rows(function, columns, result);
   if (result == NULL || result->out_of_memory) {
     if (result != NULL) arroyo_udf_c_free(result);
-    return arroyo_udf_c_fail(error, ARROYO_UDF_INTERNAL, "plugin %s, function %s: out of memory",
+    return arroyo_udf_c_fail(error, ARROYO_UDF_OUT_OF_MEMORY, "plugin %s, function %s: out of memory",
                              ARROYO_UDF_PLUGIN_NAME, name);
   }
   *schema = result->errors != 0 ? function->values_and_errors : function->values;
@@ -280,7 +290,8 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
         arroyo_udf_c_skip_##result_type(sink, row);                                                          \
   }                                                                                                          \
   static const arroyo_udf_c_function arroyo_udf_c_##name##_function = {                                      \
-      {#name, ARROYO_UDF_SYNC, 0, &arroyo_udf_c_##name##_arguments, &arroyo_udf_c_##name##_returns, NULL},   \
+      {sizeof(arroyo_udf_function), #name, ARROYO_UDF_SYNC, 0, &arroyo_udf_c_##name##_arguments,             \
+       &arroyo_udf_c_##name##_returns, NULL, NULL, 0, 0},                                                    \
       NULL,                                                                                                  \
       &arroyo_udf_c_##name##_values,                                                                         \
       &arroyo_udf_c_##name##_values_and_errors,                                                              \

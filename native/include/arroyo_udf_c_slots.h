@@ -11,8 +11,9 @@
 #include <assert.h>
 
 #define ARROYO_UDF_C_SLOTS(each)                                                                                    \
-  each(send, (arroyo_udf_handle handle, uint64_t first_id, struct ArrowArray* arguments, arroyo_udf_error* error),  \
-       (handle, first_id, arguments, error))                                                                        \
+  each(send, (arroyo_udf_handle handle, uint64_t first_id, struct ArrowArray* arguments,                            \
+              const arroyo_udf_batch_context* context, arroyo_udf_error* error),                                    \
+       (handle, first_id, arguments, context, error))                                                               \
   each(drain_results,                                                                                               \
        (arroyo_udf_handle handle, uint64_t max_rows, struct ArrowArray* results, const struct ArrowSchema** schema, \
         arroyo_udf_error* error),                                                                                   \
@@ -29,11 +30,14 @@
        (handle, statistics, error))                                                                                 \
   each(stop_runtime, (arroyo_udf_handle handle, uint32_t mode, uint64_t deadline_ns, arroyo_udf_error* error),      \
        (handle, mode, deadline_ns, error))                                                                          \
-  each(release, (arroyo_udf_handle handle, arroyo_udf_error* error), (handle, error))
+  each(release, (arroyo_udf_handle handle, arroyo_udf_error* error), (handle, error))                               \
+  each(set_log, (arroyo_udf_handle handle, const arroyo_udf_log* log, arroyo_udf_error* error),                     \
+       (handle, log, error))
 
 #define ARROYO_UDF_C_ONE(slot, parameters, arguments) +sizeof(((arroyo_udf_table*)0)->slot)
-static_assert(offsetof(arroyo_udf_table, send) ARROYO_UDF_C_SLOTS(ARROYO_UDF_C_ONE) == sizeof(arroyo_udf_table),
-              "ARROYO_UDF_C_SLOTS must list every slot from `send` on");
+static_assert(offsetof(arroyo_udf_table, send) ARROYO_UDF_C_SLOTS(ARROYO_UDF_C_ONE) ==
+                  offsetof(arroyo_udf_table, extension),
+              "ARROYO_UDF_C_SLOTS must list every slot from `send` to `set_log`");
 #undef ARROYO_UDF_C_ONE
 
 #endif /* ARROYO_UDF_C_SLOTS_H */

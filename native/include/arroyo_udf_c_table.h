@@ -27,10 +27,12 @@
   ARROYO_UDF_C_LINKAGE const arroyo_udf_c_plugin arroyo_udf_c_this_plugin = {&arroyo_udf_c_descriptor,        \
                                                                              arroyo_udf_c_functions};         \
   ARROYO_UDF_C_LINKAGE arroyo_udf_status arroyo_udf_c_run(uint32_t function, struct ArrowArray* arguments,    \
+                                                          const arroyo_udf_batch_context* context,            \
                                                           struct ArrowArray* results,                         \
                                                           const struct ArrowSchema** schema,                  \
                                                           arroyo_udf_error* error) {                          \
-    return arroyo_udf_c_run_function(&arroyo_udf_c_this_plugin, function, arguments, results, schema, error); \
+    return arroyo_udf_c_run_function(&arroyo_udf_c_this_plugin, function, arguments, context, results,        \
+                                     schema, error);                                                          \
   }                                                                                                           \
   ARROYO_UDF_C_TABLE
 
@@ -43,7 +45,7 @@
   const arroyo_udf_table arroyo_udf_plugin = {                                                         \
       ARROYO_UDF_MAGIC,      ARROYO_UDF_ABI_VERSION, sizeof(arroyo_udf_table),                         \
       arroyo_udf_c_describe, arroyo_udf_c_run,       arroyo_udf_c_no_start,                            \
-      ARROYO_UDF_C_SLOTS(ARROYO_UDF_C_NO_SLOT_OF)}
+      ARROYO_UDF_C_SLOTS(ARROYO_UDF_C_NO_SLOT_OF) arroyo_udf_c_no_extension}
 
 static inline arroyo_udf_status arroyo_udf_c_no_async(arroyo_udf_error* error) {
   return arroyo_udf_c_fail(error, ARROYO_UDF_NOT_IMPLEMENTED,
@@ -54,6 +56,10 @@ static inline arroyo_udf_status arroyo_udf_c_no_start(uint32_t function, const a
                                                       arroyo_udf_handle* handle, arroyo_udf_error* error) {
   (void)function, (void)options, (void)handle;
   return arroyo_udf_c_no_async(error);
+}
+static inline const void* arroyo_udf_c_no_extension(const char* id) {
+  (void)id;
+  return NULL;
 }
 #define ARROYO_UDF_C_NO_SLOT_OF(slot, parameters, arguments) arroyo_udf_c_no_##slot,
 #define ARROYO_UDF_C_NO_SLOT(slot, parameters, arguments) \

@@ -16,8 +16,9 @@ def _constant(name: str) -> int:
 
 
 SYMBOL = "arroyo_udf_plugin"
-MAGIC = 0x4644555F4F595241  # these two are macros, which cffi does not see
+MAGIC = int.from_bytes(b"ARROYUDF", "little")  # these two are macros, which cffi does not see
 ABI_VERSION = 1
+MAGIC_OF_DRAFTS = int.from_bytes(b"ARYO_UDF", "little")  # of version 1 before it was final: has other structs
 
 OK = _constant("OK")
 WOULD_BLOCK = _constant("WOULD_BLOCK")
@@ -28,11 +29,14 @@ INVALID_STATE = _constant("INVALID_STATE")
 ENVIRONMENT = _constant("ENVIRONMENT")
 USER_CODE = _constant("USER_CODE")
 INTERNAL = _constant("INTERNAL")
+OUT_OF_MEMORY = _constant("OUT_OF_MEMORY")
 
 ERROR, TIMED_OUT, CANCELLED = map(_constant, ("ERROR", "TIMED_OUT", "CANCELLED"))
 RESULTS, ROOM = map(_constant, ("RESULTS", "ROOM"))
 DRAIN, CANCEL = map(_constant, ("DRAIN", "CANCEL"))
 SYNC, ASYNC = map(_constant, ("SYNC", "ASYNC"))
+YES = _constant("YES")
+TABLE_SIZE_1 = _constant("TABLE_SIZE_1")
 FOREVER_NS = 2**64 - 1  # no timeout, no deadline
 
 _LONGEST_TEXT = 1 << 20
@@ -45,6 +49,36 @@ def address(pointer: Any) -> int:
 def nanoseconds(seconds: float) -> int:
     """Converts seconds to nanoseconds; infinity to FOREVER_NS."""
     return FOREVER_NS if math.isinf(seconds) else max(0, round(seconds * 1e9))
+
+
+def known(pointer: Any, what: str) -> Any:
+    """A copy of the part of a plugin's struct that this host knows; what the struct lacks is zero.
+
+    For structs that begin with their size: the plugin's may be smaller or larger. Raises AbiError, naming `what`, if it
+    is smaller than in version 1.
+    """
+    kind = ffi.typeof(pointer).item
+    name = kind.cname.removeprefix("struct ")
+    least = _constant(f"{name.removeprefix('arroyo_udf_').upper()}_SIZE_1")
+    if pointer.size < least:
+        raise AbiError(f"{what}: size is {pointer.size}, and {name} has {least}")
+    return _copied(pointer, kind, pointer.size)
+
+
+def known_table(pointer: Any) -> Any:
+    """As `known`, for a table whose head has been checked. A slot that the plugin's table lacks is NULL."""
+    return _copied(pointer, ffi.typeof("arroyo_udf_table"), pointer.table_size)
+
+
+def _copied(pointer: Any, kind: Any, size: int) -> Any:
+    copy = ffi.new(ffi.getctype(kind, "*"))
+    ffi.memmove(copy, ffi.cast("const char *", pointer), min(size, ffi.sizeof(kind)))
+    return copy
+
+
+def new_error() -> Any:
+    """An arroyo_udf_error without a text, as a call wants it."""
+    return ffi.new("arroyo_udf_error *", {"size": ffi.sizeof("arroyo_udf_error")})
 
 
 def text(pointer: Any, what: str = "text") -> str:
@@ -67,4 +101,5 @@ def take_error(error: Any) -> str:
         error.release(error)
     error.text = error.private_data = ffi.NULL
     error.release = ffi.NULL
+    error.retryable = 0
     return str(message)

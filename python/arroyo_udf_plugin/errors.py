@@ -11,6 +11,7 @@
     ├── PluginEnvironmentError     the plugin cannot run here: no Python, wrong version, missing package
     ├── UserCodeError              the user's code failed outside of a row: module, init or close of the Context
     ├── InternalError              a bug in the toolkit
+    ├── OutOfMemory                no memory for the call; its arguments were not taken
     └── UnsupportedCall            the function or plugin does not support the call
 
 Imports nothing, so that every module of the package can raise them. A new status needs an entry here only.
@@ -18,11 +19,16 @@ Imports nothing, so that every module of the package can raise them. A new statu
 
 
 class ArroyoUdfError(Exception):
-    """Root of the tree. `status`: the number in the ABI; None if no plugin was called."""
+    """Root of the tree.
 
-    def __init__(self, message: str, status: int | None = None) -> None:
+    status: the number in the ABI; None if no plugin was called. retryable: the plugin says that the same call may
+    succeed later, because memory or a thread was lacking.
+    """
+
+    def __init__(self, message: str, status: int | None = None, retryable: bool = False) -> None:
         super().__init__(message)
         self.status = status
+        self.retryable = retryable
 
 
 class BuildError(ArroyoUdfError):
@@ -75,8 +81,12 @@ class InternalError(ArroyoUdfError):
     """A bug in the toolkit or in a plugin written by hand, not a mistake of the caller."""
 
 
+class OutOfMemory(ArroyoUdfError):
+    """There was no memory for the call. Nothing changed; the arguments were not taken."""
+
+
 class UnsupportedCall(ArroyoUdfError):
-    """The function has the other kind (sync or async), or the plugin lacks the slot."""
+    """The function has another kind (sync, async, or one that this host does not know), or the plugin lacks a slot."""
 
 
 _FAMILIES: dict[int, type[ArroyoUdfError]] = {
@@ -86,9 +96,10 @@ _FAMILIES: dict[int, type[ArroyoUdfError]] = {
     19: UserCodeError,
     20: InternalError,
     21: UnsupportedCall,
+    22: OutOfMemory,
 }
 
 
-def by_status(status: int, text: str) -> ArroyoUdfError:
+def by_status(status: int, text: str, retryable: bool = False) -> ArroyoUdfError:
     """The exception for a status of the ABI; InternalError for a status that this host does not know."""
-    return _FAMILIES.get(status, InternalError)(text, status)
+    return _FAMILIES.get(status, InternalError)(text, status, retryable)

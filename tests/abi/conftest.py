@@ -41,7 +41,7 @@ class RawPlugin:
 
     def call(self, slot: str, *arguments: object) -> tuple[int, str]:
         """Returns status and error text, and releases the error."""
-        error = ffi.new("arroyo_udf_error *")
+        error = ffi.new("arroyo_udf_error *", {"size": ffi.sizeof("arroyo_udf_error")})
         status = getattr(self.table, slot)(*arguments, error)
         text = self.text(error.text) if error.text else ""
         if error.release:
@@ -52,7 +52,7 @@ class RawPlugin:
         arguments, results = ffi.new("struct ArrowArray *"), ffi.new("struct ArrowArray *")
         schema = ffi.new("struct ArrowSchema **")
         batch._export_to_c(int(ffi.cast("uintptr_t", arguments)))
-        status, text = self.call("run", self.numbers[function], arguments, results, schema)
+        status, text = self.call("run", self.numbers[function], arguments, ffi.NULL, results, schema)
         assert status == 0, text
         assert not arguments.release, "OK moves the arguments"
         return pa.Array._import_from_c(int(ffi.cast("uintptr_t", results)), self.type(schema[0]))

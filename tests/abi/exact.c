@@ -201,7 +201,7 @@ static void release_results(struct ArrowArray* results, int order) {
 
 static void run(const arroyo_udf_table* table, uint32_t number, const char* formats, struct ArrowArray* batch,
                 int order, void (*expect)(const struct ArrowArray*, int64_t, struct expected*), bool is_text) {
-  arroyo_udf_error error = {0};
+  arroyo_udf_error error = {.size = sizeof error};
   struct ArrowArray results;
   const struct ArrowSchema* schema = NULL;
   const int64_t length = batch->length;
@@ -215,15 +215,15 @@ static void run(const arroyo_udf_table* table, uint32_t number, const char* form
   /* Refused: still ours, nothing released. */
   struct_releases = child_releases = 0;
   batch->n_children++;
-  CHECK(table->run(number, batch, &results, &schema, &error) == ARROYO_UDF_INVALID_ARGUMENT);
+  CHECK(table->run(number, batch, NULL, &results, &schema, &error) == ARROYO_UDF_INVALID_ARGUMENT);
   CHECK(error.text != NULL && schema == NULL);
   if (error.release != NULL) error.release(&error);
-  error = (arroyo_udf_error){0};
+  error = (arroyo_udf_error){.size = sizeof error};
   CHECK(struct_releases == 0 && child_releases == 0);
   batch->n_children--;
 
   /* Taken: the struct and each child, once. */
-  CHECK(table->run(number, batch, &results, &schema, &error) == ARROYO_UDF_OK);
+  CHECK(table->run(number, batch, NULL, &results, &schema, &error) == ARROYO_UDF_OK);
   CHECK(batch->release == NULL && struct_releases == 1 && child_releases == (int)strlen(formats));
 
   CHECK(results.length == length && results.offset == 0 && schema->release == NULL);

@@ -84,8 +84,8 @@ static void *send_rows(void *unused) {
     if (rows > ROWS - id) rows = ROWS - id;
     struct ArrowArray batch = make_batch(id, rows);
     for (;;) {
-      arroyo_udf_error error = {0};
-      arroyo_udf_status status = table->send(handle, (uint64_t)id, &batch, &error);
+      arroyo_udf_error error = {.size = sizeof error};
+      arroyo_udf_status status = table->send(handle, (uint64_t)id, &batch, NULL, &error);
       if (status == ARROYO_UDF_OK) break;
       if (status != ARROYO_UDF_WOULD_BLOCK) fail("send", status, &error);
       status = table->wait(handle, ARROYO_UDF_ROOM, 10 * SECOND, &error);
@@ -97,7 +97,7 @@ static void *send_rows(void *unused) {
 
 /* Drains once. Returns the number of rows, or -1 at the end. */
 static int64_t drain(uint64_t most) {
-  arroyo_udf_error error = {0};
+  arroyo_udf_error error = {.size = sizeof error};
   struct ArrowArray results;
   const struct ArrowSchema *schema;
   const arroyo_udf_status status = table->drain_results(handle, most, &results, &schema, &error);
@@ -121,7 +121,7 @@ static void *drain_rows(void *unused) {
   (void)unused;
   is_host = 1;
   for (int64_t rows = 0, more; rows < ROWS; rows += more) {
-    arroyo_udf_error error = {0};
+    arroyo_udf_error error = {.size = sizeof error};
     const arroyo_udf_status status = table->wait(handle, ARROYO_UDF_RESULTS, 10 * SECOND, &error);
     if (status != ARROYO_UDF_OK) fail("wait for results", status, &error);
     more = drain((uint64_t)rows % 50);
@@ -145,7 +145,7 @@ static void *watch(void *unused) {
   is_host = 1;
   struct watch watched = {0};
   for (unsigned turn = 0; !atomic_load(&over); turn++) {
-    arroyo_udf_error error = {0};
+    arroyo_udf_error error = {.size = sizeof error};
     const int before = atomic_load(&watched.calls);
     atomic_store(&watched.armed, 1);
     const arroyo_udf_status status = table->arm(handle, 1 + turn % 3, woken, &watched, &error);
@@ -162,7 +162,7 @@ static void *idle(void *unused) {
   (void)unused;
   is_host = 1;
   while (!atomic_load(&over)) {
-    arroyo_udf_error error = {0};
+    arroyo_udf_error error = {.size = sizeof error};
     arroyo_udf_statistics statistics = {.size = sizeof statistics};
     if (table->statistics(handle, &statistics, &error)) fail("statistics", 0, &error);
     assert(statistics.drained <= statistics.accepted && statistics.accepted <= ROWS);
@@ -176,7 +176,7 @@ static void *idle(void *unused) {
 static void *stop(void *unused) {
   (void)unused;
   is_host = 1;
-  arroyo_udf_error error = {0};
+  arroyo_udf_error error = {.size = sizeof error};
   const arroyo_udf_status status = table->stop_runtime(handle, ARROYO_UDF_DRAIN, 10 * SECOND, &error);
   if (status != ARROYO_UDF_OK) fail("stop_runtime", status, &error);
   return NULL;
@@ -185,7 +185,7 @@ static void *stop(void *unused) {
 static void *wait_for_the_end(void *unused) {
   (void)unused;
   is_host = 1;
-  arroyo_udf_error error = {0};
+  arroyo_udf_error error = {.size = sizeof error};
   const arroyo_udf_status status = table->wait(handle, ARROYO_UDF_RESULTS, 10 * SECOND, &error);
   /* Refused if the release came first. */
   if (status != ARROYO_UDF_OK && status != ARROYO_UDF_INVALID_STATE) fail("last wait", status, &error);
@@ -203,7 +203,7 @@ static void run_threads(void *(*bodies[])(void *), int count, int joined, pthrea
 static void cycle(int turn) {
   memset(seen, 0, sizeof seen);
   atomic_store(&over, 0);
-  arroyo_udf_error error = {0};
+  arroyo_udf_error error = {.size = sizeof error};
   arroyo_udf_options options = {.size = sizeof options,
                                 .order = turn % 2 ? ARROYO_UDF_ORDERED : ARROYO_UDF_UNORDERED,
                                 .allowed_in_flight = 1 + (uint32_t)turn % 64,

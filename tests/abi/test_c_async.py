@@ -286,7 +286,7 @@ def test_each_kind_refuses_the_other_s_calls(functions: Functions, open_plugin: 
     with pytest.raises(UnsupportedCall, match="call run for a sync function"):
         functions.all["complete"].start()
     raw = open_plugin(build(HERE / "async_functions.c"))
-    status, text = raw.call("run", raw.numbers["open_call"], *[ffi.NULL] * 3)
+    status, text = raw.call("run", raw.numbers["open_call"], *[ffi.NULL] * 4)
     assert (status, "start an async function" in text) == (21, True)
     status, text = raw.call("start", 99, *[ffi.NULL] * 2)
     assert (status, "no function number 99" in text) == (16, True)

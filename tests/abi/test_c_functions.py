@@ -160,7 +160,7 @@ def refused(plugin, name, change, columns=("int64",)):
     results = ffi.new("struct ArrowArray *")
     untouched = ffi.buffer(results)[:]
     schema = ffi.new("struct ArrowSchema **")
-    answer = plugin.call("run", plugin.numbers[name], arguments, results, schema)
+    answer = plugin.call("run", plugin.numbers[name], arguments, ffi.NULL, results, schema)
     assert ffi.buffer(results)[:] == untouched, "outputs stay untouched"
     assert schema[0] == ffi.NULL
     ffi.buffer(arguments)[:] = whole
@@ -226,12 +226,12 @@ def test_missing_pointers_and_numbers_are_refused(functions):
     plugin = functions["same_int64"]
     empty, results = ffi.new("struct ArrowArray *"), ffi.new("struct ArrowArray *")
     schema = ffi.new("struct ArrowSchema **")
-    assert plugin.call("run", 0, ffi.NULL, results, schema)[0] == INVALID_ARGUMENT
-    assert plugin.call("run", 0, empty, results, schema)[0] == INVALID_ARGUMENT
-    status, text = plugin.call("run", 99, empty, results, schema)
+    assert plugin.call("run", 0, ffi.NULL, ffi.NULL, results, schema)[0] == INVALID_ARGUMENT
+    assert plugin.call("run", 0, empty, ffi.NULL, results, schema)[0] == INVALID_ARGUMENT
+    status, text = plugin.call("run", 99, empty, ffi.NULL, results, schema)
     assert (status, text) == (INVALID_ARGUMENT, "plugin functions has 12 functions, there is no number 99")
     # A host that wants no text passes no error.
-    assert plugin.table.run(99, empty, results, schema, ffi.NULL) == INVALID_ARGUMENT
+    assert plugin.table.run(99, empty, ffi.NULL, results, schema, ffi.NULL) == INVALID_ARGUMENT
 
 
 def test_async_slots_return_not_implemented(functions):
@@ -240,7 +240,7 @@ def test_async_slots_return_not_implemented(functions):
     handle = ffi.new("arroyo_udf_handle *")
     calls = {
         "start": (0, null, handle),
-        "send": (1, 1, null),
+        "send": (1, 1, null, null),
         "drain_results": (1, 0, null, null),
         "wait": (1, 1, 0),
         "arm": (1, 1, null, null),
@@ -249,6 +249,7 @@ def test_async_slots_return_not_implemented(functions):
         "statistics": (1, null),
         "stop_runtime": (1, 1, 0),
         "release": (1,),
+        "set_log": (1, null),
     }
     for slot, arguments in calls.items():
         status, text = plugin.call(slot, *arguments)
@@ -284,7 +285,7 @@ def test_the_head_of_the_table(c_plugin, examples):
     """EVOLUTION: hosts check the first sixteen bytes before anything else."""
     library = ctypes.CDLL(str(c_plugin(examples / "by_hand" / "udf.c")))
     first = bytes((ctypes.c_char * 16).in_dll(library, "arroyo_udf_plugin"))
-    assert struct.unpack("<8sII", first) == (b"ARYO_UDF", 1, ffi.sizeof("arroyo_udf_table"))
+    assert struct.unpack("<8sII", first) == (b"ARROYUDF", 1, ffi.sizeof("arroyo_udf_table"))
 
 
 def test_example_written_by_hand(c_plugin, open_plugin, examples):

@@ -35,7 +35,7 @@ static void *call(void *data) {
       .length = 3, .n_buffers = 1, .buffers = struct_buffers, .n_children = 1, .children = columns, .release = keep};
   struct ArrowArray results;
   const struct ArrowSchema *schema;
-  arroyo_udf_error error = {0};
+  arroyo_udf_error error = {.size = sizeof error};
   pthread_barrier_wait(&together);
   if (table->describe()->functions[0]->kind == ARROYO_UDF_ASYNC) {
     struct ArrowArray **kept = malloc(sizeof *kept); /* sent arrays outlive this thread */
@@ -46,12 +46,12 @@ static void *call(void *data) {
     arroyo_udf_status status = table->start(0, NULL, &handle, &error);
     print(table, "start", status, &error);
     if (status == ARROYO_UDF_OK) {
-      error = (arroyo_udf_error){0};
-      print(table, "send", table->send(handle, 0, &batch, &error), &error);
+      error = (arroyo_udf_error){.size = sizeof error};
+      print(table, "send", table->send(handle, 0, &batch, NULL, &error), &error);
     }
     return NULL;
   }
-  arroyo_udf_status status = table->run(0, &batch, &results, &schema, &error);
+  arroyo_udf_status status = table->run(0, &batch, NULL, &results, &schema, &error);
   pthread_mutex_lock(&printing);
   if (status != ARROYO_UDF_OK) {
     print(table, "run", status, &error);

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from arroyo_udf_plugin import AbiError, InvalidArgument, InvalidState, LoadError, UnsupportedCall, load
-from arroyo_udf_plugin.abi import ffi
+from arroyo_udf_plugin.abi import ffi, new_error
 from arroyo_udf_plugin.build import build
 from arroyo_udf_plugin.host.batches import failure
 
@@ -20,7 +20,7 @@ TABLE = """
 static struct ArrowSchema column = {{.format = {format}, .name = "x", .flags = 2 {column}}};
 static struct ArrowSchema *columns[] = {{&column}};
 static struct ArrowSchema arguments = {{.format = "+s", .name = "", .n_children = 1, .children = columns {arguments}}};
-static const arroyo_udf_function function = {{
+static const arroyo_udf_function function = {{.size = sizeof function,
   .name = {name}, .kind = ARROYO_UDF_SYNC, .arguments = &arguments, .returns = &column {function}}};
 static const arroyo_udf_function *functions[] = {{&function, &function}};
 static const arroyo_udf_descriptor descriptor = {{.size = sizeof descriptor, .name = "broken", .language = "c",
@@ -29,7 +29,8 @@ static const arroyo_udf_descriptor *describe(void) {{ return {describe}; }}
 static arroyo_udf_status not_here(void) {{ return ARROYO_UDF_NOT_IMPLEMENTED; }}
 #define NOT (void *)not_here
 ARROYO_UDF_EXPORT const arroyo_udf_table arroyo_udf_plugin = {{ARROYO_UDF_MAGIC, ARROYO_UDF_ABI_VERSION, sizeof
-  arroyo_udf_plugin, describe, NOT, NOT, NOT, NOT, NOT, NOT, NOT, NOT, NOT, NOT, .release = NOT {table}}};
+  arroyo_udf_plugin, describe, NOT, NOT, NOT, NOT, NOT, NOT, NOT, NOT, NOT, NOT, NOT,
+  .set_log = NOT, .extension = NOT {table}}};
 """
 PARTS = {"format": '"l"', "name": '"f"', "describe": "&descriptor"}
 
@@ -49,12 +50,17 @@ def broken(tmp_path: Path) -> Broken:
 
 
 BROKEN = {
-    "magic": ({"table": ", .magic = 7"}, "the table begins with 0x7, and a plugin's begins with 0x4644555f4f595241"),
+    "magic": ({"table": ", .magic = 7"}, "the table begins with 0x7, and a plugin's begins with 0x464455594f525241"),
+    "draft": (
+        {"table": ", .magic = UINT64_C(0x4644555F4F595241)"},
+        "was built before ABI version 1 was final: build the plugin again",
+    ),
     "version": ({"table": ", .abi_version = 99"}, "has ABI version 99, and this host speaks version 1"),
     "truncated": ({"table": ", .table_size = 16"}, "the table has 16 bytes, and ABI version 1 has"),
     "slot": ({"table": ", .wait = 0"}, "slot 'wait' of the table is NULL"),
     "describe": ({"describe": "0"}, "describe answers NULL"),
     "descriptor size": ({"descriptor": ", .size = 3"}, "the descriptor: size is 3"),
+    "function size": ({"function": ", .size = 63"}, "function number 0: size is 63, and arroyo_udf_function has 64"),
     "many functions": ({"descriptor": ", .n_functions = -1"}, "the descriptor has 18446744073709551615 functions"),
     "no functions": ({"descriptor": ", .functions = 0"}, "the descriptor's functions are NULL"),
     "one function twice": ({"descriptor": ", .n_functions = 2"}, "two functions have the name 'f'"),
@@ -124,9 +130,9 @@ def test_slots_before_a_start(tmp_path: Path) -> None:
     source.write_text("from arroyo_udf_plugin import udf\n@udf\nasync def f(x: int) -> int: return x\n")
     library = ffi.dlopen(str(build(source)))
     table = library.arroyo_udf_plugin
-    error = ffi.new("arroyo_udf_error *")
+    error = new_error()
     status = table.release(1, error)
     assert isinstance(failure(status, error), InvalidState)
     assert status == 17
-    status = table.run(9, ffi.NULL, ffi.NULL, ffi.NULL, error)
+    status = table.run(9, ffi.NULL, ffi.NULL, ffi.NULL, ffi.NULL, error)
     assert isinstance(failure(status, error), InvalidArgument)

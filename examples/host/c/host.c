@@ -139,11 +139,16 @@ static void print_type(const struct ArrowSchema* schema) {
   printf("%s%s", schema->format, schema->flags & ARROW_FLAG_NULLABLE ? "?" : "");
 }
 
+static const char* kind(const arroyo_udf_function* function) {
+  if (function->kind == ARROYO_UDF_SYNC) return "sync";
+  return function->kind == ARROYO_UDF_ASYNC ? "async" : "unknown";
+}
+
 static void print_description(const arroyo_udf_descriptor* plugin) {
   printf("plugin %s (%s)\n", plugin->name, plugin->language);
   for (uint64_t i = 0; i < plugin->n_functions; i++) {
     const arroyo_udf_function* function = plugin->functions[i];
-    printf("%s %s(", function->kind == ARROYO_UDF_ASYNC ? "async" : "sync", function->name);
+    printf("%s %s(", kind(function), function->name);
     for (int64_t k = 0; k < function->arguments->n_children; k++) {
       printf("%s%s: ", k == 0 ? "" : ", ", function->arguments->children[k]->name);
       print_type(function->arguments->children[k]);
@@ -165,10 +170,10 @@ static bool check(const char* call, arroyo_udf_status status, arroyo_udf_error* 
 }
 
 static bool call_sync(const arroyo_udf_table* table, uint32_t number, struct ArrowArray* batch) {
-  arroyo_udf_error error = {0};
+  arroyo_udf_error error = {.size = sizeof error};
   struct ArrowArray results;
   const struct ArrowSchema* schema;
-  if (!check("run", table->run(number, batch, &results, &schema, &error), &error)) {
+  if (!check("run", table->run(number, batch, NULL, &results, &schema, &error), &error)) {
     batch->release(batch); /* not taken: ours to release */
     return false;
   }
@@ -180,7 +185,7 @@ static bool call_sync(const arroyo_udf_table* table, uint32_t number, struct Arr
 /* Prints rows until there are none. */
 static bool drain(const arroyo_udf_table* table, arroyo_udf_handle handle) {
   for (;;) {
-    arroyo_udf_error error = {0};
+    arroyo_udf_error error = {.size = sizeof error};
     struct ArrowArray results;
     const struct ArrowSchema* schema;
     const arroyo_udf_status status = table->drain_results(handle, 0, &results, &schema, &error);
@@ -192,14 +197,14 @@ static bool drain(const arroyo_udf_table* table, arroyo_udf_handle handle) {
 }
 
 static bool call_async(const arroyo_udf_table* table, uint32_t number, struct ArrowArray* batch) {
-  arroyo_udf_error error = {0};
+  arroyo_udf_error error = {.size = sizeof error};
   arroyo_udf_handle handle;
   arroyo_udf_status status = table->start(number, NULL, &handle, &error);
   if (!check("start", status, &error)) {
     batch->release(batch);
     return false;
   }
-  status = table->send(handle, 1, batch, &error);
+  status = table->send(handle, 1, batch, NULL, &error);
   bool fine = check("send", status, &error);
   if (status != ARROYO_UDF_OK) batch->release(batch); /* not taken; after WOULD_BLOCK an engine would wait and resend */
   if (fine && status == ARROYO_UDF_OK) {
@@ -226,17 +231,26 @@ static const arroyo_udf_table* load(const char* path) {
   if (table == NULL) {
     fprintf(stderr, "not a plugin: %s has no symbol arroyo_udf_plugin\n", path);
   } else if (table->magic != ARROYO_UDF_MAGIC) {
-    fprintf(stderr, "not a plugin: the table of %s does not begin with the magic number\n", path);
+    fprintf(stderr, "not a plugin, or built before ABI version 1 was final (build it again): the table of %s does not "
+            "begin with the magic number\n", path);
   } else if (table->abi_version != ARROYO_UDF_ABI_VERSION) {
     fprintf(stderr, "%s has ABI version %u, this host has %u: build it again\n", path, (unsigned)table->abi_version,
             (unsigned)ARROYO_UDF_ABI_VERSION);
-  } else if (table->table_size < sizeof(arroyo_udf_table)) {
+  } else if (table->table_size < ARROYO_UDF_TABLE_SIZE_1) { /* this host calls no later slots */
     fprintf(stderr, "the table of %s is truncated: it has %u bytes, this host needs %u\n", path,
-            (unsigned)table->table_size, (unsigned)sizeof(arroyo_udf_table));
+            (unsigned)table->table_size, (unsigned)ARROYO_UDF_TABLE_SIZE_1);
   } else {
     return table;
   }
   return NULL; /* the library stays open: plugins are never unloaded */
+}
+
+/* Whether a descriptor and its functions are there, and not smaller than in version 1. They may be larger. */
+static bool is_known(const arroyo_udf_descriptor* plugin) {
+  if (plugin == NULL || plugin->size < ARROYO_UDF_DESCRIPTOR_SIZE_1) return false;
+  for (uint64_t i = 0; i < plugin->n_functions; i++)
+    if (plugin->functions[i] == NULL || plugin->functions[i]->size < ARROYO_UDF_FUNCTION_SIZE_1) return false;
+  return true;
 }
 
 int main(int argc, char** argv) {
@@ -247,6 +261,10 @@ int main(int argc, char** argv) {
   const arroyo_udf_table* table = load(argv[1]);
   if (table == NULL) return 1;
   const arroyo_udf_descriptor* plugin = table->describe();
+  if (!is_known(plugin)) {
+    fprintf(stderr, "the descriptor of %s breaks the contract\n", argv[1]);
+    return 1;
+  }
   if (argc == 2) {
     print_description(plugin);
     return 0;
@@ -254,6 +272,10 @@ int main(int argc, char** argv) {
   for (uint32_t i = 0; i < plugin->n_functions; i++) {
     const arroyo_udf_function* function = plugin->functions[i];
     if (strcmp(function->name, argv[2]) != 0) continue;
+    if (strcmp(kind(function), "unknown") == 0) {
+      fprintf(stderr, "function %s has kind %u, which this host cannot call\n", argv[2], (unsigned)function->kind);
+      return 1;
+    }
     struct ArrowArray batch;
     if (!make_batch(function->arguments, &batch)) return 1;
     return (function->kind == ARROYO_UDF_ASYNC ? call_async : call_sync)(table, i, &batch) ? 0 : 1;

@@ -4,7 +4,7 @@
 
 use std::ffi::{c_char, c_void};
 
-pub const MAGIC: u64 = 0x4644_555F_4F59_5241;
+pub const MAGIC: u64 = 0x4644_5559_4F52_5241;
 pub const ABI_VERSION: u32 = 1;
 
 pub const ARROW_FLAG_NULLABLE: i64 = 2;
@@ -96,6 +96,7 @@ pub const ENVIRONMENT: Status = 18;
 pub const USER_CODE: Status = 19;
 pub const INTERNAL: Status = 20;
 pub const NOT_IMPLEMENTED: Status = 21;
+pub const OUT_OF_MEMORY: Status = 22;
 
 pub const VALUE: u8 = 0;
 pub const ERROR: u8 = 1;
@@ -110,25 +111,57 @@ pub const CANCEL: u32 = 2;
 
 pub const SYNC: u32 = 1;
 pub const ASYNC: u32 = 2;
+pub const AGGREGATE: u32 = 3;
+pub const TABLE: u32 = 4;
+
+pub const IMMUTABLE: u32 = 1;
+pub const STABLE: u32 = 2;
+pub const VOLATILE: u32 = 3;
 
 pub const ORDERED: u32 = 1;
 pub const UNORDERED: u32 = 2;
 
-pub const RETRY_TIMEOUTS: u32 = 1;
-pub const RETRY_ERRORS: u32 = 2;
-
 pub const YES: u32 = 1;
 pub const NO: u32 = 2;
+
+pub const ERROR_SIZE_1: u64 = 40;
+pub const OPTIONS_SIZE_1: u64 = 128;
+pub const FUNCTION_SIZE_1: u64 = 64;
+pub const DESCRIPTOR_SIZE_1: u64 = 56;
+pub const BATCH_CONTEXT_SIZE_1: u64 = 24;
+pub const STATISTICS_SIZE_1: u64 = 1176;
+pub const LOG_SIZE_1: u64 = 24;
+pub const TABLE_SIZE_1: u64 = 128;
 
 pub type Handle = u64;
 
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Error {
+    pub size: u64,
     pub text: *const c_char,
     pub release: Option<unsafe extern "C" fn(*mut Error)>,
     pub private_data: *mut c_void,
+    pub retryable: u32,
+    pub reserved: u32,
 }
+
+impl Error {
+    /// No text: as a host passes it.
+    pub const fn empty() -> Self {
+        Error {
+            size: size_of::<Error>() as u64,
+            text: std::ptr::null(),
+            release: None,
+            private_data: std::ptr::null_mut(),
+            retryable: 0,
+            reserved: 0,
+        }
+    }
+}
+
+pub const RETRY_TIMEOUTS: u32 = 1;
+pub const RETRY_ERRORS: u32 = 2;
 
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,14 +213,18 @@ impl Options {
 }
 
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Function {
+    pub size: u64,
     pub name: *const c_char,
     pub kind: u32,
     pub vectorized: u32,
     pub arguments: *const ArrowSchema,
     pub returns: *const ArrowSchema,
     pub options: *const Options,
+    pub documentation: *const c_char,
+    pub volatility: u32,
+    pub reserved: u32,
 }
 
 // SAFETY: a constant of the plugin: read by any thread, never written.
@@ -196,7 +233,7 @@ unsafe impl Send for Function {}
 unsafe impl Sync for Function {}
 
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Descriptor {
     pub size: u64,
     pub name: *const c_char,
@@ -211,6 +248,24 @@ pub struct Descriptor {
 unsafe impl Send for Descriptor {}
 // SAFETY: as above.
 unsafe impl Sync for Descriptor {}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct BatchContext {
+    pub size: u64,
+    pub deadline_ns: u64,
+    pub trace_parent: *const c_char,
+}
+
+pub const WARNING: u32 = 1;
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Log {
+    pub size: u64,
+    pub write: Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char)>,
+    pub data: *mut c_void,
+}
 
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -238,9 +293,10 @@ pub struct Statistics {
 }
 
 pub type DescribeFn = unsafe extern "C" fn() -> *const Descriptor;
-pub type RunFn = unsafe extern "C" fn(u32, *mut ArrowArray, *mut ArrowArray, *mut *const ArrowSchema, *mut Error) -> Status;
+pub type RunFn =
+    unsafe extern "C" fn(u32, *mut ArrowArray, *const BatchContext, *mut ArrowArray, *mut *const ArrowSchema, *mut Error) -> Status;
 pub type StartFn = unsafe extern "C" fn(u32, *const Options, *mut Handle, *mut Error) -> Status;
-pub type SendFn = unsafe extern "C" fn(Handle, u64, *mut ArrowArray, *mut Error) -> Status;
+pub type SendFn = unsafe extern "C" fn(Handle, u64, *mut ArrowArray, *const BatchContext, *mut Error) -> Status;
 pub type DrainResultsFn = unsafe extern "C" fn(Handle, u64, *mut ArrowArray, *mut *const ArrowSchema, *mut Error) -> Status;
 pub type WaitFn = unsafe extern "C" fn(Handle, u32, u64, *mut Error) -> Status;
 pub type Armed = unsafe extern "C" fn(*mut c_void);
@@ -250,6 +306,8 @@ pub type CancelFn = unsafe extern "C" fn(Handle, u64, u64, *mut Error) -> Status
 pub type StatisticsFn = unsafe extern "C" fn(Handle, *mut Statistics, *mut Error) -> Status;
 pub type StopRuntimeFn = unsafe extern "C" fn(Handle, u32, u64, *mut Error) -> Status;
 pub type ReleaseFn = unsafe extern "C" fn(Handle, *mut Error) -> Status;
+pub type SetLogFn = unsafe extern "C" fn(Handle, *const Log, *mut Error) -> Status;
+pub type ExtensionFn = unsafe extern "C" fn(*const c_char) -> *const c_void;
 
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -269,4 +327,6 @@ pub struct Table {
     pub statistics: StatisticsFn,
     pub stop_runtime: StopRuntimeFn,
     pub release: ReleaseFn,
+    pub set_log: SetLogFn,
+    pub extension: ExtensionFn,
 }

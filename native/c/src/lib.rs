@@ -53,6 +53,7 @@ extern "C" {
     fn arroyo_udf_c_run(
         function: u32,
         arguments: *mut abi::ArrowArray,
+        context: *const abi::BatchContext,
         results: *mut abi::ArrowArray,
         schema: *mut *const abi::ArrowSchema,
         error: *mut abi::Error,

@@ -11,6 +11,7 @@ use arroyo_udf_plugin::exports::{self, Plugin, Ran};
 use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::runtime::Runtime;
 use arroyo_udf_plugin::signature::{text, Signature};
+use arroyo_udf_plugin::sized;
 use arroyo_udf_plugin::sync::Unpoisoned;
 use pyo3_ffi::*;
 use std::ffi::{c_char, CStr};
@@ -93,8 +94,8 @@ pub unsafe extern "C" fn import_arroyo(_module: *mut PyObject, arguments: *mut P
             return null_mut();
         }
         let Some(library) = open(path) else { return null_mut() };
-        let descriptor = &*(address as *const abi::Descriptor);
-        let signature = match Signature::read(&text(descriptor.name), *descriptor.functions) {
+        let descriptor = sized::read(address as *const abi::Descriptor);
+        let signature = match descriptor.and_then(|it| Signature::read(&text(it.name), *it.functions)) {
             Ok(signature) => signature,
             Err(text) => return raise(PyExc_ValueError, &text),
         };

@@ -8,6 +8,7 @@ use crate::object::raise;
 use arroyo_udf_plugin::abi::Descriptor;
 use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::signature::{text, Signature};
+use arroyo_udf_plugin::sized;
 use arroyo_udf_plugin::sync::Unpoisoned;
 use pyo3_ffi::*;
 use std::ptr::null_mut;
@@ -30,9 +31,9 @@ pub unsafe extern "C" fn register(_module: *mut PyObject, arguments: *mut PyObje
         if PyArg_ParseTuple(arguments, c"nO!:register".as_ptr(), &mut address, &raw mut PyList_Type, &mut functions) == 0 {
             return null_mut();
         }
-        let descriptor = address as *const Descriptor;
-        let Some(descriptor) = descriptor.as_ref().filter(|d| d.size == size_of::<Descriptor>() as u64) else {
-            return raise(PyExc_ValueError, "the descriptor is of another version");
+        let descriptor = match sized::read(address as *const Descriptor) {
+            Ok(descriptor) => descriptor,
+            Err(text) => return raise(PyExc_ValueError, &text),
         };
         if PyList_Size(functions) != descriptor.n_functions as Py_ssize_t {
             return raise(PyExc_ValueError, "one function is needed for each of the descriptor's");

@@ -4,19 +4,18 @@
 //! The documentation of each slot is in `arroyo_udf.h`.
 
 use crate::arrow::Batch;
+use crate::batch_context::BatchContext;
 use crate::failure::{guard, Failure};
+use crate::log::Log;
 use crate::machine::Stop;
 use crate::options;
 use crate::runtime::{NotTaken, Put, Runtime};
 use crate::signature::Signature;
-use crate::{handles, retired};
+use crate::{handles, retired, sized};
 use arroyo_udf_abi as abi;
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// Larger than any struct of the contract: a larger size was never initialised.
-const MOST_BYTES: usize = 1 << 16;
 
 /// The results of `run`.
 pub struct Ran {
@@ -60,6 +59,8 @@ pub const fn table<P: Plugin>() -> abi::Table {
         statistics,
         stop_runtime,
         release,
+        set_log,
+        extension,
     }
 }
 
@@ -81,6 +82,7 @@ fn null(slot: &str, what: &str) -> Failure {
 unsafe extern "C" fn run<P: Plugin>(
     function: u32,
     arguments: *mut abi::ArrowArray,
+    context: *const abi::BatchContext,
     results: *mut abi::ArrowArray,
     schema: *mut *const abi::ArrowSchema,
     error: *mut abi::Error,
@@ -88,6 +90,8 @@ unsafe extern "C" fn run<P: Plugin>(
     let body = || {
         let signature = P::signature(function)?;
         of_kind(signature, abi::SYNC, "run", "start an async function")?;
+        // SAFETY: the host passes a context of the size that it states, or null.
+        unsafe { BatchContext::read(context) }.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
         if results.is_null() || schema.is_null() {
             return Err(null("run", "results or schema"));
         }
@@ -156,31 +160,37 @@ unsafe fn read_options(options: *const abi::Options) -> Result<abi::Options, Str
     if options.is_null() {
         return Ok(abi::Options::unset());
     }
+    // SAFETY: passed on.
+    let read = unsafe { sized::read(options) }?;
     let known = size_of::<abi::Options>();
-    // SAFETY: all options begin with their size.
-    let size = unsafe { (*options).size } as usize;
-    if !(known..=MOST_BYTES).contains(&size) {
-        return Err(format!("options of size {size}, where version {} has {known}; set `size`", abi::ABI_VERSION));
-    }
     // SAFETY: the caller promises `size` bytes.
-    let beyond = unsafe { std::slice::from_raw_parts(options.cast::<u8>().add(known), size - known) };
+    let beyond =
+        unsafe { std::slice::from_raw_parts(options.cast::<u8>().wrapping_add(known), (read.size as usize).saturating_sub(known)) };
     if beyond.iter().any(|&byte| byte != 0) {
         return Err(
             "an option of a later version is chosen, unknown to this plugin: build the plugin again, or leave the option out".into()
         );
     }
-    // SAFETY: as large as this plugin knows them.
-    Ok(unsafe { *options })
+    Ok(read)
 }
 
-unsafe extern "C" fn send(handle: abi::Handle, first_id: u64, arguments: *mut abi::ArrowArray, error: *mut abi::Error) -> abi::Status {
+unsafe extern "C" fn send(
+    handle: abi::Handle,
+    first_id: u64,
+    arguments: *mut abi::ArrowArray,
+    context: *const abi::BatchContext,
+    error: *mut abi::Error,
+) -> abi::Status {
     let put = |runtime: &Arc<Runtime>| {
         // SAFETY: the host passes a valid array, or null.
         let arguments = unsafe { arguments.as_mut() }.ok_or_else(|| null("send", "arguments"))?;
         let signature = runtime.signature();
+        let refused = |text: String| Failure::argument(format!("{}: {text}", signature.name));
+        // SAFETY: the host passes a context of the size that it states, or null.
+        let context = unsafe { BatchContext::read(context) }.map_err(refused)?;
         // SAFETY: as above.
-        let batch = unsafe { Batch::take(arguments, &signature.arguments) };
-        let batch = batch.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
+        let mut batch = unsafe { Batch::take(arguments, &signature.arguments) }.map_err(refused)?;
+        batch.set_context(context);
         match runtime.put(first_id, batch) {
             Ok(Put::Done) => Ok((abi::OK, None)),
             Ok(Put::Deliver) => Ok((abi::OK, Some(Arc::clone(runtime)))),
@@ -287,14 +297,14 @@ unsafe extern "C" fn cancel(handle: abi::Handle, first_id: u64, rows: u64, error
 unsafe extern "C" fn statistics(handle: abi::Handle, into: *mut abi::Statistics, error: *mut abi::Error) -> abi::Status {
     let body = || {
         let runtime = handles::get(handle)?;
-        // SAFETY: the host passes a struct with its size set, or null.
-        let into = unsafe { into.as_mut() }.ok_or_else(|| null("statistics", "statistics"))?;
-        let (size, known) = (into.size, size_of::<abi::Statistics>() as u64);
-        if size < known {
-            let text = format!("statistics of size {size}, where version {} has {known}; set `size`", abi::ABI_VERSION);
-            return Err(Failure::argument(text));
+        if into.is_null() {
+            return Err(null("statistics", "statistics"));
         }
-        *into = runtime.statistics(); // with their size: bytes beyond it are not filled in
+        // SAFETY: the host passes a struct of the size that it states. A struct that was filled in begins with its size.
+        unsafe {
+            let filled = sized::write(&runtime.statistics(), into).map_err(Failure::argument)?;
+            into.cast::<u64>().write(filled);
+        }
         Ok(abi::OK)
     };
     // SAFETY: the host passes a writable error struct, or null.
@@ -321,6 +331,7 @@ unsafe extern "C" fn release(handle: abi::Handle, error: *mut abi::Error) -> abi
         let runtime = handles::remove(handle)?;
         runtime.disarm();
         let status = runtime.stop(Stop::Cancel, Duration::ZERO);
+        runtime.log().set(None);
         drop(runtime);
         status
     };
@@ -328,6 +339,22 @@ unsafe extern "C" fn release(handle: abi::Handle, error: *mut abi::Error) -> abi
     let status = unsafe { guard(error, body) };
     retired::sweep();
     status
+}
+
+unsafe extern "C" fn set_log(handle: abi::Handle, log: *const abi::Log, error: *mut abi::Error) -> abi::Status {
+    let body = || {
+        let runtime = handles::get(handle)?;
+        // SAFETY: the host passes a log of the size that it states, or null.
+        runtime.log().set(unsafe { Log::read(log) }.map_err(Failure::argument)?);
+        Ok(abi::OK)
+    };
+    // SAFETY: the host passes a writable error struct, or null.
+    unsafe { guard(error, body) }
+}
+
+/// None yet.
+unsafe extern "C" fn extension(_id: *const c_char) -> *const c_void {
+    std::ptr::null()
 }
 
 /// Stops every runtime of this library: before an interpreter ends (R18).

@@ -1,5 +1,6 @@
 //! The failure of a call: a status and a text, and how both cross the C ABI. And the guard of every exported function.
 
+use crate::sized;
 use arroyo_udf_abi as abi;
 use std::any::Any;
 use std::ffi::{c_void, CString};
@@ -10,11 +11,18 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 pub struct Failure {
     pub status: abi::Status,
     pub text: String,
+    /// The same call may succeed later.
+    pub retryable: bool,
 }
 
 impl Failure {
     pub fn new(status: abi::Status, text: impl Into<String>) -> Self {
-        Failure { status, text: text.into() }
+        Failure { status, text: text.into(), retryable: status == abi::OUT_OF_MEMORY }
+    }
+
+    /// A failure for want of something that may be there later: a thread, memory.
+    pub fn for_now(status: abi::Status, text: impl Into<String>) -> Self {
+        Failure { retryable: true, ..Failure::new(status, text) }
     }
 
     pub fn argument(text: impl Into<String>) -> Self {
@@ -25,15 +33,18 @@ impl Failure {
         Failure::new(abi::INVALID_STATE, text)
     }
 
-    /// Writes the text into the caller's struct, which may be null.
+    /// Writes the text into the caller's struct, which may be null. One that is smaller than in version 1 gets none.
     ///
     /// # Safety
-    /// `error` is null or points to a writable struct whose former content needs no release.
+    /// `error` is null or points to a writable struct of the size that it states, whose former content needs no release.
     pub unsafe fn write(self, error: *mut abi::Error) -> abi::Status {
-        if !error.is_null() {
+        // SAFETY: the caller promises the size.
+        if !error.is_null() && unsafe { sized::size(error) }.is_ok() {
             let text = CString::new(self.text.replace('\0', "\u{fffd}")).unwrap_or_default().into_raw();
-            // SAFETY: the caller promises a writable struct.
-            unsafe { error.write(abi::Error { text, release: Some(release), private_data: text.cast::<c_void>() }) };
+            let retryable = if self.retryable { abi::YES } else { 0 };
+            let filled = abi::Error { text, release: Some(release), private_data: text.cast::<c_void>(), retryable, ..abi::Error::empty() };
+            // SAFETY: as above, and writable. The size was just found valid, so this does not fail.
+            drop(unsafe { sized::write(&filled, error) });
         }
         self.status
     }

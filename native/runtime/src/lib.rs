@@ -6,12 +6,14 @@
 //! |-------------|-----------------------------------------------------------------------------------------------|
 //! | [`exports`] | the slots of the C table: guards, checks, status and text; calls an [`exports::Plugin`]        |
 //! | [`handles`] | handle -> started function, checked by generation and process                                 |
+//! | [`batch_context`] | what a host says of all rows of a batch                                                 |
 //! | [`inbox`]   | where `send` leaves batches, without waiting for the machine                                  |
 //! | [`runtime`] | one started function: the machine under its mutex; the host's side, the executor's side, wake-ups |
 //! | [`machine`] | rows, order, cap, budget, deadlines, cancel, stop: no I/O, time is an argument                 |
 //! | [`histogram`] | how long rows took                                                                          |
 //! | [`options`] | options of host and author, and defaults -> the machine's settings                             |
 //! | [`limits`]  | time limits that no option changes                                                            |
+//! | [`log`]     | where a runtime reports what belongs to no row                                                |
 //! | [`call_info`] | what a call can ask about itself                                                            |
 //! | [`pool`]    | the executor of blocking functions: threads                                                   |
 //! | [`timer`]   | the one thread that gives machines the time                                                   |
@@ -19,6 +21,7 @@
 //! | [`sync`]    | locks that loom can replace; poisoned locks                                                   |
 //! | [`arrow`]   | checked views of Arrow C Data arrays that came in; arrays that go out                          |
 //! | [`results`] | rows that ended -> the struct array that crosses                                              |
+//! | [`sized`]   | structs of the contract that may be smaller or larger than they are here                      |
 //! | [`retired`] | input arrays that wait to be released in a thread of the host                                 |
 //! | [`arroyo`]  | the same functions behind Arroyo's own symbols                                                |
 //! | [`sdk`]     | the code that `#[udf]` expands to: types, the sync loop, the tokio executor                    |
@@ -28,6 +31,7 @@
 
 pub mod arrow;
 pub mod arroyo;
+pub mod batch_context;
 pub mod calendar;
 pub mod call_info;
 pub mod exports;
@@ -38,6 +42,7 @@ pub mod inbox;
 #[cfg(all(test, loom))]
 mod interleavings;
 pub mod limits;
+pub mod log;
 pub mod machine;
 pub mod options;
 pub mod pool;
@@ -46,6 +51,7 @@ pub mod retired;
 pub mod runtime;
 pub mod sdk;
 pub mod signature;
+pub mod sized;
 pub mod sync;
 pub mod threads;
 pub mod timer;

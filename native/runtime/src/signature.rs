@@ -2,6 +2,7 @@
 //! arrays that go out. Checked once and kept for the life of the process.
 
 use crate::arrow::{child_schema, Layout};
+use crate::sized;
 use arroyo_udf_abi::{ArrowSchema, Function, Options, ARROW_FLAG_NULLABLE};
 use std::ffi::{CStr, CString};
 use std::ptr::null_mut;
@@ -34,8 +35,11 @@ impl Signature {
     /// # Safety
     /// `function` is null, or points to a constant of a plugin: a function of its descriptor.
     pub unsafe fn read(plugin: &str, function: *const Function) -> Result<Signature, String> {
-        // SAFETY: the caller promises a constant.
-        let function: &'static Function = unsafe { function.as_ref() }.ok_or_else(|| format!("{plugin}: a null function"))?;
+        if function.is_null() {
+            return Err(format!("{plugin}: a null function"));
+        }
+        // SAFETY: the caller promises a constant, of the size that it states.
+        let function = unsafe { sized::read(function) }.map_err(|text| format!("{plugin}: {text}"))?;
         // SAFETY: names of a descriptor are NUL-terminated constants.
         let name = format!("{plugin}.{}", unsafe { text(function.name) });
         // SAFETY: schemas of a descriptor are constants.
@@ -59,8 +63,11 @@ impl Signature {
         }
         // SAFETY: as above.
         let returns = unsafe { Layout::of(return_schema) }.map_err(|format| unsupported("the result", format))?;
-        // SAFETY: options of a descriptor are a constant, or null.
-        let options = unsafe { function.options.as_ref() }.copied().unwrap_or(Options::unset());
+        let options = match function.options.is_null() {
+            true => Options::unset(),
+            // SAFETY: options of a descriptor are a constant, of the size that they state.
+            false => unsafe { sized::read(function.options) }.map_err(|text| format!("{name}: {text}"))?,
+        };
         let value = || renamed(return_schema, c"value");
         Ok(Signature {
             kind: function.kind,

@@ -365,7 +365,7 @@ fn batches_are_released_once_by_threads_of_the_host() {
         let mut arguments = batch("next", &[numbers(first..first + 100)], 0);
         arguments.release = Some(release);
         // SAFETY: all pointers are valid.
-        assert_eq!(unsafe { (TABLE.send)(started.0, first, &mut arguments, &mut no_error()) }, abi::OK);
+        assert_eq!(unsafe { (TABLE.send)(started.0, first, &mut arguments, std::ptr::null(), &mut no_error()) }, abi::OK);
         assert!(arguments.release.is_none(), "the batch has moved");
         started.drain(100);
     }

@@ -164,7 +164,7 @@ fn a_context_that_fails_says_so() {
     let (mut arguments, mut error) = (batch("unlucky", &[], 0), no_error());
     arguments.length = 2;
     // SAFETY: all pointers are valid.
-    assert_eq!(unsafe { (TABLE.send)(started.0, 0, &mut arguments, &mut error) }, abi::OK);
+    assert_eq!(unsafe { (TABLE.send)(started.0, 0, &mut arguments, std::ptr::null(), &mut error) }, abi::OK);
     // SAFETY: as above.
     let status = unsafe { (TABLE.stop_runtime)(started.0, abi::DRAIN, 60_000_000_000, &mut error) };
     let said = taken(&mut error);

@@ -259,7 +259,8 @@ fn a_batch_that_does_not_fit_stays_with_the_caller() {
     let mut arguments = batch("plain_i64", &[numbers([1])], 0);
     let (mut results, mut schema, mut error) = (abi::ArrowArray::empty(), std::ptr::null(), no_error());
     // SAFETY: all pointers are valid.
-    let mut call = |function: u32| unsafe { (TABLE.run)(function, &mut arguments, &mut results, &mut schema, &mut error) };
+    let mut call =
+        |function: u32| unsafe { (TABLE.run)(function, &mut arguments, std::ptr::null(), &mut results, &mut schema, &mut error) };
     assert_eq!(call(host::number("mph")), abi::INVALID_ARGUMENT);
     assert_eq!(call(9999), abi::INVALID_ARGUMENT);
     assert!(taken(&mut error).contains("no function number 9999"));

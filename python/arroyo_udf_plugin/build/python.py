@@ -190,7 +190,8 @@ def _data(
         if udf.options is not None:
             lines.append(f"static const arroyo_udf_options OPTIONS_{number} = {_options(block | udf.chosen)};")
         lines.append(
-            f"static const arroyo_udf_function FUNCTION_{number} = {{ .name = {c_string(udf.__name__)}, "
+            f"static const arroyo_udf_function FUNCTION_{number} = {{ .size = sizeof(arroyo_udf_function), "
+            f".name = {c_string(udf.__name__)}, "
             f".kind = {'ARROYO_UDF_ASYNC' if udf.starts else 'ARROYO_UDF_SYNC'}, "
             f".vectorized = {int(udf.vectorized)}, "
             f".arguments = &ARGUMENTS_{number}, .returns = &RETURNS_{number}, "

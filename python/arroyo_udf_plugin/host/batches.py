@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from .._native import batch as _new_batch
 from .._native import free_batch as free_batch
-from ..abi import ffi, take_error
+from ..abi import YES, ffi, new_error, take_error
 from ..errors import AbiError, ArroyoUdfError, InvalidArgument, by_status
 from .fields import field_of
 
@@ -120,7 +120,7 @@ class Outputs:
         self.array = ffi.new("struct ArrowArray *")
         self.address = int(ffi.cast("uintptr_t", self.array))
         self.schema = ffi.new("const struct ArrowSchema *[1]")
-        self.error = ffi.new("arroyo_udf_error *")
+        self.error = new_error()
 
 
 # Unused outputs. Each call takes one and gives it back, so calls may nest and come from any thread.
@@ -171,4 +171,5 @@ class Shapes(dict[Any, Shape]):
 
 def failure(status: int, error: Any) -> ArroyoUdfError:
     """The exception for a call that answered an error. Reads and releases the text."""
-    return by_status(status, take_error(error))
+    retryable = error.retryable == YES
+    return by_status(status, take_error(error), retryable)

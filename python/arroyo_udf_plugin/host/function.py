@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .._native import take_child
-from ..abi import SYNC, ffi, text
+from ..abi import SYNC, ffi, known, text
 from ..author.options import Options, abi_fields, check, from_abi
 from ..errors import AbiError, InvalidArgument, RowError
 from .batches import Arguments, Outputs, Shape, Shapes, array_pointer, failure, free_batch, give_back, take_outputs
@@ -53,7 +53,7 @@ class Function:
         self.returns = returns.type
         self.returns_nullable = returns.nullable
         self.vectorized = bool(described.vectorized)
-        self.chosen = {} if described.kind == SYNC else from_abi(described.options)
+        self.chosen = {} if described.kind == SYNC else from_abi(known(described.options, "the options"))
         self.options = None if described.kind == SYNC else Options(**self.chosen)
         self._table = table
         self._number = number
@@ -111,7 +111,9 @@ class Function:
         """Calls the plugin, which writes its results into the outputs. The caller must give the outputs back."""
         batch = self._arguments.export(arrays)
         outputs = take_outputs()
-        status = self._run_slot(self._number, array_pointer(batch), outputs.array, outputs.schema, outputs.error)
+        status = self._run_slot(
+            self._number, array_pointer(batch), ffi.NULL, outputs.array, outputs.schema, outputs.error
+        )
         free_batch(batch)
         if status:
             raise failure(status, outputs.error)

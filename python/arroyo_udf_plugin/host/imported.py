@@ -58,7 +58,7 @@ def _descriptor(name: str, path: str, kind: int, arguments: pa.Schema, returns: 
     for what, schema in zip((arguments, returns), schemas, strict=True):
         what._export_to_c(abi.address(schema))
     options = ffi.new("arroyo_udf_options *", {"size": ffi.sizeof("arroyo_udf_options")})
-    function = ffi.new("arroyo_udf_function *")
+    function = ffi.new("arroyo_udf_function *", {"size": ffi.sizeof("arroyo_udf_function")})
     function.name, function.kind = texts["name"], kind
     function.arguments, function.returns = schemas
     function.options = ffi.NULL if kind == abi.SYNC else options

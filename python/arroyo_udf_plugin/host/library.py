@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..abi import ABI_VERSION, ASYNC, MAGIC, SYMBOL, SYNC, ffi, text
+from ..abi import ABI_VERSION, ASYNC, MAGIC, MAGIC_OF_DRAFTS, SYMBOL, SYNC, TABLE_SIZE_1, ffi, known, known_table, text
 from ..errors import AbiError, InvalidArgument, LoadError
 from . import imported
 from .function import Function
@@ -62,7 +62,8 @@ class Plugin:
             self.toolkit_version = text(described.toolkit_version, "the toolkit's version")
             functions: dict[str, Function] = {}
             for number in range(described.n_functions):
-                function = Function(self._table, first + number, described.functions[number], self.name, self.hash)
+                one = known(described.functions[number], f"function number {number}")
+                function = Function(self._table, first + number, one, self.name, self.hash)
                 if function.name in functions:
                     raise AbiError(f"two functions have the name {function.name!r}")
                 functions[function.name] = function
@@ -120,6 +121,8 @@ def _opened(path: str) -> tuple[Any, Any]:
         table = ffi.addressof(getattr(library, SYMBOL))
     except ffi.error:
         raise LoadError(f"{path}: exports no symbol {SYMBOL!r}, so it is not a plugin") from None
+    if table.magic == MAGIC_OF_DRAFTS:
+        raise AbiError(f"{path}: was built before ABI version 1 was final: build the plugin again")
     if table.magic != MAGIC:
         raise AbiError(f"{path}: the table begins with {table.magic:#x}, and a plugin's begins with {MAGIC:#x}")
     if table.abi_version != ABI_VERSION:
@@ -127,13 +130,15 @@ def _opened(path: str) -> tuple[Any, Any]:
             f"{path}: has ABI version {table.abi_version}, and this host speaks version {ABI_VERSION}: build the "
             "plugin again with the installed toolkit"
         )
-    if table.table_size < ffi.sizeof("arroyo_udf_table"):
+    if table.table_size < TABLE_SIZE_1:
         raise AbiError(
-            f"{path}: the table has {table.table_size} bytes, and ABI version {ABI_VERSION} has "
-            f"{ffi.sizeof('arroyo_udf_table')}: it is truncated"
+            f"{path}: the table has {table.table_size} bytes, and ABI version {ABI_VERSION} has {TABLE_SIZE_1}: it is "
+            "truncated"
         )
+    table = known_table(table)
     for slot, field in ffi.typeof("arroyo_udf_table").fields:
-        if field.type.kind == "function" and getattr(table, slot) == ffi.NULL:
+        is_slot = field.type.kind == "function" and field.offset < TABLE_SIZE_1
+        if is_slot and getattr(table, slot) == ffi.NULL:
             raise AbiError(f"{path}: slot {slot!r} of the table is NULL")
     return library, table
 
@@ -143,7 +148,7 @@ def _checked_descriptor(table: Any) -> Any:
     descriptor = table.describe()
     if descriptor == ffi.NULL:
         raise AbiError("describe answers NULL")
-    _check_size("the descriptor", descriptor.size, "arroyo_udf_descriptor")
+    descriptor = known(descriptor, "the descriptor")
     if descriptor.n_functions > _MOST_FUNCTIONS:
         raise AbiError(f"the descriptor has {descriptor.n_functions} functions, more than {_MOST_FUNCTIONS}")
     if descriptor.n_functions and descriptor.functions == ffi.NULL:
@@ -152,19 +157,15 @@ def _checked_descriptor(table: Any) -> Any:
         function = descriptor.functions[number]
         if function == ffi.NULL:
             raise AbiError(f"function number {number} is NULL")
+        function = known(function, f"function number {number}")
         name = text(function.name, f"the name of function number {number}")
         if function.kind not in (SYNC, ASYNC):
             raise AbiError(f"function {name!r} has the kind {function.kind}, neither sync nor async")
         if (function.options == ffi.NULL) != (function.kind == SYNC):
             raise AbiError(f"function {name!r}: options belong to async functions, and to all of them")
         if function.kind == ASYNC:
-            _check_size(f"function {name!r}: the options", function.options.size, "arroyo_udf_options")
+            known(function.options, f"function {name!r}: the options")
     return descriptor
-
-
-def _check_size(what: str, size: int, struct: str) -> None:
-    if size < ffi.sizeof(struct):
-        raise AbiError(f"{what}: size is {size}, and {struct} has {ffi.sizeof(struct)}")
 
 
 def _refuse_plugin(path: str) -> None:

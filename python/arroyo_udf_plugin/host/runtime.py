@@ -22,7 +22,7 @@ from typing import Any, Literal, Self
 import pyarrow as pa
 
 from .. import abi
-from ..abi import ffi, take_error
+from ..abi import ffi, new_error, take_error
 from ..errors import InvalidArgument, InvalidState, WouldBlock
 from .batches import Arguments, Shapes, array_pointer, failure, free_batch, give_back, take_outputs
 from .statistics import Statistics
@@ -38,7 +38,7 @@ RELEASES = "arroyo-udf-release"
 
 def start(table: Any, where: str, number: int, options: Any, arguments: Arguments, shapes: Shapes) -> "Runtime":
     """Starts function `number` of a plugin's table; `Function.start` calls this. Raises ArroyoUdfError by status."""
-    handle, error = ffi.new("arroyo_udf_handle *"), ffi.new("arroyo_udf_error *")
+    handle, error = ffi.new("arroyo_udf_handle *"), new_error()
     status = table.start(number, options, handle, error)
     if status:
         raise failure(status, error)
@@ -110,7 +110,7 @@ class Runtime:
 
     def _sent(self, first_id: int, batch: int) -> bool:
         outputs = take_outputs()
-        status = self._table.send(self._handle, first_id, array_pointer(batch), outputs.error)
+        status = self._table.send(self._handle, first_id, array_pointer(batch), ffi.NULL, outputs.error)
         if status > abi.WOULD_BLOCK:
             raise failure(status, outputs.error)
         give_back(outputs)
@@ -155,7 +155,7 @@ class Runtime:
     def statistics(self) -> Statistics:
         """Counts of rows by place and outcome, and their latency."""
         self._check_alive()
-        counters, error = ffi.new("arroyo_udf_statistics *"), ffi.new("arroyo_udf_error *")
+        counters, error = ffi.new("arroyo_udf_statistics *"), new_error()
         counters.size = ffi.sizeof("arroyo_udf_statistics")
         self._call(self._table.statistics, counters, error=error)
         return Statistics.from_abi(counters)
@@ -221,7 +221,7 @@ class Runtime:
         await asyncio.to_thread(self.__exit__, kind, value, trace)
 
     def _call(self, slot: Any, *arguments: Any, error: Any = None) -> int:
-        error = ffi.new("arroyo_udf_error *") if error is None else error
+        error = new_error() if error is None else error
         status: int = slot(self._handle, *arguments, error)
         if status >= abi.INVALID_ARGUMENT:
             raise failure(status, error)
@@ -233,7 +233,7 @@ class Runtime:
 
 
 def _release(table: Any, handle: int, waiters: Waiters) -> None:
-    error = ffi.new("arroyo_udf_error *")
+    error = new_error()
     if table.release(handle, error):
         take_error(error)  # an invalid handle, such as after a fork
     waiters.close()

@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import abi
 from .._native import __file__ as _native_core
-from ..abi import ffi
+from ..abi import ffi, new_error
 from .batches import failure
 
 _wake = ffi.addressof(ffi.dlopen(_native_core), "arroyo_udf_host_wake")  # loaded already: this only finds it
@@ -73,7 +73,7 @@ class Waiters:
 
     def holds(self, condition: int) -> bool:
         """Whether the condition holds now."""
-        error = ffi.new("arroyo_udf_error *")
+        error = new_error()
         status = self._table.wait(self._handle, condition, 0, error)
         if status > abi.WOULD_BLOCK:
             raise failure(status, error)
@@ -85,7 +85,7 @@ class Waiters:
         with self._lock:
             fd = self._free.pop() if self._free else os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
             self._waiting[fd] = condition
-            error = ffi.new("arroyo_udf_error *")
+            error = new_error()
             every = 0
             for one in self._waiting.values():
                 every |= one

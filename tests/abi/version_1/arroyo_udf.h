@@ -2,37 +2,44 @@
  *
  * ROLES     A *plugin* is one shared library with one or more functions. A *host* opens it with dlopen for an
  *           *engine* and calls through the one table that the plugin exports as the constant `arroyo_udf_plugin`.
- *           Names that begin with arroyo_udf_host_ are implemented by the host side, all others by the plugin.
- *           Who writes functions in C includes arroyo_udf_plugin.h or arroyo_udf_async.h instead.
+ *           Authors of C functions include arroyo_udf_plugin.h or arroyo_udf_async.h instead.
+ *
+ * TERMS     A *runtime* is one started async function, behind a handle. An *attempt* is one execution of it for one
+ *           row, or for a *micro-batch* of rows. An attempt is *stuck* if it has not ended one second after its
+ *           cancellation. A *poisoned* runtime accepts no more rows and answers those it holds as errors. A *Context*
+ *           is shared by all attempts of a runtime: its init runs at start, its close at the stop.
  *
  * LIFECYCLE dlopen (RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE; never dlclose) -> check `magic`, `abi_version` and
- *           `table_size` -> describe -> then, function by function:
- *             sync   run(batch) -> results                                    as often as you like
+ *           `table_size` -> describe -> then for each function:
+ *             sync   run(batch) -> results                                    any number of times
  *             async  start -> { send | drain_results | wait | arm | ... } -> stop_runtime -> drain_results until
  *                    ARROYO_UDF_END -> release
  *
- * BATCHES   Rows cross as Arrow C Data arrays, never singly. The arguments of n rows are one struct array of length n
- *           with a child per argument, of exactly the types that `describe` names. Results are struct arrays as well;
- *           read their fields by name and ignore names that you do not know.
+ * BATCHES   Rows cross in batches, as Arrow C Data arrays. The arguments of n rows are one struct array of length n
+ *           with one child per argument, of exactly the types that `describe` states. Results are struct arrays too:
+ *           read their fields by name, and ignore unknown names.
  *
- * THREADS   Every slot may be called from any thread, and from several at once; each slot's comment says what else
- *           holds. [never waits] slots take no lock that user code can hold, run no user code and return at once;
- *           [waits] slots may run user code or sleep. A host that is itself Python must not hold the GIL in a
- *           [waits] slot.
+ * THREADS   Any thread may call any slot, also several at once. A [never waits] slot runs no user code, takes no lock
+ *           that user code can hold, and returns at once. A [waits] slot may run user code or sleep: a host written in
+ *           Python must release the GIL around it.
  *
- * OWNERSHIP What moves, moves only when the status is ARROYO_UDF_OK; with any other status the caller still owns the
- *           inputs, and outputs are untouched. Who made memory frees it, through the release callback that comes with
- *           it. Input arrays are released only inside a call of the host's into the same plugin, in the thread of that
- *           call, with no lock held. `const` results live as long as the process.
+ * OWNERSHIP Input arrays move to the plugin, and results to the host, only if the status is ARROYO_UDF_OK. With any
+ *           other status the caller still owns the inputs, and outputs are untouched. The side that allocated memory
+ *           frees it, in its release callback. The plugin releases input arrays only while the host calls one of its
+ *           slots, in the thread of that call, with no lock held. `const` results live as long as the process.
  *
- * ERRORS    A call that fails answers a status from ARROYO_UDF_INVALID_ARGUMENT up, with a text. A *row* that fails is
- *           not a failed call: its outcome says so, and its neighbours are unharmed.
+ * ERRORS    A call that fails returns ARROYO_UDF_INVALID_ARGUMENT or a higher status, with a text. A *row* that fails
+ *           is not a failed call: its outcome says so, and other rows are not affected.
  *
- * EVOLUTION Version 1 is frozen. Within it the table, and each struct that begins with its size, may grow at their
- *           ends and change in nothing else; enumerations may get further values where a comment does not say that
- *           there are no others. So a host takes a table and structs that are larger than it knows, and ignores the
- *           rest; a plugin reads of `options` what it knows and refuses what is set beyond, and fills in of
- *           `statistics` what fits. What is smaller than in version 1 is refused, and so is any other version.
+ * EVOLUTION Version 1 is frozen. Within it the table, and every struct that begins with its size, may grow at the end
+ *           and change nowhere else; enumerations may get more values. A host refuses a plugin of another version.
+ *           Each side states the size that it knows. The other reads, or fills in, the part that both know, and takes
+ *           what is missing for zero, or a slot for missing. The least are the sizes of version 1 (..._SIZE_1): a table
+ *           or struct that is smaller is refused; an error that is smaller gets no text.
+ *           What one side does not know: a plugin refuses an option or an option's value, and ignores what a batch
+ *           context has beyond it. A host lists a function of an unknown kind by name, and refuses to call it; takes an
+ *           unknown status of 16 or more for an error, and any other for a broken contract; takes a row with an unknown
+ *           outcome for an error.
  */
 #ifndef ARROYO_UDF_H
 #define ARROYO_UDF_H
@@ -44,7 +51,7 @@
 extern "C" {
 #endif
 
-#define ARROYO_UDF_MAGIC UINT64_C(0x4644555F4F595241) /* "ARYO_UDF" in memory, little-endian */
+#define ARROYO_UDF_MAGIC UINT64_C(0x464455594F525241) /* "ARROYUDF" in memory, little-endian */
 #define ARROYO_UDF_ABI_VERSION 1
 #define ARROYO_UDF_EXPORT __attribute__((visibility("default")))
 
@@ -82,7 +89,7 @@ struct ArrowArray {
 #endif
 
 #pragma GCC visibility push(default) /* C++ fixes a symbol's visibility at its first declaration */
-/* Between the two marks there are no preprocessor lines: cffi reads this span as it is. */
+/* No preprocessor lines between the two marks: cffi reads this span as it is. */
 /* cffi: begin */
 
 /* ---- Vocabulary ------------------------------------------------------------------------------------------------ */
@@ -90,19 +97,20 @@ struct ArrowArray {
 typedef int32_t arroyo_udf_status;
 enum {
   ARROYO_UDF_OK = 0,
-  /* Answers, not errors; no text. */
-  ARROYO_UDF_WOULD_BLOCK = 1, /* nothing was taken, handed out or true by now: wait or arm, then call again */
-  ARROYO_UDF_READY = 2,       /* arm: the condition holds already, nothing was registered */
-  ARROYO_UDF_END = 3,         /* drain_results: stopped, and every accepted row has been handed out */
-  ARROYO_UDF_STUCK = 4,       /* stop_runtime: some attempt ignored its cancellation; what it uses stays allocated,
-                                 and the Context is not closed */
+  /* Not errors; no text. */
+  ARROYO_UDF_WOULD_BLOCK = 1, /* try later: no room, no result, or timeout; nothing changed. See wait and arm */
+  ARROYO_UDF_READY = 2,       /* arm: the condition already holds; nothing was registered */
+  ARROYO_UDF_END = 3,         /* drain_results: stopped, and every accepted row has come out */
+  ARROYO_UDF_STUCK = 4,       /* stop_runtime: an attempt ignored its cancellation. Memory that it may use stays
+                                 allocated, and the Context is not closed */
   /* Errors, with a text. */
-  ARROYO_UDF_INVALID_ARGUMENT = 16, /* the host's mistake: wrong index, array, id or option */
-  ARROYO_UDF_INVALID_STATE = 17,    /* the host's mistake: stopped, released, used after fork, or not a handle */
+  ARROYO_UDF_INVALID_ARGUMENT = 16, /* host's mistake: wrong index, array, id or option */
+  ARROYO_UDF_INVALID_STATE = 17,    /* host's mistake: stopped, released, used after fork, or not a handle */
   ARROYO_UDF_ENVIRONMENT = 18,      /* the plugin cannot work here: no Python, wrong version, missing package */
-  ARROYO_UDF_USER_CODE = 19,        /* the user's code failed outside of a row: module, init or close of the Context */
-  ARROYO_UDF_INTERNAL = 20,         /* the toolkit's own mistake; a handle is poisoned from then on */
-  ARROYO_UDF_NOT_IMPLEMENTED = 21   /* this function or plugin does not do that: run of an async function, say */
+  ARROYO_UDF_USER_CODE = 19,        /* user code failed outside of a row: module, or init or close of a Context */
+  ARROYO_UDF_INTERNAL = 20,         /* the toolkit's mistake; the call's runtime is poisoned */
+  ARROYO_UDF_NOT_IMPLEMENTED = 21,  /* this function or plugin cannot do it: for example, run an async function */
+  ARROYO_UDF_OUT_OF_MEMORY = 22     /* nothing changed: the caller keeps its inputs */
 };
 
 /* How a row ended: the `outcome` field of results. */
@@ -113,125 +121,183 @@ enum {
   ARROYO_UDF_CANCELLED = 3
 };
 
-/* What a host can wait for; or them together to wait for either. Both hold once the runtime has ended. */
+/* The conditions that a host can wait for; RESULTS | ROOM waits for either. Both hold once the runtime has ended. */
 enum {
-  ARROYO_UDF_RESULTS = 1, /* drain_results answers OK, END or an error */
-  ARROYO_UDF_ROOM = 2     /* send answers OK or an error */
+  ARROYO_UDF_RESULTS = 1, /* drain_results returns OK, END or an error */
+  ARROYO_UDF_ROOM = 2     /* send returns OK or an error */
 };
 
-/* stop_runtime: what becomes of the rows that were accepted and have not ended. */
+/* stop_runtime: what to do with accepted rows that have not ended. */
 enum {
-  ARROYO_UDF_DRAIN = 1, /* they run to their end, until the deadline; then as CANCEL */
-  ARROYO_UDF_CANCEL = 2 /* they are cancelled now */
+  ARROYO_UDF_DRAIN = 1, /* let them finish; cancel the rest at the deadline */
+  ARROYO_UDF_CANCEL = 2 /* cancel them now */
 };
 
+/* How a host calls a function. */
 enum {
-  ARROYO_UDF_SYNC = 1, /* run */
-  ARROYO_UDF_ASYNC = 2 /* start, send, drain_results, ... */
+  ARROYO_UDF_SYNC = 1,      /* run */
+  ARROYO_UDF_ASYNC = 2,     /* start, send, drain_results, ... */
+  ARROYO_UDF_AGGREGATE = 3, /* reserved, as is the next: hosts of version 1 list such functions and refuse to call them */
+  ARROYO_UDF_TABLE = 4
 };
 
+/* What a function's result depends on; 0: the author has not said. */
+enum {
+  ARROYO_UDF_IMMUTABLE = 1, /* on its arguments alone */
+  ARROYO_UDF_STABLE = 2,    /* and on what does not change during a query */
+  ARROYO_UDF_VOLATILE = 3   /* on anything; or it has effects */
+};
+
+/* The order of results. */
 enum {
   ARROYO_UDF_ORDERED = 1,  /* results come out in the order in which rows were accepted */
   ARROYO_UDF_UNORDERED = 2 /* results come out as rows end */
 };
 
-/* A started async function. Opaque, checked on each call; never 0; of no use in another plugin. */
-typedef uint64_t arroyo_udf_handle;
-
-/* The text of an error. The host zeroes it before the call and calls release, if set, when it has read the text. */
-typedef struct arroyo_udf_error {
-  const char* text; /* UTF-8, names plugin and function */
-  void (*release)(struct arroyo_udf_error* error);
-  void* private_data;
-} arroyo_udf_error;
-
-/* ---- What a plugin says of itself ------------------------------------------------------------------------------ */
-
-/* What gets a row another attempt; or them together. */
-enum {
-  ARROYO_UDF_RETRY_TIMEOUTS = 1,
-  ARROYO_UDF_RETRY_ERRORS = 2
-};
-
+/* A choice; zero means that nothing was chosen. */
 enum {
   ARROYO_UDF_YES = 1,
   ARROYO_UDF_NO = 2
 };
 
-/* How an async function is run. Zero in a field means: as the function's author chose, else the default. */
+/* The sizes of the structs and of the table in version 1: the least that either side accepts. */
+enum {
+  ARROYO_UDF_ERROR_SIZE_1 = 40,
+  ARROYO_UDF_OPTIONS_SIZE_1 = 128,
+  ARROYO_UDF_FUNCTION_SIZE_1 = 64,
+  ARROYO_UDF_DESCRIPTOR_SIZE_1 = 56,
+  ARROYO_UDF_BATCH_CONTEXT_SIZE_1 = 24,
+  ARROYO_UDF_STATISTICS_SIZE_1 = 1176,
+  ARROYO_UDF_LOG_SIZE_1 = 24,
+  ARROYO_UDF_TABLE_SIZE_1 = 128
+};
+
+/* A started async function. Opaque, never 0, checked on each call; valid only in the plugin that returned it. */
+typedef uint64_t arroyo_udf_handle;
+
+/* Why a call failed. The host sets `size` and zeroes the rest before the call; after reading the text it calls release,
+ * if set. Every parameter of this type may be NULL: then there is no text. */
+typedef struct arroyo_udf_error {
+  uint64_t size;    /* sizeof(arroyo_udf_error) of the host; the plugin fills in no more */
+  const char* text; /* UTF-8, names plugin and function */
+  void (*release)(struct arroyo_udf_error* error);
+  void* private_data;
+  uint32_t retryable; /* ARROYO_UDF_YES: the same call may succeed later, because memory or a thread was lacking */
+  uint32_t reserved;
+} arroyo_udf_error;
+
+/* ---- The descriptor -------------------------------------------------------------------------------------------- */
+
+/* When a row gets another attempt; RETRY_TIMEOUTS | RETRY_ERRORS for both. */
+enum {
+  ARROYO_UDF_RETRY_TIMEOUTS = 1,
+  ARROYO_UDF_RETRY_ERRORS = 2
+};
+
+/* How to run an async function. Zero in a field: the choice of the function's author, else the default. */
 typedef struct arroyo_udf_options {
-  uint64_t size;              /* sizeof(arroyo_udf_options) of whoever filled it in */
+  uint64_t size;              /* sizeof(arroyo_udf_options), as known to the side that filled it in */
   uint32_t order;             /* ARROYO_UDF_ORDERED (default) or ARROYO_UDF_UNORDERED */
-  uint32_t allowed_in_flight; /* attempts that run at once, each of one row or one micro-batch; default 100 */
-  uint64_t timeout_ns;        /* for one attempt, from its start; default 10 s; UINT64_MAX: none */
-  uint64_t deadline_ns;       /* for a row, queueing and all attempts; default none (UINT64_MAX) */
-  uint64_t max_rows;          /* rows held (waiting, running, not drained); default the larger of
-                                 4 * allowed_in_flight (times batch_size) and 16,384 */
-  uint64_t max_bytes;         /* bytes of the batches held; default 64 MiB */
-  uint32_t max_attempts;      /* per row; default 1 where ordered, 3 where not */
+  uint32_t allowed_in_flight; /* most attempts at once, each for one row or one micro-batch; default 100 */
+  uint64_t timeout_ns;        /* of one attempt, from its start; default 10 s; UINT64_MAX: none */
+  uint64_t deadline_ns;       /* of a row, including its time in the queue and all attempts; default, and
+                                 UINT64_MAX: none */
+  uint64_t max_rows;          /* most rows held: waiting, running or not drained; default the larger of
+                                 4 * allowed_in_flight (* batch_size) and 16,384 */
+  uint64_t max_bytes;         /* most bytes of the batches held; default 64 MiB */
+  uint32_t max_attempts;      /* per row; default 1 if ordered, else 3 */
   uint32_t retry_on;          /* ARROYO_UDF_RETRY_TIMEOUTS (default) | ARROYO_UDF_RETRY_ERRORS */
-  uint64_t backoff_ns;        /* pause before a row's second attempt, doubled for each further one, less up to a half
-                                 at random; default 100 ms */
-  uint64_t max_backoff_ns;    /* the longest pause; default 10 s */
-  uint64_t seed;              /* of that randomness; default from the lineage */
-  uint32_t idempotent;        /* ARROYO_UDF_YES: a row may be tried again while an attempt that ignored its
-                                 cancellation may still do something; default ARROYO_UDF_NO */
-  uint32_t max_stuck;         /* so many attempts that ignore their cancellation end the runtime; default
+  uint64_t backoff_ns;        /* pause before a row's second attempt, doubled for each later one, minus random jitter
+                                 of 0-50 %; default 100 ms */
+  uint64_t max_backoff_ns;    /* longest pause; default 10 s */
+  uint64_t seed;              /* of the jitter; default: derived from the lineage */
+  uint32_t idempotent;        /* ARROYO_UDF_YES: retry a row although a former attempt ignored its cancellation
+                                 and may still have effects; default ARROYO_UDF_NO */
+  uint32_t max_stuck;         /* poison the runtime once this many attempts ignore cancellation; default
                                  allowed_in_flight */
-  uint8_t lineage[16];        /* followed by a row's id, 8 bytes, most significant first: the idempotency key of the
-                                 row's calls; give the same after a restore; default random */
-  uint64_t batch_size;        /* most rows of a call, for a function that takes micro-batches: it is one because its
-                                 author has set this; a call starts when so many rows wait, */
-  uint64_t max_wait_ns;       /* or when one has waited so long; default 2 ms, */
-  uint64_t batch_bytes;       /* or when those that wait have so many bytes; default 1 MiB */
+  uint8_t lineage[16];        /* the idempotency key of a row's calls is the lineage, then the row's id in 8 bytes,
+                                 most significant first; pass the same after a restore; default random */
+  uint64_t batch_size;        /* maximum rows per call; only for functions that take micro-batches, whose author
+                                 has set it. A call starts once this many rows wait, */
+  uint64_t max_wait_ns;       /* or one row has waited this long; default 2 ms, */
+  uint64_t batch_bytes;       /* or the waiting rows have this many bytes; default 1 MiB */
 } arroyo_udf_options;
 
-/* One function. Schemas here are constants of the plugin: their release is NULL, copy them before you give them away. */
+/* One function. Its schemas are constants of the plugin with a NULL release: copy them for code that releases them. */
 typedef struct arroyo_udf_function {
+  uint64_t size;                        /* sizeof(arroyo_udf_function) */
   const char* name;
   uint32_t kind;                        /* ARROYO_UDF_SYNC or ARROYO_UDF_ASYNC */
-  uint32_t vectorized;                  /* 1: the author's code sees whole arrays, nulls included */
-  const struct ArrowSchema* arguments;  /* a struct ("+s"): one child per argument, in order, flags say nullable */
+  uint32_t vectorized;                  /* 1: user code gets whole arrays, nulls included */
+  const struct ArrowSchema* arguments;  /* a struct ("+s") with one child per argument. A null in a child without
+                                           ARROW_FLAG_NULLABLE gives null without a call */
   const struct ArrowSchema* returns;    /* the type of a value */
-  const arroyo_udf_options* options;    /* as the author chose; NULL for a sync function */
+  const arroyo_udf_options* options;    /* the author's choices; NULL for a sync function */
+  const char* documentation;            /* UTF-8; NULL: none */
+  uint32_t volatility;                  /* ARROYO_UDF_IMMUTABLE, ..._STABLE or ..._VOLATILE; 0: not said */
+  uint32_t reserved;
 } arroyo_udf_function;
 
 typedef struct arroyo_udf_descriptor {
   uint64_t size;               /* sizeof(arroyo_udf_descriptor) */
-  const char* name;            /* of the plugin, for messages */
+  const char* name;            /* for messages */
   const char* language;        /* "python", "rust", "c" */
-  const char* toolkit_version; /* what built it */
-  const char* hash;            /* of the source and of what it was built with; hexadecimal */
+  const char* toolkit_version; /* of the toolkit that built the plugin */
+  const char* hash;            /* of the source and all that went into the build; hexadecimal */
   uint64_t n_functions;
   const arroyo_udf_function* const* functions;
 } arroyo_udf_descriptor;
 
-/* Counters since start, and how many rows are where now. */
+/* ---- Calls ----------------------------------------------------------------------------------------------------- */
+
+/* What is true of all rows of one batch. */
+typedef struct arroyo_udf_batch_context {
+  uint64_t size;            /* sizeof(arroyo_udf_batch_context) */
+  uint64_t deadline_ns;     /* from the call, for each row; 0: none. If the options have one too, the earlier counts */
+  const char* trace_parent; /* of the calls for these rows: a W3C traceparent, at most 255 visible ASCII characters;
+                               NULL: none. Copied */
+} arroyo_udf_batch_context;
+
+/* How important a line of a log is. */
+enum {
+  ARROYO_UDF_WARNING = 1 /* a stuck call, a blocked event loop, a Context that is not closed */
+};
+
+/* Where a runtime reports what belongs to no row. */
+typedef struct arroyo_udf_log {
+  uint64_t size; /* sizeof(arroyo_udf_log) */
+  /* Takes one report: UTF-8, perhaps of several lines, valid during the call. Called from any thread, one call at a
+   * time. It must be short and must not call the plugin. */
+  void (*write)(void* data, uint32_t level, const char* text);
+  void* data;
+} arroyo_udf_log;
+
+/* Counters since start; fields marked "now" are current numbers. */
 typedef struct arroyo_udf_statistics {
-  uint64_t size;      /* in: sizeof(arroyo_udf_statistics) of the caller; out: the bytes that are filled in */
-  uint64_t accepted;  /* rows that send took */
-  uint64_t queued;    /* now: waiting for their attempt */
-  uint64_t running;   /* now: attempts that have not ended, cancelled and stuck ones included */
-  uint64_t backing_off; /* now: waiting for their next attempt */
-  uint64_t held;      /* now: ended, waiting for an earlier row (ordered) */
-  uint64_t ready;     /* now: drain_results would hand them out */
-  uint64_t drained;   /* rows handed out */
+  uint64_t size;      /* in: sizeof(arroyo_udf_statistics) of the caller; out: the bytes filled in */
+  uint64_t accepted;  /* rows accepted by send */
+  uint64_t queued;    /* now: rows waiting for an attempt */
+  uint64_t running;   /* now: attempts that have not ended, including cancelled and stuck ones */
+  uint64_t backing_off; /* now: rows in the pause before another attempt */
+  uint64_t held;      /* now: ended rows waiting for an earlier row (ordered) */
+  uint64_t ready;     /* now: rows that drain_results would return */
+  uint64_t drained;   /* rows returned by drain_results */
   uint64_t values;    /* rows ended, by outcome */
   uint64_t errors;
   uint64_t timed_out;
   uint64_t cancelled;
   uint64_t retries;   /* attempts after a row's first */
-  uint64_t stuck;     /* now: attempts that ignore their cancellation */
-  uint64_t wake_ups;  /* times the executor was woken from sleep */
-  uint64_t blocked;   /* times the event loop was found blocked while rows waited or ran */
-  uint64_t left_behind; /* tasks that calls had left running, cancelled at the stop */
-  uint64_t discarded; /* calls that answered after their row had ended otherwise, or a second time */
-  /* Rows by how long they took, from the start of their first attempt to their end, pauses included: latency[i][j] took
-   * at least (i == 0 ? j : (4 + j) << (i - 1)) times 1,024 ns, and less than the next one's; the last has the longer ones
-   * as well. Without cancelled rows; none at all where neither a timeout, a deadline, max_wait_ns nor retries of errors
-   * make the runtime read the clock. */
+  uint64_t stuck;     /* now: attempts that ignore cancellation */
+  uint64_t wake_ups;  /* how often the executor was woken from sleep */
+  uint64_t blocked;   /* how often the event loop was found blocked while rows waited or ran */
+  uint64_t left_behind; /* tasks left running by calls, cancelled at the stop */
+  uint64_t discarded; /* completions that came second, or after their row had ended otherwise */
+  /* Histogram of the time from the start of a row's first attempt to the row's end, including pauses. latency[i][j]
+   * counts rows that took at least (i == 0 ? j : (4 + j) << (i - 1)) * 1,024 ns, and less than the lower bound of the
+   * next bucket; the last bucket has no upper bound. Cancelled rows are not counted. Nothing is counted unless a
+   * timeout, a deadline, max_wait_ns or retries of errors are set: otherwise the runtime does not read the clock. */
   uint64_t latency[32][4];
-  uint64_t latency_max_ns; /* the longest */
+  uint64_t latency_max_ns; /* longest such time */
 } arroyo_udf_statistics;
 
 /* ---- The table ------------------------------------------------------------------------------------------------- */
@@ -241,67 +307,78 @@ typedef struct arroyo_udf_table {
   uint32_t abi_version; /* ARROYO_UDF_ABI_VERSION */
   uint32_t table_size;  /* sizeof(arroyo_udf_table) of the plugin's header */
 
-  /* What the plugin contains. [never waits] Runs no user code and starts no interpreter. */
+  /* Describes the plugin. [never waits] Runs no user code and starts no interpreter. */
   const arroyo_udf_descriptor* (*describe)(void);
 
-  /* Calls sync function number `function` for a batch. [waits] On OK `arguments` has moved and the caller owns
-   * `results`: a struct {value} when every row is a value, else {value, outcome: uint8, error: utf8}; *schema is a
-   * constant of the plugin. */
-  arroyo_udf_status (*run)(uint32_t function, struct ArrowArray* arguments, struct ArrowArray* results,
-                           const struct ArrowSchema** schema, arroyo_udf_error* error);
+  /* Calls sync function number `function` for a batch. [waits] On OK the plugin has taken `arguments`, and the caller
+   * owns `results`: a struct {value} if every row is a value, else {value, outcome: uint8, error: utf8}. *schema is a
+   * constant of the plugin. `context` may be NULL; a sync call is not interrupted at a deadline. */
+  arroyo_udf_status (*run)(uint32_t function, struct ArrowArray* arguments, const arroyo_udf_batch_context* context,
+                           struct ArrowArray* results, const struct ArrowSchema** schema, arroyo_udf_error* error);
 
-  /* Starts async function number `function`: creates its Context and waits for its init. [waits] `options` may be
-   * NULL. */
+  /* Starts async function number `function`: creates its Context and waits until its init returns. [waits] `options`
+   * may be NULL. */
   arroyo_udf_status (*start)(uint32_t function, const arroyo_udf_options* options, arroyo_udf_handle* handle,
                              arroyo_udf_error* error);
 
-  /* Hands over a batch; its rows have the ids first_id, first_id + 1, ... Ids rise from send to send. [never waits]
-   * A batch is taken whole, if less than max_rows and max_bytes are held before it; else WOULD_BLOCK. Each row taken
-   * comes out of drain_results exactly once. */
+  /* Accepts a batch whose rows get the ids first_id, first_id + 1, ... Ids must rise from send to send. [never waits]
+   * Accepts the whole batch if fewer rows than max_rows and fewer bytes than max_bytes are held before it; else returns
+   * WOULD_BLOCK. Each accepted row comes out of drain_results exactly once. `context` may be NULL. */
   arroyo_udf_status (*send)(arroyo_udf_handle handle, uint64_t first_id, struct ArrowArray* arguments,
-                            arroyo_udf_error* error);
+                            const arroyo_udf_batch_context* context, arroyo_udf_error* error);
 
-  /* Takes up to max_rows rows that have ended (0: all of them). [never waits] On OK the caller owns `results`: a struct
-   * {id: uint64, value, outcome: uint8, attempts: uint16, error: utf8}; *schema is a constant of the plugin.
-   * WOULD_BLOCK: none now. END: none any more. */
+  /* Returns up to max_rows rows that have ended (0: any number). [never waits] One call may return fewer, so call it
+   * until WOULD_BLOCK or END. On OK the caller owns `results`: a
+   * struct {id: uint64, value, outcome: uint8, attempts: uint16, error: utf8}. *schema is a constant of the plugin.
+   * WOULD_BLOCK: none yet. END: no more will come. */
   arroyo_udf_status (*drain_results)(arroyo_udf_handle handle, uint64_t max_rows, struct ArrowArray* results,
                                      const struct ArrowSchema** schema, arroyo_udf_error* error);
 
-  /* Sleeps until the condition (ARROYO_UDF_RESULTS | ARROYO_UDF_ROOM) holds: OK; or until timeout_ns have passed:
-   * WOULD_BLOCK. [waits, runs no user code] A stop in another thread ends it. */
+  /* Sleeps until the condition (ARROYO_UDF_RESULTS | ARROYO_UDF_ROOM) holds, then returns OK; or until timeout_ns have
+   * passed (0: only looks), then returns WOULD_BLOCK. [waits, runs no user code] A stop in another thread ends the
+   * sleep. */
   arroyo_udf_status (*wait)(arroyo_udf_handle handle, uint32_t condition, uint64_t timeout_ns,
                             arroyo_udf_error* error);
 
-  /* Asks for one call fn(data) when the condition holds. READY: it holds already, fn will not be called. OK: fn is
-   * called once, from any thread, after the results are visible, also at stop and poisoning; it may not call back into
-   * the plugin, and must be short. Arming again replaces the former request. [never waits] */
+  /* Requests one call of fn(data) when the condition holds. [never waits] READY: it already holds, and fn will not be
+   * called. OK: fn will be called once, from any thread, after the results are visible; also when the runtime stops or
+   * is poisoned. fn must be short and must not call the plugin. Arming again replaces the former request. */
   arroyo_udf_status (*arm)(arroyo_udf_handle handle, uint32_t condition, void (*fn)(void* data), void* data,
                            arroyo_udf_error* error);
 
-  /* Takes the request of arm back. After it returns, fn does not run and data is not touched. [waits only for a
-   * running fn] */
+  /* Withdraws the request of arm. After it returns, fn does not run and data is not used. [waits only for a running
+   * fn] */
   arroyo_udf_status (*disarm)(arroyo_udf_handle handle, arroyo_udf_error* error);
 
-  /* Cancels the rows first_id ... first_id + rows - 1 that have not ended: each comes out as cancelled. Others, and ids
-   * never sent, are left alone. [never waits] */
+  /* Cancels those of the rows first_id ... first_id + rows - 1 that have not ended: each comes out as cancelled.
+   * Ignores ended rows and ids that were never sent. [never waits] */
   arroyo_udf_status (*cancel)(arroyo_udf_handle handle, uint64_t first_id, uint64_t rows, arroyo_udf_error* error);
 
-  /* Fills in `statistics`, whose size the caller has set. [never waits] */
+  /* Fills in `statistics`; the caller has set its size. [never waits] */
   arroyo_udf_status (*statistics)(arroyo_udf_handle handle, arroyo_udf_statistics* statistics,
                                   arroyo_udf_error* error);
 
-  /* Ends the execution: refuses further sends, ends all rows (mode ARROYO_UDF_DRAIN or ARROYO_UDF_CANCEL), closes the
-   * Context. [waits] At most until deadline_ns from now, and one second. Afterwards drain_results hands out what is
-   * left, then END. A second stop answers as the first one did. */
+  /* Stops the runtime: refuses further sends, ends all rows (mode ARROYO_UDF_DRAIN or ARROYO_UDF_CANCEL), closes the
+   * Context. [waits] Returns within deadline_ns and one second. Afterwards drain_results returns the
+   * remaining rows, then END. A second stop returns the same as the first. */
   arroyo_udf_status (*stop_runtime)(arroyo_udf_handle handle, uint32_t mode, uint64_t deadline_ns,
                                     arroyo_udf_error* error);
 
-  /* Ends the handle; a runtime that was not stopped is stopped first (CANCEL, 1 s). Rows not drained are gone.
+  /* Ends the handle. A runtime that was not stopped is stopped first (CANCEL, 1 s). Rows not drained are lost.
    * [waits] */
   arroyo_udf_status (*release)(arroyo_udf_handle handle, arroyo_udf_error* error);
+
+  /* Sets the log of a runtime, instead of the former one; NULL: none, as after start. Without a log, nothing is reported.
+   * Copies *log. After it returns, and after release, the former log is not used. [waits only for a running write] */
+  arroyo_udf_status (*set_log)(arroyo_udf_handle handle, const arroyo_udf_log* log, arroyo_udf_error* error);
+
+  /* A further table of this plugin, by an id that ends in its version; NULL: this plugin does not have it. [never waits]
+   * Reserved is "isolation/1": to open the plugin in a mode with a number of workers, as an instance with a run and a
+   * start of its own. */
+  const void* (*extension)(const char* id);
 } arroyo_udf_table;
 
-/* The one symbol that a plugin exports. */
+/* The only symbol that a plugin must export. */
 extern const arroyo_udf_table arroyo_udf_plugin;
 
 /* cffi: end */

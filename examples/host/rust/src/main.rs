@@ -187,12 +187,12 @@ fn check(call: &str, status: abi::Status, mut error: abi::Error) -> Outcome<abi:
     Err(message.into())
 }
 
-const NO_ERROR: abi::Error = abi::Error { text: null(), release: None, private_data: std::ptr::null_mut() };
+const NO_ERROR: abi::Error = abi::Error::empty();
 
-fn call_sync(table: &abi::Table, function: u32, mut batch: abi::ArrowArray) -> Outcome<()> {
+fn call_sync(table: *const abi::Table, function: u32, mut batch: abi::ArrowArray) -> Outcome<()> {
     let (mut results, mut schema, mut error) = (abi::ArrowArray::empty(), null(), NO_ERROR);
     // SAFETY: the contract of `run`; all pointers are to locals.
-    let status = unsafe { (table.run)(function, &mut batch, &mut results, &mut schema, &mut error) };
+    let status = unsafe { ((*table).run)(function, &mut batch, null(), &mut results, &mut schema, &mut error) };
     if status != abi::OK {
         release(batch); // not moved: still ours
     }
@@ -202,11 +202,11 @@ fn call_sync(table: &abi::Table, function: u32, mut batch: abi::ArrowArray) -> O
 }
 
 /// Prints the rows that have ended.
-fn drain(table: &abi::Table, handle: abi::Handle) -> Outcome<()> {
+fn drain(table: *const abi::Table, handle: abi::Handle) -> Outcome<()> {
     loop {
         let (mut results, mut schema, mut error) = (abi::ArrowArray::empty(), null(), NO_ERROR);
         // SAFETY: the contract of `drain_results`; all pointers are to locals.
-        let status = unsafe { (table.drain_results)(handle, 0, &mut results, &mut schema, &mut error) };
+        let status = unsafe { ((*table).drain_results)(handle, 0, &mut results, &mut schema, &mut error) };
         match check("drain_results", status, error)? {
             abi::OK => print_results(schema, results),
             _ => return Ok(()), // WOULD_BLOCK: none now; END: no more
@@ -214,25 +214,25 @@ fn drain(table: &abi::Table, handle: abi::Handle) -> Outcome<()> {
     }
 }
 
-fn send_and_drain(table: &abi::Table, handle: abi::Handle, mut batch: abi::ArrowArray) -> Outcome<()> {
+fn send_and_drain(table: *const abi::Table, handle: abi::Handle, mut batch: abi::ArrowArray) -> Outcome<()> {
     let mut error = NO_ERROR;
     // SAFETY: the contract of `send`; all pointers are to locals.
-    let status = unsafe { (table.send)(handle, 1, &mut batch, &mut error) };
+    let status = unsafe { ((*table).send)(handle, 1, &mut batch, null(), &mut error) };
     if status != abi::OK {
         release(batch); // also after WOULD_BLOCK; an engine would wait for room and send again
     }
     check("send", status, error)?;
     let mut error = NO_ERROR;
     // SAFETY: the contract of `wait`.
-    let status = unsafe { (table.wait)(handle, abi::RESULTS, 10 * SECOND, &mut error) };
+    let status = unsafe { ((*table).wait)(handle, abi::RESULTS, 10 * SECOND, &mut error) };
     check("wait", status, error)?;
     drain(table, handle)
 }
 
-fn call_async(table: &abi::Table, function: u32, batch: abi::ArrowArray) -> Outcome<()> {
+fn call_async(table: *const abi::Table, function: u32, batch: abi::ArrowArray) -> Outcome<()> {
     let (mut handle, mut error) = (0, NO_ERROR);
     // SAFETY: the contract of `start`; NULL means the author's options.
-    let status = unsafe { (table.start)(function, null(), &mut handle, &mut error) };
+    let status = unsafe { ((*table).start)(function, null(), &mut handle, &mut error) };
     if let Err(failed) = check("start", status, error) {
         release(batch);
         return Err(failed);
@@ -241,14 +241,14 @@ fn call_async(table: &abi::Table, function: u32, batch: abi::ArrowArray) -> Outc
     // Lets running rows end; the remaining results come out of drain_results until END.
     let mut error = NO_ERROR;
     // SAFETY: the contract of `stop_runtime`.
-    let status = unsafe { (table.stop_runtime)(handle, abi::DRAIN, 10 * SECOND, &mut error) };
+    let status = unsafe { ((*table).stop_runtime)(handle, abi::DRAIN, 10 * SECOND, &mut error) };
     if status == abi::STUCK {
         eprintln!("some call ignored its cancellation");
     }
     let stopped = check("stop_runtime", status, error).and_then(|_| drain(table, handle));
     let mut error = NO_ERROR;
     // SAFETY: the contract of `release`; the handle is not used again.
-    let status = unsafe { (table.release)(handle, &mut error) };
+    let status = unsafe { ((*table).release)(handle, &mut error) };
     let released = check("release", status, error);
     sent.and(stopped).and(released).map(|_| ())
 }
@@ -256,7 +256,7 @@ fn call_async(table: &abi::Table, function: u32, batch: abi::ArrowArray) -> Outc
 // ---- Loading ----
 
 /// A plugin's table. Magic, version and size are checked before anything else in it is read.
-fn load(path: &str) -> Outcome<&'static abi::Table> {
+fn load(path: &str) -> Outcome<*const abi::Table> {
     // SAFETY: loading runs the library's constructors, which are harmless in a plugin.
     let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) }?;
     // SAFETY: the symbol is a constant; its fields are checked one by one below.
@@ -264,19 +264,48 @@ fn load(path: &str) -> Outcome<&'static abi::Table> {
         .map_err(|_| format!("not a plugin: {path} has no symbol arroyo_udf_plugin"))?;
     let table: *const abi::Table = *table;
     // SAFETY: the first 16 bytes of the table are the same in all versions. No reference to the whole table yet.
-    let (magic, version, size) = unsafe { ((*table).magic, (*table).abi_version, (*table).table_size as usize) };
+    let (magic, version, size) = unsafe { ((*table).magic, (*table).abi_version, u64::from((*table).table_size)) };
     if magic != abi::MAGIC {
-        return Err(format!("not a plugin: the table of {path} does not begin with the magic number").into());
+        let instead = "not a plugin, or built before ABI version 1 was final (build it again)";
+        return Err(format!("{instead}: the table of {path} does not begin with the magic number").into());
     }
     if version != abi::ABI_VERSION {
         return Err(format!("{path} has ABI version {version}, this host has {}: build it again", abi::ABI_VERSION).into());
     }
-    if size < size_of::<abi::Table>() {
-        let needed = size_of::<abi::Table>();
+    if size < abi::TABLE_SIZE_1 {
+        let needed = abi::TABLE_SIZE_1;
         return Err(format!("the table of {path} is truncated: it has {size} bytes, this host needs {needed}").into());
     }
-    // SAFETY: a table of our version and at least our size, constant, in a library that is never unloaded.
-    Ok(unsafe { &*table })
+    // A constant, in a library that is never unloaded. No reference: it may be smaller than our mirror, which may have
+    // slots of later versions. This host calls none of those.
+    Ok(table)
+}
+
+/// The part of a plugin's struct that this host knows; the struct may be smaller or larger. `size_1`: its size in version 1.
+/// For structs that begin with their size, and whose fields may all be zero.
+fn known<T: Copy>(from: *const T, size_1: u64, what: &str) -> Outcome<T> {
+    if from.is_null() {
+        return Err(format!("{what} is NULL").into());
+    }
+    // SAFETY: the struct begins with its size.
+    let size = unsafe { from.cast::<u64>().read() };
+    if size < size_1 {
+        return Err(format!("{what} has {size} bytes, this host needs {size_1}").into());
+    }
+    let mut known = std::mem::MaybeUninit::<T>::zeroed();
+    // SAFETY: both have as many bytes as are copied, and zero is valid in all others.
+    unsafe {
+        std::ptr::copy_nonoverlapping(from.cast::<u8>(), known.as_mut_ptr().cast(), size_of::<T>().min(size as usize));
+        Ok(known.assume_init())
+    }
+}
+
+fn kind(function: &abi::Function) -> &'static str {
+    match function.kind {
+        abi::SYNC => "sync",
+        abi::ASYNC => "async",
+        _ => "unknown",
+    }
 }
 
 fn main() -> Outcome<()> {
@@ -288,13 +317,16 @@ fn main() -> Outcome<()> {
     };
     let table = load(path)?;
     // SAFETY: the contract of `describe`: a constant.
-    let plugin = unsafe { &*(table.describe)() };
-    // SAFETY: the contract: n_functions pointers to constants.
-    let functions = (0..plugin.n_functions as usize).map(|i| unsafe { &**plugin.functions.add(i) });
+    let plugin = known(unsafe { ((*table).describe)() }, abi::DESCRIPTOR_SIZE_1, "the descriptor")?;
+    let functions = (0..plugin.n_functions as usize).map(|i| {
+        // SAFETY: the contract: n_functions pointers to constants.
+        known(unsafe { *plugin.functions.add(i) }, abi::FUNCTION_SIZE_1, "a function")
+    });
+    let functions = functions.collect::<Outcome<Vec<_>>>()?;
     let Some(wanted) = wanted else {
         println!("plugin {} ({})", text(plugin.name), text(plugin.language));
         for function in functions {
-            let kind = if function.kind == abi::ASYNC { "async" } else { "sync" };
+            let kind = kind(&function);
             // SAFETY: the contract: both schemas are constants.
             let (arguments, returns) = unsafe { (&*function.arguments, &*function.returns) };
             let list: Vec<String> = children(arguments).map(|a| format!("{}: {}", text(a.name), type_name(a))).collect();
@@ -302,11 +334,15 @@ fn main() -> Outcome<()> {
         }
         return Ok(());
     };
-    for (i, function) in functions.enumerate() {
+    for (i, function) in functions.iter().enumerate() {
         if text(function.name) == wanted {
+            let call = match function.kind {
+                abi::SYNC => call_sync,
+                abi::ASYNC => call_async,
+                other => return Err(format!("function {wanted} has kind {other}, which this host cannot call").into()),
+            };
             // SAFETY: the contract: the schema is a constant.
             let batch = make_batch(unsafe { &*function.arguments })?;
-            let call = if function.kind == abi::ASYNC { call_async } else { call_sync };
             return call(table, i as u32, batch);
         }
     }

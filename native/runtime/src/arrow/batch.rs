@@ -6,6 +6,7 @@
 use super::check;
 use super::column::Column;
 use super::layout::{Layout, Level};
+use crate::batch_context::BatchContext;
 use crate::retired;
 use arroyo_udf_abi::ArrowArray;
 use smallvec::SmallVec;
@@ -20,6 +21,7 @@ pub struct Batch {
     columns: Columns,
     rows: usize,
     bytes: u64,
+    context: Option<Box<BatchContext>>,
 }
 
 impl Batch {
@@ -52,7 +54,21 @@ impl Batch {
             unsafe { column.narrow(outer, offset, rows) };
             bytes += column.slice_bytes(layout, 0, rows);
         }
-        Ok(Batch { array: std::mem::replace(array, ArrowArray::empty()), columns, rows, bytes })
+        Ok(Batch { array: std::mem::replace(array, ArrowArray::empty()), columns, rows, bytes, context: None })
+    }
+
+    /// Keeps what the host says of its rows.
+    pub fn set_context(&mut self, context: Option<Box<BatchContext>>) {
+        self.context = context;
+    }
+
+    pub fn context(&self) -> Option<&BatchContext> {
+        self.context.as_deref()
+    }
+
+    /// Of its rows, in nanoseconds from their acceptance.
+    pub fn deadline(&self) -> Option<u64> {
+        self.context().and_then(|context| context.deadline)
     }
 
     pub fn rows(&self) -> usize {

@@ -110,16 +110,8 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
                 self.due.push_back(DueRow { row: (row, id), since: now });
             }
         }
-        for i in 0..self.spans.len() {
-            let span = &mut self.spans[i];
-            let Span { batch, from, to, fate } = *span;
-            if self.batches[batch].deadline > now {
-                break; // spans are in the order of their deadlines
-            }
-            if fate == Fate::Start {
-                span.fate = Fate::TimedOut;
-                self.no_longer_queued(batch, to - from);
-            }
+        if self.batch_deadlines.first().is_some_and(|(deadline, _)| *deadline <= now) {
+            self.time_out_queued(now);
         }
         // After `Stop::Cancel` all rows have ended, and the stop reports stuck attempts (R13): not a failure.
         let stopped = self.stop == Some(Stop::Cancel);
@@ -138,7 +130,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         consider(self.open.first_at(&mut self.attempts));
         consider(self.ending.first_at(&mut self.attempts));
         consider(self.row_deadlines.first().map(|(deadline, _)| *deadline));
-        consider(self.spans.front().map(|span| self.batches[span.batch].deadline));
+        consider(self.batch_deadlines.first().map(|(deadline, _)| *deadline));
         consider(self.backing_off.peek().map(|Reverse((at, _))| *at));
         if self.settings.gather.is_some() && self.has_slot() && !self.can_start() {
             consider(self.gathered_at());

@@ -16,6 +16,19 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
     /// Takes a whole batch, or refuses it (R4). Its rows have the ids `first_id ..`; its `bytes` count until its last row is
     /// handed out.
     pub fn accept(&mut self, now: u64, first_id: u64, rows: u64, bytes: u64, payload: B) -> Result<(), Refused> {
+        self.accept_until(now, None, first_id, rows, bytes, payload)
+    }
+
+    /// As `accept`, for rows that have a `deadline` of their own, from now. If the settings have one too, the earlier counts.
+    pub fn accept_until(
+        &mut self,
+        now: u64,
+        deadline: Option<u64>,
+        first_id: u64,
+        rows: u64,
+        bytes: u64,
+        payload: B,
+    ) -> Result<(), Refused> {
         if self.stop.is_some() || self.poison.is_some() {
             return Err(Refused::Stopped);
         }
@@ -26,10 +39,14 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         self.next_id = next_id;
         self.now = self.now.max(now); // a batch may have waited in the inbox
         if rows > 0 {
-            let deadline = self.settings.deadline.map_or(u64::MAX, |deadline| now.saturating_add(deadline));
+            let deadline = [self.settings.deadline, deadline].into_iter().flatten().min();
+            let deadline = deadline.map_or(u64::MAX, |deadline| now.saturating_add(deadline));
             let row_bytes = if self.settings.gather.is_some() { bytes.div_ceil(rows) } else { 0 };
             let batch = self.batches.insert(|| BatchRecord { payload, first_id, held: rows, bytes, row_bytes, accepted: now, deadline });
             self.waiting_bytes += row_bytes * rows;
+            if deadline != u64::MAX {
+                self.batch_deadlines.insert((deadline, batch));
+            }
             self.spans.push_back(Span { batch, from: 0, to: rows, fate: Fate::Start });
             self.held_rows += rows;
             self.held_bytes += bytes;
@@ -41,12 +58,15 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
 
     /// Hands out up to `limit` rows, until they hold more than `most_bytes` bytes of variable length.
     pub fn drain(&mut self, limit: u64, most_bytes: u64) -> Vec<Finished<V>> {
-        let (batches, held_bytes) = (&mut self.batches, &mut self.held_bytes);
+        let (batches, batch_deadlines, held_bytes) = (&mut self.batches, &mut self.batch_deadlines, &mut self.held_bytes);
         let drained = self.ready.take(limit, most_bytes, |number, rows| {
             let batch = &mut batches[number];
             batch.held -= rows;
             if batch.held == 0 {
                 *held_bytes -= batch.bytes;
+                if batch.deadline != u64::MAX {
+                    batch_deadlines.remove(&(batch.deadline, number));
+                }
                 batches.remove(number);
             }
         });

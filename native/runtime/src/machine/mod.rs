@@ -22,8 +22,8 @@
 //! Assumes: one caller at a time (a mutex around it); `now` never goes back.
 //!
 //! Costs: accepting a batch is O(1) whatever its length, because rows get a record only when they start. The budget bounds
-//! memory. Attempts time out in the order of their starts, so a list holds them; back-off and row deadlines have no such
-//! order and cost a logarithm, where they are used.
+//! memory. Attempts time out in the order of their starts, so a list holds them; back-off and deadlines of rows and batches
+//! have no such order and cost a logarithm, where they are used.
 
 mod executor;
 mod host;
@@ -281,6 +281,8 @@ pub struct Machine<B, V> {
     backing_off: BinaryHeap<Reverse<(u64, RowKey)>>,
     /// Rows that have started and have a deadline.
     row_deadlines: BTreeSet<(u64, u32)>,
+    /// Batches with a deadline, until it has passed or their last row is handed out.
+    batch_deadlines: BTreeSet<(u64, u32)>,
     /// Ordered: every row that has started and is not ready, in order. Unordered: empty.
     in_order: VecDeque<u32>,
     /// Rows that a drain may hand out.
@@ -317,6 +319,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
             now: 0,
             backing_off: BinaryHeap::new(),
             row_deadlines: BTreeSet::new(),
+            batch_deadlines: BTreeSet::new(),
             in_order: VecDeque::new(),
             ready: ReadyRows::new(),
             cancellations: Vec::new(),

@@ -51,6 +51,25 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         Some(row)
     }
 
+    /// Ends the rows that have not started and whose deadline has passed.
+    pub(super) fn time_out_queued(&mut self, now: u64) {
+        while self.batch_deadlines.first().is_some_and(|(deadline, _)| *deadline <= now) {
+            self.batch_deadlines.pop_first();
+        }
+        for mut span in std::mem::take(&mut self.spans) {
+            let is_late = span.fate == Fate::Start && self.batches[span.batch].deadline <= now;
+            if is_late {
+                span.fate = Fate::TimedOut;
+                self.no_longer_queued(span.batch, span.to - span.from);
+            }
+            if is_late && !self.settings.ordered {
+                self.spans.push_front(span); // `advance` hands it on at once
+            } else {
+                self.spans.push_back(span);
+            }
+        }
+    }
+
     /// Takes the first row that has not started from its span.
     pub(super) fn next_queued(&mut self) -> Option<(u32, u64)> {
         let span = self.spans.front_mut()?;

@@ -37,9 +37,10 @@ impl Runtime {
     #[allow(clippy::result_large_err)] // it is the batch, given back
     pub fn put(&self, first_id: u64, batch: Batch) -> Result<Put, NotTaken> {
         let size = Size { rows: batch.rows() as u64, bytes: batch.bytes() };
-        let now = || if self.rows_timed { now() } else { 0 };
+        let timed = self.rows_timed || batch.deadline().is_some();
+        let now = || if timed { now() } else { 0 };
         match self.inbox.put(first_id, size, now, batch) {
-            Ok(executor_sleeps) => Ok(if executor_sleeps || self.rows_timed { Put::Deliver } else { Put::Done }),
+            Ok(executor_sleeps) => Ok(if executor_sleeps || timed { Put::Deliver } else { Put::Done }),
             Err((batch, refused)) => Err(NotTaken { batch, failure: self.why_refused(first_id, refused) }),
         }
     }

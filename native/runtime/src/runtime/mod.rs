@@ -29,6 +29,7 @@ pub use wake_ups::SPACE;
 use crate::arrow::Batch;
 use crate::failure::Failure;
 use crate::inbox::{Inbox, Sent, Size};
+use crate::log;
 use crate::machine::{Machine, Settings};
 use crate::options::Chosen;
 use crate::signature::Signature;
@@ -50,6 +51,7 @@ pub struct Runtime {
     /// For threads in wait, disarm and stop.
     changed: Condvar,
     executor: OnceLock<Box<dyn Executor>>,
+    log: log::Place,
     me: Weak<Runtime>,
 }
 
@@ -122,12 +124,17 @@ impl Runtime {
             }),
             changed: Condvar::new(),
             executor: OnceLock::new(),
+            log: log::Place::default(),
             me: me.clone(),
         })
     }
 
     pub fn signature(&self) -> &'static Signature {
         self.signature
+    }
+
+    pub fn log(&self) -> &log::Place {
+        &self.log
     }
 
     /// Together with a row's id, the idempotency key of the row's calls (R10).
@@ -199,7 +206,7 @@ impl Runtime {
 
 fn hand_over(machine: &mut Machine<Arc<Batch>, Value>, arrived: &mut Vec<Sent<Batch>>) {
     for Sent { at, first_id, size, batch } in arrived.drain(..) {
-        let taken = machine.accept(at, first_id, size.rows, size.bytes, Arc::new(batch));
+        let taken = machine.accept_until(at, batch.deadline(), first_id, size.rows, size.bytes, Arc::new(batch));
         taken.expect("the machine takes what the inbox has taken: it holds no more, and stops no sooner");
     }
 }

@@ -137,12 +137,16 @@ fn describe(function: &Function, of_all: &abi::Options) -> *const abi::Function 
         }
     };
     Box::into_raw(Box::new(abi::Function {
+        size: size_of::<abi::Function>() as u64,
         name: leak(function.name),
         kind,
         vectorized: 0,
         arguments: structure(arguments.collect()),
         returns: Box::into_raw(Box::new(returns)),
         options,
+        documentation: std::ptr::null(),
+        volatility: 0,
+        reserved: 0,
     }))
 }
 

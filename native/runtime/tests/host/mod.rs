@@ -127,7 +127,7 @@ pub fn taken(error: &mut abi::Error) -> String {
 }
 
 pub fn no_error() -> abi::Error {
-    abi::Error { text: null(), release: None, private_data: null_mut() }
+    abi::Error::empty()
 }
 
 /// Reads a struct array of results by the names of its fields, then releases it.
@@ -174,7 +174,7 @@ pub fn run(name: &str, columns: &[Vec<Value>]) -> Vec<Row> {
 pub fn run_batch(name: &str, mut arguments: abi::ArrowArray) -> Vec<Row> {
     let (mut results, mut schema, mut error) = (abi::ArrowArray::empty(), null(), no_error());
     // SAFETY: all pointers are valid.
-    let status = unsafe { (TABLE.run)(number(name), &mut arguments, &mut results, &mut schema, &mut error) };
+    let status = unsafe { (TABLE.run)(number(name), &mut arguments, null(), &mut results, &mut schema, &mut error) };
     assert_eq!((status, taken(&mut error)), (abi::OK, String::new()));
     assert!(arguments.release.is_none(), "arguments have moved");
     // SAFETY: on OK the schema is a constant of the plugin.

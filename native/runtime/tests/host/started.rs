@@ -20,7 +20,7 @@ impl Started {
     pub fn send(&self, name: &str, first_id: u64, columns: &[Vec<Value>]) -> abi::Status {
         let (mut arguments, mut error) = (batch(name, columns, 3), no_error());
         // SAFETY: all pointers are valid.
-        unsafe { (TABLE.send)(self.0, first_id, &mut arguments, &mut error) }
+        unsafe { (TABLE.send)(self.0, first_id, &mut arguments, null(), &mut error) }
     }
 
     pub fn wait(&self, condition: u32) {

@@ -245,11 +245,14 @@ static const arroyo_udf_table *find_core(void) {
   const arroyo_udf_table *table = capsule ? PyCapsule_GetPointer(capsule, CAPSULE) : NULL; /* static in the core */
   if (!table) {
     environment_failed_with_exception("arroyo_udf_plugin cannot be imported");
-  } else if (table->magic != ARROYO_UDF_MAGIC || table->abi_version != ARROYO_UDF_ABI_VERSION ||
-             table->table_size < sizeof(arroyo_udf_table)) { /* a newer core's table may have grown */
-    environment_failed("built for ABI version %d with a table of %zu bytes, and the installed arroyo_udf_plugin has "
-                       "version %u with %u: install a newer arroyo_udf_plugin, or build the plugin again",
-                       ARROYO_UDF_ABI_VERSION, sizeof(arroyo_udf_table), table->abi_version, table->table_size);
+  } else if (table->magic != ARROYO_UDF_MAGIC) {
+    environment_failed("the installed arroyo_udf_plugin is from before ABI version 1 was final: install a newer one, or "
+                       "build the plugin again");
+    table = NULL;
+  } else if (table->abi_version != ARROYO_UDF_ABI_VERSION || table->table_size < ARROYO_UDF_TABLE_SIZE_1) {
+    environment_failed("built for ABI version %d with a table of %d bytes or more, and the installed arroyo_udf_plugin "
+                       "has version %u with %u: install a newer arroyo_udf_plugin, or build the plugin again",
+                       ARROYO_UDF_ABI_VERSION, ARROYO_UDF_TABLE_SIZE_1, table->abi_version, table->table_size);
     table = NULL;
   }
   Py_XDECREF(capsule);
@@ -310,7 +313,7 @@ static const arroyo_udf_table *started(void) {
 /* ---- The table ------------------------------------------------------------------------------------------------- */
 
 static arroyo_udf_status refuse(arroyo_udf_status status, const char *text, arroyo_udf_error *error) {
-  if (error) *error = (arroyo_udf_error){.text = text}; /* constant: no release */
+  if (error && error->size >= ARROYO_UDF_ERROR_SIZE_1) error->text = text; /* constant: no release */
   return status;
 }
 
@@ -325,12 +328,12 @@ static arroyo_udf_status no_function(arroyo_udf_error *error) {
 
 static const arroyo_udf_descriptor *describe(void) { return &DESCRIPTOR; }
 
-static arroyo_udf_status run(uint32_t function, struct ArrowArray *arguments, struct ArrowArray *results,
-                             const struct ArrowSchema **schema, arroyo_udf_error *error) {
+static arroyo_udf_status run(uint32_t function, struct ArrowArray *arguments, const arroyo_udf_batch_context *context,
+                             struct ArrowArray *results, const struct ArrowSchema **schema, arroyo_udf_error *error) {
   if (function >= DESCRIPTOR.n_functions) return no_function(error);
   const arroyo_udf_table *table = started();
   if (!table) return not_started(error);
-  arroyo_udf_status status = table->run(base + function, arguments, results, schema, error);
+  arroyo_udf_status status = table->run(base + function, arguments, context, results, schema, error);
   if (guard_exit) guard_exit();
   return status;
 }
@@ -345,13 +348,23 @@ static arroyo_udf_status start(uint32_t function, const arroyo_udf_options *opti
   return status;
 }
 
-/* The other slots. Before the plugin has started there is no handle. Drained results mean that user code has run. */
+static const void *extension(const char *id) { /* none yet */
+  (void)id;
+  return NULL;
+}
+
+/* The other slots. Before the plugin has started there is no handle. Drained results mean that user code has run. The
+ * installed core may be older than this plugin and lack slots of later versions. */
+#define NO_SLOT(slot) "plugin \"" PLUGIN_NAME "\": the installed arroyo_udf_plugin has no " #slot ": install a newer one"
+#define HAS(table, slot) \
+  (offsetof(arroyo_udf_table, slot) < ARROYO_UDF_TABLE_SIZE_1 || offsetof(arroyo_udf_table, slot) < (table)->table_size)
 #define NOT_A_HANDLE "plugin \"" PLUGIN_NAME "\": not a handle, nothing was started: call start first"
 #define SHOWS_USER_CODE(slot) (offsetof(arroyo_udf_table, slot) == offsetof(arroyo_udf_table, drain_results))
 #define FORWARD(slot, parameters, arguments)                                            \
   static arroyo_udf_status forward_##slot parameters {                                  \
     const arroyo_udf_table *table = __atomic_load_n(&core, __ATOMIC_ACQUIRE);           \
     if (!table) return refuse(ARROYO_UDF_INVALID_STATE, NOT_A_HANDLE, error);           \
+    if (!HAS(table, slot)) return refuse(ARROYO_UDF_NOT_IMPLEMENTED, NO_SLOT(slot), error); \
     arroyo_udf_status status = table->slot arguments;                                   \
     if (SHOWS_USER_CODE(slot) && status == ARROYO_UDF_OK && guard_exit) guard_exit();   \
     return status;                                                                      \
@@ -368,6 +381,7 @@ ARROYO_UDF_EXPORT const arroyo_udf_table arroyo_udf_plugin = {
     .run = run,
     .start = start,
     ARROYO_UDF_C_SLOTS(FORWARDER)
+    .extension = extension,
 };
 
 #ifdef ARROYO_FUNCTION

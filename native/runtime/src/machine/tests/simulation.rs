@@ -15,6 +15,7 @@ enum Event {
         rows: u64,
         bytes: u64,
         gap: u64,
+        deadline: Option<u64>,
     },
     Start,
     /// Ends attempt `pick` (modulo their number): as a whole with one outcome, or each row with its own. An outcome is an
@@ -43,7 +44,8 @@ enum Event {
 
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
-        6 => (0..6u64, 0..40u64, 0..3u64).prop_map(|(rows, bytes, gap)| Event::Accept { rows, bytes, gap }),
+        6 => (0..6u64, 0..40u64, 0..3u64, prop_oneof![3 => Just(None), 1 => (1..200u64).prop_map(Some)])
+            .prop_map(|(rows, bytes, gap, deadline)| Event::Accept { rows, bytes, gap, deadline }),
         12 => Just(Event::Start),
         10 => (any::<usize>(), any::<bool>(), any::<u8>()).prop_map(|(pick, whole, errors)| Event::End { pick, whole, errors }),
         6 => (0..30u64).prop_map(|after| Event::Tick { after }),
@@ -113,10 +115,10 @@ fn how(outcome: &Outcome<u64>) -> How {
 
 fn step(machine: &mut Machine<usize, u64>, model: &mut Model, now: &mut u64, event: &Event) -> Result<(), TestCaseError> {
     match *event {
-        Event::Accept { rows, bytes, gap } => {
+        Event::Accept { rows, bytes, gap, deadline } => {
             let first = model.next_id + gap;
             let batch = model.batch_bytes.len();
-            let answer = machine.accept(*now, first, rows, bytes, batch);
+            let answer = machine.accept_until(*now, deadline, first, rows, bytes, batch);
             let expected = if model.stopped || model.poisoned {
                 Err(Refused::Stopped)
             } else if !model.has_room() {
@@ -126,7 +128,7 @@ fn step(machine: &mut Machine<usize, u64>, model: &mut Model, now: &mut u64, eve
             };
             prop_assert_eq!(answer, expected, "R4, R13: what is accepted");
             if answer.is_ok() {
-                let deadline = model.settings.deadline.map_or(u64::MAX, |d| *now + d);
+                let deadline = [model.settings.deadline, deadline].into_iter().flatten().min().map_or(u64::MAX, |d| *now + d);
                 model.batch_bytes.push(bytes);
                 model.row_bytes.push(bytes.div_ceil(rows.max(1)));
                 let row = |i| ModelRow { id: first + i, batch, place: Place::Waiting, attempts: 0, begun: None, accepted: *now, deadline };
