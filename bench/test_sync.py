@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 import pytest
 
 import references
-from conftest import BATCH_ROWS, Compare
+from arroyo_udf_plugin import load
+from conftest import BATCH_ROWS, Compare, plugin_path
 
 
 @pytest.mark.parametrize(("name", "columns"), [("mph", ("distance", "air_time")), ("tail", ("carrier", "tailnum"))])
@@ -63,3 +64,20 @@ def test_fixed_cost(python_plugin: Any, compare: Compare) -> None:
             function(distance, air_time)
 
     compare("one call from the Python host, one row", subject, None, n=calls, unit="us/call", scale=1e6, goal=6.0)
+
+
+def test_validation(flights: pa.Table, compare: Compare) -> None:
+    """What it costs to check every value of a result: texts from C, the dearest and the fastest."""
+    path = plugin_path(".c")
+    validated, plain = load(path, validate=True).functions["same"], load(path).functions["same"]
+    batches = [batch.column(0).drop_null() for batch in flights.select(["tailnum"]).to_batches(BATCH_ROWS)]
+    assert validated(batches[0]).equals(batches[0])
+    compare(
+        "same: C, texts validated",
+        lambda: [validated(batch) for batch in batches],
+        lambda: [plain(batch) for batch in batches],
+        reference_name="not validated",
+        n=sum(map(len, batches)),
+        unit="ns/row",
+        scale=1e9,
+    )

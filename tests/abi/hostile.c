@@ -13,6 +13,7 @@
  *   do WORD                see `does` below
  */
 #include "arroyo_udf.h"
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,7 +123,7 @@ static void twist(char* command, void* data) {
       if (!strcmp(field, "name")) schema->name = strdup(command + rest);
       if (!strcmp(field, "n_children")) schema->n_children = number;
       if (!strcmp(field, "children")) schema->children = NULL;
-      if (!strcmp(field, "child")) schema->children[0] = NULL;
+      if (!strcmp(field, "child") && schema->children) schema->children[0] = NULL;
       if (!strcmp(field, "dictionary")) schema->dictionary = schema;
       if (!strcmp(field, "itself")) {
         static struct ArrowSchema* again[3];
@@ -163,8 +164,10 @@ static void twist(char* command, void* data) {
 }
 
 static const arroyo_udf_descriptor* describe(void) {
+  if (does("crash")) raise(SIGSEGV); /* for the tests of what looks for crashes */
   memcpy(schemas, fresh, sizeof fresh);
-  two[0] = one[0] = schemas + A, text[0] = schemas + NAME;
+  two[0] = one[0] = schemas + A, text[0] = schemas + NAME, ran[0] = plain[0] = schemas + VALUE;
+  greeted[0] = schemas + GREETING, drained[0] = schemas + ID;
   options = (arroyo_udf_options){.size = sizeof options};
   functions[0] = (arroyo_udf_function){sizeof functions[0], "add", ARROYO_UDF_SYNC, 0, schemas + TAKES_TWO, schemas + A, NULL, NULL, 0, 0};
   functions[1] = (arroyo_udf_function){sizeof functions[0], "greet", ARROYO_UDF_SYNC, 0, schemas + TAKES_NAME, schemas + NAME, NULL, NULL, 0, 0};
@@ -193,14 +196,16 @@ static void release(struct ArrowArray* array) {
   array->release = NULL;
 }
 
+enum { SPARE = 64 }; /* zeros behind the rows, for lengths and offsets that are a little too large */
+
 /* width: of a value in bytes, 0 for a struct, -1 for texts. */
 static void* fill(struct ArrowArray* array, int64_t rows, int width, int children) {
   struct owned* owned = calloc(1, sizeof *owned);
   *array = (struct ArrowArray){.length = rows, .n_buffers = width == 0 ? 1 : width < 0 ? 3 : 2, .n_children = children,
     .buffers = owned->buffers, .children = owned->children, .release = release, .private_data = owned};
   for (int i = 0; i < 5; i++) owned->children[i] = &owned->child[i];
-  if (width) owned->buffers[1] = calloc((size_t)rows + 9, width < 0 ? 4 : (size_t)width);
-  if (width < 0) owned->buffers[2] = calloc((size_t)rows + 9, 8);
+  if (width) owned->buffers[1] = calloc((size_t)rows + SPARE, width < 0 ? 4 : (size_t)width);
+  if (width < 0) owned->buffers[2] = calloc((size_t)rows + SPARE, 8);
   return (void*)owned->buffers[1];
 }
 
@@ -209,23 +214,23 @@ static void fill_outcomes(struct ArrowArray* outcomes, struct ArrowArray* errors
   uint8_t* outcome = fill(outcomes, rows, 1, 0);
   int32_t* ends = fill(errors, rows, -1, 0);
   struct owned* owned = errors->private_data;
-  owned->buffers[0] = calloc(1, (size_t)rows + 9);
+  owned->buffers[0] = calloc(1, (size_t)rows + SPARE);
   errors->null_count = failed ? 0 : rows;
   if (failed) {
     memset(outcome, ARROYO_UDF_ERROR, (size_t)rows);
-    memset((void*)owned->buffers[0], 0xff, (size_t)rows + 9);
+    memset((void*)owned->buffers[0], 0xff, (size_t)rows + SPARE);
     for (int64_t i = 0; i < rows; i++) ends[i + 1] = 2 * (int32_t)(i + 1), memcpy((char*)owned->buffers[2] + 2 * i, "no", 2);
   }
 }
 
 /* Without values: all rows of an array are null. */
 static void forget(struct ArrowArray* array) {
-  ((struct owned*)array->private_data)->buffers[0] = calloc(1, (size_t)array->length + 9);
+  ((struct owned*)array->private_data)->buffers[0] = calloc(1, (size_t)array->length + SPARE);
   array->null_count = array->length;
 }
 
 static struct ArrowArray* at(struct ArrowArray* array, const char* path) {
-  for (; array && *path == '/' && path[1]; path += 2) array = &((struct owned*)array->private_data)->child[path[1] - '0'];
+  for (; *path == '/' && path[1]; path += 2) array = &((struct owned*)array->private_data)->child[path[1] - '0'];
   return array;
 }
 
@@ -235,8 +240,10 @@ static void deform(char* command, void* data) {
   if (sscanf(command, "%31s %31s %31s %lli %lli", kind, path, field, &number, &value) < 3 || path[0] != '/') return;
   struct ArrowArray* array = at(data, path);
   struct owned* owned = array->private_data;
-  if (!strcmp(kind, "poke")) memcpy((char*)owned->buffers[atoi(field)] + number, &(int32_t){(int32_t)value}, 4);
-  if (!strcmp(kind, "data")) memset((char*)owned->buffers[atoi(field)], (int)value, (size_t)number);
+  if (!owned) return; /* there is no such child */
+  char* buffer = strcmp(kind, "array") ? (char*)owned->buffers[atoi(field)] : NULL;
+  if (buffer && !strcmp(kind, "poke")) memcpy(buffer + number, &(int32_t){(int32_t)value}, 4);
+  if (buffer && !strcmp(kind, "data")) memset(buffer, (int)value, (size_t)number);
   if (strcmp(kind, "array")) return;
   if (!strcmp(field, "length")) array->length = number;
   if (!strcmp(field, "null_count")) array->null_count = number;
@@ -248,7 +255,7 @@ static void deform(char* command, void* data) {
   if (!strcmp(field, "dictionary")) array->dictionary = array;
   if (!strcmp(field, "release")) array->release = NULL;
   if (!strcmp(field, "buffer")) {
-    if (number == 0) free((void*)owned->buffers[0]), owned->buffers[0] = calloc(1, (size_t)array->length + 9);
+    if (number == 0) free((void*)owned->buffers[0]), owned->buffers[0] = calloc(1, (size_t)array->length + SPARE);
     else owned->buffers[number] = NULL;
   }
   if (!strcmp(field, "child")) owned->children[number] = NULL;
@@ -345,7 +352,7 @@ static arroyo_udf_status drain(arroyo_udf_handle handle, uint64_t max, struct Ar
   uint16_t* attempts = fill(at(results, "/3"), rows + more, 2, 0);
   for (int64_t i = 0; i < rows + more; i++) {
     int64_t from = same ? 0 : backwards ? held.rows - 1 - i : i;
-    id[i] = i < rows ? held.id[from] + (unknown ? 1000000 : 0) : id[i - 1] + 1;
+    id[i] = i < rows ? held.id[from] + (unknown ? 1000000 : 0) : i ? id[i - 1] + 1 : 0;
     value[i] = i < rows ? held.value[from] : 0;
     attempts[i] = 1;
   }

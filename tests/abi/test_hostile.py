@@ -87,25 +87,32 @@ case("an unknown outcome", "do fail;data /1 1 3 4", "outcomes", text="answers th
 case("an unknown outcome, async", "data /2 1 3 9", "stream", text="answers the unknown outcome 9 of row 0")
 case(
     "a value of a failed row",
-    "do fail;array /0 null_count 0",
+    "do fail;data /0 0 1 7;array /0 null_count -1",
     "outcomes",
     text="a value of row 0, whose outcome is not value",
 )
 case(
     "a value of a failed row, async",
-    "do fail;array /1 null_count 0",
+    "do fail;data /1 0 1 7;array /1 null_count -1",
     "stream",
     text="a value of row 0, whose outcome is not",
 )
 case("a value of a failed row, in run", "data /2 1 2 1", "run", "next", "a", kind="exit 1", text="a value of row 1")
 case(
     "an error of a value",
-    "do outcomes;array /2 null_count 0",
+    "do outcomes;data /2 0 1 7;array /2 null_count -1",
     "outcomes",
     text="an error of row 0, whose outcome is value",
 )
 case("an unknown outcome, in run", "data /2 1 3 4", "run", "next", "a", kind="exit 1", text="unknown outcome 4")
 case("a null outcome", "do outcomes;array /1 buffer 0;array /1 null_count 3", "outcomes", text="has nulls")
+case("a null id that is not counted", "array /0 buffer 0", "stream", text='field "id" has nulls')
+case(
+    "null values that are not counted",
+    "array /0 buffer 0",
+    "add",
+    text='field "value" has nulls, and its null_count is 0',
+)
 case("a null id", "array /0 buffer 0;array /0 null_count -1", "stream", text="has nulls")
 case("few outcomes", "do outcomes;array /1 length 1", "outcomes", text="1 rows, but 3 are needed")
 case("few errors", "do outcomes;array /2 length 0;array /2 null_count 0", "outcomes", text="0 rows, but 3 are needed")

@@ -78,6 +78,11 @@ impl<'a> Checked<'a> {
                 return Err(format!("field {name:?} has nulls"));
             }
         }
+        for (place, name) in [(Some(layout.value), "value"), (layout.error, "error")] {
+            if place.map(|place| checked.child(place)).is_some_and(|child| child.null_count == 0 && checked.has_null(child, array.offset)) {
+                return Err(format!("field {name:?} has nulls, and its null_count is 0"));
+            }
+        }
         Ok(checked)
     }
 
@@ -90,22 +95,18 @@ impl<'a> Checked<'a> {
         unsafe { &**self.array.children.add(place) }
     }
 
-    /// Whether one of the result's rows is null in an array. `offset`: of the rows in the array.
+    /// Whether one of the result's rows is null in an array. `offset`: of the rows in the array. The bitmap counts, whatever
+    /// null_count says, because pyarrow reads the one here and the other there.
     fn has_null(&self, array: &ArrowArray, offset: i64) -> bool {
-        // SAFETY: checked arrays of these types have a validity buffer, or NULL in its place.
-        let bitmap: *const u8 = unsafe { (*array.buffers).cast() };
         let first = (array.offset + offset) as usize;
-        array.null_count != 0 && !bitmap.is_null() && (first..first + self.rows()).any(|row| !bit(bitmap, row))
+        bitmap(array).is_some_and(|bitmap| !all_set(bitmap, first, self.rows()))
     }
 
     fn is_null(&self, place: usize, row: usize) -> bool {
         let array = self.child(place);
-        if array.n_buffers == 0 {
-            return true; // the type null
-        }
-        // SAFETY: as in has_null.
-        let bitmap: *const u8 = unsafe { (*array.buffers).cast() };
-        array.null_count != 0 && !bitmap.is_null() && !bit(bitmap, (array.offset + self.array.offset) as usize + row)
+        let row = (array.offset + self.array.offset) as usize + row;
+        array.n_buffers == 0 || bitmap(array).is_some_and(|bitmap| !bit(bitmap, row))
+        // the type null has no buffers
     }
 
     /// The numbers of a field of numbers, by row.
@@ -167,6 +168,31 @@ impl<'a> Checked<'a> {
         };
         std::str::from_utf8(text).map(|_| ()).map_err(|wrong| format!("is not UTF-8: {wrong}"))
     }
+}
+
+/// The validity of a checked array; None if no row is null, or if its type has none.
+fn bitmap(array: &ArrowArray) -> Option<*const u8> {
+    if array.n_buffers == 0 {
+        return None;
+    }
+    // SAFETY: checked arrays have the buffers of their type, of which the first is the validity, or NULL in its place.
+    let bitmap: *const u8 = unsafe { (*array.buffers).cast() };
+    (!bitmap.is_null()).then_some(bitmap)
+}
+
+/// Whether `count` bits from bit `first` on are set in a bitmap that has them.
+fn all_set(bitmap: *const u8, first: usize, count: usize) -> bool {
+    let (mut i, end) = (first, first + count);
+    while i < end {
+        let n = (8 - i % 8).min(end - i);
+        let mask = (0xff >> (8 - n)) << (i % 8);
+        // SAFETY: checked bitmaps have a bit for each row.
+        if unsafe { *bitmap.add(i / 8) } & mask != mask {
+            return false;
+        }
+        i += n;
+    }
+    true
 }
 
 /// Bit `i` of a bitmap that has it.
