@@ -350,12 +350,20 @@ unsafe extern "C" fn stop_runtime(handle: abi::Handle, mode: u32, deadline_ns: u
         };
         let runtime = handles::get(handle)?;
         retired = Some(runtime.signature().retired);
-        runtime.stop(mode, Duration::from_nanos(deadline_ns))
+        let status = runtime.stop(mode, Duration::from_nanos(deadline_ns));
+        report_stuck_stop(&runtime, &status);
+        status
     };
     // SAFETY: the host passes a writable error struct, or null.
     let status = unsafe { guard(error, |text| poison(handle, text), body) };
     sweep(retired);
     status
+}
+
+fn report_stuck_stop(runtime: &Runtime, status: &Result<abi::Status, Failure>) {
+    if matches!(status, Ok(abi::STUCK)) {
+        runtime.log().warn_of_context(&runtime.signature().name);
+    }
 }
 
 unsafe extern "C" fn release(handle: abi::Handle, error: *mut abi::Error) -> abi::Status {
@@ -365,6 +373,7 @@ unsafe extern "C" fn release(handle: abi::Handle, error: *mut abi::Error) -> abi
         retired = Some(runtime.signature().retired);
         runtime.disarm();
         let status = runtime.stop(Stop::Cancel, Duration::ZERO);
+        report_stuck_stop(&runtime, &status);
         runtime.log().set(None);
         runtime.discard();
         status

@@ -25,7 +25,7 @@ mod tests;
 pub mod time_slice;
 pub mod wake_ups;
 
-pub use executor::{report_stuck, After, Attempt, Executor, Orders, Turn};
+pub use executor::{After, Attempt, Executor, Orders, Turn};
 pub use host::{Drained, NotTaken, Put};
 pub use time_slice::TimeSlice;
 pub use wake_ups::SPACE;
