@@ -1,11 +1,12 @@
 /* A host without memory for more threads, which then has it again.
  *
- *     starved PLUGIN MIB
+ *     starved PLUGIN MIB [late]
  *
  * The plugin's only async function takes an int64 and returns it plus one; its sync function `seen`, if there is one, is
  * called first. Then the process may use MIB more of address space, and the function is started. A start that fails has a
  * status and a text; after one that succeeds, `send` takes a batch or leaves it with the caller. When memory is back, all
- * rows that were accepted come out, and another start works as usual. The last line is "works". */
+ * rows that were accepted come out, and another start works as usual. With `late`, memory is short only after the start.
+ * The last line is "works". */
 #include <assert.h>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -90,7 +91,8 @@ static void end(arroyo_udf_handle handle) {
 }
 
 int main(int count, char **words) {
-  if (count != 3) return 2;
+  if (count != 3 && count != 4) return 2;
+  const int late = count == 4;
   void *const library = dlopen(words[1], RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) return fprintf(stderr, "%s\n", dlerror()), 1;
   table = dlsym(library, "arroyo_udf_plugin");
@@ -110,8 +112,11 @@ int main(int count, char **words) {
     results.release(&results);
   }
   arroyo_udf_handle handle;
-  starve((rlim_t)atol(words[2]));
-  const arroyo_udf_status status = table->start(number, NULL, &handle, &error);
+  /* With a deadline, the time matters to a row as soon as it is sent. */
+  const arroyo_udf_options options = {.size = sizeof options, .deadline_ns = PATIENCE};
+  if (!late) starve((rlim_t)atol(words[2]));
+  const arroyo_udf_status status = table->start(number, &options, &handle, &error);
+  if (late) starve((rlim_t)atol(words[2]));
   if (status == ARROYO_UDF_OK) {
     send(handle);
     feed();

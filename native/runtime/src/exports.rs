@@ -12,7 +12,7 @@ use crate::options;
 use crate::panics::catch_own;
 use crate::runtime::{Drained, NotTaken, Put, Runtime};
 use crate::signature::Signature;
-use crate::{handles, retired, sized};
+use crate::{handles, memory, retired, sized};
 use arroyo_udf_abi as abi;
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -101,7 +101,9 @@ unsafe extern "C" fn run<P: Plugin>(
         // SAFETY: as above.
         let batch = unsafe { Batch::take(arguments, &signature.arguments) };
         let batch = Arc::new(batch.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?);
-        match P::run(function, &batch) {
+        let run = || memory::for_results(&signature.name, &signature.returns, batch.rows()).and_then(|()| P::run(function, &batch));
+        // The batch goes back after a panic as well.
+        match catch_own(run).unwrap_or_else(|text| Err(Failure::internal(text))) {
             Ok(ran) => {
                 // SAFETY: checked for null; the host owns what it receives.
                 unsafe {
@@ -141,7 +143,7 @@ unsafe extern "C" fn start<P: Plugin>(
         let options = unsafe { read_options(options) }.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
         let runtime = Runtime::new(signature, options::choose(&options, &signature.options, &signature.name)?)?;
         P::start(function, &runtime)?;
-        let started = handles::insert(runtime)?;
+        let started = handles::insert(Arc::clone(&runtime)).inspect_err(|_| runtime.stop_soon(Stop::Cancel))?;
         // SAFETY: checked for null.
         unsafe { handle.write(started) };
         Ok(abi::OK)
@@ -211,7 +213,7 @@ unsafe extern "C" fn send(
     let body = || {
         let (status, deliver) = handles::with(handle, put)??;
         if let Some(runtime) = deliver {
-            runtime.deliver();
+            runtime.guard(|| runtime.deliver()); // after a panic too the batch is accepted: its rows come out, as errors
         }
         Ok(status)
     };
