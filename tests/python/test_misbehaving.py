@@ -167,28 +167,32 @@ def test_a_forked_child_starts_nothing_and_ends(functions: dict[str, Function]) 
 
 NESTED = """
 import asyncio
+import gc
 import sys
-from dataclasses import dataclass
 from arroyo_udf_plugin import udf
 
 sys.modules["uvloop"] = None  # its loop cannot be nested
+gc.set_threshold(1, 1000, 1000)  # up to Python 3.11, making the next coroutine collects the garbage
 
-@dataclass
-class Point:
-    x: int
-    name: str
+class Garbage:
+    def __init__(self) -> None:
+        self.itself = self
 
-    def __post_init__(self) -> None:
-        if self.x % 7 == 3:
-            loop, task = asyncio.get_running_loop(), asyncio.current_task()
-            asyncio.tasks._leave_task(loop, task)
-            loop._run_once()  # other calls begin and end meanwhile
-            asyncio.tasks._enter_task(loop, task)
+    def __del__(self) -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        if task is None or not loop._ready:
+            return
+        asyncio.tasks._leave_task(loop, task)
+        loop._run_once()  # other calls begin and end meanwhile
+        asyncio.tasks._enter_task(loop, task)
 
 @udf(ordered=False, allowed_in_flight=10)
-async def nested(point: Point, weight: int) -> str:
+async def nested(name: str, x: int) -> str:
     await asyncio.sleep(0)
-    return f"{point.name} {point.x * weight}"
+    text = f"{name} {x}"
+    if x % 7 == 3:
+        Garbage()
+    return text
 """
 
 NEST = """
@@ -196,17 +200,16 @@ import sys
 import pyarrow as pa
 from arroyo_udf_plugin import load
 
-points = [{"x": 10**12 + i, "name": f"point {i}"} for i in range(1000)]
-weights = [10**9 + i for i in range(1000)]
+names = [f"name {i}" for i in range(1000)]
+numbers = [10**12 + i for i in range(1000)]
 with load(sys.argv[1]).functions["nested"].start() as runtime:
-    runtime.send(0, pa.array(points), pa.array(weights))
+    runtime.send(0, pa.array(names), pa.array(numbers))
     runtime.stop()
     rows = 0
     while (batch := runtime.drain_results()) is not None:
         for row in batch.to_pylist():
             rows += 1
-            point, weight = points[row["id"]], weights[row["id"]]
-            assert row["value"] == f"{point['name']} {point['x'] * weight}", row
+            assert row["value"] == f"{names[row['id']]} {numbers[row['id']]}", row
     assert rows == 1000
 """
 
