@@ -20,8 +20,6 @@ import pyarrow as pa
 from arroyo_udf_plugin import Runtime, WouldBlock, load
 
 BATCH = 1000
-# Seconds. The timer keeps some 2 KB for a released runtime until its last timeout would have come.
-TIMEOUT = 0.1
 functions = load(sys.argv[1]).functions
 
 
@@ -102,7 +100,7 @@ def batches(rows: int) -> None:
 
 
 def exclaim() -> None:
-    with functions["exclaimed"].start(timeout=TIMEOUT) as runtime:
+    with functions["exclaimed"].start() as runtime:
         runtime.send(0, pa.array(["a"]))
         runtime.wait()
         runtime.drain_results()
@@ -113,7 +111,7 @@ def cycles(count: int) -> None:
     """Runtimes that are used, and runtimes that are stopped while a row runs."""
     for _ in range(count):
         exclaim()
-        with functions["mixed"].start(timeout=TIMEOUT) as runtime:
+        with functions["mixed"].start() as runtime:
             runtime.send(0, pa.array([2]))
             runtime.stop("cancel")
 

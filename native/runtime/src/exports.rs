@@ -14,7 +14,7 @@ use crate::panics::catch_own;
 use crate::retired::Retired;
 use crate::runtime::{Drained, NotTaken, Put, Runtime};
 use crate::signature::Signature;
-use crate::sized;
+use crate::{memory, sized};
 use arroyo_udf_abi as abi;
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -115,7 +115,9 @@ unsafe extern "C" fn run<P: Plugin>(
         let mut batch = batch.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
         batch.set_retired(signature.retired);
         let batch = Arc::new(batch);
-        match P::run(function, &batch) {
+        let run = || memory::for_results(&signature.name, &signature.returns, batch.rows()).and_then(|()| P::run(function, &batch));
+        // The batch goes back after a panic as well.
+        match catch_own(run).unwrap_or_else(|text| Err(Failure::internal(text))) {
             Ok(ran) => {
                 // SAFETY: checked for null; the host owns what it receives.
                 unsafe {
@@ -157,7 +159,7 @@ unsafe extern "C" fn start<P: Plugin>(
         let options = unsafe { read_options(options) }.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
         let runtime = Runtime::new(signature, options::choose(&options, &signature.options, &signature.name)?)?;
         P::start(function, &runtime)?;
-        let started = handles::insert(runtime)?;
+        let started = handles::insert(Arc::clone(&runtime)).inspect_err(|_| runtime.stop_soon(Stop::Cancel))?;
         // SAFETY: checked for null.
         unsafe { handle.write(started) };
         Ok(abi::OK)
@@ -230,7 +232,7 @@ unsafe extern "C" fn send(
     let body = || {
         let (status, deliver) = handles::with(handle, put)??;
         if let Some(runtime) = deliver {
-            runtime.deliver();
+            runtime.guard(|| runtime.deliver()); // after a panic too the batch is accepted: its rows come out, as errors
         }
         Ok(status)
     };

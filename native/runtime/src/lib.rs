@@ -23,6 +23,7 @@
 //! | [`arrow`]   | checked views of Arrow C Data arrays that came in; arrays that go out                          |
 //! | [`results`] | rows that ended -> the struct array that crosses                                              |
 //! | [`sized`]   | structs of the contract that may be smaller or larger than they are here                      |
+//! | [`memory`]  | memory for results: asked for before it is needed                                             |
 //! | [`retired`] | input arrays that wait to be released in a thread of the host                                 |
 //! | [`arroyo`]  | the same functions behind Arroyo's own symbols                                                |
 //! | [`sdk`]     | the code that `#[udf]` expands to: types, the sync loop, the tokio executor                    |
@@ -45,6 +46,7 @@ mod interleavings;
 pub mod limits;
 pub mod log;
 pub mod machine;
+pub mod memory;
 pub mod options;
 pub mod panics;
 pub mod pool;

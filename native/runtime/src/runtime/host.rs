@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::inbox::Size;
 use crate::limits::GRACE;
 use crate::machine::{Counts, Finished, Outcome, Refused, Stop};
+use crate::memory;
 use crate::panics::catch_own;
 use crate::results;
 use crate::timer::now;
@@ -92,17 +93,21 @@ impl Runtime {
             Err(over) => return Ok(if over { Drained::End } else { Drained::Nothing }),
         };
         let (signature, settings) = (self.signature, self.settings());
+        if let Err(failure) = memory::for_rows(&signature.name, &signature.returns, &finished) {
+            self.put_back(finished);
+            return Err(failure);
+        }
         catch_own(|| results::export(&signature.returns, &finished, &signature.name, &settings)).map(Drained::Rows).map_err(|text| {
             // Their values cannot be handed out, now or later.
-            self.put_back(finished, |row| row.outcome = Outcome::Error(text.as_str().into()));
+            let error = |row| Finished { outcome: Outcome::Error(text.as_str().into()), ..row };
+            self.put_back(finished.into_iter().map(error).collect());
             self.poison(&text);
             Failure::internal(format!("{}: {text}", signature.name))
         })
     }
 
-    /// Takes back rows that could not be handed out, after `change`.
-    fn put_back(&self, mut rows: Vec<Finished<Value>>, change: impl Fn(&mut Finished<Value>)) {
-        rows.iter_mut().for_each(change);
+    /// Takes back rows that could not be handed out.
+    fn put_back(&self, rows: Vec<Finished<Value>>) {
         let mut state = self.lock();
         self.inbox.take_back(Size { rows: rows.len() as u64, bytes: 0 });
         state.machine.put_back(rows);
