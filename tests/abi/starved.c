@@ -1,8 +1,9 @@
 /* A host that lacks something, calls each function of a plugin, then has it again.
  *
- *     starved PLUGIN LACK AMOUNT [served]
+ *     starved PLUGIN LACK AMOUNT BEFORE
  *
- * Each function of the plugin takes an int64 and returns it plus one. `served`: the host has called each of them before.
+ * Each function of the plugin takes an int64 and returns it plus one. BEFORE it lacks something, the host has done
+ * "nothing", has "served" a batch with each function, or has "started" the async ones. It may lack
  *
  *     memory MIB         of address space are left
  *     threads N          may still be made
@@ -122,12 +123,18 @@ static void run(uint32_t number) {
   }
 }
 
+static bool start(uint32_t number) {
+  /* With a deadline, the time matters to a row as soon as it is sent. */
+  const arroyo_udf_options options = {.size = sizeof options, .deadline_ns = PATIENCE};
+  arroyo_udf_handle handle = 0;
+  const bool started = works("start", table->start(number, &options, &handle, &error));
+  all_started[number].handle = started ? handle : 0;
+  return started;
+}
+
 static void start_and_send(uint32_t number) {
   struct started *const started = &all_started[number];
-  if (!works("start", table->start(number, NULL, &started->handle, &error))) {
-    started->handle = 0;
-    return;
-  }
+  if (!started->handle && !start(number)) return;
   make(&started->batch);
   if (works("send", table->send(started->handle, 0, &started->batch.outer, NULL, &error))) {
     started->missing = ROWS;
@@ -244,13 +251,15 @@ static void feed(const char *lack) {
 }
 
 int main(int count, char **words) {
-  if (count < 4) return 2;
+  if (count != 5) return 2;
   report = fdopen(fcntl(1, F_DUPFD, 9), "w");
   setvbuf(report, NULL, _IOLBF, 0);
   void *const library = dlopen(words[1], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!library) return fprintf(report, "%s\n", dlerror()), 1;
   table = dlsym(library, "arroyo_udf_plugin");
-  if (count > 4) begin_each(NULL), end_each();
+  if (!strcmp(words[4], "served")) begin_each(NULL), end_each();
+  for (uint32_t i = 0; i < table->describe()->n_functions && !strcmp(words[4], "started"); i++)
+    if (table->describe()->functions[i]->kind == ARROYO_UDF_ASYNC) start(i);
 
   starving = ran_starving = true;
   const long amount = atol(words[3]);

@@ -36,9 +36,50 @@ def starved(plain_cc):
 def test_a_host_that_lacks(starved, bare, lack, suffix):
     library = build(HERE / f"starved_functions{suffix}")
     for amount in LACKS[lack]:
-        for served in [[], ["served"]]:
-            done = bare(starved, library, lack, amount, *served)
+        for before in ["nothing", "served", "started"]:
+            done = bare(starved, library, lack, amount, before)
             *failures, last = done.stdout.splitlines() or [""]
-            assert (done.returncode, last) == (0, "works"), (amount, served, done.stdout, done.stderr)
-            if suffix in FAILS.get((lack, amount), []) and not served:
+            assert (done.returncode, last) == (0, "works"), (amount, before, done.stdout, done.stderr)
+            if suffix in FAILS.get((lack, amount), []) and before == "nothing":
                 assert failures, f"{amount}: nothing was lacking"
+
+
+LONG = {
+    ".rs": """
+use arroyo_udf_plugin::udf;
+
+#[udf]
+fn same(x: i64) -> i64 {
+    x
+}
+
+#[udf]
+async fn long(x: i64) -> String {
+    "x".repeat(x as usize)
+}
+""",
+    ".py": """
+from arroyo_udf_plugin import udf
+
+@udf
+def same(x: int) -> int:
+    return x
+
+@udf
+async def long(x: int) -> str:
+    return x * "x"
+""",
+}
+
+
+@pytest.mark.parametrize("suffix", LONG)
+def test_results_that_do_not_fit_into_memory(plain_cc, bare, tmp_path, suffix):
+    source = tmp_path / f"long{suffix}"
+    source.write_text(LONG[suffix])
+    host = plain_cc(HERE / "huge.c", "-g", "-Wall", "-Wextra", "-Werror")
+    done = bare(host, build(source))
+    assert (done.returncode, done.stderr) == (0, "")
+    run, drain, works = done.stdout.splitlines()
+    assert "same: out of memory" in run
+    assert "long: out of memory" in drain
+    assert works == "works"

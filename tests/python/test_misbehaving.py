@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import traceback
 import warnings
@@ -161,3 +163,59 @@ def test_a_forked_child_starts_nothing_and_ends(functions: dict[str, Function]) 
                 os._exit(1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         runtime.stop("cancel", 0)
+
+
+NESTED = """
+import asyncio
+import gc
+import sys
+from arroyo_udf_plugin import udf
+
+sys.modules["uvloop"] = None  # its loop cannot be nested
+gc.set_threshold(1, 1000, 1000)  # up to Python 3.11, making the next coroutine collects the garbage
+
+class Garbage:
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __del__(self) -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        if task is None or not loop._ready:
+            return
+        asyncio.tasks._leave_task(loop, task)
+        loop._run_once()  # other calls begin and end meanwhile
+        asyncio.tasks._enter_task(loop, task)
+
+@udf(ordered=False, allowed_in_flight=10)
+async def nested(name: str, x: int) -> str:
+    await asyncio.sleep(0)
+    text = f"{name} {x}"
+    if x % 7 == 3:
+        Garbage()
+    return text
+"""
+
+NEST = """
+import sys
+import pyarrow as pa
+from arroyo_udf_plugin import load
+
+names = [f"name {i}" for i in range(1000)]
+numbers = [10**12 + i for i in range(1000)]
+with load(sys.argv[1]).functions["nested"].start() as runtime:
+    runtime.send(0, pa.array(names), pa.array(numbers))
+    runtime.stop()
+    rows = 0
+    while (batch := runtime.drain_results()) is not None:
+        for row in batch.to_pylist():
+            rows += 1
+            assert row["value"] == f"{names[row['id']]} {numbers[row['id']]}", row
+    assert rows == 1000
+"""
+
+
+def test_a_call_that_nests_the_event_loop(build_plugin: BuildPlugin) -> None:
+    """Other calls that begin before it returns have arguments of their own. (-X dev notices a double release.)"""
+    command = [sys.executable, "-X", "dev", "-c", NEST, str(build_plugin(NESTED))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr

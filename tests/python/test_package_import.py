@@ -2,6 +2,12 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+BuildPlugin = Callable[..., Path]
 
 PROGRAM = """
 try:
@@ -27,3 +33,61 @@ _interpreters.destroy(interpreter)
 def test_import_in_a_subinterpreter() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+FUNCTIONS = """
+import asyncio
+import datetime
+from arroyo_udf_plugin import udf
+
+@udf
+def next_day(day: datetime.date) -> datetime.date:
+    return day + datetime.timedelta(1)
+
+@udf
+async def later(x: int) -> int:
+    await asyncio.sleep(0)
+    return x + 1
+"""
+
+CALLS = """
+import datetime
+import gc
+import sys
+import pyarrow as pa
+from arroyo_udf_plugin import load
+try:
+    import _interpreters
+except ImportError:  # before 3.13
+    import _xxsubinterpreters as _interpreters
+
+def import_elsewhere():
+    interpreter = _interpreters.create()
+    _interpreters.run_string(interpreter, "import datetime, arroyo_udf_plugin._native as native; native.stop_all()")
+    _interpreters.destroy(interpreter)
+    gc.collect()
+
+def call(functions):
+    day = pa.array([datetime.date(2020, 2, 28)])
+    assert functions["next_day"](day).to_pylist() == [datetime.date(2020, 2, 29)]
+    with functions["later"].start() as runtime:
+        runtime.send(0, pa.array(range(1000)))
+        runtime.stop()
+        while (batch := runtime.drain_results()) is not None:
+            assert batch["value"].to_pylist() == [x + 1 for x in batch["id"].to_pylist()], batch
+
+if sys.argv[2] == "before":
+    import_elsewhere()
+functions = load(sys.argv[1]).functions
+call(functions)
+import_elsewhere()
+call(functions)
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_import_in_a_subinterpreter_changes_nothing_in_the_main_one(build_plugin: BuildPlugin, when: str) -> None:
+    """Neither its types nor its API of datetime come from there, and nothing of it stops. The import may come first."""
+    command = [sys.executable, "-X", "dev", "-c", CALLS, str(build_plugin(FUNCTIONS)), when]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
