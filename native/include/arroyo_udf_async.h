@@ -54,6 +54,7 @@ typedef struct arroyo_udf_call {
   uint32_t attempt;     /* 1, 2, ... */
   uint32_t reserved;
   uint8_t lineage[16]; /* with the row's id the idempotency key: the same in every attempt, also after a restore */
+  const char* trace_parent; /* the engine's W3C trace context; NULL: none. Valid until the call is completed */
 } arroyo_udf_call;
 
 /* Settings of a function, all of them optional. */

@@ -1,8 +1,12 @@
 """Async functions written in C with arroyo_udf_async.h: completion from foreign threads, once, twice, late and never;
 cancellation, Contexts, types, call information (R1, R2, R4, R5, R6, R8, R10, R12, R13, F3, F4)."""
 
+import ctypes
 import os
+import struct
 import subprocess
+import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -194,7 +198,7 @@ def test_a_context_is_not_closed_under_an_open_call(functions: Functions, called
 
 
 def test_too_many_stuck_calls_end_the_runtime(functions: Functions, called: Any) -> None:
-    """R8: the machine has forgotten these calls, their author completes them later."""
+    """R8: their author completes these calls later."""
     closed = functions.count(CLOSED)
     with functions.start("open_with_context", timeout=0.01, max_stuck=2) as runtime:
         runtime.send(0, pa.array([5, 6]))
@@ -208,6 +212,56 @@ def test_too_many_stuck_calls_end_the_runtime(functions: Functions, called: Any)
         assert not functions.complete(6)
         assert runtime.statistics().discarded == 2
     assert functions.count(CLOSED) == closed
+
+
+class Text:
+    """Memory of a host, and whether the plugin has released it."""
+
+    def __init__(self, text: bytes) -> None:
+        self._memory = ctypes.create_string_buffer(text)
+
+    def as_array(self) -> pa.Array:
+        length = len(self._memory.raw) - 1
+        data = pa.foreign_buffer(ctypes.addressof(self._memory), length, base=self)
+        return pa.Array.from_buffers(pa.utf8(), 1, [None, pa.py_buffer(struct.pack("<2i", 0, length)), data])
+
+
+def test_the_arguments_of_a_stuck_call_stay_when_it_has_ended_the_runtime(functions: Functions, called: Any) -> None:
+    """R8, R13: its author may read them until the call is completed."""
+    text = Text(b"abc")
+    released = weakref.ref(text)
+    runtime = functions.start("open_text", timeout=0.01, max_stuck=1)
+    runtime.send(0, text.as_array(), pa.array([11]))
+    del text
+    called(1)
+    assert [row[:2] for row in drained(runtime, 1)] == [(0, "timed_out")]
+    assert runtime.wait(60)
+    assert not runtime.stop()
+    runtime.release()
+    for _ in range(1000):  # calls that may release arrays, while the function's thread may end
+        functions.count(CALLED)
+        os.sched_yield()
+    assert released() is not None
+    assert not functions.complete(11, "text")
+    patience = time.monotonic() + 60
+    while released() is not None:  # until its thread has ended
+        functions.count(CALLED)
+        assert time.monotonic() < patience
+
+
+def test_a_healthy_call_is_cancelled_when_another_is_stuck(functions: Functions, called: Any) -> None:
+    """R8: too many stuck calls end the runtime, and with it all other calls."""
+    cancelled = functions.count(CANCELLED)
+    with functions.start("open_call", max_stuck=1, timeout=float("inf")) as runtime:
+        runtime.send(0, pa.array([12, 13]))
+        called(2)
+        runtime.cancel(0)
+        functions.count(CANCELLED, cancelled + 2)
+        [first, second] = drained(runtime, 2)
+        assert (first[:2], second) == ((0, "cancelled"), (1, "error", "1 calls ignore their cancellation (max_stuck)"))
+        assert not functions.complete(12)
+        assert not functions.complete(13, "cancelled")
+        assert not runtime.stop()
 
 
 def test_the_context_is_opened_once_and_closed_once(functions: Functions) -> None:

@@ -4,13 +4,11 @@
 
 use crate::calls::{self, OpenCall};
 use crate::started;
-use arroyo_udf_plugin::failure::panic_text;
 use arroyo_udf_plugin::machine::Outcome;
 use arroyo_udf_plugin::results;
 use arroyo_udf_plugin::signature::Signature;
 use arroyo_udf_plugin::value::Value;
 use std::ffi::{c_char, CStr};
-use std::panic::{catch_unwind, AssertUnwindSafe};
 
 /// Formats of the Arrow C Data Interface, and the author's words for them.
 const WORDS: [(u8, &str); 12] = [
@@ -36,7 +34,7 @@ fn word(format: u8) -> &'static str {
 fn complete(token: u64, outcome: impl FnOnce(&Signature, &OpenCall) -> Outcome<Value>) -> bool {
     let Some(started) = started::find(calls::runtime_of(token)) else { return false };
     let Some(runtime) = started.runtime.upgrade() else { return false };
-    let counts = catch_unwind(AssertUnwindSafe(|| {
+    let counts = runtime.guard(|| {
         let open = started.calls().take(token);
         let Some(open) = open else {
             runtime.count_discarded();
@@ -50,11 +48,8 @@ fn complete(token: u64, outcome: impl FnOnce(&Signature, &OpenCall) -> Outcome<V
             runtime.notify();
         }
         counts
-    }));
-    counts.unwrap_or_else(|panic| {
-        runtime.poison(&format!("internal error: {}", panic_text(&*panic)));
-        false
-    })
+    });
+    counts.unwrap_or(false)
 }
 
 /// Ends a call with a value, if `format` is the declared one.

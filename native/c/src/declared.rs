@@ -19,6 +19,7 @@ pub struct Call {
     pub attempt: u32,
     pub reserved: u32,
     pub lineage: [u8; 16],
+    pub trace_parent: *const c_char,
 }
 
 /// `arroyo_udf_c_argument`: one argument of a call.

@@ -11,15 +11,14 @@ use crate::declared::{Argument, Async, Call, Function};
 use crate::started::{self, Started};
 use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::arrow::{Column, Layout};
-use arroyo_udf_plugin::failure::{panic_text, Failure};
+use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::limits::{init_took_too_long, INIT_TIME};
 use arroyo_udf_plugin::machine::{Outcome, Stuck, Token};
 use arroyo_udf_plugin::runtime::{self, After, Attempt, Orders, Runtime, Turn};
 use arroyo_udf_plugin::threads::{self, AUTHORS_STACK};
 use arroyo_udf_plugin::value::Value;
 use std::ffi::{c_char, c_void, CStr};
-use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 use std::sync::mpsc::{sync_channel, SyncSender};
 use std::sync::Arc;
 use std::thread::{self, Thread};
@@ -59,9 +58,9 @@ pub fn start(function: &'static Function, runtime: &Arc<Runtime>) -> Result<(), 
     // Without room, so that a send fails after the receiver has stopped waiting.
     let (opened, waiting) = sync_channel(0);
     let of_thread = Arc::clone(runtime);
-    let thread = threads::spawn("udf-c", AUTHORS_STACK, move || serve(body, &started, &of_thread, &opened)).map_err(|error| {
+    let thread = threads::spawn("udf-c", AUTHORS_STACK, move || serve(body, started, of_thread, &opened)).map_err(|error| {
         started::leave(number);
-        Failure::new(abi::ENVIRONMENT, format!("{name}: no thread for an async function: {error}"))
+        Failure::for_now(abi::ENVIRONMENT, format!("{name}: no thread for an async function: {error}"))
     })?;
     runtime.serve(Box::new(CExecutor { number, thread: thread.thread().clone() }));
     let failed = |text: String| Failure::new(abi::USER_CODE, format!("{name}: start failed: {text}"));
@@ -72,7 +71,7 @@ pub fn start(function: &'static Function, runtime: &Arc<Runtime>) -> Result<(), 
 }
 
 /// The thread's life.
-fn serve(body: &Async, started: &Started, runtime: &Runtime, opened: &SyncSender<Result<(), String>>) {
+fn serve(body: &Async, started: Arc<Started>, runtime: Arc<Runtime>, opened: &SyncSender<Result<(), String>>) {
     started.take_thread();
     let mut context = null_mut();
     // SAFETY: the author's init, called once with a place for the Context.
@@ -83,9 +82,12 @@ fn serve(body: &Async, started: &Started, runtime: &Runtime, opened: &SyncSender
         return;
     }
     if is_awaited {
-        let mut open = Open { body, started, runtime, context, arguments: Vec::new() };
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| open.serve())) {
-            runtime.poison(&format!("internal error: {}", panic_text(&*panic)));
+        let mut open = Open { body, started: &started, runtime: &runtime, context, arguments: Vec::new() };
+        // After a panic, which is the toolkit's, calls are still open: their cancellations go on. After a second one nothing is
+        // closed, and the runtime stays, because open calls use it.
+        if runtime.guard(|| open.serve()).or_else(|| runtime.guard(|| open.serve())).is_none() {
+            std::mem::forget((started, runtime));
+            return;
         }
     }
     let is_used = runtime.is_given_up() || !started.calls().is_empty();
@@ -123,7 +125,7 @@ impl Turn for Open<'_> {
     }
 
     fn stuck(&mut self, attempt: &Stuck) {
-        runtime::report_stuck(&self.runtime.signature().name, attempt.id, "; it has not been completed");
+        self.runtime.report_stuck(attempt.id, "; it has not been completed");
     }
 
     fn work(&mut self) {
@@ -159,9 +161,14 @@ impl Open<'_> {
                     attempt: attempt.attempt.into(),
                     reserved: 0,
                     lineage: self.runtime.lineage(),
+                    trace_parent: attempt
+                        .batch
+                        .context()
+                        .and_then(|context| context.trace_parent.as_ref())
+                        .map_or(null(), |it| it.as_ptr()),
                 };
-                // SAFETY: the author's function, with an argument for each that it has declared; the batch that texts
-                // point into is kept until the call is completed.
+                // SAFETY: the author's function, with an argument for each that it has declared; the batch that texts and
+                // the trace parent point into is kept until the call is completed.
                 unsafe { (self.body.call)(&call, self.arguments.as_ptr()) };
             }
             Ok(false) => {

@@ -72,6 +72,8 @@ pub fn leave(number: u32) {
 /// The started function of this number. None: it has been released, or is another process's.
 pub fn find(number: u32) -> Option<Arc<Started>> {
     // Checked before any lock is taken: after a fork a lock may never be free again.
-    handles::check_process().ok()?;
+    if handles::was_forked() {
+        return None;
+    }
     NUMBERS.read().unpoisoned().as_ref()?.known.get(&number).cloned()
 }

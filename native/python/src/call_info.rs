@@ -10,8 +10,8 @@ use crate::heap::{method, Body, HeapType};
 use crate::object::{none, Owned};
 use arroyo_udf_plugin::call_info::CallInfo;
 use pyo3_ffi::*;
-use std::ffi::c_uint;
-use std::ptr::null_mut;
+use std::ffi::{c_uint, CStr};
+use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// What a call finds.
@@ -59,14 +59,15 @@ pub unsafe fn set(call: CurrentCall) -> bool {
     }
 }
 
-/// (row_id: int, attempt: int, deadline: int, idempotency_key: bytes); the deadline in nanoseconds of the monotonic clock,
-/// 2**64 - 1 for none.
+/// (row_id: int, attempt: int, deadline: int, idempotency_key: bytes, trace_parent: str | None); the deadline in nanoseconds
+/// of the monotonic clock, 2**64 - 1 for none.
 unsafe fn fields(info: &CallInfo) -> *mut PyObject {
     let key = info.idempotency_key();
     // SAFETY: the GIL is held; the bytes are copied; the format names the types of the values, and takes over the reference.
     unsafe {
         let key = PyBytes_FromStringAndSize(key.as_ptr().cast(), key.len() as Py_ssize_t);
-        Py_BuildValue(c"KIKN".as_ptr(), info.row_id(), c_uint::from(info.attempt()), info.deadline_ns(), key)
+        let trace = info.trace_parent_c().map_or(null(), CStr::as_ptr);
+        Py_BuildValue(c"KIKNz".as_ptr(), info.row_id(), c_uint::from(info.attempt()), info.deadline_ns(), key, trace)
     }
 }
 

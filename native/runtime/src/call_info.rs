@@ -4,22 +4,28 @@
 //! Async and blocking functions ask with [`call_info`]. The executor sets a thread-local variable ([`CallInfo::within`])
 //! while a call runs on the thread, and not while it waits.
 
+use crate::batch_context::BatchContext;
 use crate::runtime::{Attempt, Runtime};
 use crate::timer;
 use std::cell::Cell;
+use std::ffi::CStr;
+use std::ptr::null;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Information about a call. It may be kept, and copied into other tasks and threads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Information about a call. It may be kept, and passed on to other tasks and threads.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallInfo {
     row_id: u64,
     attempt: u16,
     deadline: u64,
     lineage: [u8; 16],
+    context: Option<Arc<BatchContext>>,
 }
 
 thread_local! {
-    static CURRENT: Cell<Option<CallInfo>> = const { Cell::new(None) };
+    /// Of the call that runs on this thread; null: none does. [`CallInfo::within`] keeps it valid.
+    static CURRENT: Cell<*const CallInfo> = const { Cell::new(null()) };
 }
 
 /// Information about the running call. For async and blocking functions marked `#[udf]`, and what they call or await. In a
@@ -36,8 +42,9 @@ thread_local! {
 /// Outside a call.
 #[track_caller]
 pub fn call_info() -> CallInfo {
-    match CURRENT.get() {
-        Some(info) => info,
+    // SAFETY: null, or valid while `within` runs, which called this.
+    match unsafe { CURRENT.get().as_ref() } {
+        Some(info) => info.clone(),
         None => panic!(
             "call_info() outside of a call: it is for async and blocking functions marked #[udf], and for what they await; \
              ask before you spawn a task or a thread, and pass the answer on"
@@ -47,18 +54,25 @@ pub fn call_info() -> CallInfo {
 
 impl CallInfo {
     pub fn new(runtime: &Runtime, attempt: &Attempt) -> CallInfo {
-        CallInfo::of(runtime, attempt.id, attempt.attempt, attempt.deadline)
+        CallInfo::of(runtime, attempt.id, attempt.attempt, attempt.deadline, attempt.batch.context())
     }
 
     /// As [`CallInfo::new`], from the parts of an attempt that an executor has kept.
-    pub fn of(runtime: &Runtime, row_id: u64, attempt: u16, deadline: u64) -> CallInfo {
-        CallInfo { row_id, attempt, deadline, lineage: runtime.lineage() }
+    pub fn of(runtime: &Runtime, row_id: u64, attempt: u16, deadline: u64, context: Option<&Arc<BatchContext>>) -> CallInfo {
+        CallInfo { row_id, attempt, deadline, lineage: runtime.lineage(), context: context.cloned() }
     }
 
     /// One for each row of an attempt.
     pub fn of_rows<'a>(runtime: &Runtime, attempt: &'a Attempt) -> impl Iterator<Item = CallInfo> + 'a {
         let first = CallInfo::new(runtime, attempt);
-        let others = attempt.others.iter().map(move |other| CallInfo { row_id: other.id, attempt: other.attempt, ..first });
+        let (deadline, lineage) = (first.deadline, first.lineage);
+        let others = attempt.others.iter().map(move |other| CallInfo {
+            row_id: other.id,
+            attempt: other.attempt,
+            deadline,
+            lineage,
+            context: other.batch.context().cloned(),
+        });
         std::iter::once(first).chain(others)
     }
 
@@ -92,15 +106,25 @@ impl CallInfo {
         key
     }
 
+    /// The engine's trace context of the row, as W3C defines it (`traceparent`). None: the engine gave none.
+    pub fn trace_parent(&self) -> Option<&str> {
+        self.trace_parent_c().and_then(|text| text.to_str().ok())
+    }
+
+    /// As [`CallInfo::trace_parent`], for C.
+    pub fn trace_parent_c(&self) -> Option<&CStr> {
+        self.context.as_ref()?.trace_parent.as_deref()
+    }
+
     /// Runs `body` as part of this call.
-    pub fn within<R>(self, body: impl FnOnce() -> R) -> R {
-        struct Former(Option<CallInfo>);
+    pub fn within<R>(&self, body: impl FnOnce() -> R) -> R {
+        struct Former(*const CallInfo);
         impl Drop for Former {
             fn drop(&mut self) {
                 CURRENT.set(self.0);
             }
         }
-        let _former = Former(CURRENT.replace(Some(self)));
+        let _former = Former(CURRENT.replace(self));
         body()
     }
 }

@@ -9,7 +9,8 @@ use crate::failure::{guard, Failure};
 use crate::log::Log;
 use crate::machine::Stop;
 use crate::options;
-use crate::runtime::{NotTaken, Put, Runtime};
+use crate::panics::catch_own;
+use crate::runtime::{Drained, NotTaken, Put, Runtime};
 use crate::signature::Signature;
 use crate::{handles, retired, sized};
 use arroyo_udf_abi as abi;
@@ -65,7 +66,7 @@ pub const fn table<P: Plugin>() -> abi::Table {
 }
 
 unsafe extern "C" fn describe<P: Plugin>() -> *const abi::Descriptor {
-    std::panic::catch_unwind(P::describe).unwrap_or(std::ptr::null())
+    catch_own(P::describe).unwrap_or(std::ptr::null())
 }
 
 fn of_kind(signature: &Signature, kind: u32, slot: &str, instead: &str) -> Result<(), Failure> {
@@ -118,7 +119,7 @@ unsafe extern "C" fn run<P: Plugin>(
         }
     };
     // SAFETY: the host passes a writable error struct, or null.
-    let status = unsafe { guard(error, body) };
+    let status = unsafe { guard(error, |_| {}, body) };
     retired::sweep();
     status
 }
@@ -138,7 +139,7 @@ unsafe extern "C" fn start<P: Plugin>(
         }
         // SAFETY: the host passes options of the size that they state, or null.
         let options = unsafe { read_options(options) }.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
-        let runtime = Runtime::new(signature, options::choose(&options, &signature.options, &signature.name)?);
+        let runtime = Runtime::new(signature, options::choose(&options, &signature.options, &signature.name)?)?;
         P::start(function, &runtime)?;
         let started = handles::insert(runtime)?;
         // SAFETY: checked for null.
@@ -146,7 +147,7 @@ unsafe extern "C" fn start<P: Plugin>(
         Ok(abi::OK)
     };
     // SAFETY: the host passes a writable error struct, or null.
-    let status = unsafe { guard(error, body) };
+    let status = unsafe { guard(error, |_| {}, body) };
     retired::sweep();
     status
 }
@@ -172,6 +173,13 @@ unsafe fn read_options(options: *const abi::Options) -> Result<abi::Options, Str
         );
     }
     Ok(read)
+}
+
+/// A call with this handle has panicked: a mistake of the toolkit ends the runtime (R17). Not a released one.
+fn poison(handle: abi::Handle, text: &str) {
+    if let Ok(runtime) = handles::get(handle) {
+        runtime.poison(text);
+    }
 }
 
 unsafe extern "C" fn send(
@@ -208,7 +216,7 @@ unsafe extern "C" fn send(
         Ok(status)
     };
     // SAFETY: the host passes a writable error struct, or null.
-    let status = unsafe { guard(error, body) };
+    let status = unsafe { guard(error, |text| poison(handle, text), body) };
     retired::sweep();
     status
 }
@@ -225,8 +233,8 @@ unsafe extern "C" fn drain_results(
         if results.is_null() || schema.is_null() {
             return Err(null("drain_results", "results or schema"));
         }
-        match runtime.drain(max_rows) {
-            Ok(drained) => {
+        match runtime.drain(max_rows)? {
+            Drained::Rows(drained) => {
                 // SAFETY: checked for null; the host owns what it receives.
                 unsafe {
                     results.write(drained);
@@ -234,12 +242,12 @@ unsafe extern "C" fn drain_results(
                 }
                 Ok(abi::OK)
             }
-            Err(true) => Ok(abi::END),
-            Err(false) => Ok(abi::WOULD_BLOCK),
+            Drained::End => Ok(abi::END),
+            Drained::Nothing => Ok(abi::WOULD_BLOCK),
         }
     };
     // SAFETY: the host passes a writable error struct, or null.
-    let status = unsafe { guard(error, body) };
+    let status = unsafe { guard(error, |text| poison(handle, text), body) };
     retired::sweep();
     status
 }
@@ -257,7 +265,7 @@ unsafe extern "C" fn wait(handle: abi::Handle, wanted: u32, timeout_ns: u64, err
         Ok(if held { abi::OK } else { abi::WOULD_BLOCK })
     };
     // SAFETY: the host passes a writable error struct, or null.
-    unsafe { guard(error, body) }
+    unsafe { guard(error, |text| poison(handle, text), body) }
 }
 
 unsafe extern "C" fn arm(
@@ -273,7 +281,7 @@ unsafe extern "C" fn arm(
         Ok(if holds { abi::READY } else { abi::OK })
     };
     // SAFETY: the host passes a writable error struct, or null.
-    unsafe { guard(error, body) }
+    unsafe { guard(error, |text| poison(handle, text), body) }
 }
 
 unsafe extern "C" fn disarm(handle: abi::Handle, error: *mut abi::Error) -> abi::Status {
@@ -282,7 +290,7 @@ unsafe extern "C" fn disarm(handle: abi::Handle, error: *mut abi::Error) -> abi:
         Ok(abi::OK)
     };
     // SAFETY: the host passes a writable error struct, or null.
-    unsafe { guard(error, body) }
+    unsafe { guard(error, |text| poison(handle, text), body) }
 }
 
 unsafe extern "C" fn cancel(handle: abi::Handle, first_id: u64, rows: u64, error: *mut abi::Error) -> abi::Status {
@@ -291,7 +299,7 @@ unsafe extern "C" fn cancel(handle: abi::Handle, first_id: u64, rows: u64, error
         Ok(abi::OK)
     };
     // SAFETY: the host passes a writable error struct, or null.
-    unsafe { guard(error, body) }
+    unsafe { guard(error, |text| poison(handle, text), body) }
 }
 
 unsafe extern "C" fn statistics(handle: abi::Handle, into: *mut abi::Statistics, error: *mut abi::Error) -> abi::Status {
@@ -308,7 +316,7 @@ unsafe extern "C" fn statistics(handle: abi::Handle, into: *mut abi::Statistics,
         Ok(abi::OK)
     };
     // SAFETY: the host passes a writable error struct, or null.
-    unsafe { guard(error, body) }
+    unsafe { guard(error, |text| poison(handle, text), body) }
 }
 
 unsafe extern "C" fn stop_runtime(handle: abi::Handle, mode: u32, deadline_ns: u64, error: *mut abi::Error) -> abi::Status {
@@ -318,12 +326,21 @@ unsafe extern "C" fn stop_runtime(handle: abi::Handle, mode: u32, deadline_ns: u
             abi::CANCEL => Stop::Cancel,
             _ => return Err(Failure::argument(format!("stop mode {mode}: it is ARROYO_UDF_DRAIN or ARROYO_UDF_CANCEL"))),
         };
-        handles::get(handle)?.stop(mode, Duration::from_nanos(deadline_ns))
+        let runtime = handles::get(handle)?;
+        let status = runtime.stop(mode, Duration::from_nanos(deadline_ns));
+        report_stuck_stop(&runtime, &status);
+        status
     };
     // SAFETY: the host passes a writable error struct, or null.
-    let status = unsafe { guard(error, body) };
+    let status = unsafe { guard(error, |text| poison(handle, text), body) };
     retired::sweep();
     status
+}
+
+fn report_stuck_stop(runtime: &Runtime, status: &Result<abi::Status, Failure>) {
+    if matches!(status, Ok(abi::STUCK)) {
+        runtime.log().warn_of_context(&runtime.signature().name);
+    }
 }
 
 unsafe extern "C" fn release(handle: abi::Handle, error: *mut abi::Error) -> abi::Status {
@@ -331,12 +348,13 @@ unsafe extern "C" fn release(handle: abi::Handle, error: *mut abi::Error) -> abi
         let runtime = handles::remove(handle)?;
         runtime.disarm();
         let status = runtime.stop(Stop::Cancel, Duration::ZERO);
+        report_stuck_stop(&runtime, &status);
         runtime.log().set(None);
         drop(runtime);
         status
     };
     // SAFETY: the host passes a writable error struct, or null.
-    let status = unsafe { guard(error, body) };
+    let status = unsafe { guard(error, |text| poison(handle, text), body) };
     retired::sweep();
     status
 }
@@ -349,7 +367,7 @@ unsafe extern "C" fn set_log(handle: abi::Handle, log: *const abi::Log, error: *
         Ok(abi::OK)
     };
     // SAFETY: the host passes a writable error struct, or null.
-    unsafe { guard(error, body) }
+    unsafe { guard(error, |text| poison(handle, text), body) }
 }
 
 /// None yet.

@@ -1,10 +1,9 @@
 //! The failure of a call: a status and a text, and how both cross the C ABI. And the guard of every exported function.
 
+use crate::panics::catch_own;
 use crate::sized;
 use arroyo_udf_abi as abi;
-use std::any::Any;
 use std::ffi::{c_void, CString};
-use std::panic::{catch_unwind, AssertUnwindSafe};
 
 /// Why a call failed. `text` names the plugin, and the function if there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +32,11 @@ impl Failure {
         Failure::new(abi::INVALID_STATE, text)
     }
 
+    /// The toolkit's mistake.
+    pub fn internal(text: impl Into<String>) -> Self {
+        Failure::new(abi::INTERNAL, text)
+    }
+
     /// Writes the text into the caller's struct, which may be null. One that is smaller than in version 1 gets none.
     ///
     /// # Safety
@@ -59,20 +63,19 @@ unsafe extern "C" fn release(error: *mut abi::Error) {
     }
 }
 
-/// The text of a caught panic.
-pub fn panic_text(payload: &(dyn Any + Send)) -> &str {
-    payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("panic")
-}
-
-/// Runs the body of an exported function: a panic of ours becomes a status and never crosses the boundary (R17).
+/// Runs the body of an exported function: a panic of ours becomes a status and never crosses the boundary. `broken` gets its
+/// text first, to poison the runtime that the call was for (R17).
 ///
 /// # Safety
 /// As for [`Failure::write`].
-pub unsafe fn guard(error: *mut abi::Error, body: impl FnOnce() -> Result<abi::Status, Failure>) -> abi::Status {
-    let failure = match catch_unwind(AssertUnwindSafe(body)) {
+pub unsafe fn guard(error: *mut abi::Error, broken: impl FnOnce(&str), body: impl FnOnce() -> Result<abi::Status, Failure>) -> abi::Status {
+    let failure = match catch_own(body) {
         Ok(Ok(status)) => return status,
         Ok(Err(failure)) => failure,
-        Err(payload) => Failure::new(abi::INTERNAL, format!("internal error: {}", panic_text(&*payload))),
+        Err(text) => {
+            drop(catch_own(|| broken(&text)));
+            Failure::internal(text)
+        }
     };
     // SAFETY: passed on.
     unsafe { failure.write(error) }

@@ -6,9 +6,9 @@
 use crate::failure::Failure;
 use crate::runtime::Runtime;
 use crate::sync::Unpoisoned;
-use arroyo_udf_abi::Handle;
+use arroyo_udf_abi::{self as abi, Handle};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Once, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 
 struct Slot {
     generation: u32,
@@ -16,7 +16,8 @@ struct Slot {
 }
 
 static SLOTS: RwLock<Vec<Slot>> = RwLock::new(Vec::new());
-/// The top 16 bits of each handle. 0: not chosen yet.
+/// The top 16 bits of each handle. 0: of none, because no function has been started in this process, or because this
+/// process was forked from one that has.
 static MARK: AtomicU64 = AtomicU64::new(0);
 
 const INDEX_BITS: u32 = 20;
@@ -26,38 +27,46 @@ const MARK_SHIFT: u32 = INDEX_BITS + GENERATION_BITS;
 /// This process was forked from one that had started a function.
 static FORKED: AtomicBool = AtomicBool::new(false);
 
-/// The child of a fork has none of its parent's threads: functions that the parent started are dead in it.
+/// The child of a fork has none of its parent's threads: functions that the parent started are dead in it, and it can start
+/// none. So no handle is good there.
 extern "C" fn in_child() {
     FORKED.store(true, Ordering::Relaxed);
-    MARK.store((MARK.load(Ordering::Relaxed) & 0xffff).wrapping_add(1).clamp(1, 0xffff), Ordering::Relaxed);
+    MARK.store(0, Ordering::Relaxed);
 }
 
-fn mark() -> u64 {
-    static CHOSEN: Once = Once::new();
-    CHOSEN.call_once(|| {
-        // Libraries lie at different addresses, so two of them share a mark in 1 of 65,535 cases.
-        let here = &raw const MARK as u64 ^ crate::timer::now();
-        MARK.store((here.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48).clamp(1, 0xffff), Ordering::Relaxed);
-        // SAFETY: the handler only touches an atomic. The library is never unloaded.
-        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-    });
-    MARK.load(Ordering::Relaxed)
+/// Whether this process was forked from one that had started a function. Takes no lock: after a fork one may never be free.
+pub fn was_forked() -> bool {
+    FORKED.load(Ordering::Relaxed)
 }
 
 /// Fails in a process where functions cannot be started: the threads of the timer and the executors are in the process
 /// that started the first function. Call it before anything waits for those threads.
 pub fn check_process() -> Result<(), Failure> {
-    mark();
-    if FORKED.load(Ordering::Relaxed) {
+    if was_forked() {
         return Err(Failure::state(
             "async functions of this plugin were started before a fork, and threads do not survive one: start them in the parent, or in a new process",
         ));
+    }
+    static WATCHED: Mutex<bool> = Mutex::new(false);
+    let mut watched = WATCHED.lock().unpoisoned();
+    if !*watched {
+        // SAFETY: the handler only touches atomics. The library is never unloaded.
+        let refused = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+        if refused != 0 {
+            let error = std::io::Error::from_raw_os_error(refused);
+            return Err(Failure::new(abi::ENVIRONMENT, format!("the system refuses to tell of forks: {error}")));
+        }
+        *watched = true;
+        // Libraries lie at different addresses, so two of them share a mark in 1 of 65,535 cases.
+        let here = &raw const MARK as u64 ^ crate::timer::now();
+        MARK.store((here.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48).clamp(1, 0xffff), Ordering::Relaxed);
     }
     Ok(())
 }
 
 pub fn insert(runtime: Arc<Runtime>) -> Result<Handle, Failure> {
-    let mark = mark();
+    check_process()?;
+    let mark = MARK.load(Ordering::Relaxed);
     let mut slots = SLOTS.write().unpoisoned();
     let index = match slots.iter().position(|slot| slot.runtime.is_none()) {
         Some(index) => index,
@@ -113,8 +122,40 @@ pub fn remove(handle: Handle) -> Result<Arc<Runtime>, Failure> {
 
 /// Every runtime of this process that has not been released.
 pub fn all() -> Vec<Arc<Runtime>> {
-    if FORKED.load(Ordering::Relaxed) {
+    if was_forked() {
         return Vec::new();
     }
     SLOTS.read().unpoisoned().iter().filter_map(|slot| slot.runtime.clone()).collect()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// Runs `body` in a forked child, which may change what this process must keep. True: it answered true.
+    fn in_fork(body: impl FnOnce() -> bool) -> bool {
+        // SAFETY: the child runs `body` alone, which takes no lock that another thread may have held, and exits at once.
+        unsafe {
+            match libc::fork() {
+                0 => libc::_exit(i32::from(!body())),
+                child => {
+                    let mut status = -1;
+                    libc::waitpid(child, &mut status, 0) == child && status == 0
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn r13_no_handle_is_good_in_a_forked_child_whatever_the_mark_of_its_parent() {
+        check_process().expect("this process was not forked");
+        let refused = |mark: u64| {
+            let of_parent = mark << MARK_SHIFT | 1 << INDEX_BITS;
+            MARK.store(mark, Ordering::Relaxed);
+            index(of_parent).is_ok() && in_fork(|| index(of_parent).is_err() && index(0).is_err())
+        };
+        for mark in [1, 0x7fff, 0xffff] {
+            assert!(in_fork(|| refused(mark)), "mark {mark:x}");
+        }
+    }
 }

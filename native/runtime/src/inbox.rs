@@ -104,6 +104,13 @@ impl<B> Inbox<B> {
         state.held.bytes -= size.bytes;
     }
 
+    /// Rows that had left are held again.
+    pub fn take_back(&self, size: Size) {
+        let mut state = self.lock();
+        state.held.rows += size.rows;
+        state.held.bytes += size.bytes;
+    }
+
     /// Whether a batch would be taken, ignoring id order and shutdown.
     pub fn has_room(&self) -> bool {
         self.has_room_locked(&self.lock())

@@ -6,16 +6,13 @@
 //! models; handles, retired arrays, the timer's thread.
 
 use crate::abi;
-use crate::arrow::{Batch, Layout};
-use crate::machine::{Outcome, Retry, Settings, Stop, Stuck, Token};
-use crate::options::Chosen;
-use crate::runtime::{After, Executor, Orders, Put, Runtime, Turn};
-use crate::signature::Signature;
+use crate::arrow::Layout;
+use crate::machine::{Outcome, Stop, Stuck, Token};
+use crate::runtime::{samples, After, Drained, Executor, Orders, Put, Runtime, Turn};
 use crate::sync::{AtomicBool, Condvar, Mutex, Ordering};
 use crate::value::Value;
 use loom::thread::{self, JoinHandle};
 use std::ffi::c_void;
-use std::ptr::null;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,36 +58,9 @@ impl Executor for BellExecutor {
     }
 }
 
-/// A runtime of a function without arguments that holds at most `max_rows`, one attempt at a time.
+/// A runtime that holds at most `max_rows`, one attempt at a time.
 fn runtime(max_rows: u64) -> Arc<Runtime> {
-    let nothing: &'static abi::ArrowSchema = Box::leak(Box::new(abi::ArrowSchema::empty()));
-    let signature = Signature {
-        name: "plugin.function".into(),
-        kind: abi::ASYNC,
-        vectorized: false,
-        arguments: vec![],
-        nullable: vec![],
-        argument_schema: nothing,
-        returns: Layout::Fixed(8),
-        returns_nullable: false,
-        return_schema: nothing,
-        options: abi::Options::unset(),
-        run_values: nothing,
-        run_outcomes: nothing,
-        drained: nothing,
-    };
-    let settings = Settings {
-        ordered: true,
-        allowed_in_flight: 1,
-        timeout: None,
-        deadline: None,
-        max_rows,
-        max_bytes: 1,
-        retry: Retry::NEVER,
-        max_stuck: 1,
-        gather: None,
-    };
-    Runtime::new(Box::leak(Box::new(signature)), Chosen { settings, lineage: [1; 16] })
+    samples::runtime(Layout::Fixed(8), max_rows)
 }
 
 /// Starts an executor, which runs until the runtime is settled or poisoned.
@@ -126,19 +96,9 @@ impl Turn for AtOnce<'_> {
     }
 }
 
-unsafe extern "C" fn release_nothing(array: *mut abi::ArrowArray) {
-    // SAFETY: the array is valid.
-    unsafe { (*array).release = None };
-}
-
 /// One row. True: it was accepted.
 fn send(runtime: &Runtime, id: u64) -> bool {
-    let mut buffers = [null()];
-    let mut array = abi::ArrowArray { length: 1, n_buffers: 1, release: Some(release_nothing), ..abi::ArrowArray::empty() };
-    array.buffers = buffers.as_mut_ptr();
-    // SAFETY: a struct array without children, whose one buffer is absent; it is not read after this.
-    let batch = unsafe { Batch::take(&mut array, &[]) }.unwrap();
-    let put = runtime.put(id, batch);
+    let put = runtime.put(id, samples::batch());
     if put.as_ref().is_ok_and(|put| *put == Put::Deliver) {
         runtime.deliver();
     }
@@ -147,14 +107,15 @@ fn send(runtime: &Runtime, id: u64) -> bool {
 
 /// The number of rows that were ready. None: there will be no more.
 fn drain(runtime: &Runtime) -> Option<u64> {
-    match runtime.drain(0) {
-        Ok(mut results) => {
+    match runtime.drain(0).unwrap() {
+        Drained::Rows(mut results) => {
             let rows = results.length as u64;
             // SAFETY: the results are ours, and are released once.
             unsafe { results.release.unwrap()(&mut results) };
             Some(rows)
         }
-        Err(over) => (!over).then_some(0),
+        Drained::Nothing => Some(0),
+        Drained::End => None,
     }
 }
 

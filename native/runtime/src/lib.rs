@@ -16,6 +16,7 @@
 //! | [`log`]     | where a runtime reports what belongs to no row                                                |
 //! | [`call_info`] | what a call can ask about itself                                                            |
 //! | [`pool`]    | the executor of blocking functions: threads                                                   |
+//! | [`panics`]  | caught panics, as texts                                                                      |
 //! | [`timer`]   | the one thread that gives machines the time                                                   |
 //! | [`threads`] | how the toolkit starts threads                                                                |
 //! | [`sync`]    | locks that loom can replace; poisoned locks                                                   |
@@ -45,6 +46,7 @@ pub mod limits;
 pub mod log;
 pub mod machine;
 pub mod options;
+pub mod panics;
 pub mod pool;
 pub mod results;
 pub mod retired;

@@ -16,16 +16,16 @@
 
 use crate::abi;
 use crate::call_info::CallInfo;
-use crate::failure::{panic_text, Failure};
+use crate::failure::Failure;
 use crate::limits::{init_took_too_long, INIT_TIME};
 use crate::machine::{Outcome, Token};
-use crate::runtime::{self, After, Attempt, Executor, Orders, Runtime};
+use crate::panics::catch_own;
+use crate::runtime::{After, Attempt, Executor, Orders, Runtime};
 use crate::sync::Unpoisoned;
 use crate::threads::{self, AUTHORS_STACK};
 use crate::value::Value;
 use std::collections::HashMap;
 use std::io;
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::thread::{self, JoinHandle};
 
@@ -40,8 +40,8 @@ pub trait Work: Send + Sync + 'static {
     fn run(&self, attempt: &Attempt, info: CallInfo) -> Outcome<Value>;
 
     /// Reports that the call for a row goes on after its cancellation, in `thread` if that is known (R8).
-    fn report_stuck(&self, function: &str, row: u64, _thread: Option<libc::pthread_t>) {
-        runtime::report_stuck(function, row, "; it goes on in its thread");
+    fn report_stuck(&self, runtime: &Runtime, row: u64, _thread: Option<libc::pthread_t>) {
+        runtime.report_stuck(row, "; it goes on in its thread");
     }
 
     /// Called after the last attempt, unless attempts are stuck.
@@ -64,7 +64,7 @@ pub fn start(runtime: &Arc<Runtime>, work: impl Work) -> Result<(), Failure> {
     let name = &runtime.signature().name;
     let mut state = pool.lock();
     if let Err(error) = pool.spawn(&mut state, Pool::open) {
-        return Err(Failure::new(abi::ENVIRONMENT, format!("{name}: no thread for a blocking function: {error}")));
+        return Err(Failure::for_now(abi::ENVIRONMENT, format!("{name}: no thread for a blocking function: {error}")));
     }
     let opening = |state: &mut State| state.opened.is_none();
     state = pool.changed.wait_timeout_while(state, INIT_TIME, opening).unpoisoned().0;
@@ -126,8 +126,21 @@ impl Pool {
 
     fn spawn(self: &Arc<Pool>, state: &mut State, body: fn(&Arc<Pool>)) -> io::Result<()> {
         let pool = Arc::clone(self);
-        state.threads.push(threads::spawn("udf-pool", AUTHORS_STACK, move || body(&pool))?);
+        state.threads.push(threads::spawn("udf-pool", AUTHORS_STACK, move || pool.guard(body))?);
         Ok(())
+    }
+
+    /// Runs a thread's life. A panic in it is the toolkit's: it poisons the runtime, and the thread goes on, because others may
+    /// rely on it. After a second one it ends.
+    fn guard(self: &Arc<Pool>, body: fn(&Arc<Pool>)) {
+        let once = |body: fn(&Arc<Pool>)| catch_own(|| body(self)).map_err(|text| self.poison(&text)).is_ok();
+        let _ = once(body) || once(Pool::serve);
+    }
+
+    fn poison(&self, text: &str) {
+        if let Some(runtime) = self.runtime.upgrade() {
+            drop(catch_own(|| runtime.poison(text)));
+        }
     }
 
     /// Makes one more thread look for something to do.
@@ -149,8 +162,7 @@ impl Pool {
 
     /// The first thread.
     fn open(self: &Arc<Pool>) {
-        let opened = catch_unwind(AssertUnwindSafe(|| self.work.open()))
-            .unwrap_or_else(|panic| Err(Failure::new(abi::INTERNAL, internal_error(&*panic))));
+        let opened = catch_own(|| self.work.open()).unwrap_or_else(|text| Err(Failure::internal(text)));
         let is_open = opened.is_ok();
         let mut state = self.lock();
         let too_late = state.over;
@@ -204,10 +216,8 @@ impl Pool {
         runtime.begin_turn(&mut orders);
         for stuck in orders.stuck {
             let thread = self.running().get(&stuck.token).copied();
-            let report = || self.work.report_stuck(&runtime.signature().name, stuck.id, thread);
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(report)) {
-                runtime.poison(&internal_error(&*panic));
-            }
+            let report = || self.work.report_stuck(runtime, stuck.id, thread);
+            runtime.guard(report);
         }
         runtime.end_turn()
     }
@@ -219,11 +229,8 @@ impl Pool {
     fn run(&self, attempt: &Attempt, info: CallInfo) -> Outcome<Value> {
         // SAFETY: it takes nothing and always succeeds.
         self.running().insert(attempt.token, unsafe { libc::pthread_self() });
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.work.run(attempt, info))).unwrap_or_else(|panic| {
-            let text = internal_error(&*panic);
-            if let Some(runtime) = self.runtime.upgrade() {
-                runtime.poison(&text);
-            }
+        let outcome = catch_own(|| self.work.run(attempt, info)).unwrap_or_else(|text| {
+            self.poison(&text);
             Outcome::Error(text.into())
         });
         self.running().remove(&attempt.token);
@@ -256,17 +263,12 @@ impl Pool {
         drop(state);
         let me = thread::current().id();
         for thread in threads.into_iter().filter(|thread| thread.thread().id() != me) {
-            // `run` has reported a panic to the runtime.
-            drop(thread.join());
+            drop(thread.join()); // `guard` lets no panic out
         }
         runtime.closed(if runtime.is_given_up() { Ok(()) } else { self.close() });
     }
 
     fn close(&self) -> Result<(), String> {
-        catch_unwind(AssertUnwindSafe(|| self.work.close())).unwrap_or_else(|panic| Err(internal_error(&*panic)))
+        catch_own(|| self.work.close()).unwrap_or_else(Err)
     }
-}
-
-fn internal_error(panic: &(dyn std::any::Any + Send)) -> String {
-    format!("internal error: {}", panic_text(panic))
 }

@@ -1,54 +1,31 @@
 //! The one native thread that serves the deadlines of all runtimes (R6): a row can be drained as timed out at its
 //! deadline even while the user's event loop is blocked.
 //!
-//! It sleeps until the earliest request. A runtime has at most one request open and makes the next in its tick, so a busy
-//! runtime wakes this thread once per timeout, not once per row.
+//! It sleeps until the earliest request. A target has at most one request open, its [`Alarm`], and makes the next in its
+//! tick, so a busy runtime wakes this thread once per timeout, not once per row.
 //!
-//! Guarantees: no tick before its time; none under the lock of this module.
+//! Guarantees: no tick before its time; none under the lock of this module. The thread exists before anything can ask for
+//! its calls ([`start`]), and a tick that panics does not end it. An alarm that is dropped leaves nothing behind.
 
+use crate::panics::catch_own;
 use crate::sync::Unpoisoned;
 use crate::threads;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Condvar, Mutex, Once, Weak};
+use std::sync::{Condvar, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 /// What the timer calls.
 pub trait Ticking: Send + Sync {
-    /// The requested time has come. Answers with the time of the next request.
-    fn tick(&self, now: u64) -> Option<u64>;
+    /// The requested time has come. A target that panics here gets no further call, unless it asks for one.
+    fn tick(&self, now: u64);
 }
 
-struct Request {
-    at: u64,
-    order: u64,
-    target: Weak<dyn Ticking>,
-}
+/// By time, then by alarm.
+type Requests = BTreeMap<(u64, u64), Weak<dyn Ticking>>;
 
-impl PartialEq for Request {
-    fn eq(&self, other: &Self) -> bool {
-        self.order == other.order
-    }
-}
-impl Eq for Request {}
-impl PartialOrd for Request {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Request {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.order).cmp(&(other.at, other.order))
-    }
-}
-
-struct Requests {
-    heap: BinaryHeap<Reverse<Request>>,
-    next_order: u64,
-}
-
-static REQUESTS: Mutex<Requests> = Mutex::new(Requests { heap: BinaryHeap::new(), next_order: 0 });
+static REQUESTS: Mutex<Requests> = Mutex::new(BTreeMap::new());
 static EARLIER: Condvar = Condvar::new();
 /// By how many nanoseconds [`now`] is ahead of the monotonic clock: 0, except after [`advance`].
 static AHEAD: AtomicU64 = AtomicU64::new(0);
@@ -79,42 +56,137 @@ pub fn on_system_clock(time: u64) -> u64 {
     }
 }
 
-/// Calls `target` at the time `at`, unless it is gone by then.
-pub fn request(at: u64, target: Weak<dyn Ticking>) {
-    static STARTED: Once = Once::new();
-    STARTED.call_once(|| {
-        threads::spawn("udf-timer", threads::OWN_STACK, serve).expect("a thread for timers");
-    });
-    if push(at, target) {
-        EARLIER.notify_one();
+/// Makes the thread, at the first call that succeeds. Call it before the first alarm is set; a failure spoils nothing.
+pub fn start() -> io::Result<()> {
+    static STARTED: Mutex<bool> = Mutex::new(false);
+    let mut started = STARTED.lock().unpoisoned();
+    if !*started {
+        threads::spawn("udf-timer", threads::OWN_STACK, serve)?;
+        *started = true;
+    }
+    Ok(())
+}
+
+/// A target's request for a call; withdrawn when it is dropped.
+#[derive(Debug)]
+pub struct Alarm {
+    number: u64,
+    at: Option<u64>,
+}
+
+impl Alarm {
+    /// An alarm that is not set.
+    pub fn new() -> Alarm {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        Alarm { number: LAST.fetch_add(1, Relaxed), at: None }
+    }
+
+    /// Requests a call at the time `at`, unless one at that time or earlier is requested.
+    pub fn set(&mut self, at: u64, target: impl FnOnce() -> Weak<dyn Ticking>) {
+        if self.at.is_some_and(|known| known <= at) {
+            return;
+        }
+        let mut requests = requests();
+        if let Some(later) = self.at.replace(at) {
+            requests.remove(&(later, self.number));
+        }
+        requests.insert((at, self.number), target());
+        let is_first = requests.keys().next() == Some(&(at, self.number));
+        drop(requests);
+        if is_first {
+            EARLIER.notify_one();
+        }
+    }
+
+    /// Takes the request back, if there is one. To be called in the tick, which may come for another request than the
+    /// present one: the two met.
+    pub fn withdraw(&mut self) {
+        if let Some(at) = self.at.take() {
+            requests().remove(&(at, self.number));
+        }
     }
 }
 
-fn push(at: u64, target: Weak<dyn Ticking>) -> bool {
-    let mut requests = REQUESTS.lock().unpoisoned();
-    let order = requests.next_order;
-    requests.next_order += 1;
-    requests.heap.push(Reverse(Request { at, order, target }));
-    requests.heap.peek().is_some_and(|Reverse(first)| first.order == order)
+impl Default for Alarm {
+    fn default() -> Alarm {
+        Alarm::new()
+    }
 }
 
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        self.withdraw();
+    }
+}
+
+fn requests() -> MutexGuard<'static, Requests> {
+    REQUESTS.lock().unpoisoned()
+}
+
+/// The thread's life.
 fn serve() {
-    let mut requests = REQUESTS.lock().unpoisoned();
+    let mut waiting = requests();
     loop {
-        let Some(at) = requests.heap.peek().map(|Reverse(first)| first.at) else {
-            requests = EARLIER.wait(requests).unpoisoned();
+        let Some(first) = waiting.first_entry() else {
+            waiting = EARLIER.wait(waiting).unpoisoned();
             continue;
         };
-        let time = now();
+        let (at, time) = (first.key().0, now());
         if at > time {
-            requests = EARLIER.wait_timeout(requests, Duration::from_nanos(at - time)).unpoisoned().0;
+            waiting = EARLIER.wait_timeout(waiting, Duration::from_nanos(at - time)).unpoisoned().0;
             continue;
         }
-        let Some(Reverse(due)) = requests.heap.pop() else { continue };
-        drop(requests);
-        if let Some(at) = due.target.upgrade().and_then(|runtime| runtime.tick(time)) {
-            push(at, due.target);
+        let target = first.remove();
+        drop(waiting);
+        // A runtime catches its own panics. But the last reference to a target may be the one made here.
+        drop(catch_own(move || target.upgrade().into_iter().for_each(|target| target.tick(time))));
+        waiting = requests();
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{channel, Sender};
+    use std::sync::Arc;
+
+    /// Tells of its ticks, or panics.
+    struct Target(Option<Sender<u64>>);
+
+    impl Ticking for Target {
+        fn tick(&self, now: u64) {
+            match &self.0 {
+                Some(told) => told.send(now).expect("the test listens"),
+                None => panic!("of a tick"),
+            }
         }
-        requests = REQUESTS.lock().unpoisoned();
+    }
+
+    fn weak(target: &Arc<Target>) -> Weak<dyn Ticking> {
+        Arc::downgrade(target) as Weak<dyn Ticking>
+    }
+
+    #[test]
+    fn a_tick_that_panics_does_not_end_the_timer() {
+        start().expect("a thread");
+        let (tell, told) = channel();
+        let (broken, whole) = (Arc::new(Target(None)), Arc::new(Target(Some(tell))));
+        let (mut first, mut second) = (Alarm::new(), Alarm::new());
+        first.set(now(), || weak(&broken));
+        second.set(now() + 1, || weak(&whole));
+        assert!(told.recv().is_ok());
+    }
+
+    #[test]
+    fn a_target_that_is_gone_leaves_nothing_in_the_timer() {
+        let target = Arc::new(Target(None));
+        let mut alarm = Alarm::new();
+        alarm.set(u64::MAX, || weak(&target));
+        alarm.set(u64::MAX - 1, || weak(&target));
+        assert_eq!(Arc::weak_count(&target), 1, "an earlier request replaces the later one");
+        alarm.set(u64::MAX, || weak(&target));
+        assert_eq!(Arc::weak_count(&target), 1, "a later request adds nothing to the earlier one");
+        drop(alarm);
+        assert_eq!(Arc::weak_count(&target), 0, "its memory is free although its time has not come");
     }
 }

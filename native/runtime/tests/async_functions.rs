@@ -51,6 +51,38 @@ async fn hops(x: i64) -> i64 {
     x
 }
 
+/// Panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("bomb");
+    }
+}
+
+#[udf]
+async fn explodes(x: i64) -> i64 {
+    match x {
+        1 => std::panic::panic_any(Bomb),
+        3 => {
+            tokio::task::yield_now().await;
+            std::panic::panic_any(Bomb)
+        }
+        _ => x,
+    }
+}
+
+/// R2: not the end of the dispatcher.
+#[test]
+fn a_panic_with_a_payload_whose_drop_panics_is_an_error_of_its_row() {
+    let started = Started::new("explodes", options());
+    assert_eq!(started.send("explodes", 0, &[numbers(0..5)]), abi::OK);
+    let drained = started.drain(5);
+    let is_error = |row: &Row| matches!(row, Row::Error(text) if text.starts_with("panicked at ") && text.ends_with(": panic"));
+    assert_eq!(drained.iter().map(|(_, row)| is_error(row)).collect::<Vec<_>>(), [false, true, false, true, false]);
+    assert_eq!(started.stop(abi::DRAIN, 60), abi::OK);
+}
+
 #[test]
 fn the_descriptor_has_the_authors_options() {
     let options = |name: &str| {

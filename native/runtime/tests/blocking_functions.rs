@@ -37,6 +37,34 @@ fn chosen(x: i64) -> i64 {
     x
 }
 
+/// Panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("bomb");
+    }
+}
+
+#[udf(blocking)]
+fn explodes(x: i64) -> i64 {
+    if x == 1 {
+        std::panic::panic_any(Bomb);
+    }
+    x
+}
+
+/// R2: not a failure of the toolkit.
+#[test]
+fn a_panic_with_a_payload_whose_drop_panics_is_an_error_of_its_row() {
+    let started = Started::new("explodes", options());
+    assert_eq!(started.send("explodes", 0, &[numbers(0..3)]), abi::OK);
+    let drained = started.drain(3);
+    assert!(matches!(&drained[1].1, Row::Error(text) if text.starts_with("panicked at ")), "{drained:?}");
+    assert_eq!((&drained[0], &drained[2]), (&(0, value(0)), &(2, value(2))));
+    assert_eq!(started.stop(abi::DRAIN, 60), abi::OK);
+}
+
 /// The host sees an async function with the author's options.
 #[test]
 fn a_blocking_function_is_an_async_one() {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 const LINEAGE: [u8; 16] = [7; 16];
 
-fn told(info: CallInfo) -> String {
+fn told(info: &CallInfo) -> String {
     let key = info.idempotency_key().iter().fold(String::new(), |mut text, byte| {
         write!(text, "{byte:02x}").expect("a String takes everything");
         text
@@ -35,12 +35,12 @@ async fn says(x: i64) -> String {
         tokio::task::yield_now().await;
         assert_eq!(call_info(), first);
     }
-    told(tokio::join!(async { call_info() }).0)
+    told(&tokio::join!(async { call_info() }).0)
 }
 
 #[udf(blocking)]
 fn says_blocking(_x: i64) -> String {
-    told(call_info())
+    told(&call_info())
 }
 
 #[udf(max_attempts = 3, retry_on = "error", backoff = "1ms")]
@@ -48,9 +48,9 @@ async fn third(_x: i64) -> Result<String, String> {
     tokio::task::yield_now().await;
     let info = call_info();
     if info.attempt() < 3 {
-        Err(told(info))
+        Err(told(&info))
     } else {
-        Ok(told(info))
+        Ok(told(&info))
     }
 }
 
@@ -58,9 +58,9 @@ async fn third(_x: i64) -> Result<String, String> {
 fn third_blocking(_x: i64) -> Result<String, String> {
     let info = call_info();
     if info.attempt() < 3 {
-        Err(told(info))
+        Err(told(&info))
     } else {
-        Ok(told(info))
+        Ok(told(&info))
     }
 }
 

@@ -183,6 +183,31 @@ fn results_are_null_or_errors_as_the_author_says() {
     assert_eq!(rows, [Row::Value(text("hello Ada")), NULL, error, Row::Value(text("who?"))]);
 }
 
+/// Panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("bomb");
+    }
+}
+
+#[udf]
+fn explodes(x: i64) -> i64 {
+    if x == 1 {
+        std::panic::panic_any(Bomb);
+    }
+    x
+}
+
+/// R2: not an error of the call.
+#[test]
+fn a_panic_with_a_payload_whose_drop_panics_is_an_error_of_its_row() {
+    let rows = run("explodes", &[(0..3).map(Value::Fixed).collect()]);
+    assert!(matches!(&rows[1], Row::Error(text) if text.starts_with("panicked at ")), "{rows:?}");
+    assert_eq!((&rows[0], &rows[2]), (&value(0), &value(2)));
+}
+
 /// R2: 200 rows have boundaries of validity words, and rows that panic before, at and after them.
 #[test]
 fn a_panic_is_the_error_of_its_row_and_no_row_is_called_twice() {

@@ -28,12 +28,14 @@ class CallInfo:
         same clock); None: never.
     idempotency_key: 24 bytes, the same for all calls for the row, even after a restore, and different for every other
         row: the 16 bytes of the lineage given at `start`, then the row's id, most significant byte first.
+    trace_parent: the engine's trace context of the row, as W3C defines it (`traceparent`); None: it gave none.
     """
 
     row_id: int
     attempt: int
     deadline: float | None
     idempotency_key: bytes
+    trace_parent: str | None = None
 
 
 def call_info() -> CallInfo:
@@ -64,6 +66,6 @@ def _current(name: str) -> CurrentCall:
     return call
 
 
-def _info(fields: tuple[int, int, int, bytes]) -> CallInfo:
-    row_id, attempt, deadline, idempotency_key = fields
-    return CallInfo(row_id, attempt, None if deadline == _NEVER else deadline / 1e9, idempotency_key)
+def _info(fields: tuple[int, int, int, bytes, str | None]) -> CallInfo:
+    row_id, attempt, deadline, idempotency_key, trace_parent = fields
+    return CallInfo(row_id, attempt, None if deadline == _NEVER else deadline / 1e9, idempotency_key, trace_parent)

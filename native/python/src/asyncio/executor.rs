@@ -12,6 +12,7 @@ use super::watch;
 use crate::calls::{Converted, Frame};
 use crate::eventfd::EventFd;
 use crate::function::PythonFunction;
+use crate::gil;
 use crate::heap::{method, Body, HeapType, Method};
 use crate::object::{none, text, Owned};
 use crate::traceback::raised_text;
@@ -58,7 +59,7 @@ pub struct AsyncioExecutor {
     in_turn: bool,
     turn_scheduled: bool,
     slice: TimeSlice,
-    /// Empty between turns; kept because its memory serves again.
+    /// Empty between turns, unless a turn failed; kept because its memory serves again.
     orders: Orders,
     /// The slot that started the latest attempt; only for comparison.
     latest: *const PyObject,
@@ -240,15 +241,28 @@ method! {
         (*this).slice.begin();
         let mut orders = std::mem::take(&mut (*this).orders);
         (*this).runtime.begin_turn(&mut orders);
+        let tasks = tasks(this, &orders);
+        if !tasks.is_null() {
+            orders.cancelled.drain(..).for_each(|token| if let Some(entry) = (*this).entry(token) { entry.is_cancelled = true });
+            orders.stuck.clear();
+        }
+        (*this).orders = orders; // after a failure they are carried out in the next turn
+        tasks
+    }
+}
+
+/// The Tasks of orders, as `begin_turn` answers them; null with an exception set.
+unsafe fn tasks(this: *mut AsyncioExecutor, orders: &Orders) -> *mut PyObject {
+    // SAFETY: called by `begin_turn`, with the GIL held; the tasks of entries are alive while their attempts run.
+    unsafe {
         let (Some(cancelled), Some(stuck)) = (Owned::new(PyList_New(0)), Owned::new(PyList_New(0))) else { return null_mut() };
-        for token in orders.cancelled.drain(..) {
+        for &token in &orders.cancelled {
             let Some(entry) = (*this).entry(token).filter(|entry| !entry.is_cancelled) else { continue };
-            entry.is_cancelled = true;
             if PyList_Append(cancelled.ptr(), entry.task) < 0 {
                 return null_mut();
             }
         }
-        for attempt in orders.stuck.drain(..) {
+        for attempt in &orders.stuck {
             let Some(task) = (*this).entry(attempt.token).map(|entry| entry.task) else { continue };
             let Some(id) = Owned::new(PyLong_FromUnsignedLongLong(attempt.id)) else { return null_mut() };
             let Some(pair) = Owned::new(PyTuple_Pack(2, task, id.ptr())) else { return null_mut() };
@@ -256,10 +270,10 @@ method! {
                 return null_mut();
             }
         }
-        (*this).orders = orders;
         PyTuple_Pack(2, cancelled.ptr(), stuck.ptr())
     }
 }
+
 method! {
     /// may_start() -> bool: whether an idle slot would find an attempt in this turn.
     fn may_start(this: AsyncioExecutor, _a) { PyBool_FromLong(((*this).slice.has_time() && (*this).runtime.can_start()).into()) }
@@ -279,6 +293,14 @@ method! {
 method! {
     /// is_given_up() -> bool: a stop has answered that calls are stuck, so the Context must not be closed any more.
     fn is_given_up(this: AsyncioExecutor, _a) { PyBool_FromLong((*this).runtime.is_given_up().into()) }
+}
+method! {
+    /// warn(text: str): writes to the host's log.
+    fn warn(this: AsyncioExecutor, said) {
+        let (runtime, said) = (Arc::clone(&(*this).runtime), text(said));
+        gil::without(|| runtime.log().warn(&said));
+        none()
+    }
 }
 method! {
     /// count_left_behind(tasks: int): this many Tasks of calls were cancelled at the stop.
@@ -319,6 +341,7 @@ pub(super) unsafe fn add_type(module: *mut PyObject, further: &[Method]) -> bool
         (c"end_turn", end_turn, METH_NOARGS),
         (c"is_given_up", is_given_up, METH_NOARGS),
         (c"count_left_behind", count_left_behind, METH_O),
+        (c"warn", warn, METH_O),
         (c"closed", closed, METH_O),
         (c"poison", poison, METH_O),
     ];

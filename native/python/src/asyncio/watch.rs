@@ -8,12 +8,12 @@ use crate::eventfd::EventFd;
 use crate::gil;
 use crate::modules::EXECUTOR;
 use crate::object;
+use crate::traceback::raised_text;
 use arroyo_udf_plugin::runtime::Runtime;
 use arroyo_udf_plugin::sync::Unpoisoned;
 use arroyo_udf_plugin::threads;
-use arroyo_udf_plugin::timer::{self, now, Ticking};
+use arroyo_udf_plugin::timer::{now, Alarm, Ticking};
 use pyo3_ffi::*;
-use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
@@ -26,6 +26,7 @@ struct Watch {
     runtimes: Mutex<Vec<Weak<Runtime>>>,
     /// The timer will call.
     ticking: AtomicBool,
+    alarm: Mutex<Alarm>,
     asked: AtomicU64,
     answered: AtomicU64,
     /// This blockage has been reported.
@@ -48,8 +49,7 @@ pub fn add(runtime: &Arc<Runtime>) {
 pub fn begin() {
     let Some(watch) = WATCH.get() else { return };
     if !watch.ticking.swap(true, SeqCst) {
-        let watch: Weak<Watch> = Arc::downgrade(watch);
-        timer::request(now() + PATIENCE, watch);
+        watch.tick_later(now());
     }
 }
 
@@ -67,10 +67,15 @@ impl Watch {
     fn is_answered(&self) -> bool {
         self.asked.load(SeqCst) == self.answered.load(SeqCst)
     }
+
+    fn tick_later(&self, now: u64) {
+        self.alarm.lock().unpoisoned().set(now + PATIENCE, || WATCH.get().map_or_else(Weak::new, Arc::downgrade));
+    }
 }
 
 impl Ticking for Watch {
-    fn tick(&self, now: u64) -> Option<u64> {
+    fn tick(&self, now: u64) {
+        self.alarm.lock().unpoisoned().withdraw();
         let at_work = self.at_work();
         if !self.is_answered() {
             if !self.reported.swap(true, SeqCst) {
@@ -80,34 +85,40 @@ impl Ticking for Watch {
                 drop(threads::spawn("udf-watch", threads::AUTHORS_STACK, report));
                 // without a thread there is no report
             }
-            return Some(now + PATIENCE);
+            return self.tick_later(now);
         }
         self.reported.store(false, SeqCst);
         if at_work.is_empty() {
             self.ticking.store(false, SeqCst);
             // `begin` requested no tick for rows that came before the line above.
             if self.at_work().is_empty() || self.ticking.swap(true, SeqCst) {
-                return None;
+                return;
             }
         }
         self.asked.fetch_add(1, SeqCst);
         self.eventfd.wake();
-        Some(now + PATIENCE)
+        self.tick_later(now);
     }
 }
 
 /// Reports where the loop is blocked, unless it has gone on meanwhile. An interpreter that ends needs no report.
 fn report() {
-    let _ = gil::enter(|| {
-        if WATCH.get().is_some_and(|watch| !watch.is_answered()) {
-            // SAFETY: the GIL is held.
-            unsafe {
-                if object::call(EXECUTOR, c"report_blocked", &[]).is_none() {
-                    PyErr_WriteUnraisable(null_mut());
-                }
+    let Some(watch) = WATCH.get() else { return };
+    let text = gil::enter(|| {
+        if watch.is_answered() {
+            return None;
+        }
+        // SAFETY: the GIL is held.
+        unsafe {
+            match object::call(EXECUTOR, c"blocked", &[]) {
+                Some(text) => (text.ptr() != Py_None()).then(|| object::text(text.ptr())),
+                None => Some(raised_text()),
             }
         }
     });
+    if let Ok(Some(text)) = text {
+        watch.at_work().iter().for_each(|runtime| runtime.log().warn(&format!("{}: {text}", runtime.signature().name)));
+    }
 }
 
 /// watch() -> int: the eventfd, for the loop to watch and to answer with `answer()`.
@@ -122,6 +133,7 @@ pub unsafe extern "C" fn watch(_module: *mut PyObject, _: *mut PyObject) -> *mut
                 eventfd,
                 runtimes: Mutex::new(Vec::new()),
                 ticking: AtomicBool::new(false),
+                alarm: Mutex::new(Alarm::new()),
                 asked: AtomicU64::new(0),
                 answered: AtomicU64::new(0),
                 reported: AtomicBool::new(false),

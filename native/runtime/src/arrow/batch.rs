@@ -10,6 +10,7 @@ use crate::batch_context::BatchContext;
 use crate::retired;
 use arroyo_udf_abi::ArrowArray;
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// Up to two columns need no allocation: `send` must cost less than 100 ns.
 type Columns = SmallVec<[Column; 2]>;
@@ -21,7 +22,7 @@ pub struct Batch {
     columns: Columns,
     rows: usize,
     bytes: u64,
-    context: Option<Box<BatchContext>>,
+    context: Option<Arc<BatchContext>>,
 }
 
 impl Batch {
@@ -58,12 +59,12 @@ impl Batch {
     }
 
     /// Keeps what the host says of its rows.
-    pub fn set_context(&mut self, context: Option<Box<BatchContext>>) {
+    pub fn set_context(&mut self, context: Option<Arc<BatchContext>>) {
         self.context = context;
     }
 
-    pub fn context(&self) -> Option<&BatchContext> {
-        self.context.as_deref()
+    pub fn context(&self) -> Option<&Arc<BatchContext>> {
+        self.context.as_ref()
     }
 
     /// Of its rows, in nanoseconds from their acceptance.

@@ -16,7 +16,7 @@ use crate::exports::Ran;
 use crate::failure::Failure;
 use crate::machine::{Outcome, Stuck, Token};
 use crate::results;
-use crate::runtime::{self, After, Attempt, Executor, Orders, Runtime, Turn};
+use crate::runtime::{After, Attempt, Executor, Orders, Runtime, Turn};
 use crate::signature::{field, Signature};
 use crate::threads::{self, AUTHORS_STACK};
 use crate::value::Value;
@@ -82,10 +82,10 @@ pub fn start(library: Library, runtime: &Arc<Runtime>) -> Result<(), Failure> {
     let serve = move || {
         let waker = ThreadWaker::of_this_thread();
         if tell.send(waker.clone()).is_ok() {
-            RowSender::new(of_thread, functions, waker).serve();
+            RowSender::new(of_thread, functions, waker).live();
         }
     };
-    let failed = |text: String| Failure::new(abi::ENVIRONMENT, format!("{name}: no thread to call it: {text}"));
+    let failed = |text: String| Failure::for_now(abi::ENVIRONMENT, format!("{name}: no thread to call it: {text}"));
     threads::spawn("udf-arroyo", AUTHORS_STACK, serve).map_err(|error| failed(error.to_string()))?;
     let waker = told.recv().map_err(|error| failed(error.to_string()))?;
     runtime.serve(Box::new(ArroyoExecutor(waker.clone())));
@@ -123,7 +123,7 @@ impl Turn for RowSender {
     }
 
     fn stuck(&mut self, attempt: &Stuck) {
-        runtime::report_stuck(&self.runtime.signature().name, attempt.id, "");
+        self.runtime.report_stuck(attempt.id, "");
     }
 
     fn work(&mut self) {
@@ -139,19 +139,25 @@ impl RowSender {
         RowSender { runtime, functions, waker, theirs: None, running, cancelled, next_id: 0, nap: SHORTEST_NAP }
     }
 
-    fn serve(mut self) {
+    /// The thread's life. A panic of ours poisons the runtime; then the library's runtime ends, and with it the rows in it.
+    fn live(mut self) {
+        let runtime = Arc::clone(&self.runtime);
+        runtime.guard(|| self.serve());
+        runtime.guard(|| self.theirs = None);
+        runtime.guard(|| runtime.closed(Ok(())));
+    }
+
+    fn serve(&mut self) {
         let runtime = Arc::clone(&self.runtime);
         let mut orders = Orders::default();
         loop {
-            match runtime.turn(&mut orders, &mut self) {
-                After::Settled => break,
+            match runtime.turn(&mut orders, self) {
+                After::Settled => return,
                 After::Again if !self.is_sending() => {}
                 _ if self.running.is_empty() => std::thread::park(),
                 _ => std::thread::park_timeout(self.nap),
             }
         }
-        self.theirs = None;
-        self.runtime.closed(Ok(()));
     }
 
     fn is_sending(&self) -> bool {

@@ -11,11 +11,10 @@ use super::layout::{Arrays, Future, Handle, OwnedWaker, Poll, PollContext};
 use super::on_error::report;
 use super::started::Started;
 use crate::arrow::Batch;
-use crate::failure::panic_text;
+use crate::panics::catch_own;
 use crate::retired;
 use crate::runtime::{NotTaken, SPACE};
 use std::ffi::c_void;
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 
 /// A row that is being sent.
@@ -32,7 +31,7 @@ struct Sending {
 pub unsafe extern "C" fn send(handle: Handle, id: u64, arrays: Arrays) -> Future {
     // SAFETY: as promised.
     let to = unsafe { Started::share(handle) };
-    let batch = catch_unwind(AssertUnwindSafe(|| {
+    let batch = catch_own(|| {
         let Some(started) = &to else {
             // SAFETY: as promised; without a signature they are not read.
             unsafe { arrays.take() }.into_iter().for_each(|array| retired::retire(array.untyped()));
@@ -50,9 +49,9 @@ pub unsafe extern "C" fn send(handle: Handle, id: u64, arrays: Arrays) -> Future
                 None
             }
         }
-    }));
-    let batch = batch.unwrap_or_else(|payload| {
-        report(&format!("internal error: {}", panic_text(&*payload)));
+    });
+    let batch = batch.unwrap_or_else(|text| {
+        report(&text);
         None
     });
     retired::sweep();
@@ -63,13 +62,13 @@ unsafe extern "C" fn poll(state: *mut c_void, context: *mut PollContext) -> Poll
     // SAFETY: the state is the box of `send`, and polls do not overlap.
     let sending = unsafe { &mut *state.cast::<Sending>() };
     // SAFETY: the host's context is valid during this call.
-    let answer = catch_unwind(AssertUnwindSafe(|| unsafe { sending.poll(context) }));
+    let answer = catch_own(|| unsafe { sending.poll(context) });
     retired::sweep();
     match answer {
         Ok(Some(accepted)) => Poll { tag: Poll::READY, accepted },
         Ok(None) => Poll { tag: Poll::PENDING, accepted: false },
-        Err(payload) => {
-            report(&format!("internal error: {}", panic_text(&*payload)));
+        Err(text) => {
+            report(&text);
             Poll { tag: Poll::PANICKED, accepted: false }
         }
     }
@@ -78,11 +77,11 @@ unsafe extern "C" fn poll(state: *mut c_void, context: *mut PollContext) -> Poll
 unsafe extern "C" fn drop_future(state: *mut c_void) {
     // SAFETY: the box of `send`, given back.
     let sending = unsafe { Box::from_raw(state.cast::<Sending>()) };
-    let dropped = catch_unwind(AssertUnwindSafe(|| {
+    let dropped = catch_own(|| {
         let waker = sending.to.as_ref().and_then(|started| started.let_wait(state as usize, None));
         drop(waker);
         drop(sending);
-    }));
+    });
     retired::sweep();
     drop(dropped);
 }

@@ -11,10 +11,11 @@ use super::layout::{Array, Arrays, DrainResult, Handle, OwnedWaker};
 use super::on_error::{named, report, OnError};
 use crate::arrow::{build, Layout};
 use crate::exports::Plugin;
-use crate::failure::{panic_text, Failure};
+use crate::failure::Failure;
 use crate::handles;
 use crate::machine::{Finished, Outcome, Stop};
 use crate::options;
+use crate::panics::catch_own;
 use crate::results;
 use crate::retired;
 use crate::runtime::Runtime;
@@ -24,7 +25,6 @@ use crate::threads::{self, AUTHORS_STACK, OWN_STACK};
 use crate::value::Value;
 use arroyo_udf_abi as abi;
 use std::collections::HashMap;
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
@@ -65,11 +65,11 @@ struct Wanted {
 /// `__start` of function number `function`. Returns at once; a failure shows in the calls that follow.
 pub extern "C" fn start<P: Plugin>(function: u32, on_error: OnError, ordered: bool, timeout_micros: u64, allowed_in_flight: u32) -> Handle {
     let wanted = Wanted { ordered, timeout_micros, allowed_in_flight };
-    let started = catch_unwind(|| begin::<P>(function, on_error, wanted));
+    let started = catch_own(|| begin::<P>(function, on_error, wanted));
     match started {
         Ok(Ok(started)) => Handle(Arc::into_raw(started).cast_mut().cast()),
         Ok(Err(failure)) => refused(&failure.text),
-        Err(payload) => refused(&format!("internal error: {}", panic_text(&*payload))),
+        Err(text) => refused(&text),
     }
 }
 
@@ -94,7 +94,7 @@ fn begin<P: Plugin>(function: u32, on_error: OnError, wanted: Wanted) -> Result<
         max_bytes: u64::MAX,
         ..abi::Options::unset()
     };
-    let runtime = Runtime::new(signature, options::choose(&options, &signature.options, &signature.name)?);
+    let runtime = Runtime::new(signature, options::choose(&options, &signature.options, &signature.name)?)?;
     let handle = handles::insert(Arc::clone(&runtime))?;
     let started = Arc::new(Started {
         signature,
@@ -108,16 +108,22 @@ fn begin<P: Plugin>(function: u32, on_error: OnError, wanted: Wanted) -> Result<
     });
     let of_thread = Arc::clone(&started);
     let thread = threads::spawn("udf-start", AUTHORS_STACK, move || {
-        let failure = match catch_unwind(AssertUnwindSafe(|| P::start(function, &runtime))) {
+        let failure = match catch_own(|| P::start(function, &runtime)) {
             Ok(Ok(())) => return,
             Ok(Err(failure)) => failure.text,
-            Err(payload) => format!("internal error: {}", panic_text(&*payload)),
+            Err(text) => text,
         };
         of_thread.die(&failure);
         runtime.poison(&failure);
+        runtime.closed(Ok(())); // it has no executor, and no call has begun
     });
-    thread.map_err(|error| Failure::new(abi::ENVIRONMENT, format!("{}: no thread to start it: {error}", signature.name)))?;
-    Ok(started)
+    match thread {
+        Ok(_) => Ok(started),
+        Err(error) => {
+            drop(handles::remove(handle));
+            Err(Failure::new(abi::ENVIRONMENT, format!("{}: no thread to start it: {error}", signature.name)))
+        }
+    }
 }
 
 impl Started {
@@ -285,14 +291,14 @@ impl Started {
 pub unsafe extern "C" fn drain_results(handle: Handle) -> DrainResult {
     // SAFETY: as promised.
     let started = unsafe { Started::of(handle) };
-    let answer = catch_unwind(AssertUnwindSafe(|| started.map(Started::drain)));
+    let answer = catch_own(|| started.map(Started::drain));
     retired::sweep();
     match answer {
         Ok(Some(answer)) => answer,
         Ok(None) => DrainResult::without_data(DrainResult::ERROR),
-        Err(payload) => {
+        Err(text) => {
             if let Some(started) = started {
-                started.die(&format!("{}: internal error: {}", started.signature.name, panic_text(&*payload)));
+                started.die(&format!("{}: {text}", started.signature.name));
             }
             DrainResult::without_data(DrainResult::ERROR)
         }
@@ -308,8 +314,8 @@ pub unsafe extern "C" fn stop_runtime(handle: Handle) {
     }
     // SAFETY: the pointer of `start`'s Arc, given back.
     let started = unsafe { Arc::from_raw(pointer) };
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| started.stop())) {
-        report(&format!("{}: internal error: {}", started.signature.name, panic_text(&*payload)));
+    if let Err(text) = catch_own(|| started.stop()) {
+        report(&format!("{}: {text}", started.signature.name));
     }
     retired::sweep();
 }

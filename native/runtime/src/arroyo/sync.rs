@@ -5,11 +5,11 @@ use super::layout::{Array, Arrays, RunResult};
 use super::on_error::{report, OnError};
 use crate::arrow::{Column, Layout};
 use crate::exports::Plugin;
-use crate::failure::{panic_text, Failure};
+use crate::failure::Failure;
+use crate::panics::catch_own;
 use crate::retired;
 use crate::signature::{exported, Signature};
 use arroyo_udf_abi as abi;
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 
 /// `__run` of function number `function`.
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// `arrays` is what a host passed.
 pub unsafe extern "C" fn run<P: Plugin>(function: u32, on_error: OnError, arrays: Arrays) -> RunResult {
     // SAFETY: passed on.
-    let answer = catch_unwind(AssertUnwindSafe(|| unsafe { answer::<P>(function, on_error, arrays) }));
+    let answer = catch_own(|| unsafe { answer::<P>(function, on_error, arrays) });
     retired::sweep();
     match answer {
         Ok(Ok(value)) => RunResult { tag: RunResult::OK, value },
@@ -26,8 +26,8 @@ pub unsafe extern "C" fn run<P: Plugin>(function: u32, on_error: OnError, arrays
             report(&failure.text);
             RunResult::failed()
         }
-        Err(payload) => {
-            report(&format!("internal error: {}", panic_text(&*payload)));
+        Err(text) => {
+            report(&text);
             RunResult::failed()
         }
     }

@@ -79,6 +79,15 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         self.advance();
     }
 
+    /// The executor has ended, and with it all attempts that are left.
+    pub fn end_all(&mut self, now: u64) {
+        let slots: Vec<u32> = self.attempts.keys().collect();
+        for slot in slots {
+            let generation = self.attempts[slot].generation;
+            self.end(now, Token { slot, generation }, Outcome::Cancelled);
+        }
+    }
+
     /// Does what is due by `now`: timeouts, row deadlines, stuck attempts, ends of pauses.
     pub fn tick(&mut self, now: u64) {
         self.now = now;
@@ -118,7 +127,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         if self.counts.stuck >= u64::from(self.settings.max_stuck) && self.poison.is_none() && !stopped {
             self.overwhelmed = true;
             let text = format!("{} calls ignore their cancellation (max_stuck)", self.counts.stuck);
-            self.poison(&text);
+            self.poison(now, &text);
         }
         self.advance();
     }

@@ -1,5 +1,6 @@
 //! The host's side of the machine: batches in, results out, cancel, stop; and its state and counters.
 
+use super::ready::NO_BATCH;
 use super::*;
 
 impl<B: Clone, V: Weigh> Machine<B, V> {
@@ -60,6 +61,9 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
     pub fn drain(&mut self, limit: u64, most_bytes: u64) -> Vec<Finished<V>> {
         let (batches, batch_deadlines, held_bytes) = (&mut self.batches, &mut self.batch_deadlines, &mut self.held_bytes);
         let drained = self.ready.take(limit, most_bytes, |number, rows| {
+            if number == NO_BATCH {
+                return;
+            }
             let batch = &mut batches[number];
             batch.held -= rows;
             if batch.held == 0 {
@@ -73,6 +77,14 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         self.counts.drained += drained.len() as u64;
         self.held_rows -= drained.len() as u64;
         drained
+    }
+
+    /// Takes back rows that a drain handed out: they come out of the next one, first. Only the rows count as held again, not
+    /// the bytes of their batches. An outcome may have changed.
+    pub fn put_back(&mut self, rows: Vec<Finished<V>>) {
+        self.counts.drained -= rows.len() as u64;
+        self.held_rows += rows.len() as u64;
+        self.ready.put_back(rows);
     }
 
     /// Cancels the rows of `first_id .. first_id + rows` that have not ended.
@@ -118,24 +130,17 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         }
     }
 
-    /// Ends everything after a failure that cannot be recovered from (R8, R17): rows that have ended stay as they are, all
-    /// others end as errors with this text, and attempts are forgotten.
-    pub fn poison(&mut self, text: &str) {
+    /// Ends all rows after a failure that cannot be recovered from (R8, R17): rows that have ended stay as they are, all
+    /// others are errors with this text. Attempts are cancelled, as by a stop: they stay open until they end or are stuck.
+    pub fn poison(&mut self, now: u64, text: &str) {
         if self.poison.is_some() {
             return;
         }
         self.poison = Some(text.into());
         let begun: Vec<u32> = self.rows.keys().filter(|&row| !matches!(self.rows[row].stage, Stage::Ended)).collect();
         for row in begun {
-            self.end_row(0, row, Outcome::Error(text.into()));
+            self.end_row(now, row, Outcome::Error(text.into()));
         }
-        self.attempts = Slab::default();
-        (self.open, self.ending) = (List::default(), List::default());
-        self.counts.stuck = 0;
-        self.due.clear();
-        self.parts.clear();
-        self.backing_off.clear();
-        self.cancellations.clear();
         for mut span in std::mem::take(&mut self.spans) {
             if span.fate == Fate::Start {
                 span.fate = Fate::Poisoned;

@@ -14,7 +14,8 @@
 //!
 //! Guarantees: every accepted row is handed out exactly once; at most `allowed_in_flight` attempts are open that are not
 //! stuck; a row has at most one open attempt that is not stuck; the first event that ends a row wins, later ones for the
-//! same attempt only free its slot.
+//! same attempt only free its slot; an attempt is open until its executor says that it has ended, whatever ended its row
+//! (a timeout, a stop, a poisoning).
 //!
 //! An attempt is for one row, or for a micro-batch: rows that were gathered. A micro-batch that fails as a whole is split in
 //! two and each part starts again, until the failing row is alone; that counts as one attempt of each row (R7).

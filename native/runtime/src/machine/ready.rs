@@ -11,6 +11,9 @@ const MADE_TEXT: u64 = 100;
 /// The most capacity that the list keeps when all rows are taken.
 const KEPT: usize = 4096;
 
+/// The batch of rows that were put back.
+pub const NO_BATCH: u32 = u32::MAX;
+
 #[derive(Debug)]
 pub struct ReadyRows<V> {
     rows: VecDeque<Finished<V>>,
@@ -39,6 +42,15 @@ impl<V: Weigh> ReadyRows<V> {
         match self.batches.back_mut() {
             Some((last, rows)) if *last == batch => *rows += 1,
             _ => self.batches.push_back((batch, 1)),
+        }
+    }
+
+    /// Puts rows back that were taken, to be taken first.
+    pub fn put_back(&mut self, rows: Vec<Finished<V>>) {
+        self.batches.push_front((NO_BATCH, rows.len() as u64));
+        for row in rows.into_iter().rev() {
+            self.bytes += bytes(&row);
+            self.rows.push_front(row);
         }
     }
 

@@ -14,6 +14,7 @@
 use super::{Runtime, State};
 use crate::arrow::Batch;
 use crate::machine::{Outcome, Start, Stuck, Token};
+use crate::timer::now;
 use crate::value::Value;
 use std::sync::Arc;
 
@@ -62,12 +63,12 @@ pub trait Turn {
     fn work(&mut self);
 }
 
-/// Reports to standard error that a call ignores its cancellation (R8); `details` are the executor's own.
-pub fn report_stuck(function: &str, row: u64, details: &str) {
-    eprintln!("{function}, row {row}: a call ignores its cancellation{details}");
-}
-
 impl Runtime {
+    /// Reports to the host's log that a call ignores its cancellation (R8); `details` are the executor's own.
+    pub fn report_stuck(&self, row: u64, details: &str) {
+        self.log.warn(&format!("{}, row {row}: a call ignores its cancellation{details}", self.signature.name));
+    }
+
     /// Sets the executor. Once, before the first row.
     pub fn serve(&self, executor: Box<dyn Executor>) {
         self.lock().interrupts = executor.interrupts();
@@ -191,18 +192,21 @@ impl Runtime {
         state.stuck || state.machine.is_overwhelmed()
     }
 
-    /// The executor has ended; nothing of this runtime runs any more. An error is why the Context's `close` failed.
+    /// The executor has ended; nothing of this runtime runs any more, and so no attempt either. An error is why the Context's `close` failed.
     pub fn closed(&self, result: Result<(), String>) {
         let mut state = self.lock();
+        let now = state.not_back(now());
+        state.machine.end_all(now);
         state.closed.get_or_insert(result);
         self.wake_after(state);
         self.changed.notify_all();
     }
 
-    /// Reports a failure of the toolkit itself: rows that have not ended become errors with this text (R17).
+    /// Reports a failure of the toolkit itself: rows that have not ended become errors with this text, and their attempts are
+    /// cancelled (R17).
     pub fn poison(&self, text: &str) {
         let mut state = self.lock();
-        self.between_sends(&mut state, |machine| machine.poison(text));
+        self.poison_locked(&mut state, text);
         self.wake_after(state);
         self.changed.notify_all();
     }

@@ -7,7 +7,8 @@ use crate::arrow::Batch;
 use crate::failure::Failure;
 use crate::inbox::Size;
 use crate::limits::GRACE;
-use crate::machine::{Counts, Finished, Refused, Stop};
+use crate::machine::{Counts, Finished, Outcome, Refused, Stop};
+use crate::panics::catch_own;
 use crate::results;
 use crate::timer::now;
 use crate::value::Value;
@@ -24,6 +25,16 @@ pub enum Put {
     Done,
     /// Call [`Runtime::deliver`].
     Deliver,
+}
+
+/// What a drain hands out.
+#[derive(Debug)]
+pub enum Drained {
+    Rows(abi::ArrowArray),
+    /// Nothing now.
+    Nothing,
+    /// Nothing now, and nothing will come.
+    End,
 }
 
 /// A batch that `put` gives back; no failure means that there is no room now.
@@ -74,13 +85,31 @@ impl Runtime {
         self.wake_after(state);
     }
 
-    /// See `drain_results` in the header. An error means nothing now; `true`: and nothing will come.
-    pub fn drain(&self, max_rows: u64) -> Result<abi::ArrowArray, bool> {
-        let finished = self.take(max_rows)?;
-        Ok(results::export(&self.signature.returns, &finished, &self.signature.name, &self.settings()))
+    /// See `drain_results` in the header. A failure loses no row: they come out of a later call.
+    pub fn drain(&self, max_rows: u64) -> Result<Drained, Failure> {
+        let finished = match self.take(max_rows) {
+            Ok(finished) => finished,
+            Err(over) => return Ok(if over { Drained::End } else { Drained::Nothing }),
+        };
+        let (signature, settings) = (self.signature, self.settings());
+        catch_own(|| results::export(&signature.returns, &finished, &signature.name, &settings)).map(Drained::Rows).map_err(|text| {
+            // Their values cannot be handed out, now or later.
+            self.put_back(finished, |row| row.outcome = Outcome::Error(text.as_str().into()));
+            self.poison(&text);
+            Failure::internal(format!("{}: {text}", signature.name))
+        })
     }
 
-    /// As [`Runtime::drain`], the rows themselves.
+    /// Takes back rows that could not be handed out, after `change`.
+    fn put_back(&self, mut rows: Vec<Finished<Value>>, change: impl Fn(&mut Finished<Value>)) {
+        rows.iter_mut().for_each(change);
+        let mut state = self.lock();
+        self.inbox.take_back(Size { rows: rows.len() as u64, bytes: 0 });
+        state.machine.put_back(rows);
+        self.wake_after(state);
+    }
+
+    /// As [`Runtime::drain`], the rows themselves. An error means nothing now; `true`: and nothing will come.
     pub fn take(&self, max_rows: u64) -> Result<Vec<Finished<Value>>, bool> {
         let mut state = self.lock();
         if !state.machine.has_results() {
@@ -116,7 +145,8 @@ impl Runtime {
     pub fn cancel(&self, first_id: u64, rows: u64) {
         let mut state = self.lock();
         self.take_in(&mut state);
-        state.machine.cancel(now(), first_id, rows);
+        let now = state.not_back(now());
+        state.machine.cancel(now, first_id, rows);
         self.keep_time(&mut state);
         self.wake_after(state);
     }
@@ -159,23 +189,28 @@ impl Runtime {
     /// Begins to stop without waiting for the end.
     pub fn stop_soon(&self, mode: Stop) {
         let mut state = self.lock();
-        self.between_sends(&mut state, |machine| machine.stop(now(), mode));
-        self.keep_time(&mut state);
+        self.stop_locked(&mut state, mode);
         self.wake_after(state);
     }
 
-    /// See `stop_runtime` in the header (R13). Every caller gets the same answer.
+    fn stop_locked(&self, state: &mut State, mode: Stop) {
+        let now = state.not_back(now());
+        self.between_sends(state, |machine| machine.stop(now, mode));
+        self.keep_time(state);
+    }
+
+    /// See `stop_runtime` in the header (R13). A poisoned runtime is no exception: its calls are cancelled, and must end or
+    /// be stuck before it is stopped. Every caller gets the same answer.
     pub fn stop(&self, mode: Stop, deadline: Duration) -> Result<abi::Status, Failure> {
         let mut state = self.lock();
-        self.between_sends(&mut state, |machine| machine.stop(now(), mode));
-        self.keep_time(&mut state);
+        self.stop_locked(&mut state, mode);
         let until = Instant::now().checked_add(deadline);
         let mut last = until;
         let mut cancelled = mode == Stop::Cancel;
         loop {
             self.wake_after(state);
             state = self.lock();
-            while !state.is_over() {
+            while !state.has_ended() {
                 if state.machine.is_stuck() {
                     state.stuck = true; // nothing more will happen
                     break;
@@ -186,28 +221,32 @@ impl Runtime {
                     break;
                 }
             }
-            let name = &self.signature.name;
-            match &state.closed {
-                _ if state.machine.is_overwhelmed() => return Ok(abi::STUCK),
-                _ if state.stuck => {
-                    self.changed.notify_all(); // others may stop it too, with a later deadline
-                    return Ok(abi::STUCK);
-                }
-                _ if state.machine.poisoned().is_some() => return self.check(&state).map(|()| abi::OK),
-                Some(Ok(())) => return Ok(abi::OK),
-                Some(Err(text)) => return Err(Failure::new(abi::USER_CODE, format!("{name}: close failed: {text}"))),
-                None => {}
+            if state.has_ended() {
+                self.changed.notify_all(); // others may stop it too, with a later deadline
+                return self.stopped(&state);
             }
             // Time is over: cancel what still runs, and give up on it a little later.
             if cancelled && last != until {
                 state.stuck = true;
             }
             if !cancelled {
-                self.between_sends(&mut state, |machine| machine.stop(now(), Stop::Cancel));
-                self.keep_time(&mut state);
+                self.stop_locked(&mut state, Stop::Cancel);
                 cancelled = true;
             }
             last = until.and_then(|until| until.checked_add(GRACE));
+        }
+    }
+
+    /// What a stop answers in the end.
+    fn stopped(&self, state: &State) -> Result<abi::Status, Failure> {
+        if state.machine.is_overwhelmed() {
+            return Ok(abi::STUCK);
+        }
+        self.check(state)?;
+        match &state.closed {
+            _ if state.stuck => Ok(abi::STUCK),
+            Some(Err(text)) => Err(Failure::new(abi::USER_CODE, format!("{}: close failed: {text}", self.signature.name))),
+            _ => Ok(abi::OK),
         }
     }
 }

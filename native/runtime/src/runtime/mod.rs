@@ -18,11 +18,15 @@
 
 pub mod executor;
 pub mod host;
+#[cfg(test)]
+pub mod samples;
+#[cfg(all(test, not(loom)))]
+mod tests;
 pub mod time_slice;
 pub mod wake_ups;
 
-pub use executor::{report_stuck, After, Attempt, Executor, Orders, Turn};
-pub use host::{NotTaken, Put};
+pub use executor::{After, Attempt, Executor, Orders, Turn};
+pub use host::{Drained, NotTaken, Put};
 pub use time_slice::TimeSlice;
 pub use wake_ups::SPACE;
 
@@ -32,9 +36,10 @@ use crate::inbox::{Inbox, Sent, Size};
 use crate::log;
 use crate::machine::{Machine, Settings};
 use crate::options::Chosen;
+use crate::panics::catch_own;
 use crate::signature::Signature;
 use crate::sync::{Condvar, Mutex, MutexGuard};
-use crate::timer::{self, now, Ticking};
+use crate::timer::{self, now, Alarm, Ticking};
 use crate::value::Value;
 use arroyo_udf_abi as abi;
 use std::sync::{Arc, OnceLock, Weak};
@@ -72,8 +77,8 @@ struct State {
     calling: bool,
     /// The latest time that the machine has seen.
     latest: u64,
-    /// When the timer calls, at the latest.
-    timer_at: Option<u64>,
+    /// Rings when the machine next needs the time, or earlier.
+    alarm: Alarm,
     /// How the executor closed: the Context's `close` may fail.
     closed: Option<Result<(), String>>,
     /// A stop has given up on attempts that are stuck.
@@ -91,15 +96,23 @@ impl State {
 
     /// Whether only drains are left.
     fn is_over(&self) -> bool {
-        self.closed.is_some() || self.stuck || self.machine.poisoned().is_some()
+        self.has_ended() || self.machine.poisoned().is_some()
+    }
+
+    /// Whether a stop need not wait any longer: the executor has ended, or a stop has given up on it.
+    fn has_ended(&self) -> bool {
+        self.closed.is_some() || self.stuck
     }
 }
 
 impl Runtime {
-    /// A runtime without an executor: [`Runtime::serve`] sets it.
-    pub fn new(signature: &'static Signature, chosen: Chosen) -> Arc<Runtime> {
+    /// A runtime without an executor: [`Runtime::serve`] sets it. Fails if there is no thread for timers.
+    pub fn new(signature: &'static Signature, chosen: Chosen) -> Result<Arc<Runtime>, Failure> {
+        // Here, so that nothing that comes later can fail for want of it. Under loom no time passes.
+        #[cfg(not(all(test, loom)))]
+        timer::start().map_err(|error| Failure::new(abi::ENVIRONMENT, format!("{}: no thread for timers: {error}", signature.name)))?;
         let rows_timed = chosen.settings.deadline.is_some() || chosen.settings.gather.is_some();
-        Arc::new_cyclic(|me| Runtime {
+        Ok(Arc::new_cyclic(|me| Runtime {
             signature,
             lineage: chosen.lineage,
             timed: chosen.settings.is_timed(),
@@ -117,7 +130,7 @@ impl Runtime {
                 armed: None,
                 calling: false,
                 latest: 0,
-                timer_at: None,
+                alarm: Alarm::new(),
                 closed: None,
                 stuck: false,
                 interrupts: true,
@@ -126,7 +139,7 @@ impl Runtime {
             executor: OnceLock::new(),
             log: log::Place::default(),
             me: me.clone(),
-        })
+        }))
     }
 
     pub fn signature(&self) -> &'static Signature {
@@ -151,7 +164,7 @@ impl Runtime {
         // panic is ours, so the runtime ends.
         self.state.lock().unwrap_or_else(|poisoned| {
             let mut state = poisoned.into_inner();
-            self.between_sends(&mut state, |machine| machine.poison("internal error: the state of the runtime is broken"));
+            self.poison_locked(&mut state, "internal error: the state of the runtime is broken");
             state
         })
     }
@@ -195,12 +208,20 @@ impl Runtime {
 
     /// Makes the timer call when the machine next needs the time.
     fn keep_time(&self, state: &mut State) {
-        let Some(at) = state.machine.next_deadline() else { return };
-        if state.timer_at.is_none_or(|known| at < known) {
-            state.timer_at = Some(at);
-            let me: Weak<dyn Ticking> = self.me.clone();
-            timer::request(at, me);
+        if let Some(at) = state.machine.next_deadline() {
+            state.alarm.set(at, || self.me.clone());
         }
+    }
+
+    fn poison_locked(&self, state: &mut State, text: &str) {
+        let now = state.not_back(now());
+        self.between_sends(state, |machine| machine.poison(now, text));
+        self.keep_time(state); // for calls that ignore their cancellation
+    }
+
+    /// Runs a part of the toolkit. A panic in it poisons this runtime (R17), and the answer is None.
+    pub fn guard<T>(&self, body: impl FnOnce() -> T) -> Option<T> {
+        catch_own(body).map_err(|text| catch_own(|| self.poison(&text))).ok()
     }
 }
 
@@ -212,21 +233,19 @@ fn hand_over(machine: &mut Machine<Arc<Batch>, Value>, arrived: &mut Vec<Sent<Ba
 }
 
 impl Ticking for Runtime {
-    fn tick(&self, now: u64) -> Option<u64> {
-        let mut state = self.lock();
-        if state.timer_at.is_none_or(|at| at > now) {
-            return None; // a request for an earlier time was made since, and served
-        }
-        let now = state.not_back(now);
-        self.between_sends(&mut state, |machine| machine.tick(now));
-        state.timer_at = state.machine.next_deadline();
-        let next = state.timer_at;
-        let poisoned = state.machine.poisoned().is_some();
-        let stuck_for_good = state.machine.is_stuck();
-        self.wake_after(state);
-        if poisoned || stuck_for_good {
-            self.changed.notify_all(); // for a stop that waits
-        }
-        next
+    fn tick(&self, now: u64) {
+        self.guard(|| {
+            let mut state = self.lock();
+            state.alarm.withdraw();
+            let now = state.not_back(now);
+            self.between_sends(&mut state, |machine| machine.tick(now));
+            self.keep_time(&mut state);
+            let stuck_for_good = state.machine.is_stuck();
+            let poisoned = state.machine.poisoned().is_some();
+            self.wake_after(state);
+            if poisoned || stuck_for_good {
+                self.changed.notify_all(); // for a stop that waits
+            }
+        });
     }
 }

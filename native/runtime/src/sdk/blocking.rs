@@ -2,11 +2,11 @@
 
 use super::arguments::Arguments;
 use super::function::{CallRow, Function};
-use super::panics;
 use super::types::Return;
 use crate::arrow::Batch;
 use crate::call_info::CallInfo;
 use crate::machine::Outcome;
+use crate::panics;
 use crate::pool::Work;
 use crate::runtime::Attempt;
 use crate::value::Value;

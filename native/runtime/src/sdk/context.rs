@@ -2,12 +2,12 @@
 //!
 //! Guarantees: one Context for each start, made and `init`-ed before the first row, `close`d after the last attempt ended.
 
-use super::panics;
 use crate::abi;
 use crate::failure::Failure;
 use crate::limits::{init_took_too_long, GRACE};
+use crate::panics::catch_future;
 use std::future::Future;
-use std::pin::{pin, Pin};
+use std::pin::Pin;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,7 +58,7 @@ pub fn open<X: UdfContext>(name: &str, tokio: &tokio::runtime::Handle, new: fn()
             context.init().await;
             context
         };
-        let end = match tokio::time::timeout(limit, caught(opening)).await {
+        let end = match tokio::time::timeout(limit, catch_future(opening)).await {
             Ok(end) => end.map_err(|text| format!("init of the Context {text}")),
             Err(_) => Err(init_took_too_long(limit)),
         };
@@ -76,19 +76,9 @@ pub fn open<X: UdfContext>(name: &str, tokio: &tokio::runtime::Handle, new: fn()
 
 /// Closes a Context; the error is why that failed.
 pub async fn close<X: UdfContext>(context: Arc<X>) -> Result<(), String> {
-    caught(async {
+    catch_future(async {
         context.close().await;
         drop(context);
-    })
-    .await
-}
-
-/// The output of `future`, or the text of its panic.
-async fn caught<T>(future: impl Future<Output = T>) -> Result<T, String> {
-    let mut future = pin!(future);
-    std::future::poll_fn(|context| match panics::catch(|| future.as_mut().poll(context)) {
-        Ok(poll) => poll.map(Ok),
-        Err(text) => std::task::Poll::Ready(Err(text)),
     })
     .await
 }

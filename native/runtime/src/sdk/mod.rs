@@ -12,7 +12,6 @@
 //! | [`blocking`]     | one row in a thread of the pool                                          |
 //! | `context`        | the Context that calls of an async function share (feature `tokio`)      |
 //! | `tokio_executor` | the executor of async functions (feature `tokio`)                        |
-//! | [`panics`]       | a panic of the author's code -> the text of a row's error                |
 //!
 //! Functions register themselves without a central list: each `#[udf]` puts one pointer into the linker section
 //! `arroyo_udf_functions`, and the linker (of ELF targets) defines symbols at the section's two ends.
@@ -25,7 +24,6 @@ pub mod context;
 pub mod function;
 mod lists;
 mod numbers;
-pub mod panics;
 pub mod sync;
 mod texts;
 mod times;

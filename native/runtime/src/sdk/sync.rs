@@ -7,9 +7,9 @@
 use super::arguments::Arguments;
 use super::builders::{Builder, Position};
 use super::function::{Function, Results};
-use super::panics;
 use super::types::{ResultType, Return};
 use crate::arrow::{Batch, Validity};
+use crate::panics;
 
 /// Calls `call` for each row of `batch`, except where an argument is null that cannot be: those rows are null (F3).
 pub fn run<'a, A: Arguments<'a>, R: Return>(function: &Function, batch: &'a Batch, call: impl Fn(A) -> R) -> Results {

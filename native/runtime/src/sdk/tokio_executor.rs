@@ -16,15 +16,16 @@
 use super::arguments::Arguments;
 use super::context::{self, UdfContext};
 use super::function::Function;
-use super::panics;
 use super::types::Return;
 use crate::abi;
 use crate::arrow::Batch;
+use crate::batch_context::BatchContext;
 use crate::call_info::CallInfo;
 use crate::failure::Failure;
 use crate::limits::INIT_TIME;
 use crate::machine::{Outcome, Token};
-use crate::runtime::{self, After, Attempt, Executor, Orders, Runtime, TimeSlice};
+use crate::panics::{self, catch_future};
+use crate::runtime::{After, Attempt, Executor, Orders, Runtime, TimeSlice};
 use crate::sync::Unpoisoned;
 use crate::threads::block_signals;
 use crate::value;
@@ -55,7 +56,7 @@ where
     let woken = Arc::new(Notify::new());
     let tokio = tokio_runtime()?;
     runtime.serve(Box::new(TokioExecutor(Arc::clone(&woken))));
-    tokio.spawn(dispatch(function, Arc::clone(runtime), woken, call, async { Ok(()) }));
+    tokio.spawn(dispatch(Arc::clone(runtime), run(Shared::new(function, Arc::clone(runtime), call), woken), async { Ok(()) }));
     Ok(())
 }
 
@@ -83,8 +84,7 @@ where
     let stopped = Arc::clone(runtime);
     let end = async move {
         let closed = if stopped.is_given_up() {
-            eprintln!("{}: its Context is not closed, because calls were stuck when it was stopped", stopped.signature().name);
-            Ok(())
+            Ok(()) // the stop has reported it
         } else {
             context::close(context).await
         };
@@ -92,7 +92,7 @@ where
         closed
     };
     let call = move |arguments: A| call(Arc::clone(&shared), arguments);
-    handle.spawn(dispatch(function, Arc::clone(runtime), woken, call, end));
+    handle.spawn(dispatch(Arc::clone(runtime), run(Shared::new(function, Arc::clone(runtime), call), woken), end));
     Ok(())
 }
 
@@ -110,13 +110,17 @@ fn tokio_runtime() -> Result<&'static tokio::runtime::Runtime, Failure> {
 }
 
 fn new_tokio() -> Result<tokio::runtime::Runtime, Failure> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(THREADS)
-        .thread_name("udf-tokio")
-        .on_thread_start(block_signals)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(abi::ENVIRONMENT, format!("tokio does not start: {error}")))
+    let build = || {
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("udf-tokio")
+            .on_thread_start(block_signals)
+            .enable_all()
+            .build()
+    };
+    // It panics if there is no thread for it.
+    let built = panics::catch(build).and_then(|built| built.map_err(|error| error.to_string()));
+    built.map_err(|text| Failure::for_now(abi::ENVIRONMENT, format!("tokio does not start: {text}")))
 }
 
 /// The runtime's end of a dispatcher.
@@ -128,25 +132,20 @@ impl Executor for TokioExecutor {
     }
 }
 
-/// Runs attempts until the runtime is stopped and none is left, then `end`.
-async fn dispatch<A, R, F, C>(
-    function: &'static Function,
-    runtime: Arc<Runtime>,
-    woken: Arc<Notify>,
-    call: C,
-    end: impl Future<Output = Result<(), String>>,
-) where
-    A: for<'a> Arguments<'a> + Send + 'static,
-    R: Return + 'static,
-    F: Future<Output = R> + Send + 'static,
-    C: Fn(A) -> F + Send + Sync + 'static,
-{
-    // In a function of its own, so that nothing that `call` holds outlives `end`.
-    run(Shared::new(function, Arc::clone(&runtime), call), &woken).await;
-    runtime.closed(end.await);
+/// The life of a handle's task: `serving`, then `end`.
+///
+/// `serving` is a future of its own, so that nothing that it holds outlives it. A panic in it is the toolkit's; all its calls
+/// have been dropped then.
+async fn dispatch(runtime: Arc<Runtime>, serving: impl Future<Output = ()>, end: impl Future<Output = Result<(), String>>) {
+    if let Err(text) = catch_future(serving).await {
+        runtime.guard(|| runtime.poison(&format!("internal error: the dispatcher of tokio {text}")));
+    }
+    let closed = catch_future(end).await.unwrap_or_else(Err);
+    runtime.guard(|| runtime.closed(closed));
 }
 
-async fn run<A, R, F, C>(shared: Shared<A, C>, woken: &Notify)
+/// Runs attempts until the runtime is stopped and none is left.
+async fn run<A, R, F, C>(shared: Shared<A, C>, woken: Arc<Notify>)
 where
     A: for<'a> Arguments<'a> + Send + 'static,
     R: Return + 'static,
@@ -163,7 +162,7 @@ where
             Pin::new(&mut slots).iter_pin_mut().for_each(|slot: Pin<&mut Slot<'_, A, F, C>>| slot.cancel(&cancelled));
         }
         for stuck in orders.stuck.drain(..) {
-            runtime::report_stuck(&runtime.signature().name, stuck.id, "");
+            runtime.report_stuck(stuck.id, "");
         }
         shared.slice.begin();
         let mut may_open = slots.len().max(1);
@@ -213,11 +212,12 @@ struct Named {
     id: u64,
     attempt: u16,
     deadline: u64,
+    context: Option<Arc<BatchContext>>,
 }
 
 impl Named {
     fn info(&self, runtime: &Runtime) -> CallInfo {
-        CallInfo::of(runtime, self.id, self.attempt, self.deadline)
+        CallInfo::of(runtime, self.id, self.attempt, self.deadline, self.context.as_ref())
     }
 }
 
@@ -249,7 +249,7 @@ where
         loop {
             self.slice.count_row();
             let Attempt { token, id, attempt: number, deadline, .. } = attempt;
-            let named = Named { token, id, attempt: number, deadline };
+            let named = Named { token, id, attempt: number, deadline, context: attempt.batch.context().cloned() };
             let arguments = arguments::<A>(&attempt.batch, attempt.row);
             // The function owns its arguments: the batch lives no longer than its rows need it.
             drop(attempt);
@@ -352,4 +352,27 @@ fn arguments<A: for<'a> Arguments<'a>>(batch: &Batch, row: usize) -> Result<Opti
     // SAFETY: the machine numbers the rows of this batch, `callable` says that this one may be read, and the batch was
     // checked against the signature that `function` describes.
     unsafe { A::read(A::views(columns), row) }.map(Some)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::arrow::Layout;
+    use crate::machine::Stop;
+    use crate::runtime::samples;
+    use std::time::Duration;
+
+    /// R17: its rows are answered, and a stop does not wait for it.
+    #[test]
+    fn a_dispatcher_that_panics_poisons_its_runtime() {
+        let tokio = new_tokio().expect("a runtime of tokio");
+        let runtime = samples::runtime(Layout::Fixed(8), 10);
+        runtime.serve(Box::new(TokioExecutor(Arc::default())));
+        assert!(runtime.send(0, samples::batch()).is_ok());
+        tokio.spawn(dispatch(Arc::clone(&runtime), async { panic!("a mistake") }, async { Ok(()) }));
+        assert!(runtime.wait(abi::RESULTS, Duration::from_secs(60)));
+        assert_eq!(runtime.take(0).map(|rows| rows.len()), Ok(1));
+        let failure = runtime.stop(Stop::Drain, Duration::MAX).expect_err("the stop says why");
+        assert!(failure.status == abi::INTERNAL && failure.text.ends_with(": a mistake"), "{failure:?}");
+    }
 }

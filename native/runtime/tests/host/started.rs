@@ -18,9 +18,13 @@ impl Started {
     }
 
     pub fn send(&self, name: &str, first_id: u64, columns: &[Vec<Value>]) -> abi::Status {
+        self.send_with(name, first_id, columns, null())
+    }
+
+    pub fn send_with(&self, name: &str, first_id: u64, columns: &[Vec<Value>], context: *const abi::BatchContext) -> abi::Status {
         let (mut arguments, mut error) = (batch(name, columns, 3), no_error());
         // SAFETY: all pointers are valid.
-        unsafe { (TABLE.send)(self.0, first_id, &mut arguments, null(), &mut error) }
+        unsafe { (TABLE.send)(self.0, first_id, &mut arguments, context, &mut error) }
     }
 
     pub fn wait(&self, condition: u32) {

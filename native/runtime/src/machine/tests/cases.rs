@@ -187,9 +187,49 @@ fn r13_stuck_attempts_after_a_cancelling_stop_do_not_poison() {
 #[test]
 fn r17_a_failure_of_the_toolkit_is_not_reported_as_stuck_calls() {
     let mut m = machine(true, 1, None, Retry::NEVER);
-    m.poison("broken");
+    m.poison(0, "broken");
     m.tick(PATIENCE);
     assert_eq!((m.poisoned(), m.is_overwhelmed()), (Some("broken"), false));
+}
+
+#[test]
+fn r17_calls_that_run_when_the_handle_is_poisoned_are_cancelled_and_stay_open_until_they_end() {
+    let mut m = machine(true, 2, None, Retry::NEVER);
+    m.accept(5, 0, 3, 0, ()).unwrap();
+    let (first, second) = (m.start(5).unwrap(), m.start(5).unwrap());
+    m.poison(7, "broken");
+    assert_eq!((drained(&mut m), m.counts().errors), (vec![0, 1, 2], 3), "rows are answered at once");
+    let mut cancelled = Vec::new();
+    m.take_cancellations(&mut cancelled);
+    cancelled.sort_by_key(|token| token.index());
+    assert_eq!(cancelled, [first.token, second.token]);
+    m.stop(8, Stop::Cancel);
+    assert!(!m.is_settled(), "the Context must not be closed: calls use it");
+    assert!(!m.end(9, first.token, Outcome::Value(0)));
+    assert_eq!(m.next_deadline(), Some(7 + PATIENCE));
+    m.tick(7 + PATIENCE);
+    assert_eq!((m.counts().stuck, m.counts().running, m.is_stuck()), (1, 1, true));
+    assert!(!m.end(8 + PATIENCE, second.token, Outcome::Value(1)));
+    assert!(m.is_settled());
+}
+
+#[test]
+fn r8_a_healthy_call_beside_too_many_stuck_ones_is_cancelled() {
+    let mut m = machine(true, 9, Some(10), Retry::NEVER);
+    m.settings.max_stuck = 1;
+    m.accept(0, 0, 1, 0, ()).unwrap();
+    m.start(0).unwrap();
+    m.tick(10);
+    m.accept(5 + PATIENCE, 1, 1, 0, ()).unwrap();
+    let healthy = m.start(5 + PATIENCE).unwrap();
+    m.take_cancellations(&mut Vec::new());
+    m.tick(9 + PATIENCE);
+    assert!(m.poisoned().is_none() && m.is_open(healthy.token));
+    m.tick(10 + PATIENCE);
+    assert!(m.is_overwhelmed());
+    let mut cancelled = Vec::new();
+    m.take_cancellations(&mut cancelled);
+    assert_eq!(cancelled, [healthy.token]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::machine::{Gather, Settings, Token, PATIENCE};
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
@@ -55,6 +56,8 @@ pub struct ModelAttempt {
     /// Whether the machine has asked for its cancellation, and reported it as stuck.
     pub asked: bool,
     pub reported: bool,
+    /// The batches of its rows, which its call uses until the attempt has ended, whatever became of the rows.
+    pub uses: Vec<Rc<usize>>,
 }
 
 /// All that the machine must know, each fact once.
@@ -62,16 +65,21 @@ pub struct Model {
     pub settings: Settings,
     pub rows: Vec<ModelRow>,
     pub batch_bytes: Vec<u64>,
+    pub payloads: Vec<Rc<usize>>,
     /// Bytes of a row, by batch.
     pub row_bytes: Vec<u64>,
     pub parts: VecDeque<Vec<usize>>,
     pub open: Vec<ModelAttempt>,
+    /// Attempts that have ended.
+    pub closed: Vec<Token>,
     pub next_id: u64,
     pub turns: u64,
     pub retries: u64,
     pub stopped: bool,
     pub cancelled: bool,
     pub poisoned: bool,
+    /// The host takes nothing any more.
+    pub released: bool,
     /// Rows handed out: values, errors, timed out, cancelled.
     pub ended: [u64; 4],
     /// How long the rows took that ran and were neither cancelled nor poisoned.
@@ -84,15 +92,18 @@ impl Model {
             settings,
             rows: vec![],
             batch_bytes: vec![],
+            payloads: vec![],
             row_bytes: vec![],
             parts: VecDeque::new(),
             open: vec![],
+            closed: vec![],
             next_id: 0,
             turns: 0,
             retries: 0,
             stopped: false,
             cancelled: false,
             poisoned: false,
+            released: false,
             ended: [0; 4],
             took: vec![],
         }
@@ -285,11 +296,11 @@ impl Model {
         self.parts.push_front(rows[..half].to_vec());
     }
 
+    /// R17: rows that have not ended are errors. Their attempts are cancelled like any other that no row waits for.
     pub fn poison(&mut self, now: u64) {
         if !self.poisoned {
             self.poisoned = true;
             self.end_where(now, How::Error, |_| true);
-            self.open.clear();
         }
     }
 

@@ -1,6 +1,9 @@
 //! Random schedules of all events under a virtual clock. After each event machine and model must agree; a failing schedule
 //! shrinks. Messages name the rules.
 //!
+//! Hosts send, drain, cancel, stop and release; executors start and end attempts, also late, or twice, or not for so long
+//! that they are stuck; the toolkit fails (poison). What a call uses is an `Rc` here, so that it is seen who keeps it.
+//!
 //! A schedule has 60 events on average. `PROPTEST_CASES` sets the number of schedules: `make check` runs ten million events.
 //! `PROPTEST_RNG_SEED` makes a run repeatable.
 
@@ -8,6 +11,10 @@ use super::model::{How, Model, ModelAttempt, ModelRow, Place};
 use crate::histogram::Histogram;
 use crate::machine::{Finished, Gather, Machine, Outcome, Refused, Retry, Settings, Stop, Weigh, PATIENCE};
 use proptest::prelude::*;
+use std::rc::Rc;
+
+/// A batch is its number.
+type Simulated = Machine<Rc<usize>, u64>;
 
 #[derive(Debug, Clone)]
 enum Event {
@@ -40,20 +47,28 @@ enum Event {
         cancel: bool,
     },
     Poison,
+    /// An answer for attempt `pick` (modulo their number) of those that have ended.
+    Late {
+        pick: usize,
+    },
+    /// The host stops and takes nothing any more. The executor goes on.
+    Release,
 }
 
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
-        6 => (0..6u64, 0..40u64, 0..3u64, prop_oneof![3 => Just(None), 1 => (1..200u64).prop_map(Some)])
+        18 => (0..6u64, 0..40u64, 0..3u64, prop_oneof![3 => Just(None), 1 => (1..200u64).prop_map(Some)])
             .prop_map(|(rows, bytes, gap, deadline)| Event::Accept { rows, bytes, gap, deadline }),
-        12 => Just(Event::Start),
-        10 => (any::<usize>(), any::<bool>(), any::<u8>()).prop_map(|(pick, whole, errors)| Event::End { pick, whole, errors }),
-        6 => (0..30u64).prop_map(|after| Event::Tick { after }),
-        1 => Just(Event::Tick { after: PATIENCE }),
-        2 => (0..60u64, 0..8u64).prop_map(|(first, rows)| Event::Cancel { first, rows }),
-        6 => (0..9u64, prop_oneof![0..9u64, Just(u64::MAX)]).prop_map(|(limit, bytes)| Event::Drain { limit, bytes }),
-        1 => any::<bool>().prop_map(|cancel| Event::Stop { cancel }),
-        1 => Just(Event::Poison),
+        36 => Just(Event::Start),
+        30 => (any::<usize>(), any::<bool>(), any::<u8>()).prop_map(|(pick, whole, errors)| Event::End { pick, whole, errors }),
+        18 => (0..30u64).prop_map(|after| Event::Tick { after }),
+        5 => Just(Event::Tick { after: PATIENCE }),
+        6 => (0..60u64, 0..8u64).prop_map(|(first, rows)| Event::Cancel { first, rows }),
+        18 => (0..9u64, prop_oneof![0..9u64, Just(u64::MAX)]).prop_map(|(limit, bytes)| Event::Drain { limit, bytes }),
+        3 => any::<bool>().prop_map(|cancel| Event::Stop { cancel }),
+        3 => Just(Event::Poison),
+        5 => any::<usize>().prop_map(|pick| Event::Late { pick }),
+        1 => Just(Event::Release),
     ]
 }
 
@@ -113,12 +128,14 @@ fn how(outcome: &Outcome<u64>) -> How {
     }
 }
 
-fn step(machine: &mut Machine<usize, u64>, model: &mut Model, now: &mut u64, event: &Event) -> Result<(), TestCaseError> {
+fn step(machine: &mut Simulated, model: &mut Model, now: &mut u64, event: &Event) -> Result<(), TestCaseError> {
     match *event {
+        Event::Accept { .. } | Event::Cancel { .. } | Event::Drain { .. } | Event::Stop { .. } if model.released => {}
         Event::Accept { rows, bytes, gap, deadline } => {
             let first = model.next_id + gap;
             let batch = model.batch_bytes.len();
-            let answer = machine.accept_until(*now, deadline, first, rows, bytes, batch);
+            let payload = Rc::new(batch);
+            let answer = machine.accept_until(*now, deadline, first, rows, bytes, Rc::clone(&payload));
             let expected = if model.stopped || model.poisoned {
                 Err(Refused::Stopped)
             } else if !model.has_room() {
@@ -130,12 +147,13 @@ fn step(machine: &mut Machine<usize, u64>, model: &mut Model, now: &mut u64, eve
             if answer.is_ok() {
                 let deadline = [model.settings.deadline, deadline].into_iter().flatten().min().map_or(u64::MAX, |d| *now + d);
                 model.batch_bytes.push(bytes);
+                model.payloads.push(payload);
                 model.row_bytes.push(bytes.div_ceil(rows.max(1)));
                 let row = |i| ModelRow { id: first + i, batch, place: Place::Waiting, attempts: 0, begun: None, accepted: *now, deadline };
                 model.rows.extend((0..rows).map(row));
                 model.next_id = first + rows;
                 if rows > 0 {
-                    let again = machine.accept(*now, first, 1, 0, 0);
+                    let again = machine.accept(*now, first, 1, 0, Rc::default());
                     prop_assert!(again == Err(Refused::Id) || again == Err(Refused::WouldBlock), "ids rise: {:?}", again);
                 }
             }
@@ -145,8 +163,8 @@ fn step(machine: &mut Machine<usize, u64>, model: &mut Model, now: &mut u64, eve
             let started = machine.start(*now);
             prop_assert_eq!(started.is_some(), starts, "R4: the cap, and no idle slot while rows wait");
             if let Some(start) = started {
-                let mut rows = vec![(start.id, start.batch, start.attempt)];
-                rows.extend(start.others.iter().map(|other| (other.id, other.batch, other.attempt)));
+                let mut rows = vec![(start.id, *start.batch, start.attempt)];
+                rows.extend(start.others.iter().map(|other| (other.id, *other.batch, other.attempt)));
                 let ids: Vec<u64> = rows.iter().map(|row| row.0).collect();
                 let until = model.settings.timeout.map_or(u64::MAX, |t| *now + t);
                 let expected = model.start(&ids, until);
@@ -163,6 +181,7 @@ fn step(machine: &mut Machine<usize, u64>, model: &mut Model, now: &mut u64, eve
                     stuck: false,
                     asked: false,
                     reported: false,
+                    uses: std::iter::once(start.batch).chain(start.others.iter().map(|other| Rc::clone(&other.batch))).collect(),
                 };
                 for &row in &attempt.rows {
                     let working = model.open.iter().filter(|a| a.rows.contains(&row) && !a.stuck).count();
@@ -179,6 +198,7 @@ fn step(machine: &mut Machine<usize, u64>, model: &mut Model, now: &mut u64, eve
             let (token, open) = (model.open[index].token, model.open[index].cancelled.is_none());
             let (rows, again, running) = (model.open[index].rows.clone(), model.waiting_for(index), model.running_in(index));
             model.open.remove(index);
+            model.closed.push(token);
             prop_assert_eq!(machine.is_open(token), open);
             let is_error = |i: usize| errors & 1 << (i % 8) != 0;
             let outcome = |i: usize| if is_error(i) { Outcome::Error("no".into()) } else { Outcome::Value(model.rows[rows[i]].id) };
@@ -221,8 +241,18 @@ fn step(machine: &mut Machine<usize, u64>, model: &mut Model, now: &mut u64, eve
             }
         }
         Event::Poison => {
-            machine.poison("broken");
+            machine.poison(*now, "broken");
             model.poison(*now);
+        }
+        Event::Late { pick } => {
+            if let Some(&token) = model.closed.get(pick % model.closed.len().max(1)) {
+                prop_assert!(!machine.end(*now, token, Outcome::Value(0)), "R6: an attempt ends once");
+                prop_assert!(!machine.is_open(token));
+            }
+        }
+        Event::Release => {
+            step(machine, model, now, &Event::Stop { cancel: true })?;
+            model.released = true;
         }
     }
     Ok(())
@@ -259,7 +289,7 @@ fn check_out(model: &mut Model, limit: u64, most: u64, out: &[Finished<u64>]) ->
 }
 
 /// Machine and model agree; called after each event.
-fn agree(machine: &mut Machine<usize, u64>, model: &Model, now: u64) -> Result<(), TestCaseError> {
+fn agree(machine: &mut Simulated, model: &Model, now: u64) -> Result<(), TestCaseError> {
     let counts = machine.counts();
     let stuck = model.open.iter().filter(|a| a.stuck).count() as u64;
     let waits = |place: &Place| matches!(place, Place::Ending | Place::BackingOff { .. } | Place::Due { .. });
@@ -278,6 +308,11 @@ fn agree(machine: &mut Machine<usize, u64>, model: &Model, now: u64) -> Result<(
     prop_assert_eq!(machine.has_results(), !model.ready().is_empty());
     prop_assert_eq!(machine.held_bytes(), model.held_bytes(), "R4");
     prop_assert_eq!(machine.is_empty(), model.held().next().is_none());
+    for (batch, payload) in model.payloads.iter().enumerate() {
+        let held = model.held().any(|row| row.batch == batch);
+        let used = model.open.iter().flat_map(|attempt| &attempt.uses).filter(|used| ***used == batch).count();
+        prop_assert_eq!(Rc::strong_count(payload), 1 + usize::from(held) + used, "R13: who keeps batch {}", batch);
+    }
     let done = model.stopped && counts.queued == 0 && counts.backing_off == 0;
     prop_assert_eq!(machine.is_settled(), done && model.open.is_empty(), "R13: when to close");
     prop_assert_eq!(machine.is_stuck(), done && stuck > 0 && stuck == model.open.len() as u64, "R13: when to give up");
@@ -310,6 +345,7 @@ fn run(settings: Settings, events: &[Event]) -> Result<(), TestCaseError> {
         step(&mut machine, &mut model, &mut now, &Event::End { pick: 0, whole: false, errors: 0 })?;
     }
     prop_assert!(machine.is_settled());
+    model.released = false; // its results are still there, and complete
     step(&mut machine, &mut model, &mut now, &Event::Drain { limit: u64::MAX, bytes: u64::MAX })?;
     agree(&mut machine, &model, now)?;
     prop_assert!(machine.is_empty(), "R1: nothing is left inside");
@@ -325,7 +361,7 @@ fn run(settings: Settings, events: &[Event]) -> Result<(), TestCaseError> {
 }
 
 /// R6, R8: an attempt that no row waits for any more is cancelled once; a stuck one is reported once.
-fn check_requests(machine: &mut Machine<usize, u64>, model: &mut Model) -> Result<(), TestCaseError> {
+fn check_requests(machine: &mut Simulated, model: &mut Model) -> Result<(), TestCaseError> {
     let (mut cancelled, mut stuck) = (Vec::new(), Vec::new());
     prop_assert_eq!(machine.poisoned().is_some(), model.poisoned, "R17");
     prop_assert_eq!(machine.stopping().is_some(), model.stopped);
@@ -341,16 +377,14 @@ fn check_requests(machine: &mut Machine<usize, u64>, model: &mut Model) -> Resul
     }
     cancelled.sort_by_key(|token| token.generation);
     prop_assert_eq!(cancelled, expected, "R6: which attempts are cancelled");
-    if !model.poisoned {
-        let mut expected = Vec::new();
-        for attempt in model.open.iter_mut().filter(|a| a.stuck && !a.reported) {
-            attempt.reported = true;
-            expected.push((attempt.token, model.rows[attempt.rows[0]].id));
-        }
-        let mut stuck: Vec<_> = stuck.into_iter().map(|stuck| (stuck.token, stuck.id)).collect();
-        stuck.sort_by_key(|(token, _)| token.generation);
-        prop_assert_eq!(stuck, expected, "R8: which attempts are reported as stuck");
+    let mut expected = Vec::new();
+    for attempt in model.open.iter_mut().filter(|a| a.stuck && !a.reported) {
+        attempt.reported = true;
+        expected.push((attempt.token, model.rows[attempt.rows[0]].id));
     }
+    let mut stuck: Vec<_> = stuck.into_iter().map(|stuck| (stuck.token, stuck.id)).collect();
+    stuck.sort_by_key(|(token, _)| token.generation);
+    prop_assert_eq!(stuck, expected, "R8: which attempts are reported as stuck");
     Ok(())
 }
 

@@ -1,0 +1,56 @@
+//! For tests: a runtime whose function has no arguments, and batches for it.
+
+use super::Runtime;
+use crate::abi;
+use crate::arrow::{Batch, Layout};
+use crate::machine::{Retry, Settings};
+use crate::options::Chosen;
+use crate::signature::Signature;
+use std::ptr::null;
+use std::sync::Arc;
+
+/// A runtime that holds at most `max_rows`, one attempt at a time, ordered and without limits of time.
+pub fn runtime(returns: Layout, max_rows: u64) -> Arc<Runtime> {
+    let nothing: &'static abi::ArrowSchema = Box::leak(Box::new(abi::ArrowSchema::empty()));
+    let signature = Signature {
+        name: "plugin.function".into(),
+        kind: abi::ASYNC,
+        vectorized: false,
+        arguments: vec![],
+        nullable: vec![],
+        argument_schema: nothing,
+        returns,
+        returns_nullable: false,
+        return_schema: nothing,
+        options: abi::Options::unset(),
+        run_values: nothing,
+        run_outcomes: nothing,
+        drained: nothing,
+    };
+    let settings = Settings {
+        ordered: true,
+        allowed_in_flight: 1,
+        timeout: None,
+        deadline: None,
+        max_rows,
+        max_bytes: 1,
+        retry: Retry::NEVER,
+        max_stuck: 1,
+        gather: None,
+    };
+    Runtime::new(Box::leak(Box::new(signature)), Chosen { settings, lineage: [1; 16] }).unwrap()
+}
+
+unsafe extern "C" fn release_nothing(array: *mut abi::ArrowArray) {
+    // SAFETY: the array is valid.
+    unsafe { (*array).release = None };
+}
+
+/// A batch of one row.
+pub fn batch() -> Batch {
+    let mut buffers = [null()];
+    let mut array = abi::ArrowArray { length: 1, n_buffers: 1, release: Some(release_nothing), ..abi::ArrowArray::empty() };
+    array.buffers = buffers.as_mut_ptr();
+    // SAFETY: a struct array without children, whose one buffer is absent; it is not read after this.
+    unsafe { Batch::take(&mut array, &[]) }.unwrap()
+}

@@ -1,0 +1,100 @@
+//! A runtime without a real executor: failures of the toolkit, which no plugin can bring about.
+
+use super::{samples, After, Drained, Executor, Orders, Runtime};
+use crate::abi;
+use crate::arrow::Layout;
+use crate::machine::{Outcome, Stop};
+use crate::value::Value;
+use std::sync::Arc;
+use std::time::Duration;
+
+const SOON: Duration = Duration::from_secs(60);
+
+/// Does nothing: the test takes the turns.
+struct Idle;
+
+impl Executor for Idle {
+    fn wake(&self) {}
+}
+
+fn served(returns: Layout) -> Arc<Runtime> {
+    let runtime = samples::runtime(returns, 10);
+    runtime.serve(Box::new(Idle));
+    runtime
+}
+
+fn send(runtime: &Runtime, id: u64) {
+    assert!(runtime.send(id, samples::batch()).is_ok());
+}
+
+/// The number of rows of a drain, which must hand out some.
+fn rows(runtime: &Runtime) -> i64 {
+    let Ok(Drained::Rows(mut array)) = runtime.drain(0) else { panic!("there are rows") };
+    let length = array.length;
+    // SAFETY: ours, released once.
+    unsafe { array.release.unwrap()(&mut array) };
+    length
+}
+
+#[test]
+fn r17_a_drain_whose_export_panics_loses_no_row() {
+    let runtime = served(Layout::Fixed(4));
+    for id in 0..2 {
+        send(&runtime, id);
+        let attempt = runtime.next().unwrap();
+        // Fewer bytes than the layout has: a mistake that only the toolkit could make.
+        runtime.end(attempt.token, Outcome::Value(Value::Bytes([1].into())));
+    }
+    let failure = runtime.drain(0).unwrap_err();
+    assert!(failure.status == abi::INTERNAL && failure.text.contains("internal error"), "{failure:?}");
+    assert!(runtime.is_poisoned());
+    assert_eq!(runtime.statistics().drained, 0);
+    assert_eq!(rows(&runtime), 2, "they come out as errors");
+    assert_eq!(runtime.statistics().drained, 2);
+    assert!(matches!(runtime.drain(0), Ok(Drained::End)));
+}
+
+#[test]
+fn r17_a_stop_after_a_poisoning_waits_for_calls_that_are_cancelled() {
+    let runtime = served(Layout::Fixed(8));
+    send(&runtime, 0);
+    let attempt = runtime.next().unwrap();
+    runtime.poison("a mistake");
+    assert_eq!(rows(&runtime), 1, "answered at once");
+    let stop = {
+        let runtime = Arc::clone(&runtime);
+        std::thread::spawn(move || runtime.stop(Stop::Cancel, SOON))
+    };
+    let mut orders = Orders::default();
+    runtime.begin_turn(&mut orders);
+    assert_eq!(orders.cancelled, [attempt.token]);
+    assert_eq!(runtime.end_turn(), After::Asleep, "not to be closed: the call runs");
+    runtime.end(attempt.token, Outcome::Cancelled);
+    runtime.stop_soon(Stop::Cancel);
+    assert_eq!(runtime.end_turn(), After::Settled);
+    runtime.closed(Ok(()));
+    let failure = stop.join().unwrap().unwrap_err();
+    assert_eq!((failure.status, failure.text.as_str()), (abi::INTERNAL, "plugin.function: a mistake"));
+}
+
+#[test]
+fn r17_a_panic_in_an_executors_loop_poisons() {
+    let runtime = served(Layout::Fixed(8));
+    send(&runtime, 0);
+    assert_eq!(runtime.guard(|| 7), Some(7));
+    assert_eq!(runtime.guard(|| -> () { panic!("of the loop") }), None);
+    let failure = runtime.send(1, samples::batch()).err().unwrap().failure.unwrap();
+    assert_eq!(failure.text, "plugin.function: internal error: of the loop");
+    assert_eq!(rows(&runtime), 1);
+}
+
+#[test]
+fn r17_calls_of_an_executor_that_has_ended_have_ended() {
+    let runtime = served(Layout::Fixed(8));
+    send(&runtime, 0);
+    let attempt = runtime.next().unwrap();
+    runtime.poison("a mistake");
+    runtime.closed(Ok(()));
+    assert_eq!((runtime.counts().running, runtime.end(attempt.token, Outcome::Cancelled)), (0, false));
+    assert!(runtime.stop(Stop::Cancel, SOON).is_err());
+}
