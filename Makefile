@@ -6,6 +6,7 @@
 # check  lints, the simulation of the state machine over ten million events, loom, soak, its mutants (a quarter of an hour)
 # loom   the runtime's locks and wake-ups in every order
 # soak   a million calls and a thousand starts, in Python and in Rust: nothing may grow
+# fuzz   broken arrays, options and handles over plugins, broken plugins under the host: SECONDS=600 for each side
 # check-memory  hosts in C over plugins in three languages, under valgrind
 # check-address  the tests of the runtime and of functions in Rust, with AddressSanitizer
 # package  sdist and wheels in build/dist, each wheel tested outside the checkout
@@ -22,7 +23,7 @@ REQUIRE_ALL =
 WORKERS = 2
 
 .PHONY: demo test test-rust test-python test-arroyo test-server lint check simulation mutants loom soak
-.PHONY: check-memory check-address bench package
+.PHONY: check-memory check-address bench package fuzz
 .DEFAULT_GOAL = test
 # Targets share environments and caches, and each uses all processors.
 .NOTPARALLEL:
@@ -67,6 +68,11 @@ soak:
 		[ $$status -eq 0 ] || exit $$status; \
 		echo "on Python $$version"; $$python scripts/soak.py || exit 1; \
 	done
+
+# Each program tests/fuzz/broken_*.py is a side.
+SECONDS = 600
+fuzz:
+	@python=$$($(ENVIRONMENT)) && $$python scripts/fuzz.py $(SECONDS)
 
 check-memory:
 	@python=$$($(ENVIRONMENT)) && $$python scripts/memory_check.py

@@ -105,8 +105,9 @@ static inline size_t arroyo_udf_c_utf8_prefix(const char* text, size_t length) {
 typedef struct arroyo_udf_c_column {
   const void* values; /* of texts: their offsets; may be unaligned */
   const char* text;
-  int32_t text_length; /* the last offset of the array */
-  bool is_ascii;       /* all texts of the batch are known to be */
+  int32_t text_length; /* the last offset of the array: no text reaches beyond it */
+  int32_t ascii_start; /* texts from here to ascii_end are known to be ASCII */
+  int32_t ascii_end;
   const uint8_t* validity; /* NULL: no nulls */
   const uint8_t* outer;    /* NULL: no nulls */
   int64_t offset;          /* of row 0 in values and validity */
@@ -153,15 +154,16 @@ static inline const char* arroyo_udf_c_read_column(const struct ArrowArray* batc
   if (array->dictionary != NULL) return "is dictionary-encoded: decode it first";
   if (array->n_buffers != (is_text ? 3 : 2) || array->n_children != 0 || array->buffers == NULL)
     return "does not have the buffers of its type: send what `describe` names";
-  /* No memory holds more rows, so what is computed from them does not overflow. */
-  if (array->length < 0 || array->offset < 0 || array->length > INT64_MAX / 16 || array->offset > INT64_MAX / 16)
+  /* No memory holds more rows than this, so what is computed from them does not overflow. */
+  if (array->length < 0 || array->offset < 0 || array->offset > INT64_MAX / 16 ||
+      array->length > INT64_MAX / 16 - 1 - array->offset)
     return "has an invalid length or offset";
   if (array->length < batch->offset + batch->length) return "is shorter than the batch";
   column->offset = array->offset + batch->offset;
   column->values = array->buffers[1];
   column->text = "";
   column->text_length = 0;
-  column->is_ascii = true;
+  column->ascii_start = column->ascii_end = 0;
   if (!arroyo_udf_c_validity(array, &column->validity)) return "has nulls, but no validity buffer";
   if (array->length == 0) return NULL;
   if (column->values == NULL) return "has no data buffer";
@@ -171,11 +173,14 @@ static inline const char* arroyo_udf_c_read_column(const struct ArrowArray* batc
   if (column->text_length == 0) return NULL;
   if (array->buffers[2] == NULL) return "has no data buffer";
   column->text = (const char*)array->buffers[2];
-  /* Saves the check of each text, mostly. */
+  /* Mostly, this saves the check of each text. */
   const int32_t first = arroyo_udf_c_offset(column->values, column->offset);
   const int32_t end = arroyo_udf_c_offset(column->values, column->offset + batch->length);
-  column->is_ascii = 0 <= first && first <= end && end <= column->text_length &&
-                     arroyo_udf_c_is_ascii(column->text + first, (size_t)(end - first));
+  if (0 <= first && first <= end && end <= column->text_length &&
+      arroyo_udf_c_is_ascii(column->text + first, (size_t)(end - first))) {
+    column->ascii_start = first;
+    column->ascii_end = end;
+  }
   return NULL;
 }
 

@@ -148,7 +148,7 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
                              "plugin %s, function %s: arguments, results or schema is missing or released",
                              ARROYO_UDF_PLUGIN_NAME, name);
   if (batch->n_children != arguments->n_children || batch->children == NULL || batch->n_buffers != 1 ||
-      batch->buffers == NULL)
+      batch->buffers == NULL || batch->dictionary != NULL)
     return arroyo_udf_c_fail(error, ARROYO_UDF_INVALID_ARGUMENT,
                              "plugin %s, function %s: the batch must be a struct array with %lld children, one per "
                              "argument",

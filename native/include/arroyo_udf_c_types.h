@@ -21,8 +21,9 @@
 static inline const char* arroyo_udf_c_check_text(arroyo_udf_c_column column, int64_t row) {
   const int32_t start = arroyo_udf_c_offset(column.values, column.offset + row);
   const int32_t end = arroyo_udf_c_offset(column.values, column.offset + row + 1);
+  if (column.ascii_start <= start && start <= end && end <= column.ascii_end) return NULL;
   if (start < 0 || end < start || end > column.text_length) return "the value has invalid offsets";
-  if (!column.is_ascii && arroyo_udf_c_utf8_prefix(column.text + start, (size_t)(end - start)) != (size_t)(end - start))
+  if (arroyo_udf_c_utf8_prefix(column.text + start, (size_t)(end - start)) != (size_t)(end - start))
     return "the text is not UTF-8";
   return NULL;
 }

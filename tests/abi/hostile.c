@@ -420,7 +420,12 @@ static arroyo_udf_status end(arroyo_udf_handle handle, arroyo_udf_error* error) 
 
 static arroyo_udf_status set_log(arroyo_udf_handle handle, const arroyo_udf_log* log, arroyo_udf_error* error) {
   (void)handle;
-  (void)log;
+  if (does("log_nothing")) log->write(log->data, ARROYO_UDF_WARNING, NULL);
+  if (does("log_garbage")) log->write(log->data, 99, "\xff\x1b");
+  if (does("log_huge")) {
+    memset(huge, 'x', sizeof huge - 1);
+    log->write(log->data, ARROYO_UDF_WARNING, huge);
+  }
   MAY_ANSWER("set_log");
   return ARROYO_UDF_OK;
 }

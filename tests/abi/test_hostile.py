@@ -228,6 +228,9 @@ case("arguments not taken, async", "do keep", "stream", text="send answers OK an
 case("short statistics", "do short", "stream", text="statistics fills in 8 bytes")
 case("wild statistics", "do garbage", "stream", kind="returned", text="[0, 1, 2, 3, 4, 5]")
 case("run: wild statistics", "do garbage", "run", "next", "a", kind="exit 0", text="3 rows written")
+for word in ("log_nothing", "log_garbage", "log_huge"):
+    case(f"a report, {word}", f"do {word}", "stream", kind="returned", text="[0, 1, 2, 3, 4, 5]")
+case("set_log answers -1", "status set_log -1", "stream", kind="returned", text="[0, 1, 2, 3, 4, 5]")
 case("an error without text", "status run 19;do no_text", "add", kind="UserCodeError", text="no text")
 case(
     "an error that is no text",

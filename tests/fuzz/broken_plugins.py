@@ -83,7 +83,7 @@ SCHEMAS = [
 WORDS = [
     *("outcomes", "fail", "nothing", "no_schema", "other_schema", "keep", "handle_zero", "swallow", "no_rows"),
     *("never_end", "last_missing", "more", "same", "backwards", "unknown", "again", "garbage", "short", "no_text"),
-    *("bad_text", "huge_text", "describe_nothing"),
+    *("bad_text", "huge_text", "describe_nothing", "log_nothing", "log_garbage", "log_huge"),
 ]
 STEPS: list[tuple[str, list[Any]]] = [
     *(("add", [validate]) for validate in (False, True)),

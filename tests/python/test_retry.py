@@ -42,6 +42,28 @@ async def slow_once(x: int) -> int:
 async def never(x: int) -> int:
     raise ValueError("not yet")
 
+@udf(max_attempts=3, retry_on="error", backoff=0.001)
+async def appends(x: list[int]) -> list[int]:
+    x.append(0)
+    return refused_at_first(x)
+
+@udf(max_attempts=3, retry_on="error", backoff=0.001, blocking=True)
+def appends_in_a_thread(x: list[int]) -> list[int]:
+    x.append(0)
+    return refused_at_first(x)
+
+@udf(max_attempts=3, retry_on="error", backoff=0.001, batch_size=2)
+async def appends_to_each(x: list[list[int]]) -> list[list[int]]:
+    for row in x:
+        row.append(0)
+    return [refused_at_first(row) for row in x]
+
+def refused_at_first(x):
+    calls[x[0]] += 1
+    if calls[x[0]] < 3:
+        raise ValueError(f"not {x}")
+    return x
+
 @udf(timeout=0.01, max_stuck=2)
 async def deaf(x: int) -> int:
     while x < 2:
@@ -105,6 +127,17 @@ def test_r7_the_last_error_is_the_rows(plugin: Plugin) -> None:
         (row,) = results(runtime, 1)
     assert (row["outcome"], row["attempts"]) == (ERROR, 2)
     assert "ValueError: attempt 2" in row["error"]
+
+
+@pytest.mark.parametrize(
+    ("name", "first"), [("appends", 1000), ("appends_in_a_thread", 2000), ("appends_to_each", 3000)]
+)
+def test_r7_a_retry_does_not_see_what_the_failed_attempt_changed(plugin: Plugin, name: str, first: int) -> None:
+    """Each attempt gets values of its own: lists too."""
+    with plugin.functions[name].start() as runtime:
+        runtime.send(0, pa.array([[first, 1], [first + 1]], pa.list_(pa.field("item", pa.int64(), False))))
+        rows = results(runtime, 2)
+    assert [row["value"] for row in rows] == [[first, 1, 0], [first + 1, 0]]
 
 
 def test_r7_a_timeout_is_retried(plugin: Plugin) -> None:

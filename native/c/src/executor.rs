@@ -10,7 +10,7 @@
 use crate::declared::{Argument, Async, Call, Function};
 use crate::started::{self, Started};
 use arroyo_udf_plugin::abi;
-use arroyo_udf_plugin::arrow::{Column, Layout};
+use arroyo_udf_plugin::arrow::{Column, Layout, BAD_OFFSETS};
 use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::limits::{init_took_too_long, INIT_TIME};
 use arroyo_udf_plugin::machine::{Outcome, Stuck, Token};
@@ -185,11 +185,12 @@ impl Open<'_> {
 fn read(runtime: &Runtime, attempt: &Attempt, arguments: &mut Vec<Argument>) -> Result<bool, String> {
     let (signature, row) = (runtime.signature(), attempt.row);
     arguments.clear();
-    for ((column, (name, layout)), nullable) in attempt.batch.columns().iter().zip(&signature.arguments).zip(&signature.nullable) {
+    let keeps_from_calling = |(column, nullable): (&Column, &bool)| !nullable && !column.is_valid(row);
+    if attempt.batch.columns().iter().zip(&signature.nullable).any(keeps_from_calling) {
+        return Ok(false);
+    }
+    for (column, (name, layout)) in attempt.batch.columns().iter().zip(&signature.arguments) {
         let mut argument = Argument { bits: 0, data: c"".as_ptr(), length: 0, is_null: !column.is_valid(row) };
-        if argument.is_null && !nullable {
-            return Ok(false);
-        }
         if !argument.is_null {
             fill(&mut argument, column, layout, row)
                 .map_err(|text| format!("{}, row {}: argument {name}: {text}", signature.name, attempt.id))?;
@@ -207,7 +208,7 @@ fn fill(argument: &mut Argument, column: &Column, layout: &Layout, row: usize) -
         Layout::Fixed(4) => argument.bits = column.fixed::<u32>(row).into(),
         Layout::Fixed(8) => argument.bits = column.fixed::<u64>(row),
         Layout::Text => {
-            let bytes = column.bytes(row).ok_or("the offsets of the value make no range")?;
+            let bytes = column.bytes(row).ok_or(BAD_OFFSETS)?;
             let text = std::str::from_utf8(bytes).map_err(|error| format!("the text is not UTF-8: {error}"))?;
             (argument.data, argument.length) = (text.as_ptr().cast(), text.len());
         }

@@ -106,7 +106,10 @@ pub unsafe fn read_row(
             Err(why) => {
                 // SAFETY: the references made above.
                 into[..i].iter().for_each(|object| unsafe { Py_DECREF(object.assume_init()) });
-                return Err(why);
+                // A null that keeps the function from being called counts first, as in the other languages.
+                let later = batch.columns().iter().zip(&function.signature.nullable).skip(i + 1);
+                let is_null = later.into_iter().any(|(column, nullable)| !nullable && !column.is_valid(row));
+                return Err(if is_null { Unread::Null } else { why });
             }
         }
     }

@@ -5,7 +5,7 @@ use crate::object::{none, raise, Owned};
 use arroyo_udf_plugin::abi::ArrowArray;
 use arroyo_udf_plugin::sync::Unpoisoned;
 use pyo3_ffi::*;
-use std::ffi::{c_char, c_void, CStr};
+use std::ffi::{c_char, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Mutex;
@@ -114,6 +114,8 @@ pub unsafe extern "C" fn taken(_module: *mut PyObject, address: *mut PyObject) -
 
 /// Reports that the Python host has not handed on yet; later ones are dropped while there are this many.
 const MOST_REPORTS: usize = 1000;
+/// Bytes of a report that are read.
+const LONGEST_REPORT: usize = 1 << 16;
 static REPORTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// Saves `take_log` the lock when there is nothing.
 static ANY_REPORTS: AtomicBool = AtomicBool::new(false);
@@ -122,13 +124,17 @@ static ANY_REPORTS: AtomicBool = AtomicBool::new(false);
 /// the GIL waits for.
 ///
 /// # Safety
-/// `text` ends with a zero.
+/// `text` is null, or ends with a zero, or is longer than [`LONGEST_REPORT`].
 #[no_mangle]
 pub unsafe extern "C" fn arroyo_udf_host_log(_data: *mut c_void, _level: u32, text: *const c_char) {
+    if text.is_null() {
+        return;
+    }
     let mut reports = REPORTS.lock().unpoisoned();
     if reports.len() < MOST_REPORTS {
-        // SAFETY: the caller promises the zero.
-        reports.push(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned());
+        // SAFETY: the caller promises so many bytes, unless a zero comes before.
+        let text = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), libc::strnlen(text, LONGEST_REPORT)) };
+        reports.push(String::from_utf8_lossy(text).into_owned());
         ANY_REPORTS.store(true, Ordering::Release);
     }
 }

@@ -61,6 +61,8 @@ def vectorized(
     batch = pa.Array._import_from_c(array, _field(schema).type)
     expected = _field(returns).type
     rows = len(batch)
+    if not rows:
+        batch = pa.array([], batch.type)  # the columns may have rows beyond the batch, which nobody has checked
     if unreadable:
         if len(unreadable) == rows:
             pa.nulls(rows, expected)._export_to_c(out)

@@ -2,7 +2,7 @@
 
 use super::conversion::{Conversion, Int, Unit, Zone, DAY_SECONDS, NOT_NATIVE};
 use crate::object::{call_method, exception_text, Owned};
-use arroyo_udf_plugin::arrow::Column;
+use arroyo_udf_plugin::arrow::{Column, BAD_OFFSETS};
 use arroyo_udf_plugin::calendar::civil;
 use pyo3_ffi::*;
 use std::ffi::c_int;
@@ -46,8 +46,6 @@ impl Conversion {
     }
 }
 
-const BAD_OFFSETS: &str = "the argument's offsets make no range";
-
 #[inline]
 unsafe fn string(bytes: Option<&[u8]>) -> Result<*mut PyObject, String> {
     let bytes = bytes.ok_or(BAD_OFFSETS)?;
@@ -66,7 +64,7 @@ unsafe fn string(bytes: Option<&[u8]>) -> Result<*mut PyObject, String> {
     };
     if object.is_null() {
         // SAFETY: the GIL is held.
-        return Err(format!("the argument is not valid UTF-8 ({})", unsafe { exception_text() }));
+        return Err(format!("the text is not UTF-8 ({})", unsafe { exception_text() }));
     }
     Ok(object)
 }

@@ -13,6 +13,9 @@ use super::layout::Layout;
 use crate::value::Value;
 use arroyo_udf_abi::ArrowArray;
 
+/// Why a row cannot be read.
+pub const BAD_OFFSETS: &str = "the value has invalid offsets";
+
 /// A view of one array. Row 0 is at the array's offset.
 #[derive(Debug)]
 pub struct Column {
@@ -25,7 +28,8 @@ pub struct Column {
     /// Values, or offsets of variable-length values.
     first: *const u8,
     data: *const u8,
-    data_length: usize,
+    /// The last offset: no row reaches beyond it.
+    last: usize,
     children: Vec<Column>,
     length: usize,
 }
@@ -55,7 +59,7 @@ impl Column {
             offset: 0,
             first: std::ptr::null(),
             data: std::ptr::null(),
-            data_length: 0,
+            last: 0,
             children: Vec::new(),
             length: 0,
         }
@@ -73,7 +77,7 @@ impl Column {
         let buffer = |i: usize| if i < n_buffers { unsafe { (*array.buffers.add(i)).cast() } } else { std::ptr::null() };
         self.validity = if array.null_count == 0 { std::ptr::null() } else { buffer(0) };
         (self.first, self.data) = (buffer(1), buffer(2));
-        (self.offset, self.length, self.data_length) = (array.offset as usize, array.length as usize, last);
+        (self.offset, self.length, self.last) = (array.offset as usize, array.length as usize, last);
         let needed = check::rows_of_children(array, layout.level(), last);
         for i in 0..n_children {
             // SAFETY: a checked array has n_children pointers.
@@ -185,19 +189,19 @@ impl Column {
     /// The items of a `List` column's row, as rows of their own column; None if the offsets are no range.
     pub fn list(&self, row: usize) -> Option<(&Column, std::ops::Range<usize>)> {
         let (start, end) = (self.offset32(row), self.offset32(row + 1));
-        let items = self.children.first().filter(|items| 0 <= start && start <= end && end as usize <= items.length)?;
+        let items = self.children.first().filter(|_| 0 <= start && start <= end && end as usize <= self.last)?;
         Some((items, start as usize..end as usize))
     }
 
     #[inline]
     fn range(&self, start: i64, end: i64) -> Option<&[u8]> {
-        if start < 0 || end < start || end as usize > self.data_length {
+        if start < 0 || end < start || end as usize > self.last {
             return None;
         }
         if start == end {
             return Some(&[]);
         }
-        // SAFETY: 0 <= start < end <= data_length, and the buffer is that long.
+        // SAFETY: 0 <= start < end <= last, and the buffer is that long.
         Some(unsafe { std::slice::from_raw_parts(self.data.add(start as usize), (end - start) as usize) })
     }
 
@@ -206,13 +210,13 @@ impl Column {
         if !self.is_valid(row) || *layout == Layout::Null {
             return Ok(Value::Null);
         }
-        let items = |child: &Column, item: &Layout, start: i64, end: i64| {
-            if start < 0 || end < start || end as usize > child.length {
-                return Err(format!("invalid list offsets {start} and {end}"));
+        let items = |child: &Column, item: &Layout, start: i64, end: i64, last: usize| {
+            if start < 0 || end < start || end as usize > last {
+                return Err(BAD_OFFSETS.to_string());
             }
             (start as usize..end as usize).map(|i| child.value(item, i)).collect::<Result<Box<[_]>, _>>().map(Value::Nested)
         };
-        let bytes = |bytes: Option<&[u8]>| bytes.map(|b| Value::Bytes(b.into())).ok_or_else(|| "invalid offsets".to_string());
+        let bytes = |bytes: Option<&[u8]>| bytes.map(|b| Value::Bytes(b.into())).ok_or_else(|| BAD_OFFSETS.to_string());
         let utf8 = |value: Value| match &value {
             Value::Bytes(b) => match std::str::from_utf8(b) {
                 Ok(_) => Ok(value),
@@ -232,11 +236,11 @@ impl Column {
             Layout::LargeBytes => bytes(self.large_bytes(row)),
             Layout::Text => bytes(self.bytes(row)).and_then(utf8),
             Layout::LargeText => bytes(self.large_bytes(row)).and_then(utf8),
-            Layout::List(item) => items(&self.children[0], item, self.offset32(row), self.offset32(row + 1)),
-            Layout::LargeList(item) => items(&self.children[0], item, self.offset64(row), self.offset64(row + 1)),
+            Layout::List(item) => items(&self.children[0], item, self.offset32(row), self.offset32(row + 1), self.last),
+            Layout::LargeList(item) => items(&self.children[0], item, self.offset64(row), self.offset64(row + 1), self.last),
             Layout::FixedList(width, item) => {
                 let start = (self.offset + row) * width;
-                items(&self.children[0], item, start as i64, (start + width) as i64)
+                items(&self.children[0], item, start as i64, (start + width) as i64, start + width)
             }
             Layout::Struct(fields) => {
                 let row = self.offset + row;

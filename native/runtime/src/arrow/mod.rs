@@ -28,7 +28,7 @@ pub use batch::Batch;
 pub use bitmap::Validity;
 pub use build::build;
 pub use check::{check, check_rows};
-pub use column::Column;
+pub use column::{Column, BAD_OFFSETS};
 pub use data::{ArrayData, Buffer};
 pub use layout::{child_schema, Layout};
 pub use view::{view, view_batch};

@@ -1,7 +1,7 @@
 //! An array that came in, again: other structs over the same buffers, for code that wants it whole, such as pyarrow.
 //!
-//! Guarantees: releasing a view leaves the array alone. Null counts are -1 or
-//! 0, so that nobody allocates by a wrong one. Numbers and offsets are aligned: a buffer that is not is copied.
+//! Guarantees: releasing a view leaves the array alone. Null counts are -1, or 0 without a bitmap, so that nobody allocates by a
+//! wrong one. Numbers and offsets are aligned: a buffer that is not is copied. An array without rows has an offset to read.
 
 use super::batch::Batch;
 use super::data::{ArrayData, Buffer};
@@ -10,6 +10,9 @@ use arroyo_udf_abi::ArrowArray;
 use std::any::Any;
 use std::ffi::c_void;
 use std::sync::Arc;
+
+/// The buffers of an array without rows, which may lack its only offset.
+static NOTHING: [u64; 2] = [0; 2];
 
 /// A view of an array, for as long as the array lives.
 ///
@@ -46,7 +49,11 @@ unsafe fn with_owner<'a>(
     // SAFETY: a checked array has these buffers, as long as its type needs them, and these children.
     unsafe {
         let buffer = |i: usize| {
-            let pointer = *array.buffers.add(i);
+            let pointer = match i {
+                0 if array.null_count == 0 || array.length == 0 => std::ptr::null(),
+                _ if array.length == 0 => (&raw const NOTHING).cast(),
+                _ => *array.buffers.add(i),
+            };
             match copied_size(array, kind, i, pointer) {
                 Some(bytes) => {
                     let mut words = vec![0u64; bytes.div_ceil(8)];
@@ -60,7 +67,8 @@ unsafe fn with_owner<'a>(
         let children = (0..n_children).map(|i| view(&**array.children.add(i), of_child(i))).collect();
         let data = ArrayData { length: array.length as usize, null_count: 0, buffers, children };
         let null_count = if array.null_count == 0 { 0 } else { -1 };
-        ArrowArray { offset: array.offset, null_count, ..data.export() }
+        let offset = if array.length == 0 { 0 } else { array.offset };
+        ArrowArray { offset, null_count, ..data.export() }
     }
 }
 

@@ -2,7 +2,7 @@
 //! are left out unless `T` is an `Option`.
 
 use super::types::{ArgumentType, Date, TimestampMicrosecond, TimestampMillisecond, TimestampNanosecond, TimestampSecond};
-use crate::arrow::Column;
+use crate::arrow::{Column, BAD_OFFSETS};
 use std::ffi::CStr;
 use std::time::{Duration, SystemTime};
 
@@ -30,7 +30,7 @@ impl<'a, T: ListItem<'a>> ArgumentType<'a> for Vec<T> {
     }
 
     unsafe fn read(view: Self::View, row: usize) -> Result<Self, String> {
-        let (items, rows) = view.list(row).ok_or("the list has invalid offsets")?;
+        let (items, rows) = view.list(row).ok_or(BAD_OFFSETS)?;
         let view = T::view(items);
         let present = rows.filter(|&row| T::NULLABLE || items.is_valid(row));
         // SAFETY: the rows of a list are rows of its items' column, which has the layout of `T`, and this one is valid.

@@ -2,7 +2,7 @@
 
 use super::builders::Bytes;
 use super::types::{ArgumentType, ResultType};
-use crate::arrow::Column;
+use crate::arrow::{Column, BAD_OFFSETS};
 use std::ffi::CStr;
 
 impl<'a> ArgumentType<'a> for &'a [u8] {
@@ -15,7 +15,7 @@ impl<'a> ArgumentType<'a> for &'a [u8] {
 
     #[inline]
     unsafe fn read(view: Self::View, row: usize) -> Result<Self, String> {
-        view.bytes(row).ok_or_else(|| "the value has invalid offsets".to_string())
+        view.bytes(row).ok_or_else(|| BAD_OFFSETS.to_string())
     }
 }
 
