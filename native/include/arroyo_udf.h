@@ -9,24 +9,49 @@
  *           cancellation. A *poisoned* runtime accepts no more rows and answers those it holds as errors. A *Context*
  *           is shared by all attempts of a runtime: its init runs at start, its close at the stop.
  *
- * LIFECYCLE dlopen (RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE; never dlclose) -> check `magic`, `abi_version` and
- *           `table_size` -> describe -> then for each function:
+ * LIFECYCLE dlopen (RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE; never dlclose; not dlmopen) -> check `magic`, `abi_version`
+ *           and `table_size` -> describe -> then for each function:
  *             sync   run(batch) -> results                                    any number of times
  *             async  start -> { send | drain_results | wait | arm | ... } -> stop_runtime -> drain_results until
  *                    ARROYO_UDF_END -> release
  *
+ * SAMPLE    Sends batches of 1,000 rows to async function number 0. examples/host/c has a whole host, with errors.
+ *
+ *     const arroyo_udf_table* udf = dlsym(dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE), "arroyo_udf_plugin");
+ *     if (udf->magic != ARROYO_UDF_MAGIC || udf->abi_version != ARROYO_UDF_ABI_VERSION) return 1;
+ *     struct ArrowArray batch, results;
+ *     const struct ArrowSchema* schema;
+ *     arroyo_udf_handle handle;
+ *     arroyo_udf_error error = {.size = sizeof error};
+ *     if (udf->start(0, NULL, &handle, &error) != ARROYO_UDF_OK) return failed(&error);
+ *     for (uint64_t id = 0; next(&batch); id += 1000)
+ *       while (udf->send(handle, id, &batch, NULL, &error) == ARROYO_UDF_WOULD_BLOCK)
+ *         if (udf->drain_results(handle, 0, &results, &schema, &error) == ARROYO_UDF_OK) take(&results, schema);
+ *         else udf->wait(handle, ARROYO_UDF_RESULTS | ARROYO_UDF_ROOM, UINT64_MAX, &error);
+ *     udf->stop_runtime(handle, ARROYO_UDF_DRAIN, UINT64_C(60000000000), &error);
+ *     while (udf->drain_results(handle, 0, &results, &schema, &error) == ARROYO_UDF_OK) take(&results, schema);
+ *     return udf->release(handle, &error);
+ *
  * BATCHES   Rows cross in batches, as Arrow C Data arrays. The arguments of n rows are one struct array of length n
- *           with one child per argument, of exactly the types that `describe` states. Results are struct arrays too:
- *           read their fields by name, and ignore unknown names.
+ *           with one child per argument, of exactly the types that `describe` states. A row that is null in the struct
+ *           itself is null in every argument. Results are struct arrays too, and may have offsets: read their fields by
+ *           name, and ignore unknown names.
+ *
+ * VALIDITY  A plugin refuses a batch with other numbers of buffers or children than its types have, or with negative
+ *           lengths or offsets, missing buffers, or children that are too short (INVALID_ARGUMENT). A row whose offsets
+ *           do not ascend, or whose text is not UTF-8, is an error. What no check can tell, the host must keep: buffers
+ *           are as long as lengths and offsets say, and do not change.
  *
  * THREADS   Any thread may call any slot, also several at once. A [never waits] slot runs no user code, takes no lock
  *           that user code can hold, and returns at once. A [waits] slot may run user code or sleep: a host written in
  *           Python must release the GIL around it.
  *
- * OWNERSHIP Input arrays move to the plugin, and results to the host, only if the status is ARROYO_UDF_OK. With any
- *           other status the caller still owns the inputs, and outputs are untouched. The side that allocated memory
- *           frees it, in its release callback. The plugin releases input arrays only while the host calls one of its
- *           slots, in the thread of that call, with no lock held. `const` results live as long as the process.
+ * OWNERSHIP Input arrays move to the plugin, and results to the host, only if the status is ARROYO_UDF_OK; a moved
+ *           input has a NULL `release`. With any other status the caller still owns the inputs, and outputs are
+ *           untouched. The side that allocated memory frees it, in its release callback. The plugin releases input
+ *           arrays only while the host calls one of its slots, in the thread of that call, with no lock held; at the
+ *           latest in the release of the handle, unless a stuck attempt may use them. `const` results live as long as
+ *           the process.
  *
  * ERRORS    A call that fails returns ARROYO_UDF_INVALID_ARGUMENT or a higher status, with a text. A *row* that fails
  *           is not a failed call: its outcome says so, and other rows are not affected.
@@ -99,10 +124,10 @@ enum {
   ARROYO_UDF_OK = 0,
   /* Not errors; no text. */
   ARROYO_UDF_WOULD_BLOCK = 1, /* try later: no room, no result, or timeout; nothing changed. See wait and arm */
-  ARROYO_UDF_READY = 2,       /* arm: the condition already holds; nothing was registered */
+  ARROYO_UDF_READY = 2,       /* arm: the condition already holds; nothing is registered now */
   ARROYO_UDF_END = 3,         /* drain_results: stopped, and every accepted row has come out */
-  ARROYO_UDF_STUCK = 4,       /* stop_runtime: an attempt ignored its cancellation. Memory that it may use stays
-                                 allocated, and the Context is not closed */
+  ARROYO_UDF_STUCK = 4,       /* stop_runtime, release: an attempt ignored its cancellation. Memory that it may use
+                                 stays allocated, and the Context is not closed */
   /* Errors, with a text. */
   ARROYO_UDF_INVALID_ARGUMENT = 16, /* host's mistake: wrong index, array, id or option */
   ARROYO_UDF_INVALID_STATE = 17,    /* host's mistake: stopped, released, used after fork, or not a handle */
@@ -137,7 +162,7 @@ enum {
 enum {
   ARROYO_UDF_SYNC = 1,      /* run */
   ARROYO_UDF_ASYNC = 2,     /* start, send, drain_results, ... */
-  ARROYO_UDF_AGGREGATE = 3, /* reserved, as is the next: hosts of version 1 list such functions and refuse to call them */
+  ARROYO_UDF_AGGREGATE = 3, /* reserved, as is the next: hosts of version 1 refuse to call such functions */
   ARROYO_UDF_TABLE = 4
 };
 
@@ -223,11 +248,12 @@ typedef struct arroyo_udf_options {
   uint64_t batch_bytes;       /* or the waiting rows have this many bytes; default 1 MiB */
 } arroyo_udf_options;
 
-/* One function. Its schemas are constants of the plugin with a NULL release: copy them for code that releases them. */
+/* One function. Its schemas are constants of the plugin with a NULL release: copy them for code that releases them.
+ * They may have metadata, such as the names of Arrow's extension types; the value in results has that of `returns`. */
 typedef struct arroyo_udf_function {
   uint64_t size;                        /* sizeof(arroyo_udf_function) */
   const char* name;
-  uint32_t kind;                        /* ARROYO_UDF_SYNC or ARROYO_UDF_ASYNC */
+  uint32_t kind;                        /* ARROYO_UDF_SYNC or ARROYO_UDF_ASYNC; of another kind believe only the name */
   uint32_t vectorized;                  /* 1: user code gets whole arrays, nulls included */
   const struct ArrowSchema* arguments;  /* a struct ("+s") with one child per argument. A null in a child without
                                            ARROW_FLAG_NULLABLE gives null without a call */
@@ -307,7 +333,7 @@ typedef struct arroyo_udf_table {
   uint32_t abi_version; /* ARROYO_UDF_ABI_VERSION */
   uint32_t table_size;  /* sizeof(arroyo_udf_table) of the plugin's header */
 
-  /* Describes the plugin. [never waits] Runs no user code and starts no interpreter. */
+  /* Describes the plugin. [never waits] Runs no user code and starts no interpreter. NULL: it cannot; refuse it. */
   const arroyo_udf_descriptor* (*describe)(void);
 
   /* Calls sync function number `function` for a batch. [waits] On OK the plugin has taken `arguments`, and the caller
@@ -321,7 +347,9 @@ typedef struct arroyo_udf_table {
   arroyo_udf_status (*start)(uint32_t function, const arroyo_udf_options* options, arroyo_udf_handle* handle,
                              arroyo_udf_error* error);
 
-  /* Accepts a batch whose rows get the ids first_id, first_id + 1, ... Ids must rise from send to send. [never waits]
+  /* Accepts a batch whose rows get the ids first_id, first_id + 1, ... [never waits] Ids must rise from send to send
+   * (if several threads send: in the order in which sends are accepted), and may have gaps between sends. first_id plus
+   * rows must fit into 64 bits. Else: INVALID_ARGUMENT. After an empty batch, first_id may come again.
    * Accepts the whole batch if fewer rows than max_rows and fewer bytes than max_bytes are held before it; else returns
    * WOULD_BLOCK. Each accepted row comes out of drain_results exactly once. `context` may be NULL. */
   arroyo_udf_status (*send)(arroyo_udf_handle handle, uint64_t first_id, struct ArrowArray* arguments,
@@ -342,7 +370,8 @@ typedef struct arroyo_udf_table {
 
   /* Requests one call of fn(data) when the condition holds. [never waits] READY: it already holds, and fn will not be
    * called. OK: fn will be called once, from any thread, after the results are visible; also when the runtime stops or
-   * is poisoned. fn must be short and must not call the plugin. Arming again replaces the former request. */
+   * is poisoned; perhaps within a call of yours, such as send or drain_results. fn must be short and must not call the
+   * plugin. Arming again replaces the former request; so does READY, by none. */
   arroyo_udf_status (*arm)(arroyo_udf_handle handle, uint32_t condition, void (*fn)(void* data), void* data,
                            arroyo_udf_error* error);
 
@@ -365,16 +394,18 @@ typedef struct arroyo_udf_table {
                                     arroyo_udf_error* error);
 
   /* Ends the handle. A runtime that was not stopped is stopped first (CANCEL, 1 s). Rows not drained are lost.
-   * [waits] */
+   * [waits] Returns what stop_runtime returns: OK, STUCK, or why the Context's close failed; the handle has ended
+   * anyway. INVALID_STATE: it was none. */
   arroyo_udf_status (*release)(arroyo_udf_handle handle, arroyo_udf_error* error);
 
-  /* Sets the log of a runtime, instead of the former one; NULL: none, as after start. Without a log, nothing is reported.
-   * Copies *log. After it returns, and after release, the former log is not used. [waits only for a running write] */
+  /* Sets the log of a runtime, instead of the former one; NULL: none, as after start. Without a log, nothing is
+   * reported. Copies *log. After it returns, the former log is not used; after release, none. [waits only for a running
+   * write] */
   arroyo_udf_status (*set_log)(arroyo_udf_handle handle, const arroyo_udf_log* log, arroyo_udf_error* error);
 
-  /* A further table of this plugin, by an id that ends in its version; NULL: this plugin does not have it. [never waits]
-   * Reserved is "isolation/1": to open the plugin in a mode with a number of workers, as an instance with a run and a
-   * start of its own. */
+  /* A further table of this plugin, by an id that ends in its version; NULL: this plugin does not have it. [never
+   * waits] Reserved is "isolation/1": to open the plugin in a mode with a number of workers, as an instance with a run
+   * and a start of its own. */
   const void* (*extension)(const char* id);
 } arroyo_udf_table;
 

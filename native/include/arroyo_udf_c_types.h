@@ -102,7 +102,8 @@ static inline void arroyo_udf_c_skip_text(arroyo_udf_c_sink sink, int64_t row) {
     return check;                                                                                             \
   }                                                                                                           \
   static inline const char* arroyo_udf_c_check_##nullable(arroyo_udf_c_column column, int64_t row) {          \
-    return arroyo_udf_c_is_null(column, row) ? NULL : check;                                                  \
+    if (arroyo_udf_c_is_null(column, row)) return NULL; /* not ?:, which in C++ makes two NULLs a number */     \
+    return check;                                                                                             \
   }                                                                                                           \
   static inline argument arroyo_udf_c_load_##name(arroyo_udf_c_column column, int64_t row) { return load; }   \
   static inline arroyo_udf_##nullable arroyo_udf_c_load_##nullable(arroyo_udf_c_column column, int64_t row) { \

@@ -37,6 +37,7 @@ RESULTS, ROOM = map(_constant, ("RESULTS", "ROOM"))
 DRAIN, CANCEL = map(_constant, ("DRAIN", "CANCEL"))
 SYNC, ASYNC, AGGREGATE, TABLE = map(_constant, ("SYNC", "ASYNC", "AGGREGATE", "TABLE"))
 YES = _constant("YES")
+VOLATILITIES = {_constant(name.upper()): name for name in ("immutable", "stable", "volatile")}
 STATISTICS_SIZE_1, TABLE_SIZE_1 = map(_constant, ("STATISTICS_SIZE_1", "TABLE_SIZE_1"))
 FOREVER_NS = 2**64 - 1  # no timeout, no deadline
 

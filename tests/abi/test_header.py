@@ -67,6 +67,22 @@ def test_plugin_compiled_as_cpp_exports_the_table(plain_cc, open_plugin):
     assert list(open_plugin(library).numbers) == ["length", "either"]
 
 
+def test_the_sample_compiles(plain_cc):
+    sample = re.search(r"SAMPLE .*?\n \*\n(.*?)\n \*\n", HEADER.read_text(), re.DOTALL)
+    assert sample is not None
+    lines = [line.removeprefix(" *") for line in sample[1].splitlines()]
+    before = """
+#include <dlfcn.h>
+#include "arroyo_udf.h"
+int next(struct ArrowArray* batch);
+int failed(arroyo_udf_error* error);
+void take(struct ArrowArray* results, const struct ArrowSchema* schema);
+int host(const char* path);
+int host(const char* path) {
+"""
+    plain_cc(before + "\n".join(lines) + "\n}\n", "-std=c11", *STRICT)
+
+
 def test_span_for_cffi_has_no_preprocessor_lines():
     span = re.search(r"/\* cffi: begin \*/(.*)/\* cffi: end \*/", HEADER.read_text(), re.DOTALL)
     assert span is not None

@@ -129,6 +129,8 @@ def test_inspect_json(plugin: Path, tmp_path: Path) -> None:
             "name": "half",
             "kind": "sync",
             "vectorized": False,
+            "volatility": None,
+            "documentation": None,
             "arguments": [{"name": "x", "type": "int64", "nullable": False}],
             "returns": {"type": "int64", "nullable": False},
             "options": None,
@@ -138,6 +140,8 @@ def test_inspect_json(plugin: Path, tmp_path: Path) -> None:
             "name": "later",
             "kind": "async",
             "vectorized": False,
+            "volatility": None,
+            "documentation": None,
             "arguments": [
                 {"name": "x", "type": "int64", "nullable": False},
                 {"name": "y", "type": "string", "nullable": True},

@@ -53,7 +53,8 @@ OPTIONS = {
     "(timeout=float('nan')) async ": "timeout=nan; write seconds",
     "(ordered=1) async ": "ordered=1; write True or False",
     "(ordered=True) ": "is sync, and 'ordered' is for async functions; write `async def` or blocking=True",
-    "(speed=3) ": "unknown option 'speed'; there are vectorized, blocking, ordered, allowed_in_flight, timeout",
+    "(speed=3) ": "unknown option 'speed'; there are vectorized, blocking, volatility, ordered, allowed_in_flight, timeout",
+    "(volatility='never') ": "volatility='never'; write one of 'immutable', 'stable', 'volatile'",
     "(vectorized=True) async ": "is async, and vectorized=True is for a `def`; write `def`",
 }
 

@@ -125,7 +125,7 @@ impl Turn for Open<'_> {
     }
 
     fn stuck(&mut self, attempt: &Stuck) {
-        runtime::report_stuck(&self.runtime.signature().name, attempt.id, "; it has not been completed");
+        self.runtime.report_stuck(attempt.id, "; it has not been completed");
     }
 
     fn work(&mut self) {

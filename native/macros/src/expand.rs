@@ -6,7 +6,7 @@ use crate::signature::{name, with_lifetime, Argument, Checked};
 use proc_macro2::{Literal, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Ident, ItemFn, Type};
+use syn::{Expr, ExprLit, Ident, ItemFn, Lit, Meta, MetaNameValue, Type};
 
 /// All code is inside a nameless constant, with names that cannot hide the author's.
 pub fn expand(function: &ItemFn, signature: &Checked, options: &Attribute) -> TokenStream {
@@ -19,6 +19,7 @@ pub fn expand(function: &ItemFn, signature: &Checked, options: &Attribute) -> To
     let returns = with_lifetime(&signature.returns, "'static");
     let returns = quote_spanned!(place(signature.returns.span())=> ::arroyo_udf_plugin::sdk::Type::returned::<#returns>());
     let (call, body) = call(function, signature, options);
+    let (documentation, volatility) = (documentation(function), options.volatility);
     quote! {
         const _: () = {
             static __ARROYO_UDF: ::arroyo_udf_plugin::sdk::Function = ::arroyo_udf_plugin::sdk::Function {
@@ -27,6 +28,8 @@ pub fn expand(function: &ItemFn, signature: &Checked, options: &Attribute) -> To
                 arguments: &[#(#arguments),*],
                 returns: #returns,
                 body: #body,
+                documentation: #documentation,
+                volatility: #volatility,
             };
 
             #call
@@ -126,4 +129,17 @@ fn closure(ident: &Ident, signature: &Checked) -> TokenStream {
     let call = quote_spanned!(at=> #ident(#shared #(#lent),*));
     let future = if arguments.iter().any(Argument::borrows) { quote!(async move { #call.await }) } else { call };
     quote_spanned!(at=> |#context (#(#names,)*): (#(#types,)*)| #future)
+}
+
+/// The text of the `///` comments.
+fn documentation(function: &ItemFn) -> String {
+    let line = |attribute: &syn::Attribute| match &attribute.meta {
+        Meta::NameValue(MetaNameValue { path, value: Expr::Lit(ExprLit { lit: Lit::Str(text), .. }), .. }) if path.is_ident("doc") => {
+            let text = text.value();
+            Some(text.strip_prefix(' ').unwrap_or(&text).trim_end().to_owned())
+        }
+        _ => None,
+    };
+    let lines: Vec<String> = function.attrs.iter().filter_map(line).collect();
+    lines.join("\n").trim_end().to_owned()
 }

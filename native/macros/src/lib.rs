@@ -42,6 +42,8 @@ use proc_macro::TokenStream;
 ///   others (but not their timeouts): use `blocking` for it, or tokio's `spawn_blocking`.
 /// * `blocking`: for code that waits for a file, a socket or a process. The host sees an async function, and each call has a
 ///   thread of its own while it runs. A call that timed out or was cancelled runs to its end; its result is discarded.
+/// * `volatility`: "immutable" if the result depends on the arguments alone, "stable" if also on what does not change during a
+///   query, "volatile" if on anything else. For engines, which also see the function's doc comment.
 /// * Options, all for `async fn` and `blocking`, as the header describes them: `ordered` (the default) or `unordered`;
 ///   `timeout = "10s"` for one call and `deadline = "1m"` for a row, in `ns`, `us`, `ms`, `s`, `m` or `h`;
 ///   `allowed_in_flight = 100`, calls that run at once; `max_rows`, `max_bytes`; `max_attempts = 3`,

@@ -11,13 +11,15 @@ use syn::{Error, LitInt, LitStr, Result};
 pub struct Attribute {
     /// Each call of an `fn` gets a thread.
     pub blocking: bool,
+    /// What the result depends on: a value of the header's enum; 0: not said.
+    pub volatility: u32,
     /// Field of the header's options -> its value.
     pub fields: Vec<(&'static str, u64)>,
 }
 
 const KNOWN: &str = "`blocking`, `ordered`, `unordered`, `timeout = \"10s\"`, `allowed_in_flight = 100`, `deadline = \"1m\"`, \
     `max_rows = 16384`, `max_bytes = 67108864`, `max_attempts = 3`, `retry_on = \"timeout, error\"`, `backoff = \"100ms\"`, \
-    `max_backoff = \"10s\"`, `seed = 1`, `idempotent` or `max_stuck = 100`";
+    `max_backoff = \"10s\"`, `seed = 1`, `idempotent`, `max_stuck = 100` or `volatility = \"stable\"`";
 const ALREADY_SET: &str = "this option is already set: write it once";
 
 /// Options that are a duration: name, field, example.
@@ -43,9 +45,9 @@ pub fn parse(attribute: TokenStream, is_async: bool) -> Result<Attribute> {
     syn::meta::parser(|meta| parse_one(&meta, &mut options)).parse2(attribute)?;
     match (is_async, options.blocking) {
         (true, true) => Err(Error::new(place, "`blocking` is for an `fn`; an `async fn` must not block: remove one of the two")),
-        (false, false) if options != Attribute::default() => Err(Error::new(
+        (false, false) if !options.fields.is_empty() => Err(Error::new(
             place,
-            "a synchronous function has no options: write `#[udf]`, or `#[udf(blocking, ...)]` if it waits, or `async fn` below it",
+            "a synchronous function has no options but `volatility`: write `#[udf]`, or `#[udf(blocking, ...)]` if it waits, or `async fn` below it",
         )),
         _ => Ok(options),
     }
@@ -74,6 +76,14 @@ fn parse_one(meta: &ParseNestedMeta<'_>, options: &mut Attribute) -> Result<()> 
             Ok(())
         }
         // The values are those of the header's enums.
+        "volatility" if options.volatility != 0 => Err(meta.error(ALREADY_SET)),
+        "volatility" => {
+            let text: LitStr = value(meta, "volatility = \"stable\"")?;
+            let known = ["immutable", "stable", "volatile"].iter().position(|known| *known == text.value());
+            let known = known.ok_or_else(|| Error::new(text.span(), "volatility is \"immutable\", \"stable\" or \"volatile\""))?;
+            options.volatility = known as u32 + 1;
+            Ok(())
+        }
         "ordered" => set(options, "order", 1, meta),
         "unordered" => set(options, "order", 2, meta),
         "idempotent" => set(options, "idempotent", 1, meta),
@@ -174,7 +184,7 @@ mod tests {
             ("idempotent", 1),
             ("max_stuck", 6),
         ];
-        assert_eq!(options.unwrap(), Attribute { blocking: false, fields: expected });
+        assert_eq!(options.unwrap(), Attribute { fields: expected, ..Attribute::default() });
     }
 
     #[test]

@@ -18,7 +18,7 @@ use arroyo_udf_plugin::call_info::CallInfo;
 use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::machine::Outcome;
 use arroyo_udf_plugin::pool::Work;
-use arroyo_udf_plugin::runtime::Attempt;
+use arroyo_udf_plugin::runtime::{Attempt, Runtime};
 use arroyo_udf_plugin::sync::Unpoisoned;
 use arroyo_udf_plugin::value::Value;
 use pyo3_ffi::*;
@@ -124,21 +124,17 @@ impl Work for BlockingCalls {
         gil::enter(|| unsafe { self.call(attempt, info) }).unwrap_or_else(|failure| Outcome::Error(failure.text.into()))
     }
 
-    fn report_stuck(&self, function: &str, row: u64, thread: Option<libc::pthread_t>) {
-        // SAFETY: the GIL is held inside; the pointer and the length are those of a text.
-        let report = || unsafe {
-            let name = Owned::new(PyUnicode_FromStringAndSize(function.as_ptr().cast(), function.len() as Py_ssize_t))?;
-            let row = Owned::new(PyLong_FromUnsignedLongLong(row))?;
-            let thread = Owned::new(PyLong_FromUnsignedLongLong(thread.unwrap_or(0)))?;
-            object::call(BLOCKING, c"report_stuck", &[name.ptr(), row.ptr(), thread.ptr()])
-        };
-        let reported = gil::enter(|| {
-            if report().is_none() {
-                // SAFETY: the GIL is held.
-                unsafe { PyErr_Clear() };
+    fn report_stuck(&self, runtime: &Runtime, row: u64, thread: Option<libc::pthread_t>) {
+        // SAFETY: the GIL is held inside.
+        let stack = gil::enter(|| unsafe {
+            let thread = Owned::new(PyLong_FromUnsignedLongLong(thread.unwrap_or(0)));
+            match thread.and_then(|thread| object::call(BLOCKING, c"stack", &[thread.ptr()])) {
+                Some(stack) => object::text(stack.ptr()),
+                None => raised_text(),
             }
         });
-        drop(reported); // an interpreter that ends needs no report
+        let Ok(stack) = stack else { return }; // an interpreter that ends needs no report
+        runtime.report_stuck(row, &format!("; it goes on in its thread\n{stack}"));
     }
 
     fn close(&self) -> Result<(), String> {

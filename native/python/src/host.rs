@@ -1,11 +1,14 @@
-//! Helpers for the Python host beside the contract: struct arrays, which pyarrow makes at a higher cost, and the function
-//! for `arm` (`setup.py` declares that one for cffi).
+//! Helpers for the Python host beside the contract: struct arrays, which pyarrow makes at a higher cost, and the functions
+//! for `arm` and `set_log` (`setup.py` declares those for cffi).
 
-use crate::object::{none, raise};
+use crate::object::{none, raise, Owned};
 use arroyo_udf_plugin::abi::ArrowArray;
+use arroyo_udf_plugin::sync::Unpoisoned;
 use pyo3_ffi::*;
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void, CStr};
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Mutex;
 
 struct Parts {
     pointers: Vec<*mut ArrowArray>,
@@ -107,6 +110,46 @@ pub unsafe extern "C" fn taken(_module: *mut PyObject, address: *mut PyObject) -
             drop(Box::from_raw(batch));
         }
         PyBool_FromLong(taken.into())
+    }
+}
+
+/// Reports that the Python host has not handed on yet; later ones are dropped while there are this many.
+const MOST_REPORTS: usize = 1000;
+static REPORTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// Saves `take_log` the lock when there is nothing.
+static ANY_REPORTS: AtomicBool = AtomicBool::new(false);
+
+/// The function for `set_log`. Called from any thread; takes no GIL, because the caller may hold locks that a thread with
+/// the GIL waits for.
+///
+/// # Safety
+/// `text` ends with a zero.
+#[no_mangle]
+pub unsafe extern "C" fn arroyo_udf_host_log(_data: *mut c_void, _level: u32, text: *const c_char) {
+    let mut reports = REPORTS.lock().unpoisoned();
+    if reports.len() < MOST_REPORTS {
+        // SAFETY: the caller promises the zero.
+        reports.push(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned());
+        ANY_REPORTS.store(true, Ordering::Release);
+    }
+}
+
+/// take_log() -> list[str] | None: the reports since the last call; None: there are none.
+pub unsafe extern "C" fn take_log(_module: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+    // SAFETY: called by Python with the GIL.
+    unsafe {
+        if !ANY_REPORTS.load(Ordering::Relaxed) || !ANY_REPORTS.swap(false, Ordering::Acquire) {
+            return none();
+        }
+        let reports = std::mem::take(&mut *REPORTS.lock().unpoisoned());
+        let Some(list) = Owned::new(PyList_New(0)) else { return null_mut() };
+        for report in reports {
+            let text = Owned::new(PyUnicode_FromStringAndSize(report.as_ptr().cast(), report.len() as Py_ssize_t));
+            if text.is_none_or(|text| PyList_Append(list.ptr(), text.ptr()) < 0) {
+                return null_mut();
+            }
+        }
+        list.into_ptr()
     }
 }
 

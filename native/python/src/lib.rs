@@ -198,7 +198,7 @@ const fn fast(name: &'static CStr, function: PyCFunctionFast) -> PyMethodDef {
     }
 }
 
-static mut METHODS: [PyMethodDef; 24] = [
+static mut METHODS: [PyMethodDef; 25] = [
     method(c"register", registry::register, METH_VARARGS),
     method(c"open_arroyo", imported::open_arroyo, METH_O),
     method(c"import_arroyo", imported::import_arroyo, METH_VARARGS),
@@ -211,6 +211,7 @@ static mut METHODS: [PyMethodDef; 24] = [
     method(c"set_call_variable", call_info::set_call_variable, METH_O),
     fast(c"batch", host::new_batch),
     method(c"free_batch", host::free_batch, METH_O),
+    method(c"take_log", host::take_log, METH_NOARGS),
     fast(c"check_array", check::check_array),
     method(c"taken", host::taken, METH_O),
     method(c"ledger", ledger::ledger, METH_O),

@@ -328,7 +328,10 @@ unsafe extern "C" fn stop_runtime(handle: abi::Handle, mode: u32, deadline_ns: u
             abi::CANCEL => Stop::Cancel,
             _ => return Err(Failure::argument(format!("stop mode {mode}: it is ARROYO_UDF_DRAIN or ARROYO_UDF_CANCEL"))),
         };
-        handles::get(handle)?.stop(mode, Duration::from_nanos(deadline_ns))
+        let runtime = handles::get(handle)?;
+        let status = runtime.stop(mode, Duration::from_nanos(deadline_ns));
+        report_stuck_stop(&runtime, &status);
+        status
     };
     // SAFETY: the host passes a writable error struct, or null.
     let status = unsafe { guard(error, |text| poison(handle, text), body) };
@@ -336,11 +339,18 @@ unsafe extern "C" fn stop_runtime(handle: abi::Handle, mode: u32, deadline_ns: u
     status
 }
 
+fn report_stuck_stop(runtime: &Runtime, status: &Result<abi::Status, Failure>) {
+    if matches!(status, Ok(abi::STUCK)) {
+        runtime.log().warn_of_context(&runtime.signature().name);
+    }
+}
+
 unsafe extern "C" fn release(handle: abi::Handle, error: *mut abi::Error) -> abi::Status {
     let body = || {
         let runtime = handles::remove(handle)?;
         runtime.disarm();
         let status = runtime.stop(Stop::Cancel, Duration::ZERO);
+        report_stuck_stop(&runtime, &status);
         runtime.log().set(None);
         drop(runtime);
         status

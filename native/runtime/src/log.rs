@@ -8,6 +8,7 @@ use crate::sized;
 use crate::sync::Unpoisoned;
 use arroyo_udf_abi as abi;
 use std::ffi::{c_char, c_void, CString};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Mutex;
 
 /// A host's log.
@@ -38,22 +39,36 @@ impl Log {
 
 /// The place of a runtime's log.
 #[derive(Debug, Default)]
-pub struct Place(Mutex<Option<Log>>);
+pub struct Place {
+    log: Mutex<Option<Log>>,
+    /// The host knows that the Context is not closed.
+    told_of_context: AtomicBool,
+}
 
 impl Place {
     /// Replaces the log; waits while the former one is written to.
     pub fn set(&self, log: Option<Log>) {
-        *self.0.lock().unpoisoned() = log;
+        *self.log.lock().unpoisoned() = log;
     }
 
     /// Writes a report, if the host has set a log. The caller must not hold a lock that the host's function could need, such
     /// as the GIL.
     pub fn warn(&self, text: &str) {
-        let log = self.0.lock().unpoisoned();
+        let log = self.log.lock().unpoisoned();
         if let Some(Log { write, data }) = *log {
             let text = CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default();
             // SAFETY: the host promises that the function may be called until `set` has replaced it, which the lock prevents.
             unsafe { write(data, abi::WARNING, text.as_ptr()) };
+        }
+    }
+
+    /// Reports once that a stop has given up on calls of `function`, and what follows (R13).
+    pub fn warn_of_context(&self, function: &str) {
+        if !self.told_of_context.swap(true, Ordering::Relaxed) {
+            self.warn(&format!(
+                "{function}: stopped while calls ignore their cancellation: what they use stays allocated, and its Context, if it has \
+                 one, is not closed"
+            ));
         }
     }
 }

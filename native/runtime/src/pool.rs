@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::limits::{init_took_too_long, INIT_TIME};
 use crate::machine::{Outcome, Token};
 use crate::panics::catch_own;
-use crate::runtime::{self, After, Attempt, Executor, Orders, Runtime};
+use crate::runtime::{After, Attempt, Executor, Orders, Runtime};
 use crate::sync::Unpoisoned;
 use crate::threads::{self, AUTHORS_STACK};
 use crate::value::Value;
@@ -40,8 +40,8 @@ pub trait Work: Send + Sync + 'static {
     fn run(&self, attempt: &Attempt, info: CallInfo) -> Outcome<Value>;
 
     /// Reports that the call for a row goes on after its cancellation, in `thread` if that is known (R8).
-    fn report_stuck(&self, function: &str, row: u64, _thread: Option<libc::pthread_t>) {
-        runtime::report_stuck(function, row, "; it goes on in its thread");
+    fn report_stuck(&self, runtime: &Runtime, row: u64, _thread: Option<libc::pthread_t>) {
+        runtime.report_stuck(row, "; it goes on in its thread");
     }
 
     /// Called after the last attempt, unless attempts are stuck.
@@ -216,7 +216,7 @@ impl Pool {
         runtime.begin_turn(&mut orders);
         for stuck in orders.stuck {
             let thread = self.running().get(&stuck.token).copied();
-            let report = || self.work.report_stuck(&runtime.signature().name, stuck.id, thread);
+            let report = || self.work.report_stuck(runtime, stuck.id, thread);
             runtime.guard(report);
         }
         runtime.end_turn()

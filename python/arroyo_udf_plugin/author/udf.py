@@ -12,17 +12,20 @@ annotations when the plugin is built. Imports nothing heavy, because every user'
 
 import functools
 from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
 from ..errors import BuildError
 from .options import OPTIONS, Options, check
 
+Volatility: TypeAlias = Literal["immutable", "stable", "volatile"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _COROUTINE = 0x80  # inspect.CO_COROUTINE and its neighbour; `inspect` is slow to import
 _GENERATOR, _ASYNC_GENERATOR = 0x20, 0x200
 _KINDS = ("vectorized", "blocking")
+VOLATILITIES = ("immutable", "stable", "volatile")
+"""What a result depends on: the arguments alone; also on what does not change during a query; anything."""
 
 
 class Udf(Generic[P, R]):
@@ -32,6 +35,7 @@ class Udf(Generic[P, R]):
     is_async: bool  # an `async def`
     vectorized: bool
     chosen: dict[str, Any]  # the options in the decorator
+    volatility: str | None  # one of VOLATILITIES; None: not said
     blocking: bool
     starts: bool  # async for the host (`async def` or blocking): the host starts and stops it
     options: Options | None  # None for a sync function
@@ -51,6 +55,7 @@ class Udf(Generic[P, R]):
         self._check(chosen)
         self.vectorized = chosen.get("vectorized", False)
         self.blocking = chosen.get("blocking", False)
+        self.volatility = chosen.get("volatility")
         self.chosen = {name: value for name, value in chosen.items() if name in OPTIONS}
         self.options = Options(**self.chosen) if self.starts else None
         self.batched = "batch_size" in self.chosen
@@ -77,8 +82,11 @@ class Udf(Generic[P, R]):
                     raise self.mistake(
                         "is blocking=True, which is called row by row, and vectorized=True; leave one out"
                     )
+            elif name == "volatility":
+                if value not in VOLATILITIES:
+                    raise self.mistake(f"has volatility={value!r}; write one of {', '.join(map(repr, VOLATILITIES))}")
             elif name not in OPTIONS:
-                known = ", ".join((*_KINDS, *OPTIONS))
+                known = ", ".join((*_KINDS, "volatility", *OPTIONS))
                 raise self.mistake(f"has the unknown option {name!r}; there are {known}")
             elif not self.starts:
                 raise self.mistake(
@@ -100,6 +108,7 @@ def udf(function: Callable[P, R], /) -> Udf[P, R]: ...
 @overload
 def udf(
     *,
+    volatility: Volatility = ...,
     blocking: bool = ...,
     ordered: bool = ...,
     allowed_in_flight: int = ...,
@@ -119,7 +128,7 @@ def udf(
     batch_bytes: int = ...,
 ) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
 @overload
-def udf(*, vectorized: bool) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
+def udf(*, vectorized: bool, volatility: Volatility = ...) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
 
 
 def udf(function: Any = None, /, **options: Any) -> Any:
@@ -130,6 +139,8 @@ def udf(function: Any = None, /, **options: Any) -> Any:
     batch_size=N: for an `async def` whose parameters are lists (or Arrow arrays) of at most N rows. It returns a list
     with a result or an exception for each row. A call that raises is repeated with each half of its rows, until the
     failing row is alone.
+    volatility: "immutable" if the result depends on the arguments alone, "stable" if also on what does not change
+    during a query, "volatile" if on anything else. For engines, which also see the docstring.
     All other options are for `async def` and blocking functions; see `Options`.
     Raises BuildError, with file and line, for an option that does not fit.
     """

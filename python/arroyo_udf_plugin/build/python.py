@@ -8,6 +8,7 @@ Assumes that the Python that builds also runs the plugin: its path is in the lib
 
 import contextlib
 import hashlib
+import inspect
 import os
 import shlex
 import shutil
@@ -195,7 +196,8 @@ def _data(
             f".kind = {'ARROYO_UDF_ASYNC' if udf.starts else 'ARROYO_UDF_SYNC'}, "
             f".vectorized = {int(udf.vectorized)}, "
             f".arguments = &ARGUMENTS_{number}, .returns = &RETURNS_{number}, "
-            f".options = {'NULL' if udf.options is None else f'&OPTIONS_{number}'} }};"
+            f".options = {'NULL' if udf.options is None else f'&OPTIONS_{number}'}, "
+            f".documentation = {_documentation(udf)}, .volatility = {_volatility(udf)} }};"
         )
     addresses = ", ".join(f"&FUNCTION_{number}" for number in range(len(functions)))
     lines += [
@@ -205,6 +207,15 @@ def _data(
         f".hash = {c_string(identity.hash)}, .n_functions = {len(functions)}, .functions = FUNCTIONS }};",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _documentation(udf: Udf[Any, Any]) -> str:
+    text = inspect.cleandoc(udf.function.__doc__ or "")
+    return c_string(text) if text else "NULL"
+
+
+def _volatility(udf: Udf[Any, Any]) -> str:
+    return "0" if udf.volatility is None else f"ARROYO_UDF_{udf.volatility.upper()}"
 
 
 def c_string(text: str) -> str:

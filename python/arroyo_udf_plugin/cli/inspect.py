@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,15 @@ def command(plugin: Path, as_json: bool) -> None:
         arguments = ", ".join(f"{argument['name']}: {_type(argument)}" for argument in function["arguments"])
         click.echo(f"\n{function['name']}({arguments}) -> {_type(function['returns'])}")
         words = [function["kind"]] + ["vectorized"] * function["vectorized"]
+        words += [function["volatility"]] if function["volatility"] else []
         options = function["options"] or {}
         words += [f"{key}={options[key]}" for key in function["chosen"]]
         click.echo("    " + ", ".join(words))
         defaults = ", ".join(f"{key}={value}" for key, value in options.items() if key not in function["chosen"])
         if defaults:
             click.echo(f"    by default: {defaults}")
+        if function["documentation"]:
+            click.echo(textwrap.indent(function["documentation"], "    "))
 
 
 def _type(described: dict[str, Any]) -> str:
@@ -61,6 +65,8 @@ def _description(plugin: Any) -> dict[str, Any]:
                 "name": function.name,
                 "kind": function.kind,
                 "vectorized": function.vectorized,
+                "volatility": function.volatility,
+                "documentation": function.documentation or None,
                 "arguments": arguments,
                 "returns": {"type": str(function.returns), "nullable": function.returns_nullable},
                 "options": _options(function.options),

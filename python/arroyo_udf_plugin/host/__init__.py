@@ -8,6 +8,7 @@ waiters.py      waiting for a runtime, in threads and event loops
 batches.py      arrays out to a plugin, results back in: the hot path
 fields.py       a plugin's schemas -> pyarrow's types
 statistics.py   a runtime's counters
+logs.py         what runtimes report, to logging
 policy.py       what becomes of rows that failed
 
 Guarantees: what comes from a plugin is checked before it is believed, and what breaks the contract is an AbiError

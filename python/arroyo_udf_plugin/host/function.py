@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..abi import AGGREGATE, ASYNC, SYNC, TABLE, ffi, known, printable
+from ..abi import AGGREGATE, ASYNC, SYNC, TABLE, VOLATILITIES, ffi, known, printable, text
 from ..author.options import Options, abi_fields, check, from_abi, unknown_in
 from ..errors import AbiError, InvalidArgument, RowError, UnsupportedCall
 from .batches import (
@@ -38,6 +38,9 @@ class Function:
         later hosts: all methods raise UnsupportedCall, and only the name is known.
     vectorized: the author's code gets whole arrays.
     options: the author's choices and the defaults; None for a sync function. chosen: the author's choices alone.
+    documentation: the author's text for users, "" if there is none.
+    volatility: what a result depends on: "immutable" (the arguments alone), "stable" (also what does not change during
+        a query), "volatile" (anything); None: the author has not said.
     where: "plugin.function". plugin_hash: the plugin's `hash`.
     """
 
@@ -49,6 +52,8 @@ class Function:
     vectorized: bool
     options: Options | None
     chosen: dict[str, Any]
+    documentation: str
+    volatility: str | None
     where: str
     plugin_hash: str
 
@@ -68,6 +73,9 @@ class Function:
         self.returns = returns.type
         self.returns_nullable = returns.nullable
         self.vectorized = bool(described.vectorized)
+        documented = is_known and described.documentation != ffi.NULL
+        self.documentation = text(described.documentation, "the documentation") if documented else ""
+        self.volatility = VOLATILITIES.get(described.volatility) if is_known else None
         self.options, self.chosen = None, {}
         if self.kind == "async":
             options = known(described.options, "the options")

@@ -37,6 +37,7 @@ from .batches import (
     take_outputs,
     taken,
 )
+from .logs import attach, hand_on
 from .statistics import Statistics
 from .waiters import Waiters
 
@@ -59,6 +60,7 @@ def start(
         raise failure(status, error, where, "start")
     if not handle[0]:
         raise contract_broken(where, "start answers OK and the handle 0")
+    attach(table, handle[0])
     return Runtime(table, where, handle[0], arguments, shapes, ordered)
 
 
@@ -151,6 +153,7 @@ class Runtime:
         elif status != abi.WOULD_BLOCK:
             raise failure(status, outputs.error, self._where, "send")
         give_back(outputs)
+        hand_on()
         self._full = status != abi.OK
         return not self._full
 
@@ -193,6 +196,7 @@ class Runtime:
             return None
         finally:
             drains.pop()
+            hand_on()
 
     def _broken(self, what: str) -> ArroyoUdfError:
         return contract_broken(self._where, what)
@@ -203,12 +207,15 @@ class Runtime:
         Ctrl-C interrupts it.
         """
         self._check_alive()
-        return self._waiters.block(abi.RESULTS, timeout)
+        holds = self._waiters.block(abi.RESULTS, timeout)
+        hand_on()
+        return holds
 
     async def wait_async(self) -> None:
         """As `wait`, in the event loop and without a timeout."""
         self._check_alive()
         await self._waiters.block_async(abi.RESULTS)
+        hand_on()
 
     def statistics(self) -> Statistics:
         """Counts of rows by place and outcome, and their latency."""
@@ -285,6 +292,7 @@ class Runtime:
     def _call(self, slot: str, *arguments: Any, error: Any = None, expected: tuple[int, ...] = (abi.OK,)) -> int:
         error = new_error() if error is None else error
         status: int = getattr(self._table, slot)(self._handle, *arguments, error)
+        hand_on()
         if status not in expected:
             raise failure(status, error, self._where, slot)
         return status
@@ -298,6 +306,7 @@ def _release(table: Any, handle: int, where: str, waiters: Waiters) -> None:
     error = new_error()
     status = table.release(handle, error)
     waiters.close()
+    hand_on()
     if status >= abi.INVALID_ARGUMENT:
         take_error(error)  # an invalid handle, such as after a fork
     elif status not in (abi.OK, abi.STUCK):

@@ -1,19 +1,16 @@
-"""Blocking functions: their Context, and the report of stuck calls. The native core (native/python/src/blocking.rs)
+"""Blocking functions: their Context, and the stacks of stuck calls. The native core (native/python/src/blocking.rs)
 calls this on threads of the pool.
 
 The Context is created before the first call and closed after the last one (R12). A call that continues after its
 cancellation is reported with its stack (R8).
 """
 
-import logging
 import sys
 from typing import Any
 
 from .stacks import running
 
-__all__ = ["close", "open", "report_stuck"]
-
-_log = logging.getLogger("arroyo_udf_plugin")
+__all__ = ["close", "open", "stack"]
 
 
 def open(context_class: type) -> Any:
@@ -30,7 +27,6 @@ def close(context: Any) -> None:
         context.close()
 
 
-def report_stuck(function: str, row: int, thread: int) -> None:
-    """Warns, once, that a call ignores its cancellation, with its stack (R8). `thread`: its ident; 0: unknown."""
-    stack = "\n".join(running(sys._current_frames().get(thread)))
-    _log.warning("%s, row %d: a call ignores its cancellation; it goes on in its thread\n%s", function, row, stack)
+def stack(thread: int) -> str:
+    """The stack of the user's code in a thread. `thread`: its ident; 0: unknown."""
+    return "\n".join(running(sys._current_frames().get(thread)))

@@ -23,7 +23,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import gc
-import logging
 import signal
 import sys
 import threading
@@ -46,7 +45,7 @@ from .._native import (
 )
 from .stacks import describe, running, suspended
 
-__all__ = ["report_blocked", "start", "stop_loop"]
+__all__ = ["blocked", "start", "stop_loop"]
 
 LEFT_SECONDS = 1.0
 """How long to wait for cancelled Tasks that calls or `init` have left running."""
@@ -54,7 +53,6 @@ LEFT_SECONDS = 1.0
 NEXT_TURN_SECONDS = 0.1
 """When the next turn begins after one that failed."""
 
-_log = logging.getLogger("arroyo_udf_plugin")
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
 _thread: threading.Thread | None = None
@@ -88,8 +86,10 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         while not _stopping:
             try:
                 loop.run_forever()
-            except BaseException:  # SystemExit or KeyboardInterrupt in a Task or callback
-                _log.exception("a task or a callback of the event loop has raised; the loop continues")
+            except BaseException as error:  # SystemExit or KeyboardInterrupt in a Task or callback
+                text = f"a task or a callback of the event loop has raised; the loop continues: {describe(error)}"
+                for server in list(_servers):
+                    server.executor.warn(f"{server.name}: {text}")
     finally:
         asyncio.set_event_loop(None)
         loop.close()
@@ -141,17 +141,18 @@ def start(executor: AsyncioExecutor) -> None:
         raise TimeoutError(f"not started within {INIT_SECONDS + GRACE_SECONDS:g} s: {what}") from None
 
 
-def report_blocked() -> None:
-    """Warns once per place that the loop's thread is blocked, with its stack (R9). Called in another thread."""
+def blocked() -> str | None:
+    """What to report of the blocked loop's thread, with its stack (R9); None: this place has been reported. Called in
+    another thread."""
     frame = None if _thread is None or _thread.ident is None else sys._current_frames().get(_thread.ident)
     stack = running(frame)
     if stack and stack[-1] not in _blocked_at:
         _blocked_at.add(stack[-1])
-        _log.warning(
+        return (
             "the event loop is blocked, and with it every row of every async function: nothing has been awaited for"
-            " half a second; await long operations, or use asyncio.to_thread:\n%s",
-            "\n".join(stack),
+            " half a second; await long operations, or use asyncio.to_thread:\n" + "\n".join(stack)
         )
+    return None
 
 
 class _SlotTask(asyncio.Task[None]):
@@ -245,9 +246,7 @@ class _Server:
     async def close(self) -> str | None:
         """Closes the Context after the last attempt has ended (R12). Returns why that failed, or None."""
         try:
-            if self.executor.is_given_up():
-                _log.warning("%s: its Context is not closed, because calls were stuck at the stop", self.name)
-            elif hasattr(self.context, "close"):
+            if not self.executor.is_given_up() and hasattr(self.context, "close"):  # else the stop has reported it
                 await self.context.close()
         except BaseException as error:
             return describe(error)
@@ -307,7 +306,7 @@ class _Server:
         self.slots.discard(task)
         self.stuck.add(task)
         stack = "\n".join(suspended(task))
-        _log.warning("%s, row %d: a call ignores its cancellation, in\n%s", self.name, row, stack)
+        self.executor.warn(f"{self.name}, row {row}: a call ignores its cancellation, in\n{stack}")
 
     def add_slot(self) -> None:
         context = self.clean.copy()

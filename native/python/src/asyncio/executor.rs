@@ -12,6 +12,7 @@ use super::watch;
 use crate::calls::{Converted, Frame};
 use crate::eventfd::EventFd;
 use crate::function::PythonFunction;
+use crate::gil;
 use crate::heap::{method, Body, HeapType, Method};
 use crate::object::{none, text, Owned};
 use crate::traceback::raised_text;
@@ -294,6 +295,14 @@ method! {
     fn is_given_up(this: AsyncioExecutor, _a) { PyBool_FromLong((*this).runtime.is_given_up().into()) }
 }
 method! {
+    /// warn(text: str): writes to the host's log.
+    fn warn(this: AsyncioExecutor, said) {
+        let (runtime, said) = (Arc::clone(&(*this).runtime), text(said));
+        gil::without(|| runtime.log().warn(&said));
+        none()
+    }
+}
+method! {
     /// count_left_behind(tasks: int): this many Tasks of calls were cancelled at the stop.
     fn count_left_behind(this: AsyncioExecutor, tasks) { (*this).runtime.count_left_behind(PyLong_AsSize_t(tasks) as u64); none() }
 }
@@ -332,6 +341,7 @@ pub(super) unsafe fn add_type(module: *mut PyObject, further: &[Method]) -> bool
         (c"end_turn", end_turn, METH_NOARGS),
         (c"is_given_up", is_given_up, METH_NOARGS),
         (c"count_left_behind", count_left_behind, METH_O),
+        (c"warn", warn, METH_O),
         (c"closed", closed, METH_O),
         (c"poison", poison, METH_O),
     ];

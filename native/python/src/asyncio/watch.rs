@@ -8,12 +8,12 @@ use crate::eventfd::EventFd;
 use crate::gil;
 use crate::modules::EXECUTOR;
 use crate::object;
+use crate::traceback::raised_text;
 use arroyo_udf_plugin::runtime::Runtime;
 use arroyo_udf_plugin::sync::Unpoisoned;
 use arroyo_udf_plugin::threads;
 use arroyo_udf_plugin::timer::{now, Alarm, Ticking};
 use pyo3_ffi::*;
-use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
@@ -103,16 +103,22 @@ impl Ticking for Watch {
 
 /// Reports where the loop is blocked, unless it has gone on meanwhile. An interpreter that ends needs no report.
 fn report() {
-    let _ = gil::enter(|| {
-        if WATCH.get().is_some_and(|watch| !watch.is_answered()) {
-            // SAFETY: the GIL is held.
-            unsafe {
-                if object::call(EXECUTOR, c"report_blocked", &[]).is_none() {
-                    PyErr_WriteUnraisable(null_mut());
-                }
+    let Some(watch) = WATCH.get() else { return };
+    let text = gil::enter(|| {
+        if watch.is_answered() {
+            return None;
+        }
+        // SAFETY: the GIL is held.
+        unsafe {
+            match object::call(EXECUTOR, c"blocked", &[]) {
+                Some(text) => (text.ptr() != Py_None()).then(|| object::text(text.ptr())),
+                None => Some(raised_text()),
             }
         }
     });
+    if let Ok(Some(text)) = text {
+        watch.at_work().iter().for_each(|runtime| runtime.log().warn(&format!("{}: {text}", runtime.signature().name)));
+    }
 }
 
 /// watch() -> int: the eventfd, for the loop to watch and to answer with `answer()`.

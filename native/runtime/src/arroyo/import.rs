@@ -16,7 +16,7 @@ use crate::exports::Ran;
 use crate::failure::Failure;
 use crate::machine::{Outcome, Stuck, Token};
 use crate::results;
-use crate::runtime::{self, After, Attempt, Executor, Orders, Runtime, Turn};
+use crate::runtime::{After, Attempt, Executor, Orders, Runtime, Turn};
 use crate::signature::{field, Signature};
 use crate::threads::{self, AUTHORS_STACK};
 use crate::value::Value;
@@ -123,7 +123,7 @@ impl Turn for RowSender {
     }
 
     fn stuck(&mut self, attempt: &Stuck) {
-        runtime::report_stuck(&self.runtime.signature().name, attempt.id, "");
+        self.runtime.report_stuck(attempt.id, "");
     }
 
     fn work(&mut self) {

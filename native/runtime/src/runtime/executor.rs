@@ -63,12 +63,12 @@ pub trait Turn {
     fn work(&mut self);
 }
 
-/// Reports to standard error that a call ignores its cancellation (R8); `details` are the executor's own.
-pub fn report_stuck(function: &str, row: u64, details: &str) {
-    eprintln!("{function}, row {row}: a call ignores its cancellation{details}");
-}
-
 impl Runtime {
+    /// Reports to the host's log that a call ignores its cancellation (R8); `details` are the executor's own.
+    pub fn report_stuck(&self, row: u64, details: &str) {
+        self.log.warn(&format!("{}, row {row}: a call ignores its cancellation{details}", self.signature.name));
+    }
+
     /// Sets the executor. Once, before the first row.
     pub fn serve(&self, executor: Box<dyn Executor>) {
         self.lock().interrupts = executor.interrupts();

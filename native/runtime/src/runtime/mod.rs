@@ -25,7 +25,7 @@ mod tests;
 pub mod time_slice;
 pub mod wake_ups;
 
-pub use executor::{report_stuck, After, Attempt, Executor, Orders, Turn};
+pub use executor::{After, Attempt, Executor, Orders, Turn};
 pub use host::{Drained, NotTaken, Put};
 pub use time_slice::TimeSlice;
 pub use wake_ups::SPACE;
@@ -110,7 +110,8 @@ impl Runtime {
     pub fn new(signature: &'static Signature, chosen: Chosen) -> Result<Arc<Runtime>, Failure> {
         // Here, so that nothing that comes later can fail for want of it. Under loom no time passes.
         #[cfg(not(all(test, loom)))]
-        crate::timer::start().map_err(|error| Failure::new(abi::ENVIRONMENT, format!("{}: no thread for timers: {error}", signature.name)))?;
+        crate::timer::start()
+            .map_err(|error| Failure::new(abi::ENVIRONMENT, format!("{}: no thread for timers: {error}", signature.name)))?;
         let rows_timed = chosen.settings.deadline.is_some() || chosen.settings.gather.is_some();
         Ok(Arc::new_cyclic(|me| Runtime {
             signature,

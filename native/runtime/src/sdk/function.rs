@@ -20,6 +20,10 @@ pub struct Function {
     pub arguments: &'static [Argument],
     pub returns: Type,
     pub body: Body,
+    /// The author's text for users; empty: none.
+    pub documentation: &'static str,
+    /// What the result depends on, as in the header; 0: not said.
+    pub volatility: u32,
 }
 
 /// The item of a result column that a type goes into.

@@ -142,8 +142,8 @@ fn describe(function: &Function, of_all: &abi::Options) -> *const abi::Function 
         arguments: structure(arguments.collect()),
         returns: Box::into_raw(Box::new(returns)),
         options,
-        documentation: std::ptr::null(),
-        volatility: 0,
+        documentation: if function.documentation.is_empty() { std::ptr::null() } else { leak(function.documentation) },
+        volatility: function.volatility,
         reserved: 0,
     }))
 }

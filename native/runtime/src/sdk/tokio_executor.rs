@@ -25,7 +25,7 @@ use crate::failure::Failure;
 use crate::limits::INIT_TIME;
 use crate::machine::{Outcome, Token};
 use crate::panics::{self, catch_future};
-use crate::runtime::{self, After, Attempt, Executor, Orders, Runtime, TimeSlice};
+use crate::runtime::{After, Attempt, Executor, Orders, Runtime, TimeSlice};
 use crate::sync::Unpoisoned;
 use crate::threads::block_signals;
 use crate::value;
@@ -84,8 +84,7 @@ where
     let stopped = Arc::clone(runtime);
     let end = async move {
         let closed = if stopped.is_given_up() {
-            eprintln!("{}: its Context is not closed, because calls were stuck when it was stopped", stopped.signature().name);
-            Ok(())
+            Ok(()) // the stop has reported it
         } else {
             context::close(context).await
         };
@@ -163,7 +162,7 @@ where
             Pin::new(&mut slots).iter_pin_mut().for_each(|slot: Pin<&mut Slot<'_, A, F, C>>| slot.cancel(&cancelled));
         }
         for stuck in orders.stuck.drain(..) {
-            runtime::report_stuck(&runtime.signature().name, stuck.id, "");
+            runtime.report_stuck(stuck.id, "");
         }
         shared.slice.begin();
         let mut may_open = slots.len().max(1);

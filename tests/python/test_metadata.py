@@ -1,0 +1,69 @@
+"""What a function says of itself for engines: its documentation and its volatility."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from arroyo_udf_plugin import build, load
+
+PYTHON = '''
+from arroyo_udf_plugin import udf
+
+@udf(volatility="stable")
+def rate(x: int) -> int:
+    """Converts with today's rate.
+
+    And "quotes", ümlauts.
+    """
+    return x
+
+@udf(volatility="volatile")
+async def later(x: int) -> int:
+    return x
+
+@udf
+def plain(x: int) -> int:
+    return x
+'''
+RATE = 'Converts with today\'s rate.\n\nAnd "quotes", ümlauts.'
+RUST = """
+use arroyo_udf_plugin::udf;
+
+/// Converts with today's rate.
+///
+/// And "quotes", ümlauts.
+#[udf(volatility = "stable")]
+fn rate(x: i64) -> i64 { x }
+
+#[udf(volatility = "volatile")]
+async fn later(x: i64) -> i64 { x }
+
+#[udf]
+fn plain(x: i64) -> i64 { x }
+"""
+
+
+def said(path: Path) -> dict[str, tuple[str, str | None]]:
+    return {one.name: (one.documentation, one.volatility) for one in load(path).functions.values()}
+
+
+EXPECTED = {"rate": (RATE, "stable"), "later": ("", "volatile"), "plain": ("", None)}
+
+
+def test_in_python(build_plugin: Callable[..., Path]) -> None:
+    assert said(build_plugin(PYTHON)) == EXPECTED
+
+
+def test_in_rust(tmp_path: Path) -> None:
+    (tmp_path / "one.rs").write_text(RUST)
+    assert said(build(tmp_path / "one.rs")) == EXPECTED
+
+
+def test_written_by_hand(tmp_path: Path) -> None:
+    source = Path(__file__).parents[2] / "examples" / "by_hand" / "udf.c"
+    path = build(source, tmp_path / "by_hand.so")
+    assert said(path) == {"kilometres": ("Converts miles to kilometres.", "immutable")}
+    command = [str(Path(sys.executable).parent / "arroyo-udf"), "inspect", str(path)]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "    sync, immutable\n    Converts miles to kilometres.\n" in shown
