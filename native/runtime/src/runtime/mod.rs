@@ -39,7 +39,7 @@ use crate::options::Chosen;
 use crate::panics::catch_own;
 use crate::signature::Signature;
 use crate::sync::{Condvar, Mutex, MutexGuard};
-use crate::timer::{self, now, Alarm, Ticking};
+use crate::timer::{now, Alarm, Ticking};
 use crate::value::Value;
 use arroyo_udf_abi as abi;
 use std::sync::{Arc, OnceLock, Weak};
@@ -110,7 +110,8 @@ impl Runtime {
     pub fn new(signature: &'static Signature, chosen: Chosen) -> Result<Arc<Runtime>, Failure> {
         // Here, so that nothing that comes later can fail for want of it. Under loom no time passes.
         #[cfg(not(all(test, loom)))]
-        timer::start().map_err(|error| Failure::for_now(abi::ENVIRONMENT, format!("{}: no thread for timers: {error}", signature.name)))?;
+        crate::timer::start()
+            .map_err(|error| Failure::for_now(abi::ENVIRONMENT, format!("{}: no thread for timers: {error}", signature.name)))?;
         let rows_timed = chosen.settings.deadline.is_some() || chosen.settings.gather.is_some();
         Ok(Arc::new_cyclic(|me| Runtime {
             signature,
