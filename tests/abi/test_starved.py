@@ -10,9 +10,9 @@ from arroyo_udf_plugin import build
 HERE = Path(__file__).parent
 SUFFIXES = [".c", ".rs", ".py"]
 LACKS = {
-    "memory": [1, 3, 5, 9, 17, 18, 22, 40, 80],
+    "memory": [1, 3, 5, 9, 17, 22, 40],
     "threads": [0, 1, 2, 3],
-    "descriptors": [0, 2, 8, 12, 17, 20, 30],
+    "descriptors": [0, 2, 12, 17, 30],
     "streams": [0],
     "stack": [64],
     "files": [0],

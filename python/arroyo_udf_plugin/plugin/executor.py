@@ -55,6 +55,8 @@ DESCRIPTORS = 16
 LEFT_SECONDS = 1.0
 """How long to wait for cancelled Tasks that calls or `init` have left running."""
 
+OUT_OF_MEMORY = "the asyncio executor failed: MemoryError"
+
 NEXT_TURN_SECONDS = 0.1
 """When the next turn begins after one that failed."""
 
@@ -318,7 +320,8 @@ class _Server:
                     idle.pop().fire()
                 self.settled.set_result(None)
         except BaseException as error:
-            executor.poison(f"the asyncio executor failed: {describe(error)}")
+            no_memory = isinstance(error, MemoryError)  # nor for a description
+            executor.poison(OUT_OF_MEMORY if no_memory else f"the asyncio executor failed: {describe(error)}")
             # There are still calls to cancel, and a Context to close.
             self.loop.call_later(NEXT_TURN_SECONDS, self.turn)
             raise
