@@ -24,7 +24,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .abi import CANCELLED, ERROR, TIMED_OUT
+from .abi import TIMED_OUT, VALUE
 from .dead_letters import DeadLetters
 from .errors import InvalidArgument, WouldBlock
 from .host.batches import contract_broken
@@ -265,14 +265,15 @@ class _Waiting:
 
 
 def _count(summary: Summary, step: Answered, decided: Decided) -> None:
-    n_rows, failed = step.rows.num_rows, {ERROR: 0, TIMED_OUT: 0, CANCELLED: 0}
+    n_rows, failed, timed_out = step.rows.num_rows, 0, 0
     if "outcome" in step.results.schema.names:
         outcomes = step.results.column("outcome")
-        failed = {outcome: pc.sum(pc.equal(outcomes, outcome)).as_py() or 0 for outcome in failed}
+        failed = pc.sum(pc.not_equal(outcomes, VALUE)).as_py() or 0
+        timed_out = pc.sum(pc.equal(outcomes, TIMED_OUT)).as_py() or 0
     summary.rows += n_rows
-    summary.values += n_rows - sum(failed.values())
-    summary.errors += failed[ERROR] + failed[CANCELLED]
-    summary.timed_out += failed[TIMED_OUT]
+    summary.values += n_rows - failed
+    summary.errors += failed - timed_out
+    summary.timed_out += timed_out
     summary.nulled += decided.nulled
     summary.dropped += decided.dropped
     summary.dead_letters += len(decided.dead_at)

@@ -83,8 +83,13 @@ case("a struct longer than the rows", "array / length 4;array /0 length 4", "add
 case("a struct shorter than the rows", "array / length 2", "add", text="2 rows for 3")
 case("failed rows", "do fail", "outcomes", kind="returned", text="{'value': None, 'outcome': 1, 'error': 'no'}")
 case("failed rows, async", "do fail", "stream", kind="returned", text="[0, 1, 2, 3, 4, 5]")
-case("an unknown outcome", "do fail;data /1 1 3 4", "outcomes", text="answers the unknown outcome 4 of row 0")
-case("an unknown outcome, async", "data /2 1 3 9", "stream", text="answers the unknown outcome 9 of row 0")
+case("an unknown outcome", "do fail;data /1 1 3 4", "outcomes", kind="returned", text="'outcome': 4, 'error': 'no'")
+case("an unknown outcome is an error", "do fail;data /1 1 3 4", "add", kind="RowError", text="row 0: no")
+case("an unknown outcome of values", "data /2 1 3 9", "stream", text="a value of row 0, whose outcome is not value")
+unknown = ("do fail;data /2 1 3 4", "run", "next", "a")
+case("an unknown outcome, in run", *unknown, kind="exit 1", text="row 1: next: no")
+null = (*unknown, "--on-error", "null")
+case("an unknown outcome, as null", *null, kind="exit 0", text="0 values, 3 errors, 0 timed out; 3 nulled")
 case(
     "a value of a failed row",
     "do fail;data /0 0 1 7;array /0 null_count -1",
@@ -104,14 +109,13 @@ case(
     "outcomes",
     text="an error of row 0, whose outcome is value",
 )
-case("an unknown outcome, in run", "data /2 1 3 4", "run", "next", "a", kind="exit 1", text="unknown outcome 4")
 case("a null outcome", "do outcomes;array /1 buffer 0;array /1 null_count 3", "outcomes", text="has nulls")
-case("a null id that is not counted", "array /0 buffer 0", "stream", text='field "id" has nulls')
+case("a null id that is not counted", "array /0 buffer 0", "stream", text="null_count is 0, but 3 rows are null")
 case(
     "null values that are not counted",
     "array /0 buffer 0",
     "add",
-    text='field "value" has nulls, and its null_count is 0',
+    text="null_count is 0, but 3 rows are null",
 )
 case("a null id", "array /0 buffer 0;array /0 null_count -1", "stream", text="has nulls")
 case("few outcomes", "do outcomes;array /1 length 1", "outcomes", text="1 rows, but 3 are needed")

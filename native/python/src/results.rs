@@ -1,8 +1,8 @@
 //! The results of a plugin, checked before pyarrow reads them.
 //!
 //! Guarantees: results that pass have the structure of their type, so that pyarrow stays within their memory; a row for each
-//! row that was sent; and in each row an outcome that the contract knows, a value only if that is the outcome, an error only
-//! if it is not. A result that fails is released, except if its structure is broken: then it stays allocated, because its
+//! row that was sent; and in each row a value only if that is the outcome, an error only if it is not. (A row with an outcome
+//! that this host does not know is an error.) A result that fails is released, except if its structure is broken: then it stays allocated, because its
 //! release callback would follow the same pointers.
 //!
 //! Assumes what no check can tell, see `arroyo_udf_plugin::arrow`. The GIL is held, also while results are released: that is
@@ -10,7 +10,7 @@
 
 use crate::ledger::{ledger_of, Ledger};
 use crate::object::raise;
-use arroyo_udf_plugin::abi::{ArrowArray, ArrowSchema, CANCELLED, VALUE};
+use arroyo_udf_plugin::abi::{ArrowArray, ArrowSchema, VALUE};
 use arroyo_udf_plugin::arrow::check;
 use pyo3_ffi::*;
 use std::ffi::CStr;
@@ -78,11 +78,6 @@ impl<'a> Checked<'a> {
                 return Err(format!("field {name:?} has nulls"));
             }
         }
-        for (place, name) in [(Some(layout.value), "value"), (layout.error, "error")] {
-            if place.map(|place| checked.child(place)).is_some_and(|child| child.null_count == 0 && checked.has_null(child, array.offset)) {
-                return Err(format!("field {name:?} has nulls, and its null_count is 0"));
-            }
-        }
         Ok(checked)
     }
 
@@ -134,9 +129,6 @@ impl<'a> Checked<'a> {
         }
         for row in 0..self.rows() {
             let code = code_of(row);
-            if code > CANCELLED {
-                return Err(format!("the unknown outcome {code} of {}", named(row)));
-            }
             if code == VALUE && !self.is_null(error, row) {
                 return Err(format!("an error of {}, whose outcome is value", named(row)));
             }

@@ -10,6 +10,7 @@ Guarantees: a row is kept, dropped or a dead letter, never two of them.
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass, fields
 from typing import Literal, get_args
@@ -17,7 +18,7 @@ from typing import Literal, get_args
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..abi import CANCELLED, ERROR, TIMED_OUT
+from ..abi import ERROR, TIMED_OUT, VALUE
 from ..errors import InvalidArgument, RowError
 from .function import Function
 
@@ -110,12 +111,17 @@ class Policy:
         return Decided(results, kept, dead, dead_at, nulled, dropped)
 
     def _outcomes(self, *actions: Action) -> pa.Array:
-        """The outcomes whose action is one of these."""
-        chosen = {ERROR: self.error, TIMED_OUT: self.timeout, CANCELLED: self.error}
-        return pa.array([outcome for outcome, action in chosen.items() if action in actions], pa.uint8())
+        """The outcomes whose action is one of these. One that this host does not know is an error."""
+        return _outcomes(self.error, self.timeout, actions)
 
     def _positions(self, outcomes: pa.Array, action: Action) -> pa.Array:
         return pc.indices_nonzero(pc.is_in(outcomes, value_set=self._outcomes(action))).cast(pa.int64())
+
+
+@functools.cache
+def _outcomes(error: Action, timeout: Action, actions: tuple[Action, ...]) -> pa.Array:
+    chosen = dict.fromkeys(range(VALUE + 1, 256), error) | {TIMED_OUT: timeout}
+    return pa.array([outcome for outcome, action in chosen.items() if action in actions], pa.uint8())
 
 
 def _letters(results: pa.RecordBatch, function: Function, first: int, positions: pa.Array) -> pa.RecordBatch:
@@ -129,9 +135,11 @@ def _letters(results: pa.RecordBatch, function: Function, first: int, positions:
     names_row = rf"^({re.escape(function.where)}|{re.escape(function.name)}), row \d+: "
     texts = pc.fill_null(pc.replace_substring_regex(chosen.column("error"), names_row, ""), "no text")
     attempts = chosen.column("attempts") if "attempts" in names else pa.repeat(1, n_rows)
+    outcomes = chosen.column("outcome")
+    outcomes = pc.if_else(pc.less(outcomes, len(OUTCOMES)), outcomes, pa.scalar(ERROR, pa.uint8()))
     columns = [
         rows,
-        pa.array(OUTCOMES).take(chosen.column("outcome")),
+        pa.array(OUTCOMES).take(outcomes),
         texts,
         attempts,
         pa.repeat(function.name, n_rows),
