@@ -18,14 +18,20 @@
 #error "include arroyo_udf_plugin.h, of which this is a part"
 #endif
 
+/* Not inlined, so that the loop over rows stays small. */
+__attribute__((noinline, unused)) static const char* arroyo_udf_c_check_range(const char* texts, int32_t last,
+                                                                              int32_t start, int32_t end) {
+  if (start < 0 || end < start || end > last) return "the value has invalid offsets";
+  const size_t length = (size_t)(end - start);
+  if (arroyo_udf_c_is_ascii(texts + start, length)) return NULL;
+  return arroyo_udf_c_utf8_prefix(texts + start, length) == length ? NULL : "the text is not UTF-8";
+}
+
 static inline const char* arroyo_udf_c_check_text(arroyo_udf_c_column column, int64_t row) {
   const int32_t start = arroyo_udf_c_offset(column.values, column.offset + row);
   const int32_t end = arroyo_udf_c_offset(column.values, column.offset + row + 1);
   if (column.ascii_start <= start && start <= end && end <= column.ascii_end) return NULL;
-  if (start < 0 || end < start || end > column.text_length) return "the value has invalid offsets";
-  if (arroyo_udf_c_utf8_prefix(column.text + start, (size_t)(end - start)) != (size_t)(end - start))
-    return "the text is not UTF-8";
-  return NULL;
+  return arroyo_udf_c_check_range(column.text, column.text_length, start, end);
 }
 
 static inline arroyo_udf_utf8 arroyo_udf_c_view(arroyo_udf_c_column column, int64_t row) {
