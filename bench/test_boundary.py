@@ -27,7 +27,15 @@ def test_checks_of_texts(benchmark: Any, language: str, suffix: str) -> None:
     command = (compiled("boundary"), "text", plugin_path(suffix))
     found = benchmark.pedantic(figures, command, {"runs": RUNS}, rounds=1)
     call, ratio = median(found["call"]), median(found["ratio"])
-    note(benchmark, f"hash of a text: {language}, from a C host", call / BATCH_ROWS, "ns/row", "C loop, no checks", ratio, None)
+    note(
+        benchmark,
+        f"hash of a text: {language}, from a C host",
+        call / BATCH_ROWS,
+        "ns/row",
+        "C loop, no checks",
+        ratio,
+        None,
+    )
 
 
 def test_send(benchmark: Any) -> None:

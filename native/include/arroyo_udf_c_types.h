@@ -109,7 +109,7 @@ static inline void arroyo_udf_c_skip_text(arroyo_udf_c_sink sink, int64_t row) {
     return check;                                                                                             \
   }                                                                                                           \
   static inline const char* arroyo_udf_c_check_##nullable(arroyo_udf_c_column column, int64_t row) {          \
-    return arroyo_udf_c_is_null(column, row) ? NULL : check;                                                  \
+    return arroyo_udf_c_is_null(column, row) ? (const char*)NULL : check;                                     \
   }                                                                                                           \
   static inline argument arroyo_udf_c_load_##name(arroyo_udf_c_column column, int64_t row) { return load; }   \
   static inline arroyo_udf_##nullable arroyo_udf_c_load_##nullable(arroyo_udf_c_column column, int64_t row) { \
@@ -121,12 +121,12 @@ static inline void arroyo_udf_c_skip_text(arroyo_udf_c_sink sink, int64_t row) {
   }
 /* One more expansion, because `bool` may be a macro, both here and in an author's declaration. */
 #define ARROYO_UDF_C_TYPE(...) ARROYO_UDF_C_TYPE_(__VA_ARGS__)
-#define ARROYO_UDF_C_NUMBER(name, type, letter)                                                      \
-  static inline type arroyo_udf_c_number_##name(arroyo_udf_c_column column, int64_t row) {           \
-    type value;                                                                                      \
-    memcpy(&value, (const char*)column.values + (column.offset + row) * (int64_t)sizeof value, sizeof value); \
-    return value;                                                                                    \
-  }                                                                                                  \
+#define ARROYO_UDF_C_NUMBER(name, type, letter)                                                                  \
+  static inline type arroyo_udf_c_number_##name(arroyo_udf_c_column column, int64_t row) {                       \
+    type value;                                                                                                  \
+    memcpy(&value, (const char*)column.values + (column.offset + row) * (int64_t)sizeof value, sizeof value);    \
+    return value;                                                                                                \
+  }                                                                                                              \
   ARROYO_UDF_C_TYPE(name, nullable_##name, type, NULL, arroyo_udf_c_number_##name(column, row), type, letter, 0, \
                     (((type*)sink.values)[row] = value, (const char*)NULL), ((type*)sink.values)[row] = 0)
 
