@@ -2,12 +2,16 @@
  *
  *     cc -O3 -ffp-contract=off -Inative/include bench/c/boundary.c -o boundary -ldl
  *     ./boundary sync PLUGIN.so            its function mph(int64, int64) -> float64
+ *     ./boundary text PLUGIN.so            its function hash(utf8) -> uint64
  *     ./boundary send PLUGIN.so FUNCTION   an async function of one or two int64 arguments
  *
  * sync   Batches of 8,192 rows; every 37th row, scattered, has a null in air_time (flights: 2.8 %).
  *        "call" is one `run` and the release of its results; "loop" is a plain C loop over the same data, which tests
  *        both validity bits of each row and writes the value and its validity bit; "ratio" is call / loop.
  *        "all_valid_..." are the same without nulls; "one_row" is a call with one row: the fixed cost.
+ * text   Batches of 8,192 texts of 6 bytes. "loop" is a plain C loop with the same function, which believes offsets and
+ *        bytes; "ratio" is call / loop, and shows what their checks cost. "one_not_ascii_..." has one text with an accent:
+ *        each text is then checked on its own.
  * send   Nanoseconds per `send` of one row. Rows are drained between the rounds, outside the measured time. A round
  *        ends at WOULD_BLOCK or after ROUND batches.
  *
@@ -136,6 +140,66 @@ static void bench_sync(const arroyo_udf_table* table, uint32_t function) {
   report("one_row", median(one_row, ROUNDS));
 }
 
+static int32_t offsets[ROWS + 1];
+static char texts[6 * ROWS];
+static uint64_t hashes[ROWS];
+
+__attribute__((noinline)) static void plain_hashes(void) {
+  for (int64_t i = 0; i < ROWS; i++) {
+    uint64_t hash = UINT64_C(0xCBF29CE484222325);
+    for (int32_t k = offsets[i]; k < offsets[i + 1]; k++)
+      hash = (hash ^ (unsigned char)texts[k]) * UINT64_C(0x100000001B3);
+    hashes[i] = hash;
+  }
+}
+
+/* Time of a call; `compared`: its results are compared with the loop's, for which the time has no room. */
+static double time_texts(const arroyo_udf_table* table, uint32_t function, bool compared) {
+  const void* no_buffer[1] = {NULL};
+  const void* buffers[3] = {NULL, offsets, texts};
+  arroyo_udf_error error = {.size = sizeof error};
+  const int64_t begin = cpu_ns();
+  for (int i = 0; i < CALLS; i++) {
+    struct ArrowArray column = {.length = ROWS, .n_buffers = 3, .buffers = buffers, .release = release_nothing};
+    struct ArrowArray *children[1] = {&column}, results;
+    struct ArrowArray batch = {.length = ROWS,
+                               .n_buffers = 1,
+                               .n_children = 1,
+                               .buffers = no_buffer,
+                               .children = children,
+                               .release = release_nothing};
+    const struct ArrowSchema* schema;
+    check("run", table->run(function, &batch, NULL, &results, &schema, &error), &error);
+    if (compared && memcmp(results.children[0]->buffers[1], hashes, sizeof hashes) != 0) {
+      fprintf(stderr, "a hash differs from the plain loop\n");
+      exit(1);
+    }
+    results.release(&results);
+  }
+  return (double)(cpu_ns() - begin) / CALLS;
+}
+
+static void bench_text(const arroyo_udf_table* table, uint32_t function) {
+  static double calls[ROUNDS], loops[ROUNDS], checked[ROUNDS];
+  for (int32_t i = 0; i <= ROWS; i++) offsets[i] = 6 * i;
+  for (int32_t i = 0; i < 6 * ROWS; i++) texts[i] = (char)('A' + i * 7 % 26);
+  for (int round = 0; round < ROUNDS; round++) {
+    const int64_t begin = cpu_ns();
+    for (int i = 0; i < CALLS; i++) plain_hashes();
+    loops[round] = (double)(cpu_ns() - begin) / CALLS;
+    if (round == 0) time_texts(table, function, true);
+    calls[round] = time_texts(table, function, false);
+    memcpy(texts, "caf\xC3\xA9s", 6);
+    checked[round] = time_texts(table, function, false);
+    memcpy(texts, "cafes!", 6);
+  }
+  const double loop = median(loops, ROUNDS);
+  report("call", median(calls, ROUNDS));
+  report("loop", loop);
+  report("ratio", median(calls, ROUNDS) / loop);
+  report("one_not_ascii_ratio", median(checked, ROUNDS) / loop);
+}
+
 static void bench_send(const arroyo_udf_table* table, uint32_t function, int n_arguments) {
   static double rounds[SEND_ROUNDS];
   static struct batch batches[ROUND];
@@ -177,12 +241,14 @@ static void bench_send(const arroyo_udf_table* table, uint32_t function, int n_a
 
 int main(int argc, char** argv) {
   const bool sync = argc == 3 && strcmp(argv[1], "sync") == 0;
-  if (!sync && !(argc == 4 && strcmp(argv[1], "send") == 0)) {
-    fprintf(stderr, "usage: %s sync PLUGIN.so | send PLUGIN.so FUNCTION\n", argv[0]);
+  const bool text = argc == 3 && strcmp(argv[1], "text") == 0;
+  if (!sync && !text && !(argc == 4 && strcmp(argv[1], "send") == 0)) {
+    fprintf(stderr, "usage: %s sync PLUGIN.so | text PLUGIN.so | send PLUGIN.so FUNCTION\n", argv[0]);
     return 2;
   }
   const arroyo_udf_table* table = open_plugin(argv[2]);
-  const uint32_t function = find_function(table, sync ? "mph" : argv[3], MOST_ARGUMENTS);
+  const uint32_t function =
+      text ? find_function_of(table, "hash", 1, "u") : find_function(table, sync ? "mph" : argv[3], MOST_ARGUMENTS);
   const int n_arguments = (int)table->describe()->functions[function]->arguments->n_children;
   uint64_t random = 42; /* xorshift: the same data in each run */
   for (int i = 0; i < ROWS; i++) {
@@ -194,6 +260,8 @@ int main(int argc, char** argv) {
   }
   if (sync) {
     bench_sync(table, function);
+  } else if (text) {
+    bench_text(table, function);
   } else {
     bench_send(table, function, n_arguments);
   }

@@ -30,19 +30,24 @@ static inline const arroyo_udf_table* open_plugin(const char* path) {
   return table;
 }
 
-/* The number of a function that has 1 to most_arguments arguments, all int64. */
-static inline uint32_t find_function(const arroyo_udf_table* table, const char* name, int64_t most_arguments) {
+/* The number of a function that has 1 to most_arguments arguments, all of the format. */
+static inline uint32_t find_function_of(const arroyo_udf_table* table, const char* name, int64_t most_arguments,
+                                        const char* format) {
   const arroyo_udf_descriptor* plugin = table->describe();
   for (uint32_t i = 0; i < plugin->n_functions; i++) {
     const struct ArrowSchema* arguments = plugin->functions[i]->arguments;
     if (strcmp(plugin->functions[i]->name, name) != 0) continue;
-    bool integers = arguments->n_children <= most_arguments;
+    bool fits = arguments->n_children <= most_arguments;
     for (int64_t k = 0; k < arguments->n_children; k++)
-      integers = integers && strcmp(arguments->children[k]->format, "l") == 0;
-    if (integers) return i;
+      fits = fits && strcmp(arguments->children[k]->format, format) == 0;
+    if (fits) return i;
   }
-  fprintf(stderr, "%s has no function %s of 1 to %d int64 arguments\n", plugin->name, name, (int)most_arguments);
+  fprintf(stderr, "%s has no function %s of 1 to %d arguments \"%s\"\n", plugin->name, name, (int)most_arguments, format);
   exit(1);
+}
+
+static inline uint32_t find_function(const arroyo_udf_table* table, const char* name, int64_t most_arguments) {
+  return find_function_of(table, name, most_arguments, "l");
 }
 
 static inline int64_t nanoseconds(clockid_t clock) {

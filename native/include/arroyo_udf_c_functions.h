@@ -232,7 +232,7 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
 #define ARROYO_UDF_C_CHECK(function, argument)                                                              \
   if (failure == NULL) {                                                                                    \
     failure = ARROYO_UDF_C_OF(check, argument)(ARROYO_UDF_C_COLUMN_OF(argument), row);                      \
-    if (failure != NULL)                                                                                    \
+    if (__builtin_expect(failure != NULL, 0))                                                               \
       failure =                                                                                             \
           arroyo_udf_c_unreadable(#function, row, ARROYO_UDF_C_STRING(ARROYO_UDF_C_NAME_OF argument), failure); \
   }

@@ -18,14 +18,20 @@
 #error "include arroyo_udf_plugin.h, of which this is a part"
 #endif
 
+/* Not inlined, so that the loop over rows stays small. */
+__attribute__((noinline, unused)) static const char* arroyo_udf_c_check_range(const char* texts, int32_t last,
+                                                                              int32_t start, int32_t end) {
+  if (start < 0 || end < start || end > last) return "the value has invalid offsets";
+  const size_t length = (size_t)(end - start);
+  if (arroyo_udf_c_is_ascii(texts + start, length)) return NULL;
+  return arroyo_udf_c_utf8_prefix(texts + start, length) == length ? NULL : "the text is not UTF-8";
+}
+
 static inline const char* arroyo_udf_c_check_text(arroyo_udf_c_column column, int64_t row) {
   const int32_t start = arroyo_udf_c_offset(column.values, column.offset + row);
   const int32_t end = arroyo_udf_c_offset(column.values, column.offset + row + 1);
   if (column.ascii_start <= start && start <= end && end <= column.ascii_end) return NULL;
-  if (start < 0 || end < start || end > column.text_length) return "the value has invalid offsets";
-  if (arroyo_udf_c_utf8_prefix(column.text + start, (size_t)(end - start)) != (size_t)(end - start))
-    return "the text is not UTF-8";
-  return NULL;
+  return arroyo_udf_c_check_range(column.text, column.text_length, start, end);
 }
 
 static inline arroyo_udf_utf8 arroyo_udf_c_view(arroyo_udf_c_column column, int64_t row) {
@@ -103,8 +109,7 @@ static inline void arroyo_udf_c_skip_text(arroyo_udf_c_sink sink, int64_t row) {
     return check;                                                                                             \
   }                                                                                                           \
   static inline const char* arroyo_udf_c_check_##nullable(arroyo_udf_c_column column, int64_t row) {          \
-    if (arroyo_udf_c_is_null(column, row)) return NULL; /* not ?:, which in C++ makes two NULLs a number */     \
-    return check;                                                                                             \
+    return arroyo_udf_c_is_null(column, row) ? (const char*)NULL : check;                                     \
   }                                                                                                           \
   static inline argument arroyo_udf_c_load_##name(arroyo_udf_c_column column, int64_t row) { return load; }   \
   static inline arroyo_udf_##nullable arroyo_udf_c_load_##nullable(arroyo_udf_c_column column, int64_t row) { \
@@ -116,12 +121,12 @@ static inline void arroyo_udf_c_skip_text(arroyo_udf_c_sink sink, int64_t row) {
   }
 /* One more expansion, because `bool` may be a macro, both here and in an author's declaration. */
 #define ARROYO_UDF_C_TYPE(...) ARROYO_UDF_C_TYPE_(__VA_ARGS__)
-#define ARROYO_UDF_C_NUMBER(name, type, letter)                                                      \
-  static inline type arroyo_udf_c_number_##name(arroyo_udf_c_column column, int64_t row) {           \
-    type value;                                                                                      \
-    memcpy(&value, (const char*)column.values + (column.offset + row) * (int64_t)sizeof value, sizeof value); \
-    return value;                                                                                    \
-  }                                                                                                  \
+#define ARROYO_UDF_C_NUMBER(name, type, letter)                                                                  \
+  static inline type arroyo_udf_c_number_##name(arroyo_udf_c_column column, int64_t row) {                       \
+    type value;                                                                                                  \
+    memcpy(&value, (const char*)column.values + (column.offset + row) * (int64_t)sizeof value, sizeof value);    \
+    return value;                                                                                                \
+  }                                                                                                              \
   ARROYO_UDF_C_TYPE(name, nullable_##name, type, NULL, arroyo_udf_c_number_##name(column, row), type, letter, 0, \
                     (((type*)sink.values)[row] = value, (const char*)NULL), ((type*)sink.values)[row] = 0)
 
