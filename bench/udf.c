@@ -1,4 +1,4 @@
-/* A function of references.py as a plugin in C; and two of texts, for what checking them and validating results cost. */
+/* A function of references.py as a plugin in C; and two of texts: for what checks cost, and what validation costs. */
 #include "arroyo_udf_plugin.h"
 
 static const char* mph(int64_t distance, int64_t air_time, double* out) {
