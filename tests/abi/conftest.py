@@ -70,8 +70,9 @@ class RawPlugin:
 def _copy(schema: object, kept: list[object]) -> object:
     copy = ffi.new("struct ArrowSchema *", schema[0])
     copy.release = _forget
-    copy.children = ffi.new("struct ArrowSchema *[]", [_copy(schema.children[i], kept) for i in range(copy.n_children)])
-    kept += [copy, copy.children]
+    children = ffi.new("struct ArrowSchema *[]", [_copy(schema.children[i], kept) for i in range(copy.n_children)])
+    copy.children = children
+    kept += [copy, children]
     return copy
 
 

@@ -35,7 +35,7 @@
  * BATCHES   Rows cross in batches, as Arrow C Data arrays. The arguments of n rows are one struct array of length n
  *           with one child per argument, of exactly the types that `describe` states. A row that is null in the struct
  *           itself is null in every argument. Results are struct arrays too, and may have offsets: read their fields by
- *           name, and ignore unknown names.
+ *           name, and ignore unknown names. `value` is null in a row without a value, `error` in a row with one.
  *
  * VALIDITY  A plugin refuses a batch with other numbers of buffers or children than its types have, or with negative
  *           lengths or offsets, missing buffers, or children that are too short (INVALID_ARGUMENT). A row whose offsets
@@ -356,8 +356,8 @@ typedef struct arroyo_udf_table {
                             const arroyo_udf_batch_context* context, arroyo_udf_error* error);
 
   /* Returns up to max_rows rows that have ended (0: any number). [never waits] One call may return fewer, so call it
-   * until WOULD_BLOCK or END. On OK the caller owns `results`: a
-   * struct {id: uint64, value, outcome: uint8, attempts: uint16, error: utf8}. *schema is a constant of the plugin.
+   * until WOULD_BLOCK or END. On OK the caller owns `results`: a struct
+   * {id: uint64, value, outcome: uint8, attempts: uint16, error: utf8}. *schema is a constant of the plugin.
    * WOULD_BLOCK: none yet. END: no more will come. */
   arroyo_udf_status (*drain_results)(arroyo_udf_handle handle, uint64_t max_rows, struct ArrowArray* results,
                                      const struct ArrowSchema** schema, arroyo_udf_error* error);
