@@ -1,4 +1,4 @@
-"""A runtime that has ended is freed at once: nothing of it waits for the garbage collector, not even its descriptor."""
+"""An ended runtime gives back its descriptor at once, without the garbage collector, whatever user code keeps."""
 
 import gc
 import os

@@ -19,21 +19,35 @@ use crate::traceback::raised_text;
 use arroyo_udf_plugin::arrow::Batch;
 use arroyo_udf_plugin::machine::Token;
 use arroyo_udf_plugin::runtime::{After, Executor, Orders, Runtime, TimeSlice};
+use arroyo_udf_plugin::sync::Unpoisoned;
 use pyo3_ffi::*;
 use std::ptr::{null, null_mut};
 use std::rc::Rc;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 /// How long rows that never wait may keep the loop in a turn, in nanoseconds. Each turn costs some 50 microseconds for this
 /// executor, for the host that is told of results, and for passing the GIL between them.
 const SLICE: u64 = 1_000_000;
 
-/// Wakes the loop, which watches the eventfd.
-struct LoopWaker(Arc<EventFd>);
+/// The eventfd that the loop watches, until the executor has closed: user code may keep frames of its calls, and with them
+/// the executor, but must not keep a descriptor. Nobody sleeps with the lock.
+#[derive(Clone)]
+struct Watched(Arc<Mutex<Option<EventFd>>>);
 
-impl Executor for LoopWaker {
+impl Watched {
+    fn with<T>(&self, use_it: impl FnOnce(&EventFd) -> T) -> Option<T> {
+        self.0.lock().unpoisoned().as_ref().map(use_it)
+    }
+
+    fn close(&self) {
+        *self.0.lock().unpoisoned() = None;
+    }
+}
+
+/// Wakes the loop.
+impl Executor for Watched {
     fn wake(&self) {
-        self.0.wake();
+        self.with(EventFd::wake);
         watch::begin();
     }
 }
@@ -51,7 +65,7 @@ struct Running {
 pub struct AsyncioExecutor {
     pub(super) runtime: Arc<Runtime>,
     pub(super) function: &'static PythonFunction,
-    eventfd: Arc<EventFd>,
+    eventfd: Watched,
     context: Option<Owned>,
     /// Calling it makes the loop call `turn` soon.
     schedule: Option<Owned>,
@@ -83,8 +97,8 @@ pub unsafe fn new(function: &'static PythonFunction, runtime: Arc<Runtime>) -> O
         unsafe { PyErr_SetFromErrno(PyExc_OSError) };
         return None;
     };
-    let eventfd = Arc::new(eventfd);
-    runtime.serve(Box::new(LoopWaker(Arc::clone(&eventfd))));
+    let eventfd = Watched(Arc::new(Mutex::new(Some(eventfd))));
+    runtime.serve(Box::new(eventfd.clone()));
     watch::add(&runtime);
     let body = AsyncioExecutor {
         runtime,
@@ -194,8 +208,8 @@ impl AsyncioExecutor {
 }
 
 method! {
-    /// fileno() -> int: the eventfd, for the loop to watch.
-    fn fileno(this: AsyncioExecutor, _a) { PyLong_FromLong((*this).eventfd.descriptor().into()) }
+    /// fileno() -> int: the eventfd, for the loop to watch; -1 after the end.
+    fn fileno(this: AsyncioExecutor, _a) { PyLong_FromLong((*this).eventfd.with(EventFd::descriptor).unwrap_or(-1).into()) }
 }
 method! {
     /// name() -> str: "plugin.function".
@@ -235,7 +249,7 @@ method! {
     /// begin_turn() -> tuple[list[Task], list[tuple[Task, int]]]: the Tasks to cancel; and the Tasks whose calls have begun to
     /// ignore their cancellation, with the ids of their rows.
     fn begin_turn(this: AsyncioExecutor, _a) {
-        (*this).eventfd.clear();
+        (*this).eventfd.with(EventFd::clear);
         (*this).in_turn = true;
         (*this).turn_scheduled = false;
         (*this).slice.begin();
@@ -313,6 +327,7 @@ method! {
         (*this).clean = None;
         (*this).context = None;
         (*this).converted = None;
+        (*this).eventfd.close();
         let result = if why == Py_None() { Ok(()) } else { Err(text(why)) };
         (*this).runtime.closed(result);
         none()
