@@ -397,3 +397,44 @@ fn r7_a_pause_with_jitter_is_half_to_all_of_it_and_comes_from_the_seed() {
     assert_ne!(retry.pause(1, 1), Retry { seed: 8, ..retry }.pause(1, 1));
     assert_ne!(retry.pause(1, 1), retry.pause(2, 1));
 }
+
+#[test]
+fn r17_rows_that_could_not_be_handed_out_are_held_again_and_come_out_first() {
+    let mut m = machine(true, 3, None, Retry::NEVER);
+    m.settings.max_rows = 3;
+    m.accept(0, 0, 3, 0, ()).unwrap();
+    for _ in 0..3 {
+        let attempt = m.start(0).unwrap();
+        m.end(0, attempt.token, Outcome::Value(3)); // weighs 3
+    }
+    let rows = m.drain(2, u64::MAX);
+    m.put_back(rows);
+    assert_eq!(m.counts().drained, 0);
+    assert!(matches!(m.accept(0, 3, 1, 0, ()), Err(Refused::WouldBlock)), "R4: they count as held");
+    let ids: Vec<u64> = m.drain(u64::MAX, 9).iter().map(|row| row.id).collect();
+    assert_eq!((ids, m.counts().drained), (vec![0, 1, 2], 3), "all 9 bytes of them");
+    m.accept(0, 3, 1, 0, ()).unwrap();
+}
+
+#[test]
+fn the_end_of_the_executor_ends_the_attempts_that_are_left() {
+    let mut m = machine(true, 2, None, Retry::NEVER);
+    m.accept(0, 0, 2, 0, ()).unwrap();
+    let (first, second) = (m.start(0).unwrap(), m.start(0).unwrap());
+    m.stop(1, Stop::Cancel);
+    m.end_all(2);
+    assert!(!m.is_open(first.token) && !m.is_open(second.token));
+    assert!(m.is_settled());
+    assert_eq!((m.counts().running, m.counts().cancelled), (0, 2));
+}
+
+#[test]
+fn r6_the_deadline_of_a_batch_is_forgotten_with_its_last_row() {
+    let mut m = machine(true, 1, None, Retry::NEVER);
+    m.accept_until(0, Some(50), 0, 1, 0, ()).unwrap();
+    let attempt = m.start(0).unwrap();
+    assert_eq!(m.next_deadline(), Some(50));
+    m.end(1, attempt.token, Outcome::Value(0));
+    assert_eq!(drained(&mut m), [0]);
+    assert_eq!(m.next_deadline(), None);
+}
