@@ -57,7 +57,7 @@ def settled(before: Usage | None = None) -> Usage:
     patience = time.monotonic() + 30
     exclaim()
     while (now := usage()).growth(before or now) and time.monotonic() < patience:
-        time.sleep(0.01)
+        time.sleep(0.01)  # between two looks: the threads that end need the processor
         exclaim()
     return now
 

@@ -412,7 +412,7 @@ from arroyo_udf_plugin import load
 runtime = load(sys.argv[1]).functions["busy"].start()
 runtime.send(0, pa.array([1, 2, 3, 1, 1, 1]))
 while runtime.statistics().running < 6:
-    time.sleep(0.001)
+    time.sleep(0.001)  # between two looks: releases the GIL, so that the calls can begin
 print("leaves")
 """
 

@@ -13,7 +13,7 @@ def until(condition: Callable[[], bool], what: str) -> None:
     patience = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < patience, f"waited a minute for {what}"
-        time.sleep(0.001)
+        time.sleep(0.001)  # between two looks; no result depends on its length
 
 
 def drained(runtime: Runtime, rows: int) -> pa.Table:

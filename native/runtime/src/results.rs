@@ -82,7 +82,8 @@ pub fn failure_text(row: &Finished<Value>, name: &str, settings: &Settings) -> O
             let limits = match (seconds(settings.timeout), seconds(settings.deadline)) {
                 (Some(timeout), None) => format!("timeout {timeout} s"),
                 (None, Some(deadline)) => format!("row deadline {deadline} s"),
-                (timeout, deadline) => format!("timeout {} s, row deadline {} s", timeout.unwrap_or(0.0), deadline.unwrap_or(0.0)),
+                (Some(timeout), Some(deadline)) => format!("timeout {timeout} s, row deadline {deadline} s"),
+                (None, None) => "deadline of its batch".to_string(),
             };
             Some(format!("{name}, row {}: timed out ({limits}) in attempt {}", row.id, row.attempts))
         }
@@ -159,5 +160,21 @@ mod tests {
         assert_eq!(fits(&Layout::LargeBytes, &more), Ok(()));
         assert!(fits(&Layout::Struct(vec![Layout::Bool, Layout::Bytes]), &Value::Nested([Value::Null, more].into())).is_err());
         assert!(fits(&Layout::List(Box::new(Layout::Bytes)), &Value::Nested([most].into())).is_err());
+    }
+
+    #[test]
+    fn r6_the_text_of_a_timeout_names_the_limits_that_there_are() {
+        let row = Finished { id: 7, attempts: 1, outcome: Outcome::TimedOut };
+        let second = Some(1_000_000_000);
+        let none = crate::runtime::samples::runtime(Layout::Bool, 1).settings();
+        for (timeout, deadline, limits) in [
+            (second, None, "timeout 1 s"),
+            (None, second, "row deadline 1 s"),
+            (second, second, "timeout 1 s, row deadline 1 s"),
+            (None, None, "deadline of its batch"),
+        ] {
+            let text = failure_text(&row, "p.f", &Settings { timeout, deadline, ..none });
+            assert_eq!(text, Some(format!("p.f, row 7: timed out ({limits}) in attempt 1")));
+        }
     }
 }
