@@ -33,7 +33,7 @@ demo:
 	@python=$$($(ENVIRONMENT)) && $$python examples/flights/demo.py
 
 docs:
-	@python=$$($(ENVIRONMENT)) && $$python -m pdoc --output-directory build/docs arroyo_udf_plugin
+	@python=$$($(ENVIRONMENT)) && $$python scripts/reference.py build/docs
 
 test: lint test-rust test-python
 

@@ -11,7 +11,9 @@ SCRIPT = Path(__file__).parent / "first_hour" / "first_hour.t"
 def test_each_command_prints_what_a_newcomer_needs(tmp_path: Path) -> None:
     """cram shows what differs. `cram --interactive` in an activated environment renews the expected output."""
     environment = os.environ | {"PATH": f"{sys.prefix}/bin:{os.environ['PATH']}", "TMPDIR": str(tmp_path)}
-    done = subprocess.run([f"{sys.prefix}/bin/cram", "--shell=/bin/bash", str(SCRIPT)], capture_output=True, text=True, env=environment)
+    done = subprocess.run(
+        [f"{sys.prefix}/bin/cram", "--shell=/bin/bash", str(SCRIPT)], capture_output=True, text=True, env=environment
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 

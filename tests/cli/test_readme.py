@@ -32,7 +32,9 @@ PARTS = [
     for number, (language, text) in enumerate(blocks(guide))
     if language in ("python", "rust", "c") and not is_program(language, text)
 ]
-MAKE = sorted({line for language, text in blocks(README) if language == "sh" for line in re.findall("^make.*", text, re.M)})
+MAKE = sorted(
+    {line for language, text in blocks(README) if language == "sh" for line in re.findall("^make.*", text, re.M)}
+)
 
 
 @pytest.mark.parametrize("command", MAKE)
