@@ -1,4 +1,4 @@
-"""README and guides are right: their commands run, their output is what these print, their code is that of the examples."""
+"""README and guides are right: their commands run and print what they say; their code is that of the examples."""
 
 from __future__ import annotations
 
