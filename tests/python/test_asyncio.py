@@ -498,7 +498,7 @@ def test_calls_that_run_at_a_poisoning_are_cancelled_before_the_context_is_close
     runtime.send(0, pa.array([1, 2]))
     until(lambda: runtime.statistics().running == 2, "two calls")
     server_of("tasks.watched").executor.poison("a mistake")
-    assert drained(runtime, 2)["error"].to_pylist() == ["a mistake"] * 2
+    assert drained(runtime, 2)["error"].to_pylist() == [f"tasks.watched, row {row}: a mistake" for row in (0, 1)]
     with pytest.raises(InternalError, match=r"tasks\.watched: a mistake"):
         runtime.stop("cancel", 60)
     assert events(functions) == ["1-cancelled", "2-cancelled", "closed"]

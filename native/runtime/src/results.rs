@@ -72,11 +72,12 @@ pub fn export(layout: &Layout, finished: &[Finished<Value>], name: &str, setting
     structure(finished.len(), vec![plain(ids.into()), values.export(), plain(codes.into()), plain(attempts.into()), errors.export()])
 }
 
-/// Why a row has no value; None: it has one. `name` and `settings` as for `export`.
+/// Why a row has no value, in the one form of all languages: "plugin.function, row 7: text" (F4). None: it has one. `name`
+/// and `settings` as for `export`.
 pub fn failure_text(row: &Finished<Value>, name: &str, settings: &Settings) -> Option<String> {
     match &row.outcome {
         Outcome::Value(_) => None,
-        Outcome::Error(text) => Some(text.to_string()),
+        Outcome::Error(text) => Some(row_text(name, row.id, text)),
         Outcome::TimedOut => {
             let seconds = |limit: Option<u64>| limit.map(|ns| ns as f64 / 1e9);
             let limits = match (seconds(settings.timeout), seconds(settings.deadline)) {
@@ -85,10 +86,14 @@ pub fn failure_text(row: &Finished<Value>, name: &str, settings: &Settings) -> O
                 (Some(timeout), Some(deadline)) => format!("timeout {timeout} s, row deadline {deadline} s"),
                 (None, None) => "deadline of its batch".to_string(),
             };
-            Some(format!("{name}, row {}: timed out ({limits}) in attempt {}", row.id, row.attempts))
+            Some(row_text(name, row.id, &format!("timed out ({limits}) in attempt {}", row.attempts)))
         }
-        Outcome::Cancelled => Some(format!("{name}, row {}: cancelled", row.id)),
+        Outcome::Cancelled => Some(row_text(name, row.id, "cancelled")),
     }
+}
+
+fn row_text(name: &str, row: u64, text: &str) -> String {
+    format!("{name}, row {row}: {text}")
 }
 
 /// A struct array without nulls of its own.
@@ -126,15 +131,16 @@ fn no_texts(length: usize) -> ArrayData {
 }
 
 /// The results of `run`: {value} if every row is a value, else {value, outcome, error} (R3a). `failed` has the texts of rows
-/// that ended as errors, in rising order. The flag: whether outcome and error are included.
-pub fn ran(values: ArrowArray, failed: &[(usize, String)]) -> (ArrowArray, bool) {
+/// that ended as errors, in rising order; they go out in the form of [`failure_text`]. The flag: whether outcome and error
+/// are included.
+pub fn ran(name: &str, values: ArrowArray, failed: &[(usize, String)]) -> (ArrowArray, bool) {
     let length = values.length as usize;
     if failed.is_empty() {
         return (structure(length, vec![values]), false);
     }
     let mut codes = vec![VALUE; length];
     failed.iter().for_each(|(row, _)| codes[*row] = ERROR);
-    let errors = texts(length, |row| failed.binary_search_by_key(&row, |(r, _)| *r).ok().map(|i| failed[i].1.clone()));
+    let errors = texts(length, |row| failed.binary_search_by_key(&row, |(r, _)| *r).ok().map(|i| row_text(name, row as u64, &failed[i].1)));
     (structure(length, vec![values, plain(length, codes.into()).export(), errors.export()]), true)
 }
 
@@ -160,6 +166,18 @@ mod tests {
         assert_eq!(fits(&Layout::LargeBytes, &more), Ok(()));
         assert!(fits(&Layout::Struct(vec![Layout::Bool, Layout::Bytes]), &Value::Nested([Value::Null, more].into())).is_err());
         assert!(fits(&Layout::List(Box::new(Layout::Bytes)), &Value::Nested([most].into())).is_err());
+    }
+
+    #[test]
+    fn f4_the_text_of_a_row_begins_with_function_and_row() {
+        let none = crate::runtime::samples::runtime(Layout::Bool, 1).settings();
+        for (outcome, text) in [
+            (Outcome::Value(Value::Null), None),
+            (Outcome::Error("wrong".into()), Some("p.f, row 7: wrong")),
+            (Outcome::Cancelled, Some("p.f, row 7: cancelled")),
+        ] {
+            assert_eq!(failure_text(&Finished { id: 7, attempts: 1, outcome }, "p.f", &none).as_deref(), text);
+        }
     }
 
     #[test]
