@@ -259,7 +259,7 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
   static const struct ArrowSchema arroyo_udf_c_##name##_returns =                                          \
       ARROYO_UDF_C_SCHEMA(arroyo_udf_c_format_##result_type, "", arroyo_udf_c_flags_##result_type, 0, NULL);
 
-#define ARROYO_UDF_C_FUNCTION(name, result_type, ...)                                                        \
+#define ARROYO_UDF_C_FUNCTION(name, documentation, volatility, result_type, ...)                             \
   const char* name(ARROYO_UDF_C_EACH(ARROYO_UDF_C_PARAMETER, ARROYO_UDF_C_COMMA, name, __VA_ARGS__),         \
                    arroyo_udf_c_out_##result_type* out);                                                     \
   ARROYO_UDF_C_SIGNATURE(name, result_type, __VA_ARGS__)                                                     \
@@ -288,7 +288,7 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
   }                                                                                                          \
   static const arroyo_udf_c_function arroyo_udf_c_##name##_function = {                                      \
       {sizeof(arroyo_udf_function), #name, ARROYO_UDF_SYNC, 0, &arroyo_udf_c_##name##_arguments,             \
-       &arroyo_udf_c_##name##_returns, NULL, NULL, 0, 0},                                                    \
+       &arroyo_udf_c_##name##_returns, NULL, documentation, volatility, 0},                                  \
       NULL,                                                                                                  \
       &arroyo_udf_c_##name##_values,                                                                         \
       &arroyo_udf_c_##name##_values_and_errors,                                                              \
