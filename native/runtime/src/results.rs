@@ -3,7 +3,7 @@
 //! Guarantees: 32-bit offsets never overflow. `fits` bounds each value, DRAIN_BYTES a drain, and texts are cut to fit.
 
 use crate::arrow::{build, ArrayData, Buffer, Layout, Validity};
-use crate::machine::{Finished, Outcome, Settings};
+use crate::machine::{Finished, Limit, Outcome, Settings};
 use crate::value::Value;
 use arroyo_udf_abi::{ArrowArray, CANCELLED, ERROR, TIMED_OUT, VALUE};
 
@@ -59,7 +59,7 @@ pub fn export(layout: &Layout, finished: &[Finished<Value>], name: &str, setting
         .map(|f| match f.outcome {
             Outcome::Value(_) => VALUE,
             Outcome::Error(_) => ERROR,
-            Outcome::TimedOut => TIMED_OUT,
+            Outcome::TimedOut(_) => TIMED_OUT,
             Outcome::Cancelled => CANCELLED,
         })
         .collect();
@@ -78,15 +78,18 @@ pub fn failure_text(row: &Finished<Value>, name: &str, settings: &Settings) -> O
     match &row.outcome {
         Outcome::Value(_) => None,
         Outcome::Error(text) => Some(row_text(name, row.id, text)),
-        Outcome::TimedOut => {
-            let seconds = |limit: Option<u64>| limit.map(|ns| ns as f64 / 1e9);
-            let limits = match (seconds(settings.timeout), seconds(settings.deadline)) {
-                (Some(timeout), None) => format!("timeout {timeout} s"),
-                (None, Some(deadline)) => format!("row deadline {deadline} s"),
-                (Some(timeout), Some(deadline)) => format!("timeout {timeout} s, row deadline {deadline} s"),
-                (None, None) => "deadline of its batch".to_string(),
+        Outcome::TimedOut(limit) => {
+            let seconds = |limit: Option<u64>| limit.map_or(0.0, |ns| ns as f64 / 1e9);
+            let limit = match limit {
+                Limit::Timeout => format!("timeout {} s", seconds(settings.timeout)),
+                Limit::Deadline => format!("row deadline {} s", seconds(settings.deadline)),
+                Limit::BatchDeadline => "deadline of its batch".to_string(),
             };
-            Some(row_text(name, row.id, &format!("timed out ({limits}) in attempt {}", row.attempts)))
+            let when = match row.attempts {
+                0 => "before its first attempt".to_string(),
+                attempt => format!("in attempt {attempt}"),
+            };
+            Some(row_text(name, row.id, &format!("timed out ({limit}) {when}")))
         }
         Outcome::Cancelled => Some(row_text(name, row.id, "cancelled")),
     }
@@ -181,18 +184,16 @@ mod tests {
     }
 
     #[test]
-    fn r6_the_text_of_a_timeout_names_the_limits_that_there_are() {
-        let row = Finished { id: 7, attempts: 1, outcome: Outcome::TimedOut };
-        let second = Some(1_000_000_000);
+    fn r6_the_text_of_a_row_that_timed_out_names_the_limit_that_ended_it() {
         let none = crate::runtime::samples::runtime(Layout::Bool, 1).settings();
-        for (timeout, deadline, limits) in [
-            (second, None, "timeout 1 s"),
-            (None, second, "row deadline 1 s"),
-            (second, second, "timeout 1 s, row deadline 1 s"),
-            (None, None, "deadline of its batch"),
+        let settings = Settings { timeout: Some(1_000_000_000), deadline: Some(2_500_000_000), ..none };
+        for (limit, attempts, text) in [
+            (Limit::Timeout, 3, "(timeout 1 s) in attempt 3"),
+            (Limit::Deadline, 1, "(row deadline 2.5 s) in attempt 1"),
+            (Limit::BatchDeadline, 0, "(deadline of its batch) before its first attempt"),
         ] {
-            let text = failure_text(&row, "p.f", &Settings { timeout, deadline, ..none });
-            assert_eq!(text, Some(format!("p.f, row 7: timed out ({limits}) in attempt 1")));
+            let row = Finished { id: 7, attempts, outcome: Outcome::TimedOut(limit) };
+            assert_eq!(failure_text(&row, "p.f", &settings), Some(format!("p.f, row 7: timed out {text}")));
         }
     }
 }
