@@ -19,7 +19,6 @@
 //! | [`asyncio`]     | runs rows on the event loop                                                 |
 //! | [`imported`]    | functions of libraries built for Arroyo                                     |
 //! | [`host`]        | helpers for the Python host                                                 |
-//! | [`check`]       | checks the arrays that the Python host receives                             |
 //! | [`ledger`]      | the ids that a runtime was sent and has not answered                        |
 //! | [`results`]     | the results of a plugin, checked before pyarrow reads them                  |
 //! | [`signals`]     | ends a process that was asked to end and cannot                             |
@@ -33,7 +32,6 @@ mod asyncio;
 mod blocking;
 mod call_info;
 mod calls;
-mod check;
 mod eventfd;
 mod function;
 mod gil;
@@ -218,7 +216,7 @@ const fn fast(name: &'static CStr, function: PyCFunctionFast) -> PyMethodDef {
     }
 }
 
-static mut METHODS: [PyMethodDef; 32] = [
+static mut METHODS: [PyMethodDef; 31] = [
     method(c"register", registry::register, METH_VARARGS),
     method(c"open_arroyo", imported::open_arroyo, METH_O),
     method(c"import_arroyo", imported::import_arroyo, METH_VARARGS),
@@ -239,7 +237,6 @@ static mut METHODS: [PyMethodDef; 32] = [
     method(c"say_stopped", signals::say_stopped, METH_O),
     method(c"remove_at_exit", signals::remove_at_exit, METH_O),
     method(c"keep_at_exit", signals::keep_at_exit, METH_O),
-    fast(c"check_array", check::check_array),
     method(c"taken", host::taken, METH_O),
     method(c"ledger", ledger::ledger, METH_O),
     fast(c"begin_send", ledger::begin_send),

@@ -41,15 +41,16 @@ pub unsafe fn run(function: &'static PythonFunction, batch: &Arc<Batch>) -> Resu
         }
         return Err(interrupt::failure(&function.signature.name));
     }
-    let (values, errors) = answered.unwrap_or_else(|text| all_failed(function, batch.rows(), &text));
-    let (results, with_outcomes) = results::ran(values, &errors);
+    let (values, errors) = answered.unwrap_or_else(|text| all_failed(function, batch.rows(), text));
+    let (results, with_outcomes) = results::ran(&function.signature.name, values, &errors);
     Ok(Ran { results, with_outcomes })
 }
 
 /// Every row is an error with this text.
-fn all_failed(function: &PythonFunction, rows: usize, text: &str) -> (ArrowArray, RowErrors) {
+fn all_failed(function: &PythonFunction, rows: usize, text: String) -> (ArrowArray, RowErrors) {
+    let text = results::error_text(text);
     let values = arrow::build(&function.signature.returns, std::iter::repeat_n(&Value::Null, rows));
-    (values.export(), (0..rows).map(|row| (row, function.row_text(row, text))).collect())
+    (values.export(), (0..rows).map(|row| (row, text.clone())).collect())
 }
 
 /// The hot loop: native values in, native values out. The error is Ctrl-C.
@@ -94,7 +95,7 @@ unsafe fn run_into_column(function: &PythonFunction, batch: &Batch, converted: &
             return Err(text);
         }
         column.push_null();
-        errors.push((row, function.row_text(row, &text)));
+        errors.push((row, results::error_text(text)));
     }
     Ok((column.finish().export(), errors))
 }
@@ -117,10 +118,10 @@ unsafe fn run_into_list(function: &PythonFunction, batch: &Batch, converted: &Co
             if text.is_some() && interrupt::waits() {
                 return Err(String::new());
             }
-            errors.extend(text.map(|text| (row, function.row_text(row, &text))));
+            errors.extend(text.map(|text| (row, results::error_text(text))));
         }
         let (values, refused) = pyarrow::list_to_column(function, list.ptr())?;
-        errors.extend(refused.into_iter().map(|(row, text)| (row, function.row_text(row, &text))));
+        errors.extend(refused.into_iter().map(|(row, text)| (row, results::error_text(text))));
         errors.sort_by_key(|(row, _)| *row);
         errors.dedup_by_key(|(row, _)| *row);
         Ok((values, errors))

@@ -44,6 +44,7 @@ from .waiters import Waiters
 _Kind = type[BaseException] | None
 
 _FOREVER_NS = 2**63 - 1
+_NO_CONTEXT = ffi.NULL, None
 _MODES = {"drain": abi.DRAIN, "cancel": abi.CANCEL}
 _GONE_NS = 1_000_000_000
 RELEASES = "arroyo-udf-release"
@@ -90,35 +91,46 @@ class Runtime:
 
     # ---- Rows in ----
 
-    def send(self, first_id: int, *arrays: Any) -> None:
+    def send(self, first_id: int, *arrays: Any, deadline: float | None = None, trace_parent: str | None = None) -> None:
         """Sends rows with the ids first_id, first_id + 1, ...; waits for room.
 
         first_id: above all ids sent before. arrays: one per argument, or one RecordBatch; chunked arrays are sent
-        chunk by chunk. Raises InvalidArgument for wrong arrays or ids, InvalidState after stop or release.
+        chunk by chunk.
+        deadline: seconds from the moment when the rows are accepted, for each row with all its attempts; the start's
+        own deadline counts if it is earlier.
+        trace_parent: a W3C traceparent, which the calls for these rows can read.
+        Raises InvalidArgument for wrong arrays, ids, deadlines and trace parents, InvalidState after stop or release.
         """
+        context = self._context(deadline, trace_parent)
         for first, n_rows, batch in self._batches(first_id, arrays):
             refusals = 0, sends(self._ledger)
-            while not self._sent(first, n_rows, batch):
+            while not self._sent(first, n_rows, batch, context):
                 refusals = self._refused(*refusals)
                 self._waiters.block(abi.ROOM, None)
 
-    async def send_async(self, first_id: int, *arrays: Any) -> None:
+    async def send_async(
+        self, first_id: int, *arrays: Any, deadline: float | None = None, trace_parent: str | None = None
+    ) -> None:
         """As `send`, waiting in the event loop."""
+        context = self._context(deadline, trace_parent)
         for first, n_rows, batch in self._batches(first_id, arrays):
             refusals = 0, sends(self._ledger)
-            while not self._sent(first, n_rows, batch):
+            while not self._sent(first, n_rows, batch, context):
                 refusals = self._refused(*refusals)
                 await self._waiters.block_async(abi.ROOM)
 
-    def send_nowait(self, first_id: int, *arrays: Any) -> None:
+    def send_nowait(
+        self, first_id: int, *arrays: Any, deadline: float | None = None, trace_parent: str | None = None
+    ) -> None:
         """As `send`, but without room it raises WouldBlock and sends nothing. Takes no chunked arrays."""
         self._check_alive()
+        context = self._context(deadline, trace_parent)
         if self._full and not self._waiters.holds(abi.ROOM):
             raise WouldBlock(self._no_room, abi.WOULD_BLOCK)  # saves the export of the batch
         if len(self._arguments.chunks(arrays)) > 1:
             raise InvalidArgument(f"{self._where}: send_nowait takes no chunked arrays; call combine_chunks() first")
         for first, n_rows, batch in self._batches(first_id, arrays):
-            if not self._sent(first, n_rows, batch):
+            if not self._sent(first, n_rows, batch, context):
                 raise WouldBlock(self._no_room, abi.WOULD_BLOCK)
 
     def _batches(self, first_id: int, given: tuple[Any, ...]) -> Iterator[tuple[int, int, list[int]]]:
@@ -138,10 +150,29 @@ class Runtime:
                     free_batch(batch[0])
             first_id = end
 
-    def _sent(self, first_id: int, n_rows: int, batch: list[int]) -> bool:
+    def _context(self, deadline: float | None, trace_parent: str | None) -> tuple[Any, Any]:
+        """The context of a batch for `send`, NULL if it says nothing; and what must live as long."""
+        if deadline is None and trace_parent is None:
+            return _NO_CONTEXT
+        if deadline is not None and not deadline >= 0:
+            raise InvalidArgument(f"{self._where}: deadline={deadline!r}; pass seconds from now, or None")
+        if trace_parent is not None and not (trace_parent.isascii() and trace_parent.isprintable()):
+            raise InvalidArgument(
+                f"{self._where}: trace_parent={trace_parent!r}; pass visible ASCII characters, or None"
+            )
+        context = ffi.new("arroyo_udf_batch_context *", {"size": ffi.sizeof("arroyo_udf_batch_context")})
+        if deadline is not None:
+            context.deadline_ns = min(max(1, abi.nanoseconds(deadline)), abi.FOREVER_NS)  # 0 is no deadline
+        if trace_parent is None:
+            return context, None
+        text = ffi.new("char[]", trace_parent.encode())
+        context.trace_parent = text
+        return context, text
+
+    def _sent(self, first_id: int, n_rows: int, batch: list[int], context: tuple[Any, Any]) -> bool:
         outputs = take_outputs()
         begun = begin_send(self._ledger, first_id, n_rows)
-        status = self._table.send(self._handle, first_id, array_pointer(batch[0]), ffi.NULL, outputs.error)
+        status = self._table.send(self._handle, first_id, array_pointer(batch[0]), context[0], outputs.error)
         try:
             end_send(self._ledger, first_id, n_rows, begun, status)
         except ValueError as error:
