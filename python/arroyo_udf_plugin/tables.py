@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from ._native import keep_at_exit, remove_at_exit
 from .errors import InvalidArgument
 
 BATCH_ROWS = 8192  # a batch stays in the processor's cache while it is converted
@@ -184,6 +185,7 @@ class Writer:
             for field in schema:
                 _check_csv_type(path, field)
         self._open = contextlib.ExitStack()
+        remove_at_exit(os.fsencode(self._aside.absolute()))
         try:
             self._sink = self._open.enter_context(pa.OSFile(str(self._aside), "wb"))
             self._format = self._opened(kind)
@@ -232,6 +234,7 @@ class Writer:
                 self._flush()
             self._open.close()
             os.replace(self._aside, self._path)
+            keep_at_exit(os.fsencode(self._aside.absolute()))
         except BaseException:
             self._give_up()
             raise
@@ -240,6 +243,7 @@ class Writer:
         with contextlib.suppress(OSError, pa.ArrowException):
             self._open.close()
         self._aside.unlink(missing_ok=True)
+        keep_at_exit(os.fsencode(self._aside.absolute()))
 
 
 def _check_csv_type(path: Path, field: pa.Field) -> None:

@@ -4,9 +4,10 @@ new.py       a folder to begin with
 build.py     source -> plugin
 inspect.py   describe a plugin
 run.py       run a function over a file
+stopping.py  Ctrl-C and SIGTERM
 
 Guarantees: exit status 0: done; 1: the toolkit's error, with its text on stderr (a failed row, source, file or plugin);
-2: usage. Results are on stdout, progress and errors on stderr.
+2: usage; 130, 143, 129: ended by SIGINT, SIGTERM, SIGHUP. Results are on stdout, progress and errors on stderr.
 """
 
 from typing import Any
@@ -15,12 +16,17 @@ import click
 
 from ..errors import ArroyoUdfError
 from . import build, inspect, new, run
+from .stopping import stoppable
 
 
 class _Group(click.Group):
-    """Turns the toolkit's exceptions into a text on stderr and exit status 1."""
+    """Turns the toolkit's exceptions into a text on stderr and exit status 1, and signals into their status."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        with stoppable():
+            return self._invoke(ctx)
+
+    def _invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except ArroyoUdfError as error:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from .._native import note_interrupt
 from .._native import schema as schema_capsule
 from .stacks import describe
 
@@ -36,12 +37,14 @@ def list_to_column(values: list[Any], schema: int, out: int) -> list[tuple[int, 
     refused = []
     try:
         column = pa.array(values, type_)
-    except BaseException:  # a value may raise anything when pyarrow reads it (R2)
+    except BaseException as raised:  # a value may raise anything when pyarrow reads it (R2)
+        note_interrupt(raised)
         fitting: list[Any] = []
         for row, value in enumerate(values):
             try:
                 pa.array([value], type_)
             except BaseException as error:
+                note_interrupt(error)
                 refused.append((row, f"returned {type(value).__name__}, not {type_}: {error or type(error).__name__}"))
                 fitting.append(None)
             else:
@@ -71,6 +74,7 @@ def vectorized(
     try:
         result = function(*batch.flatten())
     except BaseException as error:  # SystemExit and KeyboardInterrupt are errors of rows, too (R2)
+        note_interrupt(error)
         text = describe(error)
         traceback.clear_frames(error.__traceback__)  # user code may keep the exception, but not the arrays (R19)
         return text

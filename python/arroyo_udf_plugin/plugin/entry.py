@@ -12,7 +12,7 @@ import traceback
 import typing
 from typing import Any
 
-from .._native import register, stop_all
+from .._native import note_interrupt, register, stop_all
 from ..abi import ASYNC, ENVIRONMENT, INTERNAL, OUT_OF_MEMORY, USER_CODE, ffi, text
 from ..author.udf import Udf
 from ..version import PLUGIN_FORMAT, __version__
@@ -89,6 +89,8 @@ def _load(built_format: int, own_ffi: Any, lib: Any) -> int:
 
 def _status_of(error: BaseException) -> int:
     """The status of a failed import. After USER_CODE the C side does not try it again."""
+    if note_interrupt(error):
+        return ENVIRONMENT
     if isinstance(error, MemoryError):
         return OUT_OF_MEMORY
     lacking = isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)

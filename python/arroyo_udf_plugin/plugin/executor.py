@@ -35,6 +35,8 @@ from contextvars import Context, ContextVar
 from typing import Any
 
 from .._native import (
+    CLOSE_SECONDS,
+    CLOSE_TOOK_TOO_LONG,
     GRACE_SECONDS,
     INIT_SECONDS,
     INIT_TOOK_TOO_LONG,
@@ -141,6 +143,8 @@ def stop_loop() -> None:
     with _lock:
         _stopping = True
         if _loop is not None and _thread is not None and _thread.is_alive():
+            for task in asyncio.all_tasks(_loop):
+                task._log_destroy_pending = False  # type: ignore[attr-defined]  # it ends with the process, as it should
             _loop.call_soon_threadsafe(_loop.stop)
             _thread.join(1.0)
 
@@ -152,13 +156,17 @@ def start(executor: AsyncioExecutor) -> str | None:
     """
     loop = prepare()
     started: Future[str | None] = Future()  # no exception: its traceback would refer to the runtime
-    loop.call_soon_threadsafe(_Server(loop, executor).begin, started)
+    server = _Server(loop, executor)
+    loop.call_soon_threadsafe(server.begin, started)
     try:
         return started.result(INIT_SECONDS + GRACE_SECONDS)
     except TimeoutError:
         # The core stops the runtime, so it closes as soon as it has started.
         what = "init of the Context, or another call on the event loop, neither ends nor awaits"
         return describe(TimeoutError(f"not started within {INIT_SECONDS + GRACE_SECONDS:g} s: {what}"))
+    except BaseException:  # Ctrl-C
+        loop.call_soon_threadsafe(server.give_up_start)
+        raise
 
 
 def blocked() -> str | None:
@@ -220,6 +228,11 @@ class _Server:
         context.run(_owner.set, self.of_context)
         self.life = asyncio.Task(self.live(started), loop=self.loop, name=self.name, context=context)
 
+    def give_up_start(self) -> None:
+        """The host no longer waits for init."""
+        if self.life is not None:
+            self.life.cancel()
+
     async def live(self, started: Future[str | None]) -> None:
         """Runs init and close in one Task with one context, so that close may leave what init has entered."""
         failure = None
@@ -246,14 +259,7 @@ class _Server:
         if context_class is not None:
             self.context = context_class()
             if hasattr(self.context, "init"):
-                timeout = asyncio.timeout(INIT_SECONDS)
-                try:
-                    async with timeout:
-                        await self.context.init()
-                except TimeoutError as error:
-                    if timeout.expired():
-                        raise TimeoutError(INIT_TOOK_TOO_LONG) from error
-                    raise
+                await _within(INIT_SECONDS, self.context.init, INIT_TOOK_TOO_LONG)
             self.executor.set_context(self.context)
         self.executor.set_clean(self.clean)
         self.executor.set_schedule(lambda: self.loop.call_soon(self.turn))
@@ -271,7 +277,7 @@ class _Server:
         """Closes the Context after the last attempt has ended (R12). Returns why that failed, or None."""
         try:
             if not self.executor.is_given_up() and hasattr(self.context, "close"):  # else the stop has reported it
-                await self.context.close()
+                await _within(CLOSE_SECONDS, self.context.close, CLOSE_TOOK_TOO_LONG)
         except BaseException as error:
             return describe(_without_our_frames(error))
         finally:
@@ -367,6 +373,18 @@ class _Server:
             self.stuck.discard(task)
             if not self.closing and self.executor.may_start():
                 self.add_slot()
+
+
+async def _within(seconds: float, call: Callable[[], Awaitable[object]], too_long: str) -> None:
+    """Awaits the call. Raises a TimeoutError with that text if it takes more than so many seconds."""
+    timeout = asyncio.timeout(seconds)
+    try:
+        async with timeout:
+            await call()
+    except TimeoutError as error:
+        if timeout.expired():
+            raise TimeoutError(too_long) from error
+        raise
 
 
 def _without_our_frames(error: BaseException) -> BaseException:

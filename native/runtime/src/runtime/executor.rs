@@ -105,6 +105,9 @@ impl Runtime {
             false => After::Asleep,
         };
         self.wake_after(state);
+        if after == After::Settled {
+            self.changed.notify_all(); // a stop waits only so long for the `close`
+        }
         after
     }
 
