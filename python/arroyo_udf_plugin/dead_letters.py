@@ -16,10 +16,11 @@ from typing import Self
 
 import pyarrow as pa
 
+from .connectors.formats import kind_of
+from .connectors.sink import FileSink
 from .errors import InvalidArgument
 from .host.function import Function
 from .host.policy import LETTER
-from .tables import ENDINGS, Writer, ending
 
 
 class DeadLetters:
@@ -32,8 +33,8 @@ class DeadLetters:
 
     def __init__(self, path: str | os.PathLike[str], function: Function, columns: Sequence[str] | None = None) -> None:
         path = Path(path)
-        if ending(path) == ".csv":
-            typed = ", ".join(suffix for suffix in ENDINGS if suffix != ".csv")
+        if kind_of(str(path), None, "").is_text:
+            typed = ".parquet, .arrow, .feather, .arrows"
             raise InvalidArgument(f"{path}: dead letters keep their types, so the file must end in one of {typed}")
         names = list(function.arguments.names if columns is None else columns)
         arguments: dict[str, pa.DataType] = {}
@@ -52,7 +53,7 @@ class DeadLetters:
                     "can hold only one of them: give the function two columns"
                 )
         self._schema = pa.schema([*arguments.items(), *LETTER])
-        self._writer = Writer(path, self._schema)
+        self._writer = FileSink(path, self._schema)
 
     def write(self, dead: pa.RecordBatch, arguments: Sequence[pa.Array]) -> None:
         """Adds dead letters (`Decided.dead`) with their arguments, one array per argument of the function."""

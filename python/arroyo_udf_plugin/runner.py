@@ -25,6 +25,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .abi import TIMED_OUT, VALUE
+from .connectors.cells import argument
+from .connectors.sink import FileSink
+from .connectors.source import FileSource
 from .dead_letters import DeadLetters
 from .errors import InvalidArgument, WouldBlock
 from .host.batches import contract_broken
@@ -32,7 +35,6 @@ from .host.function import Function
 from .host.policy import Action, Decided, Policy
 from .host.runtime import Runtime
 from .host.statistics import Statistics
-from .tables import Reader, Writer, ending
 
 
 @dataclasses.dataclass
@@ -98,8 +100,6 @@ def run(
     if len(columns) != len(fields):
         takes = ", ".join(f"{field.name}: {field.type}" for field in fields)
         raise InvalidArgument(f"{function.name} takes {len(fields)} arguments ({takes}); {len(columns)} columns given")
-    if not source.is_file():
-        raise InvalidArgument(f"{source}: there is no such file")
     if options and function.kind != "async":
         raise InvalidArgument(f"{function.name} is sync, and {', '.join(options)} are options of async functions")
     policy = Policy(error=on_error, timeout=on_timeout)
@@ -117,11 +117,12 @@ def run(
 
     start = time.perf_counter()
     summary = Summary(function.name, str(source), str(target))
-    with Reader(source, columns, [field.type for field in fields], ending(target) == ".csv") as reader:
+    with FileSource([source]) as files:
+        reader = _Reader(files, columns, fields)
         if name in reader.schema.names:
             raise InvalidArgument(f"{source} has a column {name!r} already: choose the result's name with --name")
         schema = reader.schema.append(pa.field(name, function.returns))
-        with Writer(target, schema) as writer, contextlib.ExitStack() as beside:
+        with FileSink(target, schema, inputs=files.files) as writer, contextlib.ExitStack() as beside:
             letters = None
             if dead_letter is not None:
                 letters = beside.enter_context(DeadLetters(dead_letter, function, columns))
@@ -144,7 +145,38 @@ def run(
     return summary
 
 
-def _run_sync(function: Function, reader: Reader) -> Iterator[Answered]:
+class _Reader:
+    """Batches of the source with their argument columns, which `fields` describe."""
+
+    def __init__(self, source: FileSource, columns: list[str], fields: list[pa.Field]) -> None:
+        self._source, self._fields, self._name = source, fields, ""
+        self._indices = [source.index(name) for name in columns]
+        self.schema, self.rows = source.schema, source.rows
+
+    def __iter__(self) -> Iterator[tuple[pa.RecordBatch, list[pa.Array]]]:
+        for rows in self._source:
+            self._name = rows.file
+            for at, why in rows.refused.items():
+                raise InvalidArgument(f"{rows.file}: row {rows.first + at}: {why}")
+            yield rows.batch, self.arguments(rows.batch, rows.first)
+
+    def arguments(self, batch: pa.RecordBatch, first_row: int) -> list[pa.Array]:
+        """The argument columns of a batch in the function's types. first_row: its number, for error texts."""
+        return [self._argument(batch, at, first_row) for at in range(len(self._fields))]
+
+    def _argument(self, batch: pa.RecordBatch, at: int, first_row: int) -> pa.Array:
+        index = self._indices[at]
+        try:
+            cast = argument(batch.column(index), self._fields[at])
+        except InvalidArgument as error:
+            raise InvalidArgument(f"{self._name}: column {self.schema.field(index).name!r}: {error}") from error
+        for row, why in cast.refused.items():
+            where = f"row {first_row + row}, column {self.schema.field(index).name!r}"
+            raise InvalidArgument(f"{self._name}: {where}: {why}")
+        return cast.array
+
+
+def _run_sync(function: Function, reader: _Reader) -> Iterator[Answered]:
     first = 1
     for rows, arguments in reader:
         results = pa.RecordBatch.from_struct_array(function.outcomes(*arguments))
@@ -152,7 +184,7 @@ def _run_sync(function: Function, reader: Reader) -> Iterator[Answered]:
         first += rows.num_rows
 
 
-def _run_async(function: Function, reader: Reader, options: Mapping[str, Any], summary: Summary) -> Iterator[Answered]:
+def _run_async(function: Function, reader: _Reader, options: Mapping[str, Any], summary: Summary) -> Iterator[Answered]:
     waiting = _Waiting()
     first = 1
     with function.start(**options) as runtime:

@@ -204,10 +204,11 @@ def test_no_rows(functions: Any, tmp_path: Path) -> None:
         assert (tmp_path / "out.csv").read_text() == f"x,note,{name}\n"
 
 
-def test_the_input_may_be_the_output(functions: Any, tmp_path: Path) -> None:
+def test_the_input_is_not_the_output(functions: Any, tmp_path: Path) -> None:
     path = csv(tmp_path, 2)
-    run(functions["half"], path, path, ["x"])
-    assert path.read_text() == "x,note,half\n2,n0,1\n"
+    with pytest.raises(InvalidArgument, match=r"in\.csv is an input, too"):
+        run(functions["half"], path, path, ["x"])
+    assert path.read_text() == "x,note\n2,n0\n"
 
 
 @pytest.mark.parametrize(
@@ -216,7 +217,7 @@ def test_the_input_may_be_the_output(functions: Any, tmp_path: Path) -> None:
         (["x", "note"], None, r"half takes 1 arguments \(x: int64\); 2 columns given"),
         (["y"], None, "no column 'y'; the columns are x, note"),
         (["x"], "note", "a column 'note' already: choose the result's name with --name"),
-        (["note"], None, "column 'note', rows 1 to 1: not all values are int64"),
+        (["note"], None, "row 1, column 'note': 'n0' is not int64"),
     ],
 )
 def test_wrong_arguments_are_refused(
