@@ -49,7 +49,7 @@ class FileSink:
         self._name = os.fspath(path)
         self._kind = kind_of(self._name, writing.format, "--out-format")
         self._given = schema
-        self._schema = schema if self._kind.is_text else pa.schema([_plain(field) for field in schema])
+        self._schema = schema if self._kind.is_text else pa.schema(map(_plain, schema), schema.metadata)
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = self._waiting_bytes = 0
         self._group_rows = writing.row_group_rows if self._kind.format == "parquet" else BATCH_ROWS
@@ -127,6 +127,9 @@ class FileSink:
             raise
 
     def _give_up(self) -> None:
+        if not self._place.is_live:  # a reader must not take what is there for the whole
+            with contextlib.suppress(AttributeError, OSError, pa.ArrowException, ValueError):
+                self._writer.close()  # pyarrow's would do it when they are forgotten, and find the file closed
         self._place.give_up()
 
     @contextlib.contextmanager
