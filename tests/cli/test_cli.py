@@ -102,7 +102,7 @@ def test_build_takes_a_path_and_prints_it(tmp_path: Path) -> None:
 def test_build_shows_where_the_mistake_is(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("from arroyo_udf_plugin import udf\n\n@udf\ndef f(x) -> int:\n    return x\n")
     assert "mine.py:" in cli("build", "mine.py", cwd=tmp_path, status=1).stderr
-    assert not (tmp_path / "mine.so").exists()
+    assert not (tmp_path / "libmine.so").exists()
 
 
 def test_build_locked(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The command line: arroyo-udf new | build | inspect | run | replay, one file each.
+"""The command line: arroyo-udf new | build | inspect | run | replay | cache, one file each.
 
 new.py       a folder to begin with
 build.py     source -> plugin
@@ -7,6 +7,8 @@ run.py       run functions over files
 replay.py    run dead letters again, into the output of their run
 calls.py     which functions run and replay call
 files.py     the options of commands that read and write files
+cache.py     what earlier builds have left
+building.py  shows what a build does
 stopping.py  Ctrl-C and SIGTERM
 
 Guarantees: exit status 0: done; 1: the toolkit's error, with its text on stderr (a failed row, source, file or plugin);
@@ -18,7 +20,7 @@ from typing import Any
 import click
 
 from ..errors import ArroyoUdfError
-from . import build, inspect, new, replay, run
+from . import build, cache, inspect, new, replay, run
 from .stopping import stoppable
 
 
@@ -47,5 +49,5 @@ def main() -> None:
     """UDFs in Python, Rust or C, as one shared library each."""
 
 
-for _module in (new, build, inspect, run, replay):
+for _module in (new, build, inspect, run, replay, cache):
     main.add_command(_module.command)

@@ -32,7 +32,7 @@ class Place:
         self._target = path if path == "-" else os.path.realpath(path)
         self.is_live = path == "-" or self._is_stream(path)
         if self.is_live:
-            fd = os.dup(1) if path == "-" else os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+            fd = _standard_output() if path == "-" else os.open(path, os.O_WRONLY | os.O_CLOEXEC)
             self._file = io.BufferedWriter(io.FileIO(fd, "w"))
             return
         if not force:
@@ -110,6 +110,13 @@ class Place:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._partial)
             keep_at_exit(os.fsencode(self._aside))
+
+
+def _standard_output() -> int:
+    """A descriptor of it; from now on, what functions print there goes to standard error."""
+    fd = os.dup(1)
+    os.dup2(2, 1)
+    return fd
 
 
 def _proc(fd: int) -> str:
