@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from ..author.options import parse
+from .crashes import named
 
 POLICIES = click.Choice(["fail", "null", "drop", "dead_letter"])
 FILE = click.Path(path_type=Path)
@@ -53,7 +54,7 @@ def command(
     from ..runner import run
 
     function = _function(plugin, validate)
-    with _Bar() as bar:
+    with named([function.where]), _Bar() as bar:
         summary = run(
             function,
             source,

@@ -62,6 +62,9 @@ OUT_OF_MEMORY = "the asyncio executor failed: MemoryError"
 NEXT_TURN_SECONDS = 0.1
 """When the next turn begins after one that failed."""
 
+OWN_SIGNALS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP}
+"""What a mistake of a thread itself causes: blocked, it would end the process without the host's handler."""
+
 _lock = threading.RLock()  # making a loop may collect garbage, and a finalizer may start a function
 _loop: asyncio.AbstractEventLoop | None = None
 _thread: threading.Thread | None = None
@@ -97,7 +100,7 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
     global _thread
-    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they stay with the host's threads
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - OWN_SIGNALS)  # they stay with the host's threads
     if threading.get_ident() == threading.main_thread().ident:
         # Before 3.13 the thread that imported `threading` first is the main thread. Once it has ended, a new thread may
         # get its id, and a loop there would set signal handlers. So this thread keeps the id and another one serves.
