@@ -314,8 +314,9 @@ class _Server:
             cancelled, stuck = executor.begin_turn()
             for task in cancelled:
                 task.cancel()
+            late = set(cancelled)
             for task, row in stuck:
-                self.give_up_on(task, row)
+                self.give_up_on(task, row, late=task in late)
             while idle and executor.may_start():
                 idle.pop().fire()
             if executor.may_start():
@@ -335,12 +336,22 @@ class _Server:
             self.loop.call_later(NEXT_TURN_SECONDS, self.turn)
             raise
 
-    def give_up_on(self, task: asyncio.Task[None], row: int) -> None:
-        """The attempt in this Task ignores its cancellation: it continues, but no longer counts (R8)."""
+    def give_up_on(self, task: asyncio.Task[None], row: int, *, late: bool) -> None:
+        """The attempt in this Task has not ended in time: it continues, but no longer counts (R8).
+
+        late: its cancellation reaches it only now, because the loop was blocked, or had no processor.
+        """
         self.slots.discard(task)
         self.stuck.add(task)
-        stack = "\n".join(suspended(task))
-        self.executor.warn(f"{self.name}, row {row}: a call ignores its cancellation, in\n{stack}")
+        if late:
+            self.loop.call_later(GRACE_SECONDS, self.report_stuck, task, row)
+        else:
+            self.report_stuck(task, row)
+
+    def report_stuck(self, task: asyncio.Task[None], row: int) -> None:
+        if not task.done():
+            stack = "\n".join(suspended(task))
+            self.executor.warn(f"{self.name}, row {row}: a call ignores its cancellation, in\n{stack}")
 
     def add_slot(self) -> None:
         context = self.clean.copy()
