@@ -127,7 +127,11 @@ class _Calls:
             if note_interrupt(error):
                 raise
             why = describe(error)
-            traceback.clear_frames(error.__traceback__)  # user code may keep the exception, but not the arrays (R19)
+            # User code may keep the exception, but not the arrays (R19): this frame has them, too.
+            frames = error.__traceback__
+            error.__traceback__ = None if frames is None else frames.tb_next
+            traceback.clear_frames(error.__traceback__)
+            del frames
             self.raised.append((first, rows, why))
             return False
         if isinstance(result, pa.ChunkedArray):
