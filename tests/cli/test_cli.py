@@ -102,7 +102,7 @@ def test_build_takes_a_path_and_prints_it(tmp_path: Path) -> None:
 def test_build_shows_where_the_mistake_is(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("from arroyo_udf_plugin import udf\n\n@udf\ndef f(x) -> int:\n    return x\n")
     assert "mine.py:" in cli("build", "mine.py", cwd=tmp_path, status=1).stderr
-    assert not (tmp_path / "mine.so").exists()
+    assert not (tmp_path / "libmine.so").exists()
 
 
 def test_build_locked(tmp_path: Path) -> None:
@@ -247,8 +247,7 @@ def test_run_and_replay_dead_letters(plugin: Path, tmp_path: Path) -> None:
 def test_run_fails_with_the_row(plugin: Path, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("x\n2\n3\n")
     done = cli("run", f"{plugin}:half", "in.csv", "--args", "x", "--out", "out.csv", cwd=tmp_path, status=1)
-    assert "Error: row 2: half: " in done.stderr
-    assert "3 is odd" in done.stderr
+    assert "Error: plugin.half, in.csv, row 2: ValueError: 3 is odd\n" in done.stderr
     assert not (tmp_path / "out.csv").exists()
 
 

@@ -1,9 +1,14 @@
-"""The command line: arroyo-udf new | build | inspect | run, one file each.
+"""The command line: arroyo-udf new | build | inspect | run | replay | cache, one file each.
 
 new.py       a folder to begin with
 build.py     source -> plugin
 inspect.py   describe a plugin
-run.py       run a function over a file
+run.py       run functions over files
+replay.py    run dead letters again, into the output of their run
+calls.py     which functions run and replay call
+files.py     the options of commands that read and write files
+cache.py     what earlier builds have left
+building.py  shows what a build does
 stopping.py  Ctrl-C and SIGTERM
 crashes.py   names the function that has crashed
 
@@ -16,7 +21,7 @@ from typing import Any
 import click
 
 from ..errors import ArroyoUdfError
-from . import build, inspect, new, run
+from . import build, cache, inspect, new, replay, run
 from .stopping import stoppable
 
 
@@ -45,5 +50,5 @@ def main() -> None:
     """UDFs in Python, Rust or C, as one shared library each."""
 
 
-for _module in (new, build, inspect, run):
+for _module in (new, build, inspect, run, replay, cache):
     main.add_command(_module.command)

@@ -6,6 +6,7 @@ function.py     one function: call it, or start it
 runtime.py      a started function: send, drain, stop
 waiters.py      waiting for a runtime, in threads and event loops
 batches.py      arrays out to a plugin, results back in: the hot path
+casting.py      arrays of other types than a function takes
 fields.py       a plugin's schemas -> pyarrow's types
 statistics.py   a runtime's counters
 logs.py         what runtimes report, to logging
