@@ -303,3 +303,28 @@ def test_ctrl_c_ends_the_import_of_a_module(build_plugin: BuildPlugin, tmp_path:
     words = ["run", plugin, "in.csv", "--args", "path", "--out", "out.csv"]
     with Command(tmp_path, *words, HANGS="1") as command:
         command.ends_by(signal.SIGINT)
+
+
+@pytest.mark.parametrize(("name", "tool"), [("mine.c", "cc"), ("mine.py", "cc"), ("mine.rs", "cargo")])
+def test_a_build_ends_with_its_compiler(tmp_path: Path, name: str, tool: str) -> None:
+    """And with what that has started."""
+    shim = tmp_path / "bin" / tool
+    shim.parent.mkdir()
+    shim.write_text("#!/bin/sh\nsleep 3600 & echo $$ $! > pids && mv pids $RUNS; wait\n")
+    shim.chmod(0o755)
+    (tmp_path / name).write_text("")
+    if name == "mine.py":
+        (tmp_path / name).write_text("from arroyo_udf_plugin import udf\n@udf\ndef f(x: int) -> int:\n    return x\n")
+    path = f"{shim.parent}:{os.environ['PATH']}"
+    runs = str(tmp_path / "runs")
+    with Command(tmp_path, "build", name, PATH=path, CC=str(shim), RUNS=runs, XDG_CACHE_HOME=str(tmp_path)) as command:
+        command.ends_by(signal.SIGTERM)
+    for pid in map(int, (tmp_path / "runs").read_text().split()):
+        until(lambda pid=pid: not is_alive(pid), f"the end of process {pid}")  # type: ignore[misc]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

@@ -22,6 +22,7 @@
 //! | [`ledger`]      | the ids that a runtime was sent and has not answered                        |
 //! | [`results`]     | the results of a plugin, checked before pyarrow reads them                  |
 //! | [`signals`]     | ends a process that was asked to end and cannot                             |
+//! | [`crashes`]     | names the function during whose run the process has crashed                 |
 //!
 //! Modules use only those above them.
 //!
@@ -32,6 +33,7 @@ mod asyncio;
 mod blocking;
 mod call_info;
 mod calls;
+mod crashes;
 mod eventfd;
 mod function;
 mod gil;
@@ -216,7 +218,7 @@ const fn fast(name: &'static CStr, function: PyCFunctionFast) -> PyMethodDef {
     }
 }
 
-static mut METHODS: [PyMethodDef; 31] = [
+static mut METHODS: [PyMethodDef; 32] = [
     method(c"register", registry::register, METH_VARARGS),
     method(c"open_arroyo", imported::open_arroyo, METH_O),
     method(c"import_arroyo", imported::import_arroyo, METH_VARARGS),
@@ -235,6 +237,7 @@ static mut METHODS: [PyMethodDef; 31] = [
     method(c"take_interrupt", interrupt::take_interrupt, METH_NOARGS),
     method(c"watch_signals", signals::watch_signals, METH_VARARGS),
     method(c"say_stopped", signals::say_stopped, METH_O),
+    method(c"name_in_crash", crashes::name_in_crash, METH_O),
     method(c"remove_at_exit", signals::remove_at_exit, METH_O),
     method(c"keep_at_exit", signals::keep_at_exit, METH_O),
     method(c"taken", host::taken, METH_O),

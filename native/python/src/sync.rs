@@ -121,7 +121,7 @@ unsafe fn run_into_list(function: &PythonFunction, batch: &Batch, converted: &Co
             errors.extend(text.map(|text| (row, results::error_text(text))));
         }
         let (values, refused) = pyarrow::list_to_column(function, list.ptr())?;
-        errors.extend(refused.into_iter().map(|(row, text)| (row, results::error_text(text))));
+        errors.extend(refused);
         errors.sort_by_key(|(row, _)| *row);
         errors.dedup_by_key(|(row, _)| *row);
         Ok((values, errors))

@@ -10,6 +10,7 @@ files.py     the options of commands that read and write files
 cache.py     what earlier builds have left
 building.py  shows what a build does
 stopping.py  Ctrl-C and SIGTERM
+crashes.py   names the function that has crashed
 
 Guarantees: exit status 0: done; 1: the toolkit's error, with its text on stderr (a failed row, source, file or plugin);
 2: usage; 130, 143, 129: ended by SIGINT, SIGTERM, SIGHUP. Results are on stdout, progress and errors on stderr.

@@ -133,8 +133,8 @@ def _agrees(udf: Udf[..., Any], function: Any) -> bool:
     return udf.starts == (function.kind == ASYNC) and extra in (0, int(udf.starts)) and udf.batched == batched
 
 
-def _callable(udf: Udf[..., Any], function: Any) -> tuple[Any, type | None, bool]:
-    """What the core calls for a function, the class of its Context, and whether it blocks.
+def _callable(udf: Udf[..., Any], function: Any) -> tuple[Any, type | None, bool, bool]:
+    """What the core calls for a function, the class of its Context, and whether it blocks and may be split.
 
     Imports pyarrow only for structs, and for the arrays of micro-batches.
     """
@@ -145,10 +145,10 @@ def _callable(udf: Udf[..., Any], function: Any) -> tuple[Any, type | None, bool
     columns = [function.arguments.children[i] for i in range(function.arguments.n_children)]
     as_written = not any(_has_struct(schema) for schema in [*columns, function.returns])
     if as_written and not (udf.batched and _has_arrays(udf)):
-        return udf.function, context, udf.blocking
+        return udf.function, context, udf.blocking, udf.split
     from ..author.types import adapted, signature
 
-    return adapted(udf, signature(udf).hints), context, udf.blocking
+    return adapted(udf, signature(udf).hints), context, udf.blocking, udf.split
 
 
 def _has_arrays(udf: Udf[..., Any]) -> bool:

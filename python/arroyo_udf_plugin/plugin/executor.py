@@ -62,6 +62,9 @@ OUT_OF_MEMORY = "the asyncio executor failed: MemoryError"
 NEXT_TURN_SECONDS = 0.1
 """When the next turn begins after one that failed."""
 
+OWN_SIGNALS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP}
+"""What a mistake of a thread itself causes: blocked, it would end the process without the host's handler."""
+
 _lock = threading.RLock()  # making a loop may collect garbage, and a finalizer may start a function
 _loop: asyncio.AbstractEventLoop | None = None
 _thread: threading.Thread | None = None
@@ -97,7 +100,7 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
     global _thread
-    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they stay with the host's threads
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - OWN_SIGNALS)  # they stay with the host's threads
     if threading.get_ident() == threading.main_thread().ident:
         # Before 3.13 the thread that imported `threading` first is the main thread. Once it has ended, a new thread may
         # get its id, and a loop there would set signal handlers. So this thread keeps the id and another one serves.
@@ -311,8 +314,9 @@ class _Server:
             cancelled, stuck = executor.begin_turn()
             for task in cancelled:
                 task.cancel()
+            late = set(cancelled)
             for task, row in stuck:
-                self.give_up_on(task, row)
+                self.give_up_on(task, row, late=task in late)
             while idle and executor.may_start():
                 idle.pop().fire()
             if executor.may_start():
@@ -332,12 +336,22 @@ class _Server:
             self.loop.call_later(NEXT_TURN_SECONDS, self.turn)
             raise
 
-    def give_up_on(self, task: asyncio.Task[None], row: int) -> None:
-        """The attempt in this Task ignores its cancellation: it continues, but no longer counts (R8)."""
+    def give_up_on(self, task: asyncio.Task[None], row: int, *, late: bool) -> None:
+        """The attempt in this Task has not ended in time: it continues, but no longer counts (R8).
+
+        late: its cancellation reaches it only now, because the loop was blocked, or had no processor.
+        """
         self.slots.discard(task)
         self.stuck.add(task)
-        stack = "\n".join(suspended(task))
-        self.executor.warn(f"{self.name}, row {row}: a call ignores its cancellation, in\n{stack}")
+        if late:
+            self.loop.call_later(GRACE_SECONDS, self.report_stuck, task, row)
+        else:
+            self.report_stuck(task, row)
+
+    def report_stuck(self, task: asyncio.Task[None], row: int) -> None:
+        if not task.done():
+            stack = "\n".join(suspended(task))
+            self.executor.warn(f"{self.name}, row {row}: a call ignores its cancellation, in\n{stack}")
 
     def add_slot(self) -> None:
         context = self.clean.copy()

@@ -223,7 +223,6 @@ impl Runtime {
         let until = Instant::now().checked_add(deadline);
         let mut last = until;
         let mut cancelled = mode == Stop::Cancel;
-        let mut closed_by: Option<Instant> = None;
         loop {
             self.wake_after(state);
             state = self.lock();
@@ -232,9 +231,7 @@ impl Runtime {
                     state.stuck = true; // nothing more will happen
                     break;
                 }
-                if closed_by.is_none() && state.machine.is_settled() {
-                    closed_by = Instant::now().checked_add(patience);
-                }
+                let closed_by = state.closing.and_then(|since| since.checked_add(patience));
                 let in_time;
                 (state, in_time) = self.sleep(state, last.into_iter().chain(closed_by).min());
                 if !in_time {

@@ -108,6 +108,8 @@ fn r12_a_stop_waits_only_so_long_for_a_close() {
     send(&runtime, 0);
     let attempt = runtime.next().unwrap();
     runtime.end(attempt.token, Outcome::Cancelled);
+    runtime.stop_soon(Stop::Drain);
+    assert_eq!(runtime.end_turn(), After::Settled, "it closes");
     let failure = runtime.stop_within(Stop::Drain, Duration::MAX, Duration::ZERO).unwrap_err();
     let text = "plugin.function: close failed: close of the Context took more than 10 s";
     assert_eq!((failure.status, failure.text.as_str()), (abi::USER_CODE, text));
