@@ -1,5 +1,5 @@
-"""`run` where something is unusual: cells that do not parse, several functions or files, a close that fails, slow calls,
-large results."""
+"""`run` in unusual cases: cells that do not parse, several functions or files, a close that fails, slow calls, large
+results."""
 
 from __future__ import annotations
 

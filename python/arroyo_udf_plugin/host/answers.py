@@ -124,6 +124,7 @@ class Waiting(Generic[T]):
         ids, results = _rising(results)
         start = 0
         while start < len(ids):
+            yield from self.uncalled()
             index = bisect.bisect_right(self._held, ids[start], key=lambda one: one.first) - 1
             held = self._held[index]
             stop = bisect.bisect_left(ids, held.first + len(held.rows), start)
