@@ -42,7 +42,7 @@ def test_wrong_options_kinds_and_actions_are_found(folder: Path) -> None:
         "load('x').functions['f'].kind == 'asynchronous'": "comparison-overlap",
         "load('x').functions['f'].start().stop('now')": "stop",
         "Policy(error='ignore')": "Policy",
-        "udf(alowed_in_flight=1)": "No overload",
+        "udf(alowed_in_flight=1)": "call-overload",
     }
     program = folder / "wrong.py"
     program.write_text("from arroyo_udf_plugin import Policy, load, udf\n" + "\n".join(mistakes) + "\n")
