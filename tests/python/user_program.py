@@ -1,4 +1,4 @@
-"""A user's program, as `mypy --strict` sees it: nothing here needs a cast or an ignore. test_user_types.py checks it."""
+"""A user's program, as `mypy --strict` sees it: nothing needs a cast or an ignore. test_user_types.py checks that."""
 
 from typing import assert_type
 
