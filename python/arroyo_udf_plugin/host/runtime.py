@@ -169,6 +169,8 @@ class Runtime:
     def _batches(self, first_id: int, given: Sequence[Any], whole: bool) -> Iterator[tuple[int, int, list[int]]]:
         """The caller's rows, exported; see `_exported`."""
         self._check_alive()
+        if self._arguments.fit(given):
+            return self._exported([(first_id, given)])
         pieces, _ = self._arguments.pieces(given, whole=whole)
         starts = itertools.accumulate((piece.n_rows for piece in pieces), initial=first_id)
         placed = list(zip(starts, pieces, strict=False))
