@@ -14,8 +14,11 @@
     ├── OutOfMemory                no memory for the call; its arguments were not taken
     └── UnsupportedCall            the function or plugin does not support the call
 
-Imports nothing, so that every module of the package can raise them. A new status needs an entry here only.
+All of them can be pickled. Imports nothing heavy, so that every module of the package can raise them. A new status
+needs an entry here only.
 """
+
+from typing import Any
 
 
 class ArroyoUdfError(Exception):
@@ -67,6 +70,9 @@ class RowError(ArroyoUdfError):
     def __init__(self, message: str, errors: dict[int, str]) -> None:
         super().__init__(message)
         self.errors = errors
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.errors), self.__dict__
 
 
 class PluginEnvironmentError(ArroyoUdfError):

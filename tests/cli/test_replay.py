@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -333,3 +336,39 @@ def test_another_file_of_that_name_is_not_replaced(functions: Any, files: Files,
         failing([Call.of(functions["half"])], [files["source"]], tmp_path / "more.csv", tmp_path / "d.arrow")
     run([Call.of(functions["half"])], [files["source"]], tmp_path / "more.csv", on_error="null")
     assert mine.read_text() == "mine"
+
+
+# ---- The command -----------------------------------------------------------------------------------------------------
+
+
+def cli(*arguments: object, cwd: Path, status: int = 0) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "arroyo_udf_plugin.cli", *map(str, arguments)]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def test_replay_knows_how_the_run_was_made(build_plugin: Callable[..., Path], tmp_path: Path, mend: Path) -> None:
+    """Plugin, functions, columns, names, options and policy; from another folder, too. Each can be given anew."""
+    plugin = build_plugin(SOURCE, name="replayed")
+    csv(tmp_path / "in.csv", mend, 3, 2, 7)
+    calls = ["--call", "a half = half_later(mend, x)", "--call", 'much = tenfold("a half")', "--option", "timeout=5"]
+    failing = ["--on-error", "dead_letter", "--dead-letter", "dead.parquet"]
+    cli("run", plugin, "in.csv", "--out", "out.csv", *calls, *failing, cwd=tmp_path)
+    mend.touch()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    done = cli("replay", "../dead.parquet", "--into", "../out.csv", cwd=elsewhere)
+    assert done.stdout.startswith("../out.csv: 1 rows added of 2 dead letters; 2 values, 1 errors, ")
+    assert (tmp_path / "out.csv").read_text() == (f"id,mend,x,a half,much\n001,{mend},3,1,10\n002,{mend},2,1,10\n")
+    # A function that also takes 7. It is sync, so the run's options do not apply.
+    lenient = build_plugin("from arroyo_udf_plugin import udf\n@udf\ndef lenient(x: int) -> int:\n    return 3\n")
+    again = ["replay", "dead.parquet", "--into", "out.csv"]
+    assert "has no function 'half_later'" in cli(*again, "--plugin", lenient, cwd=tmp_path, status=1).stderr
+    calls = ["--call", "a half = lenient(x)", "--call", "much = lenient(x)"]
+    done = cli(*again, "--plugin", lenient, *calls, "--option", "timeout=5", cwd=tmp_path, status=1)
+    assert "timeout are options of async functions" in done.stderr
+    done = cli(*again, "--plugin", lenient, *calls, "--on-error", "fail", "--json", cwd=tmp_path)
+    assert (json.loads(done.stdout)["added"], json.loads(done.stdout)["dead_letters"]) == (1, 0)
+    assert (tmp_path / "out.csv").read_text().splitlines()[-1] == f"003,{mend},7,3,3"
+    assert cli(*again, cwd=tmp_path).stdout.startswith("out.csv: 0 rows added of 0 dead letters; ")

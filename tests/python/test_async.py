@@ -463,9 +463,8 @@ def test_bad_arguments(functions: dict[str, Function]) -> None:
             lambda: runtime.cancel(-1),
             lambda: runtime.stop("later"),  # type: ignore[arg-type]
             lambda: runtime.stop("drain", -1),
-            lambda: runtime.send_nowait(6, pa.chunked_array([[1], [2]])),
         ):
-            with pytest.raises(InvalidArgument, match=r"asynchronous\.plus: "):
+            with pytest.raises(InvalidArgument, match=r"asynchronous\.plus(, row 6)?: "):
                 use()
         runtime.stop()
         assert rest(runtime)["id"].to_pylist() == [5]

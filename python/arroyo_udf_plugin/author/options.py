@@ -9,14 +9,38 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias, TypedDict
 
-__all__ = ["OPTIONS", "Options", "abi_fields", "check", "from_abi", "parse", "unknown_in"]
+__all__ = ["OPTIONS", "Options", "StartOptions", "abi_fields", "check", "from_abi", "parse", "unknown_in"]
 
 _FOREVER_NS = 2**64 - 1
 _LONGEST = 1e9  # seconds
 _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _RETRY_ON = {"timeout": 1, "error": 2}
+
+
+RetryOn: TypeAlias = Literal["timeout", "error"]
+
+
+class StartOptions(TypedDict, total=False):
+    """The options as keywords, of the decorator and of `start`; see `Options`."""
+
+    ordered: bool
+    allowed_in_flight: int
+    timeout: float | str
+    deadline: float | str
+    max_rows: int
+    max_bytes: int
+    max_attempts: int
+    retry_on: RetryOn | tuple[RetryOn, ...]
+    backoff: float | str
+    max_backoff: float | str
+    seed: int
+    idempotent: bool
+    max_stuck: int
+    batch_size: int
+    max_wait: float | str
+    batch_bytes: int
 
 
 @dataclass(frozen=True)

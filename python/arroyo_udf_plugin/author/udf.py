@@ -16,10 +16,10 @@ the function takes. Then `definition` is the author's function, and `function` w
 import functools
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
+from typing import Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, Unpack, overload
 
 from ..errors import BuildError
-from .options import OPTIONS, Options, check
+from .options import OPTIONS, Options, StartOptions, check
 
 Volatility: TypeAlias = Literal["immutable", "stable", "volatile"]
 P = ParamSpec("P")
@@ -45,7 +45,7 @@ class Udf(Generic[P, R]):
     is_async: bool  # an `async def`
     vectorized: bool
     chosen: dict[str, Any]  # the options in the decorator
-    volatility: str | None  # one of VOLATILITIES; None: not said
+    volatility: Volatility | None  # None: not said
     blocking: bool
     starts: bool  # async for the host (`async def` or blocking): the host starts and stops it
     options: Options | None  # None for a sync function
@@ -143,22 +143,7 @@ def udf(
     *,
     volatility: Volatility = ...,
     blocking: bool = ...,
-    ordered: bool = ...,
-    allowed_in_flight: int = ...,
-    timeout: float | str = ...,
-    deadline: float | str = ...,
-    max_rows: int = ...,
-    max_bytes: int = ...,
-    max_attempts: int = ...,
-    retry_on: str | tuple[str, ...] = ...,
-    backoff: float | str = ...,
-    max_backoff: float | str = ...,
-    seed: int = ...,
-    idempotent: bool = ...,
-    max_stuck: int = ...,
-    batch_size: int = ...,
-    max_wait: float | str = ...,
-    batch_bytes: int = ...,
+    **options: Unpack[StartOptions],
 ) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
 @overload
 def udf(*, vectorized: bool, volatility: Volatility = ...) -> Callable[[Callable[P, R]], Udf[P, R]]: ...

@@ -53,7 +53,7 @@ def columns_written(text: str, option: str) -> tuple[str, ...]:
         found = _COLUMN.match(text, start)
         if found is None:
             raise click.UsageError(
-                f"{option} {text!r}: separate columns by commas; put a name with other signs in double quotes: 'a,\"b, c\"'"
+                f"{option} {text!r}: separate columns by commas; a name with a comma or a quote is in double quotes"
             )
         quoted, plain = found.groups()
         names.append(plain if quoted is None else quoted.replace('""', '"'))

@@ -51,11 +51,12 @@ def command(
         raise click.UsageError(f"--plugin {plugin}: name the file alone; --call names functions")
     loaded = load(path, validate)
     made = calls_of(loaded, path, calls)
+    is_async = any(call.function.kind == "async" for call in made)
     note = dataclasses.replace(
         note,
         plugin=str(path.absolute()),
         calls=tuple((call.function.name, call.columns, call.name) for call in made),
-        options={**note.options, **chosen(options)},
+        options={**(note.options if is_async else {}), **chosen(options)},
         on_error=on_error or note.on_error,
         on_timeout=on_timeout or note.on_timeout,
     )

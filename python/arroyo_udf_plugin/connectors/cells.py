@@ -97,7 +97,10 @@ def parse(column: pa.Array, wanted: pa.Field) -> Cast:
 
     Raises InvalidArgument for a type that no text can be.
     """
-    type_, texts = wanted.type, decoded(column)
+    type_ = wanted.type
+    if pa.types.is_nested(type_) and isinstance(column.type, CellType) and column.type.dialect is None:
+        return _parse_json(column.storage, wanted)
+    texts = decoded(column)
     if type_ == texts.type:
         return Cast(texts, {})
     if not _can_be_text(type_):
@@ -111,6 +114,25 @@ def parse(column: pa.Array, wanted: pa.Field) -> Cast:
     shown, texts = texts, pa.array([_plain(text, type_) for text in texts.to_pylist()], pa.string())
     array, refused = _cast_each(texts, type_, 0)
     return Cast(array, {at: _refusal(shown[at].as_py(), type_) for at in refused})
+
+
+def _parse_json(cells: pa.Array, wanted: pa.Field) -> Cast:
+    """Lists and objects of newline JSON, each by the rule for typed columns."""
+    refused: dict[int, str] = {}
+    arrays = []
+    for at, cell in enumerate(cells.to_pylist()):
+        array = pa.nulls(1, wanted.type)
+        if cell is not None:
+            try:
+                done = cast(pa.array([json.loads(cell.removeprefix(JSON_VALUE))]), wanted)
+            except (ValueError, InvalidArgument, pa.ArrowException):
+                refused[at] = f"{_shortened(cell.removeprefix(JSON_VALUE))} is not {wanted.type}"
+            else:
+                array = done.array
+                if done.refused:
+                    refused[at] = done.refused[0]
+        arrays.append(array)
+    return Cast(pa.concat_arrays(arrays) if arrays else pa.nulls(0, wanted.type), refused)
 
 
 def _refusal(text: str, type_: pa.DataType) -> str:

@@ -94,11 +94,14 @@ def opened(file: Input, open_: contextlib.ExitStack) -> IO[bytes]:
 
 
 @contextlib.contextmanager
-def readable(name: str) -> Iterator[None]:
+def readable(file: Input) -> Iterator[None]:
     """Errors of reading, as InvalidArgument with the file's name."""
     try:
         yield
-    except OSError as error:
-        raise InvalidArgument(f"cannot read {name}: {error.strerror or error}") from error
-    except (pa.ArrowException, UnicodeError) as error:
-        raise InvalidArgument(f"cannot read {name}: {error}") from error
+    except (OSError, pa.ArrowException, UnicodeError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # pyarrow's own lack it
+            raise InvalidArgument(f"cannot read {file.name}: {error.strerror}") from error
+        what = file.kind.compression or file.kind.format
+        raise InvalidArgument(
+            f"cannot read {file.name}: {error}. Is it cut off, or not {what}? (--in-format names another format)"
+        ) from error

@@ -134,16 +134,32 @@ def _array(values: list[Any], field: pa.Field, refused: dict[int, str]) -> pa.Ar
         values = [value if type(value) is str and value[:1] != JSON_VALUE else _cell(value) for value in values]
     type_ = pa.string() if is_cell else field.type
     try:
+        if not _are(values, type_):
+            raise ValueError
         array = pa.array(values, type_)
-    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+    except _UNFIT:
         for at, value in enumerate(values):
             try:
+                if not _are([value], type_):
+                    raise ValueError
                 pa.array([value], type_)
-            except (pa.ArrowException, ValueError, TypeError, OverflowError):
+            except _UNFIT:
                 refused.setdefault(at, f"column {field.name!r}: {_shortened(value)} is not {type_} ({_HINT})")
                 values[at] = None
         array = pa.array(values, type_)
     return pa.ExtensionArray.from_storage(field.type, array) if is_cell else array
+
+
+_UNFIT = (pa.ArrowException, ValueError, TypeError, OverflowError)
+_KINDS: dict[Any, set[type]] = {pa.bool_(): {bool}, pa.int64(): {int}, pa.float64(): {int, float}, pa.string(): {str}}
+
+
+def _are(values: list[Any], type_: pa.DataType) -> bool:
+    """Whether values may have the type: pyarrow would make 2 of 2.5."""
+    kinds = set(map(type, values)) - {type(None)}
+    if pa.types.is_list(type_):
+        return kinds <= {list} and all(_are(value, type_.value_type) for value in values if value is not None)
+    return kinds <= _KINDS[type_]
 
 
 def _cell(value: Any) -> str | None:

@@ -14,12 +14,13 @@ import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ..errors import InvalidArgument
 
 
 class Place:
-    """An open output. file: takes bytes. is_live: they are out at once, and cannot be taken back.
+    """An open output, and a file object for pyarrow. is_live: bytes are out when flushed, and cannot be taken back.
 
     path: "-" is standard output. A symbolic link stays, and the file behind it is replaced.
     Raises InvalidArgument if the output is one of `inputs` and `force` is not set, or is no file; and OSError.
@@ -31,7 +32,7 @@ class Place:
         self.is_live = path == "-" or self._is_stream(path)
         if self.is_live:
             fd = _standard_output() if path == "-" else os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-            self.file = io.BufferedWriter(io.FileIO(fd, "w"))
+            self._file = io.BufferedWriter(io.FileIO(fd, "w"))
             return
         if not force:
             _refuse_inputs(path, inputs)
@@ -39,7 +40,7 @@ class Place:
         if not os.path.isdir(folder):
             raise InvalidArgument(f"{path}: the folder {os.path.dirname(path) or folder} does not exist")
         self._aside = os.path.join(folder, f".{os.path.basename(path)}.{os.getpid()}.partial")
-        self.file = io.BufferedWriter(io.FileIO(self._unnamed(folder), "w"))
+        self._file = io.BufferedWriter(io.FileIO(self._unnamed(folder), "w"))
 
     def _is_stream(self, path: str) -> bool:
         try:
@@ -64,29 +65,43 @@ class Place:
         self._partial = self._aside
         return fd
 
+    closed = False  # as long as a stream above may write
+
+    def write(self, data: Any) -> None:
+        """After `give_up` it does nothing, because pyarrow's writers end their files when they are destroyed."""
+        if not self._file.closed:
+            self._file.write(data)
+
+    def flush(self) -> None:
+        if not self._file.closed:
+            self._file.flush()
+
+    def close(self) -> None:
+        """Called by a stream above when it ends; the file is closed when it appears."""
+
     def appear(self) -> None:
         """Gives the complete file its name."""
         if self.is_live:
-            self.file.close()
+            self._file.close()
             return
-        self.file.flush()
+        self._file.flush()
         if self._partial is None:
             # A name that exists cannot be linked over, so the file has another name for a moment.
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._aside)
             descriptor = os.open("/", os.O_PATH | os.O_CLOEXEC)  # makes `link` follow the link in /proc
             try:
-                os.link(_proc(self.file.fileno()), self._aside, src_dir_fd=descriptor, follow_symlinks=True)
+                os.link(_proc(self._file.fileno()), self._aside, src_dir_fd=descriptor, follow_symlinks=True)
             finally:
                 os.close(descriptor)
             self._partial = self._aside
-        self.file.close()
+        self._file.close()
         os.replace(self._partial, self._target)
         self._partial = None
 
     def give_up(self) -> None:
         with contextlib.suppress(OSError):
-            self.file.close()
+            self._file.close()
         if self._partial is not None:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._partial)

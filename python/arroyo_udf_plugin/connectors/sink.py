@@ -50,6 +50,7 @@ class FileSink:
         self._kind = kind_of(self._name, writing.format, "--out-format")
         self._given = schema
         self._schema = schema if self._kind.is_text else pa.schema(map(_plain, schema), schema.metadata)
+        self._writer: DelimitedWriter | JsonWriter | TypedWriter | None = None
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = self._waiting_bytes = 0
         self._group_rows = writing.row_group_rows if self._kind.format == "parquet" else BATCH_ROWS
@@ -60,24 +61,24 @@ class FileSink:
                 self._compressed = self._compressor()
                 self._writer = self._opened(writing)
         except BaseException:
-            self._give_up()
+            self._place.give_up()
             raise
 
     def _compressor(self) -> Any:
         if self._kind.compression is None:
             return None
-        return pa.CompressedOutputStream(pa.PythonFile(self._place.file, "w"), self._kind.compression)
+        return pa.CompressedOutputStream(pa.PythonFile(self._place, "w"), self._kind.compression)
 
     def _opened(self, writing: Writing) -> DelimitedWriter | JsonWriter | TypedWriter:
         format, name = self._kind.format, self._name
         if self._kind.is_text:
             if writing.compression is not None:
                 raise InvalidArgument(f"{name}: --compression is for Parquet and Arrow; name the text file .gz or .zst")
-            write = (self._compressed or self._place.file).write
+            write = (self._compressed or self._place).write
             if format == "jsonl":
                 return JsonWriter(write, name, self._schema)
             return DelimitedWriter(write, name, self._schema, dialect_of(format, writing), writing.header)
-        return TypedWriter(self._place.file, name, format, self._schema, writing)
+        return TypedWriter(self._place, name, format, self._schema, writing)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Adds a batch of any size."""
@@ -92,18 +93,19 @@ class FileSink:
     def _flush(self) -> None:
         table = pa.Table.from_batches(self._waiting, self._given)
         self._waiting, self._waiting_rows, self._waiting_bytes = [], 0, 0
-        if self._given is not self._schema:
+        if self._given != self._schema:
             columns = [
                 pa.chunked_array(map(decoded, column.chunks), field.type)
                 for column, field in zip(table.columns, self._schema, strict=True)
             ]
             table = pa.Table.from_arrays(columns, schema=self._schema)
         with self._errors():
+            assert self._writer is not None
             self._writer.write(table.combine_chunks())
             if self._place.is_live:
                 if self._compressed is not None:
                     self._compressed.flush()
-                self._place.file.flush()
+                self._place.flush()
 
     def __enter__(self) -> Self:
         return self
@@ -112,25 +114,20 @@ class FileSink:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is not None:
-            self._give_up()
+            self._place.give_up()
             return
         try:
             if self._waiting:
                 self._flush()
             with self._errors():
+                assert self._writer is not None
                 self._writer.close()
                 if self._compressed is not None:
                     self._compressed.close()
                 self._place.appear()
         except BaseException:
-            self._give_up()
+            self._place.give_up()
             raise
-
-    def _give_up(self) -> None:
-        if not self._place.is_live:  # a reader must not take what is there for the whole
-            with contextlib.suppress(AttributeError, OSError, pa.ArrowException, ValueError):
-                self._writer.close()  # pyarrow's would do it when they are forgotten, and find the file closed
-        self._place.give_up()
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:

@@ -61,18 +61,18 @@ class FileSource:
         self._inputs = found(inputs, self._reading.format)
         self.files: list[Path] = [file.path for file in self._inputs if file.path is not None]
         self._open = contextlib.ExitStack()  # the file that is being read
+        self._whole: pa.Schema | None = None  # all columns of the first file
         try:
-            self._types = self._named_types()
-            self._whole: pa.Schema | None = None
+            named = {name: type_named(type_) for name, type_ in self._reading.types.items()}
+            self._types = self._types_of_schema() | named
             self._reader = self._opened(self._inputs[0], self._open)
             self._whole = self.schema = self._reader.schema
+            self._places = list(range(len(self._whole)))
             if self._reading.columns is not None:
-                self.schema = pa.schema([self._whole.field(self.index(name)) for name in self._reading.columns])
-            self._places = [self._whole.names.index(name) for name in self.schema.names]
-            if self._reading.columns is None:
-                self._places = list(range(len(self._whole)))
+                self._places = [self.index(name) for name in self._reading.columns]
+                self.schema = pa.schema(map(self._whole.field, self._places), self._whole.metadata)
             for name, type_ in self._types.items():
-                if self._reading.columns is None or name in self._reading.columns:
+                if name in self.schema.names or (name in named and name not in self._whole.names):
                     self.schema = self.schema.set(self.index(name), pa.field(name, type_))
             self.rows = self._looked_into()
         except BaseException:
@@ -97,7 +97,7 @@ class FileSource:
             if number:
                 self._reader = self._opened(file, self._open)
             places = self._places_in(file, self._reader.schema)
-            with readable(file.name):
+            with readable(file):
                 for first, batch, refused in self._reader.pieces(places, BATCH_ROWS):
                     if left is not None:
                         batch = batch.slice(0, left)
@@ -119,21 +119,19 @@ class FileSource:
     ) -> None:
         self.close()
 
-    def _named_types(self) -> dict[str, pa.DataType]:
-        """The types that the user has given to columns."""
-        types = {name: type_named(type_) for name, type_ in self._reading.types.items()}
+    def _types_of_schema(self) -> dict[str, pa.DataType]:
         if self._reading.schema is None:
-            return types
+            return {}
         (file,) = found([self._reading.schema], None)
         if file.kind.is_text:
             raise InvalidArgument(f"{file.name}: a schema is taken from a Parquet or Arrow file")
         with contextlib.ExitStack() as here:
             schema = self._opened(file, here).schema
-        return {field.name: field.type for field in schema} | types
+        return {field.name: field.type for field in schema}
 
     def _opened(self, file: Input, open_: contextlib.ExitStack) -> _Reader:
         reading, name = self._reading, file.name
-        with readable(name):
+        with readable(file):
             if not file.kind.is_text:
                 return TypedReader(file, open_)
             read = opened(file, open_).read

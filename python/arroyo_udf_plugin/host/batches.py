@@ -1,106 +1,26 @@
-"""Arrays across the ABI: arguments out to a plugin, results back in. The hot path of the host.
+"""Results from across the ABI, and the memory of calls. With arguments.py, the hot path of the host.
 
-Guarantees: arguments that a plugin did not take are released here. Results are checked before pyarrow reads them
-(native/python/src/results.rs says how).
+Guarantees: results are checked before pyarrow reads them (native/python/src/results.rs says how).
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from .._native import batch as _new_batch
 from .._native import check_drained, check_run, layout
 from .._native import free_batch as free_batch
 from .._native import taken as taken
 from ..abi import INVALID_ARGUMENT, YES, address, ffi, new_error, take_error
-from ..errors import AbiError, ArroyoUdfError, InvalidArgument, by_status
+from ..errors import AbiError, ArroyoUdfError, by_status
 from .fields import field_of
 
 if TYPE_CHECKING:
     from .._native import Ledger
 
 _ARRAY_SIZE = ffi.sizeof("struct ArrowArray")
-
-
-class Arguments:
-    """The arguments of one function: checks and exports arrays for it."""
-
-    def __init__(self, where: str, schema: pa.Schema) -> None:
-        self._where = where
-        self._schema = schema
-        self._types: list[pa.DataType] = schema.types
-        self._count = len(self._types)
-
-    def export(self, arrays: Sequence[pa.Array]) -> int:
-        """Exports arrays as one struct ArrowArray; returns its address. Call free_batch after the call, in any case."""
-        if len(arrays) != self._count or not arrays:
-            self._check_count(arrays)
-        length = len(arrays[0])
-        arrays = arrays if self._count else ()
-        for array, wanted in zip(arrays, self._types, strict=True):
-            if len(array) != length or (array.type is not wanted and array.type != wanted):
-                self._check(arrays)
-                break
-        batch, child = _new_batch(length, self._count)
-        try:
-            for array in arrays:
-                array._export_to_c(child)
-                child += _ARRAY_SIZE  # the children lie one behind the other
-        except BaseException:
-            free_batch(batch)
-            raise
-        return batch
-
-    def arrays(self, given: Sequence[Any]) -> list[pa.Array | pa.ChunkedArray]:
-        """The caller's values as pyarrow arrays: objects with the Arrow PyCapsule protocol, or one RecordBatch."""
-        if len(given) == 1 and isinstance(given[0], pa.RecordBatch | pa.Table):
-            given = given[0].columns or [pa.nulls(given[0].num_rows)]
-        self._check_count(given)
-        return [self._array(i, value) for i, value in enumerate(given)]
-
-    def chunks(self, given: Sequence[Any]) -> list[list[pa.Array]]:
-        """Converts the caller's values to arrays, cut at the chunks of all chunked arrays."""
-        arrays = self.arrays(given)
-        if not any(isinstance(array, pa.ChunkedArray) for array in arrays):
-            return [arrays]
-        self._check(arrays)
-        table = pa.table(arrays, names=[str(i) for i in range(self._count)])
-        return [batch.columns for batch in table.to_batches()]
-
-    def _array(self, i: int, value: Any) -> pa.Array | pa.ChunkedArray:
-        if isinstance(value, pa.Array | pa.ChunkedArray):
-            return value
-        if hasattr(value, "__arrow_c_array__"):
-            return pa.array(value)
-        if hasattr(value, "__arrow_c_stream__"):
-            return pa.chunked_array(value)
-        wanted = self._schema.field(i)
-        raise self._wrong(i, f"is a {type(value).__name__}; pass an Arrow array: pa.array(..., pa.{wanted.type}())")
-
-    def _check(self, arrays: Sequence[pa.Array | pa.ChunkedArray]) -> None:
-        for i, array in enumerate(arrays):
-            wanted = self._types[i]
-            if not _same_layout(array.type, wanted):
-                raise self._wrong(i, f"is {array.type}, not {wanted}; cast it with array.cast")
-            if len(array) != len(arrays[0]):
-                raise self._wrong(i, f"has {len(array)} rows, but the first has {len(arrays[0])}; pass equal lengths")
-
-    def _wrong(self, i: int, what: str) -> InvalidArgument:
-        return InvalidArgument(f"{self._where}: argument {i + 1}, {self._schema.field(i).name!r}, {what}")
-
-    def _check_count(self, given: Sequence[Any]) -> None:
-        """A function without arguments gets one array of nulls, one per row."""
-        if self._count == 0:
-            if len(given) != 1 or not isinstance(given[0], pa.NullArray):
-                raise InvalidArgument(f"{self._where}: takes no arguments; pass pa.nulls(n) to call it for n rows")
-        elif len(given) != self._count:
-            names = ", ".join(self._schema.names)
-            wrong = f"{self._where}: takes {self._count} arguments ({names}), but got {len(given)}"
-            raise InvalidArgument(wrong)
 
 
 def _same_layout(one: pa.DataType, other: pa.DataType) -> bool:
@@ -218,8 +138,8 @@ class Shapes(dict[Any, Shape]):
     """
 
     def __init__(self, where: str, value: pa.DataType, slot: str, validate: bool) -> None:
+        self.value = value
         self._where = where
-        self._value = value
         self._slot = slot
         self._validate = validate
         self._fields = _RUN if slot == "run" else _DRAIN
@@ -239,11 +159,11 @@ class Shapes(dict[Any, Shape]):
             missing = name not in names
             if missing and (self._slot == "drain_results" or name == "value"):
                 raise self._broken(f"{struct}, without a field {name!r}")
-            if not missing and not _same_layout(struct.field(names.index(name)).type, wanted or self._value):
-                raise self._broken(f"{struct}, and {name!r} must be {wanted or self._value}")
+            if not missing and not _same_layout(struct.field(names.index(name)).type, wanted or self.value):
+                raise self._broken(f"{struct}, and {name!r} must be {wanted or self.value}")
         if ("outcome" in names) != ("error" in names):
             raise self._broken(f"{struct}; outcome and error must both be there")
-        return Shape(self._where, self._slot, struct, self._value, self._validate)
+        return Shape(self._where, self._slot, struct, self.value, self._validate)
 
     def _broken(self, what: str) -> AbiError:
         return contract_broken(self._where, f"results of {self._slot} are {what}")

@@ -5,8 +5,8 @@
 | an integer | any integer, float or decimal | whole, and in range |
 | float32, float64 | any integer or float | exactly a number of that type |
 | a decimal | any decimal or integer | within precision and scale |
-| utf8, large_utf8 | utf8, large_utf8, utf8_view | – |
-| binary, large_binary | binary, large_binary, binary_view, fixed-size binary | – |
+| utf8, large_utf8 | utf8, large_utf8, utf8_view | any |
+| binary, large_binary | binary, large_binary, binary_view, fixed-size binary | any |
 | fixed-size binary | the same types | of that size |
 | date32, date64 | date32, date64 | a whole day |
 | time | time of any unit | a multiple of the unit |
@@ -213,7 +213,8 @@ def _cast(array: pa.Array, wanted: pa.DataType) -> tuple[pa.Array, _Refused]:
 def _cast_structs(array: pa.StructArray, wanted: pa.DataType) -> tuple[pa.Array, _Refused]:
     given = [field.name for field in array.type]
     children = array.flatten()  # with the nulls of the structs
-    done, refused = [], {}
+    done: list[pa.Array] = []
+    refused: _Refused = {}
     for field in wanted:
         values, wrong = _cast(children[given.index(field.name)], field.type)
         done.append(values)
@@ -230,15 +231,16 @@ def _cast_structs(array: pa.StructArray, wanted: pa.DataType) -> tuple[pa.Array,
 
 def _cast_lists(array: pa.Array, wanted: pa.DataType) -> tuple[pa.Array, _Refused]:
     item = wanted.value_field
-    if _is.is_list_view(array.type) or _is.is_large_list_view(array.type):
-        array = _converted(array, pa.large_list(array.type.value_field))
     items, wrong = _cast(array.flatten(), item.type)  # without those below null lists
     if not item.nullable:
         for place in _positions(items.is_null()):
             wrong.setdefault(place, "null, and the function takes no null there")
     if array.type == wanted and not wrong:
         return array, {}
-    lengths = pc.if_else(array.is_valid(), pc.list_value_length(array), 0)
+    is_view = _is.is_list_view(array.type) or _is.is_large_list_view(
+        array.type
+    )  # whose cast loses items in some pyarrow
+    lengths = pc.if_else(array.is_valid(), array.sizes if is_view else pc.list_value_length(array), 0)
     index = pa.int32() if _is.is_list(wanted) else pa.int64()
     offsets = pa.concat_arrays([pa.array([0], index), pc.cumulative_sum_checked(lengths.cast(index))])
     refused: _Refused = {}
@@ -323,9 +325,10 @@ def _single(one: pa.Array, wanted: pa.DataType) -> pa.Array | None:
 def _shown(one: pa.Array) -> str:
     """A value in a text for users."""
     try:
-        text = str(one.cast(pa.string())[0].as_py())
+        text = str(one.cast(pa.int64() if _is.is_duration(one.type) else pa.string())[0].as_py())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        text = f"{one.cast(pa.int64())[0]} {one.type.unit}" if _is.is_duration(one.type) else repr(one[0].as_py())
+        text = repr(one[0].as_py())
+    text += f" {one.type.unit}" if _is.is_duration(one.type) else ""
     return text if len(text) <= 100 else text[:100] + "..."
 
 

@@ -1,12 +1,14 @@
-"""Reads the constant ArrowSchemas of a plugin as pyarrow types, and checks them.
+"""Reads the constant ArrowSchemas of a plugin as pyarrow types, and checks them; and shows types as authors write them.
 
 pyarrow itself would take ownership of the schemas and release them.
 """
 
+import datetime
+import decimal
 import itertools
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 
@@ -82,3 +84,46 @@ def _type_of(form: str, children: list[pa.Field]) -> pa.DataType:
     if fixed := re.fullmatch(r"w:([0-9]+)", form):
         return pa.binary(int(fixed[1]))
     return _TYPES[form]
+
+
+# ---- As authors write them -------------------------------------------------------------------------------------------
+
+_PYTHON: dict[pa.DataType, Any] = {
+    pa.bool_(): bool,
+    pa.int64(): int,
+    pa.float64(): float,
+    pa.utf8(): str,
+    pa.binary(): bytes,
+    pa.date32(): datetime.date,
+    pa.timestamp("us"): datetime.datetime,
+    pa.duration("us"): datetime.timedelta,
+    pa.decimal128(38, 9): decimal.Decimal,
+}
+_OTHERS = {
+    pa.types.is_integer: int,
+    pa.types.is_floating: float,
+    pa.types.is_large_string: str,
+    pa.types.is_timestamp: datetime.datetime,
+    pa.types.is_duration: datetime.timedelta,
+    pa.types.is_decimal: decimal.Decimal,
+}
+
+
+def annotation(field: pa.Field) -> Any:
+    """A Python annotation for a field, such as `int | None`, or `Annotated[int, pa.int32()]`."""
+    type_ = field.type
+    if type_ in _PYTHON:
+        hint = _PYTHON[type_]
+    elif pa.types.is_list(type_):
+        hint = list[annotation(type_.value_field)]  # type: ignore[misc]
+    elif pa.types.is_struct(type_):
+        hint = dict[str, Any]
+    else:
+        base = next((python for fits, python in _OTHERS.items() if fits(type_)), Any)
+        hint = Annotated[base, type_]
+    return hint | None if field.nullable else hint
+
+
+def array_class(field: pa.Field) -> Any:
+    """The annotation of a vectorized function's argument: `pa.Int64Array`."""
+    return type(pa.array([], field.type))

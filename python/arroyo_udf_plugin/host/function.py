@@ -1,19 +1,25 @@
-"""A function of a loaded plugin: pyarrow in, pyarrow out.
+"""A function of a loaded plugin: columns in, a column out.
 
-Accepts any object with the Arrow PyCapsule protocol as an array. Every method may be called from any thread; other
-Python threads run meanwhile.
+arguments.py says what is accepted as a column. Every method may be called from any thread; other Python threads run
+meanwhile.
 """
 
-from typing import Any
+import asyncio
+import inspect
+import itertools
+from collections.abc import AsyncIterator, Iterable
+from typing import Any, Literal, Unpack, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..abi import AGGREGATE, ASYNC, SYNC, TABLE, VOLATILITIES, ffi, known, printable, text
-from ..author.options import Options, abi_fields, check, from_abi, unknown_in
+from ..author.options import Options, StartOptions, abi_fields, check, from_abi, unknown_in
+from ..author.udf import Volatility
 from ..errors import AbiError, InvalidArgument, RowError, UnsupportedCall
+from .answers import schema_of, with_refused
+from .arguments import Arguments, Piece
 from .batches import (
-    Arguments,
     Shape,
     Shapes,
     array_pointer,
@@ -23,10 +29,11 @@ from .batches import (
     take_outputs,
     taken,
 )
-from .fields import field_of
+from .fields import annotation, array_class, field_of
 from .runtime import Runtime, start
 
-_KINDS = {SYNC: "sync", ASYNC: "async", AGGREGATE: "aggregate", TABLE: "table"}
+Kind = Literal["sync", "async", "aggregate", "table"]
+_KINDS: dict[int, Kind] = {SYNC: "sync", ASYNC: "async", AGGREGATE: "aggregate", TABLE: "table"}
 
 
 class Function:
@@ -45,7 +52,7 @@ class Function:
     """
 
     name: str
-    kind: str
+    kind: Kind
     arguments: pa.Schema
     returns: pa.DataType
     returns_nullable: bool
@@ -53,7 +60,7 @@ class Function:
     options: Options | None
     chosen: dict[str, Any]
     documentation: str
-    volatility: str | None
+    volatility: Volatility | None
     where: str
     plugin_hash: str
 
@@ -62,7 +69,7 @@ class Function:
         self.where = f"{plugin}.{self.name}"
         self.plugin_hash = plugin_hash
         is_known = described.kind in (SYNC, ASYNC)
-        self.kind = _KINDS.get(described.kind, f"kind {described.kind}")
+        self.kind = _KINDS.get(described.kind, cast(Kind, f"kind {described.kind}"))
         self.arguments, returns = pa.schema([]), pa.field("", pa.null())
         if is_known:
             arguments = field_of(described.arguments, f"{self.where}: arguments").type
@@ -75,7 +82,7 @@ class Function:
         self.vectorized = bool(described.vectorized)
         documented = is_known and described.documentation != ffi.NULL
         self.documentation = text(described.documentation, "the documentation") if documented else ""
-        self.volatility = VOLATILITIES.get(described.volatility) if is_known else None
+        self.volatility = cast(Volatility | None, VOLATILITIES.get(described.volatility)) if is_known else None
         self.options, self.chosen = None, {}
         if self.kind == "async":
             options = known(described.options, "the options")
@@ -88,46 +95,79 @@ class Function:
         self._arguments = Arguments(self.where, self.arguments)
         self._shapes = Shapes(self.where, self.returns, "drain_results" if self.kind == "async" else "run", validate)
         self._run_slot = table.run
+        self.__name__ = self.__qualname__ = self.name
+        self.__doc__ = self.documentation or None
+        self.__signature__ = self._signature()
+
+    def _signature(self) -> inspect.Signature:
+        """As the author wrote it, as far as the plugin says."""
+        of = array_class if self.vectorized else annotation
+        try:
+            parameters = [
+                inspect.Parameter(field.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=of(field))
+                for field in self.arguments
+            ]
+            returns = of(pa.field("", self.returns, self.returns_nullable))
+            return inspect.Signature(parameters, return_annotation=returns)
+        except ValueError:  # names that Python does not allow
+            return inspect.signature(type(self).__call__)
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{field.name}: {field.type}" for field in self.arguments)
         return f"<{self.kind} function {self.name}({arguments}) -> {self.returns}>"
 
-    # ---- Sync ----
+    # ---- Calls ----
 
-    def __call__(self, *arrays: Any) -> pa.Array | pa.ChunkedArray:
+    def __call__(self, /, *arrays: Any, **named: Any) -> pa.Array | pa.ChunkedArray:
         """Calls the function for all rows. Returns an array with a value per row, chunked if an argument is chunked.
 
-        arrays: one per argument, or one RecordBatch; `pa.nulls(n)` for n rows of a function without arguments.
-        Raises RowError if a row failed (`outcomes` returns the other rows' values), InvalidArgument for arrays of the
-        wrong number, type or length, UserCodeError and PluginEnvironmentError if the plugin cannot start.
+        arrays, named: a column or a scalar per argument, by position or by name; or one table, whose columns are found
+            by name. `pa.nulls(n)` for n rows of a function without arguments. arguments.py says what is a column, and
+            casting.py which other types fit.
+        An async function is started for the call, and stopped. `start` keeps it running, and takes options.
+        Raises RowError if a row failed or does not fit (`outcomes` returns the other rows' values), InvalidArgument for
+        arrays of the wrong number, type or length, UserCodeError and PluginEnvironmentError if the plugin cannot start.
         """
-        for array in arrays:
-            if not isinstance(array, pa.Array):
-                return self._call_chunks(arrays)
-        return self._chunk(arrays, 0)
+        if not named and self.kind == "sync" and self._arguments.fit(arrays):
+            results, shape, alone = self._run(arrays)
+            return results if alone else self._values(results, shape.value, shape.outcome, shape.error)
+        pieces, chunked = self._arguments.pieces(arrays, named)
+        if self.kind == "async":
+            return self._split(self._all(pieces), pieces, chunked)
+        values, first = [], 0
+        for piece in pieces:
+            values.append(self._piece(piece, first))
+            first += piece.n_rows
+        return pa.chunked_array(values, self.returns) if chunked else values[0]
 
-    def outcomes(self, *arrays: Any) -> pa.StructArray:
-        """As a call, but returns a struct per row: {value} if no row failed, else {value, outcome, error}."""
-        chunks = self._arguments.chunks(arrays)
-        if len(chunks) != 1:
-            raise InvalidArgument(f"{self.where}: outcomes takes no chunked arrays; call combine_chunks() first")
-        results, shape, alone = self._run(chunks[0])
+    async def call_async(self, /, *arrays: Any, **named: Any) -> pa.Array | pa.ChunkedArray:
+        """As a call, without blocking the event loop."""
+        if self.kind != "async":
+            return await asyncio.to_thread(self, *arrays, **named)
+        pieces, chunked = self._arguments.pieces(arrays, named)
+        async with await self.start_async() as runtime:
+            answers = [results async for _, results in runtime.answers_async(_beside(pieces))]
+        return self._split(self._in_order(answers), pieces, chunked)
+
+    def outcomes(self, /, *arrays: Any, **named: Any) -> pa.StructArray:
+        """As a call, but returns a struct per row: {value} if no row failed, else {value, outcome, error}.
+
+        A row with an argument that does not fit is an error. Of an async function: {value, outcome, attempts, error}.
+        """
+        (piece,), _ = self._arguments.pieces(arrays, named, whole=True)
+        if self.kind == "async":
+            return self._all([piece]).select(["value", "outcome", "attempts", "error"]).to_struct_array()
+        if piece.refused:
+            return self._with_refused(piece).to_struct_array()
+        results, shape, alone = self._run(piece.arrays)
         return pa.StructArray.from_arrays([results], fields=list(shape.type)) if alone else results
 
-    def _call_chunks(self, given: tuple[Any, ...]) -> pa.Array | pa.ChunkedArray:
-        arrays = self._arguments.arrays(given)
-        if not any(isinstance(array, pa.ChunkedArray) for array in arrays):
-            return self._chunk(arrays, 0)
-        values, first = [], 0
-        for chunk in self._arguments.chunks(arrays):
-            values.append(self._chunk(chunk, first))
-            first += len(chunk[0])
-        return pa.chunked_array(values, self.returns)
-
-    def _chunk(self, arrays: Any, first: int) -> pa.Array:
-        results, shape, alone = self._run(arrays)
-        return results if alone else self._values(results, shape, first)
+    def _piece(self, piece: Piece, first: int) -> pa.Array:
+        if piece.refused:
+            results = self._with_refused(piece)
+            return self._values(results, 0, 1, 2, first)
+        values, shape, alone = self._run(piece.arrays)
+        return values if alone else self._values(values, shape.value, shape.outcome, shape.error, first)
 
     def _run(self, arrays: Any) -> tuple[pa.Array, Shape, bool]:
         """Calls the plugin. Returns the results as `Shape.take` does."""
@@ -145,16 +185,69 @@ class Function:
         results, alone = shape.take(outputs, len(arrays[0]))
         return results, shape, alone
 
-    def _values(self, results: pa.StructArray, shape: Shape, first: int) -> pa.Array:
-        """The values of results. Raises RowError, counting rows from `first`, if a row failed."""
-        if shape.outcome is None or shape.error is None:
-            return results.field(shape.value)
-        failed = pc.indices_nonzero(results.field(shape.outcome))
+    def _with_refused(self, piece: Piece) -> pa.RecordBatch:
+        """The outcomes {value, outcome, error} of a piece with rows that are not called."""
+        kept = piece.kept()
+        results = None
+        if kept:
+            at = pa.array(kept, pa.int64())
+            from_struct = pa.RecordBatch.from_struct_array
+            values, shape, alone = self._run([array.take(at) for array in piece.arrays])
+            results = pa.RecordBatch.from_arrays([values], ["value"]) if alone else from_struct(values)
+            if shape.error is not None and not alone:
+                texts = results.column(shape.error).to_pylist()
+                texts = [
+                    text and self._text(row, text.removeprefix(self._text(place, "")))
+                    for place, (row, text) in enumerate(zip(kept, texts, strict=True))
+                ]
+                results = results.set_column(shape.error, "error", pa.array(texts, pa.utf8()))
+        refused = {row: self._text(row, why) for row, why in piece.refused.items()}
+        schema = pa.schema([("value", self.returns), ("outcome", pa.uint8()), ("error", pa.utf8())])
+        return with_refused(results, kept, refused, schema)
+
+    def _text(self, row: int, text: str) -> str:
+        return f"{self.where}, row {row}: {text}"
+
+    def _all(self, pieces: Iterable[Piece]) -> pa.RecordBatch:
+        """The results of all rows of an async function."""
+        with self.start() as runtime:
+            return self._in_order([results for _, results in runtime.answers((p.arrays[0], p) for p in pieces)])
+
+    def _in_order(self, answers: list[pa.RecordBatch]) -> pa.RecordBatch:
+        """The results of all rows by id."""
+        schema = schema_of(self.returns)
+        if not answers:
+            return pa.RecordBatch.from_pylist([], schema)
+        table = pa.Table.from_batches([one.select(schema.names) for one in answers])
+        return table.sort_by("id").combine_chunks().to_batches()[0]
+
+    def _split(self, results: pa.RecordBatch, pieces: list[Piece], chunked: bool) -> pa.Array | pa.ChunkedArray:
+        """The values of the pieces' rows."""
+        values = self._values(results, *map(results.schema.names.index, ("value", "outcome", "error")))
+        if not chunked:
+            return values
+        ends = list(itertools.accumulate((piece.n_rows for piece in pieces), initial=0))
+        return pa.chunked_array([values[start:end] for start, end in itertools.pairwise(ends)], self.returns)
+
+    def _values(
+        self,
+        results: pa.StructArray | pa.RecordBatch,
+        value: int,
+        outcome: int | None,
+        error: int | None,
+        first: int = 0,
+    ) -> pa.Array:
+        """The values of results, whose fields are at these places. Raises RowError if a row failed. first: the number
+        of the first row."""
+        field = results.field if isinstance(results, pa.StructArray) else results.column
+        if outcome is None or error is None:
+            return field(value)
+        failed = pc.indices_nonzero(field(outcome))
         if not len(failed):
-            return results.field(shape.value)
-        texts = results.field(shape.error).take(failed).to_pylist()
+            return field(value)
+        texts = field(error).take(failed).to_pylist()
         errors = {
-            first + row: (text or "no text").removeprefix(f"{self.where}, row {row}: ")
+            first + row: (text or "no text").removeprefix(self._text(row, ""))
             for row, text in zip(failed.to_pylist(), texts, strict=True)
         }
         row, text = next(iter(errors.items()))
@@ -163,7 +256,7 @@ class Function:
 
     # ---- Async ----
 
-    def start(self, *, lineage: bytes | None = None, **options: Any) -> Runtime:
+    def start(self, *, lineage: bytes | None = None, **options: Unpack[StartOptions]) -> Runtime:
         """Starts the function: creates its Context and waits for the Context's init.
 
         options: as in `Options`; each overrides the author's choice.
@@ -182,8 +275,15 @@ class Function:
             if not isinstance(lineage, bytes) or len(lineage) != 16 or not any(lineage):
                 raise InvalidArgument(f"{self.where}: lineage={lineage!r}; give 16 bytes that are not all zero")
             struct.lineage = list(lineage)
-        ordered = options.get("ordered", self.options is None or self.options.ordered)
-        return start(self._table, self.where, self._number, struct, self._arguments, self._shapes, ordered)
+        chosen = Options(**self.chosen | dict(options))
+        at_once = chosen.allowed_in_flight * (chosen.batch_size or 1)
+        return start(
+            self._table, self.where, self._number, struct, self._arguments, self._shapes, chosen.ordered, at_once
+        )
+
+    async def start_async(self, *, lineage: bytes | None = None, **options: Unpack[StartOptions]) -> Runtime:
+        """As `start`, waiting in another thread while the event loop runs on."""
+        return await asyncio.to_thread(self.start, lineage=lineage, **options)
 
 
 class Uncallable(Function):
@@ -192,4 +292,13 @@ class Uncallable(Function):
     def _refuse(self, *_: Any, **__: Any) -> Any:
         raise UnsupportedCall(f"{self.where}: is of the kind {self.kind!r}, which this host cannot call")
 
+    async def _refuse_async(self, *_: Any, **__: Any) -> Any:
+        self._refuse()
+
     __call__ = outcomes = start = _refuse
+    call_async = start_async = _refuse_async
+
+
+async def _beside(pieces: Iterable[Piece]) -> AsyncIterator[tuple[pa.Array, Piece]]:
+    for piece in pieces:
+        yield piece.arrays[0], piece

@@ -38,6 +38,17 @@ _opened_files: dict[str, list[tuple[int, int]]] = {}
 """Device and inode of each file that was at a path. A library stays open, so no other file gets its inode."""
 
 
+class _Functions(dict[str, Function]):
+    """Functions by name. A KeyError says what there is."""
+
+    def __init__(self, plugin: str) -> None:
+        super().__init__()
+        self._plugin = plugin
+
+    def __missing__(self, name: str) -> Function:
+        raise KeyError(f"plugin {self._plugin!r} has no function {name!r}; it has {', '.join(self) or 'none'}")
+
+
 class Plugin:
     """A loaded plugin.
 
@@ -75,7 +86,7 @@ class Plugin:
             self.language = printable(described.language, "the plugin's language")
             self.hash = printable(described.hash, "the plugin's hash")
             self.toolkit_version = printable(described.toolkit_version, "the toolkit's version")
-            functions: dict[str, Function] = {}
+            functions = _Functions(self.name)
             for number in range(described.n_functions):
                 one = known(described.functions[number], f"function number {number}")
                 kind = Function if one.kind in (SYNC, ASYNC) else Uncallable

@@ -1,24 +1,30 @@
 """A started async function: send batches of rows, drain results.
 
     with function.start() as runtime:
+        for rows, results in runtime.map(batches):      sends, drains and stops; results beside their rows
+            ...
+
+    with function.start() as runtime:
         runtime.send(0, array)          row ids 0, 1, 2, ... ; waits for room
         runtime.wait()                  until results are ready
         runtime.drain_results()         RecordBatch {id, value, outcome, attempts, error}, or None
         runtime.stop()                  accepted rows run to their end; then drain until None
 
-Held rows (waiting, running, or not drained) are limited. To send more rows than the limit, drain in another thread or
-task, or use `send_nowait`. With asyncio: send_async, wait_async, stop_async, `async with`.
+Held rows (waiting, running, or not drained) are limited. To send more rows than the limit, use `map`, or drain in
+another thread or task. With asyncio: start_async, amap, send_async, wait_async, results, stop_async, `async with`.
 
 Any thread may call any method at any time. A runtime that is garbage-collected is released.
 """
 
 import asyncio
 import contextlib
+import itertools
 import threading
+import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Generator, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 import pyarrow as pa
 
@@ -26,8 +32,9 @@ from .. import abi
 from .._native import begin_send, end_send, ledger, missing, named_missing, sends
 from ..abi import ffi, new_error, take_error
 from ..errors import AbiError, ArroyoUdfError, InvalidArgument, InvalidState, WouldBlock
+from .answers import Answered, Rows, Waiting, Window
+from .arguments import Arguments, Choose, Piece, as_table
 from .batches import (
-    Arguments,
     Shapes,
     array_pointer,
     contract_broken,
@@ -48,10 +55,21 @@ _MODES = {"drain": abi.DRAIN, "cancel": abi.CANCEL}
 _GONE_NS = 1_000_000_000
 RELEASES = "arroyo-udf-release"
 _MOST_REFUSALS = 100  # of one send, although there was room before each try and nothing else was sent
+_LOOK_AGAIN = 0.2  # seconds, because a stop that fails does not wake a plugin that breaks the contract
+
+Mode = Literal["drain", "cancel"]
+T = TypeVar("T", bound=Rows)
 
 
 def start(
-    table: Any, where: str, number: int, options: Any, arguments: Arguments, shapes: Shapes, ordered: bool
+    table: Any,
+    where: str,
+    number: int,
+    options: Any,
+    arguments: Arguments,
+    shapes: Shapes,
+    ordered: bool,
+    at_once: int,
 ) -> "Runtime":
     """Starts function `number` of a plugin's table; `Function.start` calls this. Raises ArroyoUdfError by status."""
     handle, error = ffi.new("arroyo_udf_handle *"), new_error()
@@ -61,7 +79,7 @@ def start(
     if not handle[0]:
         raise contract_broken(where, "start answers OK and the handle 0")
     attach(table, handle[0])
-    return Runtime(table, where, handle[0], arguments, shapes, ordered)
+    return Runtime(table, where, handle[0], arguments, shapes, ordered, at_once)
 
 
 class Runtime:
@@ -72,60 +90,102 @@ class Runtime:
     """
 
     def __init__(
-        self, table: Any, where: str, handle: int, arguments: Arguments, shapes: Shapes, ordered: bool
+        self,
+        table: Any,
+        where: str,
+        handle: int,
+        arguments: Arguments,
+        shapes: Shapes,
+        ordered: bool,
+        at_once: int,
     ) -> None:
         self._table = table
         self._where = where
         self._handle = handle
         self._arguments = arguments
         self._shapes = shapes
-        self._no_room = f"{where}: has no room; drain, and wait for room"
         self._ledger = ledger(ordered)
         self._drains: list[None] = []  # an item for each drain under way; append and pop need no lock
+        self._at_once = at_once  # rows that may run at once
         self._full = False  # the last send found no room
+        self._ended = False  # stopped and drained
         self._abandoned = False  # stopped with cancel: the caller does not want the rest
         self._waiters = Waiters(table, handle, where)
         self._alive = weakref.finalize(self, _release_forgotten, table, handle, where, self._waiters)
         self._alive.atexit = False  # at exit the core stops all runtimes
 
+    def __repr__(self) -> str:
+        state = "released" if not self._alive.alive else "stopped" if self._waiters.stopped else "running"
+        return f"<{state} runtime of {self._where}>"
+
     # ---- Rows in ----
 
-    def send(self, first_id: int, *arrays: Any) -> None:
+    def send(self, first_id: int, *arrays: Any, timeout: float | None = None) -> None:
         """Sends rows with the ids first_id, first_id + 1, ...; waits for room.
 
-        first_id: above all ids sent before. arrays: one per argument, or one RecordBatch; chunked arrays are sent
-        chunk by chunk. Raises InvalidArgument for wrong arrays or ids, InvalidState after stop or release.
+        first_id: above all ids sent before. arrays: as in calls of the function, but not by keyword. Chunked arrays are
+            sent chunk by chunk.
+        timeout: seconds to wait for room. Then it raises WouldBlock and has sent nothing: chunks are combined.
+        Raises InvalidArgument for wrong arrays or ids, InvalidState after stop or release. So it does for a value that
+        does not fit the function's type: nothing of this batch is accepted then, because an accepted row has an answer
+        from the plugin, and this row would never get there. `map` answers such rows as errors.
         """
-        for first, n_rows, batch in self._batches(first_id, arrays):
+        end = None if timeout is None else time.monotonic() + timeout
+        for first, n_rows, batch in self._batches(first_id, arrays, whole=timeout is not None):
             refusals = 0, sends(self._ledger)
             while not self._sent(first, n_rows, batch):
                 refusals = self._refused(*refusals)
-                self._waiters.block(abi.ROOM, None)
+                if not self._waiters.block(abi.ROOM, None if end is None else max(0.0, end - time.monotonic())):
+                    raise self._would_block(timeout)
 
-    async def send_async(self, first_id: int, *arrays: Any) -> None:
+    async def send_async(self, first_id: int, *arrays: Any, timeout: float | None = None) -> None:
         """As `send`, waiting in the event loop."""
-        for first, n_rows, batch in self._batches(first_id, arrays):
-            refusals = 0, sends(self._ledger)
-            while not self._sent(first, n_rows, batch):
-                refusals = self._refused(*refusals)
-                await self._waiters.block_async(abi.ROOM)
+        try:
+            async with asyncio.timeout(timeout):
+                for first, n_rows, batch in self._batches(first_id, arrays, whole=timeout is not None):
+                    await self._send_exported(first, n_rows, batch)
+        except TimeoutError:
+            raise self._would_block(timeout) from None
 
     def send_nowait(self, first_id: int, *arrays: Any) -> None:
-        """As `send`, but without room it raises WouldBlock and sends nothing. Takes no chunked arrays."""
+        """As `send`, but without room it raises WouldBlock and sends nothing. Chunks are combined."""
         self._check_alive()
         if self._full and not self._waiters.holds(abi.ROOM):
-            raise WouldBlock(self._no_room, abi.WOULD_BLOCK)  # saves the export of the batch
-        if len(self._arguments.chunks(arrays)) > 1:
-            raise InvalidArgument(f"{self._where}: send_nowait takes no chunked arrays; call combine_chunks() first")
-        for first, n_rows, batch in self._batches(first_id, arrays):
+            raise self._would_block()  # saves the export of the batch
+        for first, n_rows, batch in self._batches(first_id, arrays, whole=True):
             if not self._sent(first, n_rows, batch):
-                raise WouldBlock(self._no_room, abi.WOULD_BLOCK)
+                raise self._would_block()
 
-    def _batches(self, first_id: int, given: tuple[Any, ...]) -> Iterator[tuple[int, int, list[int]]]:
+    def _would_block(self, timeout: float | None = None) -> WouldBlock:
+        after = "" if timeout is None else f" after {timeout:g} s"
+        return WouldBlock(f"{self._where}: has no room{after}; drain, and wait for room", abi.WOULD_BLOCK)
+
+    async def _send_exported(self, first: int, n_rows: int, batch: list[int]) -> None:
+        refusals = 0, sends(self._ledger)
+        while not self._sent(first, n_rows, batch):
+            refusals = self._refused(*refusals)
+            await self._waiters.block_async(abi.ROOM)
+
+    def _batches(self, first_id: int, given: Sequence[Any], whole: bool) -> Iterator[tuple[int, int, list[int]]]:
+        """The caller's rows, exported; see `_exported`."""
+        self._check_alive()
+        pieces, _ = self._arguments.pieces(given, whole=whole)
+        starts = itertools.accumulate((piece.n_rows for piece in pieces), initial=first_id)
+        placed = list(zip(starts, pieces, strict=False))
+        refused = {first + row: why for first, piece in placed for row, why in piece.refused.items()}
+        if refused:
+            row, why = next(iter(refused.items()))
+            others = f" (and {len(refused) - 1} more rows)" if len(refused) > 1 else ""
+            raise InvalidArgument(
+                f"{self._where}, row {row}: {why}{others}; nothing was sent: leave such rows out, or use map, which "
+                "answers them as errors"
+            )
+        return self._exported((first, piece.arrays) for first, piece in placed)
+
+    def _exported(self, runs: Iterable[tuple[int, Sequence[pa.Array]]]) -> Iterator[tuple[int, int, list[int]]]:
         """Yields native batches, each as its first id, its number of rows, and a list with its address. A batch that is
         still in its list when the next is requested, or at the end, is freed."""
-        self._check_alive()
-        for arrays in self._arguments.chunks(given):
+        for first_id, arrays in runs:
             n_rows = len(arrays[0])
             end = first_id + n_rows
             if not 0 <= first_id <= end <= 2**64:
@@ -136,7 +196,6 @@ class Runtime:
             finally:
                 if batch:
                     free_batch(batch[0])
-            first_id = end
 
     def _sent(self, first_id: int, n_rows: int, batch: list[int]) -> bool:
         outputs = take_outputs()
@@ -185,6 +244,7 @@ class Runtime:
                 shape = self._shapes[outputs.schema[0]]
                 return shape.take_drained(outputs, max_rows, self._ledger, len(drains) == 1)
             if status == abi.END:
+                self._ended = True
                 # Another drain may have taken rows that it has not noted yet.
                 if len(drains) == 1 and (lost := named_missing(self._ledger)):
                     raise self._broken(f"drain_results answers END, and {lost}")
@@ -217,6 +277,176 @@ class Runtime:
         await self._waiters.block_async(abi.RESULTS)
         hand_on()
 
+    async def results(self) -> AsyncIterator[pa.RecordBatch]:
+        """All results, as `drain_results` returns them, until the runtime is stopped and all rows are drained."""
+        while True:
+            await self.wait_async()
+            if (results := self.drain_results()) is not None:
+                yield results
+            elif self._ended:
+                return
+
+    # ---- Rows in, results out ----
+
+    def map(
+        self, batches: Iterable[Any], *, arguments: Choose | None = None, first_id: int = 0, stop: bool = True
+    ) -> Generator[Answered[pa.RecordBatch], None, None]:
+        """Sends batches and yields results beside their rows: pairs (rows, results), two RecordBatches of one length.
+
+        results: as `drain_results` returns them. Rows come in the order of the input, unless the function is unordered.
+        batches: tables (RecordBatch, Table, DataFrame), whose columns are found by name and all come back in `rows`;
+            or columns; or tuples of columns. One table may stand for all batches.
+        arguments: chooses the arguments of a RecordBatch, for tables whose columns have other names:
+            `lambda rows: [rows["miles"], rows["minutes"]]`.
+        first_id: the id of the first row; ids count on.
+        stop: stop at the end. Otherwise more rows can be sent afterwards, with higher ids.
+        A row with a value that does not fit the function's type is an error, and is not called. At most a few batches
+        are held at a time, fewer if results are large. While it runs, nothing else may send or drain.
+        Raises what `send`, `wait` and `stop` raise: UserCodeError, after the last row, if the Context's close fails.
+        """
+        return self.answers(self._parts(batches, arguments), first_id, stop)
+
+    def amap(
+        self,
+        batches: Iterable[Any] | AsyncIterable[Any],
+        *,
+        arguments: Choose | None = None,
+        first_id: int = 0,
+        stop: bool = True,
+    ) -> AsyncIterator[Answered[pa.RecordBatch]]:
+        """As `map`, in the event loop. Results come out also while it waits for the next of the batches."""
+        return self.answers_async(self._parts_async(batches, arguments), first_id, stop)
+
+    def _parts(self, batches: Iterable[Any], choose: Choose | None) -> Iterator[tuple[pa.RecordBatch, Piece]]:
+        one = None if isinstance(batches, pa.RecordBatchReader) else as_table(batches)
+        for batch in batches if one is None else [one]:
+            yield from self._arguments.parts(batch, choose)
+
+    async def _parts_async(
+        self, batches: Iterable[Any] | AsyncIterable[Any], choose: Choose | None
+    ) -> AsyncIterator[tuple[pa.RecordBatch, Piece]]:
+        if not isinstance(batches, AsyncIterable):
+            for part in self._parts(batches, choose):
+                yield part
+            return
+        async for batch in batches:
+            for part in self._arguments.parts(batch, choose):
+                yield part
+
+    def answers(
+        self, parts: Iterable[tuple[T, Piece]], first_id: int = 0, stop: bool = True
+    ) -> Generator[Answered[T], None, None]:
+        """As `map`, for rows of any kind with arguments that have passed the door."""
+        self._check_alive()
+        waiting: Waiting[T] = Waiting(self._where, self._shapes.value)
+        window = Window(self._at_once)
+        stopping: Stop | None = None
+
+        def drained() -> Iterator[Answered[T]]:
+            if (results := self.drain_results(window.step)) is not None:
+                window.drained(results.num_rows, results.nbytes)
+                yield from waiting.answered(results)
+
+        def awaited() -> Iterator[Answered[T]]:
+            while not self.wait(_LOOK_AGAIN):
+                if stopping is not None:
+                    stopping.check()
+            before = waiting.open
+            yield from drained()
+            if waiting.open == before:
+                raise self._broken("wait answers OK, and drain_results has no results")
+
+        for rows, part in _cut(parts, window):
+            while waiting.open >= window.rows:
+                yield from awaited()
+            waiting.add(first_id, rows, part.refused)
+            for first, n_rows, batch in self._exported((first_id + row, arrays) for row, arrays in part.runs()):
+                while not self._sent(first, n_rows, batch):
+                    yield from awaited()
+            yield from waiting.uncalled()
+            yield from drained()
+            first_id += part.n_rows
+        if stop:  # while rows still run: a plugin that has lost rows then says so, or breaks the contract
+            stopping = Stop(self)
+        while waiting.open:
+            yield from awaited()
+        if stopping is not None:
+            stopping.join()
+            self.drain_results()
+
+    async def answers_async(
+        self, parts: AsyncIterable[tuple[T, Piece]], first_id: int = 0, stop: bool = True
+    ) -> AsyncIterator[Answered[T]]:
+        """As `amap`, for rows of any kind with arguments that have passed the door."""
+        self._check_alive()
+        waiting: Waiting[T] = Waiting(self._where, self._shapes.value)
+        window = Window(self._at_once)
+        # What the two tasks have to tell: results, None (to look again), or why a task has failed.
+        told: asyncio.Queue[pa.RecordBatch | Exception | None] = asyncio.Queue()
+        room = asyncio.Event()
+        all_sent = False
+
+        async def send() -> None:
+            nonlocal all_sent, first_id
+            async for whole in parts:
+                for rows, part in _cut([whole], window):
+                    while waiting.open >= window.rows:
+                        room.clear()
+                        await room.wait()
+                    waiting.add(first_id, rows, part.refused)
+                    for exported in self._exported((first_id + row, arrays) for row, arrays in part.runs()):
+                        await self._send_exported(*exported)
+                    if part.refused:
+                        told.put_nowait(None)
+                    first_id += part.n_rows
+            all_sent = True
+            told.put_nowait(None)
+            if stop:
+                await self.stop_async()
+
+        async def drain() -> None:
+            while not self._ended:
+                await self.wait_async()
+                if (results := self.drain_results(window.step)) is not None:
+                    told.put_nowait(results)
+                    await told.join()  # until they have been yielded
+
+        async def telling(work: Any) -> None:
+            try:
+                await work
+            except Exception as error:
+                told.put_nowait(error)
+
+        tasks = [asyncio.create_task(telling(send())), asyncio.create_task(telling(drain()))]
+        failed: Exception | None = None
+        try:
+            while waiting.open or not all_sent:
+                try:
+                    item = await asyncio.wait_for(told.get(), None if failed is None else _LOOK_AGAIN)
+                except TimeoutError:
+                    break
+                if isinstance(item, Exception):
+                    failed = item
+                    if not all_sent:
+                        break
+                    continue  # of the stop, whose rows may still come out
+                if item is not None:
+                    window.drained(item.num_rows, item.nbytes)
+                for answer in waiting.uncalled() if item is None else waiting.answered(item):
+                    yield answer
+                told.task_done()
+                room.set()
+            await tasks[0] if failed is None else None
+            while failed is None and not told.empty():
+                item = told.get_nowait()
+                failed = item if isinstance(item, Exception) else None
+            if failed is not None:
+                raise failed
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
     def statistics(self) -> Statistics:
         """Counts of rows by place and outcome, and their latency."""
         self._check_alive()
@@ -239,7 +469,7 @@ class Runtime:
             raise InvalidArgument(f"{self._where}: {rows} rows from {first_id}; ids are from 0 to 2**64 - 1")
         self._call("cancel", first_id, rows)
 
-    def stop(self, mode: Literal["drain", "cancel"] = "drain", deadline: float | None = None) -> bool:
+    def stop(self, mode: Mode = "drain", deadline: float | None = None) -> bool:
         """Ends the execution and closes the Context. `drain_results` then returns the remaining results.
 
         mode: "drain" lets accepted rows run until the deadline; "cancel" cancels them now.
@@ -254,12 +484,12 @@ class Runtime:
             raise InvalidArgument(f"{self._where}: deadline={deadline!r}; pass seconds from now, or None")
         none = _FOREVER_NS if mode == "drain" else _GONE_NS
         limit = none if deadline is None else min(abi.nanoseconds(deadline), _FOREVER_NS)
-        self._abandoned = mode == "cancel"
+        self._abandoned |= mode == "cancel"
         status = self._call("stop_runtime", _MODES[mode], limit, expected=(abi.OK, abi.STUCK))
         self._waiters.stopped = True
         return status != abi.STUCK
 
-    async def stop_async(self, mode: Literal["drain", "cancel"] = "drain", deadline: float | None = None) -> bool:
+    async def stop_async(self, mode: Mode = "drain", deadline: float | None = None) -> bool:
         """As `stop`, waiting in another thread while the event loop runs on."""
         return await asyncio.to_thread(self.stop, mode, deadline)
 
@@ -300,6 +530,41 @@ class Runtime:
     def _check_alive(self) -> None:
         if not self._alive.alive:
             raise InvalidState(f"{self._where}: the runtime was released; start a new one", abi.INVALID_STATE)
+
+
+class Stop:
+    """A stop in a thread of its own, because rows are drained meanwhile, and Ctrl-C must end this one."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._run, args=(runtime,), name="arroyo-udf-stop", daemon=True)
+        self._thread.start()
+
+    def _run(self, runtime: Runtime) -> None:
+        try:
+            runtime.stop()
+        except Exception as error:
+            self._error = error
+
+    def join(self) -> None:
+        """Waits for the end. Raises the error of the stop."""
+        self._thread.join()
+        self.check()
+
+    def check(self) -> None:
+        """Raises the error of the stop, if it has ended with one."""
+        if self._error is not None:
+            raise self._error
+
+
+def _cut(parts: Iterable[tuple[T, Piece]], window: Window) -> Iterator[tuple[T, Piece]]:
+    """The parts in steps of the window's size."""
+    for rows, piece in parts:
+        start = 0
+        while start < piece.n_rows:
+            length = window.step
+            yield (rows, piece) if length >= piece.n_rows else (rows.slice(start, length), piece.slice(start, length))
+            start += length
 
 
 def _release(table: Any, handle: int, where: str, waiters: Waiters) -> None:

@@ -90,14 +90,13 @@ class Pass:
         """The rows that remain, with all results. blocks: of the source."""
         with contextlib.ExitStack() as ends:
             for stage in self.plan.stages:
-                blocks = ends.enter_context(contextlib.closing(self._stage(stage, blocks)))
+                counts = Counts(stage.call.function.name)
+                self.summary.calls.append(counts)
+                blocks = ends.enter_context(contextlib.closing(self._stage(stage, blocks, counts)))
             yield blocks
 
-    def _stage(self, stage: Stage, blocks: Iterator[Block]) -> Generator[Block, None, None]:
+    def _stage(self, stage: Stage, blocks: Iterator[Block], counts: Counts) -> Generator[Block, None, None]:
         function, end = stage.call.function, End()
-        counts = Counts(function.name)
-        is_first = not self.summary.calls
-        self.summary.calls.append(counts)
         with contextlib.closing(answers(stage, blocks, self.options, end)) as steps:
             for step in steps:
                 decided = self.policy.apply(step.results, function, origin=step.block.origin)
@@ -105,7 +104,7 @@ class Pass:
                     dead = step.block.rows.take(decided.dead_at)
                     self.letters.write(decided.dead, letter_columns(self.source, dead))
                 counts.statistics = end.statistics
-                self._count(counts, step, decided, is_first)
+                self._count(counts, step, decided)
                 self.progress(self.summary, self.source.rows)
                 kept = step.block if decided.kept is None else step.block.filter(decided.kept)
                 if len(kept):
@@ -114,7 +113,7 @@ class Pass:
         if end.close_error is not None:
             self.summary.warnings.append(f"all rows have ended, but then close failed: {end.close_error}")
 
-    def _count(self, counts: Counts, step: Answered, decided: Decided, is_first: bool) -> None:
+    def _count(self, counts: Counts, step: Answered, decided: Decided) -> None:
         n_rows, failed, timed_out = len(step.block), 0, 0
         if "outcome" in step.results.schema.names:
             outcomes = step.results.column("outcome")
@@ -124,7 +123,7 @@ class Pass:
             counted.values += n_rows - failed
             counted.errors += failed - timed_out
             counted.timed_out += timed_out
-        self.summary.rows += n_rows if is_first else 0
+        self.summary.rows += n_rows if counts is self.summary.calls[0] else 0
         self.summary.nulled += decided.nulled
         self.summary.dropped += decided.dropped
         self.summary.dead_letters += len(decided.dead_at)

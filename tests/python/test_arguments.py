@@ -1,0 +1,416 @@
+"""What calls and sends accept as columns (host/arguments.py), and what becomes of rows that do not fit."""
+
+import inspect
+import pickle
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from arroyo_udf_plugin import (
+    ArroyoUdfError,
+    BuildError,
+    Function,
+    InvalidArgument,
+    InvalidState,
+    Policy,
+    RowError,
+    WouldBlock,
+    errors,
+    load,
+)
+
+SOURCE = '''
+import asyncio
+from dataclasses import dataclass
+from typing import Annotated
+
+import pyarrow as pa
+from arroyo_udf_plugin import udf
+
+@udf
+def minus(a: int, b: int | None) -> int:
+    """The difference; b counts as 0 if it is null."""
+    return a - (b or 0)
+
+@udf
+def tiny(x: Annotated[int, pa.int8()], y: float | None) -> int:
+    if x == 7:
+        raise ValueError("seven")
+    return x
+
+@udf
+def shout(text: str) -> str:
+    return text.upper()
+
+@dataclass
+class Point:
+    x: int
+    y: int
+
+@udf
+def sums(point: Point, items: list[int]) -> int:
+    return point.x - point.y + sum(items)
+
+@udf(vectorized=True)
+def doubled(x: pa.Int64Array) -> pa.Int64Array:
+    return pa.array([None if v is None else 2 * v for v in x.to_pylist()], pa.int64())
+
+@udf
+async def half(x: Annotated[int, pa.int8()]) -> float:
+    """Half of it."""
+    if x == 7:
+        raise ValueError("seven")
+    await asyncio.sleep(0)
+    return x / 2
+
+@udf(ordered=False)
+async def backwards(x: int) -> int:
+    await asyncio.sleep(0.01 if x % 2 else 0)
+    return -x
+'''
+
+
+@pytest.fixture(scope="module")
+def functions(build_plugin: Callable[..., Path]) -> Any:
+    return load(build_plugin(SOURCE, name="door")).functions
+
+
+class Once:
+    """A stream of another library, which can be read once."""
+
+    def __init__(self, array: pa.ChunkedArray) -> None:
+        self._array: pa.ChunkedArray | None = array
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        array, self._array = self._array, None
+        assert array is not None, "read twice"
+        return array.__arrow_c_stream__(requested_schema)
+
+
+class Frame(Once):
+    """A table of another library."""
+
+    columns = ("b", "a", "more")
+
+
+def test_tables_bind_by_the_names_of_their_columns(functions: Any) -> None:
+    table = pa.table({"b": [1, 2], "more": ["x", "y"], "a": [10, 20]})
+    assert functions["minus"](table).to_pylist() == [9, 18]
+    assert functions["minus"](table.to_batches()[0]).to_pylist() == [9, 18]
+    assert functions["minus"].outcomes(table).field("value").to_pylist() == [9, 18]
+    with functions["half"].start() as runtime:
+        runtime.send(0, pa.table({"more": [0], "x": [3]}))
+        runtime.stop()
+        assert runtime.drain_results()["value"].to_pylist() == [1.5]
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["x", "b"], "takes a, b, and the table has no column 'a' among x, b; rename its columns"),
+        (["a", "a"], "the table has 2 columns 'a' among a, a"),
+    ],
+)
+def test_tables_without_the_arguments_are_refused(functions: Any, names: list[str], said: str) -> None:
+    with pytest.raises(InvalidArgument, match=said):
+        functions["minus"](pa.table([[1], [2]], names=names))
+
+
+def test_arguments_by_keyword(functions: Any) -> None:
+    minus = functions["minus"]
+    assert minus(b=pa.array([1]), a=pa.array([5])).to_pylist() == [4]
+    assert minus(pa.array([5]), b=pa.array([1])).to_pylist() == [4]
+    for call, said in (
+        (lambda: minus([1], a=[2]), "gets 'a' twice"),
+        (lambda: minus([1], c=[2]), "has no argument 'c'; its arguments are a, b"),
+        (lambda: minus(b=[1]), r"takes 2 arguments \(a, b\), but got 1 \(b by name\)"),
+    ):
+        with pytest.raises(InvalidArgument, match=said):
+            call()
+
+
+def test_columns_of_other_kinds(functions: Any) -> None:
+    minus, expected = functions["minus"], [9, 18]
+    for column in ([10, 20], (10, 20), range(10, 30, 10), np.array([10, 20]), np.array([10.0, 20.0], "f4")):
+        assert minus(column, pa.array([1, 2])).to_pylist() == expected
+    assert minus(Once(pa.chunked_array([[10], [20]])), [1, 2]).to_pylist() == expected
+    assert functions["shout"](np.array(["a", "b"])).to_pylist() == ["A", "B"]
+    assert functions["sums"]([{"y": 1, "x": 3}], [[1, 2]]).to_pylist() == [5]
+
+
+def test_a_stream_is_read_once(functions: Any) -> None:
+    """Its second export would be empty, or fail."""
+    column = pa.chunked_array([[10], [20]])
+    table = pa.table({"b": [1], "a": [10], "more": [0]})
+    assert functions["minus"](Frame(table)).to_pylist() == [9]
+    with functions["half"].start() as runtime:
+        runtime.send(0, Once(column))
+        runtime.send_nowait(2, Once(column))
+        runtime.send(
+            4, pa.RecordBatchReader.from_batches(pa.schema([("x", pa.int64())]), [pa.record_batch({"x": [1]})])
+        )
+        runtime.stop()
+        results = iter(runtime.drain_results, None)
+        assert [value for batch in results for value in batch["value"].to_pylist()] == [5.0, 10.0, 5.0, 10.0, 0.5]
+
+
+def test_scalars_count_for_every_row(functions: Any) -> None:
+    minus = functions["minus"]
+    assert minus([10, 20], 1).to_pylist() == [9, 19]
+    assert minus(a=10, b=pa.array([1, 2])).to_pylist() == [9, 8]
+    assert minus(pa.scalar(10), np.int8(4)).to_pylist() == [6]
+    assert functions["tiny"]([1, 2], 0.1).to_pylist() == [1, 2]
+    with pytest.raises(InvalidArgument, match=r"argument 2, 'b', 2\.5 does not fit int64"):
+        minus([10, 20], 2.5)
+    with pytest.raises(
+        InvalidArgument, match=r"'a', is a NoneType; pass an Arrow array: pa\.array\(\.\.\., pa\.int64\(\)\)"
+    ):
+        minus(None, [1])
+
+
+def test_text_of_polars_and_of_large_arrays(functions: Any) -> None:
+    for type_ in (pa.string_view(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())):
+        assert functions["shout"](pa.array(["a", None, "bc"], type_)).to_pylist() == ["A", None, "BC"]
+
+
+def test_rows_that_do_not_fit_are_errors_and_the_others_are_called(functions: Any) -> None:
+    tiny = functions["tiny"]
+    column = pa.chunked_array([[1, 300], [7, None, -1000, 5]])
+    outcomes = tiny.outcomes(column, 1.0)
+    assert outcomes.field("value").to_pylist() == [1, None, None, None, None, 5]
+    assert outcomes.field("outcome").to_pylist() == [0, 1, 1, 0, 1, 0]
+    texts = outcomes.field("error").to_pylist()
+    assert texts[1] == "door.tiny, row 1: argument 'x': 300 does not fit int8"
+    assert texts[2].startswith("door.tiny, row 2: ValueError: seven"), "numbered as the caller's rows"
+    with pytest.raises(RowError) as caught:
+        tiny(column.combine_chunks(), 1.0)
+    assert list(caught.value.errors) == [1, 2, 4]
+    assert caught.value.errors[4] == "argument 'x': -1000 does not fit int8"
+    with pytest.raises(RowError) as caught:
+        tiny(pa.chunked_array([[1, 2], [3, 300]]), 1.0)
+    assert list(caught.value.errors) == [3]
+    assert tiny.outcomes(pa.array([300]), 1.0).field("outcome").to_pylist() == [1]
+
+
+def test_nulls_inside_are_errors_also_if_the_types_are_equal(functions: Any) -> None:
+    points = pa.array([{"x": 1, "y": 1}, {"x": 1, "y": None}], functions["sums"].arguments.types[0])
+    items = pa.array([[1], [2]], functions["sums"].arguments.types[1])
+    assert functions["sums"].outcomes(points, items).field("outcome").to_pylist() == [0, 1]
+
+
+def test_a_policy_sees_rows_that_do_not_fit(functions: Any) -> None:
+    tiny = functions["tiny"]
+    decided = Policy(error="null").apply(tiny.outcomes([1, 300], 1.0), tiny)
+    assert (decided.results["value"].to_pylist(), decided.nulled) == ([1, None], 1)
+
+
+def test_a_send_with_a_row_that_does_not_fit_sends_nothing(functions: Any) -> None:
+    """R1: an accepted row is answered by the plugin, and this one cannot get there."""
+    with functions["half"].start() as runtime:
+        with pytest.raises(
+            InvalidArgument, match=r"door\.half, row 11: argument 'x': 300 does not fit int8 \(and 1 more"
+        ):
+            runtime.send(10, pa.chunked_array([[1, 300], [400]]))
+        assert runtime.statistics().accepted == 0
+
+
+# ---- Async functions -------------------------------------------------------------------------------------------------
+
+
+def test_an_async_function_can_be_called(functions: Any) -> None:
+    half, backwards = functions["half"], functions["backwards"]
+    assert half([1, 2, None]).to_pylist() == [0.5, 1.0, None]
+    assert half(pa.chunked_array([[1, 2], [], [3]])).equals(pa.chunked_array([[0.5, 1.0], [], [1.5]]))
+    assert half(x=pa.table({"x": []})["x"].cast(pa.int8())).to_pylist() == []
+    assert backwards(range(50)).to_pylist() == [-x for x in range(50)], "in the order of the rows"
+    outcomes = half.outcomes([1, 7, 300])
+    assert outcomes.field("outcome").to_pylist() == [0, 1, 1]
+    assert outcomes.field("attempts").to_pylist() == [1, 1, 0]
+    with pytest.raises(RowError) as caught:
+        half([7, 2, 300])
+    assert {row: text.splitlines()[0] for row, text in caught.value.errors.items()} == {
+        0: "ValueError: seven",
+        2: "argument 'x': 300 does not fit int8",
+    }
+
+
+def test_an_async_function_can_be_awaited(functions: Any) -> None:
+    import asyncio
+
+    async def main() -> tuple[pa.Array, pa.Array]:
+        return await functions["half"].call_async([1, 2]), await functions["minus"].call_async([1], b=2)
+
+    halves, difference = asyncio.run(main())
+    assert (halves.to_pylist(), difference.to_pylist()) == ([0.5, 1.0], [-1])
+
+
+def pieces(answers: Any) -> Iterator[tuple[list[Any], list[Any]]]:
+    for rows, results in answers:
+        assert len(rows) == len(results)
+        yield rows.to_pylist(), results.to_pylist()
+
+
+def test_map_yields_results_beside_their_rows(functions: Any) -> None:
+    table = pa.table({"key": [f"k{i}" for i in range(40_000)], "x": [i % 100 for i in range(40_000)]})
+    seen = 0
+    with functions["half"].start(max_rows=5000, allowed_in_flight=1000) as runtime:
+        for rows, results in runtime.map(table):
+            assert rows.column_names == ["key", "x"]
+            assert results["id"].to_pylist() == list(range(seen, seen + len(rows)))
+            for row, result in zip(rows.to_pylist(), results.to_pylist(), strict=True):
+                assert row["key"] == f"k{result['id']}"
+                assert result["value"] == (None if row["x"] == 7 else row["x"] / 2)
+            seen += len(rows)
+        with pytest.raises(InvalidState, match="stopped|stopping"):
+            runtime.send(10**6, [1])
+    assert seen == 40_000
+
+
+@pytest.mark.parametrize("name", ["half", "backwards"])
+def test_map_answers_rows_that_do_not_fit_in_their_place(functions: Any, name: str) -> None:
+    wide = 300 if name == "half" else 2**63
+    batches = [[1, wide, 2], [wide], [wide, wide], [], [3, wide]]
+    with functions[name].start() as runtime:
+        answers = list(pieces(runtime.map([(pa.array(batch, pa.uint64()),) for batch in batches], first_id=5)))
+    results = [result for _, results in answers for result in results]
+    ids = [result["id"] for result in results]
+    assert (ids if name == "half" else sorted(ids)) == list(range(5, 13))
+    assert {result["id"] for result in results if result["outcome"] == 0} == {5, 7, 11}
+    error = f"door.{name}, row 8: argument 'x': {wide} does not fit {functions[name].arguments.types[0]}"
+    assert next(result for result in results if result["id"] == 8)["error"] == error
+
+
+def test_map_chooses_arguments_and_can_leave_the_runtime_running(functions: Any) -> None:
+    batch = pa.record_batch({"n": [1, 2], "x": ["other", "type"]})
+    with functions["half"].start() as runtime:
+        (first,) = pieces(runtime.map([batch], arguments=lambda rows: [rows["n"]], stop=False))
+        assert first[0] == batch.to_pylist()
+        (second,) = pieces(runtime.map([[4]], first_id=2))
+        assert [result["value"] for result in first[1] + second[1]] == [0.5, 1.0, 2.0]
+        assert repr(runtime) == "<stopped runtime of door.half>"
+    assert repr(runtime) == "<released runtime of door.half>"
+
+
+def test_map_refuses_rows_that_it_has_not_sent(functions: Any) -> None:
+    with functions["half"].start() as runtime:
+        runtime.send(0, [1])
+        runtime.wait()
+        with pytest.raises(InvalidState, match="row 0 comes out, which map has not sent"):
+            list(runtime.map([[4]], first_id=1))
+
+
+def test_amap_answers_while_it_waits_for_the_next_batch(functions: Any) -> None:
+    """Also a batch of which no row is called."""
+    import asyncio
+
+    async def main() -> list[Any]:
+        answered, seen = asyncio.Event(), []
+
+        async def batches() -> Any:
+            for batch in ([1, 2], [300], [3, 300]):
+                answered.clear()
+                yield pa.array(batch)
+                await asyncio.wait_for(answered.wait(), 60)
+
+        async with await functions["half"].start_async() as runtime:
+            waiting = {0: 2, 2: 1, 3: 2}
+            async for rows, results in runtime.amap(batches()):
+                seen += results.to_pylist()
+                assert len(rows) == len(results)
+                if len(seen) in (2, 3, 5):
+                    answered.set()
+            assert waiting
+        return seen
+
+    seen = asyncio.run(main())
+    assert [result["outcome"] for result in seen] == [0, 0, 1, 0, 1]
+
+
+def test_amap_raises_what_its_input_raises(functions: Any) -> None:
+    import asyncio
+
+    async def main() -> None:
+        async def batches() -> Any:
+            yield [1]
+            raise OSError("no more")
+
+        async with await functions["half"].start_async() as runtime:
+            async for _ in runtime.amap(batches()):
+                pass
+
+    with pytest.raises(OSError, match="no more"):
+        asyncio.run(main())
+
+
+def test_results_until_the_stop(functions: Any) -> None:
+    import asyncio
+
+    async def main() -> list[float]:
+        async with await functions["half"].start_async(max_rows=10) as runtime:
+
+            async def send() -> None:
+                for first in range(0, 40, 4):
+                    await runtime.send_async(first, [first] * 4, timeout=60)
+                await runtime.stop_async()
+
+            sending = asyncio.create_task(send())
+            values = [value async for batch in runtime.results() for value in batch["value"].to_pylist()]
+            await sending
+            return values
+
+    assert asyncio.run(main()) == [first / 2 for first in range(0, 40, 4) for _ in range(4)]
+
+
+def test_a_send_gives_up_after_its_timeout(functions: Any) -> None:
+    import asyncio
+
+    with functions["half"].start(max_rows=1) as runtime:
+        runtime.send(0, [1], timeout=60)
+        with pytest.raises(WouldBlock, match=r"has no room after 0\.01 s; drain"):
+            runtime.send(1, pa.chunked_array([[1], [2]]), timeout=0.01)
+        with pytest.raises(WouldBlock, match="after 0 s"):
+            asyncio.run(runtime.send_async(1, [1], timeout=0))
+        runtime.stop()
+        assert runtime.drain_results()["id"].to_pylist() == [0]
+
+
+def test_a_second_stop_keeps_the_mark_that_nobody_wants_the_rows(functions: Any) -> None:
+    with functions["backwards"].start() as runtime:
+        runtime.send(0, [1, 2, 3])
+        runtime.stop("cancel")
+        runtime.stop()
+
+
+# ---- What functions and exceptions show ------------------------------------------------------------------------------
+
+
+def test_functions_look_as_their_author_wrote_them(functions: Any) -> None:
+    minus: Function = functions["minus"]
+    assert (minus.__name__, minus.__doc__) == ("minus", "The difference; b counts as 0 if it is null.")
+    assert str(inspect.signature(minus)) == "(a: int, b: int | None) -> int"
+    assert str(inspect.signature(functions["sums"])) == "(point: dict[str, typing.Any], items: list[int]) -> int"
+    assert inspect.signature(functions["doubled"]).return_annotation is pa.Int64Array
+    assert functions["shout"].__doc__ is None
+
+
+def test_a_wrong_name_says_what_there_is(functions: Any) -> None:
+    with pytest.raises(KeyError, match="'door' has no function 'speed'; it has minus, tiny, shout"):
+        functions["speed"]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in vars(errors).values() if isinstance(kind, type)], ids=str)
+def test_exceptions_can_be_pickled(kind: type[Any]) -> None:
+    if not issubclass(kind, ArroyoUdfError):
+        return
+    if kind is RowError:
+        error: Any = RowError("two failed", {3: "a", 5: "b"})
+    elif kind is BuildError:
+        error = BuildError("no", "udf.py", 7)
+    else:
+        error = kind("no", 17, True)
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), str(copy), vars(copy)) == (kind, str(error), vars(error))
