@@ -1,4 +1,4 @@
-"""The command line: arroyo-udf new | build | inspect | run | replay, one file each.
+"""The command line: arroyo-udf new | build | inspect | run | replay | cache, one file each.
 
 new.py       a folder to begin with
 build.py     source -> plugin
@@ -6,6 +6,8 @@ inspect.py   describe a plugin
 run.py       run functions over files
 replay.py    run dead letters again, into the output of their run
 calls.py     which functions run and replay call
+cache.py     what earlier builds have left
+building.py  shows what a build does
 
 Guarantees: exit status 0: done; 1: the toolkit's error, with its text on stderr (a failed row, source, file or plugin);
 2: usage. Results are on stdout, progress and errors on stderr.
@@ -16,7 +18,7 @@ from typing import Any
 import click
 
 from ..errors import ArroyoUdfError
-from . import build, inspect, new, replay, run
+from . import build, cache, inspect, new, replay, run
 
 
 class _Group(click.Group):
@@ -40,5 +42,5 @@ def main() -> None:
     """UDFs in Python, Rust or C, as one shared library each."""
 
 
-for _module in (new, build, inspect, run, replay):
+for _module in (new, build, inspect, run, replay, cache):
     main.add_command(_module.command)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +60,7 @@ def command(
         on_error=on_error or note.on_error,
         on_timeout=on_timeout or note.on_timeout,
     )
-    with Bar() as bar:
+    with Bar() as bar, contextlib.redirect_stdout(sys.stderr):
         summary = replay(failed, output, made, note, bar.show)
     there = f", {summary.already_there:,} were there already" if summary.already_there else ""
     report(summary, f"{output}: {summary.added:,} rows added of {summary.rows:,} dead letters{there}", as_json)

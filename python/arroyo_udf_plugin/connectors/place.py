@@ -31,7 +31,7 @@ class Place:
         self._target = path if path == "-" else os.path.realpath(path)
         self.is_live = path == "-" or self._is_stream(path)
         if self.is_live:
-            fd = os.dup(1) if path == "-" else os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+            fd = _standard_output() if path == "-" else os.open(path, os.O_WRONLY | os.O_CLOEXEC)
             self._file = io.BufferedWriter(io.FileIO(fd, "w"))
             return
         if not force:
@@ -105,6 +105,13 @@ class Place:
         if self._partial is not None:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._partial)
+
+
+def _standard_output() -> int:
+    """A descriptor of it; from now on, what functions print there goes to standard error."""
+    fd = os.dup(1)
+    os.dup2(2, 1)
+    return fd
 
 
 def _proc(fd: int) -> str:
