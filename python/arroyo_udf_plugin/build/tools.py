@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 LOG = logging.getLogger("arroyo_udf_plugin.build")
-LEFT_SECONDS = 1.0
+LEFT_SECONDS = 0.3
 """How long a compiler may remove its files after an early end."""
 
 
