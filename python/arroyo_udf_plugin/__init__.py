@@ -9,7 +9,8 @@
 The rooms, each uses only those below it; `make lint` checks that:
 
     cli/               the command line
-    runner.py          one function over one file; dead_letters.py, tables.py: its files
+    runner/            functions over files; dead_letters.py: their failed rows
+    connectors/        files and streams as batches, in and out
     build/   host/     source -> plugin;   load a plugin and call its functions
     plugin/            what runs inside a Python plugin
     author/            what a function's author imports

@@ -247,8 +247,7 @@ def test_run_and_replay_dead_letters(plugin: Path, tmp_path: Path) -> None:
 def test_run_fails_with_the_row(plugin: Path, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("x\n2\n3\n")
     done = cli("run", f"{plugin}:half", "in.csv", "--args", "x", "--out", "out.csv", cwd=tmp_path, status=1)
-    assert "Error: row 2: half: " in done.stderr
-    assert "3 is odd" in done.stderr
+    assert "Error: plugin.half, in.csv, row 2: ValueError: 3 is odd\n" in done.stderr
     assert not (tmp_path / "out.csv").exists()
 
 

@@ -91,10 +91,10 @@ def test_values_pass(functions: Any) -> None:
 def test_fail_names_all(functions: Any, arguments: list[pa.Array]) -> None:
     """The message names the first row by id; the exception has the texts of all rows of the classes that fail."""
     results = one_times_out(functions["later"], 7, arguments)
-    with pytest.raises(RowError, match=r"^row 8: later: .*ValueError: no one") as caught:
+    with pytest.raises(RowError, match=r"^policies\.later, row 8: ValueError: no one") as caught:
         Policy(timeout="null").apply(results, functions["later"])
     assert list(caught.value.errors) == [8, 11]
-    with pytest.raises(RowError, match=r"^row 10: later: timed out \(timeout 1000 s\) in attempt 1$"):
+    with pytest.raises(RowError, match=r"^policies\.later, row 10: timed out \(timeout 1000 s\) in attempt 1$"):
         Policy(error="drop").apply(results, functions["later"])
 
 
@@ -123,7 +123,7 @@ def test_dead_letters_file(functions: Any, arguments: list[pa.Array], tmp_path: 
     """Written batch by batch, with the arguments under their own names."""
     function, path = functions["at_once"], tmp_path / "dead.parquet"
     policy = Policy(error="dead_letter")
-    with DeadLetters(path, function) as letters:
+    with DeadLetters(path, function.arguments) as letters:
         for first in (0, 5):
             decided = policy.apply(function.outcomes(*arguments), function, first)
             letters.write(decided.dead, [array.take(decided.dead_at) for array in arguments])
@@ -139,14 +139,14 @@ def test_dead_letters_file(functions: Any, arguments: list[pa.Array], tmp_path: 
 
 
 def test_a_failure_leaves_no_file(functions: Any, tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), DeadLetters(tmp_path / "dead.arrow", functions["at_once"]):
+    with pytest.raises(KeyboardInterrupt), DeadLetters(tmp_path / "dead.arrow", functions["at_once"].arguments):
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []
 
 
 def test_names_that_letters_need(functions: Any, tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="dead letters have a column 'failed_row' of their own: rename"):
-        DeadLetters(tmp_path / "dead.arrow", functions["at_once"], ["x", "failed_row"])
+        DeadLetters(tmp_path / "dead.arrow", pa.schema([("x", pa.int64()), ("failed_row", pa.int64())]))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,9 +1,11 @@
-"""The command line: arroyo-udf new | build | inspect | run, one file each.
+"""The command line: arroyo-udf new | build | inspect | run | replay, one file each.
 
 new.py       a folder to begin with
 build.py     source -> plugin
 inspect.py   describe a plugin
-run.py       run a function over a file
+run.py       run functions over files
+replay.py    run dead letters again, into the output of their run
+calls.py     which functions run and replay call
 
 Guarantees: exit status 0: done; 1: the toolkit's error, with its text on stderr (a failed row, source, file or plugin);
 2: usage. Results are on stdout, progress and errors on stderr.
@@ -14,7 +16,7 @@ from typing import Any
 import click
 
 from ..errors import ArroyoUdfError
-from . import build, inspect, new, run
+from . import build, inspect, new, replay, run
 
 
 class _Group(click.Group):
@@ -38,5 +40,5 @@ def main() -> None:
     """UDFs in Python, Rust or C, as one shared library each."""
 
 
-for _module in (new, build, inspect, run):
+for _module in (new, build, inspect, run, replay):
     main.add_command(_module.command)

@@ -1,4 +1,4 @@
-"""arroyo-udf run: a function over a file."""
+"""arroyo-udf run: functions over files."""
 
 from __future__ import annotations
 
@@ -6,38 +6,59 @@ import dataclasses
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..author.options import parse
+from ..connectors.options import Reading, Writing
+from .calls import Written, call_written, calls_of, columns_written, only_function, split
+from .files import input_options, output_options
+
+if TYPE_CHECKING:
+    from ..host.library import Plugin
+    from ..runner.passes import Summary
 
 POLICIES = click.Choice(["fail", "null", "drop", "dead_letter"])
 FILE = click.Path(path_type=Path)
+CALL = click.option(
+    "--call",
+    "written",
+    multiple=True,
+    metavar="CALL",
+    help="'NAME = FUNCTION(COLUMN, ...)'; several, one after another.",
+)
+OPTION = click.option(
+    "--option", "options", multiple=True, metavar="NAME=VALUE", help="Such as timeout=2.5; overrides the author's."
+)
+VALIDATE = click.option(
+    "--validate/--no-validate", default=True, show_default=True, help="Check every value that the plugin returns."
+)
+JSON = click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
 
 
 @click.command("run")
 @click.argument("plugin", metavar="PLUGIN[:FUNCTION]")
-@click.argument("source", metavar="INPUT", type=FILE)
-@click.option("--args", "columns", required=True, help="The argument columns' names, separated by commas.")
-@click.option("--out", "target", required=True, type=FILE, help="The output: .csv .parquet .arrow .feather .arrows.")
+@input_options
+@output_options
+@click.option("--args", "columns", help="The argument columns, separated by commas; default: the parameters' names.")
 @click.option("--name", help="The result column's name; default: the function's.")
+@CALL
 @click.option("--on-error", type=POLICIES, default="fail", show_default=True, help="What happens to a failed row.")
 @click.option("--on-timeout", type=POLICIES, default="fail", show_default=True, help="What happens to a timed-out row.")
 @click.option("--dead-letter", type=FILE, help="The file for rows with the policy dead_letter: .parquet or Arrow.")
-@click.option(
-    "--option", "options", multiple=True, metavar="NAME=VALUE", help="Such as timeout=2.5; overrides the author's."
-)
-@click.option(
-    "--validate/--no-validate", default=True, show_default=True, help="Check every value that the plugin returns."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
+@OPTION
+@VALIDATE
+@JSON
 def command(
     plugin: str,
-    source: Path,
-    columns: str,
-    target: Path,
+    inputs: tuple[str, ...],
+    reading: Reading,
+    target: str,
+    writing: Writing,
+    columns: str | None,
     name: str | None,
+    written: tuple[str, ...],
     on_error: Any,
     on_timeout: Any,
     dead_letter: Path | None,
@@ -47,37 +68,58 @@ def command(
 ) -> None:
     """Call a function for each row of INPUT and write the rows with the result as last column.
 
-    File endings choose the formats: CSV, Parquet or Arrow IPC. The output appears only when it is complete.
-    The dead-letter file has the failed rows' arguments and errors; use it as INPUT to run them again.
+    File endings choose the formats: CSV, newline JSON, Parquet or Arrow IPC. The output appears only when it is
+    complete. --call "speed = mph(miles, minutes)", which may be repeated, calls several functions in one pass; each
+    may take the results of those before it.
+
+    The dead-letter file has the failed rows with all their columns and their errors. `arroyo-udf replay` runs them
+    again and adds them to the output; it is also a normal INPUT.
     """
     from ..runner import run
 
-    function = _function(plugin, validate)
-    with _Bar() as bar:
+    path, function = split(plugin)
+    if written and (function is not None or columns is not None or name is not None):
+        raise click.UsageError("--call names function, columns and result: leave out :FUNCTION, --args and --name")
+    calls = [call_written(text) for text in written]
+    loaded = load(path, validate)
+    if not calls:
+        function = only_function(loaded, path) if function is None else function
+        calls = [Written(function, None if columns is None else columns_written(columns, "--args"), name)]
+    with Bar() as bar:
         summary = run(
-            function,
-            source,
+            calls_of(loaded, path, calls),
+            inputs,
             target,
-            columns.split(","),
-            name=name,
+            reading=reading,
+            writing=writing,
             on_error=on_error,
             on_timeout=on_timeout,
             dead_letter=dead_letter,
-            options=_chosen(options),
+            options=chosen(options),
+            plugin=str(path.absolute()),
             progress=bar.show,
         )
+    report(summary, f"{summary.output}: {summary.written:,} rows written of {summary.rows:,} read", as_json)
+
+
+def report(summary: Summary, first: str, as_json: bool) -> None:
+    """Prints the summary, on stderr if the rows went to stdout. first: how the text begins."""
+    to_stderr = summary.output == "-"
+    for warning in summary.warnings:
+        click.echo(f"Warning: {warning}", err=True)
     if as_json:
-        click.echo(json.dumps(_summary(summary)))
+        click.echo(json.dumps(_described(summary)), err=to_stderr)
         return
-    written = summary.rows - summary.dropped - summary.dead_letters
     click.echo(
-        f"{summary.output}: {written:,} rows written of {summary.rows:,} read; "
-        f"{summary.values:,} values, {summary.errors:,} errors, {summary.timed_out:,} timed out; "
+        f"{first}; {summary.values:,} values, {summary.errors:,} errors, {summary.timed_out:,} timed out; "
         f"{summary.nulled:,} nulled, {summary.dropped:,} dropped, {summary.dead_letters:,} dead letters; "
-        f"{summary.seconds:.2f} s, {summary.rows_per_s:,.0f} rows/s"
+        f"{summary.seconds:.2f} s, {summary.rows_per_s:,.0f} rows/s",
+        err=to_stderr,
     )
-    if summary.statistics is not None:
-        click.echo(f"calls: {_calls(summary.statistics)}")
+    for counts in summary.calls:
+        if counts.statistics is not None:
+            name = "" if len(summary.calls) == 1 else f"{counts.function}: "
+            click.echo(f"{name}calls: {_calls(counts.statistics)}", err=to_stderr)
 
 
 def _calls(statistics: Any) -> str:
@@ -96,47 +138,36 @@ def _time(seconds: float) -> str:
     return f"{number:.3g} {unit}" if number < 100 else f"{number:.0f} {unit}"
 
 
-def _summary(summary: Any) -> dict[str, Any]:
-    """The summary for JSON. The latency has its percentiles, in seconds."""
+def _described(summary: Summary) -> dict[str, Any]:
+    """The summary for JSON. Latencies have their percentiles, in seconds."""
     described = dataclasses.asdict(summary)
-    if summary.statistics is not None:
-        names = ("rows", "p50", "p90", "p99", "max")
-        described["statistics"]["latency"] = {name: getattr(summary.statistics.latency, name) for name in names}
+    for found, into in [(summary.statistics, described)] + [
+        (counts.statistics, into) for counts, into in zip(summary.calls, described["calls"], strict=True)
+    ]:
+        if found is not None:
+            names = ("rows", "p50", "p90", "p99", "max")
+            into["statistics"]["latency"] = {name: getattr(found.latency, name) for name in names}
     return described
 
 
-def _chosen(options: tuple[str, ...]) -> dict[str, Any]:
+def chosen(options: tuple[str, ...]) -> dict[str, Any]:
+    """The options of --option. Raises UsageError."""
     try:
         return dict(parse(option) for option in options)
     except ValueError as error:
         raise click.UsageError(f"--option {error}") from None
 
 
-def _function(plugin: str, validate: bool) -> Any:
-    """The function that PLUGIN[:FUNCTION] names."""
-    from ..host.library import load
+def load(path: Path, validate: bool) -> Plugin:
+    from ..host.library import load as load_plugin
 
-    path, colon, name = plugin, "", ""
-    if not Path(plugin).exists():
-        path, colon, name = plugin.rpartition(":")
-        path = path if colon else plugin
-    functions = load(Path(path), validate=validate).functions
-    names = ", ".join(functions)
-    if colon:
-        if name not in functions:
-            raise click.ClickException(f"{path} has no function {name!r}; it has {names}")
-        return functions[name]
-    if not functions:
-        raise click.ClickException(f"{path} has no functions")
-    if len(functions) != 1:
-        raise click.ClickException(f"{path} has several functions ({names}): name one as {path}:FUNCTION")
-    return next(iter(functions.values()))
+    return load_plugin(path, validate=validate)
 
 
-class _Bar:
+class Bar:
     """A progress bar on stderr, if that is a terminal: rate, errors and running calls."""
 
-    def __enter__(self) -> _Bar:
+    def __enter__(self) -> Bar:
         from tqdm import tqdm
 
         self._bar = tqdm(unit=" rows", unit_scale=True, disable=None, file=sys.stderr)
@@ -145,10 +176,11 @@ class _Bar:
     def __exit__(self, *_: object) -> None:
         self._bar.close()
 
-    def show(self, summary: Any, total: int | None) -> None:
+    def show(self, summary: Summary, total: int | None) -> None:
         if self._bar.disable:
             return
         self._bar.total = total
-        running = {} if summary.statistics is None else {"running": summary.statistics.running}
-        self._bar.set_postfix(running, errors=summary.errors + summary.timed_out, refresh=False)
+        running = [counts.statistics.running for counts in summary.calls if counts.statistics is not None]
+        shown = {"running": sum(running)} if running else {}
+        self._bar.set_postfix(shown, errors=summary.errors + summary.timed_out, refresh=False)
         self._bar.update(summary.rows - self._bar.n)

@@ -30,6 +30,7 @@ OUTCOMES = ("value", "error", "timed_out", "cancelled")  # by number; see arroyo
 LETTER = pa.schema(
     [
         ("failed_row", pa.uint64()),
+        ("failed_file", pa.string()),
         ("failed_outcome", pa.string()),
         ("failed_error", pa.string()),
         ("failed_attempts", pa.uint32()),
@@ -37,7 +38,7 @@ LETTER = pa.schema(
         ("failed_plugin", pa.string()),
     ]
 )
-"""The columns of a dead letter after its arguments. The prefix keeps them apart from the arguments' names."""
+"""The columns of a dead letter after the row's own. The prefix keeps them apart from these."""
 
 _NOLETTERS = pa.RecordBatch.from_pylist([], LETTER)
 _NOWHERE = pa.array([], pa.int64())
@@ -83,10 +84,17 @@ class Policy:
     def has_dead_letters(self) -> bool:
         return "dead_letter" in (self.error, self.timeout)
 
-    def apply(self, results: pa.RecordBatch | pa.StructArray, function: Function, first: int = 0) -> Decided:
+    def apply(
+        self,
+        results: pa.RecordBatch | pa.StructArray,
+        function: Function,
+        first: int = 0,
+        origin: pa.RecordBatch | None = None,
+    ) -> Decided:
         """Applies the policy to results of `function`: `drain_results`, or a sync function's `outcomes`.
 
-        The field `id` numbers the rows; without it (a sync function's outcomes) they count from `first`.
+        origin: where each row comes from, its columns "file" and "row"; None: the field `id` numbers the rows, and
+        without it (a sync function's outcomes) they count from `first`.
         Raises RowError if the action of a row is "fail": it names the first such row and has the texts of all.
         """
         if isinstance(results, pa.StructArray):
@@ -97,14 +105,16 @@ class Policy:
 
         failed = self._positions(outcomes, "fail")
         if len(failed):
-            letters = _letters(results, function, first, failed)
+            letters = _letters(results, function, first, origin, failed)
             rows, texts = letters["failed_row"].to_pylist(), letters["failed_error"].to_pylist()
-            raise RowError(f"row {rows[0]}: {function.name}: {texts[0]}", dict(zip(rows, texts, strict=True)))
+            file = letters["failed_file"][0].as_py()
+            place = f"row {rows[0]}" if file is None else f"{file}, row {rows[0]}"
+            raise RowError(f"{function.where}, {place}: {texts[0]}", dict(zip(rows, texts, strict=True)))
 
         nulled, dropped = len(self._positions(outcomes, "null")), len(self._positions(outcomes, "drop"))
         dead_at = self._positions(outcomes, "dead_letter")
         kept = None
-        dead = _letters(results, function, first, dead_at)
+        dead = _letters(results, function, first, origin, dead_at)
         if dropped or len(dead_at):
             kept = pc.invert(pc.is_in(outcomes, value_set=self._outcomes("drop", "dead_letter")))
             results = results.filter(kept)
@@ -124,14 +134,19 @@ def _outcomes(error: Action, timeout: Action, actions: tuple[Action, ...]) -> pa
     return pa.array([outcome for outcome, action in chosen.items() if action in actions], pa.uint8())
 
 
-def _letters(results: pa.RecordBatch, function: Function, first: int, positions: pa.Array) -> pa.RecordBatch:
+def _letters(
+    results: pa.RecordBatch, function: Function, first: int, origin: pa.RecordBatch | None, positions: pa.Array
+) -> pa.RecordBatch:
     """The columns failed_... of the results at `positions`."""
     n_rows, names = len(positions), results.schema.names
     if not n_rows:
         return _NOLETTERS
     chosen = results.take(positions)
-    rows = chosen.column("id") if "id" in names else pc.add(positions, first)
-    # The text begins with function and row. Strip that prefix; both have their own columns.
+    if origin is not None:
+        rows, files = (origin.column(name).take(positions) for name in ("row", "file"))
+    else:
+        rows, files = chosen.column("id") if "id" in names else pc.add(positions, first), pa.nulls(n_rows)
+    # The text begins with function and row, or position in the batch. Strip that prefix: both have their own columns.
     names_row = rf"^({re.escape(function.where)}|{re.escape(function.name)}), row \d+: "
     texts = pc.fill_null(pc.replace_substring_regex(chosen.column("error"), names_row, ""), "no text")
     attempts = chosen.column("attempts") if "attempts" in names else pa.repeat(1, n_rows)
@@ -139,6 +154,7 @@ def _letters(results: pa.RecordBatch, function: Function, first: int, positions:
     outcomes = pc.if_else(pc.less(outcomes, len(OUTCOMES)), outcomes, pa.scalar(ERROR, pa.uint8()))
     columns = [
         rows,
+        files,
         pa.array(OUTCOMES).take(outcomes),
         texts,
         attempts,

@@ -565,7 +565,8 @@ def _cut(parts: Iterable[tuple[T, Piece]], window: Window) -> Iterator[tuple[T, 
         start = 0
         while start < piece.n_rows:
             length = window.step
-            yield (rows, piece) if length >= piece.n_rows else (rows.slice(start, length), piece.slice(start, length))
+            whole = not start and length >= piece.n_rows
+            yield (rows, piece) if whole else (rows.slice(start, length), piece.slice(start, length))
             start += length
 
 

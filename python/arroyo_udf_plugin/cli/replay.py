@@ -1,0 +1,64 @@
+"""arroyo-udf replay: dead letters through the functions of their run, into its output."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .calls import Written, call_written, calls_of, split
+from .run import CALL, FILE, JSON, OPTION, POLICIES, VALIDATE, Bar, chosen, load, report
+
+
+@click.command("replay")
+@click.argument("failed", metavar="FAILED", type=FILE)
+@click.option("--into", "output", required=True, type=FILE, metavar="OUT", help="The output of their run.")
+@click.option(
+    "--plugin", metavar="PLUGIN", help="Another plugin than that of the run, with functions of the same names."
+)
+@CALL
+@click.option("--on-error", type=POLICIES, help="What happens to a failed row; default: as in the run.")
+@click.option("--on-timeout", type=POLICIES, help="What happens to a timed-out row; default: as in the run.")
+@OPTION
+@VALIDATE
+@JSON
+def command(
+    failed: Path,
+    output: Path,
+    plugin: str | None,
+    written: tuple[str, ...],
+    on_error: Any,
+    on_timeout: Any,
+    options: tuple[str, ...],
+    validate: bool,
+    as_json: bool,
+) -> None:
+    """Run the dead letters FAILED again, and add the rows that succeed to OUT, in their places.
+
+    Plugin, functions, columns, options and policies are those of the run, unless given here. Rows that fail again are
+    FAILED's next version, with the file and row number that they had first.
+    """
+    from ..runner.replay import note_of_run, replay
+
+    note = note_of_run(output)
+    calls = [call_written(text) for text in written] or [Written(*call) for call in note.calls]
+    path, function = split(note.plugin if plugin is None else plugin)
+    if function is not None:
+        raise click.UsageError(f"--plugin {plugin}: name the file alone; --call names functions")
+    loaded = load(path, validate)
+    made = calls_of(loaded, path, calls)
+    is_async = any(call.function.kind == "async" for call in made)
+    note = dataclasses.replace(
+        note,
+        plugin=str(path.absolute()),
+        calls=tuple((call.function.name, call.columns, call.name) for call in made),
+        options={**(note.options if is_async else {}), **chosen(options)},
+        on_error=on_error or note.on_error,
+        on_timeout=on_timeout or note.on_timeout,
+    )
+    with Bar() as bar:
+        summary = replay(failed, output, made, note, bar.show)
+    there = f", {summary.already_there:,} were there already" if summary.already_there else ""
+    report(summary, f"{output}: {summary.added:,} rows added of {summary.rows:,} dead letters{there}", as_json)

@@ -1,0 +1,75 @@
+"""The bytes of a text file as blocks of whole records: lines, where a line end within quotes is part of a cell.
+
+A block ends with the last record that has arrived, so that a stream's line does not wait for the next.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from ..errors import InvalidArgument
+
+BLOCK_BYTES = 4 << 20
+RECORD_BYTES = 256 << 20  # more is a quote that nobody closes
+
+
+def blocks(read: Callable[[int], bytes], quote: bytes, name: str) -> Iterator[bytes]:
+    """Blocks of whole records; the last may lack its line end.
+
+    read: returns bytes that have arrived, at most as many as asked for, or none at the end. quote: b"" is none.
+    Assumes that quotes are in pairs. Where a lonely one stands within an unquoted cell, a block may end within a
+    record: see `ends_within_a_cell`.
+    """
+    rest = b""
+    while data := _read(read, len(rest) if len(rest) > BLOCK_BYTES else 0):
+        rest += data
+        end = record_end(rest, quote)
+        if end:
+            yield rest[:end]
+            rest = rest[end:]
+        elif len(rest) > RECORD_BYTES:
+            raise InvalidArgument(
+                f"{name}: a row is longer than {RECORD_BYTES >> 20} MiB; is a quote not closed? "
+                "(--quote '' reads quotes as text)"
+            )
+    if rest:
+        yield rest
+
+
+def _read(read: Callable[[int], bytes], least: int) -> bytes:
+    """What has arrived; at least `least` bytes, so that a long record is not searched again for each piece of it."""
+    data = read(BLOCK_BYTES)
+    if len(data) >= least:
+        return data
+    pieces, size = [data], len(data)
+    while size < least and (data := read(BLOCK_BYTES)):
+        pieces.append(data)
+        size += len(data)
+    return b"".join(pieces)
+
+
+def record_end(data: bytes, quote: bytes) -> int:
+    """Where the last record of `data` ends, behind its line end; 0: no record ends in it."""
+    end = data.rfind(b"\n")
+    if not quote:
+        return end + 1
+    odd = data.count(quote, 0, end + 1) % 2
+    while end >= 0:
+        if not odd:
+            return end + 1
+        opening = data.rfind(quote, 0, end)
+        earlier = data.rfind(b"\n", 0, opening)
+        odd = (odd + data.count(quote, earlier + 1, end + 1)) % 2
+        end = earlier
+    return 0
+
+
+def ends_within_a_cell(data: bytes, delimiter: bytes, quote: bytes) -> bool:
+    """Whether the last cell of whole records has a quote that is not closed. Only a quote that begins a cell counts."""
+    begin, mark = re.escape(delimiter), re.escape(quote)
+    cell = re.compile(b"(?:(?<=[\\r\\n%b])|\\A)%b[^%b]*(?:%b%b[^%b]*)*(%b?)" % (begin, *[mark] * 6))
+    closing = b'"'
+    for found in cell.finditer(data):
+        closing = found[1]
+    return not closing

@@ -1,0 +1,244 @@
+"""Newline JSON: lines as batches, and batches as lines.
+
+The keys and types of the first block are the columns: a column is bool, int64, float64 or a list of those if all its
+values are; otherwise it has cells, which keep every value. A line that is no JSON object, has another key, or a value
+of another type, is a refused row.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NoReturn
+
+import pyarrow as pa
+
+from ..errors import InvalidArgument
+from .blocks import blocks
+from .cells import JSON_VALUE, CellType, decoded
+from .piece import Piece
+
+_CELL = CellType(None)
+_EXACT = 2**53  # integers up to here are floats, too
+_HINT = "the first lines decide; --types can name another type"
+
+
+class JsonReader:
+    """read: the file's bytes, see `blocks`. name: for error texts. as_cells: columns whose values stay cells.
+
+    schema: of all columns; that of an earlier file, if given. Raises InvalidArgument, also while iterating.
+    """
+
+    rows = None
+
+    def __init__(
+        self, read: Callable[[int], bytes], name: str, as_cells: Iterable[str], schema: pa.Schema | None = None
+    ) -> None:
+        self._blocks = blocks(read, b"", name)
+        self._first = next(self._blocks, b"").removeprefix(b"\xef\xbb\xbf")
+        if schema is not None:
+            self.schema = schema
+            return
+        lines = [_parsed(line) for line in self._first.split(b"\n") if line.strip()]
+        rows = [line for line in lines if isinstance(line, dict)]
+        if not rows:
+            why = f": line 1 {lines[0]}" if lines else " is empty"
+            raise InvalidArgument(f"{name}{why}; a newline JSON file has one object in each line")
+        names = list(dict.fromkeys([*(key for row in rows for key in row), *as_cells]))
+        types = [_CELL if key in as_cells else _type_of([row.get(key) for row in rows]) for key in names]
+        self.schema = pa.schema(list(zip(names, types, strict=True)))
+
+    def pieces(self, columns: list[int], most_rows: int) -> Iterator[Piece]:
+        """Batches of these columns, each with the number of its first line. An empty line is no row."""
+        known = set(self.schema.names) if len(columns) == len(self.schema) else None
+        schema = pa.schema([self.schema.field(index) for index in columns])
+        for number, lines in self._runs(most_rows):
+            refused: dict[int, str] = {}
+            rows: list[dict[str, Any]] = []
+            for line in lines:
+                row = _parsed(line)
+                if isinstance(row, str):
+                    refused[len(rows)] = f"the line {row}"
+                elif known is not None and not known.issuperset(row):
+                    new = next(key for key in row if key not in known)
+                    refused[len(rows)] = f"the line has a key {new!r} that the first lines lack; name it in --types"
+                rows.append({} if len(rows) in refused else row)  # type: ignore[arg-type]
+            arrays = [_array([row.get(field.name) for row in rows], field, refused) for field in schema]
+            yield number, pa.RecordBatch.from_arrays(arrays, schema=schema), refused
+
+    def _runs(self, most: int) -> Iterator[tuple[int, list[bytes]]]:
+        """Lines without an empty one between them, and the number of the first."""
+        number, block = 1, self._first
+        while block:
+            lines = block.removesuffix(b"\n").split(b"\n")
+            start = 0
+            for end, line in enumerate(lines):
+                if not line.strip():
+                    if start < end:
+                        yield number + start, lines[start:end]
+                    start = end + 1
+                elif end + 1 - start == most:
+                    yield number + start, lines[start : end + 1]
+                    start = end + 1
+            if start < len(lines):
+                yield number + start, lines[start:]
+            number += len(lines)
+            block = next(self._blocks, b"")
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_decode = json.JSONDecoder(parse_constant=_no_constant).decode
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def _parsed(line: bytes) -> dict[str, Any] | str:
+    """The object; or what is wrong with the line."""
+    try:
+        row = _decode(line.decode())
+    except UnicodeDecodeError:
+        return "is not UTF-8"
+    except json.JSONDecodeError as error:
+        return f"is not JSON: {error.msg} at column {error.colno}"
+    except (ValueError, RecursionError) as error:
+        return f"cannot be read as JSON: {error}"
+    return row if isinstance(row, dict) else "is not a JSON object"
+
+
+def _type_of(values: list[Any]) -> pa.DataType:
+    kinds = {type(value) for value in values} - {type(None)}
+    if kinds == {list}:
+        items = [item for value in values if value is not None for item in value]
+        inner = _type_of(items)
+        if inner != _CELL:
+            return pa.list_(inner)
+        return pa.list_(pa.string()) if {type(item) for item in items} - {type(None)} == {str} else _CELL
+    if kinds == {bool}:
+        return pa.bool_()
+    if kinds == {int}:
+        return pa.int64() if all(v is None or -(2**63) <= v < 2**63 for v in values) else _CELL
+    if kinds in ({float}, {float, int}):
+        return pa.float64() if all(type(v) is not int or abs(v) <= _EXACT for v in values) else _CELL
+    return _CELL
+
+
+def _array(values: list[Any], field: pa.Field, refused: dict[int, str]) -> pa.Array:
+    """The values of a column. Adds those that are of another type to `refused`."""
+    is_cell = isinstance(field.type, CellType)
+    if is_cell:
+        values = [value if type(value) is str and value[:1] != JSON_VALUE else _cell(value) for value in values]
+    type_ = pa.string() if is_cell else field.type
+    try:
+        if not _are(values, type_):
+            raise ValueError
+        array = pa.array(values, type_)
+    except _UNFIT:
+        for at, value in enumerate(values):
+            try:
+                if not _are([value], type_):
+                    raise ValueError
+                pa.array([value], type_)
+            except _UNFIT:
+                refused.setdefault(at, f"column {field.name!r}: {_shortened(value)} is not {type_} ({_HINT})")
+                values[at] = None
+        array = pa.array(values, type_)
+    return pa.ExtensionArray.from_storage(field.type, array) if is_cell else array
+
+
+_UNFIT = (pa.ArrowException, ValueError, TypeError, OverflowError)
+_KINDS: dict[Any, set[type]] = {pa.bool_(): {bool}, pa.int64(): {int}, pa.float64(): {int, float}, pa.string(): {str}}
+
+
+def _are(values: list[Any], type_: pa.DataType) -> bool:
+    """Whether values may have the type: pyarrow would make 2 of 2.5."""
+    kinds = set(map(type, values)) - {type(None)}
+    if pa.types.is_list(type_):
+        return kinds <= {list} and all(_are(value, type_.value_type) for value in values if value is not None)
+    return kinds <= _KINDS[type_]
+
+
+def _cell(value: Any) -> str | None:
+    return None if value is None else JSON_VALUE + _encode(value)
+
+
+def _shortened(value: Any) -> str:
+    text = _encode(value)
+    return text if len(text) <= 100 else text[:97] + "..."
+
+
+# ---- Writing ---------------------------------------------------------------------------------------------------------
+
+
+class JsonWriter:
+    """Lines of JSON. write: takes bytes. Raises InvalidArgument for columns that JSON cannot hold.
+
+    Dates, times and decimals are strings, as in CSV; so are NaN and infinity, which are no JSON.
+    """
+
+    def __init__(self, write: Callable[[Any], object], name: str, schema: pa.Schema) -> None:
+        self._write, self._names = write, schema.names
+        for field in schema:
+            if schema.names.count(field.name) > 1:
+                raise InvalidArgument(f"{name}: JSON cannot hold two columns {field.name!r}; rename one")
+            if _has_bytes(field.type):
+                raise InvalidArgument(
+                    f"{name}: JSON cannot hold column {field.name!r} of type {field.type}; write .parquet or .arrow"
+                )
+
+    def write(self, table: pa.Table) -> None:
+        names = [_encode(name) + ":" for name in self._names]
+        for batch in table.to_batches():
+            texts = [_texts(column) for column in batch.columns]
+            lines = ("{" + ",".join(map(str.__add__, names, row)) + "}\n" for row in zip(*texts, strict=True))
+            self._write("".join(lines).encode())
+
+    def close(self) -> None:
+        """Nothing is held back."""
+
+
+def _texts(column: pa.Array) -> list[str]:
+    """The values of a column as JSON."""
+    if isinstance(column.type, CellType) and column.type.dialect is None:
+        return [_as_cell(cell) for cell in column.storage.to_pylist()]
+    column = decoded(column)
+    if pa.types.is_temporal(column.type):
+        column = column.cast(pa.string())
+    return [_encode(_plain(value)) for value in column.to_pylist()]
+
+
+def _as_cell(cell: str | None) -> str:
+    if cell is not None and cell.startswith(JSON_VALUE):
+        return cell.removeprefix(JSON_VALUE)
+    return _encode(cell)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON knows it."""
+    match value:
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case list():
+            return [_plain(each) for each in value]
+        case tuple():  # an entry of a map
+            return [_plain(each) for each in value]
+        case dict():
+            return {key: _plain(each) for key, each in value.items()}
+        case decimal.Decimal() | datetime.timedelta():
+            return str(value)
+        case datetime.date() | datetime.time():
+            return value.isoformat()
+    return value
+
+
+def _has_bytes(type_: pa.DataType) -> bool:
+    is_ = pa.types
+    kinds = (is_.is_binary, is_.is_large_binary, is_.is_fixed_size_binary, is_.is_binary_view)
+    inner = [type_.field(i).type for i in range(type_.num_fields)] if is_.is_nested(type_) else []
+    if is_.is_dictionary(type_):
+        inner = [type_.value_type]
+    return any(kind(type_) for kind in kinds) or any(_has_bytes(each) for each in inner)

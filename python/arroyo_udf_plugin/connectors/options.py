@@ -1,0 +1,58 @@
+"""How inputs are read and outputs written, as the user chose. Light, so that the command line starts fast."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from typing import Any
+
+NULL_VALUES = ("", "NA")
+FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "arrows")
+BATCH_ROWS = 8192  # a batch stays in the processor's cache while it is converted
+ROW_GROUP_ROWS = 131_072
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """How inputs are read.
+
+    format: one of `FORMATS`; None: by the file's ending, and CSV for standard input and FIFOs.
+    types: types of text columns by name, as Arrow types or their names ("int", "date", "decimal(10, 2)").
+    schema: a Parquet or Arrow file whose types the columns of the same names get.
+    null_values: the unquoted texts that mean null (CSV).
+    delimiter: between cells; None: comma, or tab for "tsv". quote: around cells; "": none.
+    header: the first line has the names; otherwise they are f0, f1, ...
+    columns: those to read; None: all. limit: on the number of rows, over all inputs.
+    """
+
+    format: str | None = None
+    types: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    schema: str | os.PathLike[str] | None = None
+    null_values: tuple[str, ...] = NULL_VALUES
+    delimiter: str | None = None
+    quote: str = '"'
+    header: bool = True
+    columns: tuple[str, ...] | None = None
+    limit: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Writing:
+    """How the output is written.
+
+    format: one of `FORMATS`; None: by the file's ending, and CSV for standard output.
+    compression: of Parquet and Arrow files; None: the format's default. (.gz and .zst compress text.)
+    row_group_rows: of Parquet.
+    force: replace the output even if it is one of the inputs.
+    null_values, delimiter, quote, header: as in `Reading`. A text that would read as null gets quotes.
+    """
+
+    format: str | None = None
+    compression: str | None = None
+    row_group_rows: int = ROW_GROUP_ROWS
+    force: bool = False
+    null_values: tuple[str, ...] = NULL_VALUES
+    delimiter: str | None = None
+    quote: str = '"'
+    header: bool = True

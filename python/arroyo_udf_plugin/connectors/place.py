@@ -1,0 +1,120 @@
+"""Where an output's bytes go, and how the file appears when it is complete.
+
+A file is written without a name (O_TMPFILE) and linked into its folder at the end, so that nothing remains of it even
+after SIGKILL. A file system that cannot do this gets a hidden `.partial` file, which is renamed at the end and removed
+after a failure. Standard output, FIFOs and devices are written directly.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import InvalidArgument
+
+
+class Place:
+    """An open output, and a file object for pyarrow. is_live: bytes are out when flushed, and cannot be taken back.
+
+    path: "-" is standard output. A symbolic link stays, and the file behind it is replaced.
+    Raises InvalidArgument if the output is one of `inputs` and `force` is not set, or is no file; and OSError.
+    """
+
+    def __init__(self, path: str, inputs: Sequence[Path], force: bool) -> None:
+        self._partial: str | None = None
+        self._target = path if path == "-" else os.path.realpath(path)
+        self.is_live = path == "-" or self._is_stream(path)
+        if self.is_live:
+            fd = os.dup(1) if path == "-" else os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+            self._file = io.BufferedWriter(io.FileIO(fd, "w"))
+            return
+        if not force:
+            _refuse_inputs(path, inputs)
+        folder = os.path.dirname(self._target)
+        if not os.path.isdir(folder):
+            raise InvalidArgument(f"{path}: the folder {os.path.dirname(path) or folder} does not exist")
+        self._aside = os.path.join(folder, f".{os.path.basename(path)}.{os.getpid()}.partial")
+        self._file = io.BufferedWriter(io.FileIO(self._unnamed(folder), "w"))
+
+    def _is_stream(self, path: str) -> bool:
+        try:
+            mode = os.stat(path).st_mode
+        except FileNotFoundError:
+            return False
+        if stat.S_ISDIR(mode):
+            raise InvalidArgument(f"{path} is a folder; name a file in it")
+        return not stat.S_ISREG(mode)
+
+    def _unnamed(self, folder: str) -> int:
+        try:
+            fd = os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT):
+                raise
+        else:
+            if os.path.exists(_proc(fd)):
+                return fd
+            os.close(fd)
+        fd = os.open(self._aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        self._partial = self._aside
+        return fd
+
+    closed = False  # as long as a stream above may write
+
+    def write(self, data: Any) -> None:
+        """After `give_up` it does nothing, because pyarrow's writers end their files when they are destroyed."""
+        if not self._file.closed:
+            self._file.write(data)
+
+    def flush(self) -> None:
+        if not self._file.closed:
+            self._file.flush()
+
+    def close(self) -> None:
+        """Called by a stream above when it ends; the file is closed when it appears."""
+
+    def appear(self) -> None:
+        """Gives the complete file its name."""
+        if self.is_live:
+            self._file.close()
+            return
+        self._file.flush()
+        if self._partial is None:
+            # A name that exists cannot be linked over, so the file has another name for a moment.
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._aside)
+            descriptor = os.open("/", os.O_PATH | os.O_CLOEXEC)  # makes `link` follow the link in /proc
+            try:
+                os.link(_proc(self._file.fileno()), self._aside, src_dir_fd=descriptor, follow_symlinks=True)
+            finally:
+                os.close(descriptor)
+            self._partial = self._aside
+        self._file.close()
+        os.replace(self._partial, self._target)
+        self._partial = None
+
+    def give_up(self) -> None:
+        with contextlib.suppress(OSError):
+            self._file.close()
+        if self._partial is not None:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._partial)
+
+
+def _proc(fd: int) -> str:
+    return f"/proc/self/fd/{fd}"
+
+
+def _refuse_inputs(path: str, inputs: Sequence[Path]) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        target = os.stat(path)
+        for given in inputs:
+            if os.path.samestat(target, os.stat(given)):
+                which = "an input" if os.path.abspath(given) == os.path.abspath(path) else f"the input {given}"
+                raise InvalidArgument(f"{path} is {which}, too: name another output, or replace it with --force")

@@ -1,0 +1,145 @@
+"""Batches to one output, which appears only when it is complete.
+
+with FileSink("out.parquet", schema, inputs=source.files) as sink:
+    sink.write(batch)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+
+from ..errors import InvalidArgument
+from .cells import CellType, decoded
+from .delimited import DelimitedWriter, dialect_of
+from .formats import kind_of
+from .json_lines import JsonWriter
+from .options import BATCH_ROWS, Writing
+from .place import Place
+from .typed import TypedWriter
+
+_WAITING_BYTES = 64 << 20  # with rows so large, a row group has fewer
+
+
+class FileSink:
+    """One output file, in place when the `with` block ends without an exception, and not there otherwise.
+
+    path: "-" is standard output, which gets each batch as it is written; so does a FIFO or device.
+    schema: of the batches. Columns of `cells.CellType` are written to CSV as they stood in their file, and to other
+        formats as text.
+    inputs: files that the output must not be, unless `writing.force`.
+    Raises InvalidArgument if the output cannot be written, or its format cannot hold a column's type; BrokenPipeError
+    if nobody reads it any more.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        schema: pa.Schema,
+        writing: Writing | None = None,
+        inputs: Sequence[Path] = (),
+    ) -> None:
+        writing = writing or Writing()
+        self._name = os.fspath(path)
+        self._kind = kind_of(self._name, writing.format, "--out-format")
+        self._given = schema
+        self._schema = schema if self._kind.is_text else pa.schema(map(_plain, schema), schema.metadata)
+        self._writer: DelimitedWriter | JsonWriter | TypedWriter | None = None
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_rows = self._waiting_bytes = 0
+        self._group_rows = writing.row_group_rows if self._kind.format == "parquet" else BATCH_ROWS
+        with self._errors():
+            self._place = Place(self._name, inputs, writing.force)
+        try:
+            with self._errors():
+                self._compressed = self._compressor()
+                self._writer = self._opened(writing)
+        except BaseException:
+            self._place.give_up()
+            raise
+
+    def _compressor(self) -> Any:
+        if self._kind.compression is None:
+            return None
+        return pa.CompressedOutputStream(pa.PythonFile(self._place, "w"), self._kind.compression)
+
+    def _opened(self, writing: Writing) -> DelimitedWriter | JsonWriter | TypedWriter:
+        format, name = self._kind.format, self._name
+        if self._kind.is_text:
+            if writing.compression is not None:
+                raise InvalidArgument(f"{name}: --compression is for Parquet and Arrow; name the text file .gz or .zst")
+            write = (self._compressed or self._place).write
+            if format == "jsonl":
+                return JsonWriter(write, name, self._schema)
+            return DelimitedWriter(write, name, self._schema, dialect_of(format, writing), writing.header)
+        return TypedWriter(self._place, name, format, self._schema, writing)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Adds a batch of any size."""
+        if not batch.num_rows:
+            return
+        self._waiting.append(batch)
+        self._waiting_rows += batch.num_rows
+        self._waiting_bytes += batch.nbytes
+        if self._place.is_live or self._waiting_rows >= self._group_rows or self._waiting_bytes >= _WAITING_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        table = pa.Table.from_batches(self._waiting, self._given)
+        self._waiting, self._waiting_rows, self._waiting_bytes = [], 0, 0
+        if self._given != self._schema:
+            columns = [
+                pa.chunked_array(map(decoded, column.chunks), field.type)
+                for column, field in zip(table.columns, self._schema, strict=True)
+            ]
+            table = pa.Table.from_arrays(columns, schema=self._schema)
+        with self._errors():
+            assert self._writer is not None
+            self._writer.write(table.combine_chunks())
+            if self._place.is_live:
+                if self._compressed is not None:
+                    self._compressed.flush()
+                self._place.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._place.give_up()
+            return
+        try:
+            if self._waiting:
+                self._flush()
+            with self._errors():
+                assert self._writer is not None
+                self._writer.close()
+                if self._compressed is not None:
+                    self._compressed.close()
+                self._place.appear()
+        except BaseException:
+            self._place.give_up()
+            raise
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Errors of writing, as InvalidArgument with the output's name."""
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except (OSError, pa.ArrowException, ValueError) as error:
+            why = (error.strerror if isinstance(error, OSError) else None) or error
+            raise InvalidArgument(f"cannot write {self._name}: {why}") from error
+
+
+def _plain(field: pa.Field) -> pa.Field:
+    return field.with_type(pa.string()) if isinstance(field.type, CellType) else field

@@ -1,0 +1,116 @@
+"""`arroyo-udf run` and `replay`: functions over files.
+
+    FileSource ──► call ──results──► policy (fail | null | drop | dead_letter) ──► next call ... ──► FileSink
+
+blocks.py    rows on their way, and where they come from
+calls.py     the functions of a run, and the columns that they take and add
+pace.py      how many rows are in hand
+answers.py   blocks through one function
+passes.py    blocks through all functions, with the policy; the summary
+notes.py     what a run notes for a replay
+replay.py    dead letters through the same functions, into the run's output
+
+Guarantees: every input row is answered once and counted in the `Summary`. Rows leave in input order, unless a function
+is unordered. Files appear only if the whole run succeeds: the dead letters, then the row numbers (OUT.rows), then the
+output, so that no output ever lacks what belongs to it.
+A row has one number everywhere: the one it has in its file, counted from 1 (`connectors.source.Rows`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from ..connectors.formats import kind_of
+from ..connectors.options import Reading, Writing
+from ..connectors.sink import FileSink
+from ..connectors.source import FileSource
+from ..errors import InvalidArgument
+from ..host.policy import Action, Policy
+from .blocks import Blocks
+from .calls import Call, Plan, check_options
+from .notes import Note, RowNumbers, beside, is_ours
+from .passes import Pass, Progress, Summary, names_of, open_letters
+
+__all__ = ["Call", "Summary", "run"]
+
+
+def run(
+    calls: Sequence[Call],
+    inputs: Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    reading: Reading = Reading(),  # noqa: B008 (frozen)
+    writing: Writing = Writing(),  # noqa: B008
+    on_error: Action = "fail",
+    on_timeout: Action = "fail",
+    dead_letter: Path | None = None,
+    options: Mapping[str, Any] = MappingProxyType({}),
+    plugin: str = "",
+    progress: Progress = lambda summary, total: None,
+) -> Summary:
+    """Calls functions for each row of `inputs`; writes the rows with the results as last columns to `output`.
+
+    on_error, on_timeout: the `Policy`. dead_letter: the file for rows with the policy "dead_letter". It can be the
+        input of another run, as it is.
+    options: of all async functions, see `Function.start`. plugin: for a replay of the dead letters, see `Note`.
+    progress: see `Pass`.
+    Raises InvalidArgument for files, columns, types or options that do not fit, RowError if a row fails whose policy
+    is "fail".
+    """
+    calls = list(calls)
+    check_options(calls, options)
+    policy = Policy(error=on_error, timeout=on_timeout)
+    if policy.has_dead_letters and dead_letter is None:
+        raise InvalidArgument("the policy dead_letter needs a file: name one with --dead-letter")
+    if dead_letter is not None and not policy.has_dead_letters:
+        raise InvalidArgument(
+            f"no policy sends rows to {dead_letter}: add --on-error dead_letter or --on-timeout dead_letter"
+        )
+    kind = kind_of(os.fspath(output), writing.format, "--out-format")
+    target = None if os.fspath(output) == "-" else Path(output)
+    if dead_letter is not None and target is not None and dead_letter.resolve() == target.resolve():
+        raise InvalidArgument(f"{output}: the output and the dead letters need two files")
+
+    start = time.perf_counter()
+    summary = Summary(names_of(calls), ", ".join(os.fspath(one) for one in inputs), os.fspath(output))
+    with FileSource(inputs, reading) as source, contextlib.ExitStack() as files:
+        rows = Blocks(source)
+        plan = Plan(calls, rows, typed=kind.format not in ("csv", "tsv"))
+        # Left in the reverse order: first the dead letters appear, last the output.
+        sink = files.enter_context(FileSink(output, plan.schema, writing, source.files))
+        letters = numbers = None
+        if dead_letter is not None:
+            earlier = Note.of(rows.schema) if rows.are_letters else None
+            note = Note(
+                secrets.token_hex(16),
+                earlier.inputs if earlier is not None else tuple(map(str, source.files)),
+                plugin,
+                tuple((call.function.name, call.columns, call.name) for call in calls),
+                dict(options),
+                on_error,
+                on_timeout,
+                dataclasses.asdict(writing),
+            )
+            if target is not None and (target.is_file() or not target.exists()):
+                numbers = files.enter_context(RowNumbers(target, note))
+            letters = files.enter_context(open_letters(dead_letter, rows, note))
+        passing = Pass(rows, plan, policy, options, letters, summary, progress)
+        with passing.through(iter(rows)) as remaining:
+            for block in remaining:
+                sink.write(plan.output(block))
+                if numbers is not None:
+                    numbers.write(block)
+        if letters is None and target is not None and is_ours(beside(target)):
+            beside(target).unlink()  # the numbers of an earlier output's rows
+    summary.statistics = summary.calls[0].statistics if len(calls) == 1 else None
+    summary.seconds = time.perf_counter() - start
+    summary.rows_per_s = summary.rows / summary.seconds
+    return summary

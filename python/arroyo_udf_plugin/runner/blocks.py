@@ -1,0 +1,133 @@
+"""Rows on their way through a run: their columns, and where each row comes from.
+
+Rows of a dead-letter file come from where they came first: its columns failed_file and failed_row say it. So a row
+keeps its number, however often it fails and is run again. Its text cells are cells again, as they stood in their file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..connectors.cells import CellType, decoded
+from ..connectors.options import BATCH_ROWS
+from ..connectors.source import FileSource, Rows
+from ..errors import InvalidArgument
+from ..host.policy import LETTER
+
+ORIGIN = pa.schema([("file", pa.string()), ("row", pa.uint64()), ("unread", pa.string())])
+"""Where a row comes from: its file, its number there, and why it could not be read (null: it could)."""
+
+KEY = b"arroyo_udf.run"
+"""In the metadata of a schema: the `Note` of a run. It is not handed on to outputs."""
+
+_CELL = b"arroyo_udf.cell"  # in the metadata of a dead letter's column
+_COUNT = pa.array(range(BATCH_ROWS), pa.uint64())
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """Some rows. rows: the columns of the source, then those that the functions so far have added. origin: `ORIGIN`."""
+
+    rows: pa.RecordBatch
+    origin: pa.RecordBatch
+
+    def __len__(self) -> int:
+        return int(self.rows.num_rows)
+
+    def slice(self, start: int, length: int) -> Block:
+        return Block(self.rows.slice(start, length), self.origin.slice(start, length))
+
+    def take(self, positions: pa.Array) -> Block:
+        return Block(self.rows.take(positions), self.origin.take(positions))
+
+    def filter(self, mask: pa.BooleanArray) -> Block:
+        return Block(self.rows.filter(mask), self.origin.filter(mask))
+
+    def unread(self) -> dict[int, str]:
+        """The rows that could not be read, by position, and why."""
+        texts = self.origin.column("unread")
+        if texts.null_count == len(texts):
+            return {}
+        return {position: text for position, text in enumerate(texts.to_pylist()) if text is not None}
+
+
+class Blocks:
+    """The rows of a source as blocks.
+
+    schema: of the blocks. rows: their total number; None: unknown.
+    are_letters: they have the columns of dead letters, also if another program has written the file again.
+    own: the positions of the rows' own columns, those that dead letters keep.
+    """
+
+    def __init__(self, source: FileSource) -> None:
+        self._source = source
+        self.index = source.index
+        self.rows = source.rows
+        self.schema = pa.schema(map(_as_cells, source.schema), source.schema.metadata)
+        self.are_letters = {"failed_row", "failed_file"} <= set(self.schema.names)
+        self.own = [i for i, name in enumerate(self.schema.names) if not self.are_letters or name not in LETTER.names]
+
+    def __iter__(self) -> Iterator[Block]:
+        origin = _first_origin if self.are_letters else _origin
+        for rows in self._source:
+            if rows.batch.num_rows:
+                columns = map(_retyped, rows.batch.columns, self.schema.types)
+                yield Block(pa.RecordBatch.from_arrays(list(columns), schema=self.schema), origin(rows))
+
+    def letter_fields(self) -> list[pa.Field]:
+        """The rows' own columns, as they stand in a file of dead letters."""
+        return [_as_text(self.schema.field(position)) for position in self.own]
+
+
+def letter_columns(blocks: Blocks, rows: pa.RecordBatch) -> list[pa.Array]:
+    """The columns of `Blocks.letter_fields`, from rows of a block."""
+    columns = [rows.column(position) for position in blocks.own]
+    return [column.storage if isinstance(column.type, CellType) else column for column in columns]
+
+
+def _as_text(field: pa.Field) -> pa.Field:
+    if not isinstance(field.type, CellType):
+        return field
+    return field.with_type(pa.string()).with_metadata({_CELL: field.type.__arrow_ext_serialize__()})
+
+
+def _as_cells(field: pa.Field) -> pa.Field:
+    cell = (field.metadata or {}).get(_CELL)
+    if cell is None:
+        return field
+    return pa.field(field.name, CellType.__arrow_ext_deserialize__(pa.string(), cell))
+
+
+def _retyped(column: pa.Array, type_: pa.DataType) -> pa.Array:
+    is_cell = isinstance(type_, CellType) and not isinstance(column.type, CellType)
+    return pa.ExtensionArray.from_storage(type_, column) if is_cell else column
+
+
+def _origin(rows: Rows) -> pa.RecordBatch:
+    length = rows.batch.num_rows
+    numbers = pc.add(_COUNT.slice(0, length), pa.scalar(rows.first, pa.uint64()))
+    columns = [pa.repeat(rows.file, length), numbers, _unread(rows.refused, length)]
+    return pa.RecordBatch.from_arrays(columns, schema=ORIGIN)
+
+
+def _first_origin(rows: Rows) -> pa.RecordBatch:
+    columns = []
+    for name, type_ in (("failed_file", pa.string()), ("failed_row", pa.uint64())):
+        column = decoded(rows.batch.column(name))
+        try:
+            columns.append(column.cast(type_))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise InvalidArgument(
+                f"{rows.file}: column {name!r} of dead letters must be {type_}, and is {column.type}: {error}"
+            ) from error
+    return pa.RecordBatch.from_arrays([*columns, _unread(rows.refused, rows.batch.num_rows)], schema=ORIGIN)
+
+
+def _unread(refused: Mapping[int, str], length: int) -> pa.StringArray:
+    if not refused:
+        return pa.nulls(length, pa.string())
+    return pa.array([refused.get(position) for position in range(length)], pa.string())

@@ -1,0 +1,149 @@
+"""The functions of a run, one behind the other, and the columns that they take and add.
+
+    source's columns ──► call 1 ──► + its result ──► call 2 ──► + its result ──► ...
+
+A call takes columns of the source or results of calls before it. A text file's column stays text, but a typed output
+gets it in the type of the first function that takes it: that is what the author says it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from ..connectors.cells import CellType, argument, parse
+from ..errors import InvalidArgument
+from ..host.arguments import Piece
+from ..host.function import Function
+from .blocks import KEY, Block, Blocks
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """One function of a run.
+
+    columns: the arguments' columns, in the order of the arguments. name: the result's column.
+    """
+
+    function: Function
+    columns: tuple[str, ...]
+    name: str
+
+    @classmethod
+    def of(cls, function: Function, columns: Sequence[str] | None = None, name: str | None = None) -> Call:
+        """columns: default: the names of the parameters. name: default: the function's.
+
+        Raises InvalidArgument for another number of columns, UnsupportedCall for a function that no row can call.
+        """
+        if function.kind not in ("sync", "async"):
+            function.outcomes()  # refuses: UnsupportedCall
+        fields = list(function.arguments)
+        columns = [field.name for field in fields] if columns is None else columns
+        if len(columns) != len(fields):
+            takes = ", ".join(f"{field.name}: {field.type}" for field in fields)
+            raise InvalidArgument(
+                f"{function.name} takes {len(fields)} arguments ({takes}); {len(columns)} columns given: "
+                f"{', '.join(columns)}"
+            )
+        return cls(function, tuple(columns), name or function.name)
+
+
+class Stage:
+    """One call, in its place: which columns of a block it takes."""
+
+    def __init__(self, call: Call, positions: Sequence[int], parsed: Sequence[bool], typed: Sequence[int]) -> None:
+        self.call = call
+        self._positions = positions
+        self._casts = [parse if must_parse else argument for must_parse in parsed]
+        self._typed = typed  # the arguments that join the block's columns, for the output
+
+    def prepare(self, block: Block) -> tuple[Block, Piece]:
+        """Casts and parses the arguments. Returns them with the rows that they belong to.
+
+        Raises InvalidArgument if a column's type cannot fit.
+        """
+        function, refused = self.call.function, block.unread()
+        arguments = []
+        for name, position, cast_to, wanted in zip(
+            self.call.columns, self._positions, self._casts, function.arguments, strict=True
+        ):
+            try:
+                cast = cast_to(block.rows.column(position), wanted)
+            except InvalidArgument as error:
+                raise InvalidArgument(f"column {name!r}: {error}") from error
+            for row, text in cast.refused.items():
+                refused.setdefault(row, f"column {name!r}: {text}")
+            arguments.append(cast.array)
+        rows = block.rows
+        for i in self._typed:
+            rows = _with(rows, function.arguments.field(i), arguments[i])
+        return Block(rows, block.origin), Piece(arguments or [pa.nulls(len(block))], refused)
+
+    def answered(self, block: Block, values: pa.Array) -> Block:
+        """The rows with their results as a further column."""
+        function = self.call.function
+        values = values if values.type == function.returns else values.cast(function.returns)
+        return Block(_with(block.rows, pa.field(self.call.name, function.returns), values), block.origin)
+
+
+def _with(rows: pa.RecordBatch, field: pa.Field, column: pa.Array) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([*rows.columns, column], schema=rows.schema.append(field))
+
+
+def _is_text(given: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether the column is text, and the argument is something else."""
+    texts = (pa.string(), pa.large_string(), pa.string_view())
+    return given in texts and wanted not in texts
+
+
+class Plan:
+    """All calls of a run in their order, and the columns of its output.
+
+    stages: the calls in their places. schema: of the output.
+    Raises InvalidArgument for a column that is not there, and for two columns of one name.
+    """
+
+    def __init__(self, calls: Sequence[Call], source: Blocks, typed: bool, kept: Sequence[int] | None = None) -> None:
+        """typed: the output keeps types; text keeps its cells as they are. kept: the source's columns in the output."""
+        fields, output = list(source.schema), list(range(len(source.schema)))
+        results: dict[str, int] = {}
+        self.stages: list[Stage] = []
+        for call in calls:
+            positions, parsed, joining = [], [], []
+            for i, (name, wanted) in enumerate(zip(call.columns, call.function.arguments.types, strict=True)):
+                position = results[name] if name in results else source.index(name)
+                positions.append(position)
+                given = fields[position].type
+                # Another program that writes dead letters again makes plain text of cells.
+                parsed.append(source.are_letters and position not in results.values() and _is_text(given, wanted))
+                if typed and (parsed[i] or isinstance(given, CellType)) and output[position] == position:
+                    output[position] = len(fields)
+                    fields.append(pa.field(name, wanted))
+                    joining.append(i)
+            self.stages.append(Stage(call, positions, parsed, joining))
+            if call.name in [fields[position].name for position in output]:
+                raise InvalidArgument(
+                    f"there is a column {call.name!r} already: choose the result's name with --name, "
+                    f"or --call 'NAME = {call.function.name}(...)'"
+                )
+            results[call.name] = len(fields)
+            output.append(len(fields))
+            fields.append(pa.field(call.name, call.function.returns))
+        left_out = set() if kept is None else set(range(len(source.schema))).difference(kept)
+        self._output = [position for place, position in enumerate(output) if place not in left_out]
+        metadata = {key: value for key, value in (source.schema.metadata or {}).items() if key != KEY}
+        self.schema = pa.schema([fields[position] for position in self._output], metadata)
+
+    def output(self, block: Block) -> pa.RecordBatch:
+        """The output's columns of a block that has passed all stages."""
+        return pa.RecordBatch.from_arrays([block.rows.column(p) for p in self._output], schema=self.schema)
+
+
+def check_options(calls: Sequence[Call], options: Mapping[str, Any]) -> None:
+    """Raises InvalidArgument for options without an async function."""
+    if options and all(call.function.kind != "async" for call in calls):
+        names, chosen = ", ".join(call.function.name for call in calls), ", ".join(options)
+        raise InvalidArgument(f"{names} is sync, and {chosen} are options of async functions")

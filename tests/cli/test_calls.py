@@ -1,0 +1,52 @@
+"""What --args and --call mean."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from arroyo_udf_plugin.cli.calls import Written, call_written, columns_written
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("a,b", ("a", "b")),
+        (" miles , air time,c ", ("miles", "air time", "c")),
+        ('"a, b",c', ("a, b", "c")),
+        ('"say ""hi""" , " d "', ('say "hi"', " d ")),
+        ("speed (mph)", ("speed (mph)",)),
+        ("ä=1", ("ä=1",)),
+        ("", ()),
+    ],
+)
+def test_columns(text: str, names: tuple[str, ...]) -> None:
+    assert columns_written(text, "--args") == names
+
+
+@pytest.mark.parametrize("text", ["a,", ",a", "a,,b", '"a', '"a"b', 'a"b"', ","])
+def test_columns_that_cannot_be_read(text: str) -> None:
+    with pytest.raises(click.UsageError, match=r"--args .*: separate columns by commas"):
+        columns_written(text, "--args")
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("mph", Written("mph", None, None)),
+        ("mph()", Written("mph", (), None)),
+        ("mph(miles, minutes)", Written("mph", ("miles", "minutes"), None)),
+        (" speed=mph( miles,minutes ) ", Written("mph", ("miles", "minutes"), "speed")),
+        ("my speed = mph(air (time))", Written("mph", ("air (time)",), "my speed")),
+        ('"a = b" = mph("x, y", z)', Written("mph", ("x, y", "z"), "a = b")),
+        ("speed = mph", Written("mph", None, "speed")),
+    ],
+)
+def test_calls(text: str, written: Written) -> None:
+    assert call_written(text) == written
+
+
+@pytest.mark.parametrize("text", ["", "mph(", "= mph(a)", "a b", "x = y = f(a)", "mph(a))b", "1f(a)"])
+def test_calls_that_cannot_be_read(text: str) -> None:
+    with pytest.raises(click.UsageError, match=r"--call .*: write FUNCTION, FUNCTION\(COLUMN, \.\.\.\) or NAME = "):
+        call_written(text)

@@ -1,0 +1,374 @@
+"""Dead letters and their replay into the output of their run: nothing is lost, doubled or out of place (R3)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from arroyo_udf_plugin import InvalidArgument, RowError, load
+from arroyo_udf_plugin.connectors.options import Reading, Writing
+from arroyo_udf_plugin.connectors.source import FileSource
+from arroyo_udf_plugin.runner import Call, Summary, run
+from arroyo_udf_plugin.runner.replay import Replayed, note_of_run, replay
+
+SOURCE = '''
+import asyncio
+import pathlib
+from arroyo_udf_plugin import udf
+
+def mended(path: str) -> bool:
+    return pathlib.Path(path).exists()
+
+@udf
+def half(mend: str, x: int) -> int:
+    """Odd numbers have a half once the file `mend` exists, but 7 never has."""
+    if x % 2 and (x == 7 or not mended(mend)):
+        raise ValueError(f"{x} is odd")
+    return x // 2
+
+@udf
+async def half_later(mend: str, x: int) -> int:
+    if x % 2 and (x == 7 or not mended(mend)):
+        raise ValueError(f"{x} is odd")
+    return x // 2
+
+@udf(ordered=False, allowed_in_flight=64)
+async def half_as_it_comes(mend: str, x: int) -> int:
+    for _ in range(x % 5):
+        await asyncio.sleep(0)
+    if x % 2 and not mended(mend):
+        raise ValueError(f"{x} is odd")
+    return x // 2
+
+@udf
+def tenfold(half: int) -> int:
+    return half * 10
+'''
+
+Files = dict[str, Path]
+
+
+@pytest.fixture(scope="module")
+def functions(build_plugin: Callable[..., Path]) -> Any:
+    return load(build_plugin(SOURCE, name="replayed")).functions
+
+
+@pytest.fixture
+def mend(tmp_path: Path) -> Path:
+    """The file that mends the functions once it exists."""
+    return tmp_path / "mended"
+
+
+def csv(path: Path, mend: Path, *numbers: object) -> Path:
+    path.write_text("id,mend,x\n" + "".join(f"{i:03},{mend},{x}\n" for i, x in enumerate(numbers, 1)))
+    return path
+
+
+def failing(calls: list[Call], inputs: list[Path], target: Path, dead: Path, **how: Any) -> Summary:
+    return run(calls, inputs, target, on_error="dead_letter", dead_letter=dead, **how)
+
+
+def again(calls: list[Call], dead: Path, target: Path) -> Replayed:
+    return replay(dead, target, calls, note_of_run(target))
+
+
+def rows(path: Path, format: str | None = None) -> list[dict[str, Any]]:
+    with FileSource([path], Reading(format=format)) as source:
+        return [row for batch in source for row in batch.batch.to_pylist()]
+
+
+@pytest.mark.parametrize("name", ["half", "half_later"])
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet", ".arrow"])
+def test_replayed_rows_take_their_places(functions: Any, tmp_path: Path, mend: Path, name: str, ending: str) -> None:
+    """The output is the one that a run without failures would have written, but for the row that never succeeds."""
+    source = csv(tmp_path / "in.csv", mend, 1, 2, 3, "NA", 7, 4, 5)
+    target, dead, whole = (
+        tmp_path / f"{stem}{end}" for stem, end in (("out", ending), ("dead", ".parquet"), ("w", ending))
+    )
+    calls = [Call.of(functions[name], name="half")]
+    assert failing(calls, [source], target, dead).dead_letters == 4
+    mend.touch()
+    summary = again(calls, dead, target)
+    assert (summary.rows, summary.added, summary.dead_letters, summary.already_there) == (4, 3, 1, 0)
+    run(calls, [source], whole, on_error="drop")
+    assert rows(target) == rows(whole)
+    if ending == ".csv":
+        assert target.read_text() == whole.read_text()
+    (letter,) = pyarrow.parquet.read_table(dead).to_pylist()
+    assert (letter["id"], letter["x"], letter["failed_row"], letter["failed_file"]) == ("005", "7", 5, str(source))
+
+
+def test_letters_keep_their_first_row_and_file_however_often(functions: Any, tmp_path: Path, mend: Path) -> None:
+    inputs = [csv(tmp_path / "a.csv", mend, 2, 3), csv(tmp_path / "b.csv", mend, 7, 4, 5)]
+    target, dead = tmp_path / "out.csv", tmp_path / "dead.arrow"
+    calls = [Call.of(functions["half"])]
+    failing(calls, inputs, target, dead)
+    before = rows(dead)
+    assert [(row["id"], row["failed_file"], row["failed_row"]) for row in before] == [
+        ("002", str(inputs[0]), 2),
+        ("001", str(inputs[1]), 1),
+        ("003", str(inputs[1]), 3),
+    ]
+    for _ in range(3):
+        assert again(calls, dead, target).added == 0
+        assert rows(dead) == before
+    assert target.read_text() == f"id,mend,x,half\n001,{mend},2,1\n002,{mend},4,2\n"
+    mend.touch()
+    again(calls, dead, target)
+    assert target.read_text() == (f"id,mend,x,half\n001,{mend},2,1\n002,{mend},3,1\n002,{mend},4,2\n003,{mend},5,2\n")
+    assert [(row["id"], row["failed_file"], row["failed_row"]) for row in rows(dead)] == [("001", str(inputs[1]), 1)]
+
+
+def test_a_file_whose_rows_all_failed_has_its_place(functions: Any, tmp_path: Path, mend: Path) -> None:
+    inputs = [csv(tmp_path / f"{name}.csv", mend, *numbers) for name, numbers in (("b", [3]), ("a", [2]))]
+    target, dead = tmp_path / "out.csv", tmp_path / "dead.arrow"
+    calls = [Call.of(functions["half"])]
+    failing(calls, inputs, target, dead)
+    mend.touch()
+    again(calls, dead, target)
+    assert [line.split(",")[2] for line in target.read_text().splitlines()] == ["x", "3", "2"]
+
+
+def test_many_rows_of_several_batches(functions: Any, tmp_path: Path, mend: Path) -> None:
+    n_rows = 30_000
+    source, target, dead = tmp_path / "in.parquet", tmp_path / "out.parquet", tmp_path / "dead.parquet"
+    x = [6 * i + (i % 1000 == 999) * 3 for i in range(n_rows)]
+    pyarrow.parquet.write_table(pa.table({"mend": [str(mend)] * n_rows, "x": pa.array(x, pa.int64())}), source)
+    calls = [Call.of(functions["half_later"])]
+    assert failing(calls, [source], target, dead).dead_letters == 30
+    mend.touch()
+    assert again(calls, dead, target).added == 30
+    table = pyarrow.parquet.read_table(target)
+    assert table["x"].to_pylist() == x
+    assert table["half_later"].to_pylist() == [number // 2 for number in x]
+
+
+def test_an_unordered_output_keeps_its_order(functions: Any, tmp_path: Path, mend: Path) -> None:
+    n_rows = 5_000
+    source, target, dead = tmp_path / "in.parquet", tmp_path / "out.parquet", tmp_path / "dead.parquet"
+    pyarrow.parquet.write_table(pa.table({"mend": [str(mend)] * n_rows, "x": range(n_rows)}), source)
+    calls = [Call.of(functions["half_as_it_comes"])]
+    failing(calls, [source], target, dead)
+    before = pyarrow.parquet.read_table(target)["x"].to_pylist()
+    mend.touch()
+    assert again(calls, dead, target).added == n_rows // 2
+    table = pyarrow.parquet.read_table(target)
+    assert [x for x in table["x"].to_pylist() if x % 2 == 0] == before
+    assert sorted(table["x"].to_pylist()) == list(range(n_rows))
+    assert [row["row"] - 1 for row in rows(tmp_path / "out.parquet.rows", "parquet")] == table["x"].to_pylist()
+
+
+def test_letters_that_pandas_has_written_again(functions: Any, tmp_path: Path, mend: Path) -> None:
+    """They have lost all notes, and a value is mended."""
+    source = csv(tmp_path / "in.csv", mend, 2, "many", 4)
+    target, dead = tmp_path / "out.csv", tmp_path / "dead.parquet"
+    calls = [Call.of(functions["half"])]
+    failing(calls, [source], target, dead)
+    table = pyarrow.parquet.read_table(dead)
+    assert table["failed_error"].to_pylist() == ["column 'x': 'many' is not int64"]
+    table = table.set_column(table.schema.names.index("x"), "x", [["6"]])
+    plain = pa.table({name: table[name].to_pylist() for name in table.schema.names})
+    pyarrow.parquet.write_table(plain, dead)
+    assert again(calls, dead, target).added == 1
+    assert [line.split(",", 2)[2] for line in target.read_text().splitlines()] == ["x,half", "2,1", "6,3", "4,2"]
+
+
+def test_several_functions_are_replayed_together(functions: Any, tmp_path: Path, mend: Path) -> None:
+    source = csv(tmp_path / "in.csv", mend, 3, 4)
+    target, dead = tmp_path / "out.csv", tmp_path / "dead.parquet"
+    calls = [Call.of(functions["half"]), Call.of(functions["tenfold"], ["half"], "much")]
+    failing(calls, [source], target, dead)
+    assert pyarrow.parquet.read_table(dead).schema.names[:4] == ["id", "mend", "x", "failed_row"]
+    mend.touch()
+    again(calls, dead, target)
+    assert target.read_text() == f"id,mend,x,half,much\n001,{mend},3,1,10\n002,{mend},4,2,20\n"
+
+
+def test_cells_come_back_as_they_stood(functions: Any, tmp_path: Path, mend: Path) -> None:
+    """Quoted commas, texts that would be null without quotes, null texts: of an added row as of any other."""
+    line = '"a,b",NA,"NA","",{mend},3\n'
+    source, target, dead = tmp_path / "in.csv", tmp_path / "out.csv", tmp_path / "dead.parquet"
+    source.write_text("t,u,v,w,mend,x\n" + line.format(mend=mend))
+    calls = [Call.of(functions["half"])]
+    failing(calls, [source], target, dead)
+    mend.touch()
+    again(calls, dead, target)
+    assert target.read_text() == "t,u,v,w,mend,x,half\n" + line.format(mend=mend).rstrip() + ",1\n"
+
+
+def test_values_of_json_come_back_as_they_stood(functions: Any, tmp_path: Path, mend: Path) -> None:
+    line = f'{{"n": 5, "t": "5", "l": [1, null], "z": null, "mend": "{mend}", "x": 3'
+    source, target, dead = tmp_path / "in.jsonl", tmp_path / "out.jsonl", tmp_path / "dead.parquet"
+    source.write_text("\n" + line + "}\n")
+    calls = [Call.of(functions["half"])]
+    failing(calls, [source], target, dead)
+    assert pyarrow.parquet.read_table(dead)["failed_row"].to_pylist() == [2]  # the line
+    mend.touch()
+    again(calls, dead, target)
+    whole = tmp_path / "whole.jsonl"
+    run(calls, [source], whole)
+    assert target.read_text() == whole.read_text()
+
+
+def test_the_dialect_of_the_output_is_kept(functions: Any, tmp_path: Path, mend: Path) -> None:
+    source, target, dead = tmp_path / "in.csv", tmp_path / "out.csv", tmp_path / "dead.parquet"
+    source.write_text(f"id;mend;x\n1;{mend};2\n-;{mend};3\n")
+    how = {"reading": Reading(delimiter=";", null_values=("-",)), "writing": Writing(delimiter=";", null_values=("-",))}
+    calls = [Call.of(functions["half"])]
+    failing(calls, [source], target, dead, **how)
+    mend.touch()
+    again(calls, dead, target)
+    assert target.read_text() == f"id;mend;x;half\n1;{mend};2;1\n-;{mend};3;1\n"
+
+
+# ---- Crashes ---------------------------------------------------------------------------------------------------------
+
+
+class Crash(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("before", ["out.csv.rows", "out.csv", "dead.parquet"])
+def test_a_crash_between_the_replacements_loses_nothing(
+    functions: Any, tmp_path: Path, mend: Path, before: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After each of them, the next replay ends as if nothing had happened."""
+    source = csv(tmp_path / "in.csv", mend, 3, 2, 7, 5)
+    target, dead, whole = tmp_path / "out.csv", tmp_path / "dead.parquet", tmp_path / "whole.csv"
+    calls = [Call.of(functions["half"])]
+    failing(calls, [source], target, dead)
+    mend.touch()
+    run(calls, [source], whole, on_error="drop")
+
+    real = os.replace
+
+    def replace(old: str, new: str) -> None:
+        if new == str(tmp_path / before):
+            raise Crash
+        real(old, new)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", replace)
+        with pytest.raises(Crash):
+            again(calls, dead, target)
+    summary = again(calls, dead, target)
+    assert summary.already_there == (2 if before == "dead.parquet" else 0)
+    assert target.read_text() == whole.read_text()
+    assert [row["failed_row"] for row in rows(dead)] == [3]
+    assert [row["row"] for row in rows(tmp_path / "out.csv.rows", "parquet")] == [1, 2, 4]
+
+
+def test_a_replay_that_fails_changes_nothing(functions: Any, tmp_path: Path, mend: Path) -> None:
+    source = csv(tmp_path / "in.csv", mend, 3, 2, 7)
+    target, dead = tmp_path / "out.csv", tmp_path / "dead.parquet"
+    calls = [Call.of(functions["half"])]
+    failing(calls, [source], target, dead)
+    files = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(RowError, match=r"replayed\.half, .*in\.csv, row 1: ValueError: 3 is odd"):
+        replay(dead, target, calls, note_of_run(target).with_policy("fail", "fail"))
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == files
+
+
+# ---- Refusals --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(functions: Any, tmp_path: Path, mend: Path) -> Files:
+    """An output and its dead letters."""
+    source = csv(tmp_path / "in.csv", mend, 3, 2)
+    target, dead = tmp_path / "out.csv", tmp_path / "dead.parquet"
+    failing([Call.of(functions["half"])], [source], target, dead)
+    return {"source": source, "target": target, "dead": dead}
+
+
+def test_an_output_without_its_row_numbers_is_refused(functions: Any, files: Files) -> None:
+    (files["target"].parent / "out.csv.rows").unlink()
+    with pytest.raises(InvalidArgument, match=r"out\.csv\.rows is missing: a run with dead letters writes it"):
+        again([Call.of(functions["half"])], files["dead"], files["target"])
+
+
+def test_a_run_without_dead_letters_removes_the_row_numbers(functions: Any, files: Files) -> None:
+    """They would be those of other rows."""
+    run([Call.of(functions["half"])], [files["source"]], files["target"], on_error="null")
+    assert not (files["target"].parent / "out.csv.rows").exists()
+
+
+def test_letters_of_another_run_are_refused(functions: Any, files: Files, tmp_path: Path) -> None:
+    other = tmp_path / "other.parquet"
+    failing([Call.of(functions["half"])], [files["source"]], tmp_path / "other.csv", other)
+    with pytest.raises(InvalidArgument, match=r"other\.parquet and .*out\.csv are of different runs"):
+        again([Call.of(functions["half"])], other, files["target"])
+
+
+def test_an_output_that_has_changed_is_refused(functions: Any, files: Files) -> None:
+    files["target"].write_text(files["target"].read_text() + "9,9,9,9\n")
+    with pytest.raises(InvalidArgument, match=r"out\.csv has 2 rows, and .*out\.csv\.rows has the numbers of 1: it is"):
+        again([Call.of(functions["half"])], files["dead"], files["target"])
+
+
+def test_other_columns_are_refused(functions: Any, files: Files, mend: Path) -> None:
+    mend.touch()
+    before = files["target"].read_text()
+    with pytest.raises(InvalidArgument, match=r"has the columns id, mend, x, half, and the replay makes .*, other$"):
+        again([Call.of(functions["half"], name="other")], files["dead"], files["target"])
+    assert files["target"].read_text() == before
+    assert len(rows(files["dead"])) == 1
+
+
+def test_a_file_without_letters_is_refused(functions: Any, files: Files) -> None:
+    with pytest.raises(InvalidArgument, match=r"in\.csv has no dead letters"):
+        again([Call.of(functions["half"])], files["source"], files["target"])
+
+
+def test_another_file_of_that_name_is_not_replaced(functions: Any, files: Files, tmp_path: Path) -> None:
+    mine = tmp_path / "more.csv.rows"
+    mine.write_text("mine")
+    with pytest.raises(InvalidArgument, match=r"more\.csv\.rows is the file for the row numbers of .*: move it"):
+        failing([Call.of(functions["half"])], [files["source"]], tmp_path / "more.csv", tmp_path / "d.arrow")
+    run([Call.of(functions["half"])], [files["source"]], tmp_path / "more.csv", on_error="null")
+    assert mine.read_text() == "mine"
+
+
+# ---- The command -----------------------------------------------------------------------------------------------------
+
+
+def cli(*arguments: object, cwd: Path, status: int = 0) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "arroyo_udf_plugin.cli", *map(str, arguments)]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def test_replay_knows_how_the_run_was_made(build_plugin: Callable[..., Path], tmp_path: Path, mend: Path) -> None:
+    """Plugin, functions, columns, names, options and policy; from another folder, too. Each can be given anew."""
+    plugin = build_plugin(SOURCE, name="replayed")
+    csv(tmp_path / "in.csv", mend, 3, 2, 7)
+    calls = ["--call", "a half = half_later(mend, x)", "--call", 'much = tenfold("a half")', "--option", "timeout=5"]
+    failing = ["--on-error", "dead_letter", "--dead-letter", "dead.parquet"]
+    cli("run", plugin, "in.csv", "--out", "out.csv", *calls, *failing, cwd=tmp_path)
+    mend.touch()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    done = cli("replay", "../dead.parquet", "--into", "../out.csv", cwd=elsewhere)
+    assert done.stdout.startswith("../out.csv: 1 rows added of 2 dead letters; 2 values, 1 errors, ")
+    assert (tmp_path / "out.csv").read_text() == (f"id,mend,x,a half,much\n001,{mend},3,1,10\n002,{mend},2,1,10\n")
+    # A function that also takes 7. It is sync, so the run's options do not apply.
+    lenient = build_plugin("from arroyo_udf_plugin import udf\n@udf\ndef lenient(x: int) -> int:\n    return 3\n")
+    again = ["replay", "dead.parquet", "--into", "out.csv"]
+    assert "has no function 'half_later'" in cli(*again, "--plugin", lenient, cwd=tmp_path, status=1).stderr
+    calls = ["--call", "a half = lenient(x)", "--call", "much = lenient(x)"]
+    done = cli(*again, "--plugin", lenient, *calls, "--option", "timeout=5", cwd=tmp_path, status=1)
+    assert "timeout are options of async functions" in done.stderr
+    done = cli(*again, "--plugin", lenient, *calls, "--on-error", "fail", "--json", cwd=tmp_path)
+    assert (json.loads(done.stdout)["added"], json.loads(done.stdout)["dead_letters"]) == (1, 0)
+    assert (tmp_path / "out.csv").read_text().splitlines()[-1] == f"003,{mend},7,3,3"
+    assert cli(*again, cwd=tmp_path).stdout.startswith("out.csv: 0 rows added of 0 dead letters; ")

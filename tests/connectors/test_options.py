@@ -1,0 +1,71 @@
+"""The options of the command line for inputs and outputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from arroyo_udf_plugin.cli.files import input_options, output_options
+from arroyo_udf_plugin.connectors.options import Reading, Writing
+
+
+def given(*arguments: str) -> dict[str, Any]:
+    got: dict[str, Any] = {}
+
+    @click.command()
+    @input_options
+    @output_options
+    def command(**values: Any) -> None:
+        got.update(values)
+
+    done = CliRunner().invoke(command, arguments, standalone_mode=False)
+    if done.exception is not None:
+        raise done.exception
+    return got
+
+
+def test_defaults() -> None:
+    assert given("a.csv", "-", "--out", "b.csv") == {
+        "inputs": ("a.csv", "-"),
+        "reading": Reading(),
+        "target": "b.csv",
+        "writing": Writing(),
+    }
+
+
+def test_every_option_arrives() -> None:
+    options = (
+        "--in-format tsv --types zip=str,amount=decimal(10,2) --types at=timestamp[us,UTC] --schema s.parquet "
+        "--null-values ,-,null --delimiter ; --quote ' --no-header --limit 5 "
+        "--out-format parquet --compression zstd --row-group-rows 9 --force --out -"
+    )
+    got = given("x", *options.split(" "))
+    assert got["reading"] == Reading(
+        format="tsv",
+        types={"zip": "str", "amount": "decimal(10,2)", "at": "timestamp[us,UTC]"},
+        schema="s.parquet",
+        null_values=("", "-", "null"),
+        delimiter=";",
+        quote="'",
+        header=False,
+        limit=5,
+    )
+    assert got["writing"] == Writing(
+        format="parquet",
+        compression="zstd",
+        row_group_rows=9,
+        force=True,
+        null_values=("", "-", "null"),
+        delimiter=";",
+        quote="'",
+        header=False,
+    )
+
+
+@pytest.mark.parametrize("pair", ["zip", "zip=", "=str", "a=int,"])
+def test_types_that_are_no_pairs(pair: str) -> None:
+    with pytest.raises(click.UsageError, match=r"--types .*: write NAME=TYPE, such as zip=str"):
+        given("x", "--out", "y", "--types", pair)
