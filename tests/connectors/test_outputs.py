@@ -175,6 +175,14 @@ def test_an_output_that_is_an_input_is_refused(tmp_path: Path, how: str) -> None
     assert read(target).equals(TABLE)
 
 
+def test_selected_columns(tmp_path: Path) -> None:
+    table = pa.table({"a": [1], "b": [2], "c": [3]})
+    path = write(tmp_path / "out.csv", table, Writing(columns=("c", "a")))
+    assert path.read_text() == "c,a\n3,1\n"
+    with pytest.raises(InvalidArgument, match=r"out\.csv: there is no column 'd'; the columns are a, b, c"):
+        write(path, table, Writing(columns=("d",)))
+
+
 def test_a_symbolic_link_stays(tmp_path: Path) -> None:
     (tmp_path / "far").mkdir()
     (tmp_path / "out.csv").symlink_to(tmp_path / "far" / "real.csv")

@@ -18,10 +18,10 @@ import pyarrow as pa
 
 from ..errors import InvalidArgument
 from .blocks import blocks
-from .cells import JSON_VALUE, CellType, decoded
+from .cells import JSON_VALUE, CellType, cell_type, decoded
 from .piece import Piece
 
-_CELL = CellType(None)
+_CELL = cell_type(None)
 _EXACT = 2**53  # integers up to here are floats, too
 _HINT = "the first lines decide; --types can name another type"
 

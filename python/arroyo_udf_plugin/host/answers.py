@@ -78,13 +78,13 @@ class Window:
     """How many rows `map` has in a runtime, so that large results do not fill the memory.
 
     at_once: rows that may run at once; so many are always held. rows: the limit. step: rows that are sent or drained
-    together. Both follow the size of the latest results.
+    together. Both follow the size of the latest results, and begin small, before there are any.
     """
 
     def __init__(self, at_once: int) -> None:
         self._at_once = at_once
-        self.rows = max(at_once, HELD_ROWS)
-        self.step = STEP_ROWS
+        self.rows = at_once
+        self.step = min(at_once, STEP_ROWS)
 
     def drained(self, rows: int, size: int) -> None:
         """Notes that `rows` rows were drained, with results of `size` bytes."""

@@ -169,6 +169,8 @@ class Runtime:
     def _batches(self, first_id: int, given: Sequence[Any], whole: bool) -> Iterator[tuple[int, int, list[int]]]:
         """The caller's rows, exported; see `_exported`."""
         self._check_alive()
+        if self._arguments.fit(given):
+            return self._exported([(first_id, given)])
         pieces, _ = self._arguments.pieces(given, whole=whole)
         starts = itertools.accumulate((piece.n_rows for piece in pieces), initial=first_id)
         placed = list(zip(starts, pieces, strict=False))
@@ -563,7 +565,8 @@ def _cut(parts: Iterable[tuple[T, Piece]], window: Window) -> Iterator[tuple[T, 
         start = 0
         while start < piece.n_rows:
             length = window.step
-            yield (rows, piece) if length >= piece.n_rows else (rows.slice(start, length), piece.slice(start, length))
+            whole = not start and length >= piece.n_rows
+            yield (rows, piece) if whole else (rows.slice(start, length), piece.slice(start, length))
             start += length
 
 
