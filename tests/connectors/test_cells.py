@@ -36,7 +36,6 @@ NOON = datetime.datetime(2024, 1, 31, 12)
         (" 7 ", pa.uint8(), 7),
         ("+1.5", pa.float64(), 1.5),
         ("-inf", pa.float64(), float("-inf")),
-        ("1.5", pa.float16(), 1.5),
         ("True", pa.bool_(), True),
         ("0", pa.bool_(), False),
         ("2024-01-31", pa.date32(), NOON.date()),

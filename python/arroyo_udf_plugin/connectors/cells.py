@@ -158,7 +158,8 @@ def _can_be_text(type_: pa.DataType) -> bool:
     return bool(
         is_.is_boolean(type_)
         or is_.is_integer(type_)
-        or is_.is_floating(type_)
+        or is_.is_float32(type_)
+        or is_.is_float64(type_)
         or is_.is_decimal(type_)
         or is_.is_temporal(type_)
         or is_.is_string(type_)
@@ -173,7 +174,7 @@ def _cast(texts: pa.Array, type_: pa.DataType) -> pa.Array:
         return texts.cast(pa.int64()).cast(type_)
     if not pa.types.is_floating(type_):
         return texts.cast(type_)
-    values = texts.cast(pa.float32()).cast(type_) if pa.types.is_float16(type_) else texts.cast(type_)
+    values = texts.cast(type_)
     is_infinite = pc.is_inf(values)
     if _any(is_infinite) and not pc.all(pc.match_substring_regex(texts.filter(is_infinite), "(?i)inf")).as_py():
         raise pa.ArrowInvalid("out of range")

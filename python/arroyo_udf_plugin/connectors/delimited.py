@@ -22,6 +22,7 @@ from .options import Reading, Writing
 from .piece import Piece
 
 _TEXT = pa.string()
+_LARGE_BLOCK = 1 << 18
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _BOM = b"\xef\xbb\xbf"
 
@@ -116,7 +117,8 @@ class DelimitedReader:
             pa.BufferReader(block),
             read_options=pyarrow.csv.ReadOptions(
                 block_size=len(block) + 1,  # in one piece
-                use_threads="invalid_row_handler" not in parse,  # or it does not know the row's number
+                # Threads cost more than they give for a few lines, and do not know the number of a wrong row.
+                use_threads=len(block) >= _LARGE_BLOCK and "invalid_row_handler" not in parse,
                 **self._read_options,
             ),
             parse_options=pyarrow.csv.ParseOptions(**self._parse_options, **parse),

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidArgument
+from .formats import has_ending
 
 
 class Place:
@@ -29,7 +30,7 @@ class Place:
     def __init__(self, path: str, inputs: Sequence[Path], force: bool) -> None:
         self._partial: str | None = None
         self._target = path if path == "-" else os.path.realpath(path)
-        self.is_live = path == "-" or self._is_stream(path)
+        self.is_live = path == "-" or is_stream(path)
         if self.is_live:
             fd = _standard_output() if path == "-" else os.open(path, os.O_WRONLY | os.O_CLOEXEC)
             self._file = io.BufferedWriter(io.FileIO(fd, "w"))
@@ -41,15 +42,6 @@ class Place:
             raise InvalidArgument(f"{path}: the folder {os.path.dirname(path) or folder} does not exist")
         self._aside = os.path.join(folder, f".{os.path.basename(path)}.{os.getpid()}.partial")
         self._file = io.BufferedWriter(io.FileIO(self._unnamed(folder), "w"))
-
-    def _is_stream(self, path: str) -> bool:
-        try:
-            mode = os.stat(path).st_mode
-        except FileNotFoundError:
-            return False
-        if stat.S_ISDIR(mode):
-            raise InvalidArgument(f"{path} is a folder; name a file in it")
-        return not stat.S_ISREG(mode)
 
     def _unnamed(self, folder: str) -> int:
         try:
@@ -112,6 +104,22 @@ def _standard_output() -> int:
     fd = os.dup(1)
     os.dup2(2, 1)
     return fd
+
+
+def is_stream(path: str) -> bool:
+    """Whether the output is a FIFO, a device or the like. Raises InvalidArgument for a folder, and OSError."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return False
+    if stat.S_ISDIR(mode):
+        raise InvalidArgument(f"{path} is a folder; name a file in it")
+    return not stat.S_ISREG(mode)
+
+
+def stream_format(path: str) -> str | None:
+    """The format of an output whose ending does not say it: CSV for streams."""
+    return "csv" if path != "-" and is_stream(path) and not has_ending(path) else None
 
 
 def _proc(fd: int) -> str:

@@ -21,7 +21,7 @@ from .delimited import DelimitedWriter, dialect_of
 from .formats import kind_of
 from .json_lines import JsonWriter
 from .options import BATCH_ROWS, Writing
-from .place import Place
+from .place import Place, stream_format
 from .schemas import index_of
 from .typed import TypedWriter
 
@@ -48,7 +48,8 @@ class FileSink:
     ) -> None:
         writing = writing or Writing()
         self._name = os.fspath(path)
-        self._kind = kind_of(self._name, writing.format, "--out-format")
+        with self._errors():
+            self._kind = kind_of(self._name, writing.format or stream_format(self._name), "--out-format")
         self._places = (
             None if writing.columns is None else [index_of(schema, name, f"{self._name}: ") for name in writing.columns]
         )
