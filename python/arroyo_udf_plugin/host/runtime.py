@@ -104,6 +104,7 @@ class Runtime:
         self._handle = handle
         self._arguments = arguments
         self._shapes = shapes
+        self._ordered = ordered
         self._ledger = ledger(ordered)
         self._drains: list[None] = []  # an item for each drain under way; append and pop need no lock
         self._at_once = at_once  # rows that may run at once
@@ -340,7 +341,7 @@ class Runtime:
     ) -> Generator[Answered[T], None, None]:
         """As `map`, for rows of any kind with arguments that have passed the door."""
         self._check_alive()
-        waiting: Waiting[T] = Waiting(self._where, self._shapes.value)
+        waiting: Waiting[T] = Waiting(self._where, self._shapes.value, self._ordered)
         window = Window(self._at_once)
         stopping: Stop | None = None
 
@@ -381,7 +382,7 @@ class Runtime:
     ) -> AsyncIterator[Answered[T]]:
         """As `amap`, for rows of any kind with arguments that have passed the door."""
         self._check_alive()
-        waiting: Waiting[T] = Waiting(self._where, self._shapes.value)
+        waiting: Waiting[T] = Waiting(self._where, self._shapes.value, self._ordered)
         window = Window(self._at_once)
         # What the two tasks have to tell: results, None (to look again), or why a task has failed.
         told: asyncio.Queue[pa.RecordBatch | Exception | None] = asyncio.Queue()
