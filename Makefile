@@ -117,7 +117,7 @@ NOT_LOWEST = async blocking boot docs ended environment interrupt leaks retry st
 
 test-lowest:
 	@python=$$($(ENVIRONMENT) 3.11 lowest) && $$python -m pytest -q $(PARALLEL) -m 'not arroyo and not server' \
-	tests/cli tests/python $(foreach name,$(NOT_LOWEST),--ignore-glob='*/test_*$(name)*.py')
+	tests/cli tests/connectors tests/python $(foreach name,$(NOT_LOWEST),--ignore-glob='*/test_*$(name)*.py')
 
 test-arroyo:
 	$(call pytest,$(PARALLEL) -m arroyo)

@@ -97,6 +97,14 @@ def test_a_mistake_in_a_module_of_the_folder_is_named(tmp_path: Path) -> None:
         build(source)
 
 
+def test_a_folder_that_is_no_package_is_named(tmp_path: Path) -> None:
+    (tmp_path / "shapes").mkdir()
+    (tmp_path / "shapes" / "round.py").write_text("")
+    (tmp_path / "mine.py").write_text("import shapes.round\n")
+    with pytest.raises(BuildError, match=r"No module named 'shapes'\na plugin carries .*: give shapes an __init__.py"):
+        build(tmp_path / "mine.py")
+
+
 def test_prints_go_to_stderr_in_a_host_that_is_not_python(tmp_path: Path, bare_host: BareHost) -> None:
     """The bare host's lines: its standard output, then its standard error."""
     source = tmp_path / "prints.py"

@@ -166,7 +166,7 @@ def _module(source: Path, parcel: Parcel) -> Iterator[tuple[types.ModuleType, li
     except SyntaxError as error:
         raise BuildError(f"is not Python: {error.msg}", error.filename, error.lineno) from None
     except BaseException as error:
-        failed = f"fails at import; a build imports it once:\n{user_traceback(error)}"
+        failed = f"fails at import; a build imports it once:\n{user_traceback(error)}{_hint(error, source)}"
         raise BuildError(failed, str(source)) from None
     finally:
         made.reset(noted)
@@ -174,6 +174,13 @@ def _module(source: Path, parcel: Parcel) -> Iterator[tuple[types.ModuleType, li
         yield module, decorated
     finally:
         forget(name)
+
+
+def _hint(error: BaseException, source: Path) -> str:
+    name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if name and (source.parent / name).is_dir():
+        return f"\na plugin carries packages of its folder: give {name} an __init__.py"
+    return ""
 
 
 def _functions(source: Path, module: types.ModuleType, decorated: list[Udf[..., Any]]) -> list[Udf[..., Any]]:

@@ -76,7 +76,7 @@ TYPES = "extern crate arroyo_udf_plugin as types;"
 LINK_FLAGS = [f"-Clink-arg=-Wl,-z,{option}" for option in ("nodelete", "start-stop-visibility=hidden")]
 # A line of cargo's on its progress, such as `   Compiling tokio v1.40.0`: the first word ends in column 12.
 _PROGRESS = re.compile(r"( *[A-Z][a-z]+) (.*)")
-_SHOWN = ("Compiling", "Downloading", "Downloaded", "Updating")
+_SHOWN = ("Compiling", "Downloading", "Downloaded", "Updating", "Blocking")
 CRATES = (
     "a plugin can use std, `arroyo_udf_plugin`, `arroyo_udf_plugin::tokio`, and the crates that a comment at its head "
     'names, as in: /* [dependencies] on a line of its own, then regex = "1" */'
