@@ -48,6 +48,8 @@ class FileSink:
     ) -> None:
         writing = writing or Writing()
         self._name = os.fspath(path)
+        if os.path.isdir(path):
+            raise InvalidArgument(f"{self._name} is a folder; name a file in it")
         with self._errors():
             self._kind = kind_of(self._name, writing.format or stream_format(self._name), "--out-format")
         self._places = (
