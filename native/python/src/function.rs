@@ -2,7 +2,6 @@
 
 use crate::object::Owned;
 use crate::values::conversion::Conversion;
-use arroyo_udf_plugin::results;
 use arroyo_udf_plugin::signature::Signature;
 use pyo3_ffi::{PyObject, Py_None};
 
@@ -54,10 +53,5 @@ impl PythonFunction {
     /// The error text if a result is None. None: null is allowed.
     pub fn refuse_none(&self) -> Option<&'static str> {
         (!self.signature.returns_nullable).then_some("returned None, but the result is not nullable; annotate it with `| None`")
-    }
-
-    /// The error text of a row.
-    pub fn row_text(&self, row: impl std::fmt::Display, text: &str) -> String {
-        results::error_text(format!("{}, row {row}: {text}", self.signature.name))
     }
 }

@@ -18,7 +18,6 @@
 //! | [`asyncio`]     | runs rows on the event loop                                                 |
 //! | [`imported`]    | functions of libraries built for Arroyo                                     |
 //! | [`host`]        | helpers for the Python host                                                 |
-//! | [`check`]       | checks the arrays that the Python host receives                             |
 //! | [`ledger`]      | the ids that a runtime was sent and has not answered                        |
 //! | [`results`]     | the results of a plugin, checked before pyarrow reads them                  |
 //!
@@ -31,7 +30,6 @@ mod asyncio;
 mod blocking;
 mod call_info;
 mod calls;
-mod check;
 mod eventfd;
 mod function;
 mod gil;
@@ -210,7 +208,7 @@ const fn fast(name: &'static CStr, function: PyCFunctionFast) -> PyMethodDef {
     }
 }
 
-static mut METHODS: [PyMethodDef; 25] = [
+static mut METHODS: [PyMethodDef; 24] = [
     method(c"register", registry::register, METH_VARARGS),
     method(c"open_arroyo", imported::open_arroyo, METH_O),
     method(c"import_arroyo", imported::import_arroyo, METH_VARARGS),
@@ -224,7 +222,6 @@ static mut METHODS: [PyMethodDef; 25] = [
     fast(c"batch", host::new_batch),
     method(c"free_batch", host::free_batch, METH_O),
     method(c"take_log", host::take_log, METH_NOARGS),
-    fast(c"check_array", check::check_array),
     method(c"taken", host::taken, METH_O),
     method(c"ledger", ledger::ledger, METH_O),
     fast(c"begin_send", ledger::begin_send),

@@ -255,7 +255,7 @@ unsafe fn unreadable_rows(function: &PythonFunction, batch: &Batch) -> RowErrors
             columns().find_map(|column| {
                 let text = column.check(row..row + 1, batch.columns()[column.argument].is_valid(row)).err()?;
                 let argument = &function.signature.arguments[column.argument].0;
-                Some((row, function.row_text(row, &format!("argument {argument}: {text}"))))
+                Some((row, format!("argument {argument}: {text}")))
             })
         };
         (0..batch.rows()).filter_map(unreadable).collect()

@@ -30,15 +30,16 @@ pub unsafe fn run(function: &'static PythonFunction, batch: &Arc<Batch>) -> Ran 
             })
         }
     };
-    let (values, errors) = answered.unwrap_or_else(|text| all_failed(function, batch.rows(), &text));
-    let (results, with_outcomes) = results::ran(values, &errors);
+    let (values, errors) = answered.unwrap_or_else(|text| all_failed(function, batch.rows(), text));
+    let (results, with_outcomes) = results::ran(&function.signature.name, values, &errors);
     Ran { results, with_outcomes }
 }
 
 /// Every row is an error with this text.
-fn all_failed(function: &PythonFunction, rows: usize, text: &str) -> (ArrowArray, RowErrors) {
+fn all_failed(function: &PythonFunction, rows: usize, text: String) -> (ArrowArray, RowErrors) {
+    let text = results::error_text(text);
     let values = arrow::build(&function.signature.returns, std::iter::repeat_n(&Value::Null, rows));
-    (values.export(), (0..rows).map(|row| (row, function.row_text(row, text))).collect())
+    (values.export(), (0..rows).map(|row| (row, text.clone())).collect())
 }
 
 /// The hot loop: native values in, native values out.
@@ -80,7 +81,7 @@ unsafe fn run_into_column(function: &PythonFunction, batch: &Batch, converted: &
             Called::Failed(text) => text,
         };
         column.push_null();
-        errors.push((row, function.row_text(row, &text)));
+        errors.push((row, results::error_text(text)));
     }
     (column.finish().export(), errors)
 }
@@ -100,10 +101,10 @@ unsafe fn run_into_list(function: &PythonFunction, batch: &Batch, converted: &Co
                 Called::Failed(text) => (none(), Some(text)),
             };
             PyList_SetItem(list.ptr(), row as Py_ssize_t, object);
-            errors.extend(text.map(|text| (row, function.row_text(row, &text))));
+            errors.extend(text.map(|text| (row, results::error_text(text))));
         }
         let (values, refused) = pyarrow::list_to_column(function, list.ptr())?;
-        errors.extend(refused.into_iter().map(|(row, text)| (row, function.row_text(row, &text))));
+        errors.extend(refused.into_iter().map(|(row, text)| (row, results::error_text(text))));
         errors.sort_by_key(|(row, _)| *row);
         errors.dedup_by_key(|(row, _)| *row);
         Ok((values, errors))

@@ -5,6 +5,8 @@ use crate::abi;
 use crate::arrow::Layout;
 use crate::machine::{Outcome, Stop};
 use crate::value::Value;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -97,4 +99,28 @@ fn r17_calls_of_an_executor_that_has_ended_have_ended() {
     runtime.closed(Ok(()));
     assert_eq!((runtime.counts().running, runtime.end(attempt.token, Outcome::Cancelled)), (0, false));
     assert!(runtime.stop(Stop::Cancel, SOON).is_err());
+}
+
+/// Counts in `data`.
+unsafe extern "C" fn ring(data: *mut c_void) {
+    // SAFETY: the counter of the test below, which outlives its runtime.
+    unsafe { &*data.cast::<AtomicU32>() }.fetch_add(1, Ordering::Relaxed);
+}
+
+#[test]
+fn r14_ready_withdraws_the_former_request() {
+    for (withdrawn, expected) in [(false, 1), (true, 0)] {
+        let rung = AtomicU32::new(0);
+        let runtime = served(Layout::Fixed(8));
+        let arm = |condition| runtime.arm(condition, ring, (&raw const rung).cast_mut().cast());
+        assert!(!arm(abi::RESULTS));
+        assert!(!withdrawn || arm(abi::ROOM), "there is room");
+        send(&runtime, 0);
+        let attempt = runtime.next().unwrap();
+        runtime.end(attempt.token, Outcome::Value(Value::Fixed(1)));
+        _ = runtime.end_turn();
+        runtime.stop_soon(Stop::Cancel);
+        assert_eq!(rung.load(Ordering::Relaxed), expected);
+        assert_eq!(rows(&runtime), 1);
+    }
 }

@@ -259,7 +259,7 @@ where
                     Err(text) => Outcome::Error(text.into()),
                 },
                 Ok(None) => Outcome::Value(value::Value::Null),
-                Err((number, text)) => Outcome::Error(self.function.unreadable(id, number, &text).into()),
+                Err((number, text)) => Outcome::Error(self.function.unreadable(number, &text).into()),
             };
             attempt = self.end(token, outcome, false)?;
         }
@@ -316,7 +316,7 @@ where
         loop {
             let info = attempt.info(&shared.runtime);
             let poll = || match future.as_mut().as_pin_mut() {
-                Some(future) if !*cancelled => future.poll(context).map(|returned| shared.function.outcome(attempt.id, returned)),
+                Some(future) if !*cancelled => future.poll(context).map(|returned| shared.function.outcome(returned)),
                 _ => Poll::Ready(Outcome::Cancelled),
             };
             let outcome = match info.within(|| panics::catch(poll)) {
