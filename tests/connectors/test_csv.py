@@ -128,6 +128,7 @@ def test_a_lonely_quote_within_a_cell(tmp_path: Path, monkeypatch: pytest.Monkey
     path.write_text('a,b\n5" pipe,"x\ny"\n3" pipe,"z\n"\n1,2\n')
     monkeypatch.setattr(blocks, "BLOCK_BYTES", size)
     assert read(path).to_pydict() == {"a": ['5" pipe', '3" pipe', "1"], "b": ["x\ny", "z\n", "2"]}
+    assert read(path, reading=Reading(columns=("a",))).to_pydict() == {"a": ['5" pipe', '3" pipe', "1"]}
 
 
 @pytest.mark.parametrize("text", ['a,b\n1,"x\n', 'a,b\n1,"x\n2,3\n', 'a,b\n1,"x', 'a,b\n1,"x""\n2'])

@@ -39,7 +39,7 @@ def test_defaults() -> None:
 def test_every_option_arrives() -> None:
     options = (
         "--in-format tsv --types zip=str,amount=decimal(10,2) --types at=timestamp[us,UTC] --schema s.parquet "
-        "--null-values ,-,null --delimiter ; --quote ' --no-header --limit 5 "
+        '--null-values ,-,null --select a,"b,c" --delimiter ; --quote \' --no-header --limit 5 '
         "--out-format parquet --compression zstd --row-group-rows 9 --force --out -"
     )
     got = given("x", *options.split(" "))
@@ -57,6 +57,7 @@ def test_every_option_arrives() -> None:
         format="parquet",
         compression="zstd",
         row_group_rows=9,
+        columns=("a", "b,c"),
         force=True,
         null_values=("", "-", "null"),
         delimiter=";",

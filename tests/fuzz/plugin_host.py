@@ -67,7 +67,8 @@ def check_batch(plugin: Plugin, function: Function, batch: Node) -> None:
         outcome, found = result.get("outcome", VALUE), result["value"]
         if kind == "error":
             demand(outcome == ERROR, f"row {row} is no error, but {result}")
-            demand(function.name in result["error"] and "row " in result["error"], f"row {row}: {result['error']!r}")
+            head = f".{function.name}, row {result.get('id', row)}: "
+            demand(head in result["error"], f"row {row}: {result['error']!r}")
         else:
             same = outcome == VALUE and (_plain(found) == expected or (found != found and expected != expected))
             demand(same, f"row {row} is {result}, not {expected!r}")

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -16,7 +17,7 @@ VALUES = {
     "null": pa.nulls(3),
     "bool": pa.array([True, None, False]),
     "int8": pa.array([1, None], pa.int8()),
-    "float16": pa.array([1.5, None], pa.float16()),
+    "float16": pa.array([np.float16(1.5), None], pa.float16()),  # newer pyarrows take plain floats
     "decimal128": pa.array([Decimal(1), None], pa.decimal128(5, 2)),
     "decimal256": pa.array([Decimal(1), None], pa.decimal256(50, 2)),
     "fixed_size_binary": pa.array([b"abc", None], pa.binary(3)),

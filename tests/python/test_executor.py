@@ -63,6 +63,28 @@ async def blocks(x: int) -> int:
     thread_gate.wait()
     return x
 
+blocked, unblocked = threading.Event(), threading.Event()
+
+@udf(timeout=1000)
+async def blocks_others(x: int) -> int:
+    if x == 0:
+        await gate(600).wait()
+        blocked.set()
+        unblocked.wait()
+    else:
+        await asyncio.Event().wait()
+    return x
+
+@udf
+def wait_until_blocked(x: int) -> int:
+    blocked.wait(60)
+    return x
+
+@udf
+def unblock(x: int) -> int:
+    unblocked.set()
+    return x
+
 @udf(allowed_in_flight=2, timeout=0.02, ordered=False)
 async def ignores(x: int) -> int:
     while x and not gate(400).is_set():
@@ -170,6 +192,27 @@ def test_a_stuck_attempt(functions: dict[str, Function]) -> None:
             opener.stop()
             rest(opener)
         assert runtime.stop()
+
+
+def test_calls_that_a_blocked_loop_could_not_cancel_are_not_reported(
+    functions: dict[str, Function], caplog: pytest.LogCaptureFixture
+) -> None:
+    """R8: they end as soon as their cancellations reach them. So it is if the loop's thread had no processor."""
+    with functions["opens"].start() as opener, functions["blocks_others"].start() as runtime:
+        runtime.send(0, pa.array(range(21)))
+        until(lambda: runtime.statistics().running == 21, "all calls")
+        opener.send(0, pa.array([600]))
+        functions["wait_until_blocked"](pa.array([0]))
+        runtime.cancel(1, 20)
+        advance(1)
+        until(lambda: runtime.statistics().stuck == 20, "their time to be over")
+        functions["unblock"](pa.array([0]))
+        until(lambda: runtime.statistics().stuck == 0, "their end")
+        assert runtime.stop()
+        assert drained(runtime, 21)["outcome"].to_pylist() == [0, *[CANCELLED] * 20]
+        opener.stop()
+        rest(opener)
+    assert "ignores its cancellation" not in caplog.text
 
 
 def server_of(name: str) -> Any:

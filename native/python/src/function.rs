@@ -15,6 +15,8 @@ pub struct PythonFunction {
     pub context: Option<Owned>,
     /// Called in a thread of the pool, not on the event loop.
     pub blocking: bool,
+    /// A call of a vectorized function that raises is repeated with each half of its rows.
+    pub split: bool,
     pub arguments: Vec<Conversion>,
     pub returns: Conversion,
 }
@@ -29,6 +31,7 @@ impl PythonFunction {
         callable: *mut PyObject,
         context: *mut PyObject,
         blocking: bool,
+        split: bool,
     ) -> Option<PythonFunction> {
         // SAFETY: the GIL is held; a checked signature's schema has a child for each argument.
         unsafe {
@@ -39,6 +42,7 @@ impl PythonFunction {
                 callable: Owned::borrowed(callable),
                 context: (context != Py_None()).then(|| Owned::borrowed(context)),
                 blocking,
+                split,
                 arguments: schemas.map(|schema| Conversion::of(schema)).collect::<Option<_>>()?,
                 returns: Conversion::of(signature.return_schema)?,
             })

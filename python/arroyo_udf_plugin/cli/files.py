@@ -10,6 +10,7 @@ Each option has one name in all commands.
 
 from __future__ import annotations
 
+import csv
 import functools
 import re
 from collections.abc import Callable
@@ -37,6 +38,7 @@ _INPUT = [
 _OUTPUT = [
     click.option("--out", "target", required=True, metavar="FILE", help="The output; - is standard output."),
     click.option("--out-format", type=click.Choice(FORMATS), help="The output's format; default: by its ending."),
+    click.option("--select", metavar="NAME,...", help="The output's columns, in this order; default: all."),
     click.option(
         "--compression", metavar="NAME", help="Of Parquet and Arrow, such as zstd. (.gz and .zst compress text.)"
     ),
@@ -67,7 +69,7 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
             format=in_format,
             types=_types(types),
             schema=schema,
-            null_values=NULL_VALUES if null_values is None else tuple(null_values.split(",")),
+            null_values=NULL_VALUES if null_values is None else _texts(null_values),
             delimiter=delimiter,
             quote=quote,
             header=not no_header,
@@ -89,6 +91,7 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
         *,
         reading: Reading,
         out_format: str | None,
+        select: str | None,
         compression: str | None,
         row_group_rows: int,
         force: bool,
@@ -98,6 +101,7 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
             format=out_format,
             compression=compression,
             row_group_rows=row_group_rows,
+            columns=None if select is None else _texts(select),
             force=force,
             null_values=reading.null_values,
             delimiter=reading.delimiter,
@@ -113,6 +117,11 @@ def _with(options: list[Callable[..., Any]], command: Callable[..., Any]) -> Cal
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def _texts(given: str) -> tuple[str, ...]:
+    """Texts between commas; one with a comma has double quotes. "" is one empty text."""
+    return tuple(next(csv.reader([given]))) or ("",)
 
 
 def _types(given: tuple[str, ...]) -> dict[str, str]:

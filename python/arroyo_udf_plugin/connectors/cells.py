@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import decimal
+import functools
 import json
 import re
 
@@ -37,6 +38,8 @@ class CellType(pa.ExtensionType):  # type: ignore[misc]
     dialect: of CSV. A cell is null if it is one of the dialect's null values; a quoted cell has its quotes, if it needs
         them or would be null without them.
     Without a dialect, of newline JSON: a string is its text; any other value is `JSON_VALUE` and its JSON.
+
+    Made by `cell_type`: pyarrow asks an array for its type often, and makes it anew if nobody has kept it.
     """
 
     def __init__(self, dialect: Dialect | None) -> None:
@@ -44,12 +47,18 @@ class CellType(pa.ExtensionType):  # type: ignore[misc]
         super().__init__(pa.string(), "arroyo_udf.cell")
 
     def __arrow_ext_serialize__(self) -> bytes:
-        return json.dumps(self.dialect and dataclasses.astuple(self.dialect)).encode()
+        return json.dumps(self.dialect and dataclasses.asdict(self.dialect)).encode()
 
     @classmethod
     def __arrow_ext_deserialize__(cls, storage_type: pa.DataType, serialized: bytes) -> CellType:
         found = json.loads(serialized)
-        return cls(found and Dialect(found[0], found[1], tuple(found[2])))
+        return cell_type(found and Dialect(found["delimiter"], found["quote"], tuple(found["null_values"])))
+
+
+@functools.cache
+def cell_type(dialect: Dialect | None) -> CellType:
+    """The type of cells in a dialect."""
+    return CellType(dialect)
 
 
 def decoded(column: pa.Array) -> pa.Array:
@@ -149,7 +158,8 @@ def _can_be_text(type_: pa.DataType) -> bool:
     return bool(
         is_.is_boolean(type_)
         or is_.is_integer(type_)
-        or is_.is_floating(type_)
+        or is_.is_float32(type_)
+        or is_.is_float64(type_)
         or is_.is_decimal(type_)
         or is_.is_temporal(type_)
         or is_.is_string(type_)
@@ -164,7 +174,7 @@ def _cast(texts: pa.Array, type_: pa.DataType) -> pa.Array:
         return texts.cast(pa.int64()).cast(type_)
     if not pa.types.is_floating(type_):
         return texts.cast(type_)
-    values = texts.cast(pa.float32()).cast(type_) if pa.types.is_float16(type_) else texts.cast(type_)
+    values = texts.cast(type_)
     is_infinite = pc.is_inf(values)
     if _any(is_infinite) and not pc.all(pc.match_substring_regex(texts.filter(is_infinite), "(?i)inf")).as_py():
         raise pa.ArrowInvalid("out of range")

@@ -7,6 +7,7 @@ Guarantees: a row that is read and written again in the same dialect has the sam
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,11 +17,13 @@ import pyarrow.csv
 
 from ..errors import InvalidArgument
 from .blocks import RECORD_BYTES, blocks, ends_within_a_cell
-from .cells import CellType, Dialect, decoded, quoted, unquoted
+from .cells import CellType, Dialect, cell_type, decoded, quoted, unquoted
 from .options import Reading, Writing
 from .piece import Piece
 
 _TEXT = pa.string()
+_LARGE_BLOCK = 1 << 18
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -54,7 +57,7 @@ class DelimitedReader:
         if not header:
             names, end = [f"f{i}" for i in range(len(names))], 0
         self._first = first[end:]
-        self.schema = pa.schema([(name, CellType(dialect)) for name in names])
+        self.schema = pa.schema([(name, cell_type(dialect)) for name in names])
         self._read_options = {"column_names": [str(i) for i in range(len(names))]}  # their names may not be unique
         self._parse_options = {
             "delimiter": dialect.delimiter,
@@ -89,9 +92,9 @@ class DelimitedReader:
 
         def lines() -> Iterator[str]:
             nonlocal end
-            for line in block.splitlines(keepends=True):
-                end += len(line)
-                yield line.decode()
+            for line in _LINE.finditer(block):
+                end = line.end()
+                yield line[0].decode()
 
         quote = self._dialect.quote
         quoting: dict[str, Any] = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE, "quotechar": None}
@@ -114,7 +117,8 @@ class DelimitedReader:
             pa.BufferReader(block),
             read_options=pyarrow.csv.ReadOptions(
                 block_size=len(block) + 1,  # in one piece
-                use_threads="invalid_row_handler" not in parse,  # or it does not know the row's number
+                # Threads cost more than they give for a few lines, and do not know the number of a wrong row.
+                use_threads=len(block) >= _LARGE_BLOCK and "invalid_row_handler" not in parse,
                 **self._read_options,
             ),
             parse_options=pyarrow.csv.ParseOptions(**self._parse_options, **parse),
@@ -143,7 +147,7 @@ class DelimitedReader:
         """The columns' cells; None if the block ends within a cell."""
         dialect, quote = self._dialect, self._dialect.quote.encode()
         if not quote or quote not in block:
-            return [pa.ExtensionArray.from_storage(CellType(dialect), text) for text in self._parsed(block, columns)]
+            return [pa.ExtensionArray.from_storage(cell_type(dialect), text) for text in self._parsed(block, columns)]
         last = len(self.schema) - 1
         texts = self._parsed(block, columns if last in columns else [*columns, last])
         ending = "".join(texts[columns.index(last) if last in columns else -1][-1:].to_pylist())
@@ -158,7 +162,7 @@ class DelimitedReader:
             if may_be_text:
                 quotes = pc.or_(quotes, pc.and_(_is_null_value(text, dialect), null.is_valid()))
             cells[i] = _with_quotes(text, quotes, dialect.quote)
-        return [pa.ExtensionArray.from_storage(CellType(dialect), text) for text in cells]
+        return [pa.ExtensionArray.from_storage(cell_type(dialect), text) for text in cells]
 
     def _explained(self, block: bytes, columns: list[int], first: int, error: pa.ArrowInvalid) -> InvalidArgument:
         """What is wrong with a block that cannot be parsed, and in which row."""

@@ -44,13 +44,14 @@ class Writing:
     format: one of `FORMATS`; None: by the file's ending, and CSV for standard output.
     compression: of Parquet and Arrow files; None: the format's default. (.gz and .zst compress text.)
     row_group_rows: of Parquet.
-    force: replace the output even if it is one of the inputs.
+    columns: of the output; None: all. force: replace the output even if it is one of the inputs.
     null_values, delimiter, quote, header: as in `Reading`. A text that would read as null gets quotes.
     """
 
     format: str | None = None
     compression: str | None = None
     row_group_rows: int = ROW_GROUP_ROWS
+    columns: tuple[str, ...] | None = None
     force: bool = False
     null_values: tuple[str, ...] = NULL_VALUES
     delimiter: str | None = None

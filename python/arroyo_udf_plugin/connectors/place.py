@@ -2,7 +2,7 @@
 
 A file is written without a name (O_TMPFILE) and linked into its folder at the end, so that nothing remains of it even
 after SIGKILL. A file system that cannot do this gets a hidden `.partial` file, which is renamed at the end and removed
-after a failure. Standard output, FIFOs and devices are written directly.
+after a failure or a signal. Standard output, FIFOs and devices are written directly.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from .._native import keep_at_exit, remove_at_exit
 from ..errors import InvalidArgument
+from .formats import has_ending
 
 
 class Place:
@@ -29,9 +31,9 @@ class Place:
     def __init__(self, path: str, inputs: Sequence[Path], force: bool) -> None:
         self._partial: str | None = None
         self._target = path if path == "-" else os.path.realpath(path)
-        self.is_live = path == "-" or self._is_stream(path)
+        self.is_live = path == "-" or is_stream(path)
         if self.is_live:
-            fd = os.dup(1) if path == "-" else os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+            fd = _standard_output() if path == "-" else os.open(path, os.O_WRONLY | os.O_CLOEXEC)
             self._file = io.BufferedWriter(io.FileIO(fd, "w"))
             return
         if not force:
@@ -41,15 +43,6 @@ class Place:
             raise InvalidArgument(f"{path}: the folder {os.path.dirname(path) or folder} does not exist")
         self._aside = os.path.join(folder, f".{os.path.basename(path)}.{os.getpid()}.partial")
         self._file = io.BufferedWriter(io.FileIO(self._unnamed(folder), "w"))
-
-    def _is_stream(self, path: str) -> bool:
-        try:
-            mode = os.stat(path).st_mode
-        except FileNotFoundError:
-            return False
-        if stat.S_ISDIR(mode):
-            raise InvalidArgument(f"{path} is a folder; name a file in it")
-        return not stat.S_ISREG(mode)
 
     def _unnamed(self, folder: str) -> int:
         try:
@@ -61,6 +54,7 @@ class Place:
             if os.path.exists(_proc(fd)):
                 return fd
             os.close(fd)
+        remove_at_exit(os.fsencode(self._aside))
         fd = os.open(self._aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
         self._partial = self._aside
         return fd
@@ -87,6 +81,7 @@ class Place:
         self._file.flush()
         if self._partial is None:
             # A name that exists cannot be linked over, so the file has another name for a moment.
+            remove_at_exit(os.fsencode(self._aside))
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._aside)
             descriptor = os.open("/", os.O_PATH | os.O_CLOEXEC)  # makes `link` follow the link in /proc
@@ -98,6 +93,7 @@ class Place:
         self._file.close()
         os.replace(self._partial, self._target)
         self._partial = None
+        keep_at_exit(os.fsencode(self._aside))
 
     def give_up(self) -> None:
         with contextlib.suppress(OSError):
@@ -105,6 +101,30 @@ class Place:
         if self._partial is not None:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._partial)
+            keep_at_exit(os.fsencode(self._aside))
+
+
+def _standard_output() -> int:
+    """A descriptor of it; from now on, what functions print there goes to standard error."""
+    fd = os.dup(1)
+    os.dup2(2, 1)
+    return fd
+
+
+def is_stream(path: str) -> bool:
+    """Whether the output is a FIFO, a device or the like. Raises InvalidArgument for a folder, and OSError."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return False
+    if stat.S_ISDIR(mode):
+        raise InvalidArgument(f"{path} is a folder; name a file in it")
+    return not stat.S_ISREG(mode)
+
+
+def stream_format(path: str) -> str | None:
+    """The format of an output whose ending does not say it: CSV for streams."""
+    return "csv" if path != "-" and is_stream(path) and not has_ending(path) else None
 
 
 def _proc(fd: int) -> str:

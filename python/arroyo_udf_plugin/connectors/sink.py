@@ -21,7 +21,8 @@ from .delimited import DelimitedWriter, dialect_of
 from .formats import kind_of
 from .json_lines import JsonWriter
 from .options import BATCH_ROWS, Writing
-from .place import Place
+from .place import Place, stream_format
+from .schemas import index_of
 from .typed import TypedWriter
 
 _WAITING_BYTES = 64 << 20  # with rows so large, a row group has fewer
@@ -34,8 +35,8 @@ class FileSink:
     schema: of the batches. Columns of `cells.CellType` are written to CSV as they stood in their file, and to other
         formats as text.
     inputs: files that the output must not be, unless `writing.force`.
-    Raises InvalidArgument if the output cannot be written, or its format cannot hold a column's type; BrokenPipeError
-    if nobody reads it any more.
+    Raises InvalidArgument if the output cannot be written, lacks a column that it should have, or its format cannot
+    hold a column's type; BrokenPipeError if nobody reads it any more.
     """
 
     def __init__(
@@ -47,9 +48,13 @@ class FileSink:
     ) -> None:
         writing = writing or Writing()
         self._name = os.fspath(path)
-        self._kind = kind_of(self._name, writing.format, "--out-format")
-        self._given = schema
-        self._schema = schema if self._kind.is_text else pa.schema(map(_plain, schema), schema.metadata)
+        with self._errors():
+            self._kind = kind_of(self._name, writing.format or stream_format(self._name), "--out-format")
+        self._places = (
+            None if writing.columns is None else [index_of(schema, name, f"{self._name}: ") for name in writing.columns]
+        )
+        self._given = schema if self._places is None else pa.schema(map(schema.field, self._places), schema.metadata)
+        self._schema = self._given if self._kind.is_text else pa.schema(map(_plain, self._given), schema.metadata)
         self._writer: DelimitedWriter | JsonWriter | TypedWriter | None = None
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = self._waiting_bytes = 0
@@ -84,6 +89,8 @@ class FileSink:
         """Adds a batch of any size."""
         if not batch.num_rows:
             return
+        if self._places is not None:
+            batch = batch.select(self._places)
         self._waiting.append(batch)
         self._waiting_rows += batch.num_rows
         self._waiting_bytes += batch.nbytes

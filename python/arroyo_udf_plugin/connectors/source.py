@@ -23,6 +23,7 @@ from .delimited import DelimitedReader, dialect_of
 from .inputs import Input, found, opened, readable
 from .json_lines import JsonReader
 from .options import BATCH_ROWS, Reading
+from .schemas import index_of
 from .type_names import type_named
 from .typed import TypedReader
 
@@ -81,13 +82,7 @@ class FileSource:
 
     def index(self, name: str) -> int:
         """The position of a column. Raises InvalidArgument, with the columns there are, for none or several."""
-        indices = self.schema.get_all_field_indices(name)
-        if len(indices) == 1:
-            return int(indices[0])
-        trouble = f"there are {len(indices)} columns" if indices else "there is no column"
-        raise InvalidArgument(
-            f"{self._inputs[0].name}: {trouble} {name!r}; the columns are {', '.join(self.schema.names)}"
-        )
+        return index_of(self.schema, name, f"{self._inputs[0].name}: ")
 
     def __iter__(self) -> Iterator[Rows]:
         left = self._reading.limit

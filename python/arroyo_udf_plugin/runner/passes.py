@@ -21,7 +21,7 @@ from ..host.answers import Answered
 from ..host.policy import Decided, Policy
 from ..host.statistics import Statistics
 from .answers import End, answers
-from .blocks import Block, Blocks, letter_columns
+from .blocks import Block, Blocks
 from .calls import Call, Plan, Stage
 from .notes import Note
 
@@ -102,8 +102,7 @@ class Pass:
             for step in steps:
                 decided = self.policy.apply(step.results, function, origin=step.rows.origin)
                 if self.letters is not None and len(decided.dead_at):
-                    dead = step.rows.rows.take(decided.dead_at)
-                    self.letters.write(decided.dead, letter_columns(self.source, dead))
+                    self.letters.write(*self.source.letters(step.rows.take(decided.dead_at), decided.dead))
                 counts.statistics = end.statistics
                 self._count(counts, step, decided)
                 self.progress(self.summary, self.source.rows)

@@ -22,7 +22,7 @@ use crate::arrow::Batch;
 use crate::batch_context::BatchContext;
 use crate::call_info::CallInfo;
 use crate::failure::Failure;
-use crate::limits::INIT_TIME;
+use crate::limits::{CLOSE_TIME, INIT_TIME};
 use crate::machine::{Outcome, Token};
 use crate::panics::{self, catch_future};
 use crate::runtime::{After, Attempt, Executor, Orders, Runtime, TimeSlice};
@@ -86,7 +86,7 @@ where
         let closed = if stopped.is_given_up() {
             Ok(()) // the stop has reported it
         } else {
-            context::close(context).await
+            context::close(context, CLOSE_TIME).await
         };
         tokio.shutdown_background(); // and so all that `init` has left running
         closed
