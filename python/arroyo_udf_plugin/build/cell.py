@@ -1,9 +1,11 @@
 """The source of a function that lives in a notebook: its cell, as Python keeps it for tracebacks."""
 
+import ast
 import builtins
 import linecache
 import symtable
 import tempfile
+import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,7 +32,7 @@ def file_of(function: Callable[..., Any]) -> Iterator[tuple[Path, Path]]:
         yield Path(shown).resolve(), Path(shown).resolve()
         return
     text = "".join(linecache.getlines(shown))
-    if not text:
+    if not _defines(text, function.definition.__code__):
         raise BuildError(f"the source of {name!r} is unknown, because it was made at a prompt or by exec: write a file")
     if missing := sorted(_used_but_not_defined(text, shown)):
         raise BuildError(
@@ -46,6 +48,21 @@ def file_of(function: Callable[..., Any]) -> Iterator[tuple[Path, Path]]:
             where = f"the cell of {name}" if error.line is None else f"the cell of {name}, line {error.line}"
             said = str(error).removeprefix(f"{file}:").removeprefix(f"{error.line}:").lstrip()
             raise BuildError(f"{where}: {said}") from None
+
+
+def _defines(text: str, code: types.CodeType) -> bool:
+    """Whether a text has this function in its place. From 3.13 on Python keeps a text for `<string>`, too, which may be
+    another's."""
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError):
+        return False
+    return any(
+        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name == code.co_name
+        and min([node.lineno, *(one.lineno for one in node.decorator_list)]) == code.co_firstlineno
+        for node in nodes
+    )
 
 
 def _used_but_not_defined(text: str, shown: str) -> set[str]:
