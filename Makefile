@@ -1,5 +1,7 @@
+# docs   the reference of the Python package, from its docstrings, in build/docs
 # demo   build the example functions in three languages, run them over 336,776 flights, compare
 # test   lints, Rust tests, and pytest on Python 3.11 and 3.13: 12 minutes from a fresh clone on two processors, at most
+# test-lowest  the tests of hosts, files and commands on Python 3.11 with the lowest versions of all dependencies
 # test-arroyo  plugins and Arroyo's published crates in each other's place; the first build takes minutes
 # test-server  plugins against a PostgreSQL server
 # lint   the lints alone
@@ -22,7 +24,7 @@ REQUIRE_ALL =
 # Processes that share the tests of pytest.
 WORKERS = 2
 
-.PHONY: demo test test-rust test-python test-arroyo test-server lint check simulation mutants loom soak
+.PHONY: demo docs test test-rust test-python test-lowest test-arroyo test-server lint check simulation mutants loom soak
 .PHONY: check-memory check-address bench package fuzz
 .DEFAULT_GOAL = test
 # Targets share environments and caches, and each uses all processors.
@@ -30,6 +32,9 @@ WORKERS = 2
 
 demo:
 	@python=$$($(ENVIRONMENT)) && $$python examples/flights/demo.py
+
+docs:
+	@python=$$($(ENVIRONMENT)) && $$python scripts/reference.py build/docs
 
 test: lint test-rust test-python
 
@@ -106,6 +111,13 @@ PARALLEL = -n $(WORKERS) --dist worksteal
 
 test-python:
 	$(call pytest,$(PARALLEL) -m 'not arroyo and not server')
+
+# Not what runs in native code alone, whatever the versions of pyarrow, cffi and click are.
+NOT_LOWEST = async blocking boot docs ended environment interrupt leaks retry stopping
+
+test-lowest:
+	@python=$$($(ENVIRONMENT) 3.11 lowest) && $$python -m pytest -q $(PARALLEL) -m 'not arroyo and not server' \
+	tests/cli tests/connectors tests/python $(foreach name,$(NOT_LOWEST),--ignore-glob='*/test_*$(name)*.py')
 
 test-arroyo:
 	$(call pytest,$(PARALLEL) -m arroyo)

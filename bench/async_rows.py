@@ -24,7 +24,7 @@ from typing import Any
 import pyarrow as pa
 
 import references
-from arroyo_udf_plugin import Runtime, WouldBlock, load
+from arroyo_udf_plugin import Runtime, load
 
 ROWS, BATCH_ROWS, CAP = 200_000, 8192, 1000
 ROUNDS = 3
@@ -33,29 +33,9 @@ WARM_UP = 20_000
 
 
 def through(runtime: Runtime, first_id: int, column: pa.Array) -> list[pa.Array]:
-    """Sends until the runtime is full, then drains, until every row is back. Returns the values in order."""
-    values: list[pa.Array] = []
-    back = 0
-
-    def drain() -> int:
-        runtime.wait()
-        drained = runtime.drain_results()
-        if drained is None:
-            return 0
-        values.append(drained["value"])
-        return int(drained.num_rows)
-
-    for offset in range(0, len(column), BATCH_ROWS):
-        batch = column.slice(offset, BATCH_ROWS)
-        while True:
-            try:
-                runtime.send_nowait(first_id + offset, batch)
-                break
-            except WouldBlock:
-                back += drain()
-    while back < len(column):
-        back += drain()
-    return values
+    """Sends all rows and drains them. Returns the values in order."""
+    batches = [column.slice(offset, BATCH_ROWS) for offset in range(0, len(column), BATCH_ROWS)]
+    return [results["value"] for _, results in runtime.map(batches, first_id=first_id, stop=False)]
 
 
 def main() -> None:

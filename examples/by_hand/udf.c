@@ -3,7 +3,7 @@
  * It has one sync function, kilometres(miles: int64) -> float64, whose argument is not nullable. Read arroyo_udf.h
  * first; the comments here say how to keep its rules.
  *
- *     cc -O2 -shared -fPIC -fvisibility=hidden -Wl,-z,nodelete -Inative/include examples/by_hand/udf.c -o by_hand.so
+ *     cc -O2 -shared -fPIC -fvisibility=hidden -Wl,-z,nodelete -Inative/include examples/by_hand/udf.c -o libby_hand.so
  */
 #include <stdlib.h>
 #include <string.h>

@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from arroyo_udf_plugin import Function, Plugin, WouldBlock, build, load
+from arroyo_udf_plugin import Function, Plugin, build, load
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
 import postgresql
@@ -112,31 +112,9 @@ def run_sync(function: Function, arguments: Batches) -> Results:
 
 
 def run_async(function: Function, arguments: Batches) -> Results:
-    """Sends until the runtime is full, then drains, until every row is back. Ids are row numbers."""
-    results: Results = []
-    first_id = rows_back = 0
+    """Ids are row numbers."""
     with function.start() as runtime:
-
-        def drain() -> int:
-            runtime.wait()
-            drained = runtime.drain_results()
-            if drained is None:
-                return 0
-            results.append(drained)
-            return int(drained.num_rows)
-
-        for columns in arguments:
-            while True:
-                try:
-                    runtime.send_nowait(first_id, *columns)
-                    break
-                except WouldBlock:
-                    rows_back += drain()
-            first_id += len(columns[0])
-        while rows_back < first_id:
-            rows_back += drain()
-        runtime.stop()
-    return results
+        return [results for _, results in runtime.map(map(tuple, arguments))]
 
 
 def in_order(results: Results) -> bool:

@@ -3,7 +3,8 @@
 Whatever they do, each row gets its outcome, other rows are not affected, and the run succeeds:
 
     arroyo-udf build examples/misbehaving/udf.py
-    arroyo-udf run udf.so:exits rows.csv --args x --out out.csv --on-error null --on-timeout null
+    arroyo-udf run examples/misbehaving/libudf.so:exits rows.csv --args x --out out.csv \\
+        --on-error null --on-timeout null
 """
 
 import asyncio

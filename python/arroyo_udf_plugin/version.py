@@ -3,7 +3,7 @@
 __version__ = "0.1.0"
 """The same as in pyproject.toml."""
 
-PLUGIN_FORMAT = 1
+PLUGIN_FORMAT = 2
 """The format of Python plugins. A plugin carries the number that it was built with; the toolkit loads only its own.
 
 It covers everything that a built library uses of the installed toolkit, apart from the ABI: the name of

@@ -93,6 +93,12 @@ def test_new_refuses_a_name(tmp_path: Path, name: str) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_new_where_no_folder_can_be_made_is_told_in_one_line() -> None:
+    done = cli("new", "mine", "--lang", "c", cwd=Path("/proc"), status=1)
+    assert done.stderr.startswith("Error: /proc/mine cannot be made: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_build_takes_a_path_and_prints_it(tmp_path: Path) -> None:
     cli("new", "mine", "--lang", "c", cwd=tmp_path)
     done = cli("build", "mine/mine.c", "-o", "elsewhere.so", cwd=tmp_path)
@@ -102,7 +108,7 @@ def test_build_takes_a_path_and_prints_it(tmp_path: Path) -> None:
 def test_build_shows_where_the_mistake_is(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("from arroyo_udf_plugin import udf\n\n@udf\ndef f(x) -> int:\n    return x\n")
     assert "mine.py:" in cli("build", "mine.py", cwd=tmp_path, status=1).stderr
-    assert not (tmp_path / "mine.so").exists()
+    assert not (tmp_path / "libmine.so").exists()
 
 
 def test_build_locked(tmp_path: Path) -> None:
@@ -165,6 +171,27 @@ def test_inspect_json(plugin: Path, tmp_path: Path) -> None:
             "chosen": ["ordered", "allowed_in_flight", "timeout"],
         },
     ]
+
+
+def test_inspect_shows_documentation_volatility_and_source(build_plugin: Callable[..., Path], tmp_path: Path) -> None:
+    text = """
+        from arroyo_udf_plugin import udf
+
+        @udf(volatility="stable")
+        def rate(currency: str) -> float:
+            '''Euros for one unit.
+
+            Of the day.
+            '''
+            return 1.0
+        """
+    plugin = build_plugin(text, name="rates")
+    lines = cli("inspect", plugin, cwd=tmp_path).stdout.splitlines()
+    assert lines[2] == f"source           {plugin.with_name('rates.py')}"
+    after = lines.index("rate(currency: string) -> double")
+    assert lines[after + 1 :] == ["    sync, stable", "    Euros for one unit.", "", "    Of the day."]
+    done = cli("inspect", plugin.with_name("rates.py"), cwd=tmp_path, status=1)
+    assert "rates.py is a source: build it" in done.stderr
 
 
 def test_inspect_text(plugin: Path, tmp_path: Path) -> None:

@@ -219,6 +219,22 @@ def test_values_of_json_come_back_as_they_stood(functions: Any, tmp_path: Path, 
     assert target.read_text() == whole.read_text()
 
 
+def test_a_row_that_could_not_be_read_never_becomes_null(functions: Any, tmp_path: Path, mend: Path) -> None:
+    """Its values are lost, so that a replay would call the function with nulls, or not at all."""
+    source, target, dead = tmp_path / "in.jsonl", tmp_path / "out.jsonl", tmp_path / "dead.parquet"
+    lines = [f'{{"mend": "{mend}", "x": {x}}}\n' for x in ("2", "2", '"many"', "[")]
+    source.write_text("".join(lines))
+    calls = [Call.of(functions["half"])]
+    failing(calls, [source], target, dead, reading=Reading(types={"x": "int"}))
+    before = rows(dead)
+    assert "'many' is not int64" in before[0]["failed_error"]
+    assert [(row["failed_row"], row["failed_outcome"], row["x"]) for row in before] == [
+        (3, "unread", None),
+        (4, "unread", None),
+    ]
+    assert (again(calls, dead, target).added, rows(dead)) == (0, before)
+
+
 def test_the_dialect_of_the_output_is_kept(functions: Any, tmp_path: Path, mend: Path) -> None:
     source, target, dead = tmp_path / "in.csv", tmp_path / "out.csv", tmp_path / "dead.parquet"
     source.write_text(f"id;mend;x\n1;{mend};2\n-;{mend};3\n")

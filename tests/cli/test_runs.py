@@ -16,9 +16,10 @@ import pyarrow.parquet
 import pytest
 
 from arroyo_udf_plugin import InvalidArgument, RowError, load
+from arroyo_udf_plugin.host.answers import HELD_ROWS, Window
 from arroyo_udf_plugin.host.policy import Action
 from arroyo_udf_plugin.runner import Call, Summary, run
-from arroyo_udf_plugin.runner.pace import GROWTH, STEP_BYTES, STEP_ROWS, STEP_SECONDS, Pace, Window
+from arroyo_udf_plugin.runner.pace import GROWTH, STEP_BYTES, STEP_ROWS, STEP_SECONDS, Pace
 
 SOURCE = """
 import asyncio
@@ -288,7 +289,7 @@ def test_steps_follow_time() -> None:
 
 
 def test_steps_follow_the_size_of_results() -> None:
-    pace, window = Pace(), Window(100, 16_384)
+    pace, window = Pace(), Window(100)
     for _ in range(10):
         pace.took(pace.rows, 1e-6, pace.rows * (1 << 20))
         assert pace.rows <= STEP_BYTES >> 20
@@ -296,7 +297,7 @@ def test_steps_follow_the_size_of_results() -> None:
     assert (window.rows, window.step) == (100, STEP_BYTES >> 20)
     for _ in range(10):
         window.drained(window.step, window.step * 10)
-    assert (window.rows, window.step) == (16_384, STEP_ROWS)
+    assert (window.rows, window.step) == (HELD_ROWS, STEP_ROWS)
 
 
 @pytest.mark.parametrize("name", ["large", "large_later"])

@@ -191,9 +191,9 @@ def test_rows_fail_alone(build_plugin: BuildPlugin) -> None:
     assert outcomes.field("value").to_pylist() == [None, None, None, None, 10, None]
     assert outcomes.field("outcome").to_pylist() == [1, 1, 0, 1, 0, 0]
     zero, one, *_, division = outcomes.field("error").to_pylist()[:4]
-    assert zero == "zero"
-    assert one == "panicked at fails.rs:8:14: one"
-    assert division == "panicked at fails.rs:10:22: attempt to divide by zero"
+    assert zero == "fails.risky, row 0: zero"
+    assert one == "fails.risky, row 1: panicked at fails.rs:8:14: one"
+    assert division == "fails.risky, row 3: panicked at fails.rs:10:22: attempt to divide by zero"
     with pytest.raises(RowError, match="zero"):
         plugin.functions["risky"](pa.array([5, 0]))
 
@@ -203,7 +203,7 @@ def test_a_division_by_zero_is_the_error_of_its_row(flights: Any) -> None:
         runtime.send(10, pa.array([100, 200]), pa.array([0, 60]))
         results = drained(runtime, 2).to_pylist()
     assert [(row["id"], row["value"], row["error"]) for row in results] == [
-        (10, None, "100 miles in no time"),
+        (10, None, "udf.mph_async, row 10: 100 miles in no time"),
         (11, 200.0, None),
     ]
 
@@ -315,3 +315,36 @@ def test_two_rust_plugins_in_one_process(build_plugin: BuildPlugin, flights: Any
         two.send(0, *columns)
         assert drained(one, 2)["value"].to_pylist() == [100.0, 200.0]
         assert drained(two, 2)["value"].to_pylist() == [40, 140]
+
+
+def test_integer_overflow_is_an_error_of_its_row(build_plugin: BuildPlugin) -> None:
+    """F4: it does not wrap, in plain functions or in async ones. `wrapping_add` does."""
+    plugin = load(
+        build_plugin(
+            """
+            use arroyo_udf_plugin::udf;
+            #[udf]
+            fn plus_one(x: i64) -> i64 { x + 1 }
+            #[udf]
+            fn sum(x: i8) -> i8 { [x, 100].iter().sum() }
+            #[udf]
+            fn wraps(x: i8) -> i8 { x.wrapping_add(100) }
+            #[udf]
+            async fn negative(x: i8) -> i8 { -x }
+            """,
+            ".rs",
+            "overflows",
+        )
+    )
+    functions = plugin.functions
+    with pytest.raises(RowError, match="attempt to add with overflow") as raised:
+        functions["plus_one"](pa.array([1, 2**63 - 1, 2]))
+    assert list(raised.value.errors) == [1]
+    with pytest.raises(RowError, match="attempt to add with overflow"):
+        functions["sum"](pa.array([100], pa.int8()))
+    assert functions["wraps"](pa.array([100], pa.int8())).to_pylist() == [-56]
+    with functions["negative"].start() as runtime:
+        runtime.send(0, pa.array([1, -128], pa.int8()))
+        results = drained(runtime, 2)
+        assert results["value"].to_pylist() == [-1, None]
+        assert "attempt to negate with overflow" in results["error"].to_pylist()[1]

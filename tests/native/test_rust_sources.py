@@ -82,11 +82,15 @@ def written(folder: Path, text: str, name: str = "mine.rs") -> Path:
     return source
 
 
+def built(source: Path) -> Path:
+    return source.with_name(f"lib{source.stem}.so")
+
+
 def refused(source: Path, **how: bool) -> BuildError:
     with pytest.raises(BuildError) as raised:
         build(source, **how)
     assert raised.value.file == str(source)
-    assert not source.with_suffix(".so").exists()
+    assert not built(source).exists()
     return raised.value
 
 
@@ -297,11 +301,11 @@ def test_crates_are_locked_beside_the_source(tmp_path: Path) -> None:
         assert str(folder) not in text
 
     made = lock.stat()
-    source.with_suffix(".so").unlink()
+    built(source).unlink()
     build(with_crates(source, salt="again"), locked=True, offline=True)
     assert (lock.stat().st_ino, lock.read_text()) == (made.st_ino, text)
 
-    source.with_suffix(".so").unlink()
+    built(source).unlink()
     with_crates(source, 'smallvec = "1"\nlibc = "0.2"')
     error = refused(source, locked=True)
     assert error.line == 2

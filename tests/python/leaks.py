@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from arroyo_udf_plugin import Runtime, WouldBlock, load
+from arroyo_udf_plugin import Runtime, load
 
 BATCH = 1000
 functions = load(sys.argv[1]).functions
@@ -63,18 +63,9 @@ def settled(before: Usage | None = None) -> Usage:
 
 
 def answered(runtime: Runtime, rows: int, column: Callable[[range], pa.Array]) -> None:
-    """Sends rows in batches, and drains them. One thread does both, so it must not wait for room."""
-    sent = done = 0
-    while done < rows:
-        while sent < rows:
-            try:
-                runtime.send_nowait(sent, column(range(sent, sent + BATCH)))
-            except WouldBlock:
-                break
-            sent += BATCH
-        runtime.wait()
-        batch = runtime.drain_results()
-        done += len(batch) if batch else 0
+    """Sends rows in batches, and drains them."""
+    batches = (column(range(first, first + BATCH)) for first in range(0, rows, BATCH))
+    assert sum(len(part) for part, _ in runtime.map(batches, stop=False)) == rows
 
 
 def calls(rows: int) -> None:

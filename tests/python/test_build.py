@@ -40,6 +40,8 @@ MISTAKES = {
     "def f() -> int: return 1": "no arguments; give it at least one",
     "def f(*x: int) -> int: return 1": "one positional parameter",
     "def f(x: int, *, y: int) -> int: return 1": "one positional parameter",
+    "def f(x: int = 1) -> int: return x": "a default value for 'x', and every call passes all columns; leave it out",
+    "async def f(x: int, y: int | None = None) -> int: return x": "a default value for 'y'",
     "def f(x: int) -> int: yield x": "write `return`",
     "async def f(x: int) -> int: yield x": "write `return`",
     "def f(context: Context, x: int) -> int: return x": "sync and has the Context 'Context'; write `async def`",
@@ -53,8 +55,10 @@ OPTIONS = {
     "(timeout=float('nan')) async ": "timeout=nan; write seconds",
     "(ordered=1) async ": "ordered=1; write True or False",
     "(ordered=True) ": "is sync, and 'ordered' is for async functions; write `async def` or blocking=True",
-    "(speed=3) ": "unknown option 'speed'; there are vectorized, blocking, volatility, ordered, allowed_in_flight",
+    "(speed=3) ": "unknown option 'speed'; there are vectorized, blocking, split, volatility, ordered,",
     "(volatility='never') ": "volatility='never'; write one of 'immutable', 'stable', 'volatile'",
+    "(vectorized=True,split=1) ": "has split=1; write True or False",
+    "(split=False) ": "has 'split', which is for vectorized=True; leave it out",
     "(vectorized=True) async ": "is async, and vectorized=True is for a `def`; write `def`",
 }
 
@@ -104,6 +108,22 @@ def test_mistake_in_vectorized(tmp_path: Path, annotation: str, said: str) -> No
         ("x = 1\n", None, "has no function with @udf; decorate one"),
         ("from arroyo_udf_plugin import udf\nf = udf(len)\n", 2, "@udf is for functions written with def"),
         (f"{HEAD}@udf\ndef f(x: int) -> int: ...\ng = f\n@udf\ndef f(x: int) -> int: ...\n", FIRST + 3, "rename one"),
+        (
+            f"{HEAD}@udf\ndef f(x: int) -> int: ...\n@udf\ndef f(x: str) -> int: ...\n",
+            FIRST + 2,
+            f"in line {FIRST}; rename",
+        ),
+        (
+            f"{HEAD}@udf\ndef f(x: int) -> int: ...\ndef f(x: int) -> int: ...\n",
+            FIRST,
+            "is not what 'f' means in the end",
+        ),
+        (
+            f"{HEAD}import functools\n@functools.cache\n@udf\ndef f(x: int) -> int: ...\n",
+            FIRST + 1,
+            "a decorator above @udf",
+        ),
+        (f"{HEAD}@udf\n@udf\ndef f(x: int) -> int: ...\n", FIRST, "has @udf twice"),
         ("\0", None, "has a NUL character"),
     ],
 )
@@ -133,9 +153,9 @@ def test_cache_and_replacement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     source = tmp_path / "mine.py"
     source.write_text(f"{HEAD}@udf\ndef f(x: int) -> int: return x\n")
     first = build(source)
-    assert first == tmp_path / "mine.so"
-    kept = sorted(path for path in cache.folder().rglob("*") if path.is_file())
-    assert [path.name for path in kept] == ["mine.so"]
+    assert first == tmp_path / "libmine.so"
+    kept = sorted(cache.folder().rglob("*.so"))
+    assert [path.name for path in kept] == ["libmine.so"]
     identities = first.stat().st_ino, kept[0].stat().st_mtime_ns
 
     assert build(source, first) == first
@@ -144,7 +164,7 @@ def test_cache_and_replacement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
     source.write_text(source.read_text() + "\n")
     build(source, tmp_path / "new" / "folder" / "other.so")
-    assert len([path for path in cache.folder().rglob("*") if path.is_file()]) == 2
+    assert len(list(cache.folder().rglob("*.so"))) == 2
     assert load(tmp_path / "new" / "folder" / "other.so").name == "mine"
     assert load(first).hash != load(tmp_path / "new" / "folder" / "other.so").hash
     assert not list(tmp_path.rglob(".*")), "no temporary file is left"
@@ -165,7 +185,7 @@ def test_descriptor(build_plugin: BuildPlugin) -> None:
                 '''with "quotes", \\\\ and ??= and ünïcödé'''
 
             @udf
-            def first(x: list[Point], y: bool = True) -> Point: ...
+            def first(x: list[Point], y: bool) -> Point: ...
 
             class Context:
                 pass

@@ -87,10 +87,11 @@ class Signature:
 def signature(udf: Udf[..., Any]) -> Signature:
     """Reads the signature of a decorated function. Raises BuildError with file, line and what to write instead."""
     try:
-        hints = typing.get_type_hints(udf.function, include_extras=True)
+        hints = typing.get_type_hints(udf.definition, include_extras=True)
     except Exception as error:
         raise udf.mistake(f"has an annotation that cannot be read: {error}; name something this module has") from error
-    parameters = list(inspect.signature(udf.function).parameters.values())
+    parameters = list(inspect.signature(udf.definition).parameters.values())
+    _check_decorators(udf, parameters)
     context = _context(udf, parameters, hints)
     if context is not None:
         del parameters[0]
@@ -114,9 +115,30 @@ def signature(udf: Udf[..., Any]) -> Signature:
             raise udf.mistake(
                 f"has the parameter {parameter}; a column is one positional parameter: name them one by one"
             )
+        if parameter.default is not parameter.empty:
+            raise udf.mistake(
+                f"has a default value for {parameter.name!r}, and every call passes all columns; leave it out, or use "
+                "`T | None` and look for None"
+            )
         fields.append(field(parameter.name, parameter.name, f"argument {parameter.name!r}"))
     returns = field("", "return", "its result")
     return Signature(pa.schema(fields), returns, context, (*(hints[p.name] for p in parameters), hints["return"]))
+
+
+def _check_decorators(udf: Udf[..., Any], parameters: list[inspect.Parameter]) -> None:
+    """What is called must take the parameters of the definition."""
+    if udf.function is udf.definition:
+        return
+    changes = f"has the decorator {udf.decorator()!r}, which changes its parameters"
+    instead = "let what it returns take the same ones, or (*args)"
+    if inspect.signature(udf.function) != inspect.signature(udf.definition):
+        raise udf.mistake(f"{changes}; {instead}")
+    try:
+        inspect.signature(udf.function, follow_wrapped=False).bind(*parameters)
+    except TypeError as error:
+        raise udf.mistake(f"{changes} ({error}); {instead}") from None
+    except ValueError:
+        pass  # written in C, such as functools.cache: it takes anything
 
 
 def _example(udf: Udf[..., Any], key: str) -> str:
@@ -266,7 +288,7 @@ def adapted(udf: Udf[..., Any], hints: tuple[Any, ...]) -> Callable[..., Any]:
     if not any(converters):
         return function
     arguments = converters[:-1]
-    context = [None] * (function.__code__.co_argcount - len(arguments))
+    context = [None] * (udf.definition.__code__.co_argcount - len(arguments))
     from_dicts: list[Convert | None] = [*context, *arguments]
 
     def converted(row: tuple[Any, ...]) -> list[Any]:
@@ -297,7 +319,7 @@ def _adapted_columns(udf: Udf[..., Any], hints: tuple[Any, ...]) -> Callable[...
         return (lambda values: values) if item is None else lambda vs: [None if v is None else item(v) for v in vs]
 
     arguments = [columns_of(hint) for hint in hints[:-1]]
-    contexts = function.__code__.co_argcount - len(arguments)
+    contexts = udf.definition.__code__.co_argcount - len(arguments)
 
     async def call_async(*columns: Any) -> Any:
         converted = (make(column) for make, column in zip(arguments, columns[contexts:], strict=True))

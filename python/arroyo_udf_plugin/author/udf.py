@@ -8,10 +8,14 @@
 
 For Python the decorated function stays the same: callable, with the same signature and result. types.py reads the
 annotations when the plugin is built. Imports nothing heavy, because every user's source imports this module.
+
+Other decorators may stand between @udf and the function, if functools.wraps marks what they return and it takes what
+the function takes. Then `definition` is the author's function, and `function` what is called.
 """
 
 import functools
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, Unpack, overload
 
 from ..errors import BuildError
@@ -21,19 +25,26 @@ Volatility: TypeAlias = Literal["immutable", "stable", "volatile"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_COROUTINE = 0x80  # inspect.CO_COROUTINE and its neighbour; `inspect` is slow to import
+_COROUTINE = 0x80  # inspect.CO_COROUTINE and its neighbours; `inspect` is slow to import
 _GENERATOR, _ASYNC_GENERATOR = 0x20, 0x200
+_VARIABLE = 0x4 | 0x8  # *args, **kwargs
 _KINDS = ("vectorized", "blocking")
 VOLATILITIES = ("immutable", "stable", "volatile")
 """What a result depends on: the arguments alone; also on what does not change during a query; anything."""
+
+
+made: ContextVar[list[Any] | None] = ContextVar("made", default=None)
+"""Where a build notes each decorated function, even if its module loses it again."""
 
 
 class Udf(Generic[P, R]):
     """A decorated function. Calling it calls the original function."""
 
     function: Callable[P, R]
+    definition: Any  # the author's `def`; it differs from `function` if there are decorators between
     is_async: bool  # an `async def`
     vectorized: bool
+    split: bool  # vectorized: a call that raises is repeated with each half of its rows
     chosen: dict[str, Any]  # the options in the decorator
     volatility: Volatility | None  # None: not said
     blocking: bool
@@ -43,22 +54,32 @@ class Udf(Generic[P, R]):
     __name__: str
 
     def __init__(self, function: Callable[P, R], chosen: dict[str, Any]) -> None:
-        code = getattr(function, "__code__", None)
+        if isinstance(function, Udf):
+            raise function.mistake("has @udf twice; leave one out")
+        self.function = self.definition = function
+        while (inner := getattr(self.definition, "__wrapped__", None)) is not None:
+            self.definition = inner
+        code = getattr(self.definition, "__code__", None)
         if code is None:
             raise BuildError(f"@udf is for functions written with def or async def, not for {function!r}")
-        self.function = function
-        self.is_async = bool(code.co_flags & _COROUTINE)
+        called = getattr(function, "__code__", None)  # None: an object, such as that of functools.cache
+        flags = 0 if called is None else called.co_flags
+        self.is_async = bool(flags & _COROUTINE)
         self.starts = self.is_async or chosen.get("blocking") is True
         functools.update_wrapper(self, function)
-        if code.co_flags & (_GENERATOR | _ASYNC_GENERATOR):
+        if (flags | code.co_flags) & (_GENERATOR | _ASYNC_GENERATOR):
             raise self.mistake("is a generator; write `return` for the one value of the row, not `yield`")
+        self._check_decorators(code.co_flags)
         self._check(chosen)
         self.vectorized = chosen.get("vectorized", False)
+        self.split = chosen.get("split", True)
         self.blocking = chosen.get("blocking", False)
         self.volatility = chosen.get("volatility")
         self.chosen = {name: value for name, value in chosen.items() if name in OPTIONS}
         self.options = Options(**self.chosen) if self.starts else None
         self.batched = "batch_size" in self.chosen
+        if (list_of_build := made.get()) is not None:
+            list_of_build.append(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
@@ -68,8 +89,22 @@ class Udf(Generic[P, R]):
 
     def mistake(self, text: str) -> BuildError:
         """An error about this function, with its file, line and name (F5)."""
-        code = self.function.__code__  # checked in __init__
+        code = self.definition.__code__  # checked in __init__
         return BuildError(f"function {code.co_name!r} {text}", code.co_filename, code.co_firstlineno)
+
+    def decorator(self) -> str:
+        """The name of the last decorator between the definition and @udf."""
+        code = getattr(self.function, "__code__", None)
+        return type(self.function).__name__ if code is None else str(code.co_qualname.partition(".<locals>")[0])
+
+    def _check_decorators(self, flags: int) -> None:
+        """flags: of the definition."""
+        if flags & _COROUTINE and not self.is_async:
+            made = f"is an `async def`, and its decorator {self.decorator()!r} makes a `def` of it"
+            raise self.mistake(f"{made}; write `async def` and `await` in the decorator")
+        if flags & _VARIABLE and ".<locals>" in self.definition.__code__.co_qualname:
+            hides = f"the decorator {self.decorator()!r} below @udf hides the function's signature"
+            raise BuildError(f"{hides}; write @functools.wraps(function) above the function that it returns")
 
     def _check(self, chosen: dict[str, Any]) -> None:
         for name, value in chosen.items():
@@ -82,11 +117,16 @@ class Udf(Generic[P, R]):
                     raise self.mistake(
                         "is blocking=True, which is called row by row, and vectorized=True; leave one out"
                     )
+            elif name == "split":
+                if not isinstance(value, bool):
+                    raise self.mistake(f"has split={value!r}; write True or False")
+                if chosen.get("vectorized") is not True:
+                    raise self.mistake("has 'split', which is for vectorized=True; leave it out")
             elif name == "volatility":
                 if value not in VOLATILITIES:
                     raise self.mistake(f"has volatility={value!r}; write one of {', '.join(map(repr, VOLATILITIES))}")
             elif name not in OPTIONS:
-                known = ", ".join((*_KINDS, "volatility", *OPTIONS))
+                known = ", ".join((*_KINDS, "split", "volatility", *OPTIONS))
                 raise self.mistake(f"has the unknown option {name!r}; there are {known}")
             elif not self.starts:
                 raise self.mistake(
@@ -113,13 +153,17 @@ def udf(
     **options: Unpack[StartOptions],
 ) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
 @overload
-def udf(*, vectorized: bool, volatility: Volatility = ...) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
+def udf(
+    *, vectorized: bool, split: bool = ..., volatility: Volatility = ...
+) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
 
 
 def udf(function: Any = None, /, **options: Any) -> Any:
     """Makes a function part of the plugin: `@udf`, or `@udf(...)` with options.
 
-    vectorized=True: for a `def` whose parameters and result are Arrow arrays.
+    vectorized=True: for a `def` whose parameters and result are Arrow arrays, row by row. A call that raises is
+    repeated with each half of its rows, until the failing row is alone, at most 64 times; split=False: never, and all
+    rows of the call fail.
     blocking=True: for a `def` that waits. Each call occupies a thread until it returns, even after its timeout.
     batch_size=N: for an `async def` whose parameters are lists (or Arrow arrays) of at most N rows. It returns a list
     with a result or an exception for each row. A call that raises is repeated with each half of its rows, until the

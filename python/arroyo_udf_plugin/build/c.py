@@ -10,11 +10,10 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 from ..errors import BuildError
-from . import rust
+from . import rust, tools
 from .cache import BY_DEFAULT, Arroyo, Identity, Resolution
 
 INCLUDE = Path(__file__).resolve().parent.parent / "include"
@@ -85,7 +84,7 @@ def compile(source: Path, output: Path, identity: Identity, how: Resolution, arr
         rust.runtime_for_c(source, runtime, how)
         exported.write_text(EXPORTED)
         command += [str(runtime), *ASYNC_FLAGS, f"-Wl,--version-script={exported}", *ASYNC_LIBRARIES]
-    sys.stderr.write(_call(source, [*command, *LIBRARIES]).stderr)
+    tools.warn(_call(source, [*command, *LIBRARIES]).stderr)
 
 
 def _headers(source: Path) -> list[Path]:
@@ -125,8 +124,7 @@ def _call(source: Path, arguments: list[str]) -> subprocess.CompletedProcess[str
     compiler = _compiler()
     try:
         # HINTS expect English messages.
-        environment = os.environ | {"LC_ALL": "C"}
-        done = subprocess.run([*compiler, *arguments], capture_output=True, text=True, check=False, env=environment)
+        done = tools.call([*compiler, *arguments], environment={"LC_ALL": "C"})
     except OSError as error:
         raise BuildError(
             f"the C compiler {compiler[0]} cannot be run ({error.strerror}): install gcc or clang, or set CC",

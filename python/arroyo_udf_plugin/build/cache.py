@@ -1,7 +1,8 @@
 """The cache of built libraries: each is kept under the hash of everything that it depends on.
 
 Guarantees: an entry is complete or absent, because it is written in a private folder and then renamed; so concurrent
-builds do not disturb each other. A library that is replaced stays intact for processes that have it open.
+builds do not disturb each other. A library that was damaged since is built again. A library that is replaced stays
+intact for processes that have it open.
 The folder is `arroyo-udf` in $XDG_CACHE_HOME or ~/.cache; it may be deleted at any time.
 """
 
@@ -12,12 +13,15 @@ import platform
 import re
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from ..abi import ABI_VERSION
 from ..errors import BuildError
+from ..plugin import origin
 from ..version import __version__
 
 
@@ -36,10 +40,12 @@ class Resolution:
 
     locked: use exactly the versions of the lock file beside the source, which must exist and fit.
     offline: use only what is on this machine.
+    folder: where a Python source's own modules are; None: in its folder.
     """
 
     locked: bool = False
     offline: bool = False
+    folder: Path | None = None
 
     def former_lock(self, file: Path, source: Path, line: int | None) -> str | None:
         """The text of the lock file beside a source whose dependencies are declared at `line`; None if it is missing.
@@ -85,6 +91,14 @@ class Arroyo:
 
 
 BY_DEFAULT = Arroyo()
+DIGEST = "sha256"
+"""The file beside a library of the cache."""
+UNUSABLE = (
+    "the build cache {folder} cannot be used; make room with `arroyo-udf cache --clear`, or name another folder in "
+    "XDG_CACHE_HOME"
+)
+PLACED = "placed"
+"""The folder of libraries with the line that names their source, for callers that choose no place."""
 
 
 class Toolchain(Protocol):
@@ -112,9 +126,11 @@ def artifact(source: Path, toolchain: Toolchain, how: Resolution, arroyo: Arroyo
     parts += [arroyo.function or "", arroyo.on_error]
     key = hashlib.sha256(json.dumps([*parts, *toolchain.inputs(source, how)]).encode()).hexdigest()
     entry = folder() / key[:2] / key
-    library = entry / f"{name}.so"
-    if library.exists():
+    library = entry / f"lib{name}.so"
+    if _is_sound(library):
+        os.utime(entry)  # for `limit`
         return library
+    shutil.rmtree(entry, ignore_errors=True)
     entry.parent.mkdir(parents=True, exist_ok=True)
     private = Path(tempfile.mkdtemp(prefix="building-", dir=entry.parent))
     try:
@@ -122,19 +138,46 @@ def artifact(source: Path, toolchain: Toolchain, how: Resolution, arroyo: Arroyo
         for left in private.iterdir():
             if left.name != library.name:
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
+        (private / DIGEST).write_text(_digest(private / library.name))
         try:
             private.rename(entry)
         except OSError:
-            if not library.exists():  # else another build was faster, with the same library
+            if not _is_sound(library):  # else another build was faster, with the same library
                 raise
     finally:
         shutil.rmtree(private, ignore_errors=True)
     return library
 
 
-def place(library: Path, out: Path) -> None:
-    """Copies a library to the user's path, atomically."""
-    write(out, library.read_bytes(), 0o755)
+def place_of(source: Path) -> Path:
+    """Where the library of a source is, for callers that choose no place."""
+    return folder() / PLACED / hashlib.sha256(os.fsencode(source)).hexdigest()[:16] / f"lib{source.stem}.so"
+
+
+def _is_sound(library: Path) -> bool:
+    try:
+        return _digest(library) == library.with_name(DIGEST).read_text()
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _digest(library: Path) -> str:
+    return hashlib.sha256(library.read_bytes()).hexdigest()
+
+
+def place(library: Path, source: Path, out: Path) -> None:
+    """Copies a library to the user's path, atomically, and adds the line that names its source."""
+    write(out, library.read_bytes() + origin.line(str(source)), 0o755)
+
+
+def check_source(out: Path, source: Path) -> None:
+    """Raises BuildError if `out` exists and was not built from a source of this name."""
+    if not out.is_file():
+        return
+    former = origin.read(str(out))
+    if former is None or Path(former).name != source.name:
+        made = "is no library of arroyo-udf build" if former is None else f"was built from {Path(former).name}"
+        raise BuildError(f"{out.name} exists and {made}: name another library with -o", str(source))
 
 
 def write(out: Path, content: bytes, mode: int = 0o644) -> None:
@@ -149,6 +192,16 @@ def write(out: Path, content: bytes, mode: int = 0o644) -> None:
     except BaseException:
         os.unlink(name)
         raise
+
+
+@contextmanager
+def told(source: Path, failed: str) -> Iterator[None]:
+    """Makes an OSError a BuildError. failed: what has failed, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        where = "" if error.filename is None else f" ({error.filename})"
+        raise BuildError(f"{failed}: {error.strerror or error}{where}", str(source)) from None
 
 
 def folder() -> Path:

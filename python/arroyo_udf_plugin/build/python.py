@@ -7,12 +7,13 @@ Assumes that the Python that builds also runs the plugin: its path is in the lib
 """
 
 import contextlib
+import dataclasses
 import hashlib
 import inspect
+import json
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 import sysconfig
 import threading
@@ -29,10 +30,10 @@ import pyarrow as pa
 from .. import abi, version
 from ..author.options import abi_fields
 from ..author.types import Signature, signature
-from ..author.udf import Udf
+from ..author.udf import Udf, made
 from ..errors import BuildError
-from ..plugin.module import execute, functions_of, user_traceback
-from . import metadata, requirements
+from ..plugin.module import Parcel, execute, forget, functions_of, user_traceback
+from . import metadata, requirements, siblings, tools
 from .cache import BY_DEFAULT, Arroyo, Identity, Resolution
 
 _PACKAGE = Path(__file__).parent.parent
@@ -44,7 +45,9 @@ _LINK = ("-Wl,-z,nodelete", "-Wl,-z,defs", "-lpthread", "-ldl")
 _CDEF = """
 void plugin_failed(int32_t status, const char *text);
 uintptr_t plugin_descriptor(void);
-const char *plugin_source(void);
+const char *plugin_parcel(void);
+const char *plugin_library(void);
+const char *plugin_python(void);
 uintptr_t plugin_guard(void);
 void plugin_set_guard(uintptr_t guard);
 extern "Python" int64_t plugin_load(void);
@@ -58,6 +61,7 @@ try:
 except BaseException:
     import sys, traceback
     text = traceback.format_exc() + "with Python %s, prefix %s" % (sys.version.split()[0], sys.prefix)
+    text += "; built with " + ffi.string(lib.plugin_python()).decode()
     text += "; ARROYO_UDF_PYTHON can name the python of another environment"
     lib.plugin_failed({environment}, ("arroyo_udf_plugin cannot be imported\\n" + text).encode())
 """
@@ -66,10 +70,12 @@ _ARROYO = {False: ("__run",), True: ("__start", "__send", "__drain_results", "__
 
 
 def inputs(source: Path, how: Resolution) -> list[str]:
-    """Interpreter, cffi, pyarrow, compiler with flags, the files of this toolkit that end up in the library, the plugin
-    format, and the versions of the packages that the source lists."""
+    """Interpreter, cffi, pyarrow, compiler with flags, the files of this toolkit that end up in the library or judge
+    the source, the plugin format, the modules that the plugin carries, and the versions of the packages that the
+    source lists."""
     own = hashlib.sha256()
-    for file in (_TEMPLATE, _TEMPLATE.with_name("arroyo.h"), Path(__file__), *sorted(_header().parent.glob("*.h"))):
+    own_files = [_TEMPLATE, _TEMPLATE.with_name("arroyo.h"), Path(__file__)]
+    for file in (*own_files, *sorted((_PACKAGE / "author").glob("*.py")), *sorted(_header().parent.glob("*.h"))):
         own.update(file.read_bytes())
     return [
         sys.version,
@@ -82,21 +88,22 @@ def inputs(source: Path, how: Resolution) -> list[str]:
         *_LINK,
         own.hexdigest(),
         f"format {version.PLUGIN_FORMAT}",
+        json.dumps(_parcel(source, how).modules),
         requirements.locked(source, _read(source), how),
     ]
 
 
 def compile(source: Path, output: Path, identity: Identity, how: Resolution, arroyo: Arroyo = BY_DEFAULT) -> None:
     """Writes the plugin of a Python source. Raises BuildError; executes the source's module level."""
-    text = _read(source)
-    with _module(source, text) as module:
-        functions = [(udf, signature(udf)) for udf in _functions(source, module)]
-    block = metadata.options(text, str(source))
+    parcel = _parcel(source, how)
+    with _module(source, parcel) as (module, decorated):
+        functions = [(udf, signature(udf)) for udf in _functions(source, module, decorated)]
+    block = metadata.options(parcel.source, str(source))
     folder = output.parent
     names = [udf.__name__ for udf, _ in functions]
     callable = [udf.__name__ for udf, read in functions if udf.starts or len(read.arguments)]
     chosen = arroyo.choose(names, callable, source)
-    data, symbols = _data(text, functions, block, identity), tuple[str, ...]()
+    data, symbols = _data(parcel, functions, block, identity), tuple[str, ...]()
     if chosen is not None:
         number = names.index(chosen)
         symbols = _ARROYO[functions[number][0].starts]
@@ -118,7 +125,7 @@ def compile(source: Path, output: Path, identity: Identity, how: Resolution, arr
     includes = [f"-I{folder}", f"-I{_TEMPLATE.parent}", f"-I{_header().parent}", f"-I{sysconfig.get_path('include')}"]
     exports = f"-Wl,--version-script={folder / 'exports.map'}"
     command = [*_compiler(), *_FLAGS, *includes, "-D_GNU_SOURCE", str(c_file), "-o", str(output), exports]
-    done = subprocess.run([*command, *_libpython(), *_LINK], capture_output=True, text=True)
+    done = tools.call([*command, *_libpython(), *_LINK])
     if done.returncode:
         raise BuildError(f"the C compiler refused the plugin:\n{done.stderr}", str(source))
 
@@ -136,12 +143,19 @@ def _read(source: Path) -> str:
     return text
 
 
+def _parcel(source: Path, how: Resolution) -> Parcel:
+    return siblings.parcel(source, _read(source), how.folder or source.parent)
+
+
 @contextlib.contextmanager
-def _module(source: Path, text: str) -> Iterator[types.ModuleType]:
-    """The source's module, executed. It is in sys.modules only while the annotations are read."""
+def _module(source: Path, parcel: Parcel) -> Iterator[tuple[types.ModuleType, list[Udf[..., Any]]]]:
+    """The source's module, executed, and all functions that were decorated meanwhile. It is in sys.modules only while
+    the annotations are read."""
     name = f"arroyo_udf_build_{source.stem}_{threading.get_ident()}"
+    decorated: list[Udf[..., Any]] = []
+    noted = made.set(decorated)
     try:
-        module = execute(name, text, str(source))
+        module = execute(name, parcel, str(source), str(source))
     except KeyboardInterrupt:
         raise
     except BuildError as error:
@@ -152,16 +166,28 @@ def _module(source: Path, text: str) -> Iterator[types.ModuleType]:
     except SyntaxError as error:
         raise BuildError(f"is not Python: {error.msg}", error.filename, error.lineno) from None
     except BaseException as error:
-        failed = f"fails at import; a build imports it once:\n{user_traceback(error)}"
+        failed = f"fails at import; a build imports it once:\n{user_traceback(error)}{_hint(error, source)}"
         raise BuildError(failed, str(source)) from None
-    try:
-        yield module
     finally:
-        del sys.modules[name]
+        made.reset(noted)
+    try:
+        yield module, decorated
+    finally:
+        forget(name)
 
 
-def _functions(source: Path, module: types.ModuleType) -> list[Udf[..., Any]]:
-    """The decorated functions of a module, in order of definition."""
+def _hint(error: BaseException, source: Path) -> str:
+    name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if name and (source.parent / name).is_dir():
+        return f"\na plugin carries packages of its folder: give {name} an __init__.py"
+    return ""
+
+
+def _functions(source: Path, module: types.ModuleType, decorated: list[Udf[..., Any]]) -> list[Udf[..., Any]]:
+    """The decorated functions of a module, in order of definition. decorated: also those that it has lost."""
+    for udf in decorated:
+        if udf.definition.__module__ == module.__name__:
+            _check_kept(udf, vars(module))
     found = functions_of(module)
     if not found:
         raise BuildError("has no function with @udf; decorate one: `from arroyo_udf_plugin import udf`", str(source))
@@ -173,17 +199,30 @@ def _functions(source: Path, module: types.ModuleType) -> list[Udf[..., Any]]:
     return found
 
 
+def _check_kept(udf: Udf[..., Any], names: Mapping[str, Any]) -> None:
+    """Raises BuildError if the name of a decorated function means something else now."""
+    now = names.get(udf.__name__)
+    if now is None or any(value is udf for value in names.values()):
+        return
+    if isinstance(now, Udf):
+        raise now.mistake(f"has the name of the function in line {udf.definition.__code__.co_firstlineno}; rename one")
+    raise udf.mistake(
+        f"is not what {udf.__name__!r} means in the end: a decorator above @udf, or a later line, replaces it by"
+        f" {now!r}; write @udf as the first decorator, or rename one"
+    )
+
+
 # ---- The data: C initialisers ----------------------------------------------------------------------------------------
 
 
 def _data(
-    text: str, functions: list[tuple[Udf[..., Any], Signature]], block: dict[str, Any], identity: Identity
+    parcel: Parcel, functions: list[tuple[Udf[..., Any], Signature]], block: dict[str, Any], identity: Identity
 ) -> str:
     lines = [
         "/* Generated: the data of this plugin. */",
         f"#define PLUGIN_NAME {c_string(identity.name)}",
         f"#define PLUGIN_PYTHON {c_string(sys.executable)}",
-        f"static const char SOURCE[] = {c_string(text)};",
+        f"static const char PARCEL[] = {c_string(json.dumps(dataclasses.asdict(parcel), ensure_ascii=False))};",
     ]
     for number, (udf, read) in enumerate(functions):
         lines.append(f"static struct ArrowSchema ARGUMENTS_{number} = {_exported(read.arguments)};")
@@ -273,7 +312,7 @@ def _compiler() -> list[str]:
 
 def _compiler_version() -> list[str]:
     command = _compiler()
-    return [*command, subprocess.run([*command, "--version"], capture_output=True, text=True).stdout]
+    return [*command, tools.call([*command, "--version"]).stdout]
 
 
 def _libpython() -> list[str]:

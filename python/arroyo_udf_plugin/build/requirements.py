@@ -43,7 +43,8 @@ def locked(source: Path, text: str, how: Resolution) -> str:
             line,
         )
     if former != lock:
-        cache.write(file, lock.encode())
+        with cache.told(source, f"{file.name} cannot be written beside the source"):
+            cache.write(file, lock.encode())
     return lock
 
 

@@ -17,11 +17,11 @@ builds follow it, and it changes only if [dependencies] or the toolkit change.
 import fcntl
 import hashlib
 import json
+import logging
 import os
 import re
 import shutil
 import subprocess
-import sys
 import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ from typing import Any
 
 from ..author.options import abi_fields
 from ..errors import BuildError
-from . import cache, rust_source
+from . import cache, rust_source, tools
 from .cache import BY_DEFAULT, Arroyo, Identity, Resolution
 from .rust_source import Source
 
@@ -54,6 +54,10 @@ path = "{root}"
 [profile.release]
 panic = "unwind"
 strip = true
+overflow-checks = true
+
+[profile.release.package."*"]
+overflow-checks = false
 
 [workspace]
 """
@@ -70,6 +74,9 @@ arroyo_udf_plugin::plugin!(name: "{name}", hash: "{hash}", toolkit_version: "{to
 TYPES = "extern crate arroyo_udf_plugin as types;"
 # The linker makes two symbols for the section that lists the functions; they must not be exported.
 LINK_FLAGS = [f"-Clink-arg=-Wl,-z,{option}" for option in ("nodelete", "start-stop-visibility=hidden")]
+# A line of cargo's on its progress, such as `   Compiling tokio v1.40.0`: the first word ends in column 12.
+_PROGRESS = re.compile(r"( *[A-Z][a-z]+) (.*)")
+_SHOWN = ("Compiling", "Downloading", "Downloaded", "Updating", "Blocking")
 CRATES = (
     "a plugin can use std, `arroyo_udf_plugin`, `arroyo_udf_plugin::tokio`, and the crates that a comment at its head "
     'names, as in: /* [dependencies] on a line of its own, then regex = "1" */'
@@ -95,6 +102,9 @@ HINTS = {
     "failed to download": NETWORK,
     "requires rustc": "update Rust: rustup update",
 }
+DAMAGED = (
+    "this is no error in the source; if it stays, the build cache may be damaged: `arroyo-udf cache --clear` empties it"
+)
 OTHER_HINT = "how a function looks in Rust is written at the top of {sdk}/macros/src/lib.rs"
 
 
@@ -137,10 +147,10 @@ def compile(source: Path, output: Path, identity: Identity, how: Resolution, arr
         root = ROOT_MODULE.format(**vars(identity), options=options, arroyo=exported, types=types)
         (project / ROOT).write_text(root)
         (project / f"{identity.name}.rs").write_text(written.text, "utf-8")
-        command = [*cargo, "rustc", "--release", "--lib", "--quiet", "--color=never", "--", *LINK_FLAGS]
+        command = [*cargo, "rustc", "--release", "--lib", "--color=never", "--", *LINK_FLAGS]
         environment = {"CARGO_TARGET_DIR": str(target), **_flags(workshop), **_network(how)}
         done = _call(source, command, project, environment, hints=_hints(how, written))
-        sys.stderr.write(done.stderr)
+        tools.warn(done.stderr)
         shutil.copyfile(target / "release" / f"libplugin_{identity.name}.so", output)
 
 
@@ -154,7 +164,7 @@ def runtime_for_c(source: Path, output: Path, how: Resolution) -> None:
         crate = workshop / "sdk" / "c"
         cargo, target = _cargo(workshop, own_crates=False)
         shutil.copyfile(SDK / "Cargo.lock", crate / "Cargo.lock")
-        command = [*cargo, "build", "--release", "--quiet", "--color=never"]
+        command = [*cargo, "build", "--release", "--color=never"]
         environment = {"CARGO_TARGET_DIR": str(target), **_flags(workshop), **_network(how)}
         _call(source, command, crate, environment, hints=_hints(how))
         shutil.copyfile(target / "release" / "libarroyo_udf_c.a", output)
@@ -210,11 +220,12 @@ def _locked(source: Path, written: Source, how: Resolution) -> str:
     with _workshop() as workshop:
         project = _project(workshop, source.stem, written, lock)
         # Adds missing crates and removes unused ones; versions that fit stay.
-        command = ["cargo", "update", "--workspace", "--quiet", "--color=never", *["--locked"] * how.locked]
+        command = ["cargo", "update", "--workspace", "--color=never", *["--locked"] * how.locked]
         _call(source, command, project, _network(how), written.dependencies_line, _hints(how, written))
         resolved = (project / "Cargo.lock").read_text("utf-8")
     if resolved != lock:
-        cache.write(file, resolved.encode())
+        with cache.told(source, f"{file.name} cannot be written beside the source"):
+            cache.write(file, resolved.encode())
     return resolved
 
 
@@ -256,7 +267,11 @@ def _workshop() -> Iterator[Path]:
     folder = cache.folder().resolve() / "rust"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            tools.LOG.info("waiting for another build to end")
+            fcntl.flock(lock, fcntl.LOCK_EX)
         _copy_sdk(folder)
         yield folder
 
@@ -299,6 +314,17 @@ def _cargo_home() -> Path:
     return Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
 
 
+def _told(line: str) -> bool:
+    """Logs what cargo says of its progress; False for any other line."""
+    said = _PROGRESS.match(line)
+    if said is None or len(said[1]) != 12:
+        return False
+    word, what = said[1].strip(), said[2].partition(" (")[0]
+    if word in _SHOWN:
+        tools.LOG.log(logging.DEBUG if what.startswith("plugin-") else logging.INFO, "%s %s", word.lower(), what)
+    return True
+
+
 def _call(
     source: Path,
     command: list[str],
@@ -309,9 +335,7 @@ def _call(
 ) -> subprocess.CompletedProcess[str]:
     """Runs a tool. Raises BuildError, with the line of the source that the compiler names, else with `line`."""
     try:
-        done = subprocess.run(
-            command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
-        )
+        done = tools.call(command, folder, environment, _told)
     except OSError as error:
         raise BuildError(
             f"{command[0]} cannot be run ({error.strerror}): install Rust from https://rustup.rs", str(source)
@@ -322,7 +346,9 @@ def _call(
         stale = f"{_lock_file(source).name} is stale: [dependencies] or the toolkit has changed since it was made"
         raise BuildError(f"{stale}; build once without --locked, and look at what changes in it", str(source), line)
     first = re.search(rf"^error.*\n\s*--> {re.escape(source.name)}:(\d+):", done.stderr, re.MULTILINE)
-    hint = next((hint for words, hint in hints.items() if words in done.stderr), OTHER_HINT)
+    in_source = f"--> {source.name}:" in done.stderr or ROOT in done.stderr
+    other = OTHER_HINT if in_source else DAMAGED
+    hint = next((hint for words, hint in hints.items() if words in done.stderr), other)
     raise BuildError(
         f"cargo refused it:\n{done.stderr.rstrip()}\nhint: {hint.replace('{sdk}', str(SDK))}",
         file=str(source),

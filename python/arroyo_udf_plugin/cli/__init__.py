@@ -1,4 +1,4 @@
-"""The command line: arroyo-udf new | build | inspect | run | replay, one file each.
+"""The command line: arroyo-udf new | build | inspect | run | replay | cache, one file each.
 
 new.py       a folder to begin with
 build.py     source -> plugin
@@ -6,9 +6,14 @@ inspect.py   describe a plugin
 run.py       run functions over files
 replay.py    run dead letters again, into the output of their run
 calls.py     which functions run and replay call
+files.py     the options of commands that read and write files
+cache.py     what earlier builds have left
+building.py  shows what a build does
+stopping.py  Ctrl-C and SIGTERM
+crashes.py   names the function that has crashed
 
 Guarantees: exit status 0: done; 1: the toolkit's error, with its text on stderr (a failed row, source, file or plugin);
-2: usage. Results are on stdout, progress and errors on stderr.
+2: usage; 130, 143, 129: ended by SIGINT, SIGTERM, SIGHUP. Results are on stdout, progress and errors on stderr.
 """
 
 from typing import Any
@@ -16,13 +21,18 @@ from typing import Any
 import click
 
 from ..errors import ArroyoUdfError
-from . import build, inspect, new, replay, run
+from . import build, cache, inspect, new, replay, run
+from .stopping import stoppable
 
 
 class _Group(click.Group):
-    """Turns the toolkit's exceptions into a text on stderr and exit status 1."""
+    """Turns the toolkit's exceptions into a text on stderr and exit status 1, and signals into their status."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        with stoppable():
+            return self._invoke(ctx)
+
+    def _invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except ArroyoUdfError as error:
@@ -40,5 +50,5 @@ def main() -> None:
     """UDFs in Python, Rust or C, as one shared library each."""
 
 
-for _module in (new, build, inspect, run, replay):
+for _module in (new, build, inspect, run, replay, cache):
     main.add_command(_module.command)

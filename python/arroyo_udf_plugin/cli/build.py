@@ -6,13 +6,14 @@ from typing import Any
 import click
 
 from ..build import build
+from .building import shown
 
 FILE = click.Path(path_type=Path)
 
 
 @click.command("build")
 @click.argument("source", metavar="SRC", type=FILE)
-@click.option("-o", "--out", type=FILE, help="The plugin's path; default: beside the source, ending in .so.")
+@click.option("-o", "--out", type=FILE, help="The plugin's path; default: libmine.so beside mine.py.")
 @click.option("--arroyo", metavar="FUNCTION", help="Export it for the Arroyo engine too; default: the only function.")
 @click.option(
     "--arroyo-on-error",
@@ -27,5 +28,6 @@ def command(
     source: Path, out: Path | None, arroyo: str | None, arroyo_on_error: Any, locked: bool, offline: bool
 ) -> None:
     """Compile SRC (.py, .rs or .c) into a plugin, one shared library, and print its path."""
-    built = build(source, out, arroyo=arroyo, arroyo_on_error=arroyo_on_error, locked=locked, offline=offline)
+    with shown():
+        built = build(source, out, arroyo=arroyo, arroyo_on_error=arroyo_on_error, locked=locked, offline=offline)
     click.echo(str(built))

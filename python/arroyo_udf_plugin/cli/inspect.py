@@ -9,6 +9,10 @@ from typing import Any
 
 import click
 
+from ..plugin import origin
+
+SOURCES = (".py", ".rs", ".c")
+
 
 @click.command("inspect")
 @click.argument("plugin", type=click.Path(path_type=Path))
@@ -17,12 +21,15 @@ def command(plugin: Path, as_json: bool) -> None:
     """Describe PLUGIN and its functions. Runs no function and starts no interpreter."""
     from ..host.library import load
 
-    description = _description(load(plugin))
+    if plugin.suffix in SOURCES:
+        raise click.ClickException(f"{plugin} is a source: build it, and inspect the plugin")
+    loaded = load(plugin)
+    description = {**_description(loaded), "source": origin.read(loaded.path)}
     if as_json:
         click.echo(json.dumps(description, indent=2))
         return
-    about = ("name", "language", "abi_version", "toolkit_version", "hash")
-    click.echo("\n".join(f"{key:<16} {description[key]}" for key in about))
+    about = ("name", "language", "source", "abi_version", "toolkit_version", "hash")
+    click.echo("\n".join(f"{key:<16} {description[key]}" for key in about if description[key] is not None))
     for function in description["functions"]:
         if function["kind"] not in ("sync", "async"):
             click.echo(f"\n{function['name']}\n    {function['kind']}, which this host cannot call")

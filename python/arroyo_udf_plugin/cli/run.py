@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import sys
@@ -12,7 +13,9 @@ import click
 
 from ..author.options import parse
 from ..connectors.options import Reading, Writing
+from .building import shown
 from .calls import Written, call_written, calls_of, columns_written, only_function, split
+from .crashes import named
 from .files import input_options, output_options
 
 if TYPE_CHECKING:
@@ -68,6 +71,9 @@ def command(
 ) -> None:
     """Call a function for each row of INPUT and write the rows with the result as last column.
 
+    PLUGIN may be a source (.py, .rs or .c), too: it is built if it is new or has changed. What functions print goes to
+    standard error.
+
     File endings choose the formats: CSV, newline JSON, Parquet or Arrow IPC. The output appears only when it is
     complete. --call "speed = mph(miles, minutes)", which may be repeated, calls several functions in one pass; each
     may take the results of those before it.
@@ -85,9 +91,11 @@ def command(
     if not calls:
         function = only_function(loaded, path) if function is None else function
         calls = [Written(function, None if columns is None else columns_written(columns, "--args"), name)]
-    with Bar() as bar:
+    made = calls_of(loaded, path, calls)
+    names = [call.function.where for call in made]
+    with named(names), Bar() as bar, contextlib.redirect_stdout(sys.stderr):
         summary = run(
-            calls_of(loaded, path, calls),
+            made,
             inputs,
             target,
             reading=reading,
@@ -159,8 +167,12 @@ def chosen(options: tuple[str, ...]) -> dict[str, Any]:
 
 
 def load(path: Path, validate: bool) -> Plugin:
+    """path: a plugin, or a source, which is built if it is new or has changed."""
+    from ..build import plugin_for
     from ..host.library import load as load_plugin
 
+    with shown():
+        path = plugin_for(path)
     return load_plugin(path, validate=validate)
 
 

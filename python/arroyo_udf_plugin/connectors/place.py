@@ -2,7 +2,7 @@
 
 A file is written without a name (O_TMPFILE) and linked into its folder at the end, so that nothing remains of it even
 after SIGKILL. A file system that cannot do this gets a hidden `.partial` file, which is renamed at the end and removed
-after a failure. Standard output, FIFOs and devices are written directly.
+after a failure or a signal. Standard output, FIFOs and devices are written directly.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from .._native import keep_at_exit, remove_at_exit
 from ..errors import InvalidArgument
 from .formats import Kind, has_ending, kind_of
 
@@ -33,7 +34,7 @@ class Place:
         self._target = path if path == "-" else os.path.realpath(path)
         self.is_live = path == "-" or is_stream(path)
         if self.is_live:
-            fd = os.dup(1) if path == "-" else os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+            fd = _standard_output() if path == "-" else os.open(path, os.O_WRONLY | os.O_CLOEXEC)
             self._file = io.BufferedWriter(io.FileIO(fd, "w"))
             return
         if not force:
@@ -54,6 +55,7 @@ class Place:
             if os.path.exists(_proc(fd)):
                 return fd
             os.close(fd)
+        remove_at_exit(os.fsencode(self._aside))
         fd = os.open(self._aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
         self._partial = self._aside
         return fd
@@ -83,10 +85,12 @@ class Place:
         self._file.close()
         os.replace(self._aside, self._target)
         self._partial = None
+        keep_at_exit(os.fsencode(self._aside))
 
     def _name_it(self) -> None:
         """Gives the file a hidden name, because a name that exists cannot be linked over."""
         self._partial = self._aside
+        remove_at_exit(os.fsencode(self._aside))
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._aside)
         root = os.open("/", os.O_PATH | os.O_CLOEXEC)  # makes `link` follow the link in /proc
@@ -104,6 +108,14 @@ class Place:
         if self._partial is not None:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._partial)
+            keep_at_exit(os.fsencode(self._aside))
+
+
+def _standard_output() -> int:
+    """A descriptor of it; from now on, what functions print there goes to standard error."""
+    fd = os.dup(1)
+    os.dup2(2, 1)
+    return fd
 
 
 def is_stream(path: str) -> bool:

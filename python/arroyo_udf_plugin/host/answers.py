@@ -78,13 +78,13 @@ class Window:
     """How many rows `map` has in a runtime, so that large results do not fill the memory.
 
     at_once: rows that may run at once; so many are always held. rows: the limit. step: rows that are sent or drained
-    together. Both follow the size of the latest results.
+    together. Both follow the size of the latest results, and begin small, before there are any.
     """
 
     def __init__(self, at_once: int) -> None:
         self._at_once = at_once
-        self.rows = max(at_once, HELD_ROWS)
-        self.step = STEP_ROWS
+        self.rows = at_once
+        self.step = min(at_once, STEP_ROWS)
 
     def drained(self, rows: int, size: int) -> None:
         """Notes that `rows` rows were drained, with results of `size` bytes."""
@@ -104,12 +104,16 @@ class _Held(Generic[T]):
 
 
 class Waiting(Generic[T]):
-    """Rows without an answer, by the id of their first row. where: "plugin.function". returns: its result's type."""
+    """Rows without an answer, by the id of their first row.
 
-    def __init__(self, where: str, returns: pa.DataType) -> None:
+    where: "plugin.function". returns: its result's type. ordered: results come in the order of their ids.
+    """
+
+    def __init__(self, where: str, returns: pa.DataType, ordered: bool) -> None:
         self.open = 0
         """Rows that are called and not answered."""
         self._where = where
+        self._ordered = ordered
         self._schema = schema_of(returns)
         self._held: list[_Held[T]] = []  # `first` rises
 
@@ -121,7 +125,9 @@ class Waiting(Generic[T]):
 
     def answered(self, results: pa.RecordBatch) -> Iterator[Answered[T]]:
         """`results` beside their rows, cut where batches end. Unordered results are sorted by id."""
-        ids, results = _rising(results)
+        if not len(results):
+            return
+        ids, results = _rising(results, self._ordered)
         start = 0
         while start < len(ids):
             yield from self.uncalled()
@@ -163,13 +169,11 @@ class Waiting(Generic[T]):
         return Answered(held.rows.take(pa.array(rows, pa.int64())), results)
 
 
-def _rising(results: pa.RecordBatch) -> tuple[Sequence[int], pa.RecordBatch]:
-    """The results in the order of their ids, and these. Neighbours' ids, such as an ordered function's, are a range."""
+def _rising(results: pa.RecordBatch, ordered: bool) -> tuple[Sequence[int], pa.RecordBatch]:
+    """The results in the order of their ids, and these: a range without gaps, where that is cheap to see."""
     column = results.column("id")
-    first, last = column[0].as_py(), column[-1].as_py()
-    near = range(first, last + 1)
-    if len(near) == len(column) and column.equals(pa.array(near, pa.uint64())):
-        return near, results
+    if ordered and column[-1].as_py() - column[0].as_py() + 1 == len(column):
+        return range(column[0].as_py(), column[-1].as_py() + 1), results
     ids = column.to_pylist()
     if any(later < earlier for earlier, later in itertools.pairwise(ids)):
         return sorted(ids), results.sort_by("id")

@@ -1,6 +1,6 @@
 """Loading plugins: dlopen, the checks of table and descriptor, and the plugin's functions.
 
-    plugin = load("mine.so")
+    plugin = load("libmine.so")
     plugin.functions["mph"](distance, air_time)              a sync function: arrays in, array out
     with plugin.functions["plane"].start() as runtime: ...   an async function, see runtime.py
 
@@ -34,6 +34,8 @@ from .function import Function, Uncallable
 
 _OPEN = ffi.RTLD_NOW | ffi.RTLD_LOCAL | ffi.RTLD_NODELETE
 _MOST_FUNCTIONS = 1 << 16
+_opened_files: dict[str, list[tuple[int, int]]] = {}
+"""Device and inode of each file that was at a path. A library stays open, so no other file gets its inode."""
 
 
 class _Functions(dict[str, Function]):
@@ -147,7 +149,7 @@ def _opened(path: str) -> tuple[Any, Any]:
     if not os.path.exists(path):
         raise LoadError(f"{path}: there is no such file")
     try:
-        library = ffi.dlopen(path, _OPEN)
+        library = ffi.dlopen(_name(path), _OPEN)
     except OSError as error:
         raise LoadError(f"{path}: cannot be opened as a shared library: {error}") from None
     try:
@@ -174,6 +176,17 @@ def _opened(path: str) -> tuple[Any, Any]:
         if is_slot and getattr(table, slot) == ffi.NULL:
             raise AbiError(f"{path}: slot {slot!r} of the table is NULL")
     return library, table
+
+
+def _name(path: str) -> str:
+    """The path; if another library was there before, under a name that the loader does not know yet, because it would
+    answer that one. So a function that was built again is called, as in a notebook."""
+    file = os.stat(path)
+    files = _opened_files.setdefault(path, [])
+    if (file.st_dev, file.st_ino) not in files:
+        files.append((file.st_dev, file.st_ino))
+    folder, name = os.path.split(path)
+    return os.path.join(folder, "./" * files.index((file.st_dev, file.st_ino)) + name)
 
 
 def _checked_descriptor(table: Any) -> Any:

@@ -1,7 +1,8 @@
 """What runs inside a Python plugin.
 
 entry.py        called by the plugin's C side: load the source, register its functions with the native core
-module.py       a source as a Python module
+module.py       a source as a Python module, with the modules that its plugin carries
+origin.py       the line of a library that names its source
 executor.py     async functions: one event loop for all that an interpreter has started
 blocking.py     blocking functions: what surrounds their calls on pool threads
 conversion.py   values and arrays that go through pyarrow

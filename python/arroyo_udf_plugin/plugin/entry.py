@@ -2,21 +2,26 @@
 
 Executes the source inside the plugin, and registers its functions with the native core. If that fails, the C side gets
 the reason as text and answers it to the call; the next call tries again if the environment was the reason.
+
+In a process that is not Python, standard output is the host's: what `print` writes there goes to standard error.
 """
 
 import atexit
 import errno
 import importlib
+import json
+import os
 import sys
 import traceback
 import typing
 from typing import Any
 
-from .._native import register, stop_all
+from .._native import note_interrupt, register, stop_all
 from ..abi import ASYNC, ENVIRONMENT, INTERNAL, OUT_OF_MEMORY, USER_CODE, ffi, text
 from ..author.udf import Udf
 from ..version import PLUGIN_FORMAT, __version__
-from .module import functions_of, module_of, user_traceback
+from .module import Parcel, functions_of, module_of, user_traceback
+from .origin import source_of
 
 atexit.register(stop_all)  # before the interpreter ends, while its threads still get the GIL (R18)
 _guard = 0  # address of guard_our_exit in the plugin that booted Python; 0 in a Python process
@@ -47,7 +52,9 @@ def define(built_format: int, own_ffi: Any, lib: Any) -> None:
 def _load(built_format: int, own_ffi: Any, lib: Any) -> int:
     """Registers the plugin's functions. Returns the core's number of the first; -1 after `plugin_failed`."""
     global _guard
-    _guard = lib.plugin_guard() or _guard
+    if guard := lib.plugin_guard():
+        _guard = guard
+        sys.stdout = sys.stderr
     lib.plugin_set_guard(_guard)
 
     if built_format != PLUGIN_FORMAT:
@@ -56,15 +63,16 @@ def _load(built_format: int, own_ffi: Any, lib: Any) -> int:
         return -1
     descriptor = ffi.cast("arroyo_udf_descriptor *", lib.plugin_descriptor())
     name, key = text(descriptor.name), text(descriptor.hash)
+    parcel = Parcel(**json.loads(own_ffi.string(lib.plugin_parcel()).decode()))
+    library, built_with = (own_ffi.string(of()).decode() for of in (lib.plugin_library, lib.plugin_python))
     try:
-        source = own_ffi.string(lib.plugin_source()).decode()
-        module = module_of(source, name, key)
+        module = module_of(parcel, name, key, source_of(library, name))
     except BaseException as error:  # SystemExit and KeyboardInterrupt at import are failures, too
-        status = _status_of(error)
-        lib.plugin_failed(status, f"its module failed at import\n{user_traceback(error)}".encode())
+        failed = f"its module failed at import\n{user_traceback(error)}{_other_environment(built_with)}"
+        lib.plugin_failed(_status_of(error), failed.encode())
         return -1
 
-    if "call_info" in source:
+    if parcel.contains("call_info"):
         # Calls that began before this import have no information; so import it before the first call.
         importlib.import_module("arroyo_udf_plugin.author.call_info")
     if _guard and "pyarrow" in sys.modules:
@@ -87,8 +95,21 @@ def _load(built_format: int, own_ffi: Any, lib: Any) -> int:
     return int(register(lib.plugin_descriptor(), registered))
 
 
+def _other_environment(built_with: str) -> str:
+    """What to say of a failure if this is not the environment of the build."""
+    prefix = os.path.dirname(os.path.dirname(built_with))
+    if os.path.realpath(prefix) == os.path.realpath(sys.prefix):
+        return ""
+    return (
+        f"\nit was built with {built_with}, and runs in the environment {sys.prefix}: install there what it imports, or"
+        " run it with the Python that built it"
+    )
+
+
 def _status_of(error: BaseException) -> int:
     """The status of a failed import. After USER_CODE the C side does not try it again."""
+    if note_interrupt(error):
+        return ENVIRONMENT
     if isinstance(error, MemoryError):
         return OUT_OF_MEMORY
     lacking = isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
@@ -106,32 +127,32 @@ def _touch_pyarrow() -> None:
 
 
 def _agrees(udf: Udf[..., Any], function: Any) -> bool:
-    arguments = udf.function.__code__.co_argcount  # a Context may come first
+    arguments = udf.definition.__code__.co_argcount  # a Context may come first
     extra = arguments - function.arguments.n_children
     batched = udf.starts and bool(function.options.batch_size)
     return udf.starts == (function.kind == ASYNC) and extra in (0, int(udf.starts)) and udf.batched == batched
 
 
-def _callable(udf: Udf[..., Any], function: Any) -> tuple[Any, type | None, bool]:
-    """What the core calls for a function, the class of its Context, and whether it blocks.
+def _callable(udf: Udf[..., Any], function: Any) -> tuple[Any, type | None, bool, bool]:
+    """What the core calls for a function, the class of its Context, and whether it blocks and may be split.
 
     Imports pyarrow only for structs, and for the arrays of micro-batches.
     """
-    code = udf.function.__code__
+    code = udf.definition.__code__
     context = None
     if code.co_argcount > function.arguments.n_children:
-        context = typing.get_type_hints(udf.function)[code.co_varnames[0]]
+        context = typing.get_type_hints(udf.definition)[code.co_varnames[0]]
     columns = [function.arguments.children[i] for i in range(function.arguments.n_children)]
     as_written = not any(_has_struct(schema) for schema in [*columns, function.returns])
     if as_written and not (udf.batched and _has_arrays(udf)):
-        return udf.function, context, udf.blocking
+        return udf.function, context, udf.blocking, udf.split
     from ..author.types import adapted, signature
 
-    return adapted(udf, signature(udf).hints), context, udf.blocking
+    return adapted(udf, signature(udf).hints), context, udf.blocking, udf.split
 
 
 def _has_arrays(udf: Udf[..., Any]) -> bool:
-    hints = typing.get_type_hints(udf.function)
+    hints = typing.get_type_hints(udf.definition)
     return any(hasattr(hint, "_export_to_c") for hint in hints.values())
 
 

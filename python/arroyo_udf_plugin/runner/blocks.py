@@ -2,6 +2,9 @@
 
 Rows of a dead-letter file come from where they came first: its columns failed_file and failed_row say it. So a row
 keeps its number, however often it fails and is run again. Its text cells are cells again, as they stood in their file.
+
+A row that could not be read has lost values: it is a dead letter with the outcome "unread", and fails again in each
+replay, until its file is mended.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ ORIGIN = pa.schema([("file", pa.string()), ("row", pa.uint64()), ("unread", pa.s
 KEY = b"arroyo_udf.run"
 """In the metadata of a schema: the `Note` of a run. It is not handed on to outputs."""
 
+_UNREAD = "unread"
 _CELL = b"arroyo_udf.cell"  # in the metadata of a dead letter's column
 _COUNT = pa.array(range(BATCH_ROWS), pa.uint64())
 
@@ -68,7 +72,7 @@ class Blocks:
         self.index = source.index
         self.rows = source.rows
         self.schema = pa.schema(map(_as_cells, source.schema), source.schema.metadata)
-        self.are_letters = {"failed_row", "failed_file"} <= set(self.schema.names)
+        self.are_letters = set(LETTER.names) <= set(self.schema.names)
         self.own = [i for i, name in enumerate(self.schema.names) if not self.are_letters or name not in LETTER.names]
 
     def __iter__(self) -> Iterator[Block]:
@@ -82,11 +86,14 @@ class Blocks:
         """The rows' own columns, as they stand in a file of dead letters."""
         return [_as_text(self.schema.field(position)) for position in self.own]
 
-
-def letter_columns(blocks: Blocks, rows: pa.RecordBatch) -> list[pa.Array]:
-    """The columns of `Blocks.letter_fields`, from rows of a block."""
-    columns = [rows.column(position) for position in blocks.own]
-    return [column.storage if isinstance(column.type, CellType) else column for column in columns]
+    def letters(self, block: Block, dead: pa.RecordBatch) -> tuple[pa.RecordBatch, list[pa.Array]]:
+        """Dead letters, marked where a row could not be read, and their columns: those of `letter_fields`."""
+        columns = [block.rows.column(position) for position in self.own]
+        stored = [column.storage if isinstance(column.type, CellType) else column for column in columns]
+        place = dead.schema.get_field_index("failed_outcome")
+        is_unread = block.origin.column("unread").is_valid()
+        outcomes = pc.replace_with_mask(dead.column(place), is_unread, pa.scalar(_UNREAD))
+        return dead.set_column(place, "failed_outcome", outcomes), stored
 
 
 def _as_text(field: pa.Field) -> pa.Field:
@@ -110,7 +117,7 @@ def _retyped(column: pa.Array, type_: pa.DataType) -> pa.Array:
 def _origin(rows: Rows) -> pa.RecordBatch:
     length = rows.batch.num_rows
     numbers = pc.add(_COUNT.slice(0, length), pa.scalar(rows.first, pa.uint64()))
-    columns = [pa.repeat(rows.file, length), numbers, _unread(rows.refused, length)]
+    columns = [pa.repeat(pa.scalar(rows.file, pa.string()), length), numbers, _unread(rows.refused, length)]
     return pa.RecordBatch.from_arrays(columns, schema=ORIGIN)
 
 
@@ -124,7 +131,11 @@ def _first_origin(rows: Rows) -> pa.RecordBatch:
             raise InvalidArgument(
                 f"{rows.file}: column {name!r} of dead letters must be {type_}, and is {column.type}: {error}"
             ) from error
-    return pa.RecordBatch.from_arrays([*columns, _unread(rows.refused, rows.batch.num_rows)], schema=ORIGIN)
+    refused = dict(rows.refused)
+    for row, letter in enumerate(rows.batch.select(["failed_outcome", "failed_error"]).to_pylist()):
+        if letter["failed_outcome"] == _UNREAD:
+            refused[row] = letter["failed_error"] or "could not be read"
+    return pa.RecordBatch.from_arrays([*columns, _unread(refused, rows.batch.num_rows)], schema=ORIGIN)
 
 
 def _unread(refused: Mapping[int, str], length: int) -> pa.StringArray:

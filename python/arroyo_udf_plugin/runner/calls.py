@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from ..connectors.cells import CellType, argument, parse
 from ..errors import InvalidArgument
+from ..host.arguments import Piece
 from ..host.function import Function
 from .blocks import KEY, Block, Blocks
 
@@ -50,20 +51,6 @@ class Call:
         return cls(function, tuple(columns), name or function.name)
 
 
-@dataclasses.dataclass(frozen=True)
-class Prepared:
-    """Rows with the arguments of one function. refused: rows that cannot be called, by position: the error's text."""
-
-    block: Block
-    arguments: list[pa.Array]
-    refused: dict[int, str]
-
-    def slice(self, start: int, length: int) -> Prepared:
-        end = start + length
-        refused = {row - start: text for row, text in self.refused.items() if start <= row < end}
-        return Prepared(self.block.slice(start, length), [a.slice(start, length) for a in self.arguments], refused)
-
-
 class Stage:
     """One call, in its place: which columns of a block it takes."""
 
@@ -73,8 +60,11 @@ class Stage:
         self._casts = [parse if must_parse else argument for must_parse in parsed]
         self._typed = typed  # the arguments that join the block's columns, for the output
 
-    def prepare(self, block: Block) -> Prepared:
-        """Casts and parses the arguments. Raises InvalidArgument if a column's type cannot fit."""
+    def prepare(self, block: Block) -> tuple[Block, Piece]:
+        """Casts and parses the arguments. Returns them with the rows that they belong to.
+
+        Raises InvalidArgument if a column's type cannot fit.
+        """
         function, refused = self.call.function, block.unread()
         arguments = []
         for name, position, cast_to, wanted in zip(
@@ -90,7 +80,7 @@ class Stage:
         rows = block.rows
         for i in self._typed:
             rows = _with(rows, function.arguments.field(i), arguments[i])
-        return Prepared(Block(rows, block.origin), arguments, refused)
+        return Block(rows, block.origin), Piece(arguments or [pa.nulls(len(block))], refused)
 
     def answered(self, block: Block, values: pa.Array) -> Block:
         """The rows with their results as a further column."""

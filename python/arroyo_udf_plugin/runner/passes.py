@@ -17,10 +17,11 @@ import pyarrow.compute as pc
 
 from ..abi import TIMED_OUT, VALUE
 from ..dead_letters import DeadLetters
+from ..host.answers import Answered
 from ..host.policy import Decided, Policy
 from ..host.statistics import Statistics
-from .answers import Answered, End, answers
-from .blocks import Block, Blocks, letter_columns
+from .answers import End, answers
+from .blocks import Block, Blocks
 from .calls import Call, Plan, Stage
 from .notes import Note
 
@@ -99,22 +100,21 @@ class Pass:
         function, end = stage.call.function, End()
         with contextlib.closing(answers(stage, blocks, self.options, end)) as steps:
             for step in steps:
-                decided = self.policy.apply(step.results, function, origin=step.block.origin)
+                decided = self.policy.apply(step.results, function, origin=step.rows.origin)
                 if self.letters is not None and len(decided.dead_at):
-                    dead = step.block.rows.take(decided.dead_at)
-                    self.letters.write(decided.dead, letter_columns(self.source, dead))
+                    self.letters.write(*self.source.letters(step.rows.take(decided.dead_at), decided.dead))
                 counts.statistics = end.statistics
                 self._count(counts, step, decided)
                 self.progress(self.summary, self.source.rows)
-                kept = step.block if decided.kept is None else step.block.filter(decided.kept)
+                kept = step.rows if decided.kept is None else step.rows.filter(decided.kept)
                 if len(kept):
                     yield stage.answered(kept, decided.results.column("value"))
         counts.statistics = end.statistics
         if end.close_error is not None:
             self.summary.warnings.append(f"all rows have ended, but then close failed: {end.close_error}")
 
-    def _count(self, counts: Counts, step: Answered, decided: Decided) -> None:
-        n_rows, failed, timed_out = len(step.block), 0, 0
+    def _count(self, counts: Counts, step: Answered[Block], decided: Decided) -> None:
+        n_rows, failed, timed_out = len(step.rows), 0, 0
         if "outcome" in step.results.schema.names:
             outcomes = step.results.column("outcome")
             failed = pc.sum(pc.not_equal(outcomes, VALUE)).as_py() or 0

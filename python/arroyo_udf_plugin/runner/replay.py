@@ -86,7 +86,7 @@ def replay(
     with FileSource([letters]) as source:
         rows = Blocks(source)
         if not rows.are_letters:
-            raise InvalidArgument(f"{letters} has no dead letters: there are no columns failed_row and failed_file")
+            raise InvalidArgument(f"{letters} has no dead letters: it lacks their columns failed_row, failed_file, ...")
         theirs = Note.of(rows.schema)
         if theirs is not None and theirs.run != note.run:
             raise InvalidArgument(f"{letters} and {output} are of different runs")

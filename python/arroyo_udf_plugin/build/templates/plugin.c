@@ -1,5 +1,6 @@
 /* A plugin written in Python. The shared library is made of cffi's embedding code, which includes Python.h, this file,
- * and `plugin_data.h`, which is generated and has the descriptor, the source and the interpreter's path.
+ * and `plugin_data.h`, which is generated and has the descriptor, the parcel (the source, and what it imports from its
+ * folder) and the interpreter's path.
  *
  * GUARANTEES  Opening the library and `describe` start nothing. The first `run` or `start` joins the interpreter of the
  *             process, or boots one. If the environment is why that fails, a later call tries again: descriptors, threads
@@ -70,8 +71,8 @@ static void environment_failed_with_exception(const char *what) { /* with the GI
   const char *text = string ? PyUnicode_AsUTF8(string) : NULL;
   PyObject *prefix = PySys_GetObject("prefix");
   const char *where = prefix ? PyUnicode_AsUTF8(prefix) : NULL;
-  environment_failed("%s: %s (Python " PY_VERSION ", prefix %s)" ADVICE, what, text ? text : "no reason given",
-                     where ? where : "unknown");
+  environment_failed("%s: %s (Python " PY_VERSION ", prefix %s; built with " PLUGIN_PYTHON ")" ADVICE, what,
+                     text ? text : "no reason given", where ? where : "unknown");
   PyErr_Clear();
   Py_XDECREF(string);
   Py_XDECREF(type);
@@ -80,6 +81,14 @@ static void environment_failed_with_exception(const char *what) { /* with the GI
 }
 
 /* ---- Boot ------------------------------------------------------------------------------------------------------ */
+
+static char library_path[PATH_MAX]; /* of this library; empty if unknown */
+
+/* At once, because a path may be relative, and the process may change its folder. */
+__attribute__((constructor)) static void find_library(void) {
+  Dl_info library;
+  if (!dladdr(library_path, &library) || !realpath(library.dli_fname, library_path)) library_path[0] = 0;
+}
 
 /* Extension modules do not depend on libpython: in a process that is not Python, its symbols must be global before the
  * first module is opened. */
@@ -253,7 +262,9 @@ static void guard_our_exit(void) {
 
 /* Called from Python (arroyo_udf_plugin/plugin/entry.py), through cffi. */
 static uintptr_t plugin_descriptor(void) { return (uintptr_t)&DESCRIPTOR; }
-static const char *plugin_source(void) { return SOURCE; }
+static const char *plugin_parcel(void) { return PARCEL; }
+static const char *plugin_library(void) { return library_path; }
+static const char *plugin_python(void) { return PLUGIN_PYTHON; }
 static uintptr_t plugin_guard(void) { return keeper.runs ? (uintptr_t)&guard_our_exit : 0; }
 static void plugin_set_guard(uintptr_t guard) { guard_exit = (void (*)(void))guard; }
 

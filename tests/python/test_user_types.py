@@ -1,0 +1,54 @@
+"""The types that users see: `mypy --strict` over a program of theirs, and over wrong ones."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).with_name("user_program.py")
+ROOT = PROGRAM.parents[2]
+CONFIG = """
+[mypy]
+strict = True
+cache_dir = {cache}
+mypy_path = {path}
+[mypy-pyarrow.*,cffi.*,tqdm.*,_cffi_backend,arroyo_udf_plugin._cdef]
+ignore_missing_imports = True
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("types")
+    (folder / "mypy.ini").write_text(CONFIG.format(cache=ROOT / "build" / "cache" / "mypy", path=ROOT / "python"))
+    return folder
+
+
+def checked(program: Path, folder: Path) -> str:
+    command = [sys.executable, "-m", "mypy", "--config-file", str(folder / "mypy.ini"), str(program)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=folder).stdout
+
+
+def test_a_user_s_program_is_typed(folder: Path) -> None:
+    assert checked(PROGRAM, folder).startswith("Success")
+
+
+def test_wrong_options_kinds_and_actions_are_found(folder: Path) -> None:
+    mistakes = {
+        "load('x').functions['f'].start(timeuot=1)": "timeuot",
+        "load('x').functions['f'].start(ordered='yes')": "ordered",
+        "load('x').functions['f'].start(retry_on='always')": "retry_on",
+        "load('x').functions['f'].kind == 'asynchronous'": "comparison-overlap",
+        "load('x').functions['f'].start().stop('now')": "stop",
+        "Policy(error='ignore')": "Policy",
+        "udf(alowed_in_flight=1)": "call-overload",
+    }
+    program = folder / "wrong.py"
+    program.write_text("from arroyo_udf_plugin import Policy, load, udf\n" + "\n".join(mistakes) + "\n")
+    found = checked(program, folder).splitlines()
+    line = 2
+    for source, said in mistakes.items():
+        at = [text for text in found if f"wrong.py:{line}: error" in text]
+        assert any(said in text for text in at), (source, found)
+        line += 1
