@@ -139,9 +139,9 @@ class Runtime:
             own deadline counts if it is earlier.
         trace_parent: a W3C traceparent, which the calls for these rows can read.
         Raises InvalidArgument for wrong arrays, ids, deadlines and trace parents, InvalidState after stop or release.
-        So it does for a value that does not fit the function's type: nothing of this batch is accepted then, because an
-        accepted row has an answer from the plugin, and this row would never get there. `map` answers such rows as
-        errors.
+        It also raises InvalidArgument for a value that does not fit the function's type. Nothing of this batch is
+        accepted then, because the plugin answers every accepted row, and this one would never get there. `map` answers
+        such rows as errors.
         """
         end = None if timeout is None else time.monotonic() + timeout
         context = self._context(deadline, trace_parent)
