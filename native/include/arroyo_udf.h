@@ -54,7 +54,8 @@
  *           the process.
  *
  * ERRORS    A call that fails returns ARROYO_UDF_INVALID_ARGUMENT or a higher status, with a text. A *row* that fails
- *           is not a failed call: its outcome says so, and other rows are not affected.
+ *           is not a failed call: its outcome says so, and other rows are not affected. Its error begins with plugin,
+ *           function and row, as in "flights.mph, row 7: no time". The row is its id; in `run`, its place in the batch.
  *
  * EVOLUTION Version 1 is frozen. Within it the table, and every struct that begins with its size, may grow at the end
  *           and change nowhere else; enumerations may get more values. A host refuses a plugin of another version.

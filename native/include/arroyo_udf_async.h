@@ -91,7 +91,11 @@ void arroyo_udf_complete_cancelled(arroyo_udf_token token);
 /* Write it after the function's definition, with its name, its settings as (.cancel = ..., .options.timeout_ns = ...)
  * or (), the type of its result, then (type, name) for each argument. */
 #define ARROYO_UDF_ASYNC_FUNCTION(name, with, result_type, ...) \
-  ARROYO_UDF_C_ASYNC_FUNCTION_(name, with, result_type, __VA_ARGS__)
+  ARROYO_UDF_DESCRIBED_ASYNC_FUNCTION(name, NULL, 0, with, result_type, __VA_ARGS__)
+
+/* As ARROYO_UDF_DESCRIBED_FUNCTION. */
+#define ARROYO_UDF_DESCRIBED_ASYNC_FUNCTION(name, documentation, volatility, with, result_type, ...) \
+  ARROYO_UDF_C_ASYNC_FUNCTION_(name, documentation, volatility, with, result_type, __VA_ARGS__)
 
 /* ---- The types ------------------------------------------------------------------------------------------------- */
 
@@ -159,7 +163,7 @@ typedef struct arroyo_udf_c_async {
       ARROYO_UDF_C_OF(take, argument)(arguments++);
 #define ARROYO_UDF_C_TAKEN_OF(function, argument) ARROYO_UDF_C_COLUMN_OF(argument)
 
-#define ARROYO_UDF_C_ASYNC_FUNCTION(name, with, result_type, ...)                                               \
+#define ARROYO_UDF_C_ASYNC_FUNCTION(name, documentation, volatility, with, result_type, ...)                    \
   void name(const arroyo_udf_call* arroyo_udf_c_call,                                                           \
             ARROYO_UDF_C_EACH(ARROYO_UDF_C_PARAMETER, ARROYO_UDF_C_COMMA, name, __VA_ARGS__));                  \
   ARROYO_UDF_C_SIGNATURE(name, result_type, __VA_ARGS__)                                                        \
@@ -173,7 +177,7 @@ typedef struct arroyo_udf_c_async {
                                                                  &arroyo_udf_c_##name##_settings};              \
   static const arroyo_udf_c_function arroyo_udf_c_##name##_function = {                                         \
       {sizeof(arroyo_udf_function), #name, ARROYO_UDF_ASYNC, 0, &arroyo_udf_c_##name##_arguments,               \
-       &arroyo_udf_c_##name##_returns, &arroyo_udf_c_##name##_settings.options, NULL, 0, 0},                    \
+       &arroyo_udf_c_##name##_returns, &arroyo_udf_c_##name##_settings.options, documentation, volatility, 0},  \
       &arroyo_udf_c_##name##_async,                                                                             \
       NULL,                                                                                                     \
       NULL,                                                                                                     \

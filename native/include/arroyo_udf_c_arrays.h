@@ -316,9 +316,12 @@ static inline void arroyo_udf_c_fill_error_offsets(arroyo_udf_c_result* result, 
     result->error_offsets[++result->error_offsets_written] = (int32_t)result->error_text.length;
 }
 
-/* Records a row without a value: null or an error. Rows must come in ascending order. */
-ARROYO_UDF_C_COLD ARROYO_UDF_C_UNUSED static void arroyo_udf_c_no_value(arroyo_udf_c_result* result, int64_t row,
+/* Records a row without a value: null or an error. Rows must come in ascending order. The text of an error has the one
+ * form of all languages: "plugin.function, row 7: text". */
+ARROYO_UDF_C_COLD ARROYO_UDF_C_UNUSED static void arroyo_udf_c_no_value(arroyo_udf_c_result* result,
+                                                                        const char* function, int64_t row,
                                                                         const char* failure) {
+  char number[32];
   result->validity[row / 64] &= ~(UINT64_C(1) << (row % 64));
   result->nulls++;
   if (failure == arroyo_udf_null) {
@@ -330,7 +333,10 @@ ARROYO_UDF_C_COLD ARROYO_UDF_C_UNUSED static void arroyo_udf_c_no_value(arroyo_u
     return;
   }
   arroyo_udf_c_fill_error_offsets(result, row);
-  if (arroyo_udf_c_append(&result->error_text, failure, arroyo_udf_c_utf8_prefix(failure, strlen(failure))) != NULL)
+  snprintf(number, sizeof number, ", row %lld: ", (long long)row);
+  if (arroyo_udf_c_append(&result->error_text, function, strlen(function)) != NULL ||
+      arroyo_udf_c_append(&result->error_text, number, strlen(number)) != NULL ||
+      arroyo_udf_c_append(&result->error_text, failure, arroyo_udf_c_utf8_prefix(failure, strlen(failure))) != NULL)
     result->out_of_memory = true;
   arroyo_udf_c_fill_error_offsets(result, row + 1);
   result->error_validity[row / 64] |= UINT64_C(1) << (row % 64);

@@ -44,11 +44,9 @@ __attribute__((format(printf, 3, 4))) ARROYO_UDF_C_COLD ARROYO_UDF_C_UNUSED stat
 }
 
 /* The text of a row with an argument that cannot be read. */
-ARROYO_UDF_C_COLD ARROYO_UDF_C_UNUSED static const char* arroyo_udf_c_unreadable(const char* function, int64_t row,
-                                                                                 const char* argument,
+ARROYO_UDF_C_COLD ARROYO_UDF_C_UNUSED static const char* arroyo_udf_c_unreadable(const char* argument,
                                                                                  const char* why) {
-  return arroyo_udf_failure("%s.%s, row %lld: argument %s: %s", ARROYO_UDF_PLUGIN_NAME, function, (long long)row,
-                            argument, why);
+  return arroyo_udf_failure("argument %s: %s", argument, why);
 }
 
 /* ---- run ------------------------------------------------------------------------------------------------------- */
@@ -233,8 +231,7 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
   if (failure == NULL) {                                                                                    \
     failure = ARROYO_UDF_C_OF(check, argument)(ARROYO_UDF_C_COLUMN_OF(argument), row);                      \
     if (__builtin_expect(failure != NULL, 0))                                                               \
-      failure =                                                                                             \
-          arroyo_udf_c_unreadable(#function, row, ARROYO_UDF_C_STRING(ARROYO_UDF_C_NAME_OF argument), failure); \
+      failure = arroyo_udf_c_unreadable(ARROYO_UDF_C_STRING(ARROYO_UDF_C_NAME_OF argument), failure);       \
   }
 #define ARROYO_UDF_C_VALUE(function, argument) ARROYO_UDF_C_OF(load, argument)(ARROYO_UDF_C_COLUMN_OF(argument), row)
 
@@ -245,11 +242,11 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
     ARROYO_UDF_C_EACH(ARROYO_UDF_C_CHECK, ARROYO_UDF_C_NOTHING, name, __VA_ARGS__)                            \
     if (failure == NULL)                                                                                      \
       failure = name(ARROYO_UDF_C_EACH(ARROYO_UDF_C_VALUE, ARROYO_UDF_C_COMMA, name, __VA_ARGS__), &value);   \
-    if (failure == NULL) failure = arroyo_udf_c_store_##result_type(sink, row, value);              \
-    if (failure != NULL) {                                                                          \
-      arroyo_udf_c_skip_##result_type(sink, row);                                                   \
-      arroyo_udf_c_no_value(result, row, failure);                                                  \
-    }                                                                                               \
+    if (failure == NULL) failure = arroyo_udf_c_store_##result_type(sink, row, value);                        \
+    if (failure != NULL) {                                                                                    \
+      arroyo_udf_c_skip_##result_type(sink, row);                                                             \
+      arroyo_udf_c_no_value(result, ARROYO_UDF_PLUGIN_NAME "." #name, row, failure);                          \
+    }                                                                                                         \
   }
 
 /* The function's types, as `describe` shows them. */
@@ -262,7 +259,7 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
   static const struct ArrowSchema arroyo_udf_c_##name##_returns =                                          \
       ARROYO_UDF_C_SCHEMA(arroyo_udf_c_format_##result_type, "", arroyo_udf_c_flags_##result_type, 0, NULL);
 
-#define ARROYO_UDF_C_FUNCTION(name, result_type, ...)                                                        \
+#define ARROYO_UDF_C_FUNCTION(name, documentation, volatility, result_type, ...)                             \
   const char* name(ARROYO_UDF_C_EACH(ARROYO_UDF_C_PARAMETER, ARROYO_UDF_C_COMMA, name, __VA_ARGS__),         \
                    arroyo_udf_c_out_##result_type* out);                                                     \
   ARROYO_UDF_C_SIGNATURE(name, result_type, __VA_ARGS__)                                                     \
@@ -291,7 +288,7 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
   }                                                                                                          \
   static const arroyo_udf_c_function arroyo_udf_c_##name##_function = {                                      \
       {sizeof(arroyo_udf_function), #name, ARROYO_UDF_SYNC, 0, &arroyo_udf_c_##name##_arguments,             \
-       &arroyo_udf_c_##name##_returns, NULL, NULL, 0, 0},                                                    \
+       &arroyo_udf_c_##name##_returns, NULL, documentation, volatility, 0},                                  \
       NULL,                                                                                                  \
       &arroyo_udf_c_##name##_values,                                                                         \
       &arroyo_udf_c_##name##_values_and_errors,                                                              \

@@ -63,7 +63,13 @@ __attribute__((unused)) static const char arroyo_udf_null[] = "null";
 
 /* Write it after the function's definition, with its name, the type of its result, then (type, name) for each
  * argument. */
-#define ARROYO_UDF_FUNCTION(name, result_type, ...) ARROYO_UDF_C_FUNCTION_(name, result_type, __VA_ARGS__)
+#define ARROYO_UDF_FUNCTION(name, result_type, ...) \
+  ARROYO_UDF_DESCRIBED_FUNCTION(name, NULL, 0, result_type, __VA_ARGS__)
+
+/* The same, with what engines show and rely on: a text for users (UTF-8; NULL: none), and what the result depends on:
+ * ARROYO_UDF_IMMUTABLE, ARROYO_UDF_STABLE or ARROYO_UDF_VOLATILE (0: not said). */
+#define ARROYO_UDF_DESCRIBED_FUNCTION(name, documentation, volatility, result_type, ...) \
+  ARROYO_UDF_C_FUNCTION_(name, documentation, volatility, result_type, __VA_ARGS__)
 
 /* Once, at the end of the file: all functions, in the order in which hosts see them. */
 #define ARROYO_UDF_PLUGIN(...) ARROYO_UDF_C_PLUGIN(__VA_ARGS__)

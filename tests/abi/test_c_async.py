@@ -259,7 +259,10 @@ def test_a_healthy_call_is_cancelled_when_another_is_stuck(functions: Functions,
         runtime.cancel(0)
         functions.count(CANCELLED, cancelled + 2)
         [first, second] = drained(runtime, 2)
-        assert (first[:2], second) == ((0, "cancelled"), (1, "error", "1 calls ignore their cancellation (max_stuck)"))
+        assert (first[:2], second) == (
+            (0, "cancelled"),
+            (1, "error", "async_functions.open_call, row 1: 1 calls ignore their cancellation (max_stuck)"),
+        )
         assert not functions.complete(12)
         assert not functions.complete(13, "cancelled")
         assert not runtime.stop()
@@ -295,7 +298,7 @@ def test_call_information(functions: Functions) -> None:
         assert drained(runtime, 3) == [
             (70, "value", f"row 70, attempt 1, {rest}"),
             (71, "value", f"row 71, attempt 2, {rest}"),
-            (72, "error", f"row 72, attempt 3, {rest}"),
+            (72, "error", f"async_functions.knows, row 72: row 72, attempt 3, {rest}"),
         ]
     with functions.start("knows", timeout=float("inf")) as runtime:
         runtime.send(0, pa.array([0]))
@@ -375,7 +378,7 @@ def test_the_example_with_a_thread_of_its_own(tmp_path: Path, examples: Path) ->
         assert (found[0][2], found[2][2]) == (1, 3)
         assert found[3][2].endswith("none: No such file or directory")
         assert found[4][2].endswith(": Is a directory")
-        assert found[5][2] == "the path contains a zero"
+        assert found[5][2] == "udf.lines, row 5: the path contains a zero"
         assert runtime.stop()
         assert runtime.statistics().discarded == 0
 

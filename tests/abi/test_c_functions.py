@@ -119,7 +119,7 @@ def test_a_failing_row_does_not_affect_others(functions, rows):
         assert row == {
             "value": "fine" if text is None else None,
             "outcome": 0 if text is None else 1,
-            "error": text and text.format(i),
+            "error": text and f"functions.fussy, row {i}: {text.format(i)}",
         }
 
 

@@ -6,6 +6,7 @@ a kind more. Each reader must copy what both know, and compare no size with its 
 
 import ctypes
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -157,14 +158,15 @@ def test_c_and_rust_hosts_of_version_1_use_a_later_plugin(later_plugins, host, b
     assert "sync same(" in bare(host, later_plugins[how]).stdout
 
 
-def test_a_later_plugin_in_python_misses_a_slot_in_an_older_core_and_says_so(later_plugins, later) -> None:
+def test_a_later_plugin_in_python_misses_a_slot_in_an_older_core_and_says_so(later_plugins, later, tmp_path) -> None:
+    plugin = shutil.copy(later_plugins["python"], tmp_path / "not_started_by_another_test.so")
     ours = cffi.FFI()
     ours.cdef("".join(declarations(later)))
-    symbol = ctypes.c_char.in_dll(ctypes.CDLL(str(later_plugins["python"])), "arroyo_udf_plugin")
+    symbol = ctypes.c_char.in_dll(ctypes.CDLL(str(plugin)), "arroyo_udf_plugin")
     table = ours.cast("arroyo_udf_table *", ctypes.addressof(symbol))
     error = ours.new("arroyo_udf_error *", {"size": ours.sizeof("arroyo_udf_error")})
     assert table.later(1, error) == 17, "nothing was started"
-    load(later_plugins["python"]).functions["same"](pa.array([1]))
+    load(plugin).functions["same"](pa.array([1]))
     assert table.later(1, error) == 21
     assert b"the installed arroyo_udf_plugin has no later: install a newer one" in ours.string(error.text)
 

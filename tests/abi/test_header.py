@@ -19,7 +19,8 @@ static const char* either(bool left, arroyo_udf_nullable_bool right, bool* out) 
   *out = left || right.value;
   return !left && right.is_null ? arroyo_udf_null : NULL;
 }
-ARROYO_UDF_FUNCTION(either, nullable_bool, (bool, left), (nullable_bool, right));
+ARROYO_UDF_DESCRIBED_FUNCTION(either, "Left, or right.", ARROYO_UDF_IMMUTABLE, nullable_bool, (bool, left),
+                              (nullable_bool, right));
 ARROYO_UDF_PLUGIN(length, either);
 """
 ASYNC = """
@@ -36,7 +37,8 @@ static void later(const arroyo_udf_call* call, bool first, arroyo_udf_nullable_b
 }
 ARROYO_UDF_ASYNC_FUNCTION(later, (), bool, (bool, first), (nullable_bool, second), (utf8, text));
 static void slower(const arroyo_udf_call* call, float x) { arroyo_udf_complete_float32(call->token, x); }
-ARROYO_UDF_ASYNC_FUNCTION(slower, (.options.timeout_ns = ARROYO_UDF_SECOND), nullable_float32, (float32, x));
+ARROYO_UDF_DESCRIBED_ASYNC_FUNCTION(slower, "Slower.", ARROYO_UDF_VOLATILE,
+                                    (.options.timeout_ns = ARROYO_UDF_SECOND), nullable_float32, (float32, x));
 ARROYO_UDF_PLUGIN(same, later, slower);
 """
 

@@ -68,7 +68,7 @@ def test_async_function_in_c(host, bare, tmp_path, examples):
     assert (done.returncode, done.stderr) == (0, "")
     rows = [fields(line) for line in done.stdout.splitlines()]
     assert [row["value"] for row in rows] == ["0", "1", "null", "2", "null"]
-    assert [row["error"] for row in rows] == ["null"] * 4 + ['"n535ua: No such file or directory"']
+    assert [row["error"] for row in rows] == ["null"] * 4 + ['"udf.lines, row 5: n535ua: No such file or directory"']
 
 
 def test_async_function_in_python(host, bare, tmp_path):
@@ -94,7 +94,7 @@ ARROYO_UDF_PLUGIN(odd);
     assert (done.returncode, done.stderr) == (0, "")
     rows = [fields(line) for line in done.stdout.splitlines()]
     assert [row["value"] for row in rows] == ["1000", "1100", "null", "null", "1400"]
-    assert [row["error"] for row in rows] == ["null", "null", "null", '"not this one"', "null"]
+    assert [row["error"] for row in rows] == ["null", "null", "null", '"udf.odd, row 3: not this one"', "null"]
 
 
 @pytest.mark.parametrize(

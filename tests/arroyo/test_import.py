@@ -108,7 +108,7 @@ def test_a_runtime_that_dies_loses_no_row_and_is_replaced(imported):
         found |= collect(runtime, sent - len(found))
         outcome, value, text = found[3]
         assert (outcome, value) == (ERROR, None)
-        assert text.startswith("panics.panics: the library's runtime died with this row in flight")
+        assert text.startswith("panics.panics, row 3: the library's runtime died with this row in flight")
         runtime.send(sent, pa.array(range(sent, sent + 40)))
         assert collect(runtime, 40) == {n: (VALUE, n, None) for n in range(sent, sent + 40)}
 

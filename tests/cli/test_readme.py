@@ -1,4 +1,4 @@
-"""The README is right: its commands run, its output is what they print, its code is that of the examples."""
+"""README and guides are right: their commands run and print what they say; their code is that of the examples."""
 
 from __future__ import annotations
 
@@ -11,67 +11,73 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-README = (ROOT / "README.md").read_text()
-# (language, text) of each fenced block, in order.
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, flags=re.DOTALL | re.MULTILINE)
-SHELL = [text for language, text in BLOCKS if language == "sh"]
-MAKE = [text for text in SHELL if text.startswith("make ")]
-HOSTS = [text for language, text in BLOCKS if language == "python" and "import load" in text]
-EXAMPLES = {
-    "python": [
-        "examples/blocking/udf.py",
-        "examples/flights/udf.py",
-        "examples/idempotent/udf.py",
-        "examples/retry/udf.py",
-        "examples/user_name/batched.py",
-    ],
-    "rust": ["examples/flights/udf.rs", "examples/user_name/udf.rs"],
-    "c": ["examples/flights/udf.c", "examples/own_thread/udf.c"],
-}
+README = ROOT / "README.md"
+GUIDES = [README, *(ROOT / "docs" / f"{name}.md" for name in ("files", "functions", "python", "types"))]
+EXAMPLES = [path for path in (ROOT / "examples").glob("*/*") if path.suffix in (".py", ".rs", ".c")]
 
 
-def test_every_block_is_of_a_kind_that_is_tested() -> None:
-    assert {language for language, _ in BLOCKS} == {"sh", "text", "python", "rust", "c"}
+def blocks(guide: Path) -> list[tuple[str, str]]:
+    """(language, text) of each fenced block, in order."""
+    return re.findall(r"^```(\w+)\n(.*?)^```$", guide.read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("command", [line for text in MAKE for line in text.splitlines()])
+def is_program(language: str, text: str) -> bool:
+    """Whether a block is run as it is; other code is a part of an example."""
+    return language == "python" and re.search(r"import .*\bload\b", text) is not None
+
+
+PARTS = [
+    pytest.param(text, id=f"{guide.stem}-{number}")
+    for guide in GUIDES
+    for number, (language, text) in enumerate(blocks(guide))
+    if language in ("python", "rust", "c") and not is_program(language, text)
+]
+MAKE = sorted(
+    {line for language, text in blocks(README) if language == "sh" for line in re.findall("^make.*", text, re.M)}
+)
+
+
+@pytest.mark.parametrize("command", MAKE)
 def test_make_targets_exist(command: str) -> None:
-    """`make test` runs these tests and `make demo` takes a minute: here make only says what it would do."""
+    """`make demo` takes a minute: here make only says what it would do."""
     done = subprocess.run([*command.split(), "-n"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout
 
 
-def test_commands_and_python_hosts(tmp_path: Path) -> None:
-    """All commands but make's, in order, in one shell in an empty folder; then each block of Python that loads plugins;
-    and the output is what the README says.
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
+def test_commands_and_programs_print_what_the_guide_says(guide: Path, tmp_path: Path) -> None:
+    """All commands but make's, and all programs, in order, in an empty folder, in the environment that runs this test.
 
-    `build/` stands for the clone's; the environment is the one that runs this test.
+    A block `text` is the last lines of what the block before it has printed.
     """
     (tmp_path / "build").symlink_to(ROOT / "build")
-    script = "".join(text for text in SHELL if text not in MAKE)
-    assert "build/venv-3.11/bin/activate" in script
-    script = script.replace("build/venv-3.11", str(Path(sys.prefix)))
-    printed = []
-    for command in (["sh", "-euc", script], *([sys.executable, "-c", block] for block in HOSTS)):
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=os.environ)
-        assert done.returncode == 0, done.stderr
-        printed.append(done.stdout)
-    assert "28.8" in printed[1], "a sync function"
-    assert "3 None 1" in printed[2], "an async function, and the row that fails"
-    for expected in (text for language, text in BLOCKS if language == "text"):
-        assert any(expected in output for output in printed)
+    folder, printed = tmp_path, ""
+    environment = os.environ | {"PATH": f"{sys.prefix}/bin:{os.environ['PATH']}"}
+    for language, text in blocks(guide):
+        if language == "text":
+            assert printed.endswith(text), printed
+            continue
+        if language == "sh":
+            script = re.sub("^make.*", "", text, flags=re.M).replace("build/venv-3.11", sys.prefix)
+            command = ["sh", "-euc", f"{script}\npwd > {tmp_path}/folder"]
+        elif is_program(language, text):
+            command = [sys.executable, "-c", text]
+        else:
+            continue
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
+        assert done.returncode == 0, text + done.stderr
+        printed = done.stdout
+        if language == "sh":
+            folder = Path((tmp_path / "folder").read_text().strip())
 
 
-@pytest.mark.parametrize(
-    ("language", "block"),
-    [(language, text) for language, text in BLOCKS if language in EXAMPLES and text not in HOSTS],
-)
-def test_code_is_that_of_the_examples(language: str, block: str) -> None:
-    assert any(block in (ROOT / path).read_text() for path in EXAMPLES[language])
+@pytest.mark.parametrize("part", PARTS)
+def test_code_is_that_of_the_examples(part: str) -> None:
+    assert any(part in path.read_text() for path in EXAMPLES)
 
 
 def test_links_lead_somewhere() -> None:
-    for text in (README, (ROOT / "CONTRIBUTING.md").read_text()):
+    for text in (README.read_text(), (ROOT / "CONTRIBUTING.md").read_text()):
         for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", text):
             assert (ROOT / target).exists(), target

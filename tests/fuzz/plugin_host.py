@@ -20,157 +20,25 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 sys.path.insert(0, str(Path(__file__).parent))
 
-from c_arrays import (
-    OFFSETS,
-    WIDTHS,
-    Exported,
-    Node,
-    Regions,
-    Type,
-    UnreadableError,
-    check_offsets,
-    resize,
-    value,
-    why_refused,
+from c_arrays import OFFSETS, WIDTHS, Exported, Node, Type, resize, why_refused
+from opened import (
+    ERRORS,
+    INVALID_ARGUMENT,
+    INVALID_STATE,
+    OK,
+    WOULD_BLOCK,
+    FoundError,
+    Function,
+    Plugin,
+    demand,
 )
 
 from arroyo_udf_plugin._cdef import ffi
-from arroyo_udf_plugin._native import check_array
 
-OK, WOULD_BLOCK, READY, END, STUCK, INVALID_ARGUMENT, INVALID_STATE = 0, 1, 2, 3, 4, 16, 17
-ERRORS = range(16, 23)
-SYNC, VALUE, ERROR = 1, 0, 1
-NULLABLE = 2
+VALUE, ERROR = 0, 1
 PATIENCE_NS = 20_000_000_000  # for results: a hang
-
-
-class FoundError(Exception):
-    """What the plugin did against the contract."""
-
-
-def demand(holds: bool, what: str) -> None:
-    if not holds:
-        raise FoundError(what)
-
-
-class Function:
-    def __init__(self, plugin: Plugin, number: int, described: Any) -> None:
-        self.plugin, self.number = plugin, number
-        self.name = ffi.string(described.name).decode()
-        self.is_sync, self.is_vectorized = described.kind == SYNC, bool(described.vectorized)
-        children = [described.arguments.children[i] for i in range(described.arguments.n_children)]
-        self.types = [_type(child) for child in children]
-        self.nullable = [bool(child.flags & NULLABLE) for child in children]
-        self.handle: int | None = None
-        self.next_id = 0
-
-    @property
-    def arguments(self) -> Type:
-        return Type("+s", tuple(self.types))
-
-    def through_pyarrow(self, argument: int) -> bool:
-        nested = self.types[argument].format.startswith("+")
-        return self.plugin.language == "python" and (self.is_vectorized or nested)
-
-    def expected(self, batch: Node, row: int) -> tuple[str, Any]:
-        """("value", v) or ("error", None)."""
-        columns = [column for column in batch.children or [] if column]
-        at = batch.offset + row
-        nulls = [batch.is_null(row) or column.is_null(at) for column in columns]
-        if not self.is_vectorized and any(n and not nullable for n, nullable in zip(nulls, self.nullable, strict=True)):
-            return "value", None
-        arguments = []
-        for i, (column, type_, null) in enumerate(zip(columns, self.types, nulls, strict=True)):
-            try:
-                if null and self.is_vectorized:
-                    check_offsets(column, type_, at)
-                arguments.append(
-                    None if null else value(column, type_, at, self.through_pyarrow(i), self.is_vectorized)
-                )
-            except UnreadableError:
-                return "error", None
-        return "value", self.answer(arguments)
-
-    def answer(self, arguments: list[Any]) -> Any:
-        what = self.name.removeprefix("async_").split("_")[0]
-        x = arguments[-1]
-        if what == "joined":
-            items = x if "texts" in self.name else [item for item in x if item is not None]
-            return ",".join("~" if item is None else str(item) for item in items)
-        if what == "pair":
-            return f"{x[0]} {x[1]}"
-        return x
-
-
-def _type(schema: Any) -> Type:
-    children = tuple(_type(schema.children[i]) for i in range(schema.n_children))
-    return Type(ffi.string(schema.format).decode(), children)
-
-
-class Plugin:
-    def __init__(self, path: str) -> None:
-        self.table = ffi.addressof(ffi.dlopen(path, ffi.RTLD_NOW | ffi.RTLD_NODELETE).arroyo_udf_plugin)
-        descriptor = self.table.describe()
-        self.language = ffi.string(descriptor.language).decode()
-        self.functions = [Function(self, i, descriptor.functions[i]) for i in range(descriptor.n_functions)]
-        self.regions = Regions()
-        self.types: dict[int, Any] = {}
-        self.open: list[Exported] = []  # accepted, not yet released
-
-    def call(self, slot: str, *arguments: Any) -> tuple[int, str]:
-        error = ffi.new("arroyo_udf_error *", {"size": ffi.sizeof("arroyo_udf_error")})
-        status = getattr(self.table, slot)(*arguments, error)
-        text = ffi.string(error.text).decode() if error.text else ""
-        if error.release:
-            error.release(error)
-        demand(bool(text) == (status in ERRORS), f"{slot} answered status {status} with the text {text!r}")
-        return status, text
-
-    def rows(self, results: Any, schema: Any) -> list[dict[str, Any]]:
-        """Results, checked in full, as rows; they are released."""
-        addresses = [int(ffi.cast("uintptr_t", pointer)) for pointer in (results, schema)]
-        check_array(*addresses, True)
-        if addresses[1] not in self.types:
-            kept: list[Any] = []
-            copy = _copy(schema, kept)
-            self.types[addresses[1]] = pa.DataType._import_from_c(int(ffi.cast("uintptr_t", copy)))
-        found: list[dict[str, Any]] = pa.Array._import_from_c(addresses[0], self.types[addresses[1]]).to_pylist()
-        return found
-
-    def collect(self) -> None:
-        """Gives the memory of released inputs back."""
-        still = [exported for exported in self.open if exported.released == 0]
-        for exported in self.open:
-            demand(exported.released <= 1, f"an input was released {exported.released} times")
-            if exported.released:
-                exported.free()
-        self.open = still
-
-    def end(self) -> None:
-        """All inputs have been released once nothing is open."""
-        for function in self.functions:
-            if function.handle is not None:
-                demand(self.call("release", function.handle)[0] in (OK, STUCK), "release failed")
-        self.collect()
-        demand(not self.open, f"{len(self.open)} inputs were never released")
-
-
-def _copy(schema: Any, kept: list[Any]) -> Any:
-    copy = ffi.new("struct ArrowSchema *", schema[0])
-    children = [_copy(schema.children[i], kept) for i in range(copy.n_children)]
-    pointers = ffi.new("struct ArrowSchema *[]", [*children, ffi.NULL])
-    copy.children, copy.release = pointers, _forget
-    kept += [copy, pointers]
-    return copy
-
-
-@ffi.callback("void(struct ArrowSchema *)")
-def _forget(schema: Any) -> None:
-    schema.release = ffi.NULL
 
 
 # ---- One batch -----------------------------------------------------------------------------------------------------
@@ -199,7 +67,8 @@ def check_batch(plugin: Plugin, function: Function, batch: Node) -> None:
         outcome, found = result.get("outcome", VALUE), result["value"]
         if kind == "error":
             demand(outcome == ERROR, f"row {row} is no error, but {result}")
-            demand(function.name in result["error"] and "row " in result["error"], f"row {row}: {result['error']!r}")
+            head = f".{function.name}, row {result.get('id', row)}: "
+            demand(head in result["error"], f"row {row}: {result['error']!r}")
         else:
             same = outcome == VALUE and (_plain(found) == expected or (found != found and expected != expected))
             demand(same, f"row {row} is {result}, not {expected!r}")

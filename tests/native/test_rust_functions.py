@@ -191,9 +191,9 @@ def test_rows_fail_alone(build_plugin: BuildPlugin) -> None:
     assert outcomes.field("value").to_pylist() == [None, None, None, None, 10, None]
     assert outcomes.field("outcome").to_pylist() == [1, 1, 0, 1, 0, 0]
     zero, one, *_, division = outcomes.field("error").to_pylist()[:4]
-    assert zero == "zero"
-    assert one == "panicked at fails.rs:8:14: one"
-    assert division == "panicked at fails.rs:10:22: attempt to divide by zero"
+    assert zero == "fails.risky, row 0: zero"
+    assert one == "fails.risky, row 1: panicked at fails.rs:8:14: one"
+    assert division == "fails.risky, row 3: panicked at fails.rs:10:22: attempt to divide by zero"
     with pytest.raises(RowError, match="zero"):
         plugin.functions["risky"](pa.array([5, 0]))
 
@@ -203,7 +203,7 @@ def test_a_division_by_zero_is_the_error_of_its_row(flights: Any) -> None:
         runtime.send(10, pa.array([100, 200]), pa.array([0, 60]))
         results = drained(runtime, 2).to_pylist()
     assert [(row["id"], row["value"], row["error"]) for row in results] == [
-        (10, None, "100 miles in no time"),
+        (10, None, "udf.mph_async, row 10: 100 miles in no time"),
         (11, 200.0, None),
     ]
 

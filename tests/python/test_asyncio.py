@@ -1,15 +1,13 @@
 """Calls of async Python functions compared with plain Tasks: asyncio's constructs behave alike, calls do not affect
-each other (R2, R11), tasks that calls leave running end in time (R11, R12), and a blocked loop is reported (R9).
+each other (R2, R11), and tasks that calls leave running end in time (R11, R12).
 
 Runs on uvloop if installed; `test_with_the_standard_loop` repeats all of it on asyncio's own loop."""
 
 import asyncio
-import contextlib
-import logging
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +15,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from waiting import advance, drained, until
+from waiting import advance, answers, drained, rest, until
 
-from arroyo_udf_plugin import Function, InternalError, Runtime, load
-from arroyo_udf_plugin.plugin import executor
+from arroyo_udf_plugin import Function, load
 
 BuildPlugin = Callable[..., Path]
 ERROR, TIMED_OUT, CANCELLED = 1, 2, 3
@@ -41,15 +38,9 @@ kept: list = []
 events: list[str] = []
 gates: dict[int, asyncio.Event] = {}
 swallows = itertools.count(600)  # gates
-thread_gate = threading.Event()
 
 def gate(number: int) -> asyncio.Event:
     return gates.setdefault(number, asyncio.Event())
-
-@udf
-def open_gate(x: int) -> int:
-    thread_gate.set()
-    return x
 
 @udf
 async def takes_events(x: int) -> str:
@@ -175,44 +166,6 @@ async def fails(context: Fails, x: int) -> int:
     return x
 
 @udf
-async def exits_later(x: int) -> int:
-    async def later():
-        gate(300 + x).set()
-        raise SystemExit(x)
-    asyncio.create_task(later())
-    return x
-
-@udf
-async def blocks(x: int) -> int:
-    thread_gate.wait()
-    return x
-
-@udf(allowed_in_flight=2, timeout=0.02, ordered=False)
-async def ignores(x: int) -> int:
-    while x and not gate(400).is_set():
-        try:
-            await gate(400).wait()
-        except asyncio.CancelledError:
-            pass
-    return x
-
-class Watched:
-    async def close(self) -> None:
-        events.append("closed")
-
-@udf(ordered=False, timeout=1000)
-async def watched(context: Watched, x: int) -> int:
-    while not gate(500 + x).is_set():
-        try:
-            await gate(500 + x).wait()
-        except asyncio.CancelledError:
-            if x == 9:
-                continue
-            events.append(f"{x}-cancelled")
-            raise
-    return x
-
-@udf
 async def loop_name(x: int) -> str:
     assert threading.get_ident() != threading.main_thread().ident
     return type(asyncio.get_running_loop()).__module__
@@ -230,21 +183,6 @@ def cases(build_plugin: BuildPlugin) -> tuple[dict[str, Any], Function]:
     plain: dict[str, Any] = {"__name__": "cases"}
     exec(CASES, plain)
     return plain, load(build_plugin(CASES, name="cases")).functions["case"]
-
-
-def rest(runtime: Runtime) -> pa.Table:
-    """The remaining results, after a stop."""
-    batches = []
-    while (batch := runtime.drain_results()) is not None:
-        batches.append(batch)
-    return pa.Table.from_batches(batches)
-
-
-def answers(function: Function, *columns: Any, **options: Any) -> pa.Table:
-    with function.start(**options) as runtime:
-        runtime.send(0, *(pa.array(column) for column in columns))
-        runtime.stop()
-        return rest(runtime)
 
 
 def wait_for(functions: dict[str, Function], *numbers: int) -> None:
@@ -418,132 +356,6 @@ def test_tasks_left_by_an_init_that_fails(functions: dict[str, Function]) -> Non
     assert seen == ["failed", "ends"]
 
 
-def test_a_task_that_exits_does_not_end_the_loop(
-    functions: dict[str, Function], caplog: pytest.LogCaptureFixture
-) -> None:
-    with functions["exits_later"].start() as runtime:
-        runtime.send(0, pa.array([1]))
-        assert drained(runtime, 1)["value"].to_pylist() == [1]
-        wait_for(functions, 301)
-        until(lambda: bool(runtime.statistics() and "the loop continues" in caplog.text), "a warning")
-        assert answers(functions["exits_later"], [2])["value"].to_pylist() == [2]
-        runtime.stop()
-
-
-@contextlib.contextmanager
-def executor_warnings() -> Iterator[Any]:
-    """Yields a function that waits for the next warning. The host hands warnings on in its calls."""
-    records: list[str] = []
-
-    class Handler(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            records.append(record.getMessage())
-
-    def following(runtime: Runtime) -> str:
-        until(lambda: bool(runtime.statistics() and records), "a warning")
-        return records.pop(0)
-
-    logger, handler = logging.getLogger("arroyo_udf_plugin"), Handler()
-    logger.addHandler(handler)
-    try:
-        yield following
-        assert not records
-    finally:
-        logger.removeHandler(handler)
-
-
-def test_a_blocked_loop(functions: dict[str, Function]) -> None:
-    """R9: it is counted, and reported once with the stack; meanwhile a row times out (R6)."""
-    with executor_warnings() as following, functions["blocks"].start(timeout=1000) as runtime:
-        runtime.send(0, pa.array([1]))
-        warning = following(runtime)
-        assert "the event loop is blocked" in warning
-        assert "at blocks, " in warning.splitlines()[1]
-        assert "thread_gate.wait()" in warning
-        assert runtime.statistics().blocked == 1
-        advance(1000)
-        assert drained(runtime, 1)["outcome"].to_pylist() == [TIMED_OUT]
-        functions["open_gate"](pa.array([1]))
-        runtime.send(1, pa.array([2]))
-        runtime.stop()
-        assert rest(runtime)["outcome"].to_pylist() == [0]
-
-
-def test_a_stuck_attempt(functions: dict[str, Function]) -> None:
-    """R8: reported with its stack and out of the cap; the rows behind it go on."""
-    with executor_warnings() as following, functions["ignores"].start() as runtime:
-        runtime.send(0, pa.array([1, 0, 0]))
-        warning = following(runtime)
-        assert "tasks.ignores, row 0: a call ignores its cancellation" in warning
-        assert "at ignores, " in warning
-        assert sorted(drained(runtime, 3)["id"].to_pylist()) == [0, 1, 2]
-        with functions["opens"].start() as opener:
-            opener.send(0, pa.array([400]))
-            opener.stop()
-            rest(opener)
-        assert runtime.stop()
-
-
-def server_of(name: str) -> Any:
-    """The half of a started function that the loop has."""
-    (server,) = (server for server in executor._servers if server.name == name)
-    return server
-
-
-def test_calls_that_run_at_a_poisoning_are_cancelled_before_the_context_is_closed(
-    functions: dict[str, Function],
-) -> None:
-    """R17: rows are answered at once. The stop waits until nothing uses the Context."""
-    runtime = functions["watched"].start()
-    runtime.send(0, pa.array([1, 2]))
-    until(lambda: runtime.statistics().running == 2, "two calls")
-    server_of("tasks.watched").executor.poison("a mistake")
-    assert drained(runtime, 2)["error"].to_pylist() == ["a mistake"] * 2
-    with pytest.raises(InternalError, match=r"tasks\.watched: a mistake"):
-        runtime.stop("cancel", 60)
-    assert events(functions) == ["1-cancelled", "2-cancelled", "closed"]
-    runtime.release()
-
-
-def test_a_turn_that_fails_is_not_the_last_one(functions: dict[str, Function]) -> None:
-    """R17: the executor still cancels and closes."""
-    runtime = functions["watched"].start()
-    runtime.send(0, pa.array([1]))
-    until(lambda: runtime.statistics().running == 1, "a call")
-
-    def fail() -> None:
-        raise RuntimeError("a mistake")
-
-    server_of("tasks.watched").add_slot = fail
-    runtime.send(1, pa.array([2]))
-    assert "the asyncio executor failed" in drained(runtime, 2)["error"][1].as_py()
-    with pytest.raises(InternalError, match="a mistake"):
-        runtime.stop("cancel", 60)
-    assert events(functions) == ["1-cancelled", "closed"]
-    runtime.release()
-
-
-def test_healthy_calls_are_cancelled_when_others_are_stuck(functions: dict[str, Function]) -> None:
-    """R8: too many stuck calls end the runtime, and with it all other calls. The Context is not closed meanwhile."""
-    with executor_warnings() as following:
-        runtime = functions["watched"].start(max_stuck=1)
-        runtime.send(0, pa.array([9, 1]))
-        until(lambda: runtime.statistics().running == 2, "two calls")
-        runtime.cancel(0)
-        advance(1)
-        assert sorted(drained(runtime, 2)["outcome"].to_pylist()) == [ERROR, CANCELLED]
-        assert "row 0: a call ignores its cancellation" in following(runtime)
-        assert not runtime.stop("cancel", 60)
-        assert "its Context, if it has one, is not closed" in following(runtime)
-        assert (runtime.statistics().running, events(functions)) == (1, ["1-cancelled"])
-        runtime.release()
-        with functions["opens"].start() as opener:
-            opener.send(0, pa.array([509]))
-            opener.stop()
-            rest(opener)
-    assert events(functions) == []
-
-
 def test_the_loop(functions: dict[str, Function]) -> None:
     """uvloop, if importable."""
     uvloop = sys.modules.get("uvloop", "not imported")
@@ -580,13 +392,13 @@ threading.main_thread = real
 
 
 def test_with_the_standard_loop() -> None:
-    """These tests and test_async.py's, without uvloop."""
+    """These tests and others of async functions, without uvloop."""
     if sys.modules.get("uvloop", "not imported") is None:
         return  # this is that run
     program = (
         "import sys; sys.modules['uvloop'] = None; import pytest; "
         "sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', *sys.argv[1:]]))"
     )
-    files = [__file__, str(HERE / "test_async.py")]
+    files = [__file__, *(str(HERE / f"test_{name}.py") for name in ("async", "executor", "lifecycle"))]
     done = subprocess.run([sys.executable, "-c", program, *files], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from waiting import drained, until
+from waiting import drained, rest, until
 
 from arroyo_udf_plugin import BuildError, Function, InvalidState, Runtime, UserCodeError, build, load
 
@@ -143,14 +143,6 @@ def opens(functions: dict[str, Function]) -> Iterator[Callable[[int], None]]:
         yield open_gate
         opener.stop()
         rest(opener)
-
-
-def rest(runtime: Runtime) -> pa.Table:
-    """The remaining results, after a stop."""
-    batches = []
-    while (batch := runtime.drain_results()) is not None:
-        batches.append(batch)
-    return pa.Table.from_batches(batches) if batches else pa.table({"id": [], "outcome": []})
 
 
 def stopped_when_idle(runtime: Runtime) -> bool:

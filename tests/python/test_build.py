@@ -55,8 +55,10 @@ OPTIONS = {
     "(timeout=float('nan')) async ": "timeout=nan; write seconds",
     "(ordered=1) async ": "ordered=1; write True or False",
     "(ordered=True) ": "is sync, and 'ordered' is for async functions; write `async def` or blocking=True",
-    "(speed=3) ": "unknown option 'speed'; there are vectorized, blocking, volatility, ordered, allowed_in_flight",
+    "(speed=3) ": "unknown option 'speed'; there are vectorized, blocking, split, volatility, ordered,",
     "(volatility='never') ": "volatility='never'; write one of 'immutable', 'stable', 'volatile'",
+    "(vectorized=True,split=1) ": "has split=1; write True or False",
+    "(split=False) ": "has 'split', which is for vectorized=True; leave it out",
     "(vectorized=True) async ": "is async, and vectorized=True is for a `def`; write `def`",
 }
 

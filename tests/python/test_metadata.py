@@ -42,6 +42,20 @@ async fn later(x: i64) -> i64 { x }
 #[udf]
 fn plain(x: i64) -> i64 { x }
 """
+C = r"""
+#include "arroyo_udf_async.h"
+static const char* rate(int64_t x, int64_t* out) {
+  *out = x;
+  return NULL;
+}
+ARROYO_UDF_DESCRIBED_FUNCTION(rate, "Converts with today's rate.\n\nAnd \"quotes\", ümlauts.", ARROYO_UDF_STABLE,
+                              int64, (int64, x));
+static void later(const arroyo_udf_call* call, int64_t x) { arroyo_udf_complete_int64(call->token, x); }
+ARROYO_UDF_DESCRIBED_ASYNC_FUNCTION(later, NULL, ARROYO_UDF_VOLATILE, (), int64, (int64, x));
+static const char* plain(int64_t x, int64_t* out) { return rate(x, out); }
+ARROYO_UDF_FUNCTION(plain, int64, (int64, x));
+ARROYO_UDF_PLUGIN(rate, later, plain);
+"""
 
 
 def said(path: Path) -> dict[str, tuple[str, str | None]]:
@@ -58,6 +72,11 @@ def test_in_python(build_plugin: Callable[..., Path]) -> None:
 def test_in_rust(tmp_path: Path) -> None:
     (tmp_path / "one.rs").write_text(RUST)
     assert said(build(tmp_path / "one.rs")) == EXPECTED
+
+
+def test_in_c(tmp_path: Path) -> None:
+    (tmp_path / "one.c").write_text(C)
+    assert said(build(tmp_path / "one.c")) == EXPECTED
 
 
 def test_written_by_hand(tmp_path: Path) -> None:

@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pyarrow as pa
 
-from arroyo_udf_plugin import Runtime, _native
+from arroyo_udf_plugin import Function, Runtime, _native
 
 
 def until(condition: Callable[[], bool], what: str) -> None:
@@ -24,6 +25,22 @@ def drained(runtime: Runtime, rows: int) -> pa.Table:
         if (batch := runtime.drain_results(missing)) is not None:
             batches.append(batch)
     return pa.Table.from_batches(batches)
+
+
+def rest(runtime: Runtime) -> pa.Table:
+    """The remaining results, after a stop."""
+    batches = []
+    while (batch := runtime.drain_results()) is not None:
+        batches.append(batch)
+    return pa.Table.from_batches(batches) if batches else pa.table({"id": [], "outcome": []})
+
+
+def answers(function: Function, *columns: Any, **options: Any) -> pa.Table:
+    """The results of a start for these columns."""
+    with function.start(**options) as runtime:
+        runtime.send(0, *(pa.array(column) for column in columns))
+        runtime.stop()
+        return rest(runtime)
 
 
 def advance(seconds: float) -> None:

@@ -18,7 +18,6 @@ const CALL_BITS: u32 = 64 - RUNTIME_BITS;
 /// A call that has not been completed.
 pub struct OpenCall {
     pub attempt: Token,
-    pub row: u64,
     /// The texts of the call point into it.
     _batch: Arc<Batch>,
     pub cancelled: bool,
@@ -43,7 +42,7 @@ impl OpenCalls {
             self.tokens.resize(index + 1, 0);
         }
         self.tokens[index] = token;
-        let open = OpenCall { attempt: attempt.token, row: attempt.id, _batch: Arc::clone(&attempt.batch), cancelled: false };
+        let open = OpenCall { attempt: attempt.token, _batch: Arc::clone(&attempt.batch), cancelled: false };
         self.by_token.insert(token, open);
         token
     }

@@ -54,7 +54,7 @@ fn complete(token: u64, outcome: impl FnOnce(&Signature, &OpenCall) -> Outcome<V
 
 /// Ends a call with a value, if `format` is the declared one.
 fn value(token: u64, format: u8, value: impl FnOnce() -> Result<Value, String>) -> bool {
-    complete(token, |signature, open| {
+    complete(token, |signature, _| {
         // SAFETY: the format of a constant schema has at least one letter, or is empty and ends at once.
         let declared = unsafe { *signature.return_schema.format } as u8;
         let value = if declared == format {
@@ -64,7 +64,7 @@ fn value(token: u64, format: u8, value: impl FnOnce() -> Result<Value, String>) 
         };
         match value {
             Ok(value) => Outcome::Value(value),
-            Err(text) => Outcome::Error(format!("{}, row {}: {text}", signature.name, open.row).into()),
+            Err(text) => Outcome::Error(text.into()),
         }
     })
 }
@@ -94,12 +94,11 @@ pub unsafe extern "C" fn arroyo_udf_complete_utf8(token: u64, data: *const c_cha
 
 #[no_mangle]
 pub extern "C" fn arroyo_udf_complete_null(token: u64) -> bool {
-    complete(token, |signature, open| {
+    complete(token, |signature, _| {
         if signature.returns_nullable {
             return Outcome::Value(Value::Null);
         }
-        let text = "the function answered null, and its result is not declared nullable";
-        Outcome::Error(format!("{}, row {}: {text}", signature.name, open.row).into())
+        Outcome::Error("the function answered null, and its result is not declared nullable".into())
     })
 }
 

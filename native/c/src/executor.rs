@@ -192,8 +192,7 @@ fn read(runtime: &Runtime, attempt: &Attempt, arguments: &mut Vec<Argument>) -> 
     for (column, (name, layout)) in attempt.batch.columns().iter().zip(&signature.arguments) {
         let mut argument = Argument { bits: 0, data: c"".as_ptr(), length: 0, is_null: !column.is_valid(row) };
         if !argument.is_null {
-            fill(&mut argument, column, layout, row)
-                .map_err(|text| format!("{}, row {}: argument {name}: {text}", signature.name, attempt.id))?;
+            fill(&mut argument, column, layout, row).map_err(|text| format!("argument {name}: {text}"))?;
         }
         arguments.push(argument);
     }

@@ -74,9 +74,8 @@ fn call(function: &ItemFn, signature: &Checked, options: &Attribute) -> (TokenSt
             fn __arroyo_udf_call<'a>(
                 batch: &'a ::arroyo_udf_plugin::arrow::Batch,
                 row: usize,
-                id: u64,
             ) -> ::arroyo_udf_plugin::machine::Outcome<::arroyo_udf_plugin::value::Value> {
-                ::arroyo_udf_plugin::sdk::blocking::call(&__ARROYO_UDF, batch, row, id, #closure)
+                ::arroyo_udf_plugin::sdk::blocking::call(&__ARROYO_UDF, batch, row, #closure)
             }
         };
         let body = quote! {

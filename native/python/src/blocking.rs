@@ -10,7 +10,7 @@ use crate::function::PythonFunction;
 use crate::gil;
 use crate::modules::BLOCKING;
 use crate::object::{self, Owned};
-use crate::outcome::outcome_of;
+use crate::outcome::{error_of, outcome_of};
 use crate::traceback::raised_text;
 use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::arrow::Batch;
@@ -68,16 +68,15 @@ impl BlockingCalls {
     /// The GIL is held; the attempt belongs to this function.
     unsafe fn call(&self, attempt: &Attempt, info: CallInfo) -> Outcome<Value> {
         let function = self.function;
-        let failed = |text: &str| Outcome::Error(function.row_text(attempt.id, text).into());
         // SAFETY: passed on. The Context lives until `close`, which comes after the last attempt.
         unsafe {
             let converted = match self.converted(&attempt.batch) {
                 Ok(converted) => converted,
-                Err(text) => return failed(&text),
+                Err(text) => return error_of(text),
             };
             let context = self.kept().context.as_ref().map_or(null_mut(), Owned::ptr);
             let Some(variables) = Owned::new(PyContext_New()).filter(|new| PyContext_Enter(new.ptr()) == 0) else {
-                return failed(&raised_text());
+                return error_of(raised_text());
             };
             let called = if call_info::set(CurrentCall::Row(info)) {
                 call_row(function, &attempt.batch, &converted, attempt.row, context)
@@ -88,10 +87,10 @@ impl BlockingCalls {
                 Called::Null => Outcome::Value(Value::Null),
                 Called::Returned(result) => {
                     let result = Owned::new(result);
-                    outcome_of(function, attempt.id, result.as_ref().map_or(null_mut(), Owned::ptr))
+                    outcome_of(function, result.as_ref().map_or(null_mut(), Owned::ptr))
                 }
-                Called::Raised => failed(&raised_text()),
-                Called::Failed(text) => failed(&text),
+                Called::Raised => error_of(raised_text()),
+                Called::Failed(text) => error_of(text),
             };
             if PyContext_Exit(variables.ptr()) < 0 {
                 PyErr_Clear(); // the function left another context entered; that one ends with the thread

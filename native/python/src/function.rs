@@ -2,7 +2,6 @@
 
 use crate::object::Owned;
 use crate::values::conversion::Conversion;
-use arroyo_udf_plugin::results;
 use arroyo_udf_plugin::signature::Signature;
 use pyo3_ffi::{PyObject, Py_None};
 
@@ -16,6 +15,8 @@ pub struct PythonFunction {
     pub context: Option<Owned>,
     /// Called in a thread of the pool, not on the event loop.
     pub blocking: bool,
+    /// A call of a vectorized function that raises is repeated with each half of its rows.
+    pub split: bool,
     pub arguments: Vec<Conversion>,
     pub returns: Conversion,
 }
@@ -30,6 +31,7 @@ impl PythonFunction {
         callable: *mut PyObject,
         context: *mut PyObject,
         blocking: bool,
+        split: bool,
     ) -> Option<PythonFunction> {
         // SAFETY: the GIL is held; a checked signature's schema has a child for each argument.
         unsafe {
@@ -40,6 +42,7 @@ impl PythonFunction {
                 callable: Owned::borrowed(callable),
                 context: (context != Py_None()).then(|| Owned::borrowed(context)),
                 blocking,
+                split,
                 arguments: schemas.map(|schema| Conversion::of(schema)).collect::<Option<_>>()?,
                 returns: Conversion::of(signature.return_schema)?,
             })
@@ -54,10 +57,5 @@ impl PythonFunction {
     /// The error text if a result is None. None: null is allowed.
     pub fn refuse_none(&self) -> Option<&'static str> {
         (!self.signature.returns_nullable).then_some("returned None, but the result is not nullable; annotate it with `| None`")
-    }
-
-    /// The error text of a row.
-    pub fn row_text(&self, row: impl std::fmt::Display, text: &str) -> String {
-        results::error_text(format!("{}, row {row}: {text}", self.signature.name))
     }
 }

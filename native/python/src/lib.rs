@@ -4,6 +4,7 @@
 //! | module          | what it does                                                                |
 //! |-----------------|-----------------------------------------------------------------------------|
 //! | [`gil`]         | enters Python from any thread, until the interpreter ends                   |
+//! | [`interrupt`]   | Ctrl-C on its way from a plugin to the host                                 |
 //! | [`object`]      | references and exceptions; [`heap`]: types with a Rust body                 |
 //! | [`modules`]     | names the Python halves; [`traceback`]: exceptions of user code as text     |
 //! | [`eventfd`]     | wakes an event loop from any thread                                         |
@@ -18,9 +19,10 @@
 //! | [`asyncio`]     | runs rows on the event loop                                                 |
 //! | [`imported`]    | functions of libraries built for Arroyo                                     |
 //! | [`host`]        | helpers for the Python host                                                 |
-//! | [`check`]       | checks the arrays that the Python host receives                             |
 //! | [`ledger`]      | the ids that a runtime was sent and has not answered                        |
 //! | [`results`]     | the results of a plugin, checked before pyarrow reads them                  |
+//! | [`signals`]     | ends a process that was asked to end and cannot                             |
+//! | [`crashes`]     | names the function during whose run the process has crashed                 |
 //!
 //! Modules use only those above them.
 //!
@@ -31,13 +33,14 @@ mod asyncio;
 mod blocking;
 mod call_info;
 mod calls;
-mod check;
+mod crashes;
 mod eventfd;
 mod function;
 mod gil;
 mod heap;
 mod host;
 mod imported;
+mod interrupt;
 mod ledger;
 mod micro_batch;
 mod modules;
@@ -46,6 +49,7 @@ mod outcome;
 mod pyarrow;
 mod registry;
 mod results;
+mod signals;
 mod sync;
 mod traceback;
 mod values;
@@ -85,7 +89,7 @@ impl Plugin for Core {
     fn run(function: u32, batch: &Arc<Batch>) -> Result<Ran, Failure> {
         let function = registry::get(function)?;
         // SAFETY: the GIL is held inside; the batch was checked against this function's signature.
-        gil::enter(|| unsafe { sync::run(function, batch) })
+        gil::enter(|| unsafe { sync::run(function, batch) })?
     }
 
     fn start(function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
@@ -157,16 +161,20 @@ unsafe extern "C" fn advance_clock(_module: *mut PyObject, nanoseconds: *mut PyO
     }
 }
 
-/// The limits of a start, for the Python half of the asyncio executor. False: an exception is set.
+/// The time limits of a Context, for the Python half of the asyncio executor. False: an exception is set.
 unsafe fn add_limits(module: *mut PyObject) -> bool {
-    let text = limits::init_took_too_long(limits::INIT_TIME);
+    let texts = [
+        (c"INIT_TOOK_TOO_LONG", limits::init_took_too_long(limits::INIT_TIME)),
+        (c"CLOSE_TOOK_TOO_LONG", limits::close_took_too_long(limits::CLOSE_TIME)),
+    ];
     // SAFETY: the GIL is held, in the module's exec; the module gets its own references.
     unsafe {
         let add =
             |name: &CStr, value| Owned::new(value).is_some_and(|value| PyModule_AddObjectRef(module, name.as_ptr(), value.ptr()) == 0);
         add(c"INIT_SECONDS", PyFloat_FromDouble(limits::INIT_TIME.as_secs_f64()))
+            && add(c"CLOSE_SECONDS", PyFloat_FromDouble(limits::CLOSE_TIME.as_secs_f64()))
             && add(c"GRACE_SECONDS", PyFloat_FromDouble(limits::GRACE.as_secs_f64()))
-            && add(c"INIT_TOOK_TOO_LONG", PyUnicode_FromStringAndSize(text.as_ptr().cast(), text.len() as Py_ssize_t))
+            && texts.iter().all(|(name, text)| add(name, PyUnicode_FromStringAndSize(text.as_ptr().cast(), text.len() as Py_ssize_t)))
     }
 }
 
@@ -210,7 +218,7 @@ const fn fast(name: &'static CStr, function: PyCFunctionFast) -> PyMethodDef {
     }
 }
 
-static mut METHODS: [PyMethodDef; 25] = [
+static mut METHODS: [PyMethodDef; 32] = [
     method(c"register", registry::register, METH_VARARGS),
     method(c"open_arroyo", imported::open_arroyo, METH_O),
     method(c"import_arroyo", imported::import_arroyo, METH_VARARGS),
@@ -224,7 +232,14 @@ static mut METHODS: [PyMethodDef; 25] = [
     fast(c"batch", host::new_batch),
     method(c"free_batch", host::free_batch, METH_O),
     method(c"take_log", host::take_log, METH_NOARGS),
-    fast(c"check_array", check::check_array),
+    method(c"raise_interrupts", interrupt::raise_interrupts, METH_O),
+    method(c"note_interrupt", interrupt::note_interrupt, METH_O),
+    method(c"take_interrupt", interrupt::take_interrupt, METH_NOARGS),
+    method(c"watch_signals", signals::watch_signals, METH_VARARGS),
+    method(c"say_stopped", signals::say_stopped, METH_O),
+    method(c"name_in_crash", crashes::name_in_crash, METH_O),
+    method(c"remove_at_exit", signals::remove_at_exit, METH_O),
+    method(c"keep_at_exit", signals::keep_at_exit, METH_O),
     method(c"taken", host::taken, METH_O),
     method(c"ledger", ledger::ledger, METH_O),
     fast(c"begin_send", ledger::begin_send),

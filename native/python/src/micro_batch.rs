@@ -8,7 +8,7 @@
 use crate::calls::{call_frame, read_row, Called, Converted, Frame, Unread};
 use crate::function::PythonFunction;
 use crate::object::{type_name, Owned};
-use crate::outcome::outcome_of;
+use crate::outcome::{error_of, outcome_of};
 use crate::traceback::{describe, raised_text};
 use arroyo_udf_plugin::arrow::Batch;
 use arroyo_udf_plugin::machine::Outcome;
@@ -21,7 +21,6 @@ use std::sync::Arc;
 /// The rows of a running attempt.
 #[derive(Default)]
 pub struct MicroBatch {
-    ids: Vec<u64>,
     /// Outcomes known before the call; None for the rows that are part of it.
     known: Vec<Option<Outcome<Value>>>,
 }
@@ -45,7 +44,6 @@ impl MicroBatch {
         mut converted: impl FnMut(&Arc<Batch>) -> Result<Rc<Converted>, String>,
         before_call: impl FnOnce(&MicroBatch) -> bool,
     ) -> Option<Called> {
-        self.ids.clear();
         self.known.clear();
         let width = function.arguments.len();
         let mut frame = Frame::new();
@@ -56,15 +54,14 @@ impl MicroBatch {
                 let Some(list) = Owned::new(PyList_New(0)) else { return Some(Called::Raised) };
                 lists.push(list);
             }
-            let others = attempt.others.iter().map(|other| (other.id, &other.batch, other.row));
+            let others = attempt.others.iter().map(|other| (&other.batch, other.row));
             let mut needs_call = false;
-            for (id, batch, row) in std::iter::once((attempt.id, &attempt.batch, attempt.row)).chain(others) {
+            for (batch, row) in std::iter::once((&attempt.batch, attempt.row)).chain(others) {
                 let into = frame.arguments(width);
                 let read = match converted(batch) {
                     Ok(converted) => read_row(function, batch, &converted, row, into),
                     Err(text) => Err(Unread::Failed(text)),
                 };
-                self.ids.push(id);
                 self.known.push(match read {
                     Ok(()) => {
                         let appended =
@@ -77,7 +74,7 @@ impl MicroBatch {
                         None
                     }
                     Err(Unread::Null) => Some(Outcome::Value(Value::Null)),
-                    Err(Unread::Failed(text)) => Some(Outcome::Error(function.row_text(id, &text).into())),
+                    Err(Unread::Failed(text)) => Some(error_of(text)),
                 });
             }
             if !needs_call {
@@ -115,18 +112,18 @@ impl MicroBatch {
                 return Err(format!("returned {count} results for {expected} rows"));
             }
             let mut next = 0;
-            let outcome = |(id, known): (u64, Option<Outcome<Value>>)| {
+            let outcome = |known: Option<Outcome<Value>>| {
                 known.unwrap_or_else(|| {
                     let item = PyTuple_GetItem(results.ptr(), next);
                     next += 1;
                     if PyExceptionInstance_Check(item) != 0 {
-                        Outcome::Error(function.row_text(id, &describe(item)).into())
+                        error_of(describe(item))
                     } else {
-                        outcome_of(function, id, item)
+                        outcome_of(function, item)
                     }
                 })
             };
-            Ok(self.ids.drain(..).zip(self.known.drain(..)).map(outcome).collect())
+            Ok(self.known.drain(..).map(outcome).collect())
         }
     }
 }

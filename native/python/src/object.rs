@@ -53,7 +53,7 @@ unsafe impl Send for Owned {}
 // SAFETY: as above.
 unsafe impl Sync for Owned {}
 
-/// The current exception, which is cleared. None: no exception is set.
+/// The current exception, which is cleared. None: no exception is set. Ctrl-C is noted for the host ([`crate::interrupt`]).
 ///
 /// # Safety
 /// The GIL is held.
@@ -73,7 +73,9 @@ pub unsafe fn take_exception() -> Option<Owned> {
         }
         Py_XDECREF(kind);
         Py_XDECREF(traceback);
-        Owned::new(value)
+        let exception = Owned::new(value)?;
+        crate::interrupt::note(exception.ptr());
+        Some(exception)
     }
 }
 

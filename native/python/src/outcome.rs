@@ -10,11 +10,16 @@ use arroyo_udf_plugin::results;
 use arroyo_udf_plugin::value::Value;
 use pyo3_ffi::{PyObject, Py_None};
 
+/// The outcome of a row that failed.
+pub fn error_of(text: impl Into<String>) -> Outcome<Value> {
+    Outcome::Error(results::error_text(text.into()).into())
+}
+
 /// The outcome of a row: its value, or the error that the object is no value of the function's type (F4).
 ///
 /// # Safety
 /// The GIL is held; `result` is valid.
-pub unsafe fn outcome_of(function: &PythonFunction, id: u64, result: *mut PyObject) -> Outcome<Value> {
+pub unsafe fn outcome_of(function: &PythonFunction, result: *mut PyObject) -> Outcome<Value> {
     // SAFETY: the GIL is held; the caller keeps the result meanwhile.
     let value = unsafe {
         if result == Py_None() {
@@ -30,5 +35,5 @@ pub unsafe fn outcome_of(function: &PythonFunction, id: u64, result: *mut PyObje
         }
     };
     let fitting = value.and_then(|value| results::fits(&function.signature.returns, &value).map(|()| value));
-    fitting.map_or_else(|text| Outcome::Error(function.row_text(id, &text).into()), Outcome::Value)
+    fitting.map_or_else(error_of, Outcome::Value)
 }

@@ -14,6 +14,7 @@ use crate::modules::CONVERSION;
 use crate::object::{address, call, exception_text, none, raise, text, Owned};
 use arroyo_udf_plugin::abi::{ArrowArray, ArrowSchema};
 use arroyo_udf_plugin::arrow::{self, Batch, Column, Layout};
+use arroyo_udf_plugin::results;
 use arroyo_udf_plugin::signature;
 use arroyo_udf_plugin::value::Value;
 use pyo3_ffi::*;
@@ -172,12 +173,7 @@ pub unsafe fn list_to_column(function: &PythonFunction, list: *mut PyObject) -> 
             _ => None,
         };
         let refused = refused.ok_or_else(|| exception_text())?;
-        let mut texts = Vec::new();
-        for i in 0..PyList_Size(refused.ptr()) {
-            let pair = PyList_GetItem(refused.ptr(), i);
-            texts.push((PyLong_AsSize_t(PyTuple_GetItem(pair, 0)), text(PyTuple_GetItem(pair, 1))));
-        }
-        Ok((out, texts))
+        Ok((out, row_errors(refused.ptr())))
     }
 }
 
@@ -203,8 +199,8 @@ pub unsafe fn object_to_value(function: &PythonFunction, object: *mut PyObject) 
     }
 }
 
-/// Calls a vectorized function with a batch, without the rows that cannot be read: they are null, and row errors. The error
-/// is a text for every row of the batch (F4).
+/// Calls a vectorized function with a batch, without the rows that cannot be read: they are null, and row errors, as those
+/// that fail in the call (F4). The error is a text for every row of the batch.
 ///
 /// # Safety
 /// The GIL is held; the batch was made for this function.
@@ -223,23 +219,33 @@ pub unsafe fn vectorized(function: &PythonFunction, batch: &Arc<Batch>) -> Resul
         }
         let signature = function.signature;
         let mut input = arrow::view_batch(batch, &signature.arguments);
+        let split = if function.split { Py_True() } else { Py_False() };
         let failed =
             match (address(&raw mut input), address(signature.argument_schema), address(signature.return_schema), address(&raw mut out)) {
                 (Some(array), Some(schema), Some(returns), Some(out)) => call(
                     CONVERSION,
                     c"vectorized",
-                    &[function.callable.ptr(), array.ptr(), schema.ptr(), returns.ptr(), out.ptr(), rows.ptr()],
+                    &[function.callable.ptr(), array.ptr(), schema.ptr(), returns.ptr(), out.ptr(), rows.ptr(), split],
                 ),
                 _ => None,
             };
         if let Some(release) = input.release {
             release(&mut input);
         }
-        match failed {
-            Some(failed) if failed.ptr() == Py_None() => Ok((out, unreadable)),
-            Some(failed) => Err(text(failed.ptr())),
-            None => Err(exception_text()),
-        }
+        let Some(failed) = failed else { return Err(exception_text()) };
+        let mut errors = unreadable;
+        errors.extend(row_errors(failed.ptr()));
+        errors.sort_by_key(|(row, _)| *row);
+        Ok((out, errors))
+    }
+}
+
+/// The errors that a function in conversion.py returns: a list of pairs.
+unsafe fn row_errors(list: *mut PyObject) -> RowErrors {
+    // SAFETY: the GIL is held; our own Python function builds this list.
+    unsafe {
+        let pairs = (0..PyList_Size(list)).map(|i| PyList_GetItem(list, i));
+        pairs.map(|pair| (PyLong_AsSize_t(PyTuple_GetItem(pair, 0)), results::error_text(text(PyTuple_GetItem(pair, 1))))).collect()
     }
 }
 
@@ -255,7 +261,7 @@ unsafe fn unreadable_rows(function: &PythonFunction, batch: &Batch) -> RowErrors
             columns().find_map(|column| {
                 let text = column.check(row..row + 1, batch.columns()[column.argument].is_valid(row)).err()?;
                 let argument = &function.signature.arguments[column.argument].0;
-                Some((row, function.row_text(row, &format!("argument {argument}: {text}"))))
+                Some((row, format!("argument {argument}: {text}")))
             })
         };
         (0..batch.rows()).filter_map(unreadable).collect()

@@ -56,8 +56,8 @@ pub unsafe extern "C" fn register(_module: *mut PyObject, arguments: *mut PyObje
         let mut registered = Vec::new();
         for i in 0..descriptor.n_functions as usize {
             let item = PyList_GetItem(functions, i as Py_ssize_t);
-            let (mut callable, mut context, mut blocking) = (null_mut(), null_mut(), 0);
-            if PyArg_ParseTuple(item, c"OOp:register".as_ptr(), &mut callable, &mut context, &mut blocking) == 0 {
+            let (mut callable, mut context, mut blocking, mut split) = (null_mut(), null_mut(), 0, 0);
+            if PyArg_ParseTuple(item, c"OOpp:register".as_ptr(), &mut callable, &mut context, &mut blocking, &mut split) == 0 {
                 return null_mut();
             }
             let signature = match Signature::read(&plugin, *descriptor.functions.add(i)) {
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn register(_module: *mut PyObject, arguments: *mut PyObje
             if signature.arguments.len() > MOST_ARGUMENTS {
                 return raise(PyExc_ValueError, &format!("{}: more than {MOST_ARGUMENTS} arguments", signature.name));
             }
-            let Some(function) = PythonFunction::new(signature, callable, context, blocking != 0) else { return null_mut() };
+            let Some(function) = PythonFunction::new(signature, callable, context, blocking != 0, split != 0) else { return null_mut() };
             registered.push(&*Box::leak(Box::new(function)));
         }
         PyLong_FromSize_t(add(registered))

@@ -2,8 +2,8 @@
 //!
 //! Guarantees: results that pass have the structure of their type, so that pyarrow stays within their memory; a row for each
 //! row that was sent; and in each row a value only if that is the outcome, an error only if it is not. (A row with an outcome
-//! that this host does not know is an error.) A result that fails is released, except if its structure is broken: then it stays allocated, because its
-//! release callback would follow the same pointers.
+//! that this host does not know is an error.) A result that fails is released, except if its structure is broken: then it
+//! stays allocated, because its release callback would follow the same pointers.
 //!
 //! Assumes what no check can tell, see `arroyo_udf_plugin::arrow`. The GIL is held, also while results are released: that is
 //! their owner's code, but short by contract.
@@ -68,7 +68,7 @@ impl<'a> Checked<'a> {
     /// What no check can tell is right.
     unsafe fn new(array: &'a ArrowArray, layout: &'a Layout) -> Result<Checked<'a>, String> {
         // SAFETY: the caller promises it; the schema is valid.
-        unsafe { check(array, &layout.schema, false) }?;
+        unsafe { check(array, &layout.schema) }?;
         let checked = Checked { array, layout };
         if checked.has_null(array, 0) {
             return Err("the struct has nulls".into());
@@ -280,20 +280,38 @@ pub unsafe extern "C" fn layout(_module: *mut PyObject, schema: *mut PyObject) -
     }
 }
 
+/// The first two arguments of the functions below: a layout, and the address of the results. None: an exception is set.
+///
+/// # Safety
+/// The GIL is held; there are `count` arguments.
+unsafe fn what_is_checked<'a>(
+    arguments: *mut *mut PyObject,
+    count: Py_ssize_t,
+    wanted: Py_ssize_t,
+) -> Option<(&'a Layout, *mut ArrowArray)> {
+    // SAFETY: the caller's layout lives at least until the function returns.
+    unsafe {
+        if count != wanted {
+            raise(PyExc_TypeError, &format!("there must be {wanted} arguments, of which the first are a layout and an address"));
+            return None;
+        }
+        let layout = PyCapsule_GetPointer(*arguments, LAYOUT.as_ptr()).cast::<Layout>();
+        let address = PyLong_AsVoidPtr(*arguments.add(1)).cast();
+        PyErr_Occurred().is_null().then(|| (&*layout, address))
+    }
+}
+
 /// check_run(layout, address: int, rows: int) -> bool: checks the results of `run` for so many rows. True: it has replaced
 /// the struct at the address with its only child, the values. Raises ValueError; the text follows "run answers".
 pub unsafe extern "C" fn check_run(_module: *mut PyObject, arguments: *mut *mut PyObject, count: Py_ssize_t) -> *mut PyObject {
     // SAFETY: called by Python with the GIL and `count` arguments; the host owns the array at the address.
     unsafe {
-        if count != 3 {
-            return raise(PyExc_TypeError, "check_run() takes a layout, an address and a number of rows");
-        }
-        let layout = PyCapsule_GetPointer(*arguments, LAYOUT.as_ptr()).cast::<Layout>();
-        let (address, rows) = (PyLong_AsVoidPtr(*arguments.add(1)), PyLong_AsLongLong(*arguments.add(2)));
+        let Some((layout, address)) = what_is_checked(arguments, count, 3) else { return null_mut() };
+        let rows = PyLong_AsLongLong(*arguments.add(2));
         if !PyErr_Occurred().is_null() {
             return null_mut();
         }
-        answer(run(&*layout, address.cast(), rows))
+        answer(run(layout, address, rows))
     }
 }
 
@@ -303,17 +321,14 @@ pub unsafe extern "C" fn check_run(_module: *mut PyObject, arguments: *mut *mut 
 pub unsafe extern "C" fn check_drained(_module: *mut PyObject, arguments: *mut *mut PyObject, count: Py_ssize_t) -> *mut PyObject {
     // SAFETY: as in check_run.
     unsafe {
-        if count != 5 {
-            return raise(PyExc_TypeError, "check_drained() takes a layout, an address, a number of rows, a ledger and a bool");
-        }
-        let layout = PyCapsule_GetPointer(*arguments, LAYOUT.as_ptr()).cast::<Layout>();
-        let (address, most) = (PyLong_AsVoidPtr(*arguments.add(1)), PyLong_AsUnsignedLongLong(*arguments.add(2)));
+        let Some((layout, address)) = what_is_checked(arguments, count, 5) else { return null_mut() };
+        let most = PyLong_AsUnsignedLongLong(*arguments.add(2));
         if !PyErr_Occurred().is_null() {
             return null_mut();
         }
         let Some(ledger) = ledger_of(*arguments.add(3)) else { return null_mut() };
         let alone = PyObject_IsTrue(*arguments.add(4)) == 1;
-        answer(drained(&*layout, address.cast(), most, ledger, alone))
+        answer(drained(layout, address, most, ledger, alone))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::calls::{call_row, Called, Converted};
 use crate::function::PythonFunction;
+use crate::interrupt;
 use crate::object::{exception_text, none, Owned};
 use crate::pyarrow::{self, RowErrors};
 use crate::traceback::raised_text;
@@ -10,15 +11,18 @@ use crate::values::conversion::Conversion;
 use arroyo_udf_plugin::abi::ArrowArray;
 use arroyo_udf_plugin::arrow::{self, Batch};
 use arroyo_udf_plugin::exports::Ran;
+use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::results;
 use arroyo_udf_plugin::value::Value;
 use pyo3_ffi::*;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
+/// Fails only by Ctrl-C, which the host raises: the batch ends where it came (R2).
+///
 /// # Safety
 /// The GIL is held; the batch was made for this function.
-pub unsafe fn run(function: &'static PythonFunction, batch: &Arc<Batch>) -> Ran {
+pub unsafe fn run(function: &'static PythonFunction, batch: &Arc<Batch>) -> Result<Ran, Failure> {
     // SAFETY: passed on.
     let answered = unsafe {
         if function.signature.vectorized {
@@ -26,23 +30,31 @@ pub unsafe fn run(function: &'static PythonFunction, batch: &Arc<Batch>) -> Ran 
         } else {
             Converted::new(function, batch).and_then(|converted| match function.returns {
                 Conversion::Pyarrow => run_into_list(function, batch, &converted),
-                _ => Ok(run_into_column(function, batch, &converted)),
+                _ => run_into_column(function, batch, &converted),
             })
         }
     };
-    let (values, errors) = answered.unwrap_or_else(|text| all_failed(function, batch.rows(), &text));
-    let (results, with_outcomes) = results::ran(values, &errors);
-    Ran { results, with_outcomes }
+    if interrupt::waits() {
+        if let Ok((mut values, _)) = answered {
+            // SAFETY: the array is ours, and goes nowhere.
+            values.release.into_iter().for_each(|release| unsafe { release(&mut values) });
+        }
+        return Err(interrupt::failure(&function.signature.name));
+    }
+    let (values, errors) = answered.unwrap_or_else(|text| all_failed(function, batch.rows(), text));
+    let (results, with_outcomes) = results::ran(&function.signature.name, values, &errors);
+    Ok(Ran { results, with_outcomes })
 }
 
 /// Every row is an error with this text.
-fn all_failed(function: &PythonFunction, rows: usize, text: &str) -> (ArrowArray, RowErrors) {
+fn all_failed(function: &PythonFunction, rows: usize, text: String) -> (ArrowArray, RowErrors) {
+    let text = results::error_text(text);
     let values = arrow::build(&function.signature.returns, std::iter::repeat_n(&Value::Null, rows));
-    (values.export(), (0..rows).map(|row| (row, function.row_text(row, text))).collect())
+    (values.export(), (0..rows).map(|row| (row, text.clone())).collect())
 }
 
-/// The hot loop: native values in, native values out.
-unsafe fn run_into_column(function: &PythonFunction, batch: &Batch, converted: &Converted) -> (ArrowArray, RowErrors) {
+/// The hot loop: native values in, native values out. The error is Ctrl-C.
+unsafe fn run_into_column(function: &PythonFunction, batch: &Batch, converted: &Converted) -> Result<(ArrowArray, RowErrors), String> {
     let mut column = ColumnWriter::new(&function.returns, batch.rows());
     let mut errors = Vec::new();
     // SAFETY: None always exists.
@@ -79,10 +91,13 @@ unsafe fn run_into_column(function: &PythonFunction, batch: &Batch, converted: &
             Called::Raised => unsafe { raised_text() },
             Called::Failed(text) => text,
         };
+        if interrupt::waits() {
+            return Err(text);
+        }
         column.push_null();
-        errors.push((row, function.row_text(row, &text)));
+        errors.push((row, results::error_text(text)));
     }
-    (column.finish().export(), errors)
+    Ok((column.finish().export(), errors))
 }
 
 /// Collects the returned objects in a list, which pyarrow converts at the end. The error is a text for every row.
@@ -100,10 +115,13 @@ unsafe fn run_into_list(function: &PythonFunction, batch: &Batch, converted: &Co
                 Called::Failed(text) => (none(), Some(text)),
             };
             PyList_SetItem(list.ptr(), row as Py_ssize_t, object);
-            errors.extend(text.map(|text| (row, function.row_text(row, &text))));
+            if text.is_some() && interrupt::waits() {
+                return Err(String::new());
+            }
+            errors.extend(text.map(|text| (row, results::error_text(text))));
         }
         let (values, refused) = pyarrow::list_to_column(function, list.ptr())?;
-        errors.extend(refused.into_iter().map(|(row, text)| (row, function.row_text(row, &text))));
+        errors.extend(refused);
         errors.sort_by_key(|(row, _)| *row);
         errors.dedup_by_key(|(row, _)| *row);
         Ok((values, errors))

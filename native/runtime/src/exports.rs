@@ -36,7 +36,8 @@ pub trait Plugin: 'static {
     fn signature(function: u32) -> Result<&'static Signature, Failure>;
 
     /// Calls a sync function for a batch. An error gives the batch back to the host, so it is allowed only before the
-    /// function is called; anything that happens in the function is an outcome of rows.
+    /// function is called, or if the host itself ends the call (Ctrl-C, R2); anything else that happens in the function is an
+    /// outcome of rows.
     fn run(function: u32, batch: &Arc<Batch>) -> Result<Ran, Failure>;
 
     /// Gives `runtime` its executor ([`Runtime::serve`]), and waits for the Context's init.

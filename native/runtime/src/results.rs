@@ -3,7 +3,7 @@
 //! Guarantees: 32-bit offsets never overflow. `fits` bounds each value, DRAIN_BYTES a drain, and texts are cut to fit.
 
 use crate::arrow::{build, ArrayData, Buffer, Layout, Validity};
-use crate::machine::{Finished, Outcome, Settings};
+use crate::machine::{Finished, Limit, Outcome, Settings};
 use crate::value::Value;
 use arroyo_udf_abi::{ArrowArray, CANCELLED, ERROR, TIMED_OUT, VALUE};
 
@@ -59,7 +59,7 @@ pub fn export(layout: &Layout, finished: &[Finished<Value>], name: &str, setting
         .map(|f| match f.outcome {
             Outcome::Value(_) => VALUE,
             Outcome::Error(_) => ERROR,
-            Outcome::TimedOut => TIMED_OUT,
+            Outcome::TimedOut(_) => TIMED_OUT,
             Outcome::Cancelled => CANCELLED,
         })
         .collect();
@@ -72,23 +72,31 @@ pub fn export(layout: &Layout, finished: &[Finished<Value>], name: &str, setting
     structure(finished.len(), vec![plain(ids.into()), values.export(), plain(codes.into()), plain(attempts.into()), errors.export()])
 }
 
-/// Why a row has no value; None: it has one. `name` and `settings` as for `export`.
+/// Why a row has no value, in the one form of all languages: "plugin.function, row 7: text" (F4). None: it has one. `name`
+/// and `settings` as for `export`.
 pub fn failure_text(row: &Finished<Value>, name: &str, settings: &Settings) -> Option<String> {
     match &row.outcome {
         Outcome::Value(_) => None,
-        Outcome::Error(text) => Some(text.to_string()),
-        Outcome::TimedOut => {
-            let seconds = |limit: Option<u64>| limit.map(|ns| ns as f64 / 1e9);
-            let limits = match (seconds(settings.timeout), seconds(settings.deadline)) {
-                (Some(timeout), None) => format!("timeout {timeout} s"),
-                (None, Some(deadline)) => format!("row deadline {deadline} s"),
-                (Some(timeout), Some(deadline)) => format!("timeout {timeout} s, row deadline {deadline} s"),
-                (None, None) => "deadline of its batch".to_string(),
+        Outcome::Error(text) => Some(row_text(name, row.id, text)),
+        Outcome::TimedOut(limit) => {
+            let seconds = |limit: Option<u64>| limit.map_or(0.0, |ns| ns as f64 / 1e9);
+            let limit = match limit {
+                Limit::Timeout => format!("timeout {} s", seconds(settings.timeout)),
+                Limit::Deadline => format!("row deadline {} s", seconds(settings.deadline)),
+                Limit::BatchDeadline => "deadline of its batch".to_string(),
             };
-            Some(format!("{name}, row {}: timed out ({limits}) in attempt {}", row.id, row.attempts))
+            let when = match row.attempts {
+                0 => "before its first attempt".to_string(),
+                attempt => format!("in attempt {attempt}"),
+            };
+            Some(row_text(name, row.id, &format!("timed out ({limit}) {when}")))
         }
-        Outcome::Cancelled => Some(format!("{name}, row {}: cancelled", row.id)),
+        Outcome::Cancelled => Some(row_text(name, row.id, "cancelled")),
     }
+}
+
+fn row_text(name: &str, row: u64, text: &str) -> String {
+    format!("{name}, row {row}: {text}")
 }
 
 /// A struct array without nulls of its own.
@@ -126,15 +134,16 @@ fn no_texts(length: usize) -> ArrayData {
 }
 
 /// The results of `run`: {value} if every row is a value, else {value, outcome, error} (R3a). `failed` has the texts of rows
-/// that ended as errors, in rising order. The flag: whether outcome and error are included.
-pub fn ran(values: ArrowArray, failed: &[(usize, String)]) -> (ArrowArray, bool) {
+/// that ended as errors, in rising order; they go out in the form of [`failure_text`]. The flag: whether outcome and error
+/// are included.
+pub fn ran(name: &str, values: ArrowArray, failed: &[(usize, String)]) -> (ArrowArray, bool) {
     let length = values.length as usize;
     if failed.is_empty() {
         return (structure(length, vec![values]), false);
     }
     let mut codes = vec![VALUE; length];
     failed.iter().for_each(|(row, _)| codes[*row] = ERROR);
-    let errors = texts(length, |row| failed.binary_search_by_key(&row, |(r, _)| *r).ok().map(|i| failed[i].1.clone()));
+    let errors = texts(length, |row| failed.binary_search_by_key(&row, |(r, _)| *r).ok().map(|i| row_text(name, row as u64, &failed[i].1)));
     (structure(length, vec![values, plain(length, codes.into()).export(), errors.export()]), true)
 }
 
@@ -163,18 +172,28 @@ mod tests {
     }
 
     #[test]
-    fn r6_the_text_of_a_timeout_names_the_limits_that_there_are() {
-        let row = Finished { id: 7, attempts: 1, outcome: Outcome::TimedOut };
-        let second = Some(1_000_000_000);
+    fn f4_the_text_of_a_row_begins_with_function_and_row() {
         let none = crate::runtime::samples::runtime(Layout::Bool, 1).settings();
-        for (timeout, deadline, limits) in [
-            (second, None, "timeout 1 s"),
-            (None, second, "row deadline 1 s"),
-            (second, second, "timeout 1 s, row deadline 1 s"),
-            (None, None, "deadline of its batch"),
+        for (outcome, text) in [
+            (Outcome::Value(Value::Null), None),
+            (Outcome::Error("wrong".into()), Some("p.f, row 7: wrong")),
+            (Outcome::Cancelled, Some("p.f, row 7: cancelled")),
         ] {
-            let text = failure_text(&row, "p.f", &Settings { timeout, deadline, ..none });
-            assert_eq!(text, Some(format!("p.f, row 7: timed out ({limits}) in attempt 1")));
+            assert_eq!(failure_text(&Finished { id: 7, attempts: 1, outcome }, "p.f", &none).as_deref(), text);
+        }
+    }
+
+    #[test]
+    fn r6_the_text_of_a_row_that_timed_out_names_the_limit_that_ended_it() {
+        let none = crate::runtime::samples::runtime(Layout::Bool, 1).settings();
+        let settings = Settings { timeout: Some(1_000_000_000), deadline: Some(2_500_000_000), ..none };
+        for (limit, attempts, text) in [
+            (Limit::Timeout, 3, "(timeout 1 s) in attempt 3"),
+            (Limit::Deadline, 1, "(row deadline 2.5 s) in attempt 1"),
+            (Limit::BatchDeadline, 0, "(deadline of its batch) before its first attempt"),
+        ] {
+            let row = Finished { id: 7, attempts, outcome: Outcome::TimedOut(limit) };
+            assert_eq!(failure_text(&row, "p.f", &settings), Some(format!("p.f, row 7: timed out {text}")));
         }
     }
 }

@@ -17,12 +17,18 @@ pub fn spawn(name: &str, stack_bytes: usize, body: impl FnOnce() + Send + 'stati
     })
 }
 
-/// Blocks all signals for the thread that calls this.
+/// What a mistake of the thread itself causes: blocked, it would end the process without the host's handler.
+const OWN: [libc::c_int; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP];
+
+/// Blocks the signals of the process for the thread that calls this.
 pub fn block_signals() {
     // SAFETY: the set is local, and sigfillset initialises it before use.
     unsafe {
-        let mut all = std::mem::zeroed();
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
+        let mut others = std::mem::zeroed();
+        libc::sigfillset(&mut others);
+        for signal in OWN {
+            libc::sigdelset(&mut others, signal);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &others, std::ptr::null_mut());
     }
 }

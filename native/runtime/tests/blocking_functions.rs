@@ -8,7 +8,7 @@ use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::udf;
 use arroyo_udf_plugin::value::Value;
 use host::started::{numbers, options, Started};
-use host::{functions, no_error, number, text, value, Row, NULL, TABLE};
+use host::{error, functions, no_error, number, text, value, Row, NULL, TABLE};
 use proptest::prelude::*;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -60,7 +60,7 @@ fn a_panic_with_a_payload_whose_drop_panics_is_an_error_of_its_row() {
     let started = Started::new("explodes", options());
     assert_eq!(started.send("explodes", 0, &[numbers(0..3)]), abi::OK);
     let drained = started.drain(3);
-    assert!(matches!(&drained[1].1, Row::Error(text) if text.starts_with("panicked at ")), "{drained:?}");
+    assert!(matches!(&drained[1].1, Row::Error(text) if text.starts_with("this_test.explodes, row 1: panicked at ")), "{drained:?}");
     assert_eq!((&drained[0], &drained[2]), (&(0, value(0)), &(2, value(2))));
     assert_eq!(started.stop(abi::DRAIN, 60), abi::OK);
 }
@@ -103,12 +103,12 @@ fn a_failing_row_affects_no_other() {
     let rows: Vec<Row> = started.drain(8).into_iter().map(|(_, row)| row).collect();
     let says = |row: &Row, start: &str, end: &str| matches!(row, Row::Error(text) if text.starts_with(start) && text.ends_with(end));
     assert_eq!(rows[0], Row::Value(text("a!")));
-    assert!(says(&rows[1], "panicked at ", ": panic it is"), "{rows:?}");
+    assert!(says(&rows[1], "this_test.various, row 71: panicked at ", ": panic it is"), "{rows:?}");
     assert_eq!(rows[2], Row::Value(text("b 4")));
-    assert_eq!(rows[3], Row::Error("an error".into()));
+    assert_eq!(rows[3], error("various", 73, "an error"));
     assert_eq!(rows[4], NULL);
     assert_eq!(rows[5], NULL);
-    assert!(says(&rows[6], "various, row 76: argument name: the text is not UTF-8", ""), "{rows:?}");
+    assert!(says(&rows[6], "this_test.various, row 76: argument name: the text is not UTF-8", ""), "{rows:?}");
     assert_eq!(rows[7], Row::Value(text("d!")));
 }
 

@@ -7,7 +7,7 @@ use arroyo_udf_plugin::sdk::context::Pending;
 use arroyo_udf_plugin::value::Value;
 use arroyo_udf_plugin::{abi, tokio, udf, UdfContext};
 use host::started::{numbers, options, Started};
-use host::{batch, declared, no_error, number, taken, text, value, Row, NULL, TABLE};
+use host::{batch, declared, error, no_error, number, taken, text, value, Row, NULL, TABLE};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -96,7 +96,7 @@ fn a_context_lives_from_start_to_stop() {
         let column = [1, -1, 3].map(|x: i64| Value::Fixed(x as u64));
         assert_eq!(started.send("shared", 0, &[column.into()]), abi::OK);
         assert_eq!(started.stop(abi::DRAIN, 60), abi::OK);
-        assert_eq!(started.drain(3), [(0, value(1)), (1, Row::Error("an error".into())), (2, value(1003))]);
+        assert_eq!(started.drain(3), [(0, value(1)), (1, error("shared", 1, "an error")), (2, value(1003))]);
         assert_eq!([(); 4].map(|()| next(&events)), ["call", "call", "call", "close"]);
         let mut last = [next(&events), next(&events)];
         last.sort_unstable();
@@ -239,6 +239,6 @@ fn an_async_function_may_borrow() {
     let kinds = vec![Value::Null, text("four"), Value::Null, Value::Null, Value::Null];
     assert_eq!(started.send("borrowing", 0, &[names, kinds, numbers(2..7)]), abi::OK);
     let rows: Vec<Row> = started.drain(5).into_iter().map(|(_, row)| row).collect();
-    assert_eq!(rows[..4], [Row::Value(text("abab")), Row::Error("c 4".into()), NULL, NULL]);
+    assert_eq!(rows[..4], [Row::Value(text("abab")), error("borrowing", 1, "c 4"), NULL, NULL]);
     assert!(matches!(&rows[4], Row::Error(text) if text.contains("argument name: the text is not UTF-8")), "{rows:?}");
 }

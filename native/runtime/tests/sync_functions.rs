@@ -6,7 +6,7 @@ use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::sdk::types::{Date, TimestampMicrosecond, TimestampMillisecond, TimestampNanosecond, TimestampSecond};
 use arroyo_udf_plugin::udf;
 use arroyo_udf_plugin::value::Value;
-use host::{batch, declared, descriptor, functions, no_error, run, run_batch, string, taken, text, value, Row, NULL, TABLE};
+use host::{batch, declared, descriptor, error, functions, no_error, run, run_batch, string, taken, text, value, Row, NULL, TABLE};
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
@@ -179,7 +179,7 @@ fn results_are_null_or_errors_as_the_author_says() {
         "greeting",
         &[vec![text("Ada"), text("nobody"), Value::Null, Value::Null], vec![Value::Null, Value::Null, Value::Null, Value::Fixed(0)]],
     );
-    let error = Row::Error(std::fmt::Error.to_string());
+    let error = error("greeting", 2, &std::fmt::Error.to_string());
     assert_eq!(rows, [Row::Value(text("hello Ada")), NULL, error, Row::Value(text("who?"))]);
 }
 
@@ -204,7 +204,7 @@ fn explodes(x: i64) -> i64 {
 #[test]
 fn a_panic_with_a_payload_whose_drop_panics_is_an_error_of_its_row() {
     let rows = run("explodes", &[(0..3).map(Value::Fixed).collect()]);
-    assert!(matches!(&rows[1], Row::Error(text) if text.starts_with("panicked at ")), "{rows:?}");
+    assert!(matches!(&rows[1], Row::Error(text) if text.starts_with("this_test.explodes, row 1: panicked at ")), "{rows:?}");
     assert_eq!((&rows[0], &rows[2]), (&value(0), &value(2)));
 }
 
@@ -220,7 +220,10 @@ fn a_panic_is_the_error_of_its_row_and_no_row_is_called_twice() {
         match row {
             Row::Error(error) => {
                 assert_eq!(x % 3, 0);
-                assert!(error.starts_with("panicked at ") && error.contains("sync_functions.rs:"), "{error}");
+                assert!(
+                    error.starts_with(&format!("this_test.fragile, row {x}: panicked at ")) && error.contains("sync_functions.rs:"),
+                    "{error}"
+                );
                 assert!(error.ends_with(&format!(": {x} is a multiple of 3")), "{error}");
             }
             row => assert_eq!(*row, if x == 100 { NULL } else { value(x as u64) }),
@@ -235,7 +238,7 @@ fn values_of_any_length_stay_with_their_rows() {
     for (x, row) in rows.into_iter().enumerate() {
         match x % 4 {
             0 => assert!(matches!(row, Row::Error(text) if text.ends_with(": no")), "{x}"),
-            1 => assert_eq!(row, Row::Error(format!("not {x}"))),
+            1 => assert_eq!(row, error("fragile_text", x as u64, &format!("not {x}"))),
             2 => assert_eq!(row, Row::Value(text(&"ab".repeat(x)))),
             _ => assert_eq!(row, Row::Value(text(""))),
         }
@@ -247,7 +250,10 @@ fn values_of_any_length_stay_with_their_rows() {
 fn a_value_that_does_not_fit_is_the_error_of_its_row() {
     let rows = run("far", &[numbers([1, 10_000_000_000_000])]);
     assert_eq!(rows[0], value(1_000_000));
-    assert!(matches!(&rows[1], Row::Error(text) if text.starts_with("far, row 1: ") && text.contains("does not fit")), "{rows:?}");
+    assert!(
+        matches!(&rows[1], Row::Error(text) if text.starts_with("this_test.far, row 1: ") && text.contains("does not fit")),
+        "{rows:?}"
+    );
 }
 
 /// F4
@@ -256,7 +262,7 @@ fn text_that_is_not_utf8_is_the_error_of_its_row() {
     for function in ["plain_str", "optional_string"] {
         let rows = run(function, &[vec![text("a"), Value::Bytes([0xff].into()), text("b")]]);
         assert_eq!((&rows[0], &rows[2]), (&Row::Value(text("a")), &Row::Value(text("b"))));
-        let expected = format!("{function}, row 1: argument x: the text is not UTF-8");
+        let expected = format!("this_test.{function}, row 1: argument x: the text is not UTF-8");
         assert!(matches!(&rows[1], Row::Error(text) if text.starts_with(&expected)), "{rows:?}");
     }
 }

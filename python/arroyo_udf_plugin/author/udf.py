@@ -44,6 +44,7 @@ class Udf(Generic[P, R]):
     definition: Any  # the author's `def`; it differs from `function` if there are decorators between
     is_async: bool  # an `async def`
     vectorized: bool
+    split: bool  # vectorized: a call that raises is repeated with each half of its rows
     chosen: dict[str, Any]  # the options in the decorator
     volatility: Volatility | None  # None: not said
     blocking: bool
@@ -71,6 +72,7 @@ class Udf(Generic[P, R]):
         self._check_decorators(code.co_flags)
         self._check(chosen)
         self.vectorized = chosen.get("vectorized", False)
+        self.split = chosen.get("split", True)
         self.blocking = chosen.get("blocking", False)
         self.volatility = chosen.get("volatility")
         self.chosen = {name: value for name, value in chosen.items() if name in OPTIONS}
@@ -115,11 +117,16 @@ class Udf(Generic[P, R]):
                     raise self.mistake(
                         "is blocking=True, which is called row by row, and vectorized=True; leave one out"
                     )
+            elif name == "split":
+                if not isinstance(value, bool):
+                    raise self.mistake(f"has split={value!r}; write True or False")
+                if chosen.get("vectorized") is not True:
+                    raise self.mistake("has 'split', which is for vectorized=True; leave it out")
             elif name == "volatility":
                 if value not in VOLATILITIES:
                     raise self.mistake(f"has volatility={value!r}; write one of {', '.join(map(repr, VOLATILITIES))}")
             elif name not in OPTIONS:
-                known = ", ".join((*_KINDS, "volatility", *OPTIONS))
+                known = ", ".join((*_KINDS, "split", "volatility", *OPTIONS))
                 raise self.mistake(f"has the unknown option {name!r}; there are {known}")
             elif not self.starts:
                 raise self.mistake(
@@ -146,13 +153,17 @@ def udf(
     **options: Unpack[StartOptions],
 ) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
 @overload
-def udf(*, vectorized: bool, volatility: Volatility = ...) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
+def udf(
+    *, vectorized: bool, split: bool = ..., volatility: Volatility = ...
+) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
 
 
 def udf(function: Any = None, /, **options: Any) -> Any:
     """Makes a function part of the plugin: `@udf`, or `@udf(...)` with options.
 
-    vectorized=True: for a `def` whose parameters and result are Arrow arrays.
+    vectorized=True: for a `def` whose parameters and result are Arrow arrays, row by row. A call that raises is
+    repeated with each half of its rows, until the failing row is alone, at most 64 times; split=False: never, and all
+    rows of the call fail.
     blocking=True: for a `def` that waits. Each call occupies a thread until it returns, even after its timeout.
     batch_size=N: for an `async def` whose parameters are lists (or Arrow arrays) of at most N rows. It returns a list
     with a result or an exception for each row. A call that raises is repeated with each half of its rows, until the

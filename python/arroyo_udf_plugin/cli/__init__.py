@@ -6,11 +6,14 @@ inspect.py   describe a plugin
 run.py       run functions over files
 replay.py    run dead letters again, into the output of their run
 calls.py     which functions run and replay call
+files.py     the options of commands that read and write files
 cache.py     what earlier builds have left
 building.py  shows what a build does
+stopping.py  Ctrl-C and SIGTERM
+crashes.py   names the function that has crashed
 
 Guarantees: exit status 0: done; 1: the toolkit's error, with its text on stderr (a failed row, source, file or plugin);
-2: usage. Results are on stdout, progress and errors on stderr.
+2: usage; 130, 143, 129: ended by SIGINT, SIGTERM, SIGHUP. Results are on stdout, progress and errors on stderr.
 """
 
 from typing import Any
@@ -19,12 +22,17 @@ import click
 
 from ..errors import ArroyoUdfError
 from . import build, cache, inspect, new, replay, run
+from .stopping import stoppable
 
 
 class _Group(click.Group):
-    """Turns the toolkit's exceptions into a text on stderr and exit status 1."""
+    """Turns the toolkit's exceptions into a text on stderr and exit status 1, and signals into their status."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        with stoppable():
+            return self._invoke(ctx)
+
+    def _invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except ArroyoUdfError as error:

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from .calls import Written, call_written, calls_of, split
+from .crashes import named
 from .run import CALL, FILE, JSON, OPTION, POLICIES, VALIDATE, Bar, chosen, load, report
 
 
@@ -60,7 +61,8 @@ def command(
         on_error=on_error or note.on_error,
         on_timeout=on_timeout or note.on_timeout,
     )
-    with Bar() as bar, contextlib.redirect_stdout(sys.stderr):
+    names = [call.function.where for call in made]
+    with named(names), Bar() as bar, contextlib.redirect_stdout(sys.stderr):
         summary = replay(failed, output, made, note, bar.show)
     there = f", {summary.already_there:,} were there already" if summary.already_there else ""
     report(summary, f"{output}: {summary.added:,} rows added of {summary.rows:,} dead letters{there}", as_json)

@@ -15,6 +15,7 @@ from ..author.options import parse
 from ..connectors.options import Reading, Writing
 from .building import shown
 from .calls import Written, call_written, calls_of, columns_written, only_function, split
+from .crashes import named
 from .files import input_options, output_options
 
 if TYPE_CHECKING:
@@ -90,9 +91,11 @@ def command(
     if not calls:
         function = only_function(loaded, path) if function is None else function
         calls = [Written(function, None if columns is None else columns_written(columns, "--args"), name)]
-    with Bar() as bar, contextlib.redirect_stdout(sys.stderr):
+    made = calls_of(loaded, path, calls)
+    names = [call.function.where for call in made]
+    with named(names), Bar() as bar, contextlib.redirect_stdout(sys.stderr):
         summary = run(
-            calls_of(loaded, path, calls),
+            made,
             inputs,
             target,
             reading=reading,

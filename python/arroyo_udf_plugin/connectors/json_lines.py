@@ -7,6 +7,7 @@ of another type, is a refused row.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import decimal
 import json
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..errors import InvalidArgument
 from .blocks import blocks
@@ -131,6 +133,11 @@ def _array(values: list[Any], field: pa.Field, refused: dict[int, str]) -> pa.Ar
     """The values of a column. Adds those that are of another type to `refused`."""
     is_cell = isinstance(field.type, CellType)
     if is_cell:
+        with contextlib.suppress(*_UNFIT):
+            if _are(values, pa.string()):
+                texts = pa.array(values, pa.string())
+                if not pc.any(pc.starts_with(texts, JSON_VALUE)).as_py():
+                    return pa.ExtensionArray.from_storage(field.type, texts)
         values = [value if type(value) is str and value[:1] != JSON_VALUE else _cell(value) for value in values]
     type_ = pa.string() if is_cell else field.type
     try:
@@ -191,30 +198,50 @@ class JsonWriter:
                 )
 
     def write(self, table: pa.Table) -> None:
-        names = [_encode(name) + ":" for name in self._names]
         for batch in table.to_batches():
-            texts = [_texts(column) for column in batch.columns]
-            lines = ("{" + ",".join(map(str.__add__, names, row)) + "}\n" for row in zip(*texts, strict=True))
-            self._write("".join(lines).encode())
+            if batch.num_rows:
+                self._write(self._lines(batch))
 
     def close(self) -> None:
         """Nothing is held back."""
 
+    def _lines(self, batch: pa.RecordBatch) -> bytes:
+        pieces = []
+        for at, (name, column) in enumerate(zip(self._names, batch.columns, strict=True)):
+            pieces += [_large(("," if at else "{") + _encode(name) + ":"), _texts(column)]
+        lines = pc.binary_join_element_wise(
+            *pieces, _large("}\n"), _large(""), null_handling="replace", null_replacement="null"
+        )
+        return "".join(lines.to_pylist()).encode()
 
-def _texts(column: pa.Array) -> list[str]:
-    """The values of a column as JSON."""
+
+def _large(text: str) -> pa.Scalar:
+    return pa.scalar(text, pa.large_string())
+
+
+def _texts(column: pa.Array) -> pa.Array:
+    """The values of a column as JSON, or null."""
+    is_ = pa.types
     if isinstance(column.type, CellType) and column.type.dialect is None:
-        return [_as_cell(cell) for cell in column.storage.to_pylist()]
+        cells = column.storage.cast(pa.large_string())
+        is_json = pc.starts_with(cells, JSON_VALUE)
+        values = pc.utf8_slice_codeunits(cells.filter(is_json), 1)
+        return pc.replace_with_mask(_strings(cells), is_json, values)
     column = decoded(column)
-    if pa.types.is_temporal(column.type):
-        column = column.cast(pa.string())
-    return [_encode(_plain(value)) for value in column.to_pylist()]
+    if is_.is_temporal(column.type):
+        return _strings(column.cast(pa.large_string()))
+    if is_.is_string(column.type) or is_.is_large_string(column.type):
+        return _strings(column.cast(pa.large_string()))
+    if is_.is_integer(column.type) or is_.is_boolean(column.type):
+        return column.cast(pa.large_string())
+    values = [None if value is None else _encode(_plain(value)) for value in column.to_pylist()]
+    return pa.array(values, pa.large_string())
 
 
-def _as_cell(cell: str | None) -> str:
-    if cell is not None and cell.startswith(JSON_VALUE):
-        return cell.removeprefix(JSON_VALUE)
-    return _encode(cell)
+def _strings(texts: pa.Array) -> pa.Array:
+    if pc.any(pc.match_substring_regex(texts, r'["\\\x00-\x1f]')).as_py():
+        return pa.array([None if text is None else _encode(text) for text in texts.to_pylist()], pa.large_string())
+    return pc.binary_join_element_wise(_large('"'), texts, _large('"'), _large(""))
 
 
 def _plain(value: Any) -> Any:

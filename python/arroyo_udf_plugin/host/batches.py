@@ -6,19 +6,22 @@ Guarantees: results are checked before pyarrow reads them (native/python/src/res
 from __future__ import annotations
 
 import functools
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from .._native import check_drained, check_run, layout
+from .._native import check_drained, check_run, layout, raise_interrupts, take_interrupt
 from .._native import free_batch as free_batch
 from .._native import taken as taken
 from ..abi import INVALID_ARGUMENT, YES, address, ffi, new_error, take_error
-from ..errors import AbiError, ArroyoUdfError, by_status
+from ..errors import AbiError, by_status
 from .fields import field_of
 
 if TYPE_CHECKING:
     from .._native import Ledger
+
+raise_interrupts(threading.main_thread().ident or 0)
 
 _ARRAY_SIZE = ffi.sizeof("struct ArrowArray")
 
@@ -174,9 +177,13 @@ def contract_broken(where: str, what: str) -> AbiError:
     return AbiError(f"{where}: the plugin breaks the contract: {what}")
 
 
-def failure(status: int, error: Any, where: str = "", slot: str = "") -> ArroyoUdfError:
-    """The exception for a call that did not answer what it may. Reads and releases the text of an error."""
+def failure(status: int, error: Any, where: str = "", slot: str = "") -> BaseException:
+    """The exception for a call that did not answer what it may. Reads and releases the text of an error.
+
+    It is Ctrl-C if that has ended the call (R2).
+    """
     if status < INVALID_ARGUMENT:
         return contract_broken(where, f"{slot} answers the status {status}")
     retryable = error.retryable == YES
-    return by_status(status, take_error(error), retryable)
+    failed = by_status(status, take_error(error), retryable)
+    return take_interrupt() or failed

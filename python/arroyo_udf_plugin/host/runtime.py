@@ -51,6 +51,7 @@ from .waiters import Waiters
 _Kind = type[BaseException] | None
 
 _FOREVER_NS = 2**63 - 1
+_NO_CONTEXT = ffi.NULL, None
 _MODES = {"drain": abi.DRAIN, "cancel": abi.CANCEL}
 _GONE_NS = 1_000_000_000
 RELEASES = "arroyo-udf-release"
@@ -121,49 +122,74 @@ class Runtime:
 
     # ---- Rows in ----
 
-    def send(self, first_id: int, *arrays: Any, timeout: float | None = None) -> None:
+    def send(
+        self,
+        first_id: int,
+        *arrays: Any,
+        timeout: float | None = None,
+        deadline: float | None = None,
+        trace_parent: str | None = None,
+    ) -> None:
         """Sends rows with the ids first_id, first_id + 1, ...; waits for room.
 
         first_id: above all ids sent before. arrays: as in calls of the function, but not by keyword. Chunked arrays are
             sent chunk by chunk.
         timeout: seconds to wait for room. Then it raises WouldBlock and has sent nothing: chunks are combined.
-        Raises InvalidArgument for wrong arrays or ids, InvalidState after stop or release. So it does for a value that
-        does not fit the function's type: nothing of this batch is accepted then, because an accepted row has an answer
-        from the plugin, and this row would never get there. `map` answers such rows as errors.
+        deadline: seconds from the moment when the rows are accepted, for each row with all its attempts; the start's
+            own deadline counts if it is earlier.
+        trace_parent: a W3C traceparent, which the calls for these rows can read.
+        Raises InvalidArgument for wrong arrays, ids, deadlines and trace parents, InvalidState after stop or release.
+        It also raises InvalidArgument for a value that does not fit the function's type. Nothing of this batch is
+        accepted then, because the plugin answers every accepted row, and this one would never get there. `map` answers
+        such rows as errors.
         """
         end = None if timeout is None else time.monotonic() + timeout
+        context = self._context(deadline, trace_parent)
         for first, n_rows, batch in self._batches(first_id, arrays, whole=timeout is not None):
             refusals = 0, sends(self._ledger)
-            while not self._sent(first, n_rows, batch):
+            while not self._sent(first, n_rows, batch, context):
                 refusals = self._refused(*refusals)
                 if not self._waiters.block(abi.ROOM, None if end is None else max(0.0, end - time.monotonic())):
                     raise self._would_block(timeout)
 
-    async def send_async(self, first_id: int, *arrays: Any, timeout: float | None = None) -> None:
+    async def send_async(
+        self,
+        first_id: int,
+        *arrays: Any,
+        timeout: float | None = None,
+        deadline: float | None = None,
+        trace_parent: str | None = None,
+    ) -> None:
         """As `send`, waiting in the event loop."""
+        context = self._context(deadline, trace_parent)
         try:
             async with asyncio.timeout(timeout):
                 for first, n_rows, batch in self._batches(first_id, arrays, whole=timeout is not None):
-                    await self._send_exported(first, n_rows, batch)
+                    await self._send_exported(first, n_rows, batch, context)
         except TimeoutError:
             raise self._would_block(timeout) from None
 
-    def send_nowait(self, first_id: int, *arrays: Any) -> None:
+    def send_nowait(
+        self, first_id: int, *arrays: Any, deadline: float | None = None, trace_parent: str | None = None
+    ) -> None:
         """As `send`, but without room it raises WouldBlock and sends nothing. Chunks are combined."""
         self._check_alive()
+        context = self._context(deadline, trace_parent)
         if self._full and not self._waiters.holds(abi.ROOM):
             raise self._would_block()  # saves the export of the batch
         for first, n_rows, batch in self._batches(first_id, arrays, whole=True):
-            if not self._sent(first, n_rows, batch):
+            if not self._sent(first, n_rows, batch, context):
                 raise self._would_block()
 
     def _would_block(self, timeout: float | None = None) -> WouldBlock:
         after = "" if timeout is None else f" after {timeout:g} s"
         return WouldBlock(f"{self._where}: has no room{after}; drain, and wait for room", abi.WOULD_BLOCK)
 
-    async def _send_exported(self, first: int, n_rows: int, batch: list[int]) -> None:
+    async def _send_exported(
+        self, first: int, n_rows: int, batch: list[int], context: tuple[Any, Any] = _NO_CONTEXT
+    ) -> None:
         refusals = 0, sends(self._ledger)
-        while not self._sent(first, n_rows, batch):
+        while not self._sent(first, n_rows, batch, context):
             refusals = self._refused(*refusals)
             await self._waiters.block_async(abi.ROOM)
 
@@ -200,10 +226,29 @@ class Runtime:
                 if batch:
                     free_batch(batch[0])
 
-    def _sent(self, first_id: int, n_rows: int, batch: list[int]) -> bool:
+    def _context(self, deadline: float | None, trace_parent: str | None) -> tuple[Any, Any]:
+        """The context of a batch for `send`, NULL if it says nothing; and what must live as long."""
+        if deadline is None and trace_parent is None:
+            return _NO_CONTEXT
+        if deadline is not None and not deadline >= 0:
+            raise InvalidArgument(f"{self._where}: deadline={deadline!r}; pass seconds from now, or None")
+        if trace_parent is not None and not (trace_parent.isascii() and trace_parent.isprintable()):
+            raise InvalidArgument(
+                f"{self._where}: trace_parent={trace_parent!r}; pass visible ASCII characters, or None"
+            )
+        context = ffi.new("arroyo_udf_batch_context *", {"size": ffi.sizeof("arroyo_udf_batch_context")})
+        if deadline is not None:
+            context.deadline_ns = min(max(1, abi.nanoseconds(deadline)), abi.FOREVER_NS)  # 0 is no deadline
+        if trace_parent is None:
+            return context, None
+        text = ffi.new("char[]", trace_parent.encode())
+        context.trace_parent = text
+        return context, text
+
+    def _sent(self, first_id: int, n_rows: int, batch: list[int], context: tuple[Any, Any] = _NO_CONTEXT) -> bool:
         outputs = take_outputs()
         begun = begin_send(self._ledger, first_id, n_rows)
-        status = self._table.send(self._handle, first_id, array_pointer(batch[0]), ffi.NULL, outputs.error)
+        status = self._table.send(self._handle, first_id, array_pointer(batch[0]), context[0], outputs.error)
         try:
             end_send(self._ledger, first_id, n_rows, begun, status)
         except ValueError as error:

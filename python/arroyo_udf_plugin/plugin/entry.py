@@ -16,7 +16,7 @@ import traceback
 import typing
 from typing import Any
 
-from .._native import register, stop_all
+from .._native import note_interrupt, register, stop_all
 from ..abi import ASYNC, ENVIRONMENT, INTERNAL, OUT_OF_MEMORY, USER_CODE, ffi, text
 from ..author.udf import Udf
 from ..version import PLUGIN_FORMAT, __version__
@@ -108,6 +108,8 @@ def _other_environment(built_with: str) -> str:
 
 def _status_of(error: BaseException) -> int:
     """The status of a failed import. After USER_CODE the C side does not try it again."""
+    if note_interrupt(error):
+        return ENVIRONMENT
     if isinstance(error, MemoryError):
         return OUT_OF_MEMORY
     lacking = isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
@@ -131,8 +133,8 @@ def _agrees(udf: Udf[..., Any], function: Any) -> bool:
     return udf.starts == (function.kind == ASYNC) and extra in (0, int(udf.starts)) and udf.batched == batched
 
 
-def _callable(udf: Udf[..., Any], function: Any) -> tuple[Any, type | None, bool]:
-    """What the core calls for a function, the class of its Context, and whether it blocks.
+def _callable(udf: Udf[..., Any], function: Any) -> tuple[Any, type | None, bool, bool]:
+    """What the core calls for a function, the class of its Context, and whether it blocks and may be split.
 
     Imports pyarrow only for structs, and for the arrays of micro-batches.
     """
@@ -143,10 +145,10 @@ def _callable(udf: Udf[..., Any], function: Any) -> tuple[Any, type | None, bool
     columns = [function.arguments.children[i] for i in range(function.arguments.n_children)]
     as_written = not any(_has_struct(schema) for schema in [*columns, function.returns])
     if as_written and not (udf.batched and _has_arrays(udf)):
-        return udf.function, context, udf.blocking
+        return udf.function, context, udf.blocking, udf.split
     from ..author.types import adapted, signature
 
-    return adapted(udf, signature(udf).hints), context, udf.blocking
+    return adapted(udf, signature(udf).hints), context, udf.blocking, udf.split
 
 
 def _has_arrays(udf: Udf[..., Any]) -> bool:

@@ -35,6 +35,8 @@ from contextvars import Context, ContextVar
 from typing import Any
 
 from .._native import (
+    CLOSE_SECONDS,
+    CLOSE_TOOK_TOO_LONG,
     GRACE_SECONDS,
     INIT_SECONDS,
     INIT_TOOK_TOO_LONG,
@@ -59,6 +61,9 @@ OUT_OF_MEMORY = "the asyncio executor failed: MemoryError"
 
 NEXT_TURN_SECONDS = 0.1
 """When the next turn begins after one that failed."""
+
+OWN_SIGNALS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP}
+"""What a mistake of a thread itself causes: blocked, it would end the process without the host's handler."""
 
 _lock = threading.RLock()  # making a loop may collect garbage, and a finalizer may start a function
 _loop: asyncio.AbstractEventLoop | None = None
@@ -95,7 +100,7 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
     global _thread
-    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they stay with the host's threads
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - OWN_SIGNALS)  # they stay with the host's threads
     if threading.get_ident() == threading.main_thread().ident:
         # Before 3.13 the thread that imported `threading` first is the main thread. Once it has ended, a new thread may
         # get its id, and a loop there would set signal handlers. So this thread keeps the id and another one serves.
@@ -141,6 +146,8 @@ def stop_loop() -> None:
     with _lock:
         _stopping = True
         if _loop is not None and _thread is not None and _thread.is_alive():
+            for task in asyncio.all_tasks(_loop):
+                task._log_destroy_pending = False  # type: ignore[attr-defined]  # it ends with the process, as it should
             _loop.call_soon_threadsafe(_loop.stop)
             _thread.join(1.0)
 
@@ -152,13 +159,17 @@ def start(executor: AsyncioExecutor) -> str | None:
     """
     loop = prepare()
     started: Future[str | None] = Future()  # no exception: its traceback would refer to the runtime
-    loop.call_soon_threadsafe(_Server(loop, executor).begin, started)
+    server = _Server(loop, executor)
+    loop.call_soon_threadsafe(server.begin, started)
     try:
         return started.result(INIT_SECONDS + GRACE_SECONDS)
     except TimeoutError:
         # The core stops the runtime, so it closes as soon as it has started.
         what = "init of the Context, or another call on the event loop, neither ends nor awaits"
         return describe(TimeoutError(f"not started within {INIT_SECONDS + GRACE_SECONDS:g} s: {what}"))
+    except BaseException:  # Ctrl-C
+        loop.call_soon_threadsafe(server.give_up_start)
+        raise
 
 
 def blocked() -> str | None:
@@ -220,6 +231,11 @@ class _Server:
         context.run(_owner.set, self.of_context)
         self.life = asyncio.Task(self.live(started), loop=self.loop, name=self.name, context=context)
 
+    def give_up_start(self) -> None:
+        """The host no longer waits for init."""
+        if self.life is not None:
+            self.life.cancel()
+
     async def live(self, started: Future[str | None]) -> None:
         """Runs init and close in one Task with one context, so that close may leave what init has entered."""
         failure = None
@@ -246,14 +262,7 @@ class _Server:
         if context_class is not None:
             self.context = context_class()
             if hasattr(self.context, "init"):
-                timeout = asyncio.timeout(INIT_SECONDS)
-                try:
-                    async with timeout:
-                        await self.context.init()
-                except TimeoutError as error:
-                    if timeout.expired():
-                        raise TimeoutError(INIT_TOOK_TOO_LONG) from error
-                    raise
+                await _within(INIT_SECONDS, self.context.init, INIT_TOOK_TOO_LONG)
             self.executor.set_context(self.context)
         self.executor.set_clean(self.clean)
         self.executor.set_schedule(lambda: self.loop.call_soon(self.turn))
@@ -271,7 +280,7 @@ class _Server:
         """Closes the Context after the last attempt has ended (R12). Returns why that failed, or None."""
         try:
             if not self.executor.is_given_up() and hasattr(self.context, "close"):  # else the stop has reported it
-                await self.context.close()
+                await _within(CLOSE_SECONDS, self.context.close, CLOSE_TOOK_TOO_LONG)
         except BaseException as error:
             return describe(_without_our_frames(error))
         finally:
@@ -305,8 +314,9 @@ class _Server:
             cancelled, stuck = executor.begin_turn()
             for task in cancelled:
                 task.cancel()
+            late = set(cancelled)
             for task, row in stuck:
-                self.give_up_on(task, row)
+                self.give_up_on(task, row, late=task in late)
             while idle and executor.may_start():
                 idle.pop().fire()
             if executor.may_start():
@@ -326,12 +336,22 @@ class _Server:
             self.loop.call_later(NEXT_TURN_SECONDS, self.turn)
             raise
 
-    def give_up_on(self, task: asyncio.Task[None], row: int) -> None:
-        """The attempt in this Task ignores its cancellation: it continues, but no longer counts (R8)."""
+    def give_up_on(self, task: asyncio.Task[None], row: int, *, late: bool) -> None:
+        """The attempt in this Task has not ended in time: it continues, but no longer counts (R8).
+
+        late: its cancellation reaches it only now, because the loop was blocked, or had no processor.
+        """
         self.slots.discard(task)
         self.stuck.add(task)
-        stack = "\n".join(suspended(task))
-        self.executor.warn(f"{self.name}, row {row}: a call ignores its cancellation, in\n{stack}")
+        if late:
+            self.loop.call_later(GRACE_SECONDS, self.report_stuck, task, row)
+        else:
+            self.report_stuck(task, row)
+
+    def report_stuck(self, task: asyncio.Task[None], row: int) -> None:
+        if not task.done():
+            stack = "\n".join(suspended(task))
+            self.executor.warn(f"{self.name}, row {row}: a call ignores its cancellation, in\n{stack}")
 
     def add_slot(self) -> None:
         context = self.clean.copy()
@@ -367,6 +387,18 @@ class _Server:
             self.stuck.discard(task)
             if not self.closing and self.executor.may_start():
                 self.add_slot()
+
+
+async def _within(seconds: float, call: Callable[[], Awaitable[object]], too_long: str) -> None:
+    """Awaits the call. Raises a TimeoutError with that text if it takes more than so many seconds."""
+    timeout = asyncio.timeout(seconds)
+    try:
+        async with timeout:
+            await call()
+    except TimeoutError as error:
+        if timeout.expired():
+            raise TimeoutError(too_long) from error
+        raise
 
 
 def _without_our_frames(error: BaseException) -> BaseException:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+import sysconfig
 import threading
 import traceback
 from itertools import dropwhile
@@ -14,15 +15,25 @@ __all__ = ["describe", "running", "suspended"]
 
 FRAMES = 3
 _OWN_FOLDER = __file__.rsplit("/", 2)[0] + "/"
+_LIBRARIES = (*(sysconfig.get_path(name) + "/" for name in ("stdlib", "platstdlib", "purelib", "platlib")), "<frozen ")
 _MACHINERY = (_OWN_FOLDER, asyncio.__file__.rpartition("/")[0] + "/", threading.__file__, selectors.__file__)
 
 
 def describe(exception: BaseException) -> str:
-    """`Type: message`, then the innermost frames of the user's code, a line each. The native core calls this."""
+    """`Type: message`, then the innermost frames, a line each, with one of the author's. The native core calls this."""
     summary = "".join(traceback.format_exception_only(exception)).strip()
     frames = traceback.extract_tb(exception.__traceback__)
     users = [frame for frame in frames if not frame.filename.startswith(_OWN_FOLDER)]
-    return "\n".join([summary, *map(_place, users[-FRAMES:])])
+    shown = users[-FRAMES:]
+    authors = [frame for frame in users if not _is_library(frame.filename)]
+    if authors and authors[-1] not in shown:
+        shown[0] = authors[-1]
+    return "\n".join([summary, *map(_place, shown)])
+
+
+def _is_library(file: str) -> bool:
+    """Installed, of the standard library, or compiled: Cython names its files by relative paths."""
+    return file.startswith(_LIBRARIES) or not file.startswith(("/", "<"))
 
 
 def running(frame: FrameType | None) -> list[str]:

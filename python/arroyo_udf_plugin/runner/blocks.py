@@ -117,7 +117,7 @@ def _retyped(column: pa.Array, type_: pa.DataType) -> pa.Array:
 def _origin(rows: Rows) -> pa.RecordBatch:
     length = rows.batch.num_rows
     numbers = pc.add(_COUNT.slice(0, length), pa.scalar(rows.first, pa.uint64()))
-    columns = [pa.repeat(rows.file, length), numbers, _unread(rows.refused, length)]
+    columns = [pa.repeat(pa.scalar(rows.file, pa.string()), length), numbers, _unread(rows.refused, length)]
     return pa.RecordBatch.from_arrays(columns, schema=ORIGIN)
 
 

@@ -13,7 +13,7 @@ use crate::calls::{call_row, Called};
 use crate::heap::{method, Body, HeapType, Method};
 use crate::micro_batch::MicroBatch;
 use crate::object::{none, raise, Owned};
-use crate::outcome::outcome_of;
+use crate::outcome::{error_of, outcome_of};
 use crate::traceback::{describe, raised_text};
 use arroyo_udf_plugin::call_info::CallInfo;
 use arroyo_udf_plugin::machine::{Outcome, Token};
@@ -34,8 +34,6 @@ pub struct Slot {
     references: Py_ssize_t,
     /// The attempt that runs in this slot.
     token: Option<Token>,
-    /// Its row.
-    id: u64,
     /// A call has left a mark on the Task, which therefore takes no further attempt.
     spent: bool,
     micro_batch: MicroBatch,
@@ -120,16 +118,13 @@ unsafe fn go_on(executor: *mut AsyncioExecutor, slot: *mut Slot, mut next: Optio
     unsafe {
         while let Some(attempt) = &next {
             (*slot).token = Some(attempt.token);
-            (*slot).id = attempt.id;
             let task = (*slot).task.as_ref().map_or(null_mut(), Owned::ptr);
             (*executor).attempt_starts(attempt.token, Body::object(slot), task);
-            let function = (*executor).function;
-            let error = |text: String| Outcome::Error(function.row_text((*slot).id, &text).into());
             next = match start(executor, slot, attempt) {
                 Some(Called::Returned(awaitable)) => return awaitable,
                 Some(Called::Null) => end(executor, slot, Outcome::Value(Value::Null)),
-                Some(Called::Raised) => end(executor, slot, error(raised_text())),
-                Some(Called::Failed(text)) => end(executor, slot, error(text)),
+                Some(Called::Raised) => end(executor, slot, error_of(raised_text())),
+                Some(Called::Failed(text)) => end(executor, slot, error_of(text)),
                 None => end_rows(executor, slot, (*slot).micro_batch.outcomes_without_call()),
             };
         }
@@ -212,7 +207,6 @@ method! {
             task: None,
             references: 0,
             token: None,
-            id: 0,
             spent: false,
             micro_batch: MicroBatch::default(),
         };
@@ -260,11 +254,11 @@ method! {
         let executor = Slot::executor(this);
         let function = (*executor).function;
         let next = if !function.takes_micro_batches() {
-            end(executor, this, outcome_of(function, (*this).id, result))
+            end(executor, this, outcome_of(function, result))
         } else {
             match (*this).micro_batch.outcomes(function, result) {
                 Ok(outcomes) => end_rows(executor, this, outcomes),
-                Err(text) => end(executor, this, Outcome::Error(function.row_text((*this).id, &text).into())),
+                Err(text) => end(executor, this, error_of(text)),
             }
         };
         go_on(executor, this, next)
@@ -282,7 +276,7 @@ method! {
         let outcome = if (*this).token.is_some_and(|token| (*executor).is_cancelled(token)) {
             Outcome::Cancelled
         } else {
-            Outcome::Error((*executor).function.row_text((*this).id, &describe(exception)).into())
+            error_of(describe(exception))
         };
         go_on(executor, this, end(executor, this, outcome))
     }

@@ -113,17 +113,18 @@ unsafe fn offset(offsets: *const u8, width: usize, i: usize) -> i64 {
     }
 }
 
-/// Checks an array against its schema, children included, so that no reader leaves the memory that it was given. `full`:
-/// texts, too. The error names the culprit: "child value, child item: offset 3 decreases".
+/// Checks an array against its schema, children included, so that no reader leaves the memory that it was given. The error
+/// names the culprit: "child value, child item: offset 3 decreases".
 ///
 /// # Safety
 /// Pointers in both are null or valid; names and formats are NUL-terminated; buffers are as long as lengths and offsets say.
-pub unsafe fn check(array: &ArrowArray, schema: &ArrowSchema, full: bool) -> Result<(), String> {
+pub unsafe fn check(array: &ArrowArray, schema: &ArrowSchema) -> Result<(), String> {
     // SAFETY: passed on.
-    unsafe { Walk { full, left: MOST_ARRAYS }.array(array, schema, None, 0) }.map_err(Wrong::text)
+    unsafe { Walk { full: false, left: MOST_ARRAYS }.array(array, schema, None, 0) }.map_err(Wrong::text)
 }
 
-/// As [`check`], of some rows of an array and of what they consist of. Null counts are not compared.
+/// As [`check`], of some rows of an array and of what they consist of. Null counts are not compared. `full`: texts are
+/// checked, too.
 ///
 /// # Safety
 /// As for [`check`].
@@ -338,4 +339,40 @@ unsafe fn name(schema: &ArrowSchema, i: usize) -> String {
     }
     // SAFETY: not null, so NUL-terminated.
     unsafe { CStr::from_ptr(schema.name) }.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arrow::ArrayData;
+    use crate::signature::field;
+
+    /// Checks rows of a column of texts, of which the first is null.
+    fn check_texts(texts: &[&[u8]], rows: Range<usize>, full: bool) -> Result<(), String> {
+        let ends = texts.iter().scan(0, |end, text| {
+            *end += text.len() as i32;
+            Some(*end)
+        });
+        let offsets: Vec<i32> = std::iter::once(0).chain(ends).collect();
+        let buffers = vec![vec![u64::MAX - 1].into(), offsets.into(), texts.concat().into()];
+        let mut array = ArrayData { length: texts.len(), null_count: 1, buffers, children: vec![] }.export();
+        // SAFETY: array and schema are whole.
+        let checked = unsafe { check_rows(&array, &field(c"", c"u", 0), rows, full) };
+        if let Some(release) = array.release {
+            // SAFETY: released once.
+            unsafe { release(&mut array) };
+        }
+        checked
+    }
+
+    #[test]
+    fn text_is_checked_row_by_row_if_it_is_checked_in_full() {
+        let texts: [&[u8]; 4] = [b"\xff", b"caf\xc3\xa9", b"caf\xc3", b"\xa9"];
+        assert_eq!(check_texts(&texts, 0..4, false), Ok(()));
+        assert_eq!(check_texts(&texts, 0..2, true), Ok(()), "bytes below a null are not text");
+        for (rows, wrong) in [(0..3, "row 2 is not UTF-8"), (1..4, "row 2 is not UTF-8"), (3..4, "row 3 is not UTF-8")] {
+            let text = check_texts(&texts, rows, true).unwrap_err();
+            assert!(text.starts_with(wrong), "{text}");
+        }
+    }
 }

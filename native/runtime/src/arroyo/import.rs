@@ -49,7 +49,7 @@ pub fn run(library: Library, signature: &Signature, batch: &Batch) -> Result<Ran
     let rows = batch.rows();
     let whole = if rows == 0 { Ok(Owned(build(&signature.returns, [].iter()).export())) } else { call(0..rows) };
     if let Ok(values) = whole {
-        let (results, with_outcomes) = results::ran(values.into_array(), &[]);
+        let (results, with_outcomes) = results::ran(&signature.name, values.into_array(), &[]);
         return Ok(Ran { results, with_outcomes });
     }
     let mut failed = Vec::new();
@@ -57,12 +57,12 @@ pub fn run(library: Library, signature: &Signature, batch: &Batch) -> Result<Ran
         .map(|row| {
             let value = call(row..row + 1).and_then(|array| value(&array, &signature.returns, 0));
             value.unwrap_or_else(|text| {
-                failed.push((row, format!("{}, row {row}: {text}", signature.name)));
+                failed.push((row, text));
                 Value::Null
             })
         })
         .collect();
-    let (results, with_outcomes) = results::ran(build(&signature.returns, values.iter()).export(), &failed);
+    let (results, with_outcomes) = results::ran(&signature.name, build(&signature.returns, values.iter()).export(), &failed);
     Ok(Ran { results, with_outcomes })
 }
 
@@ -191,7 +191,6 @@ impl RowSender {
         let arguments = match arguments(signature, columns, attempt.row..attempt.row + 1) {
             Ok(arguments) => arguments,
             Err(text) => {
-                let text = format!("{}, row {}: {text}", signature.name, attempt.id);
                 self.runtime.end(attempt.token, Outcome::Error(text.into()));
                 return;
             }
@@ -214,9 +213,8 @@ impl RowSender {
     fn bury(&mut self) {
         self.theirs = None;
         self.cancelled.clear();
-        let name = &self.runtime.signature().name;
         for (_, token) in self.running.drain() {
-            let text = format!("{name}: the library's runtime died with this row in flight: this row or another panicked");
+            let text = "the library's runtime died with this row in flight: this row or another panicked";
             self.runtime.end(token, Outcome::Error(text.into()));
         }
     }
@@ -251,7 +249,7 @@ impl RowSender {
             self.cancelled.remove(&token);
             let outcome = match values.as_ref().map_err(String::clone).and_then(|values| value(values, &signature.returns, row)) {
                 Ok(value) => Outcome::Value(value),
-                Err(text) => Outcome::Error(format!("{}: {text}", signature.name).into()),
+                Err(text) => Outcome::Error(text.into()),
             };
             self.runtime.end(token, outcome);
         }

@@ -28,10 +28,3 @@ impl OnError {
 pub fn report(text: &str) {
     eprintln!("arroyo-udf: {text}");
 }
-
-/// The error text of a row with the names of plugin and function, which the author's own errors lack.
-pub fn named(function: &str, row: u64, text: &str) -> String {
-    let short = function.rsplit('.').next().unwrap_or(function);
-    let own = [function, short].into_iter().find_map(|name| text.strip_prefix(&format!("{name}, row {row}: ")));
-    format!("{function}, row {row}: {}", own.unwrap_or(text))
-}

@@ -8,7 +8,7 @@
 
 use super::arguments;
 use super::layout::{Array, Arrays, DrainResult, Handle, OwnedWaker};
-use super::on_error::{named, report, OnError};
+use super::on_error::{report, OnError};
 use crate::arrow::{build, Layout};
 use crate::exports::Plugin;
 use crate::failure::Failure;
@@ -216,7 +216,7 @@ impl Started {
             if self.on_error == OnError::Fail || runtime.is_poisoned() {
                 let row = &rows[failed];
                 let text = results::failure_text(row, &self.signature.name, &settings).unwrap_or_default();
-                self.die(&named(&self.signature.name, row.id, &text));
+                self.die(&text);
                 runtime.stop_soon(Stop::Cancel);
                 if settings.ordered {
                     rows.truncate(failed);

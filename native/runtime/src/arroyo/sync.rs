@@ -8,7 +8,7 @@ use crate::exports::Plugin;
 use crate::failure::Failure;
 use crate::panics::catch_own;
 use crate::retired;
-use crate::signature::{exported, Signature};
+use crate::signature::exported;
 use arroyo_udf_abi as abi;
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ unsafe fn answer<P: Plugin>(function: u32, on_error: OnError, arrays: Arrays) ->
     let mut ran = P::run(function, &Arc::new(batch))?;
     // SAFETY: `run` answers a struct array whose first child is the values; it stays whole until it is released below.
     unsafe {
-        let failed = if ran.with_outcomes && on_error == OnError::Fail { first_failure(signature, &ran.results) } else { None };
+        let failed = if ran.with_outcomes && on_error == OnError::Fail { first_failure(&ran.results) } else { None };
         let mut values = std::mem::replace(&mut **ran.results.children, abi::ArrowArray::empty());
         let release = |array: &mut abi::ArrowArray| {
             if let Some(release) = array.release {
@@ -61,7 +61,7 @@ unsafe fn answer<P: Plugin>(function: u32, on_error: OnError, arrays: Arrays) ->
 ///
 /// # Safety
 /// `results` is a struct array {value, outcome, error}.
-unsafe fn first_failure(signature: &Signature, results: &abi::ArrowArray) -> Option<String> {
+unsafe fn first_failure(results: &abi::ArrowArray) -> Option<String> {
     // SAFETY: as promised; the columns are dropped before the array is.
     let (outcomes, errors) = unsafe {
         let child = |i: usize| &**results.children.add(i);
@@ -74,5 +74,5 @@ unsafe fn first_failure(signature: &Signature, results: &abi::ArrowArray) -> Opt
         0 => String::new(),
         more => format!(" (and {more} more rows of this batch)"),
     };
-    Some(super::on_error::named(&signature.name, row as u64, &text) + &more)
+    Some(text + &more)
 }

@@ -99,12 +99,13 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
                     self.rows[row].stage = Stage::Ending(slot);
                     self.counts.backing_off += 1;
                 } else {
-                    self.end_row(now, row, Outcome::TimedOut);
+                    self.end_row(now, row, Outcome::TimedOut(Limit::Timeout));
                 }
             }
         }
         while let Some(&(_, row)) = self.row_deadlines.first().filter(|(deadline, _)| *deadline <= now) {
-            self.end_row(now, row, Outcome::TimedOut);
+            let limit = self.batches[self.rows[row].batch].limit;
+            self.end_row(now, row, Outcome::TimedOut(limit));
         }
         while let Some(slot) = self.ending.first_until(&mut self.attempts, now) {
             self.ending.remove(&mut self.attempts, slot);

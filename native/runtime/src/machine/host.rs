@@ -40,10 +40,14 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         self.next_id = next_id;
         self.now = self.now.max(now); // a batch may have waited in the inbox
         if rows > 0 {
-            let deadline = [self.settings.deadline, deadline].into_iter().flatten().min();
+            let (deadline, limit) = match (self.settings.deadline, deadline) {
+                (of_rows, Some(own)) if of_rows.is_none_or(|of_rows| own < of_rows) => (Some(own), Limit::BatchDeadline),
+                (of_rows, _) => (of_rows, Limit::Deadline),
+            };
             let deadline = deadline.map_or(u64::MAX, |deadline| now.saturating_add(deadline));
             let row_bytes = if self.settings.gather.is_some() { bytes.div_ceil(rows) } else { 0 };
-            let batch = self.batches.insert(|| BatchRecord { payload, first_id, held: rows, bytes, row_bytes, accepted: now, deadline });
+            let batch =
+                self.batches.insert(|| BatchRecord { payload, first_id, held: rows, bytes, row_bytes, accepted: now, deadline, limit });
             self.waiting_bytes += row_bytes * rows;
             if deadline != u64::MAX {
                 self.batch_deadlines.insert((deadline, batch));

@@ -39,7 +39,7 @@ mod tests;
 
 use crate::histogram::Histogram;
 use list::{Link, Linked, List};
-pub use outcome::{Finished, Outcome, Weigh};
+pub use outcome::{Finished, Limit, Outcome, Weigh};
 use ready::ReadyRows;
 pub use settings::{Gather, Retry, Settings};
 use slab::Slab;
@@ -139,6 +139,8 @@ struct BatchRecord<B> {
     accepted: u64,
     /// Of its rows; u64::MAX: none.
     deadline: u64,
+    /// Where the deadline is from.
+    limit: Limit,
 }
 
 /// Consecutive rows of a batch that have not started.

@@ -5,8 +5,19 @@
 pub enum Outcome<V> {
     Value(V),
     Error(Box<str>),
-    TimedOut,
+    TimedOut(Limit),
     Cancelled,
+}
+
+/// The limit that a row has reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// Of an attempt.
+    Timeout,
+    /// Of a row, in the settings.
+    Deadline,
+    /// Of a row, from its batch.
+    BatchDeadline,
 }
 
 /// A row that has ended, as a drain hands it out.

@@ -89,7 +89,7 @@ fn bytes<V: Weigh>(row: &Finished<V>) -> u64 {
     match &row.outcome {
         Outcome::Value(value) => value.bytes(),
         Outcome::Error(text) => text.len() as u64,
-        Outcome::TimedOut | Outcome::Cancelled => MADE_TEXT,
+        Outcome::TimedOut(_) | Outcome::Cancelled => MADE_TEXT,
     }
 }
 

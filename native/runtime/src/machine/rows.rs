@@ -234,7 +234,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
                 self.back_off(now, row);
             } else {
                 self.counts.backing_off -= 1;
-                self.end_row(now, row, Outcome::TimedOut);
+                self.end_row(now, row, Outcome::TimedOut(Limit::Timeout));
             }
         }
     }
@@ -244,7 +244,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         match outcome {
             Outcome::Value(_) => self.counts.values += 1,
             Outcome::Error(_) => self.counts.errors += 1,
-            Outcome::TimedOut => self.counts.timed_out += 1,
+            Outcome::TimedOut(_) => self.counts.timed_out += 1,
             Outcome::Cancelled => self.counts.cancelled += 1,
         }
         let record = &mut self.rows[row];
@@ -300,7 +300,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
             let row = self.begin(batch, index);
             let outcome = match (fate, &self.poison) {
                 (Fate::Poisoned, Some(text)) => Outcome::Error(text.clone()),
-                (Fate::TimedOut, _) => Outcome::TimedOut,
+                (Fate::TimedOut, _) => Outcome::TimedOut(self.batches[batch].limit),
                 _ => Outcome::Cancelled,
             };
             self.end_row(0, row, outcome);

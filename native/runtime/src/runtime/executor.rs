@@ -17,6 +17,7 @@ use crate::machine::{Outcome, Start, Stuck, Token};
 use crate::timer::now;
 use crate::value::Value;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Runs the attempts of a runtime.
 pub trait Executor: Send + Sync {
@@ -104,7 +105,13 @@ impl Runtime {
             true => After::Again,
             false => After::Asleep,
         };
+        if after == After::Settled {
+            state.closing.get_or_insert_with(Instant::now);
+        }
         self.wake_after(state);
+        if after == After::Settled {
+            self.changed.notify_all(); // a stop waits only so long for the `close`
+        }
         after
     }
 

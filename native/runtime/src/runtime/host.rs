@@ -6,7 +6,7 @@ use super::{Runtime, State, SPACE};
 use crate::arrow::Batch;
 use crate::failure::Failure;
 use crate::inbox::Size;
-use crate::limits::GRACE;
+use crate::limits::{close_took_too_long, CLOSE_TIME, GRACE};
 use crate::machine::{Counts, Finished, Outcome, Refused, Stop};
 use crate::memory;
 use crate::panics::catch_own;
@@ -213,6 +213,11 @@ impl Runtime {
     /// See `stop_runtime` in the header (R13). A poisoned runtime is no exception: its calls are cancelled, and must end or
     /// be stuck before it is stopped. Every caller gets the same answer.
     pub fn stop(&self, mode: Stop, deadline: Duration) -> Result<abi::Status, Failure> {
+        self.stop_within(mode, deadline, CLOSE_TIME + 3 * GRACE)
+    }
+
+    /// `patience`: how long the executor may take to close. It also ends what calls and `init` have left, for a second each.
+    pub(super) fn stop_within(&self, mode: Stop, deadline: Duration, patience: Duration) -> Result<abi::Status, Failure> {
         let mut state = self.lock();
         self.stop_locked(&mut state, mode);
         let until = Instant::now().checked_add(deadline);
@@ -226,9 +231,14 @@ impl Runtime {
                     state.stuck = true; // nothing more will happen
                     break;
                 }
+                let closed_by = state.closing.and_then(|since| since.checked_add(patience));
                 let in_time;
-                (state, in_time) = self.sleep(state, last);
+                (state, in_time) = self.sleep(state, last.into_iter().chain(closed_by).min());
                 if !in_time {
+                    if closed_by.is_some_and(|by| by <= Instant::now()) {
+                        state.closed = Some(Err(close_took_too_long(CLOSE_TIME)));
+                        // it goes on in its thread
+                    }
                     break;
                 }
             }

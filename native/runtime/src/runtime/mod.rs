@@ -43,6 +43,7 @@ use crate::timer::{now, Alarm, Ticking};
 use crate::value::Value;
 use arroyo_udf_abi as abi;
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Instant;
 use wake_ups::Armed;
 
 pub struct Runtime {
@@ -79,6 +80,8 @@ struct State {
     latest: u64,
     /// Rings when the machine next needs the time, or earlier.
     alarm: Alarm,
+    /// Since when the executor closes: it has been told to.
+    closing: Option<Instant>,
     /// How the executor closed: the Context's `close` may fail.
     closed: Option<Result<(), String>>,
     /// A stop has given up on attempts that are stuck.
@@ -132,6 +135,7 @@ impl Runtime {
                 calling: false,
                 latest: 0,
                 alarm: Alarm::new(),
+                closing: None,
                 closed: None,
                 stuck: false,
                 interrupts: true,

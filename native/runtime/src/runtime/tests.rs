@@ -5,6 +5,8 @@ use crate::abi;
 use crate::arrow::Layout;
 use crate::machine::{Outcome, Stop};
 use crate::value::Value;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -97,4 +99,46 @@ fn r17_calls_of_an_executor_that_has_ended_have_ended() {
     runtime.closed(Ok(()));
     assert_eq!((runtime.counts().running, runtime.end(attempt.token, Outcome::Cancelled)), (0, false));
     assert!(runtime.stop(Stop::Cancel, SOON).is_err());
+}
+
+/// Only the stop gives up: the executor may be in a `close` that cannot be interrupted.
+#[test]
+fn r12_a_stop_waits_only_so_long_for_a_close() {
+    let runtime = served(Layout::Fixed(8));
+    send(&runtime, 0);
+    let attempt = runtime.next().unwrap();
+    runtime.end(attempt.token, Outcome::Cancelled);
+    runtime.stop_soon(Stop::Drain);
+    assert_eq!(runtime.end_turn(), After::Settled, "it closes");
+    let failure = runtime.stop_within(Stop::Drain, Duration::MAX, Duration::ZERO).unwrap_err();
+    let text = "plugin.function: close failed: close of the Context took more than 10 s";
+    assert_eq!((failure.status, failure.text.as_str()), (abi::USER_CODE, text));
+    assert_eq!(rows(&runtime), 1, "no results are lost");
+    assert!(matches!(runtime.drain(0), Ok(Drained::End)));
+    runtime.closed(Ok(()));
+    assert!(runtime.stop(Stop::Drain, Duration::MAX).is_err(), "each stop answers the same");
+}
+
+/// Counts in `data`.
+unsafe extern "C" fn ring(data: *mut c_void) {
+    // SAFETY: the counter of the test below, which outlives its runtime.
+    unsafe { &*data.cast::<AtomicU32>() }.fetch_add(1, Ordering::Relaxed);
+}
+
+#[test]
+fn r14_ready_withdraws_the_former_request() {
+    for (withdrawn, expected) in [(false, 1), (true, 0)] {
+        let rung = AtomicU32::new(0);
+        let runtime = served(Layout::Fixed(8));
+        let arm = |condition| runtime.arm(condition, ring, (&raw const rung).cast_mut().cast());
+        assert!(!arm(abi::RESULTS));
+        assert!(!withdrawn || arm(abi::ROOM), "there is room");
+        send(&runtime, 0);
+        let attempt = runtime.next().unwrap();
+        runtime.end(attempt.token, Outcome::Value(Value::Fixed(1)));
+        _ = runtime.end_turn();
+        runtime.stop_soon(Stop::Cancel);
+        assert_eq!(rung.load(Ordering::Relaxed), expected);
+        assert_eq!(rows(&runtime), 1);
+    }
 }

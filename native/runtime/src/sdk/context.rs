@@ -4,7 +4,7 @@
 
 use crate::abi;
 use crate::failure::Failure;
-use crate::limits::{init_took_too_long, GRACE};
+use crate::limits::{close_took_too_long, init_took_too_long, GRACE};
 use crate::panics::catch_future;
 use std::future::Future;
 use std::pin::Pin;
@@ -74,13 +74,13 @@ pub fn open<X: UdfContext>(name: &str, tokio: &tokio::runtime::Handle, new: fn()
     end.map_err(|text| Failure::new(abi::USER_CODE, format!("{name}: {text}")))
 }
 
-/// Closes a Context; the error is why that failed.
-pub async fn close<X: UdfContext>(context: Arc<X>) -> Result<(), String> {
-    catch_future(async {
+/// Closes a Context within `limit`; the error is why that failed. A `close` that does not await cannot be interrupted.
+pub async fn close<X: UdfContext>(context: Arc<X>, limit: Duration) -> Result<(), String> {
+    let closing = catch_future(async {
         context.close().await;
         drop(context);
-    })
-    .await
+    });
+    tokio::time::timeout(limit, closing).await.unwrap_or_else(|_| Err(close_took_too_long(limit)))
 }
 
 #[cfg(test)]
@@ -106,11 +106,26 @@ mod tests {
         {
             Box::pin(std::future::pending())
         }
+
+        fn close<'life0, 'async_trait>(&'life0 self) -> Pending<'async_trait>
+        where
+            'life0: 'async_trait,
+            Self: 'async_trait,
+        {
+            Box::pin(std::future::pending())
+        }
     }
 
     #[test]
     fn an_init_that_does_not_end_is_given_up() {
         assert_eq!(failure(|| Forever), "p.f: init of the Context took more than 0 s");
+    }
+
+    #[test]
+    fn a_close_that_does_not_end_is_given_up() {
+        let tokio = tokio::runtime::Runtime::new().expect("a runtime");
+        let closed = tokio.block_on(close(Arc::new(Forever), Duration::ZERO));
+        assert_eq!(closed, Err("close of the Context took more than 0 s".to_string()));
     }
 
     static HELD: Mutex<()> = Mutex::new(());

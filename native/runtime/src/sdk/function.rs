@@ -30,25 +30,25 @@ pub struct Function {
 type Item<R> = <<<R as types::Return>::Value as types::ResultType>::Builder as Builder>::Item;
 
 impl Function {
-    /// The returned value as an item of the result column. `row` goes into the text of a value that does not fit (F4); the
-    /// author's own errors stay as they are.
+    /// The returned value as an item of the result column. The error is the row's: the author's, or that the value does not fit
+    /// (F4).
     #[inline]
-    pub(super) fn item<R: types::Return>(&self, row: u64, returned: R) -> Result<Option<Item<R>>, String> {
+    pub(super) fn item<R: types::Return>(&self, returned: R) -> Result<Option<Item<R>>, String> {
         match returned.into_result()? {
-            Some(value) => types::ResultType::into_item(value).map(Some).map_err(|text| format!("{}, row {row}: {text}", self.name)),
+            Some(value) => types::ResultType::into_item(value).map(Some),
             None => Ok(None),
         }
     }
 
     /// How a row of an async or blocking function ended.
-    pub(super) fn outcome<R: types::Return>(&self, row: u64, returned: R) -> Outcome<value::Value> {
-        match self.item(row, returned) {
+    pub(super) fn outcome<R: types::Return>(&self, returned: R) -> Outcome<value::Value> {
+        match self.item(returned) {
             Ok(Some(item)) => {
                 let value = <<R::Value as types::ResultType>::Builder as Builder>::value(item);
                 let narrow = matches!(self.returns.format.to_bytes(), b"u" | b"z");
                 match results::fits(if narrow { &Layout::Bytes } else { &Layout::Null }, &value) {
                     Ok(()) => Outcome::Value(value),
-                    Err(text) => Outcome::Error(format!("{}, row {row}: {text}", self.name).into()),
+                    Err(text) => Outcome::Error(text.into()),
                 }
             }
             Ok(None) => Outcome::Value(value::Value::Null),
@@ -58,9 +58,9 @@ impl Function {
 
     /// The error text of a row whose argument does not match its type (F4).
     #[cold]
-    pub(super) fn unreadable(&self, row: u64, argument: usize, text: &str) -> String {
+    pub(super) fn unreadable(&self, argument: usize, text: &str) -> String {
         let argument = self.arguments.get(argument).map_or("", |argument| argument.name);
-        format!("{}, row {row}: argument {argument}: {text}", self.name)
+        format!("argument {argument}: {text}")
     }
 }
 
@@ -104,8 +104,8 @@ pub enum Body {
     },
 }
 
-/// The code that the attribute generates for a function: a call for row `row` of a batch, whose id is `id`.
-pub type CallRow = fn(batch: &Batch, row: usize, id: u64) -> Outcome<value::Value>;
+/// The code that the attribute generates for a function: a call for row `row` of a batch.
+pub type CallRow = fn(batch: &Batch, row: usize) -> Outcome<value::Value>;
 
 /// The results of a batch.
 pub struct Results {

@@ -194,7 +194,7 @@ impl<I: Identity> exports::Plugin for Registered<I> {
         let (function, signature) = function::<I>(number)?;
         let Body::Sync(run) = function.body else { return Err(wrong_kind(signature)) };
         let answer = run(batch);
-        let (results, with_outcomes) = results::ran(answer.values.export(), &answer.failed);
+        let (results, with_outcomes) = results::ran(&signature.name, answer.values.export(), &answer.failed);
         Ok(Ran { results, with_outcomes })
     }
 

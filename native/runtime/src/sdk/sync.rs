@@ -36,8 +36,8 @@ pub fn run<'a, A: Arguments<'a>, R: Return>(function: &Function, batch: &'a Batc
                     // SAFETY: row is below `rows`, its bit is set in `callable`, and the batch was checked against the
                     // signature that `function` describes.
                     let result = match unsafe { A::read(views, row) } {
-                        Ok(arguments) => function.item(row as u64, call(arguments)),
-                        Err((number, text)) => Err(function.unreadable(row as u64, number, &text)),
+                        Ok(arguments) => function.item(call(arguments)),
+                        Err((number, text)) => Err(function.unreadable(number, &text)),
                     };
                     let item = result.unwrap_or_else(|text| {
                         failed.push((row, text));

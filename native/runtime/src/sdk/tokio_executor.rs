@@ -22,7 +22,7 @@ use crate::arrow::Batch;
 use crate::batch_context::BatchContext;
 use crate::call_info::CallInfo;
 use crate::failure::Failure;
-use crate::limits::INIT_TIME;
+use crate::limits::{CLOSE_TIME, INIT_TIME};
 use crate::machine::{Outcome, Token};
 use crate::panics::{self, catch_future};
 use crate::runtime::{After, Attempt, Executor, Orders, Runtime, TimeSlice};
@@ -86,7 +86,7 @@ where
         let closed = if stopped.is_given_up() {
             Ok(()) // the stop has reported it
         } else {
-            context::close(context).await
+            context::close(context, CLOSE_TIME).await
         };
         tokio.shutdown_background(); // and so all that `init` has left running
         closed
@@ -259,7 +259,7 @@ where
                     Err(text) => Outcome::Error(text.into()),
                 },
                 Ok(None) => Outcome::Value(value::Value::Null),
-                Err((number, text)) => Outcome::Error(self.function.unreadable(id, number, &text).into()),
+                Err((number, text)) => Outcome::Error(self.function.unreadable(number, &text).into()),
             };
             attempt = self.end(token, outcome, false)?;
         }
@@ -316,7 +316,7 @@ where
         loop {
             let info = attempt.info(&shared.runtime);
             let poll = || match future.as_mut().as_pin_mut() {
-                Some(future) if !*cancelled => future.poll(context).map(|returned| shared.function.outcome(attempt.id, returned)),
+                Some(future) if !*cancelled => future.poll(context).map(|returned| shared.function.outcome(returned)),
                 _ => Poll::Ready(Outcome::Cancelled),
             };
             let outcome = match info.within(|| panics::catch(poll)) {

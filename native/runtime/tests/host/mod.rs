@@ -61,6 +61,11 @@ pub fn string(pointer: *const std::ffi::c_char) -> &'static str {
     unsafe { CStr::from_ptr(pointer) }.to_str().expect("UTF-8")
 }
 
+/// A row that failed.
+pub fn error(function: &str, row: u64, text: &str) -> Row {
+    Row::Error(format!("this_test.{function}, row {row}: {text}"))
+}
+
 pub fn number(name: &str) -> u32 {
     functions().iter().position(|function| string(function.name) == name).expect(name) as u32
 }

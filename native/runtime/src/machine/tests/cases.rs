@@ -1,6 +1,6 @@
 //! Single rules, each in a fixed schedule.
 
-use crate::machine::{Gather, Machine, Outcome, Refused, Retry, Settings, Start, Stop, Token, PATIENCE};
+use crate::machine::{Gather, Limit, Machine, Outcome, Refused, Retry, Settings, Start, Stop, Token, PATIENCE};
 
 fn machine(ordered: bool, cap: u32, timeout: Option<u64>, retry: Retry) -> Machine<(), u64> {
     let settings = Settings {
@@ -246,6 +246,23 @@ fn a_row_deadline_covers_queueing_and_all_attempts() {
     m.tick(115);
     assert_eq!(drained(&mut m), [0, 1, 2]);
     assert_eq!(m.counts().timed_out, 3);
+}
+
+#[test]
+fn r6_a_row_that_timed_out_says_which_limit_it_has_reached() {
+    let mut m = machine(true, 1, Some(10), Retry::NEVER);
+    m.settings.deadline = Some(15);
+    m.accept_until(0, Some(5), 0, 2, 0, ()).unwrap();
+    let first = m.start(0).unwrap();
+    m.tick(5);
+    m.end(5, first.token, Outcome::Cancelled);
+    m.accept_until(20, Some(30), 2, 2, 0, ()).unwrap();
+    m.start(20).unwrap();
+    m.tick(30);
+    m.tick(35);
+    let limits = m.drain(4, u64::MAX).into_iter().map(|row| row.outcome);
+    let expected = [Limit::BatchDeadline, Limit::BatchDeadline, Limit::Timeout, Limit::Deadline];
+    assert!(limits.eq(expected.map(Outcome::TimedOut)), "the running row and the queued one, twice");
 }
 
 #[test]

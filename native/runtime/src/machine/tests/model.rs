@@ -1,6 +1,6 @@
 //! The rules of the machine as simply as possible: all rows in one list, searched from its start.
 
-use crate::machine::{Gather, Settings, Token, PATIENCE};
+use crate::machine::{Gather, Limit, Settings, Token, PATIENCE};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -8,7 +8,7 @@ use std::rc::Rc;
 pub enum How {
     Value,
     Error,
-    TimedOut,
+    TimedOut(Limit),
     Cancelled,
 }
 
@@ -43,6 +43,8 @@ pub struct ModelRow {
     pub begun: Option<u64>,
     pub accepted: u64,
     pub deadline: u64,
+    /// Where the deadline is from.
+    pub limit: Limit,
 }
 
 /// An attempt that has not ended. `cancelled`: since when; `stuck`: for too long.
@@ -106,6 +108,17 @@ impl Model {
             released: false,
             ended: [0; 4],
             took: vec![],
+        }
+    }
+
+    /// How many rows that have been handed out ended so.
+    pub fn ended_as(&mut self, how: How) -> &mut u64 {
+        let [values, errors, timed_out, cancelled] = &mut self.ended;
+        match how {
+            How::Value => values,
+            How::Error => errors,
+            How::TimedOut(_) => timed_out,
+            How::Cancelled => cancelled,
         }
     }
 
@@ -241,12 +254,14 @@ impl Model {
                 if self.settings.retry.timeouts && self.may_retry(row) {
                     self.rows[row].place = Place::Ending;
                 } else {
-                    self.ended(now, row, How::TimedOut);
+                    self.ended(now, row, How::TimedOut(Limit::Timeout));
                 }
             }
             self.open[attempt].cancelled = Some(now);
         }
-        self.end_where(now, How::TimedOut, |row| row.deadline <= now);
+        for limit in [Limit::Deadline, Limit::BatchDeadline] {
+            self.end_where(now, How::TimedOut(limit), |row| row.deadline <= now && row.limit == limit);
+        }
         for i in 0..self.open.len() {
             let ModelAttempt { cancelled, stuck, .. } = self.open[i];
             if cancelled.is_some_and(|at| at + PATIENCE <= now) && !stuck {
@@ -255,7 +270,7 @@ impl Model {
                     if self.settings.retry.idempotent {
                         self.back_off(now, row);
                     } else {
-                        self.ended(now, row, How::TimedOut);
+                        self.ended(now, row, How::TimedOut(Limit::Timeout));
                     }
                 }
             }

@@ -9,7 +9,7 @@
 
 use super::model::{How, Model, ModelAttempt, ModelRow, Place};
 use crate::histogram::Histogram;
-use crate::machine::{Finished, Gather, Machine, Outcome, Refused, Retry, Settings, Stop, Weigh, PATIENCE};
+use crate::machine::{Finished, Gather, Limit, Machine, Outcome, Refused, Retry, Settings, Stop, Weigh, PATIENCE};
 use proptest::prelude::*;
 use std::rc::Rc;
 
@@ -115,7 +115,7 @@ fn bytes_of(row: &Finished<u64>) -> u64 {
     match &row.outcome {
         Outcome::Value(value) => value % 4,
         Outcome::Error(text) => text.len() as u64,
-        Outcome::TimedOut | Outcome::Cancelled => 100,
+        Outcome::TimedOut(_) | Outcome::Cancelled => 100,
     }
 }
 
@@ -123,7 +123,7 @@ fn how(outcome: &Outcome<u64>) -> How {
     match outcome {
         Outcome::Value(_) => How::Value,
         Outcome::Error(_) => How::Error,
-        Outcome::TimedOut => How::TimedOut,
+        Outcome::TimedOut(limit) => How::TimedOut(*limit),
         Outcome::Cancelled => How::Cancelled,
     }
 }
@@ -145,11 +145,14 @@ fn step(machine: &mut Simulated, model: &mut Model, now: &mut u64, event: &Event
             };
             prop_assert_eq!(answer, expected, "R4, R13: what is accepted");
             if answer.is_ok() {
-                let deadline = [model.settings.deadline, deadline].into_iter().flatten().min().map_or(u64::MAX, |d| *now + d);
+                let limits = [(model.settings.deadline, Limit::Deadline), (deadline, Limit::BatchDeadline)];
+                let limits = limits.into_iter().filter_map(|(limit, name)| Some((*now + limit?, name)));
+                let (deadline, limit) = limits.min_by_key(|limit| limit.0).unwrap_or((u64::MAX, Limit::Deadline));
                 model.batch_bytes.push(bytes);
                 model.payloads.push(payload);
                 model.row_bytes.push(bytes.div_ceil(rows.max(1)));
-                let row = |i| ModelRow { id: first + i, batch, place: Place::Waiting, attempts: 0, begun: None, accepted: *now, deadline };
+                let row =
+                    |i| ModelRow { id: first + i, batch, place: Place::Waiting, attempts: 0, begun: None, accepted: *now, deadline, limit };
                 model.rows.extend((0..rows).map(row));
                 model.next_id = first + rows;
                 if rows > 0 {
@@ -283,7 +286,7 @@ fn check_out(model: &mut Model, limit: u64, most: u64, out: &[Finished<u64>]) ->
             prop_assert_eq!(value, expected.id, "a value belongs to its row");
         }
         expected.place = Place::Out;
-        model.ended[how(&finished.outcome) as usize] += 1;
+        *model.ended_as(how(&finished.outcome)) += 1;
     }
     Ok(())
 }

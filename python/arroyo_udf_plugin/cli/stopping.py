@@ -1,0 +1,72 @@
+"""Ctrl-C and SIGTERM end every command, whatever it does.
+
+    with stoppable():
+        ...
+
+The first signal raises `Stopped` in the main thread, so that files and runtimes are left as after any exception. At the
+second, or if the command is still there a second later (a function computes in native code, or catches the exception),
+a native thread ends the process: see native/python/src/signals.rs.
+
+Guarantees: the exit status is 128 and the signal's number; standard error gets one line. Signals that were ignored
+before (`nohup`, jobs in the background of a script) stay ignored.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import threading
+from collections.abc import Iterator
+
+from .._native import say_stopped, watch_signals
+
+__all__ = ["Stopped", "stoppable"]
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+PATIENCE = 1.0
+"""How long a command may take to end by itself, in seconds."""
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal has come. Plugins and the host let it pass, as any KeyboardInterrupt (R2)."""
+
+
+@contextlib.contextmanager
+def stoppable() -> Iterator[None]:
+    """Ends the block, and the process with it, by a signal. Does nothing in another thread than the main one."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    over = False
+
+    def stop(number: int, _frame: object) -> None:
+        if not came:
+            came.append(number)
+            logging.getLogger("arroyo_udf_plugin").disabled = True  # one line is enough
+            if not over:
+                raise Stopped
+
+    reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    watch_signals(reading, PATIENCE)
+    former_wakeup = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    former = {one: signal.signal(one, stop) for one in SIGNALS if signal.getsignal(one) is not signal.SIG_IGN}
+    try:
+        yield
+    finally:
+        over = True
+        if not came:
+            for one, handler in former.items():
+                signal.signal(one, handler)
+            signal.set_wakeup_fd(former_wakeup)
+            os.write(writing, b"\0")
+            os.close(writing)
+        if came:  # whatever has become of the exception
+            say_stopped(came[0])
+            raise SystemExit(128 + came[0])
+
+
+# A child would write its signals into the pipe, too.
+os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))

@@ -1,0 +1,93 @@
+"""Functions that end the process: `run` names them before it is gone."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+BuildPlugin = Callable[..., Path]
+
+PYTHON = """
+import ctypes
+import os
+
+from arroyo_udf_plugin import udf
+
+@udf
+def reads_nowhere(x: int) -> int:
+    return ctypes.string_at(0)
+
+@udf
+async def reads_nowhere_later(x: int) -> int:
+    return ctypes.string_at(0)
+
+@udf
+def leaves(x: int) -> int:
+    os._exit(3)
+
+@udf
+def leaves_in_a_child(x: int) -> int:
+    child = os.fork()
+    if child == 0:
+        os._exit(3)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+"""
+
+C = """
+#include <stdlib.h>
+#include "arroyo_udf_plugin.h"
+
+static const char *aborts(int64_t x, int64_t *out) {
+  if (x) abort();
+  *out = x;
+  return NULL;
+}
+static const char *exits(int64_t x, int64_t *out) {
+  if (x) exit(4);
+  *out = x;
+  return NULL;
+}
+ARROYO_UDF_FUNCTION(aborts, int64, (int64, x));
+ARROYO_UDF_FUNCTION(exits, int64, (int64, x));
+ARROYO_UDF_PLUGIN(aborts, exits);
+"""
+
+
+def run(folder: Path, function: str) -> subprocess.CompletedProcess[str]:
+    (folder / "in.csv").write_text("x\n1\n")
+    words = ["run", function, "in.csv", "--args", "x", "--out", "out.csv"]
+    command = [sys.executable, "-m", "arroyo_udf_plugin.cli", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("function", ["reads_nowhere", "reads_nowhere_later"])
+def test_a_segmentation_fault_names_the_function(build_plugin: BuildPlugin, tmp_path: Path, function: str) -> None:
+    done = run(tmp_path, f"{build_plugin(PYTHON, '.py', 'crashes')}:{function}")
+    assert done.returncode == -signal.SIGSEGV
+    assert f"in {function}\n" in done.stderr, "the stack"
+    line = f"arroyo-udf: the run of crashes.{function} ended by a segmentation fault (SIGSEGV)\n"
+    assert done.stderr.endswith(line)
+
+
+def test_an_abort_in_native_code_names_the_function(build_plugin: BuildPlugin, tmp_path: Path) -> None:
+    done = run(tmp_path, f"{build_plugin(C, '.c', 'crashes')}:aborts")
+    assert done.returncode == -signal.SIGABRT
+    assert done.stderr.endswith("arroyo-udf: the run of crashes.aborts ended by abort (SIGABRT)\n")
+
+
+def test_exits_name_the_function(build_plugin: BuildPlugin, tmp_path: Path) -> None:
+    done = run(tmp_path, f"{build_plugin(PYTHON, '.py', 'crashes')}:leaves")
+    assert (done.returncode, done.stderr) == (3, "arroyo-udf: the run of crashes.leaves ended by os._exit(3)\n")
+    done = run(tmp_path, f"{build_plugin(C, '.c', 'crashes')}:exits")
+    assert (done.returncode, done.stderr) == (4, "arroyo-udf: the run of crashes.exits ended by exit, in native code\n")
+
+
+def test_a_child_that_exits_is_no_crash(build_plugin: BuildPlugin, tmp_path: Path) -> None:
+    done = run(tmp_path, f"{build_plugin(PYTHON, '.py', 'crashes')}:leaves_in_a_child")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "out.csv").read_text().splitlines()[1] == "1,3"
