@@ -220,6 +220,15 @@ def test_dialects(tmp_path: Path) -> None:
         read(path, reading=Reading(delimiter='"'))
 
 
+def test_another_delimiter_is_suggested(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("a;b\n1;2\n")
+    with pytest.raises(
+        InvalidArgument, match=r"no column 'b'; the columns are a;b; is the delimiter .* --delimiter ';'"
+    ):
+        read(path, reading=Reading(columns=("b",)))
+
+
 def test_csv_cannot_hold_lists(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match=r"cannot hold column .l. of type list<item: int64>; write \.parquet"):
         write(tmp_path / "out.csv", pa.table({"l": [[1]]}))
