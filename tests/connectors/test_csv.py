@@ -61,7 +61,12 @@ def test_types_that_are_asked_for(tmp_path: Path) -> None:
 
 
 def test_types_of_a_schema(tmp_path: Path) -> None:
-    like = write(tmp_path / "like.parquet", pa.table({"n": pa.array([], pa.int32()), "other": pa.array([], pa.int8())}))
+    columns = {
+        "n": pa.array([], pa.int32()),
+        "zip": pa.array(["x"])[:0].dictionary_encode(),
+        "other": pa.array([], pa.int8()),
+    }
+    like = write(tmp_path / "like.arrow", pa.table(columns))
     source = tmp_path / "in.csv"
     source.write_text("n,zip\n1,01234\n")
     table = read(source, reading=Reading(schema=like))

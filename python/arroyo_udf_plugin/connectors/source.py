@@ -138,7 +138,8 @@ class FileSource:
             raise InvalidArgument(f"{file.name}: a schema is taken from a Parquet or Arrow file")
         with contextlib.ExitStack() as here:
             schema = self._opened(file, here).schema
-        return {field.name: field.type for field in schema}
+        encoded = pa.types.is_dictionary
+        return {field.name: field.type.value_type if encoded(field.type) else field.type for field in schema}
 
     def _opened(self, file: Input, open_: contextlib.ExitStack) -> _Reader:
         reading, name = self._reading, file.name
