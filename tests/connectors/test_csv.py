@@ -61,7 +61,12 @@ def test_types_that_are_asked_for(tmp_path: Path) -> None:
 
 
 def test_types_of_a_schema(tmp_path: Path) -> None:
-    like = write(tmp_path / "like.parquet", pa.table({"n": pa.array([], pa.int32()), "other": pa.array([], pa.int8())}))
+    columns = {
+        "n": pa.array([], pa.int32()),
+        "zip": pa.array(["x"])[:0].dictionary_encode(),
+        "other": pa.array([], pa.int8()),
+    }
+    like = write(tmp_path / "like.arrow", pa.table(columns))
     source = tmp_path / "in.csv"
     source.write_text("n,zip\n1,01234\n")
     table = read(source, reading=Reading(schema=like))
@@ -218,6 +223,15 @@ def test_dialects(tmp_path: Path) -> None:
         read(path, reading=Reading(delimiter="::"))
     with pytest.raises(InvalidArgument, match="--delimiter and --quote are both '\"'"):
         read(path, reading=Reading(delimiter='"'))
+
+
+def test_another_delimiter_is_suggested(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("a;b\n1;2\n")
+    with pytest.raises(
+        InvalidArgument, match=r"no column 'b'; the columns are a;b; is the delimiter .* --delimiter ';'"
+    ):
+        read(path, reading=Reading(columns=("b",)))
 
 
 def test_csv_cannot_hold_lists(tmp_path: Path) -> None:

@@ -66,6 +66,10 @@ def test_every_option_arrives() -> None:
     )
 
 
+def test_a_tab_can_be_written() -> None:
+    assert given("x", "--out", "y", "--delimiter", r"\t")["reading"].delimiter == "\t"
+
+
 @pytest.mark.parametrize("pair", ["zip", "zip=", "=str", "a=int,"])
 def test_types_that_are_no_pairs(pair: str) -> None:
     with pytest.raises(click.UsageError, match=r"--types .*: write NAME=TYPE, such as zip=str"):

@@ -70,7 +70,7 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
             types=_types(types),
             schema=schema,
             null_values=NULL_VALUES if null_values is None else _texts(null_values),
-            delimiter=delimiter,
+            delimiter="\t" if delimiter == r"\t" else delimiter,
             quote=quote,
             header=not no_header,
             limit=limit,

@@ -82,7 +82,14 @@ class FileSource:
 
     def index(self, name: str) -> int:
         """The position of a column. Raises InvalidArgument, with the columns there are, for none or several."""
-        return index_of(self.schema, name, f"{self._inputs[0].name}: ")
+        file = self._inputs[0]
+        try:
+            return index_of(self.schema, name, f"{file.name}: ")
+        except InvalidArgument as error:
+            marks = [mark for mark in ";\t|" if len(self.schema) == 1 and mark in self.schema.names[0]]
+            if not marks or file.kind.format != "csv":
+                raise
+            raise InvalidArgument(f"{error}; is the delimiter another one, --delimiter {marks[0]!r}?") from None
 
     def __iter__(self) -> Iterator[Rows]:
         left = self._reading.limit
@@ -131,7 +138,8 @@ class FileSource:
             raise InvalidArgument(f"{file.name}: a schema is taken from a Parquet or Arrow file")
         with contextlib.ExitStack() as here:
             schema = self._opened(file, here).schema
-        return {field.name: field.type for field in schema}
+        encoded = pa.types.is_dictionary
+        return {field.name: field.type.value_type if encoded(field.type) else field.type for field in schema}
 
     def _opened(self, file: Input, open_: contextlib.ExitStack) -> _Reader:
         reading, name = self._reading, file.name
