@@ -74,7 +74,7 @@ def test_a_function_without_a_source_is_refused(run_cell: Callable[..., Any]) ->
     names = {"udf": udf}
     exec("@udf\ndef f(x: int) -> int: return x\n", names)
     with pytest.raises(BuildError, match="the source of 'f' is unknown, because it was made at a prompt or by exec"):
-        build(names["f"])  # type: ignore[arg-type]
+        build(names["f"])
     with pytest.raises(BuildError, match=r"build\(helped\): decorate it with @udf"):
         build(run_cell(CELL)["helped"])
 
