@@ -68,6 +68,8 @@ def test_types_of_a_schema(tmp_path: Path) -> None:
     assert table.schema.types == [pa.int32(), pa.string()]
     with pytest.raises(InvalidArgument, match="no type 'integer'; write int, float"):
         read(source, reading=Reading(types={"n": "integer"}))
+    with pytest.raises(InvalidArgument, match=r"in\.csv: column 'n': a text cell cannot be list<item: int64>"):
+        rows_of(source, reading=Reading(types={"n": pa.list_(pa.int64())}))
     with pytest.raises(InvalidArgument, match="no column 'm'; the columns are n, zip"):
         read(source, reading=Reading(types={"m": "int"}))
 
@@ -164,6 +166,13 @@ def test_bytes_that_are_not_utf8_are_named(tmp_path: Path) -> None:
     path.write_bytes("ä,b\n1,x\n".encode("utf-16"))
     with pytest.raises(InvalidArgument, match=r"in\.csv is UTF-16; convert it"):
         read(path)
+
+
+def test_names_with_line_ends(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text('\n"a\nb","c,""d"""\n1,"x\0y"\n')
+    assert read(path).to_pydict() == {"a\nb": ["1"], 'c,"d"': ["x\0y"]}
+    assert copy(path, tmp_path / "out.csv").read_text() == path.read_text()[1:].replace('"x\0y"', "x\0y")
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:

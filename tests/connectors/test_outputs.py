@@ -43,6 +43,21 @@ def test_the_old_file_stays_until_the_new_one_is_complete(tmp_path: Path) -> Non
     assert read(path).equals(TABLE)
 
 
+def test_a_file_system_that_does_not_link_unnamed_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    assert read(write(tmp_path / "rows.parquet", TABLE)).equals(TABLE)
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.parquet"]
+
+
+def test_a_name_as_long_as_names_can_be(tmp_path: Path) -> None:
+    path = tmp_path / ("x" * 251 + ".csv")
+    for _ in range(2):
+        assert read(write(path, TABLE)).equals(TABLE)
+
+
 def test_permissions_follow_the_umask(tmp_path: Path) -> None:
     old = os.umask(0o027)
     try:

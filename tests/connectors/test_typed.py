@@ -50,6 +50,14 @@ def test_batches_are_bounded_and_numbered(tmp_path: Path, table: pa.Table, endin
     ]
 
 
+def test_large_rows_come_in_small_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pa.table({"x": [f"{i:01000}" for i in range(1000)], "y": range(1000)})
+    path = write(tmp_path / "rows.parquet", table)
+    monkeypatch.setattr("arroyo_udf_plugin.connectors.typed._BATCH_BYTES", 100_000)
+    assert max(rows.batch.num_rows for rows in rows_of(path)) in range(50, 101)
+    assert read(path).equals(table)
+
+
 @pytest.mark.parametrize("ending", [*TYPED, ".csv"])
 def test_no_rows(tmp_path: Path, table: pa.Table, ending: str) -> None:
     path = write(tmp_path / f"rows{ending}", table.select(["number", "text"]).slice(0, 0))

@@ -42,8 +42,8 @@ def build(
 ) -> Path:
     """Builds the plugin of a source file (.py, .rs or .c) and returns the path of the shared library.
 
-    source: or a function with @udf. Its plugin is made of the whole file that defines it. In a notebook that is its
-        cell, which must import and define all that it uses; the plugin is named after the function.
+    source: or a function with @udf. Its plugin is made of the file that defines it; in a notebook, of the function and
+        what it uses of the cells (imports, functions, classes, constants), and is named after the function.
     out: the library to write; None: libudf.so beside udf.py, or in the current folder for a cell. It is replaced in one
         step, which does not disturb processes that have loaded the former one. Without `out`, only a library of the
         same source is replaced.

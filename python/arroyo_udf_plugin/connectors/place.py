@@ -10,7 +10,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import itertools
 import os
+import shutil
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +20,9 @@ from typing import Any
 
 from .._native import keep_at_exit, remove_at_exit
 from ..errors import InvalidArgument
-from .formats import has_ending
+from .formats import Kind, has_ending, kind_of
+
+_numbers = itertools.count(1)
 
 
 class Place:
@@ -41,12 +45,12 @@ class Place:
         folder = os.path.dirname(self._target)
         if not os.path.isdir(folder):
             raise InvalidArgument(f"{path}: the folder {os.path.dirname(path) or folder} does not exist")
-        self._aside = os.path.join(folder, f".{os.path.basename(path)}.{os.getpid()}.partial")
+        self._aside = os.path.join(folder, f".arroyo-udf-{os.getpid()}-{next(_numbers)}.partial")
         self._file = io.BufferedWriter(io.FileIO(self._unnamed(folder), "w"))
 
     def _unnamed(self, folder: str) -> int:
         try:
-            fd = os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+            fd = os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
         except OSError as error:
             if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT):
                 raise
@@ -80,20 +84,26 @@ class Place:
             return
         self._file.flush()
         if self._partial is None:
-            # A name that exists cannot be linked over, so the file has another name for a moment.
-            remove_at_exit(os.fsencode(self._aside))
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(self._aside)
-            descriptor = os.open("/", os.O_PATH | os.O_CLOEXEC)  # makes `link` follow the link in /proc
-            try:
-                os.link(_proc(self._file.fileno()), self._aside, src_dir_fd=descriptor, follow_symlinks=True)
-            finally:
-                os.close(descriptor)
-            self._partial = self._aside
+            self._name_it()
         self._file.close()
-        os.replace(self._partial, self._target)
+        os.replace(self._aside, self._target)
         self._partial = None
         keep_at_exit(os.fsencode(self._aside))
+
+    def _name_it(self) -> None:
+        """Gives the file a hidden name, because a name that exists cannot be linked over."""
+        self._partial = self._aside
+        remove_at_exit(os.fsencode(self._aside))
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._aside)
+        root = os.open("/", os.O_PATH | os.O_CLOEXEC)  # makes `link` follow the link in /proc
+        try:
+            os.link(_proc(self._file.fileno()), self._aside, src_dir_fd=root, follow_symlinks=True)
+        except OSError:  # a file system that knows unnamed files may still not link them
+            with open(_proc(self._file.fileno()), "rb") as written, open(self._aside, "wb") as named:
+                shutil.copyfileobj(written, named, 1 << 20)
+        finally:
+            os.close(root)
 
     def give_up(self) -> None:
         with contextlib.suppress(OSError):
@@ -112,19 +122,26 @@ def _standard_output() -> int:
 
 
 def is_stream(path: str) -> bool:
-    """Whether the output is a FIFO, a device or the like. Raises InvalidArgument for a folder, and OSError."""
+    """Whether the output is a FIFO, a device or the like. Raises InvalidArgument for a folder and for no path."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
         return False
+    except OSError as error:
+        raise InvalidArgument(f"cannot write {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise InvalidArgument(f"cannot write {path!r}: {error}") from error
     if stat.S_ISDIR(mode):
         raise InvalidArgument(f"{path} is a folder; name a file in it")
     return not stat.S_ISREG(mode)
 
 
-def stream_format(path: str) -> str | None:
-    """The format of an output whose ending does not say it: CSV for streams."""
-    return "csv" if path != "-" and is_stream(path) and not has_ending(path) else None
+def kind_of_output(path: str, chosen: str | None) -> Kind:
+    """The kind of an output. A stream whose ending does not say it is CSV. Raises InvalidArgument as `kind_of` does,
+    and for a folder."""
+    if chosen is None and path != "-" and is_stream(path) and not has_ending(path):
+        chosen = "csv"
+    return kind_of(path, chosen, "--out-format")
 
 
 def _proc(fd: int) -> str:

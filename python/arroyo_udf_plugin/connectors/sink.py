@@ -18,10 +18,9 @@ import pyarrow as pa
 from ..errors import InvalidArgument
 from .cells import CellType, decoded
 from .delimited import DelimitedWriter, dialect_of
-from .formats import kind_of
 from .json_lines import JsonWriter
 from .options import BATCH_ROWS, Writing
-from .place import Place, stream_format
+from .place import Place, kind_of_output
 from .schemas import index_of
 from .typed import TypedWriter
 
@@ -48,8 +47,7 @@ class FileSink:
     ) -> None:
         writing = writing or Writing()
         self._name = os.fspath(path)
-        with self._errors():
-            self._kind = kind_of(self._name, writing.format or stream_format(self._name), "--out-format")
+        self._kind = kind_of_output(self._name, writing.format)
         self._places = (
             None if writing.columns is None else [index_of(schema, name, f"{self._name}: ") for name in writing.columns]
         )

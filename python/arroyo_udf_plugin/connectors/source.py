@@ -74,7 +74,7 @@ class FileSource:
                 self.schema = pa.schema(map(self._whole.field, self._places), self._whole.metadata)
             for name, type_ in self._types.items():
                 if name in self.schema.names or (name in named and name not in self._whole.names):
-                    self.schema = self.schema.set(self.index(name), pa.field(name, type_))
+                    self._retype(name, type_)
             self.rows = self._looked_into()
         except BaseException:
             self.close()
@@ -113,6 +113,15 @@ class FileSource:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _retype(self, name: str, type_: pa.DataType) -> None:
+        """Gives a column a type. Raises InvalidArgument if no value of the column could have it."""
+        index, field = self.index(name), pa.field(name, type_)
+        try:
+            argument(pa.nulls(0, self.schema.field(index).type), field)
+        except InvalidArgument as error:
+            raise InvalidArgument(f"{self._inputs[0].name}: column {name!r}: {error}") from error
+        self.schema = self.schema.set(index, field)
 
     def _types_of_schema(self) -> dict[str, pa.DataType]:
         if self._reading.schema is None:

@@ -15,6 +15,7 @@ from .inputs import Input, opened
 from .options import Writing
 from .piece import Piece
 
+_BATCH_BYTES = 64 << 20
 COMPRESSIONS = {
     "parquet": ("snappy", "zstd", "gzip", "lz4", "brotli", "none"),
     "arrow": ("none", "zstd", "lz4"),
@@ -60,6 +61,10 @@ class TypedReader:
 
 
 def _parquet_batches(parquet: Any, schema: pa.Schema, columns: list[int], rows: int) -> Iterator[pa.RecordBatch]:
+    """Batches of at most so many rows, and of fewer where rows are large."""
+    metadata = parquet.metadata
+    n_bytes = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
+    rows = max(1, min(rows, _BATCH_BYTES * metadata.num_rows // max(1, n_bytes)))
     if len(columns) == len(schema):
         yield from parquet.iter_batches(batch_size=rows)
         return

@@ -28,8 +28,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from ..connectors.formats import kind_of
 from ..connectors.options import Reading, Writing
+from ..connectors.place import kind_of_output
 from ..connectors.sink import FileSink
 from ..connectors.source import FileSource
 from ..errors import InvalidArgument
@@ -74,7 +74,7 @@ def run(
         raise InvalidArgument(
             f"no policy sends rows to {dead_letter}: add --on-error dead_letter or --on-timeout dead_letter"
         )
-    kind = kind_of(os.fspath(output), writing.format, "--out-format")
+    kind = kind_of_output(os.fspath(output), writing.format)
     target = None if os.fspath(output) == "-" else Path(output)
     if dead_letter is not None and target is not None and dead_letter.resolve() == target.resolve():
         raise InvalidArgument(f"{output}: the output and the dead letters need two files")
