@@ -24,7 +24,7 @@ it. `build` is imported here, so that the function and not the room of the same 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .author.options import Options
+from .author.options import Options, StartOptions
 from .author.udf import udf
 from .build import build
 from .errors import (
@@ -46,6 +46,7 @@ from .version import __version__ as __version__
 if TYPE_CHECKING:
     from .author.call_info import CallInfo, call_info, call_infos
     from .dead_letters import DeadLetters
+    from .host.answers import Answered
     from .host.function import Function
     from .host.library import Plugin, load
     from .host.policy import Decided, Policy
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AbiError",
+    "Answered",
     "ArroyoUdfError",
     "BuildError",
     "CallInfo",
@@ -71,6 +73,7 @@ __all__ = [
     "Policy",
     "RowError",
     "Runtime",
+    "StartOptions",
     "Statistics",
     "UnsupportedCall",
     "UserCodeError",
@@ -85,6 +88,7 @@ __all__ = [
 _AT_FIRST_USE = {
     "author.call_info": ("CallInfo", "call_info", "call_infos"),
     "dead_letters": ("DeadLetters",),
+    "host.answers": ("Answered",),
     "host.function": ("Function",),
     "host.library": ("Plugin", "load"),
     "host.policy": ("Decided", "Policy"),

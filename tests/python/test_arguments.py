@@ -18,6 +18,7 @@ from arroyo_udf_plugin import (
     InvalidState,
     Policy,
     RowError,
+    UserCodeError,
     WouldBlock,
     errors,
     load,
@@ -66,6 +67,14 @@ async def half(x: Annotated[int, pa.int8()]) -> float:
         raise ValueError("seven")
     await asyncio.sleep(0)
     return x / 2
+
+class Unclosed:
+    async def close(self) -> None:
+        raise OSError("cannot close")
+
+@udf
+async def unclosed(context: Unclosed, x: int) -> int:
+    return x
 
 @udf(ordered=False)
 async def backwards(x: int) -> int:
@@ -130,7 +139,7 @@ def test_arguments_by_keyword(functions: Any) -> None:
         (lambda: minus(b=[1]), r"takes 2 arguments \(a, b\), but got 1 \(b by name\)"),
     ):
         with pytest.raises(InvalidArgument, match=said):
-            call()
+            call()  # type: ignore[no-untyped-call]
 
 
 def test_columns_of_other_kinds(functions: Any) -> None:
@@ -301,6 +310,7 @@ def test_map_refuses_rows_that_it_has_not_sent(functions: Any) -> None:
         runtime.wait()
         with pytest.raises(InvalidState, match="row 0 comes out, which map has not sent"):
             list(runtime.map([[4]], first_id=1))
+        runtime.stop("cancel")
 
 
 def test_amap_answers_while_it_waits_for_the_next_batch(functions: Any) -> None:
@@ -328,6 +338,40 @@ def test_amap_answers_while_it_waits_for_the_next_batch(functions: Any) -> None:
 
     seen = asyncio.run(main())
     assert [result["outcome"] for result in seen] == [0, 0, 1, 0, 1]
+
+
+def test_a_close_that_fails_is_raised_after_the_last_row(functions: Any) -> None:
+    import asyncio
+
+    async def main(seen: list[int]) -> None:
+        async with await functions["unclosed"].start_async() as runtime:
+            async for _, results in runtime.amap([[1, 2], [3]]):
+                seen += results["value"].to_pylist()
+
+    seen: list[int] = []
+    with functions["unclosed"].start() as runtime:
+        answers = runtime.map([[1, 2], [3]])
+        while len(seen) < 3:
+            seen += next(answers).results["value"].to_pylist()
+        with pytest.raises(UserCodeError, match="cannot close"):
+            next(answers)
+    with pytest.raises(UserCodeError, match="cannot close"):
+        asyncio.run(main(seen))
+    assert seen == [1, 2, 3, 1, 2, 3]
+
+
+def test_amap_can_leave_the_runtime_running(functions: Any) -> None:
+    import asyncio
+
+    async def main() -> list[float]:
+        values: list[float] = []
+        async with await functions["half"].start_async() as runtime:
+            for first in (0, 2):
+                async for _, results in runtime.amap([[first, 4]], first_id=first, stop=first != 0):
+                    values += results["value"].to_pylist()
+        return values
+
+    assert asyncio.run(main()) == [0.0, 2.0, 1.0, 2.0]
 
 
 def test_amap_raises_what_its_input_raises(functions: Any) -> None:
