@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -58,16 +59,22 @@ ARROYO_UDF_PLUGIN(aborts, exits);
 """
 
 
-def run(folder: Path, function: str) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, function: str, **environment: str) -> subprocess.CompletedProcess[str]:
     (folder / "in.csv").write_text("x\n1\n")
     words = ["run", function, "in.csv", "--args", "x", "--out", "out.csv"]
     command = [sys.executable, "-m", "arroyo_udf_plugin.cli", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    variables = os.environ | environment
+    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=60, check=False)
 
 
-@pytest.mark.parametrize("function", ["reads_nowhere", "reads_nowhere_later"])
-def test_a_segmentation_fault_names_the_function(build_plugin: BuildPlugin, tmp_path: Path, function: str) -> None:
-    done = run(tmp_path, f"{build_plugin(PYTHON, '.py', 'crashes')}:{function}")
+@pytest.mark.parametrize(
+    ("function", "environment"),
+    [("reads_nowhere", {}), ("reads_nowhere", {"PYTHONFAULTHANDLER": "1"}), ("reads_nowhere_later", {})],
+)
+def test_a_segmentation_fault_names_the_function(
+    build_plugin: BuildPlugin, tmp_path: Path, function: str, environment: dict[str, str]
+) -> None:
+    done = run(tmp_path, f"{build_plugin(PYTHON, '.py', 'crashes')}:{function}", **environment)
     assert done.returncode == -signal.SIGSEGV
     assert f"in {function}\n" in done.stderr, "the stack"
     line = f"arroyo-udf: the run of crashes.{function} ended by a segmentation fault (SIGSEGV)\n"

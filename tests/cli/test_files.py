@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from arroyo_udf_plugin.cli import main
-from conftest import BuildPlugin
 
 SOURCE = """
 from arroyo_udf_plugin import udf
@@ -24,7 +24,7 @@ def same(t: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def plugin(build_plugin: BuildPlugin) -> Path:
+def plugin(build_plugin: Callable[..., Path]) -> Path:
     return build_plugin(SOURCE)
 
 

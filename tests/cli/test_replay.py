@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -249,33 +248,30 @@ def test_the_dialect_of_the_output_is_kept(functions: Any, tmp_path: Path, mend:
 # ---- Crashes ---------------------------------------------------------------------------------------------------------
 
 
-class Crash(BaseException):
-    pass
-
-
 @pytest.mark.parametrize("before", ["out.csv.rows", "out.csv", "dead.parquet"])
 def test_a_crash_between_the_replacements_loses_nothing(
-    functions: Any, tmp_path: Path, mend: Path, before: str, monkeypatch: pytest.MonkeyPatch
+    functions: Any, build_plugin: Callable[..., Path], tmp_path: Path, mend: Path, before: str
 ) -> None:
-    """After each of them, the next replay ends as if nothing had happened."""
+    """The process ends before it replaces a file. The next replay ends as if nothing had happened."""
     source = csv(tmp_path / "in.csv", mend, 3, 2, 7, 5)
     target, dead, whole = tmp_path / "out.csv", tmp_path / "dead.parquet", tmp_path / "whole.csv"
     calls = [Call.of(functions["half"])]
     failing(calls, [source], target, dead)
     mend.touch()
     run(calls, [source], whole, on_error="drop")
-
-    real = os.replace
-
-    def replace(old: str, new: str) -> None:
-        if new == str(tmp_path / before):
-            raise Crash
-        real(old, new)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "replace", replace)
-        with pytest.raises(Crash):
-            again(calls, dead, target)
+    program = f"""
+import os
+from pathlib import Path
+from arroyo_udf_plugin import load
+from arroyo_udf_plugin.runner import Call
+from arroyo_udf_plugin.runner.replay import note_of_run, replay
+real = os.replace
+os.replace = lambda old, new: os._exit(9) if new == {str(tmp_path / before)!r} else real(old, new)
+calls = [Call.of(load({str(build_plugin(SOURCE, name="replayed"))!r}).functions["half"])]
+target = Path({str(target)!r})
+replay(Path({str(dead)!r}), target, calls, note_of_run(target))
+"""
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 9
     summary = again(calls, dead, target)
     assert summary.already_there == (2 if before == "dead.parquet" else 0)
     assert target.read_text() == whole.read_text()

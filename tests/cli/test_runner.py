@@ -223,7 +223,7 @@ def test_the_input_may_be_the_output_if_forced(functions: Any, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("columns", "name", "text"),
     [
-        (["x", "note"], None, r"half takes 1 arguments \(x: int64\); 2 columns given"),
+        (["x", "note"], None, r"half takes 1 arguments \(x: int64\), but the columns named are: x, note"),
         (["y"], None, "no column 'y'; the columns are x, note"),
         (["x"], "note", "a column 'note' already: choose the result's name with --name"),
     ],

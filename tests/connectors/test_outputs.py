@@ -52,6 +52,12 @@ def test_a_file_system_that_does_not_link_unnamed_files(tmp_path: Path, monkeypa
     assert [path.name for path in tmp_path.iterdir()] == ["rows.parquet"]
 
 
+def test_a_name_as_long_as_names_can_be(tmp_path: Path) -> None:
+    path = tmp_path / ("x" * 251 + ".csv")
+    for _ in range(2):
+        assert read(write(path, TABLE)).equals(TABLE)
+
+
 def test_permissions_follow_the_umask(tmp_path: Path) -> None:
     old = os.umask(0o027)
     try:

@@ -3,6 +3,7 @@
 import datetime as dt
 import math
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arroyo_udf_plugin import InvalidArgument
+from arroyo_udf_plugin.host import casting
 from arroyo_udf_plugin.host.casting import cast, constructor, fits
 
 INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
@@ -178,6 +180,14 @@ def test_fields_of_structs_are_found_by_name() -> None:
     assert result.refused == {2: "field 'x' is null, and the function takes no null there"}
     nested = cast(pa.array([[{"x": 1, "tag": "a"}, {"x": None, "tag": "b"}]]), field(pa.list_(POINT)))
     assert nested.refused == {0: "item 1: field 'x' is null, and the function takes no null there"}
+
+
+def test_the_rules_of_the_docs_are_those_of_the_code() -> None:
+    """F2a: one table."""
+    rules = (Path(__file__).parents[2] / "docs" / "semantics.md").read_text()
+    table = [line for line in (casting.__doc__ or "").splitlines() if line.startswith("|")]
+    assert len(table) > 10
+    assert "\n".join(table) in rules
 
 
 def test_an_array_of_the_type_is_returned_as_it_is() -> None:

@@ -17,7 +17,7 @@ import pytest
 from waiting import rest, until
 
 from arroyo_udf_plugin import Function, InvalidArgument, InvalidState, UserCodeError, load
-from arroyo_udf_plugin.host.runtime import RELEASES
+from arroyo_udf_plugin.host.started import RELEASES
 from arroyo_udf_plugin.plugin import executor
 
 BuildPlugin = Callable[..., Path]

@@ -40,6 +40,22 @@ def fails(x: int) -> int:
     raise [ValueError("no"), SystemExit(3), KeyboardInterrupt(), StopIteration(1), MemoryError(), GeneratorExit()][x]
 
 @udf
+def grouped(x: int) -> int:
+    try:
+        raise KeyError("cause")
+    except KeyError as error:
+        if x == 0:
+            raise ExceptionGroup("two", [ValueError("first"), ExceptionGroup("inner", [OSError("second")])]) from error
+        if x == 1:
+            raise ValueError("again")
+        if x == 2:
+            raise ValueError("alone") from None
+        circle = ValueError("circle")
+        circle.__cause__ = TypeError("other")
+        circle.__cause__.__cause__ = circle
+        raise circle
+
+@udf
 def deep(x: int) -> int:
     return deep(x)
 
@@ -195,6 +211,21 @@ def test_exceptions_of_all_kinds(functions: dict[str, Function]) -> None:
     for row, kind in enumerate(kinds):
         assert kind in errors[row]
         assert "raise [ValueError" in errors[row], "the source line, from inside the plugin"
+
+
+def test_reasons_of_groups_and_chains_are_in_the_text(functions: dict[str, Function]) -> None:
+    errors = failures(functions["grouped"], [0, 1, 2, 3])
+    lines = {row: [line for line in text.splitlines() if not line.startswith("  at ")] for row, text in errors.items()}
+    assert lines[0] == [
+        "ExceptionGroup: two (2 sub-exceptions)",
+        "  - ValueError: first",
+        "  - ExceptionGroup: inner (1 sub-exception)",
+        "    - OSError: second",
+        "  from KeyError: 'cause'",
+    ]
+    assert lines[1] == ["ValueError: again", "  from KeyError: 'cause'"]
+    assert lines[2] == ["ValueError: alone"]
+    assert lines[3] == ["ValueError: circle", "  from TypeError: other"]
 
 
 def test_endless_recursion(functions: dict[str, Function]) -> None:

@@ -30,7 +30,8 @@ def named(functions: Iterable[str]) -> Iterator[None]:
             os.write(2, f"arroyo-udf: the run of {names} ended by os._exit({status})\n".encode())
         leave(status)
 
-    name_in_crash(names.encode())  # before faulthandler, which then calls it
+    faulthandler.disable()  # PYTHONFAULTHANDLER may have enabled it, and its handlers must come before ours
+    name_in_crash(names.encode())
     faulthandler.enable(2)
     os._exit = left  # type: ignore[assignment]
     try:

@@ -102,6 +102,7 @@ def readable(file: Input) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:  # pyarrow's own lack it
             raise InvalidArgument(f"cannot read {file.name}: {error.strerror}") from error
         what = file.kind.compression or file.kind.format
+        reason = str(error).rstrip(".")
         raise InvalidArgument(
-            f"cannot read {file.name}: {error}. Is it cut off, or not {what}? (--in-format names another format)"
+            f"cannot read {file.name}: {reason}. Is it cut off, or not {what}? (--in-format names another format)"
         ) from error

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import itertools
 import os
 import shutil
 import stat
@@ -20,6 +21,8 @@ from typing import Any
 from .._native import keep_at_exit, remove_at_exit
 from ..errors import InvalidArgument
 from .formats import Kind, has_ending, kind_of
+
+_numbers = itertools.count(1)
 
 
 class Place:
@@ -42,7 +45,7 @@ class Place:
         folder = os.path.dirname(self._target)
         if not os.path.isdir(folder):
             raise InvalidArgument(f"{path}: the folder {os.path.dirname(path) or folder} does not exist")
-        self._aside = os.path.join(folder, f".{os.path.basename(path)}.{os.getpid()}.partial")
+        self._aside = os.path.join(folder, f".arroyo-udf-{os.getpid()}-{next(_numbers)}.partial")
         self._file = io.BufferedWriter(io.FileIO(self._unnamed(folder), "w"))
 
     def _unnamed(self, folder: str) -> int:

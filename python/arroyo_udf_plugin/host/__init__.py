@@ -3,9 +3,12 @@
 library.py      load(): dlopen, checks, the plugin and its functions
 imported.py     libraries that were built for the Arroyo engine
 function.py     one function: call it, or start it
-runtime.py      a started function: send, drain, stop
+runtime.py      a started function, with the loop "send, drain, stop"
+started.py      its base: send, drain and stop, call by call
 waiters.py      waiting for a runtime, in threads and event loops
-batches.py      arrays out to a plugin, results back in: the hot path
+arguments.py    the one door: what callers pass, as arrays that a function takes
+answers.py      input rows beside their results
+batches.py      results from a plugin, and the memory of calls
 casting.py      arrays of other types than a function takes
 fields.py       a plugin's schemas -> pyarrow's types
 statistics.py   a runtime's counters

@@ -151,7 +151,9 @@ def _opened(path: str) -> tuple[Any, Any]:
     try:
         library = ffi.dlopen(_name(path), _OPEN)
     except OSError as error:
-        raise LoadError(f"{path}: cannot be opened as a shared library: {error}") from None
+        reason = str(error).partition("': ")[2] or str(error)
+        reason = reason.removeprefix(f"{path}: ")  # said by cffi and by the system
+        raise LoadError(f"{path}: cannot be opened as a shared library: {reason}") from None
     try:
         table = ffi.addressof(getattr(library, SYMBOL))
     except ffi.error:

@@ -7,28 +7,48 @@ import selectors
 import sysconfig
 import threading
 import traceback
-from itertools import dropwhile
+from collections.abc import Iterator
+from itertools import dropwhile, islice
 from types import FrameType
 from typing import Any
 
 __all__ = ["describe", "running", "suspended"]
 
 FRAMES = 3
+REASONS = 10
 _OWN_FOLDER = __file__.rsplit("/", 2)[0] + "/"
 _LIBRARIES = (*(sysconfig.get_path(name) + "/" for name in ("stdlib", "platstdlib", "purelib", "platlib")), "<frozen ")
 _MACHINERY = (_OWN_FOLDER, asyncio.__file__.rpartition("/")[0] + "/", threading.__file__, selectors.__file__)
 
 
 def describe(exception: BaseException) -> str:
-    """`Type: message`, then the innermost frames, a line each, with one of the author's. The native core calls this."""
-    summary = "".join(traceback.format_exception_only(exception)).strip()
+    """`Type: message`, then the innermost frames, with one of the author's, and the reasons: a line each.
+
+    The native core calls this.
+    """
     frames = traceback.extract_tb(exception.__traceback__)
     users = [frame for frame in frames if not frame.filename.startswith(_OWN_FOLDER)]
     shown = users[-FRAMES:]
     authors = [frame for frame in users if not _is_library(frame.filename)]
     if authors and authors[-1] not in shown:
         shown[0] = authors[-1]
-    return "\n".join([summary, *map(_place, shown)])
+    return "\n".join([_summary(exception), *map(_place, shown), *islice(_reasons(exception, "  ", set()), REASONS)])
+
+
+def _summary(exception: BaseException) -> str:
+    return "".join(traceback.format_exception_only(exception)).strip()
+
+
+def _reasons(exception: BaseException, indent: str, seen: set[int]) -> Iterator[str]:
+    """The exceptions of a group, and those that an exception comes from, a line each."""
+    seen.add(id(exception))  # a chain may be a circle
+    for one in exception.exceptions if isinstance(exception, BaseExceptionGroup) else ():
+        yield f"{indent}- {_summary(one)}"
+        yield from _reasons(one, indent + "  ", seen)
+    cause = exception.__cause__ or (None if exception.__suppress_context__ else exception.__context__)
+    if cause is not None and id(cause) not in seen:
+        yield f"{indent}from {_summary(cause)}"
+        yield from _reasons(cause, indent, seen)
 
 
 def _is_library(file: str) -> bool:

@@ -45,7 +45,7 @@ class Call:
         if len(columns) != len(fields):
             takes = ", ".join(f"{field.name}: {field.type}" for field in fields)
             raise InvalidArgument(
-                f"{function.name} takes {len(fields)} arguments ({takes}); {len(columns)} columns given: "
+                f"{function.name} takes {len(fields)} arguments ({takes}), but the columns named are: "
                 f"{', '.join(columns)}"
             )
         return cls(function, tuple(columns), name or function.name)

@@ -116,7 +116,7 @@ Files that are not what their names say.
 
   $ cp movies.csv movies.parquet && arroyo-udf run libmovies.so:decade movies.parquet --out o.csv
   $ head -c 100000 decades.parquet > cut.parquet && arroyo-udf run libmovies.so:decade cut.parquet --out o.csv
-  $ arroyo-udf run movies.py:decade movies.csv --out /dev/full
+  $ arroyo-udf run movies.py:decade movies.csv --out /dev/full --out-format csv
   $ arroyo-udf run movies.csv movies.csv --out o.csv
   $ printf 'zip,year\n01234,1999\n' > zips.csv && arroyo-udf run libmovies.so:decade zips.csv --out zips.arrow
   $ python -c "import pyarrow as pa; print(pa.ipc.open_file('zips.arrow').read_all().to_pylist())"
@@ -137,13 +137,14 @@ Waiting: an async function.
   $ head -40 movies.csv > few.csv
   $ arroyo-udf run libslow.so few.csv --out waited.csv --option timeout=soon
   $ arroyo-udf run libslow.so few.csv --out waited.csv --option time_out=1
-  $ arroyo-udf run libslow.so few.csv --out waited.csv --option timeout=10ms
-  $ arroyo-udf run libslow.so few.csv --out waited.csv --option timeout=10ms --on-timeout drop --json | python -c "import json, sys; s = json.load(sys.stdin); print(s['rows'], s['values'], s['timed_out'], s['dropped'])"
-  $ timeout --signal INT 2 arroyo-udf run libslow.so few.csv --out stopped.csv --option timeout=inf
+  $ arroyo-udf run libslow.so few.csv --out waited.csv --option timeout=2s
+  $ arroyo-udf run libslow.so few.csv --out waited.csv --option timeout=2s --on-timeout drop --json | python -c "import json, sys; s = json.load(sys.stdin); print(s['rows'], s['values'], s['timed_out'], s['dropped'])"
+  $ timeout --preserve-status --signal INT 2 arroyo-udf run libslow.so few.csv --out stopped.csv --option timeout=inf
   $ ls -A | grep -c stopped
 
 The same in Rust and in C.
 
-  $ arroyo-udf new mine --lang rust --force
+  $ arroyo-udf new inrust --lang rust
   $ arroyo-udf new inc --lang c && arroyo-udf build inc/inc.c && arroyo-udf run inc/libinc.so inc/rows.csv --out - --select flight,mph
   $ arroyo-udf cache
+
