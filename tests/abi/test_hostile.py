@@ -87,7 +87,7 @@ case("an unknown outcome", "do fail;data /1 1 3 4", "outcomes", kind="returned",
 case("an unknown outcome is an error", "do fail;data /1 1 3 4", "add", kind="RowError", text="row 0: no")
 case("an unknown outcome of values", "data /2 1 3 9", "stream", text="a value of row 0, whose outcome is not value")
 unknown = ("do fail;data /2 1 3 4", "run", "next", "a")
-case("an unknown outcome, in run", *unknown, kind="exit 1", text="row 1: next: no")
+case("an unknown outcome, in run", *unknown, kind="exit 1", text="in.csv, row 1: no")
 null = (*unknown, "--on-error", "null")
 case("an unknown outcome, as null", *null, kind="exit 0", text="0 values, 3 errors, 0 timed out; 3 nulled")
 case(

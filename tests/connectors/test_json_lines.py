@@ -7,6 +7,7 @@ import json
 import re
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -27,7 +28,7 @@ def lines(folder: Path, *values: object) -> Path:
 
 def test_values_keep_their_kind(tmp_path: Path) -> None:
     first = {"n": 1, "x": 1.5, "t": "01234", "b": True, "l": [1, None], "s": {"y": [1]}, "big": 10**20, "none": None}
-    second = {"n": None, "x": 2, "t": "\0ä", "b": False, "l": [], "s": "text", "big": 1.5, "none": [{}]}
+    second: dict[str, Any] = {"n": None, "x": 2, "t": "\0ä", "b": False, "l": [], "s": "text", "big": 1.5, "none": [{}]}
     source = lines(tmp_path, first, second)
     types = read(source).schema.types
     assert types[:2] == [pa.int64(), pa.float64()]

@@ -98,7 +98,7 @@ def test_lists_are_arguments(build_plugin: BuildPlugin) -> None:
     by = pa.array([1, 10, 1, None, -1], pa.int64())
     words = pa.array([["a", None], None, [], ["ü"], ["no"]], pa.list_(pa.string()))
     flags = pa.array([[True, None, False], [None], [], [True], None], pa.list_(pa.bool_()))
-    expected = {
+    expected: dict[str, list[Any]] = {
         "sum": [0, 40, None, None, -11],
         "words": ['Some([Some("a"), None]) [true, false]', "None []", "Some([]) []", 'Some([Some("ü")]) [true]', None],
     }

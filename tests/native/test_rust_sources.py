@@ -86,7 +86,7 @@ def built(source: Path) -> Path:
     return source.with_name(f"lib{source.stem}.so")
 
 
-def refused(source: Path, **how: bool) -> BuildError:
+def refused(source: Path, **how: Any) -> BuildError:
     with pytest.raises(BuildError) as raised:
         build(source, **how)
     assert raised.value.file == str(source)

@@ -267,7 +267,7 @@ async def current_task() -> str:
     task = this_task()
     await asyncio.sleep(0)
     same = task is asyncio.current_task()
-    other = await asyncio.create_task(asyncio.sleep(0, None))
+    other = await asyncio.create_task(asyncio.sleep(0, "None"))
     return f"{same} {task in asyncio.all_tasks()} {task.done()} {task.cancelled()} {other}"
 
 

@@ -130,7 +130,7 @@ def test_arguments_by_keyword(functions: Any) -> None:
         (lambda: minus(b=[1]), r"takes 2 arguments \(a, b\), but got 1 \(b by name\)"),
     ):
         with pytest.raises(InvalidArgument, match=said):
-            call()
+            call()  # type: ignore[no-untyped-call]
 
 
 def test_columns_of_other_kinds(functions: Any) -> None:

@@ -203,7 +203,8 @@ def plainly(plain: dict[str, Any], program: str) -> str:
         task = asyncio.create_task(plain["case"].function(program))
         await asyncio.wait([task])
         try:
-            return task.result()
+            result: str = task.result()
+            return result
         except BaseException as error:
             return "! " + "".join(traceback.format_exception_only(error)).partition("\n")[0]
 
@@ -352,7 +353,12 @@ def test_tasks_left_by_an_init_that_fails(functions: dict[str, Function]) -> Non
     with pytest.raises(Exception, match="SystemExit: no"):
         functions["fails"].start()
     seen: list[str] = []
-    until(lambda: bool(seen.extend(events(functions)) or seen), "its task to end")
+
+    def ended() -> bool:
+        seen.extend(events(functions))
+        return bool(seen)
+
+    until(ended, "its task to end")
     assert seen == ["failed", "ends"]
 
 

@@ -236,7 +236,7 @@ def test_structs(functions: dict[str, Function]) -> None:
     kind = pa.struct([pa.field("x", pa.int64(), False), pa.field("y", pa.list_(pa.field("item", pa.utf8(), False)))])
     with functions["flipped"].start() as runtime:
         for batch in range(200):
-            rows = [{"x": 10 * batch + i, "y": [str(i), "end"]} for i in range(1, 4)]
+            rows: list[dict[str, Any]] = [{"x": 10 * batch + i, "y": [str(i), "end"]} for i in range(1, 4)]
             runtime.send(3 * batch, pa.array(rows, kind))
             expected = [{"x": -row["x"], "y": row["y"][::-1]} for row in rows]
             assert drained(runtime, 3)["value"].to_pylist() == expected
@@ -334,7 +334,7 @@ def test_context(functions: dict[str, Function]) -> None:
     """R12: one per runtime, opened before its first row, closed at its stop; its methods are plain functions."""
 
     def counts() -> tuple[int, int]:
-        return divmod(all_of(functions["counts"], ints(0))["value"][0].as_py(), 1000)
+        return divmod(int(all_of(functions["counts"], ints(0))["value"][0].as_py()), 1000)
 
     made, closed = counts()
     with functions["context"].start() as one, functions["context"].start() as two:

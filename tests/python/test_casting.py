@@ -129,7 +129,7 @@ def _holds(wanted: pa.DataType, given: pa.DataType, scalar: pa.Scalar, value: An
         low, high = (
             (-(2 ** (wanted.bit_width - 1)), 2 ** (wanted.bit_width - 1)) if signed else (0, 2**wanted.bit_width)
         )
-        return low <= int(value) < high
+        return bool(low <= int(value) < high)
     if pa.types.is_floating(wanted):
         try:
             return bool(pa.array([float(value)], wanted)[0].as_py() == value)

@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -60,7 +60,7 @@ async def fails_to_start(context: Failing, x: int) -> int:
 
 
 @pytest.fixture(scope="module")
-def functions(build_plugin: BuildPlugin) -> dict[str, Function]:
+def functions(build_plugin: BuildPlugin) -> Mapping[str, Function]:
     return load(build_plugin(SOURCE)).functions
 
 

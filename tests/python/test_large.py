@@ -29,7 +29,7 @@ def shout(x: str) -> str:
     return x + "!"
 
 """
-TYPES = {
+TYPES: dict[str, tuple[pa.DataType, Callable[[pa.Array], pa.Array]]] = {
     "bool": (pa.bool_(), lambda numbers: pc.equal(pc.bit_wise_and(numbers, 1), 1)),
     "Annotated[int, pa.int8()]": (pa.int8(), lambda numbers: pc.bit_wise_and(numbers, 127).cast(pa.int8())),
     "Annotated[int, pa.uint64()]": (pa.uint64(), lambda numbers: numbers.cast(pa.uint64())),

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from waiting import rest, until
+from waiting import drained, rest, until
 
 from arroyo_udf_plugin import Function, InvalidArgument, InvalidState, UserCodeError, load
 from arroyo_udf_plugin.host.started import RELEASES
@@ -146,7 +146,7 @@ def test_context(functions: dict[str, Function]) -> None:
         with functions["counts"].start() as runtime:
             runtime.send(0, ints(0))
             runtime.stop()
-            return divmod(rest(runtime)["value"][0].as_py(), 1000)
+            return divmod(int(rest(runtime)["value"][0].as_py()), 1000)
 
     made, closed = counts()
     with functions["context"].start() as one, functions["context"].start() as two:
@@ -231,5 +231,4 @@ async def f(context: Context, x: int) -> int:
     assert module.closed.wait(60), "it opened late, and closed"
     with function.start() as runtime:
         runtime.send(0, ints(7))
-        assert runtime.wait(60)
-        assert runtime.drain_results()["value"].to_pylist() == [7]
+        assert drained(runtime, 1)["value"].to_pylist() == [7]

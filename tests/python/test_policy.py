@@ -61,6 +61,7 @@ def test_each_class_has_its_own_policy(functions: Any, arguments: list[pa.Array]
     decided = Policy(error="null", timeout="dead_letter").apply(results, functions["later"])
     assert decided.results["id"].to_pylist() == [100, 101, 102, 104]
     assert decided.results["value"].to_pylist() == [0, None, None, None]
+    assert decided.kept is not None
     assert decided.kept.to_pylist() == [True, True, True, False, True]
     assert decided.dead_at.to_pylist() == [3]
     assert decided.dead["failed_row"].to_pylist() == [103]

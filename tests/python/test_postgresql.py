@@ -78,7 +78,7 @@ async def on(address: str, do: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
 def connections(address: str) -> int:
     """The number of the server's connections, without the tests' own."""
     query = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND application_name <> 'test'"
-    return asyncio.run(on(address, lambda connection: connection.fetchval(query)))
+    return int(asyncio.run(on(address, lambda connection: connection.fetchval(query))))
 
 
 def test_equal_to_a_join(user_name: Function) -> None:

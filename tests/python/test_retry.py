@@ -108,7 +108,8 @@ def plugin(build_plugin: Callable[..., Path]) -> Plugin:
 
 
 def results(runtime: Any, rows: int) -> list[dict[str, Any]]:
-    return drained(runtime, rows).to_pylist()
+    found: list[dict[str, Any]] = drained(runtime, rows).to_pylist()
+    return found
 
 
 def test_r7_errors_are_retried_in_order(plugin: Plugin) -> None:

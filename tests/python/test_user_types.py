@@ -13,7 +13,7 @@ CONFIG = """
 strict = True
 cache_dir = {cache}
 mypy_path = {path}
-[mypy-pyarrow.*,cffi.*,tqdm.*,_cffi_backend,arroyo_udf_plugin._cdef]
+[mypy-pyarrow.*,cffi.*,tqdm.*,_cffi_backend,arroyo_udf_plugin._cdef,asyncpg.*]
 ignore_missing_imports = True
 """
 
@@ -21,17 +21,26 @@ ignore_missing_imports = True
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("types")
-    (folder / "mypy.ini").write_text(CONFIG.format(cache=ROOT / "build" / "cache" / "mypy", path=ROOT / "python"))
+    path = ":".join(str(ROOT / name) for name in ("python", "scripts", "tests/python"))
+    (folder / "mypy.ini").write_text(CONFIG.format(cache=ROOT / "build" / "cache" / "mypy", path=path))
     return folder
 
 
-def checked(program: Path, folder: Path) -> str:
-    command = [sys.executable, "-m", "mypy", "--config-file", str(folder / "mypy.ini"), str(program)]
+def checked(*programs: Path, folder: Path) -> str:
+    command = [sys.executable, "-m", "mypy", "--config-file", str(folder / "mypy.ini"), *map(str, programs)]
     return subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=folder).stdout
 
 
 def test_a_user_s_program_is_typed(folder: Path) -> None:
-    assert checked(PROGRAM, folder).startswith("Success")
+    assert checked(PROGRAM, folder=folder).startswith("Success")
+
+
+@pytest.mark.parametrize("room", ["python", "cli", "connectors", "native"])
+def test_the_tests_are_typed(folder: Path, room: str) -> None:
+    """Those of rooms whose fixtures are typed."""
+    files = [path for path in sorted((ROOT / "tests" / room).glob("*.py")) if path.name != "conftest.py"]
+    found = checked(*files, folder=folder)
+    assert found.startswith("Success"), found
 
 
 def test_wrong_options_kinds_and_actions_are_found(folder: Path) -> None:
@@ -46,7 +55,7 @@ def test_wrong_options_kinds_and_actions_are_found(folder: Path) -> None:
     }
     program = folder / "wrong.py"
     program.write_text("from arroyo_udf_plugin import Policy, load, udf\n" + "\n".join(mistakes) + "\n")
-    found = checked(program, folder).splitlines()
+    found = checked(program, folder=folder).splitlines()
     line = 2
     for source, said in mistakes.items():
         at = [text for text in found if f"wrong.py:{line}: error" in text]
