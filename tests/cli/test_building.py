@@ -86,3 +86,29 @@ def test_ctrl_c_ends_a_build_and_its_compilers(tmp_path: Path) -> None:
     os.close(descriptor)
     assert ended, "the compiler's own child still runs"
     assert not list(tmp_path.rglob("building-*"))
+
+
+WHILE_IT_STARTS = """
+import os, signal, subprocess, sys
+from arroyo_udf_plugin.build import tools
+
+class Interrupted(subprocess.Popen):
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        print(self.pid)
+        os.kill(os.getpid(), signal.SIGINT)
+
+subprocess.Popen = Interrupted
+try:
+    tools.call(["sleep", "1000"])
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_ctrl_c_while_a_compiler_starts_ends_it() -> None:
+    done = subprocess.run([sys.executable, "-c", WHILE_IT_STARTS], capture_output=True, text=True, check=True)
+    compiler, end = done.stdout.split()
+    assert end == "interrupted"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(compiler), 0)

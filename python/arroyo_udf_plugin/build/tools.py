@@ -12,8 +12,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 LOG = logging.getLogger("arroyo_udf_plugin.build")
 LEFT_SECONDS = 0.3
@@ -33,26 +36,28 @@ def call(
     """
     variables = {**os.environ, **(environment or {})}
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=variables,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.PIPE,
-            process_group=0,
-            encoding="utf-8",
-            errors="replace",
-        )
-        assert process.stderr is not None
+        process = None
         try:
-            errors = "".join([line for line in process.stderr if not seen(line)])
+            with _without_signals():
+                process = subprocess.Popen(
+                    command,
+                    cwd=folder,
+                    env=variables,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.PIPE,
+                    process_group=0,
+                    encoding="utf-8",
+                    errors="replace",
+                )
+            assert process.stderr is not None
+            with process.stderr:
+                errors = "".join([line for line in process.stderr if not seen(line)])
             process.wait()
         except BaseException:
-            _end(process)
+            if process is not None:
+                _end(process)
             raise
-        finally:
-            process.stderr.close()
         output.seek(0)
         return subprocess.CompletedProcess(command, process.returncode, output.read(), errors)
 
@@ -62,6 +67,25 @@ def warn(text: str) -> None:
     if text:
         LOG.debug("")  # a line that is shown now ends
         sys.stderr.write(text)
+
+
+@contextmanager
+def _without_signals() -> Iterator[None]:
+    """Handlers of signals, which may raise, run after the block: an exception inside Popen would lose its process."""
+    came: list[int] = []
+    former: dict[signal.Signals, Any] = {}
+    try:
+        if threading.current_thread() is threading.main_thread():
+            for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                if callable(handler := signal.getsignal(one)):
+                    former[one] = handler
+                    signal.signal(one, lambda number, _: came.append(number))
+        yield
+    finally:
+        for one, handler in former.items():
+            signal.signal(one, handler)
+        for number in came:
+            signal.raise_signal(number)
 
 
 def _end(process: subprocess.Popen[str]) -> None:
