@@ -112,8 +112,8 @@ PARALLEL = -n $(WORKERS) --dist worksteal
 test-python:
 	$(call pytest,$(PARALLEL) -m 'not arroyo and not server')
 
-# Not what runs in native code alone, whatever the versions of pyarrow, cffi and click are.
-NOT_LOWEST = async blocking boot docs ended environment interrupt leaks retry stopping
+# Not what runs in native code alone, whatever the versions of pyarrow, cffi and click are, and not what tests words.
+NOT_LOWEST = async blocking boot docs ended environment first_hour interrupt leaks readme retry stopping
 
 test-lowest:
 	@python=$$($(ENVIRONMENT) 3.11 lowest) && $$python -m pytest -q $(PARALLEL) -m 'not arroyo and not server' \
