@@ -1,6 +1,7 @@
 """Shared by the tests of the boundary: compilers, the example plugins of each language, the example hosts, and a plugin
 opened with nothing but cffi and pyarrow, so that tests see every field that crosses."""
 
+import functools
 import os
 import shlex
 import shutil
@@ -15,7 +16,8 @@ from arroyo_udf_plugin._cdef import ffi
 from arroyo_udf_plugin.build import build, c
 from arroyo_udf_plugin.build.cache import Identity, Resolution
 
-ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 INCLUDE = ROOT / "native" / "include"
 EXAMPLES = ROOT / "examples"
 LANGUAGES = {"c": ".c", "python": ".py", "rust": ".rs"}
@@ -163,3 +165,10 @@ def bare() -> Callable[..., subprocess.CompletedProcess[str]]:
         return subprocess.run(words, env={}, cwd=cwd, capture_output=True, text=True, timeout=120)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory):
+    """Builds a source of this folder once; sources of several languages may have one stem."""
+    folder = tmp_path_factory.mktemp("built")
+    return functools.cache(lambda name: build(HERE / name, folder / f"{name}.so"))

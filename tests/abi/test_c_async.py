@@ -45,8 +45,8 @@ class Functions:
 
 
 @pytest.fixture(scope="module")
-def functions() -> Functions:
-    return Functions(build(HERE / "async_functions.c"))
+def functions(built: Callable[[str], Path]) -> Functions:
+    return Functions(built("async_functions.c"))
 
 
 @pytest.fixture
@@ -340,10 +340,12 @@ def test_a_text_that_is_not_utf8_is_the_error_of_its_row(functions: Functions) -
         assert ok == (1, "value", "ok")
 
 
-def test_each_kind_refuses_the_other_s_calls(functions: Functions, open_plugin: Any) -> None:
+def test_each_kind_refuses_the_other_s_calls(
+    functions: Functions, open_plugin: Any, built: Callable[[str], Path]
+) -> None:
     with pytest.raises(UnsupportedCall, match="call run for a sync function"):
         functions.all["complete"].start()
-    raw = open_plugin(build(HERE / "async_functions.c"))
+    raw = open_plugin(built("async_functions.c"))
     status, text = raw.call("run", raw.numbers["open_call"], *[ffi.NULL] * 4)
     assert (status, "start an async function" in text) == (21, True)
     status, text = raw.call("start", 99, *[ffi.NULL] * 2)

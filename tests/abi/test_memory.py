@@ -44,35 +44,35 @@ def test_the_exact_host_notices_mistakes(plain_cc, bare, tmp_path, part, old, ne
 
 
 @pytest.mark.parametrize("suffix", [".py", ".rs"])
-def test_releases_of_other_languages_are_counted(plain_cc, bare, suffix):
+def test_releases_of_other_languages_are_counted(plain_cc, bare, built, suffix):
     host = plain_cc(HERE / "exact.c", "-g")
-    done = bare(host, build(HERE / f"counted{suffix}"))
+    done = bare(host, built(f"counted{suffix}"))
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "2376 batches are right\n"
 
 
 @pytest.mark.parametrize("source", ["counted.py", "counted.rs", "plus.c"])
-def test_one_runtime_called_from_all_sides(plain_cc, bare, source):
+def test_one_runtime_called_from_all_sides(plain_cc, bare, built, source):
     """R1, R13, R14, R19 while six threads send, drain, arm, wait, cancel and stop."""
     host = plain_cc(HERE / "storm.c", "-g", "-Wall", "-Wextra", "-Werror", "-pthread")
-    done = bare(host, build(HERE / source), 100)
+    done = bare(host, built(source), 100)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "100 cycles are right\n"
 
 
 @pytest.mark.parametrize("source", ["counted.py", "counted.rs", "plus.c"])
-def test_release_frees_inputs_that_were_not_drained(plain_cc, bare, source):
+def test_release_frees_inputs_that_were_not_drained(plain_cc, bare, built, source):
     """R19: before `release` returns, whether or not a collector of garbage has run."""
     host = plain_cc(HERE / "releases.c", "-g", "-Wall", "-Wextra", "-Werror")
-    done = bare(host, build(HERE / source))
+    done = bare(host, built(source))
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_inputs_are_released_in_calls_into_their_own_plugin(plain_cc, bare, tmp_path):
+def test_inputs_are_released_in_calls_into_their_own_plugin(plain_cc, bare, built, tmp_path):
     """R19: also if user code keeps them, and another Python plugin of the process drops them."""
     host = plain_cc(HERE / "releases.c", "-g", "-Wall", "-Wextra", "-Werror")
     other = shutil.copy(HERE / "keeps.py", tmp_path / "other.py")
-    done = bare(host, build(HERE / "keeps.py"), build(other))
+    done = bare(host, built("keeps.py"), build(other))
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -33,8 +33,8 @@ def starved(plain_cc):
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("lack", LACKS)
-def test_a_host_that_lacks(starved, bare, lack, suffix):
-    library = build(HERE / f"starved_functions{suffix}")
+def test_a_host_that_lacks(starved, bare, built, lack, suffix):
+    library = built(f"starved_functions{suffix}")
     for amount in LACKS[lack]:
         for before in ["nothing", "served", "started"]:
             done = bare(starved, library, lack, amount, before)

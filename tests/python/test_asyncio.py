@@ -4,6 +4,7 @@ each other (R2, R11), and tasks that calls leave running end in time (R11, R12).
 Runs on uvloop if installed; `test_with_the_standard_loop` repeats all of it on asyncio's own loop."""
 
 import asyncio
+import decimal
 import subprocess
 import sys
 import traceback
@@ -208,7 +209,8 @@ def plainly(plain: dict[str, Any], program: str) -> str:
         except BaseException as error:
             return "! " + "".join(traceback.format_exception_only(error)).partition("\n")[0]
 
-    return asyncio.run(main())
+    with decimal.localcontext():  # Tasks share the thread's, and a program changes it
+        return asyncio.run(main())
 
 
 def in_slots(function: Function, programs: list[str], **options: Any) -> list[str]:

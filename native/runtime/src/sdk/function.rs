@@ -79,8 +79,8 @@ impl Argument {
 pub struct Type {
     pub format: &'static CStr,
     pub nullable: bool,
-    /// For a list: the format of its items, and whether they can be null.
-    pub item: Option<(&'static CStr, bool)>,
+    /// For a list: the format of its items.
+    pub item: Option<&'static CStr>,
 }
 
 impl Type {

@@ -22,7 +22,7 @@ impl<'a, T: ListItem<'a>> ListItem<'a> for Option<T> {}
 
 impl<'a, T: ListItem<'a>> ArgumentType<'a> for Vec<T> {
     const FORMAT: &'static CStr = c"+l";
-    const ITEM: Option<(&'static CStr, bool)> = Some((T::FORMAT, T::NULLABLE));
+    const ITEM: Option<&'static CStr> = Some(T::FORMAT);
     type View = &'a Column;
 
     fn view(column: &'a Column) -> Self::View {

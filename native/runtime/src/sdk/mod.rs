@@ -120,8 +120,8 @@ fn describe(function: &Function, of_all: &abi::Options) -> *const abi::Function 
     let flags = |nullable: bool| if nullable { abi::ARROW_FLAG_NULLABLE } else { 0 };
     let schema = |name: &str, ty: &Type| {
         let mut schema = field(&CString::new(name).unwrap_or_default(), ty.format, flags(ty.nullable));
-        if let Some((format, nullable)) = ty.item {
-            let item = structure(vec![field(c"item", format, flags(nullable))]);
+        if let Some(format) = ty.item {
+            let item = structure(vec![field(c"item", format, flags(true))]);
             (schema.n_children, schema.children) = (item.n_children, item.children);
         }
         schema

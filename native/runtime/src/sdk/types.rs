@@ -52,8 +52,8 @@ pub struct TimestampNanosecond(pub i64);
 pub trait ArgumentType<'a>: Sized {
     const FORMAT: &'static CStr;
     const NULLABLE: bool = false;
-    /// For a list: the format of its items, and whether they can be null.
-    const ITEM: Option<(&'static CStr, bool)> = None;
+    /// For a list: the format of its items. They may be null.
+    const ITEM: Option<&'static CStr> = None;
     /// The part of the column that `read` needs. Small, so that the loop over rows keeps one per argument in registers.
     type View: Copy;
 
@@ -137,7 +137,7 @@ impl<T: ResultType, E: Display> Return for Result<Option<T>, E> {
 impl<'a, T: ArgumentType<'a>> ArgumentType<'a> for Option<T> {
     const FORMAT: &'static CStr = T::FORMAT;
     const NULLABLE: bool = true;
-    const ITEM: Option<(&'static CStr, bool)> = T::ITEM;
+    const ITEM: Option<&'static CStr> = T::ITEM;
     type View = (&'a Column, T::View);
 
     #[inline]
