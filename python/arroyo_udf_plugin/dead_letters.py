@@ -38,6 +38,7 @@ class DeadLetters:
         path: str | os.PathLike[str],
         columns: Iterable[pa.Field],
         metadata: Mapping[str, str] | None = None,
+        inputs: Sequence[Path] = (),
     ) -> None:
         path = Path(path)
         if path.suffix.lower() not in ENDINGS:
@@ -49,7 +50,7 @@ class DeadLetters:
             if name in LETTER.names:
                 raise InvalidArgument(f"{path}: dead letters have a column {name!r} of their own: rename the row's")
         self._schema = pa.schema([*columns, *LETTER], dict(metadata or {}))
-        self._sink = FileSink(path, self._schema)
+        self._sink = FileSink(path, self._schema, inputs=inputs)
 
     def write(self, dead: pa.RecordBatch, rows: pa.RecordBatch | Sequence[pa.Array]) -> None:
         """Adds dead letters (`Decided.dead`) with their rows: the columns of each."""

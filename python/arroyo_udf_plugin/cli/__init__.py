@@ -37,6 +37,8 @@ class _Group(click.Group):
             return super().invoke(ctx)
         except ArroyoUdfError as error:
             raise click.ClickException(str(error)) from error
+        except UnicodeEncodeError as error:
+            raise click.ClickException(f"{error.object!r} is not UTF-8") from error
         except Exception as error:
             # Values that a plugin returns may be wrong only for a file: a time zone that does not exist, for example.
             if not type(error).__module__.startswith("pyarrow"):

@@ -19,6 +19,7 @@ from typing import Any
 import click
 
 from ..connectors.options import FORMATS, NULL_VALUES, ROW_GROUP_ROWS, Reading, Writing
+from .calls import columns_written
 
 _INPUT = [
     click.argument("inputs", metavar="INPUT...", nargs=-1, required=True),
@@ -101,7 +102,7 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
             format=out_format,
             compression=compression,
             row_group_rows=row_group_rows,
-            columns=None if select is None else _texts(select),
+            columns=None if select is None else columns_written(select, "--select") or ("",),
             force=force,
             null_values=reading.null_values,
             delimiter=reading.delimiter,
@@ -121,7 +122,10 @@ def _with(options: list[Callable[..., Any]], command: Callable[..., Any]) -> Cal
 
 def _texts(given: str) -> tuple[str, ...]:
     """Texts between commas; one with a comma has double quotes. "" is one empty text."""
-    return tuple(next(csv.reader([given]))) or ("",)
+    try:
+        return tuple(next(csv.reader([given]))) or ("",)
+    except csv.Error as error:
+        raise click.UsageError(f"--null-values {given!r}: {error}") from error
 
 
 def _types(given: tuple[str, ...]) -> dict[str, str]:

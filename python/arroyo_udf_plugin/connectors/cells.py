@@ -171,7 +171,9 @@ def _can_be_text(type_: pa.DataType) -> bool:
 
 def _cast(texts: pa.Array, type_: pa.DataType) -> pa.Array:
     if pa.types.is_duration(type_):  # as `FileSink` writes it
-        return texts.cast(pa.int64()).cast(type_)
+        return _cast(texts, pa.int64()).cast(type_)
+    if pa.types.is_integer(type_) and _any(pc.match_substring(texts, "x", ignore_case=True)):
+        raise pa.ArrowInvalid("Arrow reads 0xFFFFFFFFFFFFFFFF as -1")
     if not pa.types.is_floating(type_):
         return texts.cast(type_)
     values = texts.cast(type_)

@@ -30,7 +30,11 @@ class Input:
 
 def found(inputs: Sequence[str | os.PathLike[str]], chosen: str | None) -> list[Input]:
     """The files that `inputs` name. Raises InvalidArgument for none, and for files of several formats."""
-    files = [file for given in inputs for file in _found(os.fspath(given), chosen)]
+    files = [
+        dataclasses.replace(file, name=os.fsencode(file.name).decode(errors="backslashreplace"))
+        for given in inputs
+        for file in _found(os.fspath(given), chosen)
+    ]
     if not files:
         raise InvalidArgument("no input is given")
     if [file.name for file in files].count("-") > 1:

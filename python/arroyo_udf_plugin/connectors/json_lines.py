@@ -37,7 +37,12 @@ class JsonReader:
     rows = None
 
     def __init__(
-        self, read: Callable[[int], bytes], name: str, as_cells: Iterable[str], schema: pa.Schema | None = None
+        self,
+        read: Callable[[int], bytes],
+        name: str,
+        as_cells: Iterable[str],
+        schema: pa.Schema | None = None,
+        cells: bool = False,
     ) -> None:
         self._blocks = blocks(read, b"", name)
         self._first = next(self._blocks, b"").removeprefix(b"\xef\xbb\xbf")
@@ -50,7 +55,7 @@ class JsonReader:
             why = f": line 1 {lines[0]}" if lines else " is empty"
             raise InvalidArgument(f"{name}{why}; a newline JSON file has one object in each line")
         names = list(dict.fromkeys([*(key for row in rows for key in row), *as_cells]))
-        types = [_CELL if key in as_cells else _type_of([row.get(key) for row in rows]) for key in names]
+        types = [_CELL if cells or key in as_cells else _type_of([row.get(key) for row in rows]) for key in names]
         self.schema = pa.schema(list(zip(names, types, strict=True)))
 
     def pieces(self, columns: list[int], most_rows: int) -> Iterator[Piece]:
@@ -95,7 +100,14 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-_decode = json.JSONDecoder(parse_constant=_no_constant).decode
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{_clipped(text)} is out of range")
+    return value
+
+
+_decode = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite).decode
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -174,7 +186,10 @@ def _cell(value: Any) -> str | None:
 
 
 def _shortened(value: Any) -> str:
-    text = _encode(value)
+    return _clipped(_encode(value).encode(errors="backslashreplace").decode())  # half a surrogate pair is no text
+
+
+def _clipped(text: str) -> str:
     return text if len(text) <= 100 else text[:97] + "..."
 
 

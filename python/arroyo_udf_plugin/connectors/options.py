@@ -24,6 +24,7 @@ class Reading:
     delimiter: between cells; None: comma, or tab for "tsv". quote: around cells; "": none.
     header: the first line has the names; otherwise they are f0, f1, ...
     columns: those to read; None: all. limit: on the number of rows, over all inputs.
+    cells: all columns of newline JSON are cells, whatever the first lines have.
     """
 
     format: str | None = None
@@ -35,6 +36,7 @@ class Reading:
     header: bool = True
     columns: tuple[str, ...] | None = None
     limit: int | None = None
+    cells: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

@@ -41,7 +41,7 @@ class Place:
             self._file = io.BufferedWriter(io.FileIO(fd, "w"))
             return
         if not force:
-            _refuse_inputs(path, inputs)
+            _refuse_inputs(path, self._target, inputs)
         folder = os.path.dirname(self._target)
         if not os.path.isdir(folder):
             raise InvalidArgument(f"{path}: the folder {os.path.dirname(path) or folder} does not exist")
@@ -148,9 +148,9 @@ def _proc(fd: int) -> str:
     return f"/proc/self/fd/{fd}"
 
 
-def _refuse_inputs(path: str, inputs: Sequence[Path]) -> None:
+def _refuse_inputs(path: str, file: str, inputs: Sequence[Path]) -> None:
     with contextlib.suppress(FileNotFoundError):
-        target = os.stat(path)
+        target = os.stat(file)
         for given in inputs:
             if os.path.samestat(target, os.stat(given)):
                 which = "an input" if os.path.abspath(given) == os.path.abspath(path) else f"the input {given}"

@@ -112,6 +112,19 @@ class FileSink:
                     self._compressed.flush()
                 self._place.flush()
 
+    def finish(self) -> None:
+        """Writes what is left, so that only the name is missing: for outputs that appear together."""
+        if self._writer is None:
+            return
+        if self._waiting:
+            self._flush()
+        with self._errors():
+            self._writer.close()
+            if self._compressed is not None:
+                self._compressed.close()
+            self._place.flush()
+        self._writer = None
+
     def __enter__(self) -> Self:
         return self
 
@@ -122,13 +135,8 @@ class FileSink:
             self._place.give_up()
             return
         try:
-            if self._waiting:
-                self._flush()
+            self.finish()
             with self._errors():
-                assert self._writer is not None
-                self._writer.close()
-                if self._compressed is not None:
-                    self._compressed.close()
                 self._place.appear()
         except BaseException:
             self._place.give_up()
@@ -141,7 +149,7 @@ class FileSink:
             yield
         except BrokenPipeError:
             raise
-        except (OSError, pa.ArrowException, ValueError) as error:
+        except (OSError, pa.ArrowException, ValueError, OverflowError) as error:
             why = (error.strerror if isinstance(error, OSError) else None) or error
             raise InvalidArgument(f"cannot write {self._name}: {why}") from error
 

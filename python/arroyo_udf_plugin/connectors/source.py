@@ -54,6 +54,7 @@ class FileSource:
         those of a folder or pattern by name.
     schema: of all batches. Cells of a text file have the type `cells.CellType`, unless `reading.types` names another.
     rows: the number of rows; None: unknown. files: the files' paths, without standard input.
+    names: of the inputs, as `Rows.file` has them.
     Raises InvalidArgument, also while iterating. The rows can be read once.
     """
 
@@ -61,6 +62,7 @@ class FileSource:
         self._reading = reading or Reading()
         self._inputs = found(inputs, self._reading.format)
         self.files: list[Path] = [file.path for file in self._inputs if file.path is not None]
+        self.names = tuple(file.name for file in self._inputs)
         self._open = contextlib.ExitStack()  # the file that is being read
         self._whole: pa.Schema | None = None  # all columns of the first file
         try:
@@ -148,7 +150,7 @@ class FileSource:
                 return TypedReader(file, open_)
             read = opened(file, open_).read
             if file.kind.format == "jsonl":
-                return JsonReader(read, name, self._types, self._whole)
+                return JsonReader(read, name, self._types, self._whole, reading.cells)
             return DelimitedReader(read, name, dialect_of(file.kind.format, reading), reading.header)
 
     def _looked_into(self) -> int | None:

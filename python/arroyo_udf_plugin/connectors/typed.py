@@ -82,6 +82,7 @@ class TypedWriter:
             names = ", ".join(COMPRESSIONS[format])
             raise InvalidArgument(f"{name}: the compressions of {format} are {names}, not {chosen}")
         codec = None if chosen == "none" else chosen
+        self._group_rows = writing.row_group_rows if format == "parquet" else None
         if format == "parquet":
             self._writer = pyarrow.parquet.ParquetWriter(sink, schema, compression=codec or "none")
         else:
@@ -89,7 +90,10 @@ class TypedWriter:
             self._writer = new(sink, schema, options=pa.ipc.IpcWriteOptions(compression=codec))
 
     def write(self, table: pa.Table) -> None:
-        self._writer.write_table(table)
+        if self._group_rows is None:
+            self._writer.write_table(table)
+        else:
+            self._writer.write_table(table, row_group_size=self._group_rows)
 
     def close(self) -> None:
         self._writer.close()

@@ -67,7 +67,7 @@ class Note:
         """Reads the output as it was written."""
         written = self.how_written()
         same = ("format", "null_values", "delimiter", "quote", "header")
-        return Reading(**{name: getattr(written, name) for name in same})
+        return Reading(cells=True, **{name: getattr(written, name) for name in same})
 
 
 def _tuples(value: Any) -> Any:

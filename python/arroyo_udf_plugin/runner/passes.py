@@ -133,6 +133,6 @@ def names_of(calls: Sequence[Call]) -> str:
     return ", ".join(call.function.name for call in calls)
 
 
-def open_letters(path: Path, source: Blocks, note: Note) -> DeadLetters:
-    """A file for dead letters of a source's rows."""
-    return DeadLetters(path, source.letter_fields(), note.metadata())
+def open_letters(path: Path, source: Blocks, note: Note, inputs: Sequence[Path] = ()) -> DeadLetters:
+    """A file for dead letters of a source's rows. inputs: files that it must not be."""
+    return DeadLetters(path, source.letter_fields(), note.metadata(), inputs)

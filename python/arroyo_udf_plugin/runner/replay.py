@@ -18,6 +18,7 @@ Assumes that nobody else writes these files meanwhile. The added rows are in mem
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import tempfile
 import time
@@ -28,6 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..connectors.formats import kind_of
+from ..connectors.inputs import found, opened
 from ..connectors.sink import FileSink
 from ..connectors.source import FileSource
 from ..errors import InvalidArgument
@@ -121,7 +123,7 @@ def _was_interrupted(output: Path, note: Note) -> bool:
             n_rows += rows.batch.num_rows
             n_added += pc.sum(rows.batch.column("added")).as_py() or 0
     n_out = 0
-    if not _is_empty(output):
+    if not _is_empty(output, note):
         with FileSource([output], note.how_to_read()) as source:
             n_out = sum(rows.batch.num_rows for rows in source) if source.rows is None else source.rows
     if n_out not in (n_rows, n_rows - n_added):
@@ -132,9 +134,11 @@ def _was_interrupted(output: Path, note: Note) -> bool:
     return n_out != n_rows
 
 
-def _is_empty(output: Path) -> bool:
-    """Newline JSON without rows has no columns either, and cannot be read."""
-    return output.stat().st_size == 0
+def _is_empty(output: Path, note: Note) -> bool:
+    """Text without rows may have no columns either, and cannot be read."""
+    with contextlib.ExitStack() as here:
+        (file,) = found([output], note.how_written().format)
+        return file.kind.is_text and not opened(file, here).read(1)
 
 
 def _numbers(source: FileSource, interrupted: bool) -> Iterator[pa.RecordBatch]:
@@ -172,14 +176,18 @@ def _merge(
 ) -> None:
     """Replaces OUT.rows, then OUT, by those with the added rows."""
     reading, writing = note.how_to_read(), note.how_written()
-    old = added if _is_empty(output) else output
-    with FileSource([old], reading) as source, FileSource([added], reading) as more, row_numbers(output) as numbers:
+    old = added if _is_empty(output, note) else output
+    with (
+        FileSource([old], reading) as source,
+        FileSource([added if origins else old], reading) as more,
+        row_numbers(output) as numbers,
+    ):
         if source.schema.names != more.schema.names:
             raise InvalidArgument(
                 f"{output} has the columns {', '.join(source.schema.names)}, and the replay makes "
                 f"{', '.join(more.schema.names)}"
             )
-        rows = pa.Table.from_batches([rows.batch for rows in more], more.schema)
+        rows = pa.Table.from_batches([rows.batch for rows in more] if origins else [], more.schema)
         try:
             rows = rows.cast(source.schema)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
@@ -194,9 +202,10 @@ def _merge(
                 for batch in where.combine_chunks().to_batches():
                     new_numbers.write_columns(*batch.columns)
 
-            for found in source if old == output else []:
-                write(*joining.together(found.batch, places.next(found.batch.num_rows)))
+            for rows_there in source if old == output else []:
+                write(*joining.together(rows_there.batch, places.next(rows_there.batch.num_rows)))
             write(*joining.rest())
+            sink.finish()
 
 
 class _Joining:
