@@ -56,6 +56,7 @@ class Udf(Generic[P, R]):
     def __init__(self, function: Callable[P, R], chosen: dict[str, Any]) -> None:
         if isinstance(function, Udf):
             raise function.mistake("has @udf twice; leave one out")
+        functools.update_wrapper(self, function)  # first: attributes of the function do not replace ours
         self.function = self.definition = function
         while (inner := getattr(self.definition, "__wrapped__", None)) is not None:
             self.definition = inner
@@ -66,7 +67,6 @@ class Udf(Generic[P, R]):
         flags = 0 if called is None else called.co_flags
         self.is_async = bool(flags & _COROUTINE)
         self.starts = self.is_async or chosen.get("blocking") is True
-        functools.update_wrapper(self, function)
         if (flags | code.co_flags) & (_GENERATOR | _ASYNC_GENERATOR):
             raise self.mistake("is a generator; write `return` for the one value of the row, not `yield`")
         self._check_decorators(code.co_flags)

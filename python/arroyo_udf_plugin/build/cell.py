@@ -81,14 +81,14 @@ class _Gathered:
     def find(self, name: str) -> None:
         value = self.values.get(name)
         found = None if value is None else _import(name, value)
+        if not found and name in self.values and _is_plain(value):
+            found = f"{name} = {value!r}"
         if not found and (here := _assignment(self.cell, name)):
             return self.take(here)
         if not found and (code := _code(value)) is not None:
             found = _definition(_cell(code.co_filename), code.co_name, code.co_firstlineno)
         if not found and (isinstance(value, type) or hasattr(value, "__origin__")):
             found = _type(name)
-        if not found and name in self.values and _is_plain(value):
-            found = f"{name} = {value!r}"
         if not found:
             what = "is not defined" if name not in self.values else f"cannot be taken along: {value!r}"
             raise BuildError(
@@ -165,7 +165,8 @@ def _used(statement: str) -> set[str]:
 
 
 def _bound(statement: str) -> set[str]:
-    return _names(statement, lambda symbol: symbol.is_assigned() or symbol.is_imported())
+    symbols = symtable.symtable(statement, "<cell>", "exec").get_symbols()
+    return {symbol.get_name() for symbol in symbols if symbol.is_assigned() or symbol.is_imported()}
 
 
 def _names(statement: str, of: Callable[[symtable.Symbol], bool]) -> set[str]:

@@ -135,7 +135,7 @@ def compile(source: Path, output: Path, identity: Identity, how: Resolution, arr
 
 def _read(source: Path) -> str:
     try:
-        text = source.read_text(encoding="utf-8")
+        text = source.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise BuildError(f"is not UTF-8: {error}", str(source)) from None
     if "\0" in text:

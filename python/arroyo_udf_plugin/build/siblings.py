@@ -59,6 +59,6 @@ def _module(folder: Path, file: Path) -> str:
 
 def _read(file: Path, source: Path) -> str:
     try:
-        return file.read_text("utf-8")
+        return file.read_text("utf-8-sig")
     except (UnicodeDecodeError, OSError) as error:
         raise BuildError(f"imports {file.name}, which cannot be read: {error}", str(source)) from None

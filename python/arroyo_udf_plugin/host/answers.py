@@ -132,9 +132,9 @@ class Waiting(Generic[T]):
         while start < len(ids):
             yield from self.uncalled()
             index = bisect.bisect_right(self._held, ids[start], key=lambda one: one.first) - 1
-            held = self._held[index]
-            stop = bisect.bisect_left(ids, held.first + len(held.rows), start)
-            if index < 0 or stop == start:
+            held = self._held[index] if index >= 0 else None
+            stop = start if held is None else bisect.bisect_left(ids, held.first + len(held.rows), start)
+            if held is None or stop == start:
                 raise InvalidState(
                     f"{self._where}: row {ids[start]} comes out, which map has not sent; first drain the rows that "
                     "were sent before"

@@ -51,7 +51,7 @@ class Piece:
         return len(self.arrays[0])
 
     def slice(self, start: int, length: int) -> Piece:
-        refused = {row - start: why for row, why in self.refused.items() if start <= row < start + length}
+        refused = _between(self.refused, start, length)
         return Piece([array.slice(start, length) for array in self.arrays], refused)
 
     def kept(self) -> list[int]:
@@ -277,15 +277,22 @@ def _array(value: Any, wanted: pa.DataType) -> pa.Array | pa.ChunkedArray | None
 
 
 def _from_python(values: Sequence[Any], wanted: pa.DataType) -> pa.Array:
-    array = pa.array(values)
+    try:
+        array = pa.array(values)
+    except OverflowError:  # integers of more than 63 bits, which `cast` then judges one by one
+        return pa.array(values, pa.decimal256(76))
     if pa.types.is_floating(array.type) and pa.types.is_floating(wanted):
         return pa.array(values, wanted)  # Python has no narrower floats: the nearest is meant
     return array
 
 
+def _between(refused: dict[int, str], start: int, length: int) -> dict[int, str]:
+    rows = range(start, start + length) if refused else ()
+    return {row - start: refused[row] for row in rows if row in refused}
+
+
 def _cut(batches: list[pa.RecordBatch], refused: dict[int, str]) -> Iterator[Piece]:
     first = 0
     for batch in batches:
-        here = {row - first: why for row, why in refused.items() if 0 <= row - first < batch.num_rows}
-        yield Piece(batch.columns, here)
+        yield Piece(batch.columns, _between(refused, first, batch.num_rows))
         first += batch.num_rows

@@ -201,7 +201,8 @@ def _cast(array: pa.Array, wanted: pa.DataType) -> tuple[pa.Array, _Refused]:
     if _is.is_dictionary(given):
         values, wrong = _cast(array.dictionary, wanted)
         indices = array.indices
-        refused = {row: wrong[index] for row, index in enumerate(indices.to_pylist()) if index in wrong}
+        rows = enumerate(indices.to_pylist()) if wrong else ()
+        refused = {row: wrong[index] for row, index in rows if index in wrong}
         return values.take(indices), refused
     if _is.is_struct(wanted):
         return _cast_structs(array, wanted)
@@ -263,6 +264,16 @@ def _cast_plain(array: pa.Array, wanted: pa.DataType) -> tuple[pa.Array, _Refuse
         lost = _positions(_changed(array, done))
         refused = {row: f"{array[row].as_py()} is not exactly a {wanted}" for row in lost}
         return pc.if_else(_without(array.is_valid(), refused), done, pa.scalar(None, wanted)), refused
+    if _is.is_floating(array.type) and _is.is_integer(wanted):
+        numbers = _converted(array, pa.float64())
+        limit = 2.0 ** (wanted.bit_width - _is.is_signed_integer(wanted))
+        least = -limit if _is.is_signed_integer(wanted) else 0.0
+        in_range = pc.and_(pc.greater_equal(numbers, least), pc.less(numbers, limit))
+        fitting = pc.and_(in_range, pc.equal(pc.trunc(numbers), numbers))
+        refused = {
+            row: f"{_shown(array.slice(row, 1))} does not fit {wanted}" for row in _positions(pc.invert(fitting))
+        }
+        return pc.if_else(fitting, numbers, pa.scalar(None, pa.float64())).cast(wanted), refused
     pieces: list[pa.Array] = []
     refused = {}
     todo = [(0, len(array))]

@@ -147,7 +147,7 @@ class Runtime(Started):
             yield from awaited()
         if stopping is not None:
             stopping.join()
-            self.drain_results()
+            yield from drained()  # notes the end, and finds rows that map has not sent
 
     async def answers_async(
         self, parts: AsyncIterable[tuple[T, Piece]], first_id: int = 0, stop: bool = True
@@ -173,6 +173,7 @@ class Runtime(Started):
                         await self._send_exported(*exported)
                     if part.refused:
                         told.put_nowait(None)
+                        await told.join()  # until they have been yielded
                     first_id += part.n_rows
             all_sent = True
             told.put_nowait(None)
@@ -204,7 +205,8 @@ class Runtime(Started):
                     failed = item
                     if not all_sent:
                         break
-                    continue  # of the stop, whose rows may still come out
+                    told.task_done()  # of the stop: its rows may still come out, and `drain` waits for this
+                    continue
                 if item is not None:
                     window.drained(item.num_rows, item.nbytes)
                 for answer in waiting.uncalled() if item is None else waiting.answered(item):
@@ -214,9 +216,14 @@ class Runtime(Started):
             await tasks[0] if failed is None else None
             while failed is None and not told.empty():
                 item = told.get_nowait()
-                failed = item if isinstance(item, Exception) else None
+                if isinstance(item, Exception):
+                    failed = item
+                elif item is not None:
+                    list(waiting.answered(item))
             if failed is not None:
                 raise failed
+            if stop and (results := self.drain_results()) is not None:
+                list(waiting.answered(results))
         finally:
             for task in tasks:
                 task.cancel()

@@ -135,8 +135,7 @@ def functions_of(module: types.ModuleType) -> list[Udf[..., Any]]:
 
 
 def user_traceback(error: BaseException) -> str:
-    """The traceback of a module that failed, as text, without the toolkit's own frames at its top."""
-    frames = error.__traceback__
-    while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_OWN_FOLDER):
-        frames = frames.tb_next
-    return "".join(traceback.format_exception(type(error), error, frames)).rstrip()
+    """The traceback of a module that failed, as text, without the toolkit's own frames."""
+    shown = traceback.TracebackException.from_exception(error)
+    shown.stack[:] = [frame for frame in shown.stack if not frame.filename.startswith(_OWN_FOLDER)]
+    return "".join(shown.format()).rstrip()
