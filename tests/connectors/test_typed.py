@@ -85,6 +85,14 @@ def test_parquet_row_groups_are_large(tmp_path: Path) -> None:
     assert metadata.row_group(0).column(0).compression == "ZSTD"
 
 
+def test_a_row_group_has_no_more_rows_than_asked_for(tmp_path: Path) -> None:
+    table = pa.table({"x": range(2500)})  # in one batch
+    metadata = pyarrow.parquet.ParquetFile(
+        write(tmp_path / "rows.parquet", table, Writing(row_group_rows=1000))
+    ).metadata
+    assert [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)] == [1000, 1000, 500]
+
+
 @pytest.mark.parametrize("ending", TYPED)
 def test_batches_whose_dictionaries_differ(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An Arrow file can have only one dictionary for a column."""
