@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -286,7 +287,7 @@ def test_a_replay_that_fails_changes_nothing(functions: Any, tmp_path: Path, men
     failing(calls, [source], target, dead)
     files = {path: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(RowError, match=r"replayed\.half, .*in\.csv, row 1: ValueError: 3 is odd"):
-        replay(dead, target, calls, note_of_run(target).with_policy("fail", "fail"))
+        replay(dead, target, calls, dataclasses.replace(note_of_run(target), on_error="fail"))
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == files
 
 
@@ -312,6 +313,15 @@ def test_a_run_without_dead_letters_removes_the_row_numbers(functions: Any, file
     """They would be those of other rows."""
     run([Call.of(functions["half"])], [files["source"]], files["target"], on_error="null")
     assert not (files["target"].parent / "out.csv.rows").exists()
+
+
+def test_an_output_of_dead_letters_is_refused_before_a_call(functions: Any, files: Files, tmp_path: Path) -> None:
+    """It keeps their columns failed_..., which replayed rows lack. An earlier output's row numbers go."""
+    calls, target, dead = [Call.of(functions["half"])], tmp_path / "more.csv", tmp_path / "more.parquet"
+    failing(calls, [files["source"]], target, dead)
+    failing(calls, [files["dead"]], target, dead)
+    with pytest.raises(InvalidArgument, match=r"more\.csv\.rows is missing: .* writes it .* if its input has none"):
+        note_of_run(target)
 
 
 def test_letters_of_another_run_are_refused(functions: Any, files: Files, tmp_path: Path) -> None:

@@ -309,7 +309,7 @@ def test_dead_letters_of_unordered_rows(functions: Any, tmp_path: Path) -> None:
 
 
 def test_dead_letters_can_be_replayed(functions: Any, tmp_path: Path) -> None:
-    """The file is an input with the same --args; its own dead letters may replace it."""
+    """The file is an input with the same --args; with --force, its own dead letters may replace it."""
     dead = tmp_path / "dead.parquet"
     run(
         functions["half"], csv(tmp_path, 2, 5, 7), tmp_path / "out.csv", ["x"], on_error="dead_letter", dead_letter=dead
@@ -320,7 +320,8 @@ def test_dead_letters_can_be_replayed(functions: Any, tmp_path: Path) -> None:
     assert [line.rsplit(",", 1)[1] for line in lines if line.endswith(("-5", "-7"))] == ["-5", "-7"]
     before = read(dead)
     for _ in range(2):
-        summary = run(functions["half"], dead, tmp_path / "more.arrow", ["x"], on_error="dead_letter", dead_letter=dead)
+        how: Any = {"on_error": "dead_letter", "dead_letter": dead, "writing": Writing(force=True)}
+        summary = run(functions["half"], dead, tmp_path / "more.arrow", ["x"], **how)
         assert (summary.rows, summary.dead_letters) == (2, 2)
         assert read(dead).equals(before)
     assert read(dead).select(["note", "failed_row"]).to_pylist() == [

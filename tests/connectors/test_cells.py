@@ -60,6 +60,9 @@ def test_a_cell_that_parses(text: str, type_: pa.DataType, value: object) -> Non
         ("300", pa.uint8(), "'300' is not uint8"),
         ("-1", pa.uint8(), "'-1' is not uint8"),
         ("12345678901234567890", pa.int64(), "'12345678901234567890' is not int64"),
+        ("0xFF", pa.int64(), "'0xFF' is not int64"),  # Arrow knows it, and reads 0xFFFFFFFFFFFFFFFF as -1
+        ("0X1", pa.uint8(), "'0X1' is not uint8"),
+        ("0x10", pa.duration("s"), r"'0x10' is not duration\[s\]"),
         ("1e9999", pa.int64(), "'1e9999' is not int64"),
         ("1_000", pa.int64(), "'1_000' is not int64"),
         ("\u0661", pa.int64(), "'\u0661' is not int64"),

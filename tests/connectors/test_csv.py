@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from streams import copy, read, rows_of, write
 from arroyo_udf_plugin import InvalidArgument
 from arroyo_udf_plugin.connectors import blocks
 from arroyo_udf_plugin.connectors.options import Reading, Writing
+from arroyo_udf_plugin.connectors.sink import FileSink
 
 KEPT = 'id,code,note,"a ""b"", c"\n007,NA,"",1.50\n1e3,"x,y","say ""hi""",2\n,"NA","two\nlines",NA\n'
 
@@ -238,3 +240,19 @@ def test_csv_cannot_hold_lists(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match=r"cannot hold column .l. of type list<item: int64>; write \.parquet"):
         write(tmp_path / "out.csv", pa.table({"l": [[1]]}))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl"])
+def test_decimals_have_plain_digits(tmp_path: Path, ending: str) -> None:
+    """Arrow writes zero with nine decimal places as 0E-9."""
+    numbers = [Decimal(0), None, Decimal("-1E-9"), Decimal("1.5")]
+    path = write(tmp_path / f"out{ending}", pa.table({"a": pa.array(numbers, pa.decimal128(20, 9))}))
+    texts = ["0.000000000", None, "-0.000000001", "1.500000000"]
+    assert read(path)["a"].to_pylist() == texts
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+def test_intervals_are_refused_before_a_row_is_written(tmp_path: Path, ending: str) -> None:
+    schema = pa.schema([("a", pa.month_day_nano_interval())])
+    with pytest.raises(InvalidArgument, match=r"cannot hold column 'a' of type month|cannot write .* month_day_nano"):
+        FileSink(tmp_path / f"out{ending}", schema)

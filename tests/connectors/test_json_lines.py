@@ -89,6 +89,13 @@ def test_a_line_that_is_not_utf8_is_its_rows_error(tmp_path: Path) -> None:
     assert rows.batch.column(0).to_pylist() == ["x", None, None, "z"]
 
 
+def test_half_a_surrogate_pair_is_its_rows_error(tmp_path: Path) -> None:
+    """It is no text, so the error's text must not have it either."""
+    (rows,) = rows_of(lines(tmp_path, '{"a":"x"}', r'{"a":"\udc80"}', r'{"a":[1, "\ud800"]}'))
+    assert list(rows.refused) == [1, 2]
+    assert rows.refused[1].encode().startswith(rb"column 'a': " + rb'"\udc80" is not ')
+
+
 @pytest.mark.parametrize(("text", "why"), [("", "in.jsonl is empty"), ("[\n{}\n", "line 1 is not JSON")])
 def test_files_that_are_no_newline_json(tmp_path: Path, text: str, why: str) -> None:
     path = tmp_path / "in.jsonl"
@@ -149,6 +156,10 @@ def test_typed_values_as_json(tmp_path: Path) -> None:
     ("table", "why"),
     [
         (pa.table([[1], [2]], ["a", "a"]), "JSON cannot hold two columns 'a'; rename one"),
+        (
+            pa.table({"a": pa.array([[2**62]], pa.list_(pa.timestamp("s")))}),
+            r"cannot write .*out\.jsonl: .* too large to convert",
+        ),
         (pa.table({"a": [[b"x"]]}), r"JSON cannot hold column 'a' of type list<item: binary>; write \.parquet"),
     ],
 )

@@ -74,3 +74,13 @@ def test_a_tab_can_be_written() -> None:
 def test_types_that_are_no_pairs(pair: str) -> None:
     with pytest.raises(click.UsageError, match=r"--types .*: write NAME=TYPE, such as zip=str"):
         given("x", "--out", "y", "--types", pair)
+
+
+def test_null_values_with_a_line_end() -> None:
+    with pytest.raises(click.UsageError, match=r"^--null-values 'a\\nb': new-line character"):
+        given("x", "--out", "y", "--null-values", "a\nb")
+
+
+def test_spaces_between_selected_columns_are_no_part_of_their_names() -> None:
+    """As with --args."""
+    assert given("x", "--out", "y", "--select", 'a, inv , "b "')["writing"].columns == ("a", "inv", "b ")

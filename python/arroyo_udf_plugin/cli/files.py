@@ -70,7 +70,7 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
             format=in_format,
             types=_types(types),
             schema=schema,
-            null_values=NULL_VALUES if null_values is None else _texts(null_values),
+            null_values=NULL_VALUES if null_values is None else _null_values(null_values),
             delimiter="\t" if delimiter == r"\t" else delimiter,
             quote=quote,
             header=not no_header,
@@ -120,7 +120,7 @@ def _with(options: list[Callable[..., Any]], command: Callable[..., Any]) -> Cal
     return command
 
 
-def _texts(given: str) -> tuple[str, ...]:
+def _null_values(given: str) -> tuple[str, ...]:
     """Texts between commas; one with a comma has double quotes. "" is one empty text."""
     try:
         return tuple(next(csv.reader([given]))) or ("",)

@@ -254,7 +254,7 @@ class DelimitedWriter:
                 return column.storage.cast(pa.large_string())
             if type_.dialect is not None:
                 return self._recoded(column.storage.cast(pa.large_string()), type_.dialect, name)
-        texts = decoded(column).cast(pa.large_string())
+        texts = _texts(decoded(column))
         return texts if self._numbers_are_plain and _is_number(type_) else self._quoted(texts, name)
 
     def _recoded(self, cells: pa.Array, found: Dialect, name: str) -> pa.Array:
@@ -288,6 +288,15 @@ def _large(text: str) -> pa.Scalar:
     return pa.scalar(text, pa.large_string())
 
 
+def _texts(column: pa.Array) -> pa.Array:
+    texts = column.cast(pa.large_string())
+    if not pa.types.is_decimal(column.type):
+        return texts
+    has_exponent = pc.match_substring(texts, "E")  # zero with nine decimal places is 0E-9
+    plain = [f"{number:f}" for number in column.filter(has_exponent).drop_null().to_pylist()]
+    return pc.replace_with_mask(texts, has_exponent, pa.array(plain, texts.type))
+
+
 def _is_number(type_: pa.DataType) -> bool:
     is_ = pa.types
     return bool(is_.is_integer(type_) or is_.is_floating(type_) or is_.is_boolean(type_))
@@ -296,8 +305,8 @@ def _is_number(type_: pa.DataType) -> bool:
 def _check(name: str, field: pa.Field) -> None:
     type_ = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
     is_ = pa.types
-    bytes_ = (is_.is_binary, is_.is_large_binary, is_.is_fixed_size_binary, is_.is_binary_view)
-    if is_.is_nested(type_) or any(kind(type_) for kind in bytes_):
+    others = (is_.is_binary, is_.is_large_binary, is_.is_fixed_size_binary, is_.is_binary_view, is_.is_interval)
+    if is_.is_nested(type_) or any(kind(type_) for kind in others):
         raise InvalidArgument(
             f"{name}: CSV cannot hold column {field.name!r} of type {field.type}; write .parquet or .arrow"
         )

@@ -32,7 +32,7 @@ class FileSink:
 
     path: "-" is standard output, which gets each batch as it is written; so does a FIFO or device.
     schema: of the batches. Columns of `cells.CellType` are written to CSV as they stood in their file, and to other
-        formats as text.
+        formats as text. Dictionaries are written to Arrow files as their values.
     inputs: files that the output must not be, unless `writing.force`.
     Raises InvalidArgument if the output cannot be written, lacks a column that it should have, or its format cannot
     hold a column's type; BrokenPipeError if nobody reads it any more.
@@ -52,7 +52,7 @@ class FileSink:
             None if writing.columns is None else [index_of(schema, name, f"{self._name}: ") for name in writing.columns]
         )
         self._given = schema if self._places is None else pa.schema(map(schema.field, self._places), schema.metadata)
-        self._schema = self._given if self._kind.is_text else pa.schema(map(_plain, self._given), schema.metadata)
+        self._schema = pa.schema(map(self._written, self._given), schema.metadata)
         self._writer: DelimitedWriter | JsonWriter | TypedWriter | None = None
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = self._waiting_bytes = 0
@@ -95,12 +95,20 @@ class FileSink:
         if self._place.is_live or self._waiting_rows >= self._group_rows or self._waiting_bytes >= _WAITING_BYTES:
             self._flush()
 
+    def _written(self, field: pa.Field) -> pa.Field:
+        """A column as the writer gets it. An Arrow file has one dictionary a column, and batches may have several."""
+        if isinstance(field.type, CellType) and not self._kind.is_text:
+            return field.with_type(pa.string())
+        if pa.types.is_dictionary(field.type) and self._kind.format == "arrow":
+            return field.with_type(field.type.value_type)
+        return field
+
     def _flush(self) -> None:
         table = pa.Table.from_batches(self._waiting, self._given)
         self._waiting, self._waiting_rows, self._waiting_bytes = [], 0, 0
         if self._given != self._schema:
             columns = [
-                pa.chunked_array(map(decoded, column.chunks), field.type)
+                pa.chunked_array([decoded(chunk).cast(field.type) for chunk in column.chunks], field.type)
                 for column, field in zip(table.columns, self._schema, strict=True)
             ]
             table = pa.Table.from_arrays(columns, schema=self._schema)
@@ -152,7 +160,3 @@ class FileSink:
         except (OSError, pa.ArrowException, ValueError, OverflowError) as error:
             why = (error.strerror if isinstance(error, OSError) else None) or error
             raise InvalidArgument(f"cannot write {self._name}: {why}") from error
-
-
-def _plain(field: pa.Field) -> pa.Field:
-    return field.with_type(pa.string()) if isinstance(field.type, CellType) else field

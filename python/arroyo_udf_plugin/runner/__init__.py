@@ -90,10 +90,9 @@ def run(
         if dead_letter is not None:
             if len(set(source.names)) < len(source.names):
                 raise InvalidArgument("an input is given twice, and dead letters of its rows could not be told apart")
-            earlier = Note.of(rows.schema) if rows.are_letters else None
             note = Note(
                 secrets.token_hex(16),
-                earlier.inputs if earlier is not None else source.names,
+                source.names,
                 plugin,
                 tuple((call.function.name, call.columns, call.name) for call in calls),
                 dict(options),
@@ -101,7 +100,7 @@ def run(
                 on_timeout,
                 dataclasses.asdict(writing),
             )
-            if target is not None and (target.is_file() or not target.exists()):
+            if target is not None and (target.is_file() or not target.exists()) and not rows.are_letters:
                 numbers = files.enter_context(RowNumbers(target, note))
             letters = files.enter_context(open_letters(dead_letter, rows, note, () if writing.force else source.files))
         passing = Pass(rows, plan, policy, options, letters, summary, progress)
@@ -111,7 +110,7 @@ def run(
                 if numbers is not None:
                     numbers.write(block)
         sink.finish()  # before the dead letters appear, and those of an earlier output go
-        if letters is None and target is not None and is_ours(beside(target)):
+        if numbers is None and target is not None and is_ours(beside(target)):
             beside(target).unlink()  # the numbers of an earlier output's rows
     summary.statistics = summary.calls[0].statistics if len(calls) == 1 else None
     summary.seconds = time.perf_counter() - start

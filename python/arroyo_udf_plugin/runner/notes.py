@@ -1,7 +1,8 @@
 """What a run notes for `replay`: in its dead letters, and beside its output, in the file OUT.rows.
 
 OUT.rows (Parquet) has a row for each row of OUT, in the same order: the file and number that it had in the input, and
-whether the latest replay has added it. It exists only if the run has a file for dead letters.
+whether the latest replay has added it. It exists only if the run has a file for dead letters, and its rows are none.
+Dead letters among the rows would keep their columns in OUT, and a replay has none for the rows that it adds.
 """
 
 from __future__ import annotations
@@ -57,9 +58,6 @@ class Note:
         calls = tuple((function, tuple(columns), name) for function, columns, name in given.pop("calls"))
         return cls(calls=calls, **{name: _tuples(value) for name, value in given.items()})
 
-    def with_policy(self, on_error: Action, on_timeout: Action) -> Self:
-        return dataclasses.replace(self, on_error=on_error, on_timeout=on_timeout)
-
     def how_written(self) -> Writing:
         return Writing(**self.writing)
 
@@ -106,8 +104,8 @@ class RowNumbers:
         self._schema = _ROWS.with_metadata(note.metadata())
         self._sink = FileSink(path, self._schema, Writing(format="parquet", compression="zstd"))
 
-    def write(self, block: Block, added: bool = False) -> None:
-        self.write_columns(block.origin.column("file"), block.origin.column("row"), pa.repeat(added, len(block)))
+    def write(self, block: Block) -> None:
+        self.write_columns(block.origin.column("file"), block.origin.column("row"), pa.repeat(False, len(block)))
 
     def write_columns(self, *columns: pa.Array) -> None:
         self._sink.write(pa.RecordBatch.from_arrays(list(columns), schema=self._schema))

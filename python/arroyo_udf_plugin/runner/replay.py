@@ -58,8 +58,9 @@ def note_of_run(output: Path) -> Note:
         raise InvalidArgument(f"{output}: there is no such file")
     if not is_ours(numbers):
         raise InvalidArgument(
-            f"{numbers} is missing: a run with dead letters writes it beside its output, and only such an output can "
-            "take in rows. Make the dead letters the input of a run with an output of its own instead"
+            f"{numbers} is missing: a run with dead letters writes it beside its output, if its input has none, and "
+            "only such an output can take in rows. Make the dead letters the input of a run with an output of its own "
+            "instead"
         )
     with row_numbers(output) as source:
         note = Note.of(source.schema)
