@@ -7,7 +7,7 @@
     ├── InvalidArgument            the caller's mistake: wrong array, index, id or option
     ├── InvalidState               the caller's mistake: stopped, released, or used after a fork
     ├── WouldBlock                 no room: wait, then send again
-    ├── RowError                   rows of a sync call failed (has the text of each)
+    ├── RowError                   rows of a call failed (has the text of each)
     ├── PluginEnvironmentError     the plugin cannot run here: no Python, wrong version, missing package
     ├── UserCodeError              the user's code failed outside of a row: module, init or close of the Context
     ├── InternalError              a bug in the toolkit

@@ -4,6 +4,7 @@ import inspect
 import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,10 @@ async def unclosed(context: Unclosed, x: int) -> int:
 async def backwards(x: int) -> int:
     await asyncio.sleep(0.01 if x % 2 else 0)
     return -x
+
+@udf
+def huge(x: Annotated[int, pa.uint64()]) -> str:
+    return str(x)
 '''
 
 
@@ -151,6 +156,15 @@ def test_columns_of_other_kinds(functions: Any) -> None:
     assert functions["sums"]([{"y": 1, "x": 3}], [[1, 2]]).to_pylist() == [5]
 
 
+def test_a_list_may_have_integers_of_64_bits(functions: Any) -> None:
+    huge = functions["huge"]
+    assert huge([2**63, None, 2**64 - 1, 1]).to_pylist() == [str(2**63), None, str(2**64 - 1), "1"]
+    outcomes = huge.outcomes([2**63, 2.5])
+    assert outcomes.field("value").to_pylist() == [str(2**63), None]
+    assert outcomes.field("error").to_pylist() == [None, "door.huge, row 1: argument 'x': 2.5 does not fit uint64"]
+    assert huge.outcomes([2**63, -1, 2**64]).field("outcome").to_pylist() == [0, 1, 1]
+
+
 def test_a_stream_is_read_once(functions: Any) -> None:
     """Its second export would be empty, or fail."""
     column = pa.chunked_array([[10], [20]])
@@ -165,6 +179,12 @@ def test_a_stream_is_read_once(functions: Any) -> None:
         runtime.stop()
         results = iter(runtime.drain_results, None)
         assert [value for batch in results for value in batch["value"].to_pylist()] == [5.0, 10.0, 5.0, 10.0, 0.5]
+
+
+def test_a_table_that_cannot_be_read_is_named(functions: Any) -> None:
+    """A stream of numbers is no table."""
+    with pytest.raises(InvalidArgument, match="the table cannot be read: "):
+        functions["minus"](Frame(pa.chunked_array([[1]])))
 
 
 def test_scalars_count_for_every_row(functions: Any) -> None:
@@ -199,10 +219,26 @@ def test_rows_that_do_not_fit_are_errors_and_the_others_are_called(functions: An
         tiny(column.combine_chunks(), 1.0)
     assert list(caught.value.errors) == [1, 2, 4]
     assert caught.value.errors[4] == "argument 'x': -1000 does not fit int8"
-    with pytest.raises(RowError) as caught:
-        tiny(pa.chunked_array([[1, 2], [3, 300]]), 1.0)
-    assert list(caught.value.errors) == [3]
+    with pytest.raises(RowError, match=r"row 3: argument 'x': 300 does not fit int8 \(and 2 more rows, see") as caught:
+        tiny(pa.chunked_array([[1, 2], [3, 300], [], [7, 8, -1000]]), 1.0)
+    assert list(caught.value.errors) == [3, 4, 6], "of all chunks"
     assert tiny.outcomes(pa.array([300]), 1.0).field("outcome").to_pylist() == [1]
+
+
+def test_many_rows_that_do_not_fit_are_errors_in_their_places(functions: Any) -> None:
+    """In chunks, and cut for `map`."""
+    n_rows = 20_000
+    numbers = [row % 100 if row % 3 == 0 else 300 for row in range(n_rows)]
+    expected = [None if number in (7, 300) else number for number in numbers]
+    column = pa.chunked_array([numbers[start : start + 3000] for start in range(0, n_rows, 3000)])
+    with pytest.raises(RowError) as caught:
+        functions["tiny"](column, 1.0)
+    assert list(caught.value.errors) == [row for row, value in enumerate(expected) if value is None]
+    assert functions["tiny"].outcomes(column, 1.0).field("value").to_pylist() == expected
+    with functions["half"].start() as runtime:
+        results = [result for _, part in pieces(runtime.map([column])) for result in part]
+    assert [result["id"] for result in results] == list(range(n_rows))
+    assert [result["value"] for result in results] == [None if x is None else x / 2 for x in expected]
 
 
 def test_nulls_inside_are_errors_also_if_the_types_are_equal(functions: Any) -> None:
@@ -245,6 +281,31 @@ def test_an_async_function_can_be_called(functions: Any) -> None:
         0: "ValueError: seven",
         2: "argument 'x': 300 does not fit int8",
     }
+
+
+class TooLarge:
+    """Columns that do not become one array each, such as more than 2 GiB of text."""
+
+    def __init__(self, batches: list[pa.RecordBatch]) -> None:
+        self.batches = batches
+
+    def sort_by(self, name: str) -> "TooLarge":
+        return self
+
+    def combine_chunks(self) -> "TooLarge":
+        return self
+
+    def to_batches(self) -> list[pa.RecordBatch]:
+        return [batch.slice(row, 1) for batch in self.batches for row in range(batch.num_rows)]
+
+
+def test_a_call_loses_no_rows_if_its_results_are_too_large(functions: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    patched = SimpleNamespace(**vars(pa) | {"Table": SimpleNamespace(from_batches=TooLarge)})
+    monkeypatch.setattr("arroyo_udf_plugin.host.function.pa", patched)
+    with pytest.raises(
+        InvalidArgument, match=r"door\.half: the results are too large for one array; use start and map"
+    ):
+        functions["half"]([1, 2])
 
 
 def test_an_async_function_can_be_awaited(functions: Any) -> None:
@@ -296,10 +357,10 @@ def test_map_answers_rows_that_do_not_fit_in_their_place(functions: Any, name: s
 def test_map_chooses_arguments_and_can_leave_the_runtime_running(functions: Any) -> None:
     batch = pa.record_batch({"n": [1, 2], "x": ["other", "type"]})
     with functions["half"].start() as runtime:
-        (first,) = pieces(runtime.map([batch], arguments=lambda rows: [rows["n"]], stop=False))
-        assert first[0] == batch.to_pylist()
-        (second,) = pieces(runtime.map([[4]], first_id=2))
-        assert [result["value"] for result in first[1] + second[1]] == [0.5, 1.0, 2.0]
+        answers = list(pieces(runtime.map([batch], arguments=lambda rows: [rows["n"]], stop=False)))
+        assert [row for rows, _ in answers for row in rows] == batch.to_pylist()
+        answers += pieces(runtime.map([[4]], first_id=2))
+        assert [result["value"] for _, results in answers for result in results] == [0.5, 1.0, 2.0]
         assert repr(runtime) == "<stopped runtime of door.half>"
     assert repr(runtime) == "<released runtime of door.half>"
 

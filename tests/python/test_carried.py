@@ -6,11 +6,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from arroyo_udf_plugin import BuildError, build, load
+from arroyo_udf_plugin.plugin.module import forget
 
 BareHost = Callable[..., list[str]]
 
@@ -95,6 +97,44 @@ def test_a_mistake_in_a_module_of_the_folder_is_named(tmp_path: Path) -> None:
     (source.parent / "helper.py").write_text("x = (\n")
     with pytest.raises(BuildError, match=r"helper\.py:1: is not Python"):
         build(source)
+
+
+def test_a_module_of_the_folder_that_fails_shows_its_author_s_frames_alone(tmp_path: Path) -> None:
+    """Not those of the toolkit's import between the two files."""
+    source = written(tmp_path / "folder", 1)
+    (source.parent / "helper.py").write_text("def made():\n    raise OSError('no such thing')\nNUMBER = made()\n")
+    with pytest.raises(BuildError) as caught:
+        build(source)
+    helper = source.with_name("helper.py")
+    frames = [line.strip() for line in str(caught.value).splitlines() if line.startswith("  File ")]
+    assert frames == [
+        f'File "{source}", line 2, in <module>',
+        f'File "{helper}", line 3, in <module>',
+        f'File "{helper}", line 2, in made',
+    ]
+
+
+def test_an_import_of_another_thread_does_not_break_the_end_of_a_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`sys.modules` changes while it is searched."""
+
+    class Name(str):
+        def startswith(self, *given: Any) -> bool:
+            monkeypatch.setitem(sys.modules, "imported_meanwhile", sys)
+            return super().startswith(*given)
+
+    monkeypatch.setitem(sys.modules, Name("searched"), sys)
+    monkeypatch.setitem(sys.modules, "mine_helper", sys)
+    forget("mine")
+    assert "mine_helper" not in sys.modules
+    assert sys.modules["imported_meanwhile"] is sys
+
+
+def test_a_byte_order_mark_does_not_matter(tmp_path: Path) -> None:
+    """Editors on Windows write it, in the source and in modules of its folder."""
+    source = written(tmp_path / "folder", 1)
+    for file in (source, source.with_name("helper.py")):
+        file.write_text(file.read_text(), "utf-8-sig")
+    assert load(build(source)).functions["number"](pa.array([0])).to_pylist() == [11]
 
 
 def test_a_folder_that_is_no_package_is_named(tmp_path: Path) -> None:

@@ -196,6 +196,28 @@ def test_an_array_of_the_type_is_returned_as_it_is() -> None:
     assert cast(lists, field(NOT_NULL)).array is lists
 
 
+def test_many_floats_that_are_no_integers_are_refused_each() -> None:
+    n_rows = 20_000
+    odd = [0.5, math.nan, math.inf, -math.inf, 2.0**63, -1.5, 1e300]
+    numbers = [float(row) if row % 2 else odd[row // 2 % len(odd)] for row in range(n_rows)]
+    for type_, floats in ((pa.int64(), pa.float64()), (pa.int32(), pa.float32())):
+        result = cast(pa.array([*numbers, None], floats), field(type_))
+        assert result.array.to_pylist() == [row if row % 2 else None for row in range(n_rows)] + [None]
+        assert list(result.refused) == list(range(0, n_rows, 2))
+    assert result.refused[0] == "0.5 does not fit int32"
+    unsigned = cast(pa.array([2.0**63, 2.0**64, -1.0, -0.0, 255.0, 256.0]), field(pa.uint64()))
+    assert unsigned.array.to_pylist() == [2**63, None, None, 0, 255, 256]
+    assert list(unsigned.refused) == [1, 2]
+
+
+def test_many_rows_of_a_dictionary_may_have_a_value_that_is_refused() -> None:
+    indices = pa.array([row % 4 if row % 5 else None for row in range(20_000)], pa.int32())
+    result = cast(pa.DictionaryArray.from_arrays(indices, pa.array([1, 300, 2, -300])), field(pa.int8()))
+    values = {0: 1, 2: 2}
+    assert result.array.to_pylist() == [values.get(index) for index in indices.to_pylist()]
+    assert list(result.refused) == [row for row, index in enumerate(indices.to_pylist()) if index in (1, 3)]
+
+
 def test_chunks_count_on() -> None:
     result = cast(pa.chunked_array([[1, 300], [], [400, 2]]), field(pa.int8()))
     assert result.array.to_pylist() == [1, None, None, 2]

@@ -86,6 +86,46 @@ async def both(context: Context, x: int) -> Both:
     assert results["value"].to_pylist() == [{"low": -2.0, "high": 2.0}, {"low": -3.0, "high": 3.0}]
 
 
+def test_names_that_are_changed_after_their_assignment_are_taken_along_as_they_are(run_cells: RunCells) -> None:
+    """Their last assignment alone would be executed without what it needs, or lack what was done later."""
+    changed = """
+from arroyo_udf_plugin import udf
+
+table = {}
+table["x"] = 1
+names = []
+names.append("a")
+LIMIT = 2
+LIMIT = LIMIT * 2
+
+@udf
+def sees(x: int) -> str:
+    return f"{table} {names} {LIMIT}"
+"""
+    built = build(run_cells(changed)["sees"])
+    assert load(built).functions["sees"](pa.array([1])).to_pylist() == ["{'x': 1} ['a'] 4"]
+
+
+def test_a_global_that_a_function_changes_is_taken_along(run_cells: RunCells) -> None:
+    """The function is not where it comes from."""
+    counting = """
+from arroyo_udf_plugin import udf
+
+count = 10
+
+def counted():
+    global count
+    count += 1
+    return count
+
+@udf
+def counts(x: int) -> int:
+    return counted()
+"""
+    built = build(run_cells(counting)["counts"])
+    assert load(built).functions["counts"](pa.array([1, 1])).to_pylist() == [11, 12]
+
+
 def test_a_cell_may_import_what_is_beside_the_notebook(run_cells: RunCells, tmp_path: Path) -> None:
     (tmp_path / "factors.py").write_text("FACTOR = 4\n")
     with pytest.MonkeyPatch.context() as patched:

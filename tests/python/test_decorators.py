@@ -52,6 +52,14 @@ def says_otherwise(function):
     wrapper.__signature__ = inspect.Signature()
     return wrapper
 
+def noting(function):
+    @functools.wraps(function)
+    def wrapper(x):
+        return function(x)
+    wrapper.function = wrapper.definition = function
+    wrapper.is_async = wrapper.starts = wrapper.vectorized = True
+    return wrapper
+
 class Context:
     async def init(self): self.one = 1
 """
@@ -74,6 +82,10 @@ async def later(context: Context, x: int) -> int: return x + context.one
 @udf
 @in_thread
 def threaded(x: int) -> int: return x + 1
+
+@udf
+@noting
+def noted(x: int) -> int: return x + 1
 """
 REFUSED = {
     "@hiding\ndef f(x: int) -> int: return x": "the decorator 'hiding' below @udf hides the function's signature",
@@ -95,6 +107,13 @@ def test_a_decorator_that_keeps_the_signature_does_not_break_the_plugin(plugin: 
     assert plus.documentation == "Adds."
     assert plus(pa.array([1, 2, None]), pa.array([10, None, 10])).to_pylist() == [11, 2, None]
     assert plugin.functions["cached"](pa.array([1, 1, 2])).to_pylist() == [2, 2, 3]
+
+
+def test_attributes_that_a_decorator_sets_do_not_confuse_udf(plugin: Plugin) -> None:
+    """Names that @udf has for itself, such as `function` and `is_async`."""
+    noted = plugin.functions["noted"]
+    assert (noted.kind, noted.vectorized) == ("sync", False)
+    assert noted(pa.array([1, 2])).to_pylist() == [2, 3]
 
 
 @pytest.mark.parametrize("name", ["later", "threaded"])

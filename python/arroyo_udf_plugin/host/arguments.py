@@ -242,17 +242,23 @@ MAP_ROWS = 8192  # of a batch that is cut from a table: it stays in the processo
 
 
 def as_table(value: Any) -> pa.RecordBatch | pa.Table | None:
-    """Columns with names, of any library; None if the value is none. A stream is read here."""
+    """Columns with names, of any library; None if the value is none. A stream is read here.
+
+    Raises InvalidArgument for a table that pyarrow cannot read.
+    """
     if isinstance(value, pa.RecordBatch | pa.Table):
         return value
-    if isinstance(value, pa.RecordBatchReader):
-        return value.read_all()
-    if not hasattr(value, "columns"):
-        return None
-    if hasattr(value, "__arrow_c_stream__") or hasattr(value, "__dataframe__"):  # the latter: pandas before 2.2
-        return pa.table(value)
-    if hasattr(value, "__arrow_c_array__"):
-        return pa.record_batch(value)
+    try:
+        if isinstance(value, pa.RecordBatchReader):
+            return value.read_all()
+        if not hasattr(value, "columns"):
+            return None
+        if hasattr(value, "__arrow_c_stream__") or hasattr(value, "__dataframe__"):  # the latter: pandas before 2.2
+            return pa.table(value)
+        if hasattr(value, "__arrow_c_array__"):
+            return pa.record_batch(value)
+    except pa.ArrowException as error:
+        raise InvalidArgument(f"the table cannot be read: {error}") from error
     return None
 
 
@@ -279,8 +285,12 @@ def _array(value: Any, wanted: pa.DataType) -> pa.Array | pa.ChunkedArray | None
 def _from_python(values: Sequence[Any], wanted: pa.DataType) -> pa.Array:
     try:
         array = pa.array(values)
-    except OverflowError:  # integers of more than 63 bits, which `cast` then judges one by one
-        return pa.array(values, pa.decimal256(76))
+    except (OverflowError, pa.ArrowInvalid):
+        numbers = (int, float) if pa.types.is_integer(wanted) else (int,)
+        if not all(value is None or type(value) in numbers for value in values):
+            raise
+        # Integers of more than 63 bits, perhaps beside floats: `cast` judges them one by one.
+        return pa.array([None if value is None else decimal.Decimal(str(value)) for value in values])
     if pa.types.is_floating(array.type) and pa.types.is_floating(wanted):
         return pa.array(values, wanted)  # Python has no narrower floats: the nearest is meant
     return array

@@ -238,9 +238,8 @@ def _cast_lists(array: pa.Array, wanted: pa.DataType) -> tuple[pa.Array, _Refuse
             wrong.setdefault(place, "null, and the function takes no null there")
     if array.type == wanted and not wrong:
         return array, {}
-    is_view = _is.is_list_view(array.type) or _is.is_large_list_view(
-        array.type
-    )  # whose cast loses items in some pyarrow
+    # Not by pyarrow's own cast, which loses items of list views in some versions.
+    is_view = _is.is_list_view(array.type) or _is.is_large_list_view(array.type)
     lengths = pc.if_else(array.is_valid(), array.sizes if is_view else pc.list_value_length(array), 0)
     index = pa.int32() if _is.is_list(wanted) else pa.int64()
     offsets = pa.concat_arrays([pa.array([0], index), pc.cumulative_sum_checked(lengths.cast(index))])

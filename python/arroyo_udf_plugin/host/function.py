@@ -37,12 +37,12 @@ _KINDS: dict[int, Kind] = {SYNC: "sync", ASYNC: "async", AGGREGATE: "aggregate",
 
 
 class Function:
-    """One function of a plugin: call it if it is sync, start it if it is async.
+    """One function of a plugin: call it for all rows of some columns, or, if it is async, start it for rows that come.
 
     arguments: names and Arrow types; a field is nullable if the function handles nulls itself.
     returns, returns_nullable: the Arrow type of a result, and whether the function may return null.
-    kind: "sync" or "async". Methods of the other kind raise UnsupportedCall. "aggregate", "table", or "kind 5" are for
-        later hosts: all methods raise UnsupportedCall, and only the name is known.
+    kind: "sync" or "async". `start` of a sync function raises UnsupportedCall. "aggregate", "table", or "kind 5" are
+        for later hosts: all methods raise UnsupportedCall, and only the name is known.
     vectorized: the author's code gets whole arrays.
     options: the author's choices and the defaults; None for a sync function. chosen: the author's choices alone.
     documentation: the author's text for users, "" if there is none.
@@ -134,10 +134,15 @@ class Function:
         pieces, chunked = self._arguments.pieces(arrays, named)
         if self.kind == "async":
             return self._split(self._all(pieces), pieces, chunked)
-        values, first = [], 0
+        values, errors, first = [], dict[int, str](), 0
         for piece in pieces:
-            values.append(self._piece(piece, first))
+            try:
+                values.append(self._piece(piece, first))
+            except RowError as error:  # the rows of all chunks are told together
+                errors |= error.errors
             first += piece.n_rows
+        if errors:
+            raise self._row_error(errors)
         return pa.chunked_array(values, self.returns) if chunked else values[0]
 
     async def call_async(self, /, *arrays: Any, **named: Any) -> pa.Array | pa.ChunkedArray:
@@ -219,7 +224,10 @@ class Function:
         if not answers:
             return pa.RecordBatch.from_pylist([], schema)
         table = pa.Table.from_batches([one.select(schema.names) for one in answers])
-        return table.sort_by("id").combine_chunks().to_batches()[0]
+        batches = table.sort_by("id").combine_chunks().to_batches()
+        if len(batches) > 1:
+            raise InvalidArgument(f"{self.where}: the results are too large for one array; use start and map")
+        return batches[0]
 
     def _split(self, results: pa.RecordBatch, pieces: list[Piece], chunked: bool) -> pa.Array | pa.ChunkedArray:
         """The values of the pieces' rows."""
@@ -250,9 +258,12 @@ class Function:
             first + row: (text or "no text").removeprefix(self._text(row, ""))
             for row, text in zip(failed.to_pylist(), texts, strict=True)
         }
+        raise self._row_error(errors)
+
+    def _row_error(self, errors: dict[int, str]) -> RowError:
         row, text = next(iter(errors.items()))
         others = f" (and {len(errors) - 1} more rows, see .errors)" if len(errors) > 1 else ""
-        raise RowError(f"{self.where}, row {row}: {text}{others}", errors)
+        return RowError(f"{self.where}, row {row}: {text}{others}", errors)
 
     # ---- Async ----
 

@@ -111,7 +111,7 @@ class Runtime(Started):
     def answers(
         self, parts: Iterable[tuple[T, Piece]], first_id: int = 0, stop: bool = True
     ) -> Generator[Answered[T], None, None]:
-        """As `map`, for rows of any kind with arguments that have passed the door."""
+        """As `map`, for rows of any kind beside their arguments, which are already read and cast."""
         self._check_alive()
         waiting: Waiting[T] = Waiting(self._where, self._shapes.value, self._ordered)
         window = Window(self._at_once)
@@ -134,6 +134,7 @@ class Runtime(Started):
         for rows, part in _cut(parts, window):
             while waiting.open >= window.rows:
                 yield from awaited()
+            self._check_ids(first_id, first_id + part.n_rows)
             waiting.add(first_id, rows, part.refused)
             for first, n_rows, batch in self._exported((first_id + row, arrays) for row, arrays in part.runs()):
                 while not self._sent(first, n_rows, batch):
@@ -152,7 +153,7 @@ class Runtime(Started):
     async def answers_async(
         self, parts: AsyncIterable[tuple[T, Piece]], first_id: int = 0, stop: bool = True
     ) -> AsyncIterator[Answered[T]]:
-        """As `amap`, for rows of any kind with arguments that have passed the door."""
+        """As `amap`, for rows of any kind beside their arguments, which are already read and cast."""
         self._check_alive()
         waiting: Waiting[T] = Waiting(self._where, self._shapes.value, self._ordered)
         window = Window(self._at_once)
@@ -168,6 +169,7 @@ class Runtime(Started):
                     while waiting.open >= window.rows:
                         room.clear()
                         await room.wait()
+                    self._check_ids(first_id, first_id + part.n_rows)
                     waiting.add(first_id, rows, part.refused)
                     for exported in self._exported((first_id + row, arrays) for row, arrays in part.runs()):
                         await self._send_exported(*exported)

@@ -171,14 +171,17 @@ class Started:
             )
         return self._exported((first, piece.arrays) for first, piece in placed)
 
+    def _check_ids(self, first: int, end: int) -> None:
+        if not 0 <= first <= end <= 2**64:
+            raise InvalidArgument(f"{self._where}: row ids are from 0 to 2**64 - 1, not {first} to {end - 1}")
+
     def _exported(self, runs: Iterable[tuple[int, Sequence[pa.Array]]]) -> Iterator[tuple[int, int, list[int]]]:
         """Yields native batches, each as its first id, its number of rows, and a list with its address. A batch that is
         still in its list when the next is requested, or at the end, is freed."""
         for first_id, arrays in runs:
             n_rows = len(arrays[0])
             end = first_id + n_rows
-            if not 0 <= first_id <= end <= 2**64:
-                raise InvalidArgument(f"{self._where}: row ids are from 0 to 2**64 - 1, not {first_id} to {end - 1}")
+            self._check_ids(first_id, end)
             batch = [self._arguments.export(arrays)]
             try:
                 yield first_id, n_rows, batch

@@ -22,7 +22,7 @@ from typing import Any
 
 from ..author.udf import Udf
 
-_OWN_FOLDER = __file__.rsplit("/", 2)[0] + "/"
+_NOT_SHOWN = (__file__.rsplit("/", 2)[0] + "/", "<frozen importlib.")
 _locks: dict[str, threading.Lock] = {}  # one per module name: its source is executed once
 
 
@@ -72,8 +72,9 @@ def execute(module_name: str, parcel: Parcel, shown: str, path: str) -> types.Mo
 
 def forget(module_name: str) -> None:
     """Removes what `execute` has added to the interpreter."""
-    for name in [name for name in sys.modules if name == module_name or name.startswith(f"{module_name}_")]:
-        del sys.modules[name]
+    for name in list(sys.modules):  # a copy, because other threads import meanwhile
+        if name == module_name or name.startswith(f"{module_name}_"):
+            sys.modules.pop(name, None)
     sys.meta_path[:] = [one for one in sys.meta_path if not (isinstance(one, _Carried) and one.owner == module_name)]
 
 
@@ -135,7 +136,7 @@ def functions_of(module: types.ModuleType) -> list[Udf[..., Any]]:
 
 
 def user_traceback(error: BaseException) -> str:
-    """The traceback of a module that failed, as text, without the toolkit's own frames."""
+    """The traceback of a module that failed, as text, without the frames of the toolkit and of Python's import."""
     shown = traceback.TracebackException.from_exception(error)
-    shown.stack[:] = [frame for frame in shown.stack if not frame.filename.startswith(_OWN_FOLDER)]
+    shown.stack[:] = [frame for frame in shown.stack if not frame.filename.startswith(_NOT_SHOWN)]
     return "".join(shown.format()).rstrip()
