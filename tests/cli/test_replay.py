@@ -282,6 +282,20 @@ def test_inputs_keep_their_order_however_they_are_named(
     assert [line.split(",")[2] for line in target.read_text().splitlines()] == ["x", "2", "3", "4"]
 
 
+def test_names_of_typed_files_that_are_not_utf8(functions: Any, tmp_path: Path, mend: Path) -> None:
+    source = csv(tmp_path / os.fsdecode(b"in\xff.csv"), mend, 2, 3)
+    for ending in (".parquet", ".arrow"):
+        target, dead = (tmp_path / (os.fsdecode(name) + ending) for name in (b"out\xff", b"dead\xff"))
+        calls = [Call.of(functions["half"])]
+        mend.unlink(missing_ok=True)
+        for _ in range(2):
+            failing(calls, [source], target, dead)  # the second replaces the first one's row numbers
+        assert rows(dead)[0]["failed_file"] == str(tmp_path / r"in\xff.csv")
+        mend.touch()
+        assert again(calls, dead, target).added == 1
+        assert [row["x"] for row in rows(target)] == [2, 3]
+
+
 def test_a_row_that_could_not_be_read_never_becomes_null(functions: Any, tmp_path: Path, mend: Path) -> None:
     """Its values are lost, so that a replay would call the function with nulls, or not at all."""
     source, target, dead = tmp_path / "in.jsonl", tmp_path / "out.jsonl", tmp_path / "dead.parquet"
