@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -70,6 +71,8 @@ MISTAKES = [
     (["twice.csv", "--out", "o.csv"], "twice.csv: there are 2 columns 'x'; the columns are x, x"),
     (["empty.csv", "--out", "o.csv"], "empty.csv is empty"),
     (["text.csv", "--out", "o.csv"], "text.csv, row 2: column 'x': 'many' is not int64"),
+    (["half.jsonl", "--out", "o.csv"], "half.jsonl, row 1: column 't': \"\\ud800\" is not "),
+    ([os.fsdecode(b"\xff.csv"), "--out", "o.csv"], "\\xff.csv, row 1: column 'x': 'many' is not int64"),
     (["in.csv", "--out", "o.csv", "--types", "y=int"], "in.csv: there is no column 'y'; the columns are x, t, zip"),
     (["in.csv", "--out", "o.csv", "--select", "y"], "o.csv: there is no column 'y'; the columns are x, t, zip, double"),
     (["in.csv", "--out", "o.parquet", "--compression", "xz"], "o.parquet: the compressions of parquet are snappy"),
@@ -83,6 +86,8 @@ def test_a_mistake_is_one_sentence(plugin: Path, folder: Path, arguments: list[s
     (folder / "wide.csv").write_text("x,t\n1,2\n1,2,3\n")
     (folder / "twice.csv").write_text("x,x\n1,2\n")
     (folder / "empty.csv").touch()
+    (folder / "half.jsonl").write_text('{"x": 1, "t": "\\ud800"}\n')
+    (folder / os.fsdecode(b"\xff.csv")).write_text("x\nmany\n")
     for name in ("text.csv", "text.parquet", "text.arrow", "text.csv.gz"):
         (folder / name).write_text("x\n1\nmany\n")
     before = sorted(path.name for path in folder.iterdir())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +18,7 @@ import pytest
 from arroyo_udf_plugin import InvalidArgument, RowError, load
 from arroyo_udf_plugin.connectors.options import Reading, Writing
 from arroyo_udf_plugin.connectors.source import FileSource
+from arroyo_udf_plugin.host.policy import Action
 from arroyo_udf_plugin.runner import Call, Summary, run
 from arroyo_udf_plugin.runner.replay import Replayed, note_of_run, replay
 
@@ -219,6 +221,81 @@ def test_values_of_json_come_back_as_they_stood(functions: Any, tmp_path: Path, 
     assert target.read_text() == whole.read_text()
 
 
+MIXED = [
+    {"t": "a", "n": 1, "big": 10**20, "none": None, "x": 2},
+    {"t": 5, "n": 2.5, "big": 1, "none": None, "x": 3},
+    {"t": "late", "n": 2, "big": [None], "none": [], "x": 4},
+]
+NOT_JSON = pa.table({"f": [1.5, 2.0, float("nan")], "none": [None, None, None], "x": [2, 3, 4]})
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
+def test_late_values_of_another_kind_are_not_lost(
+    functions: Any, tmp_path: Path, mend: Path, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first block of the output has one row, and says nothing about the others' types."""
+    source, target, dead, whole = (
+        tmp_path / name for name in (f"in{ending}", "out.jsonl", "dead.arrow", "whole.jsonl")
+    )
+    if ending == ".jsonl":
+        source.write_text("".join(json.dumps({**line, "mend": str(mend)}) + "\n" for line in MIXED))
+    else:
+        pyarrow.parquet.write_table(NOT_JSON.append_column("mend", [[str(mend)] * 3]), source)
+    calls = [Call.of(functions["half"])]
+    failing(calls, [source], target, dead)
+    mend.touch()
+    run(calls, [source], whole)
+    monkeypatch.setattr("arroyo_udf_plugin.connectors.blocks.BLOCK_BYTES", 20)
+    assert again(calls, dead, target).added == 1
+    assert target.read_text() == whole.read_text()
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".jsonl.gz", ".csv.gz"])
+def test_an_output_without_rows_takes_them_in(functions: Any, tmp_path: Path, mend: Path, ending: str) -> None:
+    source = csv(tmp_path / "in.csv", mend, 3, 5)
+    target, dead, whole = tmp_path / f"out{ending}", tmp_path / "dead.parquet", tmp_path / f"whole{ending}"
+    calls = [Call.of(functions["half"])]
+    failing(calls, [source], target, dead)
+    mend.touch()
+    assert again(calls, dead, target).added == 2
+    run(calls, [source], whole)
+    assert rows(target) == rows(whole)
+
+
+@pytest.mark.parametrize("inputs", [["./b.csv", "./a.csv"], ["./folder"], ["-", "a.csv"]])
+def test_inputs_keep_their_order_however_they_are_named(
+    functions: Any, tmp_path: Path, mend: Path, inputs: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All rows of the first succeed, so that the dead letters do not know it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    for first, second in (("b.csv", "a.csv"), ("folder/1.csv", "folder/2.csv")):
+        csv(tmp_path / first, mend, 2)
+        csv(tmp_path / second, mend, 3, 4)
+    calls, target, dead = [Call.of(functions["half"])], tmp_path / "out.csv", tmp_path / "dead.parquet"
+    with open("b.csv", "rb") as stdin, monkeypatch.context() as patched:
+        real = os.dup
+        patched.setattr(os, "dup", lambda fd: real(fd or stdin.fileno()))
+        run(calls, inputs, target, on_error="dead_letter", dead_letter=dead, reading=Reading(format="csv"))
+    mend.touch()
+    again(calls, dead, target)
+    assert [line.split(",")[2] for line in target.read_text().splitlines()] == ["x", "2", "3", "4"]
+
+
+def test_names_of_typed_files_that_are_not_utf8(functions: Any, tmp_path: Path, mend: Path) -> None:
+    source = csv(tmp_path / os.fsdecode(b"in\xff.csv"), mend, 2, 3)
+    for ending in (".parquet", ".arrow"):
+        target, dead = (tmp_path / (os.fsdecode(name) + ending) for name in (b"out\xff", b"dead\xff"))
+        calls = [Call.of(functions["half"])]
+        mend.unlink(missing_ok=True)
+        for _ in range(2):
+            failing(calls, [source], target, dead)  # the second replaces the first one's row numbers
+        assert rows(dead)[0]["failed_file"] == str(tmp_path / r"in\xff.csv")
+        mend.touch()
+        assert again(calls, dead, target).added == 1
+        assert [row["x"] for row in rows(target)] == [2, 3]
+
+
 def test_a_row_that_could_not_be_read_never_becomes_null(functions: Any, tmp_path: Path, mend: Path) -> None:
     """Its values are lost, so that a replay would call the function with nulls, or not at all."""
     source, target, dead = tmp_path / "in.jsonl", tmp_path / "out.jsonl", tmp_path / "dead.parquet"
@@ -280,6 +357,53 @@ replay(Path({str(dead)!r}), target, calls, note_of_run(target))
     assert [row["row"] for row in rows(tmp_path / "out.csv.rows", "parquet")] == [1, 2, 4]
 
 
+def test_after_an_interrupted_replay_all_letters_fail_again(
+    functions: Any, tmp_path: Path, mend: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is nothing to add, and only OUT.rows to put right."""
+    source = csv(tmp_path / "in.csv", mend, 3, 2, 7)
+    target, dead, whole = tmp_path / "out.jsonl", tmp_path / "dead.parquet", tmp_path / "whole.jsonl"
+    calls = [Call.of(functions["half"])]
+    failing(calls, [source], target, dead)
+    before = target.read_text()
+    mend.touch()
+    with monkeypatch.context() as patched:
+        real = os.replace
+        patched.setattr(os, "replace", lambda old, new: real(old, os.devnull + "/" if new == str(target) else new))
+        with pytest.raises(InvalidArgument, match=r"cannot write .*out\.jsonl"):
+            again(calls, dead, target)
+    mend.unlink()
+    assert again(calls, dead, target).dead_letters == 2
+    assert target.read_text() == before
+    mend.touch()
+    assert again(calls, dead, target).added == 1
+    run(calls, [source], whole, on_error="drop")
+    assert target.read_text() == whole.read_text()
+
+
+@pytest.mark.parametrize("on_error", ["dead_letter", "null"])
+def test_a_run_that_fails_at_its_end_leaves_earlier_dead_letters(
+    functions: Any, tmp_path: Path, mend: Path, on_error: Action
+) -> None:
+    """The output's last rows are written at the end, and one of them cannot be."""
+    source, target, dead = tmp_path / "in.parquet", tmp_path / "out.csv", tmp_path / "dead.parquet"
+    pyarrow.parquet.write_table(pa.table({"t": ["q,r", "s"], "mend": [str(mend)] * 2, "x": [2, 3]}), source)
+    calls = [Call.of(functions["half"])]
+    failing(calls, [source], target, dead)
+    files = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    assert len(files) == 4
+    with pytest.raises(InvalidArgument, match=r"column 't': 'q,r' cannot be written without quotes"):
+        run(
+            calls,
+            [source],
+            target,
+            on_error=on_error,
+            dead_letter=dead if on_error == "dead_letter" else None,
+            writing=Writing(quote=""),
+        )
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == files
+
+
 def test_a_replay_that_fails_changes_nothing(functions: Any, tmp_path: Path, mend: Path) -> None:
     source = csv(tmp_path / "in.csv", mend, 3, 2, 7)
     target, dead = tmp_path / "out.csv", tmp_path / "dead.parquet"
@@ -313,6 +437,23 @@ def test_a_run_without_dead_letters_removes_the_row_numbers(functions: Any, file
     """They would be those of other rows."""
     run([Call.of(functions["half"])], [files["source"]], files["target"], on_error="null")
     assert not (files["target"].parent / "out.csv.rows").exists()
+
+
+def test_an_input_given_twice_is_refused(functions: Any, files: Files) -> None:
+    """Rows of one file and number could not be told apart."""
+    with pytest.raises(InvalidArgument, match="an input is given twice"):
+        failing([Call.of(functions["half"])], [files["source"]] * 2, files["target"], files["dead"])
+
+
+def test_dead_letters_that_would_replace_an_input_are_refused(functions: Any, tmp_path: Path, mend: Path) -> None:
+    source, calls = tmp_path / "in.parquet", [Call.of(functions["half"])]
+    pyarrow.parquet.write_table(pa.table({"mend": [str(mend)], "x": [2]}), source)
+    before = source.read_bytes()
+    with pytest.raises(InvalidArgument, match=r"in\.parquet is an input, too: .* --force"):
+        failing(calls, [source], tmp_path / "out.csv", source)
+    assert source.read_bytes() == before
+    failing(calls, [source], tmp_path / "out.csv", source, writing=Writing(force=True))
+    assert rows(source) == []
 
 
 def test_an_output_of_dead_letters_is_refused_before_a_call(functions: Any, files: Files, tmp_path: Path) -> None:

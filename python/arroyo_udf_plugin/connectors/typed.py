@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
@@ -39,13 +40,15 @@ class TypedReader:
                 f"{file.name}: {file.kind.format} is read from its end, so it must be a file; "
                 "--in-format arrows and csv can be streams"
             )
+        path = os.fsencode(cast(os.PathLike[str], file.path))  # as text, pyarrow takes UTF-8 only
         if file.kind.format == "parquet":
-            parquet = open_.enter_context(pyarrow.parquet.ParquetFile(str(file.path)))
+            source = open_.enter_context(pa.OSFile(path))
+            parquet = open_.enter_context(pyarrow.parquet.ParquetFile(source))
             self.rows = parquet.metadata.num_rows
             self.schema = parquet.schema_arrow
             self._batches = lambda columns, rows: _parquet_batches(parquet, self.schema, columns, rows)
         else:
-            source = open_.enter_context(pa.memory_map(str(file.path)))
+            source = open_.enter_context(pa.memory_map(path))
             ipc = open_.enter_context(pa.ipc.open_file(source))
             self.schema = ipc.schema
             numbers = range(ipc.num_record_batches)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -88,7 +89,8 @@ def beside(output: Path) -> Path:
 def is_ours(path: Path) -> bool:
     """Whether a file has row numbers: then it may be replaced or removed with its output."""
     try:
-        return Note.of(pyarrow.parquet.read_schema(path)) is not None
+        with pa.OSFile(os.fsencode(path)) as file:
+            return Note.of(pyarrow.parquet.read_schema(file)) is not None
     except (OSError, pa.ArrowException, ValueError):
         return False
 
