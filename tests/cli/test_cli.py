@@ -268,7 +268,7 @@ def test_run_and_replay_dead_letters(plugin: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out.csv").read_text() == "x,half\n2,1\n"
     command[2] = "dead.parquet"
     assert "3 is odd" in cli(*command, cwd=tmp_path, status=1).stderr
-    assert json.loads(cli(*command, *policy, "--json", cwd=tmp_path).stdout)["dead_letters"] == 1
+    assert json.loads(cli(*command, *policy, "--force", "--json", cwd=tmp_path).stdout)["dead_letters"] == 1
 
 
 def test_run_fails_with_the_row(plugin: Path, tmp_path: Path) -> None:
