@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import signal
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,12 @@ BuildPlugin = Callable[..., Path]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The tests that have a make target of their own; the others are `make test`."""
+    """The tests that have a make target of their own; the others are `make test`.
+
+    A job in the background of a script ignores SIGINT, as would its children: tests of Ctrl-C would wait for ever.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "arroyo: builds Arroyo's published crates, for minutes (make test-arroyo)")
     config.addinivalue_line("markers", "server: needs a PostgreSQL server (make test-server)")
 
