@@ -263,6 +263,7 @@ def test_wheel(wheel: pathlib.Path, python: environment.Python, cache: pathlib.P
             twice.write_text(TWICE_IN[suffix])
             for source in (mine, twice):
                 source.write_text(f"{source.read_text()}{COMMENT[suffix]} {version}\n")
+                call("arroyo-udf", "build", "--offline", str(source))
             mine, twice = (source.with_name(f"lib{source.stem}.so") for source in (mine, twice))
             check_function(call, mine, language, "mph", "sync")
             check_function(call, twice, language, "twice", "async")
