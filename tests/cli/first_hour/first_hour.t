@@ -216,7 +216,7 @@ Rows that fail.
   $ sed -i 's/votes < 10/votes < 1/' movies.py && arroyo-udf build movies.py
   */libmovies.so (glob)
   $ arroyo-udf replay failed.parquet --into decades.parquet
-  Error: decades.parquet.rows is missing: a run with dead letters writes it beside its output, and only such an output can take in rows. Make the dead letters the input of a run with an output of its own instead
+  Error: decades.parquet.rows is missing: a run with dead letters writes it beside its output, if its input has none, and only such an output can take in rows. Make the dead letters the input of a run with an output of its own instead
   [1]
   $ arroyo-udf replay failed.parquet --into cents.csv
   cents.csv: 397 rows added of 397 dead letters; 397 values, 0 errors, 0 timed out; 0 nulled, 0 dropped, 0 dead letters; * s, * rows/s (glob)
