@@ -221,7 +221,7 @@ def test_values_of_json_come_back_as_they_stood(functions: Any, tmp_path: Path, 
     assert target.read_text() == whole.read_text()
 
 
-MIXED = [
+MIXED: list[dict[str, Any]] = [
     {"t": "a", "n": 1, "big": 10**20, "none": None, "x": 2},
     {"t": 5, "n": 2.5, "big": 1, "none": None, "x": 3},
     {"t": "late", "n": 2, "big": [None], "none": [], "x": 4},

@@ -38,6 +38,9 @@ import pyarrow as pa
 from arroyo_udf_plugin import udf
 
 
+# `time.sleep(3600)` below is the case itself: user code that stays in native code, where no signal handler of Python runs.
+
+
 def touch(path):
     pathlib.Path(path).touch()
 
