@@ -38,7 +38,7 @@ import pyarrow as pa
 from arroyo_udf_plugin import udf
 
 
-# `time.sleep(3600)` below is the case itself: user code that stays in native code, where no signal handler of Python runs.
+# `time.sleep(3600)` below is the case itself: user code in native code, where no signal handler of Python runs.
 
 
 def touch(path):
