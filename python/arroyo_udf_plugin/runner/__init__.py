@@ -2,8 +2,6 @@
 
     FileSource ──► call ──results──► policy (fail | null | drop | dead_letter) ──► next call ... ──► FileSink
 
-blocks.py    rows on their way, and where they come from
-calls.py     the functions of a run, and the columns that they take and add
 pace.py      how many rows are in hand
 answers.py   blocks through one function
 passes.py    blocks through all functions, with the policy; the summary
@@ -34,8 +32,8 @@ from ..connectors.sink import FileSink
 from ..connectors.source import FileSource
 from ..errors import InvalidArgument
 from ..host.policy import Action, Policy
-from .blocks import Blocks
-from .calls import Call, Plan, check_options
+from ..operator.blocks import Columns
+from ..operator.calls import Call, Plan, check_options
 from .notes import Note, RowNumbers, beside, is_ours
 from .passes import Pass, Progress, Summary, names_of, open_letters
 
@@ -82,8 +80,8 @@ def run(
     start = time.perf_counter()
     summary = Summary(names_of(calls), ", ".join(os.fspath(one) for one in inputs), os.fspath(output))
     with FileSource(inputs, reading) as source, contextlib.ExitStack() as files:
-        rows = Blocks(source)
-        plan = Plan(calls, rows, typed=kind.format not in ("csv", "tsv"))
+        columns = Columns(source.schema, source.index)
+        plan = Plan(calls, columns, typed=kind.format not in ("csv", "tsv"))
         # Left in the reverse order: first the dead letters appear, last the output.
         sink = files.enter_context(FileSink(output, plan.schema, writing, source.files))
         letters = numbers = None
@@ -100,11 +98,13 @@ def run(
                 on_timeout,
                 dataclasses.asdict(writing),
             )
-            if target is not None and (target.is_file() or not target.exists()) and not rows.are_letters:
+            if target is not None and (target.is_file() or not target.exists()) and not columns.are_letters:
                 numbers = files.enter_context(RowNumbers(target, note))
-            letters = files.enter_context(open_letters(dead_letter, rows, note, () if writing.force else source.files))
-        passing = Pass(rows, plan, policy, options, letters, summary, progress)
-        with passing.through(iter(rows)) as remaining:
+            letters = files.enter_context(
+                open_letters(dead_letter, columns, note, () if writing.force else source.files)
+            )
+        passing = Pass(columns, source.rows, plan, policy, options, letters, summary, progress)
+        with passing.through(columns.blocks(source)) as remaining:
             for block in remaining:
                 sink.write(plan.output(block))
                 if numbers is not None:

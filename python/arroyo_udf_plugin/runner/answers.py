@@ -18,8 +18,8 @@ from ..errors import UserCodeError
 from ..host.answers import Answered, schema_of, with_refused
 from ..host.arguments import Piece
 from ..host.statistics import Statistics
-from .blocks import Block
-from .calls import Stage
+from ..operator.blocks import Block
+from ..operator.calls import Stage
 from .pace import Pace
 
 Answers = Generator[Answered[Block], None, None]

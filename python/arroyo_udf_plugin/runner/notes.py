@@ -24,7 +24,7 @@ from ..connectors.sink import FileSink
 from ..connectors.source import FileSource
 from ..errors import InvalidArgument
 from ..host.policy import Action
-from .blocks import KEY, Block
+from ..operator.blocks import KEY, Block
 
 
 @dataclasses.dataclass(frozen=True)

@@ -20,9 +20,9 @@ from ..dead_letters import DeadLetters
 from ..host.answers import Answered
 from ..host.policy import Decided, Policy
 from ..host.statistics import Statistics
+from ..operator.blocks import Block, Columns
+from ..operator.calls import Call, Plan, Stage
 from .answers import End, answers
-from .blocks import Block, Blocks
-from .calls import Call, Plan, Stage
 from .notes import Note
 
 
@@ -73,12 +73,13 @@ Progress = Callable[[Summary, int | None], None]
 
 @dataclasses.dataclass(frozen=True)
 class Pass:
-    """letters: open, if the policy has dead letters.
+    """columns, total: of the source, and the number of its rows. letters: open, if the policy has dead letters.
 
     progress: called after each step with the summary so far and the number of input rows (None: unknown).
     """
 
-    source: Blocks
+    columns: Columns
+    total: int | None
     plan: Plan
     policy: Policy
     options: Mapping[str, Any]
@@ -102,10 +103,10 @@ class Pass:
             for step in steps:
                 decided = self.policy.apply(step.results, function, origin=step.rows.origin)
                 if self.letters is not None and len(decided.dead_at):
-                    self.letters.write(*self.source.letters(step.rows.take(decided.dead_at), decided.dead))
+                    self.letters.write(*self.columns.letters(step.rows.take(decided.dead_at), decided.dead))
                 counts.statistics = end.statistics
                 self._count(counts, step, decided)
-                self.progress(self.summary, self.source.rows)
+                self.progress(self.summary, self.total)
                 kept = step.rows if decided.kept is None else step.rows.filter(decided.kept)
                 if len(kept):
                     yield stage.answered(kept, decided.results.column("value"))
@@ -133,6 +134,6 @@ def names_of(calls: Sequence[Call]) -> str:
     return ", ".join(call.function.name for call in calls)
 
 
-def open_letters(path: Path, source: Blocks, note: Note, inputs: Sequence[Path] = ()) -> DeadLetters:
+def open_letters(path: Path, columns: Columns, note: Note, inputs: Sequence[Path] = ()) -> DeadLetters:
     """A file for dead letters of a source's rows. inputs: files that it must not be."""
-    return DeadLetters(path, source.letter_fields(), note.metadata(), inputs)
+    return DeadLetters(path, columns.letter_fields(), note.metadata(), inputs)

@@ -34,8 +34,8 @@ from ..connectors.sink import FileSink
 from ..connectors.source import FileSource
 from ..errors import InvalidArgument
 from ..host.policy import Policy
-from .blocks import ORIGIN, Block, Blocks
-from .calls import Call, Plan, check_options
+from ..operator.blocks import ORIGIN, Block, Columns
+from ..operator.calls import Call, Plan, check_options
 from .notes import Note, Order, RowNumbers, beside, is_ours, row_numbers
 from .passes import Pass, Progress, Summary, names_of, open_letters
 
@@ -87,23 +87,23 @@ def replay(
     summary = Replayed(names_of(calls), str(letters), str(output))
     order = Order(note.inputs)
     with FileSource([letters]) as source:
-        rows = Blocks(source)
-        if not rows.are_letters:
+        columns = Columns(source.schema, source.index)
+        if not columns.are_letters:
             raise InvalidArgument(f"{letters} has no dead letters: it lacks their columns failed_row, failed_file, ...")
-        theirs = Note.of(rows.schema)
+        theirs = Note.of(columns.schema)
         if theirs is not None and theirs.run != note.run:
             raise InvalidArgument(f"{letters} and {output} are of different runs")
         interrupted = _was_interrupted(output, note)
         there = _already_there(letters, output, interrupted, order)
         typed = kind_of(str(output), note.how_written().format, "--out-format").format not in ("csv", "tsv")
-        plan = Plan(calls, rows, typed, rows.own)
+        plan = Plan(calls, columns, typed, columns.own)
         # Left in the reverse order: the dead letters are replaced last.
-        with open_letters(letters, rows, note) as failing, tempfile.TemporaryDirectory() as folder:
+        with open_letters(letters, columns, note) as failing, tempfile.TemporaryDirectory() as folder:
             # Written and read again in the output's format, so that its columns are those of the output.
             added = Path(folder) / output.name
-            passing = Pass(rows, plan, policy, note.options, failing, summary, progress)
+            passing = Pass(columns, source.rows, plan, policy, note.options, failing, summary, progress)
             origins = []
-            fresh = _without(iter(rows), there, order, summary)
+            fresh = _without(columns.blocks(source), there, order, summary)
             with FileSink(added, plan.schema, note.how_written()) as sink, passing.through(fresh) as remaining:
                 for block in remaining:
                     sink.write(plan.output(block))
@@ -151,7 +151,7 @@ def _numbers(source: FileSource, interrupted: bool) -> Iterator[pa.RecordBatch]:
 def _already_there(letters: Path, output: Path, interrupted: bool, order: Order) -> pa.UInt64Array:
     """The keys of dead letters whose rows the output has."""
     with FileSource([letters]) as source:
-        wanted = [order.keys(block.origin) for block in Blocks(source)]
+        wanted = [order.keys(block.origin) for block in Columns(source.schema).blocks(source)]
     keys = pa.chunked_array(wanted, pa.uint64()).combine_chunks()
     there = []
     with row_numbers(output) as numbers:

@@ -1,4 +1,4 @@
-"""Rows on their way through a run: their columns, and where each row comes from.
+"""Rows on their way through functions: their columns, and where each row comes from.
 
 Rows of a dead-letter file come from where they came first: its columns failed_file and failed_row say it. So a row
 keeps its number, however often it fails and is run again. Its text cells are cells again, as they stood in their file.
@@ -10,14 +10,15 @@ replay, until its file is mended.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..connectors.cells import CellType, decoded
 from ..connectors.options import BATCH_ROWS
-from ..connectors.source import FileSource, Rows
+from ..connectors.schemas import index_of
+from ..connectors.source import Rows
 from ..errors import InvalidArgument
 from ..host.policy import LETTER
 
@@ -59,28 +60,28 @@ class Block:
         return {position: text for position, text in enumerate(texts.to_pylist()) if text is not None}
 
 
-class Blocks:
-    """The rows of a source as blocks.
+class Columns:
+    """The columns of a source's rows, and its rows as blocks.
 
-    schema: of the blocks. rows: their total number; None: unknown.
+    schema: of the blocks. index: the position of a column by its name, with the source's own error for none.
     are_letters: they have the columns of dead letters, also if another program has written the file again.
     own: the positions of the rows' own columns, those that dead letters keep.
     """
 
-    def __init__(self, source: FileSource) -> None:
-        self._source = source
-        self.index = source.index
-        self.rows = source.rows
-        self.schema = pa.schema(map(_as_cells, source.schema), source.schema.metadata)
+    def __init__(self, schema: pa.Schema, index: Callable[[str], int] | None = None) -> None:
+        self.schema = pa.schema(map(_as_cells, schema), schema.metadata)
+        self.index = index or (lambda name: index_of(self.schema, name, ""))
         self.are_letters = set(LETTER.names) <= set(self.schema.names)
         self.own = [i for i, name in enumerate(self.schema.names) if not self.are_letters or name not in LETTER.names]
 
-    def __iter__(self) -> Iterator[Block]:
-        origin = _first_origin if self.are_letters else _origin
-        for rows in self._source:
-            if rows.batch.num_rows:
-                columns = map(_retyped, rows.batch.columns, self.schema.types)
-                yield Block(pa.RecordBatch.from_arrays(list(columns), schema=self.schema), origin(rows))
+    def blocks(self, source: Iterable[Rows]) -> Iterator[Block]:
+        """The source's rows; empty batches are left out."""
+        return (self.block(rows) for rows in source if rows.batch.num_rows)
+
+    def block(self, rows: Rows) -> Block:
+        columns = map(_retyped, rows.batch.columns, self.schema.types)
+        origin = _first_origin(rows) if self.are_letters else _origin(rows)
+        return Block(pa.RecordBatch.from_arrays(list(columns), schema=self.schema), origin)
 
     def letter_fields(self) -> list[pa.Field]:
         """The rows' own columns, as they stand in a file of dead letters."""

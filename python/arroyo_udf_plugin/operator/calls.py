@@ -18,7 +18,7 @@ from ..connectors.cells import CellType, argument, parse
 from ..errors import InvalidArgument
 from ..host.arguments import Piece
 from ..host.function import Function
-from .blocks import KEY, Block, Blocks
+from .blocks import KEY, Block, Columns
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Plan:
     Raises InvalidArgument for a column that is not there, and for two columns of one name.
     """
 
-    def __init__(self, calls: Sequence[Call], source: Blocks, typed: bool, kept: Sequence[int] | None = None) -> None:
+    def __init__(self, calls: Sequence[Call], source: Columns, typed: bool, kept: Sequence[int] | None = None) -> None:
         """typed: the output keeps types; text keeps its cells as they are. kept: the source's columns in the output."""
         fields, output = list(source.schema), list(range(len(source.schema)))
         results: dict[str, int] = {}

@@ -1,0 +1,102 @@
+"""What the engine asks of sources and sinks.
+
+    source.partitions() ──► source.open(name, position) ──► partition.read() ──► Rows ──► ... ──► sink.write(batch)
+                                                            partition.position()                  sink.seal(epoch)
+
+A source is cut into partitions, each with a name that stays the same when the engine is started again, and a position:
+the next row to read, as JSON. All that a partition does follows from its name and that position. A slice reads its
+share of the partitions.
+
+A sink takes the rows of one slice. With checkpoints, rows go epoch by epoch: `seal` ends an epoch's rows, without
+waiting; `Sealed.store` makes them durable; when the epoch is committed, `apply` shows them to the world. `apply` may be
+called again with the same arguments, also by another process, and changes nothing then. Without checkpoints the engine
+calls `finish` at the end.
+
+Assumes: one thread per partition and per sink, except that `store` and `apply` are called in other threads, while the
+next epoch's rows are written; not two of them at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from .source import Rows
+
+Json = Mapping[str, Any]
+
+
+class Partition(Protocol):
+    """A part of a source, read in order."""
+
+    async def read(self) -> Rows | None:
+        """The next rows, at most `BATCH_ROWS` and at least one; None: there are no more, ever. It may wait (a rate, a
+        pipe); it may be cancelled while it waits, and then has lost nothing. Raises InvalidArgument."""
+
+    def position(self) -> Json:
+        """Of the row that the next `read` begins with."""
+
+    def close(self) -> None: ...
+
+
+class Source(Protocol):
+    """name: for people, such as "impulse" or "data/*.csv". schema: of all rows.
+
+    resumable: partitions can be opened at a position. Otherwise `--resume` is refused by name.
+    side_by_side: a slice reads all its partitions in turn (impulse); otherwise one after another, by name (files).
+    watch: seconds after which to ask for new partitions; None: there will be none.
+    rows: the number of all rows; None: unknown.
+    """
+
+    name: str
+    schema: pa.Schema
+    resumable: bool
+    side_by_side: bool
+    watch: float | None
+    rows: int | None
+
+    def partitions(self) -> Sequence[str]:
+        """Those there are now, in their order. Those of an earlier call are all among them."""
+
+    def open(self, partition: str, position: Json | None) -> Partition:
+        """position: None is the first row. Raises InvalidArgument, for a position that does not fit any more, too."""
+
+    def close(self) -> None: ...
+
+
+class Sealed(Protocol):
+    """Rows of an epoch, on their way to be durable."""
+
+    def store(self) -> Json:
+        """Makes them durable. Returns what `apply` needs. Called once, in another thread."""
+
+
+class Sink(Protocol):
+    """name: for people, unique within a pipeline.
+
+    resumable: rows can be applied once per epoch. Otherwise `--resume` and `--checkpoints` are refused by name.
+    """
+
+    name: str
+    resumable: bool
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Adds rows, at least one, in the sink's schema. Raises InvalidArgument, OSError, BrokenPipeError."""
+
+    def seal(self, epoch: int) -> Sealed | None:
+        """Ends the epoch's rows. None: there are none."""
+
+    def apply(self, epoch: int, stored: Json) -> None:
+        """Shows a committed epoch's rows to the world, once. Idempotent."""
+
+    def clear(self, committed: int) -> None:
+        """Called at a start, after the fence `committed`: removes leftovers of this slice's epochs up to it, which were
+        stored and never committed. What is committed has been applied before."""
+
+    def finish(self) -> None:
+        """Without checkpoints: all rows are written, and appear now."""
+
+    def close(self) -> None:
+        """Gives up what is neither finished nor sealed. Called once, after all others."""
