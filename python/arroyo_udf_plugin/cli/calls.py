@@ -18,7 +18,7 @@ import click
 if TYPE_CHECKING:
     from ..host.function import Function
     from ..host.library import Plugin
-    from ..runner.calls import Call
+    from ..operator.calls import Call
 
 _QUOTED = r'"((?:[^"]|"")*)"'
 _COLUMN = re.compile(rf'\s*(?:{_QUOTED}|([^",]+?))\s*(?:,|$)')
@@ -69,7 +69,7 @@ def split(plugin: str) -> tuple[Path, str | None]:
 
 def calls_of(plugin: Plugin, given: Path, written: Sequence[Written]) -> list[Call]:
     """The calls of a plugin's functions. given: as the user has named the plugin."""
-    from ..runner.calls import Call
+    from ..operator.calls import Call
 
     return [Call.of(_function(plugin, given, one.function), one.columns, one.name) for one in written]
 
