@@ -86,7 +86,7 @@ class Options:
         """Fills in the defaults that depend on other options."""
         for name, (_, kind) in OPTIONS.items():
             if kind is _SECONDS and isinstance(text := getattr(self, name), str):
-                object.__setattr__(self, name, _duration(text))
+                object.__setattr__(self, name, seconds_of(text))
         batched: dict[str, Any] = {"max_wait": 0.002, "batch_bytes": 1 << 20}
         dependent = (batched if self.batch_size else {}) | {
             "max_rows": max(4 * self.allowed_in_flight * (self.batch_size or 1), 16_384),
@@ -115,7 +115,7 @@ def _whole(most: int) -> _Kind:
     return _Kind(fits, f"a whole number from 1 to {most}", int, int, int)
 
 
-def _duration(text: str) -> float:
+def seconds_of(text: str) -> float:
     """Converts "2ms", "1.5 s", "0.5" or "inf" to seconds. Raises ValueError for other texts."""
     with_unit = re.fullmatch(r"(\d+(?:\.\d+)?) ?([a-z]+)", text)
     if with_unit is None or with_unit[2] not in _UNITS:
@@ -127,20 +127,20 @@ def _seconds() -> _Kind:
     def fits(value: Any) -> bool:
         if isinstance(value, str):
             try:
-                value = _duration(value)
+                value = seconds_of(value)
             except ValueError:
                 return False
         number = isinstance(value, int | float) and not isinstance(value, bool)
         return number and (1e-9 <= value <= _LONGEST or value == math.inf)
 
     def to_abi(value: float | str) -> int:
-        value = _duration(value) if isinstance(value, str) else value
+        value = seconds_of(value) if isinstance(value, str) else value
         return _FOREVER_NS if value == math.inf else max(1, round(value * 1e9))
 
     def from_abi(value: int) -> float:
         return math.inf if value == _FOREVER_NS else value / 1e9
 
-    return _Kind(fits, "seconds above 0 and up to 1e9, a text such as '10ms', or math.inf", to_abi, from_abi, _duration)
+    return _Kind(fits, "seconds above 0 and up to 1e9, a text such as '10ms', or math.inf", to_abi, from_abi, seconds_of)
 
 
 _SECONDS = _seconds()

@@ -1,8 +1,23 @@
-"""The base of everything that a person may write in a pipeline's description."""
+"""The base of everything that a person may write in a pipeline's description.
+
+A text may hold `${NAME}`, an environment variable. It stays as it is written in the description and is replaced only in
+the copy that is used (pipeline/variables.py). A key whose texts are checked has `or_variable`, so that such a text
+passes until then.
+"""
 
 from __future__ import annotations
 
+import re
+from typing import Annotated, Any, TypeVar
+
 import pydantic
+
+from ..author.options import seconds_of
+
+VARIABLE = re.compile(r"\$(\$?)\{([^}]*)\}")
+"""`${NAME}`, with NAME as second group. `$${NAME}` is the text `${NAME}` itself, and has a first group."""
+
+Item = TypeVar("Item")
 
 
 class Described(pydantic.BaseModel):
@@ -10,3 +25,30 @@ class Described(pydantic.BaseModel):
     after it has been checked."""
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+
+
+def _or_variable(value: Any, check: pydantic.ValidatorFunctionWrapHandler) -> Any:
+    return value if isinstance(value, str) and VARIABLE.search(value) else check(value)
+
+
+or_variable = pydantic.WrapValidator(_or_variable)
+"""`Annotated[float, ..., or_variable]`: the value may also be a text with a variable."""
+
+
+def _seconds(value: Any) -> Any:
+    try:
+        return seconds_of(value) if isinstance(value, str) else value
+    except ValueError:
+        raise ValueError("write seconds as a number, or a text with a unit, such as '10s' or '500ms'") from None
+
+
+Seconds = Annotated[
+    float,
+    pydantic.Field(ge=0, le=1e9, allow_inf_nan=False),
+    pydantic.BeforeValidator(_seconds, json_schema_input_type=float | str),
+    or_variable,
+]
+"""A time: a number of seconds, or a text such as "10s" or "500ms"."""
+
+Several = Annotated[tuple[Item, ...], pydantic.Field(strict=False)]
+"""Several values; TOML and JSON write them as a list."""
