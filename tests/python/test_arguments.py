@@ -369,7 +369,7 @@ def test_map_refuses_rows_that_it_has_not_sent(functions: Any) -> None:
     with functions["half"].start() as runtime:
         runtime.send(0, [1])
         runtime.wait()
-        with pytest.raises(InvalidState, match="row 0 comes out, which map has not sent"):
+        with pytest.raises(InvalidState, match="row 0 comes out, which was not sent from here"):
             list(runtime.map([[4]], first_id=1))
         runtime.stop("cancel")
 

@@ -99,7 +99,7 @@ def test_map_does_not_throw_away_rows_that_were_sent_before(functions: Any) -> N
         answers = runtime.map([[1]], first_id=1)
         assert next(answers).results["id"].to_pylist() == [1]
         functions["opens"]([0])
-        with pytest.raises(InvalidState, match="row 0 comes out, which map has not sent; first drain"):
+        with pytest.raises(InvalidState, match="row 0 comes out, which was not sent from here; first drain"):
             next(answers)
 
 
@@ -113,7 +113,7 @@ def test_amap_does_not_throw_away_rows_that_were_sent_before(functions: Any) -> 
                 seen.extend(results["id"].to_pylist())
                 functions["opens"]([0])
 
-    with pytest.raises(InvalidState, match="row 0 comes out, which map has not sent; first drain"):
+    with pytest.raises(InvalidState, match="row 0 comes out, which was not sent from here; first drain"):
         asyncio.run(main())
     assert seen == [1]
 
@@ -128,7 +128,7 @@ def test_a_row_that_map_has_not_sent_is_told_also_if_map_has_sent_none(functions
             async for _ in runtime.amap([[REFUSED]], first_id=1):
                 pass
 
-    said = "row 0 comes out, which map has not sent"
+    said = "row 0 comes out, which was not sent from here"
     with functions["waits"].start() as runtime:
         runtime.send(0, [5])
         runtime.wait()

@@ -7,12 +7,12 @@ their place.
 from __future__ import annotations
 
 import bisect
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..abi import ERROR, VALUE
 from ..errors import InvalidState
@@ -95,12 +95,18 @@ class Window:
 
 @dataclass(eq=False)
 class _Held(Generic[T]):
-    """Rows from id `first` on. refused: those that are not called and still wait for their turn. open: unanswered."""
+    """Rows from id `first` on. refused: those that are not called and still wait for their turn. open: called and not
+    answered. out: the positions of rows that have left, each a run (start, stop) or an array."""
 
     first: int
     rows: T
     refused: dict[int, str]
     open: int
+    out: list[tuple[int, int] | pa.Array]
+
+    @property
+    def end(self) -> int:
+        return self.first + len(self.rows)
 
 
 class Waiting(Generic[T]):
@@ -120,67 +126,117 @@ class Waiting(Generic[T]):
     def add(self, first: int, rows: T, refused: Mapping[int, str]) -> None:
         texts = {row: f"{self._where}, row {first + row}: {text}" for row, text in refused.items()}
         called = len(rows) - len(refused)
-        self._held.append(_Held(first, rows, texts, called))
+        self._held.append(_Held(first, rows, texts, called, []))
         self.open += called
 
+    @property
+    def first(self) -> int | None:
+        """An id with which a batch begins that has not left whole, and no earlier batch; None: all have left."""
+        return self._held[0].first if self._held else None
+
+    def unanswered(self) -> Iterator[tuple[int, pa.UInt64Array, T]]:
+        """Batches of which rows have not left: the id of the first row, these rows' positions, and the batch."""
+        for held in self._held:
+            positions = count(len(held.rows))
+            if held.out:
+                gone = [count(one[1] - one[0], one[0]) if isinstance(one, tuple) else one for one in held.out]
+                chunked = pa.chunked_array(gone, pa.uint64())
+                positions = positions.filter(pc.invert(pc.is_in(positions, value_set=chunked.combine_chunks())))
+            if len(positions):
+                yield held.first, positions, held.rows
+
     def answered(self, results: pa.RecordBatch) -> Iterator[Answered[T]]:
-        """`results` beside their rows, cut where batches end. Unordered results are sorted by id."""
-        if not len(results):
+        """`results` beside their rows, cut where batches end."""
+        n_rows = len(results)
+        if not n_rows:
             return
-        ids, results = _rising(results, self._ordered)
-        start = 0
-        while start < len(ids):
-            yield from self.uncalled()
-            index = bisect.bisect_right(self._held, ids[start], key=lambda one: one.first) - 1
-            held = self._held[index] if index >= 0 else None
-            stop = start if held is None else bisect.bisect_left(ids, held.first + len(held.rows), start)
-            if held is None or stop == start:
-                raise InvalidState(
-                    f"{self._where}: row {ids[start]} comes out, which map has not sent; first drain the rows that "
-                    "were sent before"
-                )
-            rows = _less(ids[start:stop], held.first)
-            self.open -= len(rows)
-            held.open -= len(rows)
-            if not held.open:
-                del self._held[index]
-            due = {row: text for row, text in held.refused.items() if not held.open or row < rows[-1]}
-            yield self._together(held, rows, results.slice(start, stop - start), due)
-            start = stop
+        ids = results.column("id")
+        low, high = (ids[0].as_py(), ids[-1].as_py()) if self._ordered else _bounds(ids)
+        is_run = high - low + 1 == n_rows and (self._ordered or ids.equals(count(n_rows, low)))
+        left = n_rows
         yield from self.uncalled()
+        touched = self._between(low, high)
+        for held in touched:
+            if held.first <= low and high < held.end:
+                part, at = results, ids
+            elif is_run:
+                start, stop = max(held.first - low, 0), min(held.end - low, n_rows)
+                part = results.slice(start, stop - start)
+            else:
+                at = pc.and_(pc.greater_equal(ids, _u64(held.first)), pc.less(ids, _u64(held.end)))
+                part = results.filter(at)
+                at = part.column("id")
+            if not part.num_rows:
+                continue
+            left -= part.num_rows
+            out: tuple[int, int] | pa.Array
+            if is_run:
+                start = max(low - held.first, 0)
+                out = start, start + part.num_rows
+            else:
+                out = pc.subtract(at, _u64(held.first))
+            yield self._together(held, out, part)
+            yield from self.uncalled()
+        if left:
+            unknown = next(id for id in ids.to_pylist() if not any(held.first <= id < held.end for held in touched))
+            raise InvalidState(
+                f"{self._where}: row {unknown} comes out, which was not sent from here; first drain the rows that were "
+                "sent before"
+            )
+
+    def _between(self, low: int, high: int) -> list[_Held[T]]:
+        """The batches with ids from low to high."""
+        start = max(bisect.bisect_right(self._held, low, key=lambda one: one.first) - 1, 0)
+        stop = bisect.bisect_right(self._held, high, key=lambda one: one.first)
+        return self._held[start:stop]
 
     def uncalled(self) -> Iterator[Answered[T]]:
         """Batches of refused rows only, if nothing before them waits."""
         while self._held and not self._held[0].open:
             held = self._held.pop(0)
             if held.refused:
-                yield self._together(held, [], None, held.refused)
+                rows = sorted(held.refused)
+                results = with_refused(None, [], held.refused, self._schema, held.first)
+                yield Answered(held.rows.take(pa.array(rows, pa.int64())), results)
 
-    def _together(
-        self, held: _Held[T], rows: Sequence[int], results: pa.RecordBatch | None, due: Mapping[int, str]
-    ) -> Answered[T]:
+    def _together(self, held: _Held[T], out: tuple[int, int] | pa.Array, results: pa.RecordBatch) -> Answered[T]:
+        self.open -= len(results)
+        held.open -= len(results)
+        if not held.open:
+            del self._held[bisect.bisect_left(self._held, held.first, key=lambda one: one.first)]
+        if held.refused:
+            return self._with_due(held, out, results)
+        if held.open:
+            held.out.append(out)
+        rows = held.rows.slice(out[0], out[1] - out[0]) if isinstance(out, tuple) else held.rows.take(out)
+        return Answered(rows, results)
+
+    def _with_due(self, held: _Held[T], out: tuple[int, int] | pa.Array, results: pa.RecordBatch) -> Answered[T]:
+        """With the refused rows whose turn it is: those before the last of the results, or all at the batch's end."""
+        results = results.sort_by("id")
+        rows = list(range(*out)) if isinstance(out, tuple) else sorted(out.to_pylist())
+        due = {row: text for row, text in held.refused.items() if not held.open or row < rows[-1]}
         if due:
             results = with_refused(results, rows, due, self._schema, held.first)
             held.refused = {row: text for row, text in held.refused.items() if row not in due}
-            rows = sorted([*rows, *due])
-        assert results is not None
-        if rows[-1] - rows[0] + 1 == len(rows):
-            return Answered(held.rows.slice(rows[0], len(rows)), results)
-        return Answered(held.rows.take(pa.array(rows, pa.int64())), results)
+        positions = pa.array(sorted([*rows, *due]), pa.uint64())
+        held.out.append(positions)
+        return Answered(held.rows.take(positions), results)
 
 
-def _rising(results: pa.RecordBatch, ordered: bool) -> tuple[Sequence[int], pa.RecordBatch]:
-    """The results in the order of their ids, and these: a range without gaps, where that is cheap to see."""
-    column = results.column("id")
-    if ordered and column[-1].as_py() - column[0].as_py() + 1 == len(column):
-        return range(column[0].as_py(), column[-1].as_py() + 1), results
-    ids = column.to_pylist()
-    if any(later < earlier for earlier, later in itertools.pairwise(ids)):
-        return sorted(ids), results.sort_by("id")
-    return ids, results
+_COUNT = pa.array(range(STEP_ROWS), pa.uint64())
 
 
-def _less(ids: Sequence[int], first: int) -> Sequence[int]:
-    if isinstance(ids, range):
-        return range(ids.start - first, ids.stop - first)
-    return [number - first for number in ids]
+def count(n_rows: int, first: int = 0) -> pa.UInt64Array:
+    """first, first + 1, ..."""
+    counted = _COUNT.slice(0, n_rows) if n_rows <= STEP_ROWS else pa.array(range(n_rows), pa.uint64())
+    return pc.add(counted, _u64(first)) if first else counted
+
+
+def _u64(number: int) -> pa.Scalar:
+    return pa.scalar(number, pa.uint64())
+
+
+def _bounds(ids: pa.UInt64Array) -> tuple[int, int]:
+    found = pc.min_max(ids)
+    return found["min"].as_py(), found["max"].as_py()

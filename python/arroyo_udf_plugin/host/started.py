@@ -288,6 +288,11 @@ class Started:
         await self._waiters.block_async(abi.RESULTS)
         hand_on()
 
+    async def wait_room_async(self) -> None:
+        """Waits until `send_nowait` finds room, or the runtime is stopped."""
+        self._check_alive()
+        await self._waiters.block_async(abi.ROOM)
+
     async def results(self) -> AsyncIterator[pa.RecordBatch]:
         """All results, as `drain_results` returns them, until the runtime is stopped and all rows are drained."""
         while True:
