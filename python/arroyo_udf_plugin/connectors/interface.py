@@ -66,6 +66,30 @@ class Source(Protocol):
     def close(self) -> None: ...
 
 
+class Stage(Protocol):
+    """Where a sink keeps rows of epochs that are not applied yet, if it has no place of its own: in the store of the
+    checkpoints. All sinks and slices of a pipeline share it, so names begin with the sink's. Names are relative, with
+    "/" between folders.
+
+    history: an id that the first engine of a history of epochs has made up and its resumed ones keep. So epoch 5 is not
+    taken for epoch 5 of a pipeline that was started anew.
+    """
+
+    history: str
+
+    def put(self, name: str, data: bytes) -> None:
+        """Durable when it returns."""
+
+    def get(self, name: str) -> bytes:
+        """Raises FileNotFoundError."""
+
+    def names(self, prefix: str) -> list[str]:
+        """Those that begin with `prefix`, sorted."""
+
+    def delete(self, name: str) -> None:
+        """Does nothing if it is not there."""
+
+
 class Sealed(Protocol):
     """Rows of an epoch, on their way to be durable."""
 
@@ -89,11 +113,13 @@ class Sink(Protocol):
         """Ends the epoch's rows. None: there are none."""
 
     def apply(self, epoch: int, stored: Json) -> None:
-        """Shows a committed epoch's rows to the world, once. Idempotent."""
+        """Shows a committed epoch's rows to the world, once. Idempotent. `stored` may be of another slice: after a
+        start with fewer of them, somebody must apply it."""
 
     def clear(self, committed: int) -> None:
-        """Called at a start, after the fence `committed`: removes leftovers of this slice's epochs up to it, which were
-        stored and never committed. What is committed has been applied before."""
+        """With checkpoints, called once at each start, also the first, before the first `write`, with the number of
+        this engine's fence: removes leftovers of earlier engines, which were stored and never committed, of all slices.
+        What is committed has been applied before. Refuses a place that has epochs of another history."""
 
     def finish(self) -> None:
         """Without checkpoints: all rows are written, and appear now."""

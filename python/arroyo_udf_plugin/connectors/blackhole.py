@@ -1,0 +1,53 @@
+"""A sink that drops all rows: for measurements, and for functions that are called for their effects.
+
+Guarantees: it can be resumed, because rows that nobody sees cannot be seen twice.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pyarrow as pa
+
+from .described import Described
+from .interface import Json, Stage
+
+
+class Blackhole(Described):
+    """Drops all rows."""
+
+    type: Literal["blackhole"] = "blackhole"
+
+    @property
+    def typed(self) -> bool:
+        return True
+
+    def check(self, schema: pa.Schema) -> None:
+        """It takes everything."""
+
+    def sink(self, schema: pa.Schema, slice: int, stage: Stage | None, pipeline: str, name: str) -> BlackholeSink:
+        return BlackholeSink(name)
+
+
+class BlackholeSink:
+    """rows: how many were written."""
+
+    resumable = True
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.rows = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self.rows += batch.num_rows
+
+    def seal(self, epoch: int) -> None:
+        """Nothing is to be stored."""
+
+    def apply(self, epoch: int, stored: Json) -> None: ...
+
+    def clear(self, committed: int) -> None: ...
+
+    def finish(self) -> None: ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,222 @@
+"""Where checkpoints are kept: a folder, or a place in an object store, as named bytes.
+
+    store = open_store("s3://bucket/checkpoints")      or a folder
+    store.create("epochs/000000012.json", manifest)    AlreadyThere: another engine was first
+
+Guarantees: when `put` or `create` returns, the bytes are durable. A name has all of its bytes or does not exist. Of
+several that create one name, exactly one returns; the others raise AlreadyThere.
+
+Assumes: those that create one name give different bytes; so an object store's answer that got lost can be told from
+another's success. Where a file system has no unnamed files, a killed process may leave a hidden file, which nobody
+reads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import time
+import urllib.parse
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from ..errors import ArroyoUdfError, InvalidArgument
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore as Opened
+
+_ATTEMPTS = 8  # to create, over 13 seconds; obstore itself repeats what is safe to be repeated, for minutes
+_Result = TypeVar("_Result")
+
+
+class AlreadyThere(ArroyoUdfError):
+    """The name exists: another process created it."""
+
+
+class Store(Protocol):
+    """place: for people. Names are relative, with "/" between folders. Raises InvalidArgument if the place fails."""
+
+    place: str
+
+    def put(self, name: str, data: bytes) -> None:
+        """Writes, or replaces."""
+
+    def create(self, name: str, data: bytes) -> None:
+        """Writes what is not there. Raises AlreadyThere."""
+
+    def get(self, name: str) -> bytes:
+        """Raises FileNotFoundError."""
+
+    def names(self, prefix: str) -> list[str]:
+        """Those that begin with `prefix`, sorted."""
+
+    def delete(self, name: str) -> None:
+        """Does nothing if it is not there."""
+
+
+def open_store(place: str) -> Store:
+    """The store at a folder's path or an object store's URL. The folder need not exist."""
+    if "://" not in place:
+        return LocalStore(Path(place))
+    if place.startswith("file://"):
+        return LocalStore(Path(urllib.parse.unquote(place.removeprefix("file://"))))
+    from ..connectors import object_store
+
+    return ObjectStore(place, object_store.open_store(place))
+
+
+class LocalStore:
+    """Files below a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.place = str(folder)
+        self._folder = folder
+
+    def put(self, name: str, data: bytes) -> None:
+        path = self._folder / name
+        with self._errors("write", name), _file(path.parent, data) as written:
+            aside = path.parent / _hidden()
+            _link(written, aside)
+            os.replace(aside, path)
+            _sync(path.parent)
+
+    def create(self, name: str, data: bytes) -> None:
+        path = self._folder / name
+        with self._errors("write", name), _file(path.parent, data) as written:
+            try:
+                _link(written, path)
+            except FileExistsError:
+                raise AlreadyThere(f"{self.place}: {name} is there already") from None
+            _sync(path.parent)
+
+    def get(self, name: str) -> bytes:
+        with self._errors("read", name):
+            return (self._folder / name).read_bytes()
+
+    def names(self, prefix: str) -> list[str]:
+        with self._errors("read", prefix):
+            below = self._folder / prefix.rpartition("/")[0]
+            found = (path.relative_to(self._folder) for path in below.rglob("*") if path.is_file())
+            return sorted(str(each) for each in found if str(each).startswith(prefix) and each.name[0] != ".")
+
+    def delete(self, name: str) -> None:
+        with self._errors("remove", name), contextlib.suppress(FileNotFoundError):
+            (self._folder / name).unlink()
+
+    @contextlib.contextmanager
+    def _errors(self, verb: str, name: str) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise InvalidArgument(f"cannot {verb} {self.place}/{name}: {error.strerror or error}") from error
+
+
+@contextlib.contextmanager
+def _file(folder: Path, data: bytes) -> Iterator[str]:
+    """A durable file without a name, or with a hidden one meanwhile. Yields a path that can be linked."""
+    _make(folder)
+    aside = None
+    try:
+        fd = os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+        path = f"/proc/self/fd/{fd}"
+        if not os.path.exists(path):  # no /proc
+            os.close(fd)
+            raise OSError
+    except OSError:  # not every file system has unnamed files; any other trouble comes again
+        path = aside = os.fspath(folder / _hidden())
+        fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        with open(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(fd)
+            yield path
+    finally:
+        if aside is not None:
+            os.unlink(aside)
+
+
+def _link(file: str, path: Path) -> None:
+    root = os.open("/", os.O_PATH | os.O_CLOEXEC)  # makes `link` follow the link in /proc
+    try:
+        os.link(file, path, src_dir_fd=root, follow_symlinks=True)
+    finally:
+        os.close(root)
+
+
+def _hidden() -> str:
+    return f".{secrets.token_hex(8)}.partial"
+
+
+def _make(folder: Path) -> None:
+    """Makes the folder and those above it durable."""
+    if not folder.is_dir():
+        _make(folder.parent)
+        folder.mkdir(exist_ok=True)
+        _sync(folder.parent)
+
+
+def _sync(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+class ObjectStore:
+    """Objects below a URL. store: of obstore."""
+
+    def __init__(self, url: str, store: Opened) -> None:
+        import obstore
+
+        self.place = url.rstrip("/")
+        self._store, self._obstore = store, obstore
+
+    def put(self, name: str, data: bytes) -> None:
+        self._do("write", name, lambda: self._obstore.put(self._store, name, data))
+
+    def create(self, name: str, data: bytes) -> None:
+        """An answer may get lost after the object was written: then a repetition finds our own bytes."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                self._obstore.put(self._store, name, data, mode="create")
+                return
+            except self._obstore.exceptions.AlreadyExistsError:
+                if self.get(name) == data:
+                    return
+                raise AlreadyThere(f"{self.place}: {name} is there already") from None
+            except self._obstore.exceptions.BaseError as error:
+                if attempt == _ATTEMPTS - 1:
+                    raise self._failed("write", name, error) from error
+            time.sleep(0.1 * 2**attempt)
+
+    def get(self, name: str) -> bytes:
+        return self._do("read", name, lambda: bytes(self._obstore.get(self._store, name).bytes()))
+
+    def names(self, prefix: str) -> list[str]:
+        def listed() -> list[str]:
+            # An object store lists whole folders.
+            found = self._obstore.list(self._store, prefix.rpartition("/")[0] or None)
+            return sorted(each["path"] for group in found for each in group if each["path"].startswith(prefix))
+
+        return self._do("read", prefix, listed)
+
+    def delete(self, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self._do("remove", name, lambda: self._obstore.delete(self._store, name))
+
+    def _do(self, verb: str, name: str, call: Callable[[], _Result]) -> _Result:
+        try:
+            return call()
+        except FileNotFoundError:
+            raise
+        except (self._obstore.exceptions.BaseError, OSError) as error:
+            raise self._failed(verb, name, error) from error
+
+    def _failed(self, verb: str, name: str, error: Any) -> InvalidArgument:
+        return InvalidArgument(f"cannot {verb} {self.place}/{name}: {str(error).splitlines()[0]}")
