@@ -19,7 +19,7 @@ from arroyo_udf_plugin import InvalidArgument, RowError, load
 from arroyo_udf_plugin.host.answers import HELD_ROWS, Window
 from arroyo_udf_plugin.host.policy import Action
 from arroyo_udf_plugin.runner import Call, Summary, run
-from arroyo_udf_plugin.runner.pace import GROWTH, STEP_BYTES, STEP_ROWS, STEP_SECONDS, Pace
+from arroyo_udf_plugin.operator.pace import GROWTH, STEP_BYTES, STEP_ROWS, STEP_SECONDS, Pace
 
 SOURCE = """
 import asyncio

@@ -76,6 +76,16 @@ class Started:
         self._alive = weakref.finalize(self, _release_forgotten, table, handle, where, self._waiters)
         self._alive.atexit = False  # at exit the core stops all runtimes
 
+    @property
+    def is_ordered(self) -> bool:
+        """Whether results come in the order of the rows."""
+        return self._ordered
+
+    @property
+    def at_once(self) -> int:
+        """How many rows may run at once."""
+        return self._at_once
+
     def __repr__(self) -> str:
         state = "released" if not self._alive.alive else "stopped" if self._waiters.stopped else "running"
         return f"<{state} runtime of {self._where}>"

@@ -54,8 +54,17 @@ class Call:
 class Stage:
     """One call, in its place: which columns of a block it takes."""
 
-    def __init__(self, call: Call, positions: Sequence[int], parsed: Sequence[bool], typed: Sequence[int]) -> None:
+    def __init__(
+        self,
+        call: Call,
+        schema: pa.Schema,
+        positions: Sequence[int],
+        parsed: Sequence[bool],
+        typed: Sequence[int],
+    ) -> None:
         self.call = call
+        self.schema = schema
+        """Of the rows that it is given."""
         self._positions = positions
         self._casts = [parse if must_parse else argument for must_parse in parsed]
         self._typed = typed  # the arguments that join the block's columns, for the output
@@ -112,7 +121,7 @@ class Plan:
         results: dict[str, int] = {}
         self.stages: list[Stage] = []
         for call in calls:
-            positions, parsed, joining = [], [], []
+            positions, parsed, joining, given_fields = [], [], [], pa.schema(fields)
             for i, (name, wanted) in enumerate(zip(call.columns, call.function.arguments.types, strict=True)):
                 position = results[name] if name in results else source.index(name)
                 positions.append(position)
@@ -123,7 +132,7 @@ class Plan:
                     output[position] = len(fields)
                     fields.append(pa.field(name, wanted))
                     joining.append(i)
-            self.stages.append(Stage(call, positions, parsed, joining))
+            self.stages.append(Stage(call, given_fields, positions, parsed, joining))
             if call.name in [fields[position].name for position in output]:
                 raise InvalidArgument(
                     f"there is a column {call.name!r} already: choose the result's name with --name, "

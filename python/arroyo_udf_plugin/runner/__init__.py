@@ -2,7 +2,6 @@
 
     FileSource ──► call ──results──► policy (fail | null | drop | dead_letter) ──► next call ... ──► FileSink
 
-pace.py      how many rows are in hand
 answers.py   blocks through one function
 passes.py    blocks through all functions, with the policy; the summary
 notes.py     what a run notes for a replay

@@ -20,7 +20,7 @@ from ..host.arguments import Piece
 from ..host.statistics import Statistics
 from ..operator.blocks import Block
 from ..operator.calls import Stage
-from .pace import Pace
+from ..operator.pace import Pace
 
 Answers = Generator[Answered[Block], None, None]
 

@@ -1,0 +1,174 @@
+"""An operator: functions over one stream of blocks and watermarks, with a policy, a budget and snapshots.
+
+    operator = Operator("speeds", plan.stages, Policy(error="dead_letter"))
+    operator.start()
+    operator.push(block); operator.push_watermark(time)
+    for item in operator.take(): ...                    Block | Watermark | Dead
+    state = operator.snapshot()                         at any time between two calls; nothing waits for it
+    operator.finish(); ...take until operator.is_finished...; operator.stop(); operator.close()
+
+Guarantees: O1 to O6, see __init__.py. Assumes that one thread at a time calls it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from ..errors import InvalidArgument
+from ..host.answers import HELD_BYTES
+from ..host.policy import Policy
+from ..host.runtime import Runtime
+from ..host.started import Mode
+from .blocks import Block
+from .calls import Stage
+from .stages import AsyncStage, Item, RunningStage, SyncStage
+from .state import Identity, Kept, read, write
+from .watermarks import Watermark
+
+
+class Operator:
+    """name: for people. stages: of a `Plan`, one behind the other; each may take results of those before it.
+
+    policy: for failed rows of all functions. options: for the start of all async functions.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        stages: Sequence[Stage],
+        policy: Policy = Policy(),  # noqa: B008 (frozen)
+        options: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        self.name = name
+        self.stages: list[RunningStage] = [
+            AsyncStage(stage, policy, options) if stage.call.function.kind == "async" else SyncStage(stage, policy)
+            for stage in stages
+        ]
+        self._async = [stage for stage in self.stages if isinstance(stage, AsyncStage)]
+        self._is_at_end = False
+
+    def start(self, states: Sequence[bytes] = (), *, allow_changed_plugin: bool = False) -> None:
+        """Starts the functions and takes in snapshots of this operator, of as many slices.
+
+        Rows of one snapshot keep ids and lineage, and with them their idempotency keys; those of several are
+        renumbered.
+        Raises InvalidArgument for a snapshot of other functions or columns, of another plugin hash unless that is
+        allowed, of another format version, and for a damaged one; and what `Function.start` raises.
+        """
+        schemas = [stage.stage.schema for stage in self.stages]
+        found = [read(state, schemas, f"operator {self.name}") for state in states]
+        by_stage: list[tuple[RunningStage, list[Kept]]] = [
+            (stage, [kept[place] for kept in found]) for place, stage in enumerate(self.stages)
+        ]
+        for stage, kept in by_stage:
+            for one in kept:
+                self._check(stage, one.identity, allow_changed_plugin)
+        try:
+            for stage, kept in by_stage:
+                if isinstance(stage, AsyncStage):
+                    stage.choose_lineage(kept)
+                    stage.start()
+                if kept:
+                    stage.restore(kept)
+        except BaseException:
+            self.close()
+            raise
+
+    def _check(self, stage: RunningStage, was: Identity, allow_changed_plugin: bool) -> None:
+        now = Identity.of(stage.stage.call.function)
+        if was.function != now.function:
+            raise InvalidArgument(
+                f"operator {self.name}: the state is of {was.plugin}.{was.function}, and this operator calls "
+                f"{now.plugin}.{now.function}: resume with the former description, or begin anew without --resume"
+            )
+        if was.plugin_hash != now.plugin_hash and not allow_changed_plugin:
+            raise InvalidArgument(
+                f"operator {self.name}: the plugin of {now.function} has changed since the checkpoint "
+                f"({was.plugin_hash[:12]} is now {now.plugin_hash[:12]}): resume with --allow-changed-plugin, or with "
+                "the former plugin"
+            )
+
+    # ---- The stream ----
+
+    @property
+    def wants_input(self) -> bool:
+        """Whether there is room for more rows: one budget covers all rows that have not left. `push` takes them also
+        without."""
+        return all(stage.wants_input for stage in self.stages) and self.held_bytes < HELD_BYTES
+
+    def push(self, block: Block) -> None:
+        """block: at least one row, with the columns that the first stage is given."""
+        self.stages[0].push(block)
+
+    def push_watermark(self, time: int | None) -> None:
+        """time: nanoseconds since 1970; None: the source is idle, and holds nothing back."""
+        self.stages[0].push(Watermark(time))
+
+    def take(self) -> list[Item]:
+        """What has passed all functions, in order; never waits, except that it runs a step of each sync function.
+
+        Raises RowError for a row whose policy is "fail".
+        """
+        items: list[Item] = []
+        for stage in self.stages:
+            beside: list[Item] = []
+            for item in items:
+                if isinstance(item, Block | Watermark):
+                    stage.push(item)
+                else:
+                    beside.append(item)  # dead letters pass
+            items = [*beside, *stage.turn()]
+        return items
+
+    def finish(self) -> None:
+        """Nothing more will be pushed."""
+        self._is_at_end = True
+
+    @property
+    def is_finished(self) -> bool:
+        """Everything that was pushed before `finish` has been taken (O5)."""
+        return self._is_at_end and all(stage.is_empty for stage in self.stages)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether `take` has something to do now, without anything happening first."""
+        return any(stage.is_ready for stage in self.stages)
+
+    # ---- To wait on ----
+
+    @property
+    def runtimes(self) -> list[Runtime]:
+        """Of the async functions: after `wait_async` of one, `take` has something to do."""
+        return [stage.runtime for stage in self._async]
+
+    @property
+    def wanting_room(self) -> list[Runtime]:
+        """Those that have refused rows: after `wait_room_async` of one, `take` has something to do."""
+        return [stage.runtime for stage in self._async if stage.wants_room]
+
+    @property
+    def held_rows(self) -> int:
+        return sum(stage.held_rows for stage in self.stages)
+
+    @property
+    def held_bytes(self) -> int:
+        return sum(stage.held_bytes for stage in self.stages)
+
+    # ---- The end ----
+
+    def snapshot(self) -> bytes:
+        """Rows and watermarks that have not been taken, as `state.py` says."""
+        return write([(stage.kept(), stage.stage.schema) for stage in self.stages])
+
+    def stop(self, mode: Mode = "drain", deadline: float | None = None) -> list[str]:
+        """Ends the runtimes and closes their Contexts; may wait for it. Returns the texts of those that failed to
+        close."""
+        texts = [stage.stop(mode, deadline) for stage in self._async]
+        return [text for text in texts if text is not None]
+
+    def close(self) -> None:
+        """Releases the runtimes; rows that have not been taken are given up."""
+        for stage in self._async:
+            stage.close()

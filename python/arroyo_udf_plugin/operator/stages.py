@@ -1,0 +1,397 @@
+"""One function of an operator: what goes in comes out, with the function's results.
+
+SyncStage calls the function itself, in steps that take about a tenth of a second. AsyncStage has a runtime: rows wait
+in its queue, run, and come out when `turn` finds them.
+
+Guarantees: each row and watermark comes out once. No watermark overtakes a row before it. `turn` waits for nothing but
+a sync function.
+"""
+
+from __future__ import annotations
+
+import abc
+import collections
+import dataclasses
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..abi import TIMED_OUT, VALUE
+from ..errors import UserCodeError, WouldBlock
+from ..host.answers import STEP_ROWS, Answered, Waiting, Window, count, schema_of, with_refused
+from ..host.arguments import Piece
+from ..host.policy import Policy
+from ..host.runtime import Runtime
+from ..host.started import Mode
+from ..host.statistics import Statistics
+from .blocks import Block
+from .calls import Stage
+from .pace import Pace
+from .state import Identity, Kept
+from .watermarks import Watermark
+
+
+@dataclasses.dataclass(frozen=True)
+class Dead:
+    """Rows that are dead letters by policy. letters: `host.policy.LETTER`, one for each."""
+
+    rows: Block
+    letters: pa.RecordBatch
+
+
+Item = Block | Watermark | Dead
+
+
+@dataclasses.dataclass
+class Counts:
+    """Rows that a function has answered, by outcome; and what the policy made of those that failed."""
+
+    rows: int = 0
+    values: int = 0
+    errors: int = 0
+    timed_out: int = 0
+    nulled: int = 0
+    dropped: int = 0
+    dead_letters: int = 0
+
+
+class RunningStage(abc.ABC):
+    """A stage with its rows. held_rows, held_bytes: of rows that have not left."""
+
+    def __init__(self, stage: Stage, policy: Policy) -> None:
+        self.stage = stage
+        self.counts = Counts()
+        self.held_rows = 0
+        self.held_bytes = 0
+        self._policy = policy
+        self._function = stage.call.function
+        self._latest: int | None = None
+        self._lineage = os.urandom(16)
+
+    @property
+    def name(self) -> str:
+        return self.stage.call.name
+
+    @property
+    @abc.abstractmethod
+    def is_ready(self) -> bool:
+        """Whether `turn` has something to do without anything happening first."""
+
+    @property
+    @abc.abstractmethod
+    def is_empty(self) -> bool:
+        """Whether all rows and watermarks have come out."""
+
+    @property
+    @abc.abstractmethod
+    def wants_input(self) -> bool:
+        """Whether there is room for more rows; `push` takes them also without."""
+
+    @abc.abstractmethod
+    def push(self, item: Block | Watermark) -> None: ...
+
+    @abc.abstractmethod
+    def turn(self) -> Iterator[Item]:
+        """What can come out now."""
+
+    @abc.abstractmethod
+    def kept(self) -> Kept:
+        """Rows and watermarks that have not come out."""
+
+    @abc.abstractmethod
+    def restore(self, kept: Sequence[Kept]) -> None:
+        """Takes in the rows and watermarks of snapshots, before all others."""
+
+    def _decided(self, answered: Answered[Block]) -> Iterator[Item]:
+        """The rows after the policy. Raises RowError."""
+        rows, results = answered
+        decided = self._policy.apply(results, self._function, origin=rows.origin)
+        self._count(results, decided.nulled, decided.dropped, len(decided.dead_at))
+        if len(decided.dead_at):
+            yield Dead(rows.take(decided.dead_at), decided.dead)
+        kept = rows if decided.kept is None else rows.filter(decided.kept)
+        if len(kept):
+            yield self.stage.answered(kept, decided.results.column("value"))
+
+    def _count(self, results: pa.RecordBatch, nulled: int, dropped: int, dead_letters: int) -> None:
+        counts, failed, timed_out = self.counts, 0, 0
+        if "outcome" in results.schema.names:
+            outcomes = results.column("outcome")
+            failed = pc.sum(pc.not_equal(outcomes, VALUE)).as_py() or 0
+            timed_out = pc.sum(pc.equal(outcomes, TIMED_OUT)).as_py() or 0
+        counts.rows += results.num_rows
+        counts.values += results.num_rows - failed
+        counts.errors += failed - timed_out
+        counts.timed_out += timed_out
+        counts.nulled += nulled
+        counts.dropped += dropped
+        counts.dead_letters += dead_letters
+
+    def _holds(self, block: Block) -> None:
+        self.held_rows += len(block)
+        self.held_bytes += block.rows.nbytes
+
+    def _given(self, block: Block) -> Block:
+        """The columns that the stage was given, without those that it has added for the output."""
+        width = len(self.stage.schema)
+        if block.rows.num_columns == width:
+            return block
+        return Block(block.rows.select(range(width)), block.origin)
+
+
+class SyncStage(RunningStage):
+    """A sync function."""
+
+    def __init__(self, stage: Stage, policy: Policy) -> None:
+        super().__init__(stage, policy)
+        self._queue: collections.deque[Block | Watermark] = collections.deque()
+        self._pace = Pace()
+        self._schema = schema_of(self._function.returns).remove(0)  # without ids
+
+    @property
+    def is_ready(self) -> bool:
+        return bool(self._queue)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._queue
+
+    @property
+    def wants_input(self) -> bool:
+        return self.held_rows < STEP_ROWS
+
+    def push(self, item: Block | Watermark) -> None:
+        if isinstance(item, Block):
+            self._holds(item)
+        elif item.time is not None:
+            self._latest = item.time
+        self._queue.append(item)
+
+    def turn(self) -> Iterator[Item]:
+        """One step of the first block, and the watermarks around it: a slow function's rows leave as they are done."""
+        stepped = False
+        while self._queue:
+            item = self._queue[0]
+            if isinstance(item, Watermark):
+                yield self._queue.popleft()
+                continue
+            if stepped:
+                return
+            stepped = True
+            n_rows, size = min(self._pace.rows, len(item)), item.rows.nbytes
+            step, left = item, None
+            if n_rows < len(item):
+                step, left = item.slice(0, n_rows), item.slice(n_rows, len(item) - n_rows)
+            answered = self._called(step)
+            if left is None:
+                self._queue.popleft()
+            else:
+                self._queue[0] = left
+            self.held_rows -= n_rows
+            self.held_bytes -= size - (0 if left is None else left.rows.nbytes)
+            yield from self._decided(answered)
+
+    def _called(self, block: Block) -> Answered[Block]:
+        rows, piece = self.stage.prepare(block)
+        begun = time.perf_counter()
+        if piece.refused:
+            kept = piece.kept()
+            at = pa.array(kept, pa.int64())
+            called = self._run(Piece([array.take(at) for array in piece.arrays], {})) if kept else None
+            results = with_refused(called, kept, piece.refused, self._schema)
+        else:
+            results = self._run(piece)
+        self._pace.took(piece.n_rows, time.perf_counter() - begun, results.nbytes)
+        return Answered(rows, results)
+
+    def _run(self, piece: Piece) -> pa.RecordBatch:
+        return pa.RecordBatch.from_struct_array(self._function.outcomes(*piece.arrays))
+
+    def kept(self) -> Kept:
+        first, rows, watermarks = 0, [], []
+        for item in self._queue:
+            if isinstance(item, Watermark):
+                watermarks.append((first, item.time))
+            else:
+                rows.append((count(len(item), first), item))
+                first += len(item)
+        return Kept(Identity.of(self._function), self._lineage, first, watermarks, self._latest, rows)
+
+    def restore(self, kept: Sequence[Kept]) -> None:
+        for item in in_order(kept):
+            self.push(item)
+        if len(kept) == 1:
+            self._lineage, self._latest = kept[0].lineage, kept[0].latest
+
+
+class AsyncStage(RunningStage):
+    """An async function. options: for its start."""
+
+    def __init__(self, stage: Stage, policy: Policy, options: Mapping[str, Any]) -> None:
+        super().__init__(stage, policy)
+        self._options = options
+        self._runtime: Runtime | None = None
+        self._next_id = 1
+        self._unsent: collections.deque[tuple[int, Sequence[pa.Array]]] = collections.deque()
+        self._watermarks: collections.deque[tuple[int, Watermark]] = collections.deque()
+
+    def start(self) -> None:
+        """Raises what `Function.start` raises."""
+        runtime = self._function.start(lineage=self._lineage, **self._options)
+        self._runtime = runtime
+        self._window = Window(runtime.at_once)
+        self._waiting: Waiting[Block] = Waiting(self._function.where, self._function.returns, runtime.is_ordered)
+
+    @property
+    def runtime(self) -> Runtime:
+        assert self._runtime is not None, "the stage was not started"
+        return self._runtime
+
+    @property
+    def is_ready(self) -> bool:
+        return False  # a runtime must answer first
+
+    @property
+    def is_empty(self) -> bool:
+        return self._waiting.first is None and not self._watermarks
+
+    @property
+    def wants_input(self) -> bool:
+        return not self._unsent and self._waiting.open < self._window.rows
+
+    @property
+    def wants_room(self) -> bool:
+        """Whether rows wait for room in the runtime."""
+        return bool(self._unsent)
+
+    def push(self, item: Block | Watermark) -> None:
+        if isinstance(item, Watermark):
+            self._latest = self._latest if item.time is None else item.time
+            self._watermarks.append((self._next_id, item))
+            return
+        self._add(self._next_id, item)
+        self._next_id += len(item)
+
+    def _add(self, first: int, block: Block) -> None:
+        rows, piece = self.stage.prepare(block)
+        self._holds(block)
+        self._waiting.add(first, rows, piece.refused)
+        for start, arrays in piece.runs():
+            self._unsent.append((first + start, arrays))
+
+    def turn(self) -> Iterator[Item]:
+        self._send()
+        yield from self._out(self._waiting.uncalled())
+        while (results := self.runtime.drain_results(self._window.step)) is not None:
+            self._window.drained(results.num_rows, results.nbytes)
+            yield from self._out(self._waiting.answered(results))
+            self._send()
+        yield from self._leaving()
+
+    def _out(self, answers: Iterator[Answered[Block]]) -> Iterator[Item]:
+        for answered in answers:
+            n_rows, held = len(answered.rows), self.held_rows
+            self.held_bytes -= self.held_bytes * n_rows // max(held, 1)
+            self.held_rows -= n_rows
+            yield from self._decided(answered)
+            yield from self._leaving()
+
+    def _leaving(self) -> Iterator[Item]:
+        """Watermarks whose rows have all left (O2)."""
+        while self._watermarks:
+            first = self._waiting.first
+            if first is not None and first < self._watermarks[0][0]:
+                return
+            yield self._watermarks.popleft()[1]
+
+    def _send(self) -> None:
+        while self._unsent:
+            first, arrays = self._unsent[0]
+            try:
+                self.runtime.send_nowait(first, *arrays)
+            except WouldBlock:
+                return
+            self._unsent.popleft()
+
+    def statistics(self) -> Statistics:
+        return self.runtime.statistics()
+
+    def kept(self) -> Kept:
+        rows = []
+        for first, positions, block in self._waiting.unanswered():
+            whole = len(positions) == len(block)
+            block = self._given(block if whole else block.take(positions))
+            rows.append((pc.add(positions, pa.scalar(first, pa.uint64())), block))
+        watermarks = [(first, watermark.time) for first, watermark in self._watermarks]
+        return Kept(Identity.of(self._function), self._lineage, self._next_id, watermarks, self._latest, rows)
+
+    def restore(self, kept: Sequence[Kept]) -> None:
+        """Rows of one snapshot keep their ids; those of several get new ones, above all that were used."""
+        if len(kept) == 1:
+            (one,) = kept
+            self._latest = one.latest
+            for ids, block in one.rows:
+                for first, part in _runs(ids, block):
+                    self._add(first, part)
+            self._watermarks.extend((first, Watermark(time)) for first, time in one.watermarks)
+            self._next_id = one.next_id
+            return
+        self._next_id = max((one.next_id for one in kept), default=1)
+        for item in in_order(kept):
+            self.push(item)
+
+    def choose_lineage(self, kept: Sequence[Kept]) -> None:
+        """Before `start`: the lineage of the first snapshot goes on. Ids of others' rows become new ones."""
+        if kept:
+            self._lineage = kept[0].lineage
+
+    def stop(self, mode: Mode, deadline: float | None) -> str | None:
+        """Ends the runtime and closes its Context; the text of a `close` that failed."""
+        try:
+            self.runtime.stop(mode, deadline)
+        except UserCodeError as error:
+            return str(error)
+        return None
+
+    def close(self) -> None:
+        if self._runtime is not None:
+            self._runtime.release()
+
+
+def in_order(kept: Sequence[Kept]) -> Iterator[Block | Watermark]:
+    """The rows of snapshots, and the watermarks behind them.
+
+    Those of one snapshot stand where they stood. Of several, only the lowest of their latest watermarks remains, behind
+    all rows: none of these rows is late by it.
+    """
+    if len(kept) == 1:
+        watermarks = collections.deque(kept[0].watermarks)
+        for ids, block in kept[0].rows:
+            while watermarks and watermarks[0][0] <= ids[0].as_py():
+                yield Watermark(watermarks.popleft()[1])
+            yield block
+        yield from (Watermark(time) for _, time in watermarks)
+        return
+    for one in kept:
+        yield from (block for _, block in one.rows)
+    times = [one.latest for one in kept]
+    known = [time for time in times if time is not None]
+    if known and len(known) == len(times):
+        yield Watermark(min(known))
+
+
+def _runs(ids: pa.UInt64Array, block: Block) -> Iterator[tuple[int, Block]]:
+    """Cut where ids have gaps."""
+    if not len(ids):
+        return
+    first, last = ids[0].as_py(), ids[-1].as_py()
+    if last - first + 1 == len(ids):
+        yield first, block
+        return
+    jumps = pc.indices_nonzero(pc.not_equal(pc.subtract(ids[1:], ids[:-1]), pa.scalar(1, pa.uint64()))).to_pylist()
+    for start, stop in zip([0, *(jump + 1 for jump in jumps)], [*(jump + 1 for jump in jumps), len(ids)], strict=True):
+        yield ids[start].as_py(), block.slice(start, stop - start)

@@ -1,0 +1,160 @@
+"""Snapshots: the rows of an operator that have not left, as Arrow IPC, and never pickled.
+
+One IPC stream for each function of the operator, one behind the other. Its columns are those that the function's stage
+gets, then `$id`, `$file`, `$row` and `$unread`. Its schema's metadata has, as JSON, what `Kept` has besides the rows.
+
+Guarantees: what is read is checked before it is believed: another version, other functions, other columns, ids out of
+order and damaged bytes are an InvalidArgument that says which.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..connectors.cells import CellType
+from ..errors import InvalidArgument
+from ..host.function import Function
+from .blocks import ORIGIN, Block
+
+VERSION = 1
+_KEY = b"arroyo_udf.state"
+_OWN = ("$id", "$file", "$row", "$unread")
+
+
+@dataclasses.dataclass(frozen=True)
+class Identity:
+    """Which function a state is of."""
+
+    function: str
+    plugin: str
+    plugin_hash: str
+
+    @classmethod
+    def of(cls, function: Function) -> Self:
+        plugin, _, _ = function.where.rpartition(".")
+        return cls(function.name, plugin, function.plugin_hash)
+
+
+@dataclasses.dataclass(frozen=True)
+class Kept:
+    """What a snapshot has of one function.
+
+    lineage: 16 bytes; with a row's id they are its idempotency key (R10). next_id: of the next row.
+    watermarks: that have not left, each with the id of the first row after it. latest: the latest of all.
+    rows: that have not left, with their ids, which rise.
+    """
+
+    identity: Identity
+    lineage: bytes
+    next_id: int
+    watermarks: Sequence[tuple[int, int | None]]
+    latest: int | None
+    rows: Sequence[tuple[pa.UInt64Array, Block]]
+
+    @property
+    def n_rows(self) -> int:
+        return sum(len(block) for _, block in self.rows)
+
+
+def write(stages: Sequence[tuple[Kept, pa.Schema]]) -> bytes:
+    """The state of all stages, each with the schema of the rows that it gets."""
+    sink = pa.BufferOutputStream()
+    for kept, given in stages:
+        schema = _schema(given)
+        about = dataclasses.asdict(kept.identity) | {
+            "version": VERSION,
+            "lineage": kept.lineage.hex(),
+            "next_id": kept.next_id,
+            "watermarks": list(kept.watermarks),
+            "latest": kept.latest,
+        }
+        with pa.ipc.new_stream(sink, schema.with_metadata({_KEY: json.dumps(about).encode()})) as stream:
+            for ids, block in kept.rows:
+                columns = [_plain(column) for column in block.rows.columns[: len(given)]]
+                stream.write_batch(pa.RecordBatch.from_arrays([*columns, ids, *block.origin.columns], schema=schema))
+    found: bytes = sink.getvalue().to_pybytes()
+    return found
+
+
+def read(data: bytes, schemas: Sequence[pa.Schema], name: str) -> list[Kept]:
+    """What `write` has written, for stages that get rows of these schemas. name: of the state, for error texts."""
+    source = pa.BufferReader(data)
+    found = []
+    try:
+        for given in schemas:
+            with pa.ipc.open_stream(source) as stream:
+                found.append(_read(stream, given, name))
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidArgument(f"{name}: the state is damaged: {error}") from error
+    if source.tell() != len(data):
+        raise InvalidArgument(f"{name}: the state is of another number of functions than {len(schemas)}")
+    return found
+
+
+def _read(stream: Any, given: pa.Schema, name: str) -> Kept:
+    metadata = (stream.schema.metadata or {}).get(_KEY)
+    if metadata is None:
+        raise ValueError("its notes are missing")
+    about = json.loads(metadata)
+    version = about.pop("version")
+    if version != VERSION:
+        raise InvalidArgument(
+            f"{name}: the state has format version {version}, and this program reads version {VERSION}: go on with the "
+            "program that has written it, or begin anew without --resume"
+        )
+    wanted = _schema(given)
+    if stream.schema.remove_metadata() != wanted.remove_metadata():
+        raise InvalidArgument(
+            f"{name}: {about['function']} had rows with the columns {_columns(stream.schema)}, and now gets "
+            f"{_columns(wanted)}: resume with the same columns, or begin anew without --resume"
+        )
+    rows, last = [], -1
+    for batch in stream:
+        batch.validate(full=True)
+        ids = batch.column(len(given))
+        if len(batch) and (ids.null_count or ids[0].as_py() <= last or not _rises(ids)):
+            raise ValueError("its ids do not rise")
+        last = ids[-1].as_py() if len(batch) else last
+        columns = [_celled(batch.column(i), given.field(i).type) for i in range(len(given))]
+        origin = pa.RecordBatch.from_arrays(batch.columns[len(given) + 1 :], schema=ORIGIN)
+        rows.append((ids, Block(pa.RecordBatch.from_arrays(columns, schema=given), origin)))
+    next_id = int(about.pop("next_id"))
+    if last >= next_id:
+        raise ValueError(f"row {last} is not below the next id {next_id}")
+    lineage = bytes.fromhex(about.pop("lineage"))
+    if len(lineage) != 16:
+        raise ValueError("its lineage has not 16 bytes")
+    watermarks = [(int(first), None if time is None else int(time)) for first, time in about.pop("watermarks")]
+    latest = about.pop("latest")
+    return Kept(Identity(**about), lineage, next_id, watermarks, None if latest is None else int(latest), rows)
+
+
+def _schema(given: pa.Schema) -> pa.Schema:
+    """Of the stream. Cells are their text; the reader knows which columns have them."""
+    fields = [field.with_type(pa.string()) if isinstance(field.type, CellType) else field for field in given]
+    for field in fields:
+        if field.name in _OWN:
+            raise InvalidArgument(f"a column has the name {field.name!r}, which snapshots need: rename it")
+    return pa.schema([*fields, pa.field("$id", pa.uint64()), *(field.with_name(f"${field.name}") for field in ORIGIN)])
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    return column.storage if isinstance(column.type, CellType) else column
+
+
+def _celled(column: pa.Array, type_: pa.DataType) -> pa.Array:
+    return pa.ExtensionArray.from_storage(type_, column) if isinstance(type_, CellType) else column
+
+
+def _columns(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name} {field.type}" for field in schema if field.name not in _OWN)
+
+
+def _rises(ids: pa.UInt64Array) -> bool:
+    return len(ids) < 2 or bool(pc.all(pc.less(ids[:-1], ids[1:])).as_py())

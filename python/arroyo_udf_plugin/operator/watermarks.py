@@ -1,0 +1,73 @@
+"""Event time: how far a slice's rows have come, by a column of theirs.
+
+Times are integers, nanoseconds since 1970 in UTC. A watermark of t says: rows with an earlier event time are late.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..connectors.cells import CellType, argument
+from ..errors import InvalidArgument
+from .blocks import Block
+
+_PER_UNIT = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
+_PARSED = pa.timestamp("us", "UTC")  # of text: from the year -290,000 to 290,000
+
+
+@dataclasses.dataclass(frozen=True)
+class Watermark:
+    """time: None says that the source is idle, and holds nothing back."""
+
+    time: int | None
+
+
+class EventTime:
+    """The watermarks of a slice: the latest event time so far, less the lateness.
+
+    A row without event time (null, or a cell that is no time) passes and changes nothing. A watermark never falls.
+    """
+
+    def __init__(self, schema: pa.Schema, column: str, lateness: int = 0) -> None:
+        """schema: of the blocks. lateness: nanoseconds by which rows may come after rows with later event times.
+
+        Raises InvalidArgument for a column that is not there or cannot be a time.
+        """
+        places = schema.get_all_field_indices(column)
+        if len(places) != 1:
+            found = f"{len(places)} columns" if places else "no column"
+            raise InvalidArgument(f"event time: there is {found} {column!r} among {', '.join(schema.names)}")
+        self._place = places[0]
+        type_ = schema.field(self._place).type
+        if not (isinstance(type_, CellType) or pa.types.is_timestamp(type_) or pa.types.is_date(type_)):
+            raise InvalidArgument(
+                f"event time: column {column!r} is {type_}; name a column of timestamps, dates, or text that has them"
+            )
+        self._field = pa.field(column, _PARSED)
+        self._lateness = lateness
+        self.time: int | None = None
+        """The latest watermark; None: there was no event time yet."""
+
+    def after(self, block: Block) -> int | None:
+        """The watermark after these rows, if it rises."""
+        column = block.rows.column(self._place)
+        if isinstance(column.type, CellType):
+            column = argument(column, self._field).array
+        elif pa.types.is_date(column.type):
+            column = column.cast(pa.timestamp("ms"))
+        latest = pc.max(column.view(pa.int64())).as_py()
+        if latest is None:
+            return None
+        time = latest * _PER_UNIT[column.type.unit] - self._lateness
+        if self.time is not None and time <= self.time:
+            return None
+        self.time = time
+        return self.time
+
+    def restore(self, times: list[int | None]) -> None:
+        """Goes on where slices have been whose latest watermarks were these: no row of any of them is late by it."""
+        known = [time for time in times if time is not None]
+        self.time = min(known) if known and len(known) == len(times) else None
