@@ -62,6 +62,8 @@ class Operator:
         by_stage: list[tuple[RunningStage, list[Kept]]] = [
             (stage, [kept[place] for kept in found]) for place, stage in enumerate(self.stages)
         ]
+        if len(states) > 1:  # their lowest watermark begins at the first stage, and passes all others
+            by_stage[1:] = [(stage, [one.without_watermarks() for one in kept]) for stage, kept in by_stage[1:]]
         for stage, kept in by_stage:
             for one in kept:
                 self._check(stage, one.identity, allow_changed_plugin)

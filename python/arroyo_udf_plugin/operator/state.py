@@ -1,7 +1,8 @@
 """Snapshots: the rows of an operator that have not left, as Arrow IPC, and never pickled.
 
-One IPC stream for each function of the operator, one behind the other. Its columns are those that the function's stage
-gets, then `$id`, `$file`, `$row` and `$unread`. Its schema's metadata has, as JSON, what `Kept` has besides the rows.
+A magic and a checksum, then one IPC stream for each function of the operator, one behind the other. Its columns are
+those that the function's stage gets, then `$id`, `$file`, `$row` and `$unread`. Its schema's metadata has, as JSON,
+what `Kept` has besides the rows.
 
 Guarantees: what is read is checked before it is believed: another version, other functions, other columns, ids out of
 order and damaged bytes are an InvalidArgument that says which.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import zlib
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -23,6 +25,7 @@ from ..host.function import Function
 from .blocks import ORIGIN, Block
 
 VERSION = 1
+_MAGIC = b"AUDFSTAT"
 _KEY = b"arroyo_udf.state"
 _OWN = ("$id", "$file", "$row", "$unread")
 
@@ -57,9 +60,8 @@ class Kept:
     latest: int | None
     rows: Sequence[tuple[pa.UInt64Array, Block]]
 
-    @property
-    def n_rows(self) -> int:
-        return sum(len(block) for _, block in self.rows)
+    def without_watermarks(self) -> Self:
+        return dataclasses.replace(self, watermarks=(), latest=None)
 
 
 def write(stages: Sequence[tuple[Kept, pa.Schema]]) -> bytes:
@@ -78,12 +80,12 @@ def write(stages: Sequence[tuple[Kept, pa.Schema]]) -> bytes:
             for ids, block in kept.rows:
                 columns = [_plain(column) for column in block.rows.columns[: len(given)]]
                 stream.write_batch(pa.RecordBatch.from_arrays([*columns, ids, *block.origin.columns], schema=schema))
-    found: bytes = sink.getvalue().to_pybytes()
-    return found
+    return framed(sink.getvalue())
 
 
 def read(data: bytes, schemas: Sequence[pa.Schema], name: str) -> list[Kept]:
     """What `write` has written, for stages that get rows of these schemas. name: of the state, for error texts."""
+    data = unframed(data, name)
     source = pa.BufferReader(data)
     found = []
     try:
@@ -95,6 +97,20 @@ def read(data: bytes, schemas: Sequence[pa.Schema], name: str) -> list[Kept]:
     if source.tell() != len(data):
         raise InvalidArgument(f"{name}: the state is of another number of functions than {len(schemas)}")
     return found
+
+
+def framed(streams: Any) -> bytes:
+    """streams: a buffer."""
+    return b"".join([_MAGIC, zlib.crc32(streams).to_bytes(4, "little"), streams])
+
+
+def unframed(data: bytes, name: str) -> bytes:
+    """Raises InvalidArgument for bytes that have changed."""
+    start = len(_MAGIC) + 4
+    streams = data[start:]
+    if data[: len(_MAGIC)] != _MAGIC or zlib.crc32(streams).to_bytes(4, "little") != data[len(_MAGIC) : start]:
+        raise InvalidArgument(f"{name}: the state is damaged: resume with a copy of it, or begin anew without --resume")
+    return streams
 
 
 def _read(stream: Any, given: pa.Schema, name: str) -> Kept:
