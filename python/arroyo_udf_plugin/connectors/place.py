@@ -70,6 +70,11 @@ class Place:
         if not self._file.closed:
             self._file.write(data)
 
+    @property
+    def n_bytes(self) -> int:
+        """Written so far; of a file."""
+        return self._file.tell()
+
     def flush(self) -> None:
         if not self._file.closed:
             self._file.flush()

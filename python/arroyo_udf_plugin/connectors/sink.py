@@ -7,6 +7,7 @@ with FileSink("out.parquet", schema, inputs=source.files) as sink:
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -34,6 +35,7 @@ class FileSink:
     schema: of the batches. Columns of `cells.CellType` are written to CSV as they stood in their file, and to other
         formats as text. Dictionaries are written to Arrow files as their values.
     inputs: files that the output must not be, unless `writing.force`.
+    name: of the output in error texts; None: `path`.
     Raises InvalidArgument if the output cannot be written, lacks a column that it should have, or its format cannot
     hold a column's type; BrokenPipeError if nobody reads it any more.
     """
@@ -44,10 +46,12 @@ class FileSink:
         schema: pa.Schema,
         writing: Writing | None = None,
         inputs: Sequence[Path] = (),
+        name: str | None = None,
     ) -> None:
         writing = writing or Writing()
-        self._name = os.fspath(path)
-        self._kind = kind_of_output(self._name, writing.format)
+        path = os.fspath(path)
+        self._name = name or path
+        self._kind = kind_of_output(path, writing.format)
         self._places = (
             None if writing.columns is None else [index_of(schema, name, f"{self._name}: ") for name in writing.columns]
         )
@@ -58,7 +62,7 @@ class FileSink:
         self._waiting_rows = self._waiting_bytes = 0
         self._group_rows = writing.row_group_rows if self._kind.format == "parquet" else BATCH_ROWS
         with self._errors():
-            self._place = Place(self._name, inputs, writing.force)
+            self._place = Place(path, inputs, writing.force)
         try:
             with self._errors():
                 self._compressed = self._compressor()
@@ -133,6 +137,11 @@ class FileSink:
             self._place.flush()
         self._writer = None
 
+    @property
+    def n_bytes(self) -> int:
+        """Of the file so far. Rows that wait for their row group are not in it yet."""
+        return self._place.n_bytes
+
     def __enter__(self) -> Self:
         return self
 
@@ -160,3 +169,10 @@ class FileSink:
         except (OSError, pa.ArrowException, ValueError, OverflowError) as error:
             why = (error.strerror if isinstance(error, OSError) else None) or error
             raise InvalidArgument(f"cannot write {self._name}: {why}") from error
+
+
+def check_writing(path: str, schema: pa.Schema, writing: Writing) -> None:
+    """Raises InvalidArgument for columns and options with which the output could not be written. Writes nothing."""
+    writing = dataclasses.replace(writing, format=kind_of_output(path, writing.format).format)
+    with FileSink(os.devnull, schema, writing, name=path):
+        pass

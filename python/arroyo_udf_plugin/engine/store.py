@@ -16,18 +16,17 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import time
-import urllib.parse
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from ..connectors import object_store
+from ..connectors.folder import local_path, make, open_patient, sync
 from ..errors import ArroyoUdfError, InvalidArgument
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as Opened
 
-_ATTEMPTS = 8  # to create, over 13 seconds; obstore itself repeats what is safe to be repeated, for minutes
 _Result = TypeVar("_Result")
 
 
@@ -58,13 +57,8 @@ class Store(Protocol):
 
 def open_store(place: str) -> Store:
     """The store at a folder's path or an object store's URL. The folder need not exist."""
-    if "://" not in place:
-        return LocalStore(Path(place))
-    if place.startswith("file://"):
-        return LocalStore(Path(urllib.parse.unquote(place.removeprefix("file://"))))
-    from ..connectors import object_store
-
-    return ObjectStore(place, object_store.open_store(place))
+    path = local_path(place)
+    return ObjectStore(place, open_patient(place)) if path is None else LocalStore(path)
 
 
 class LocalStore:
@@ -80,7 +74,7 @@ class LocalStore:
             aside = path.parent / _hidden()
             _link(written, aside)
             os.replace(aside, path)
-            _sync(path.parent)
+            sync(path.parent)
 
     def create(self, name: str, data: bytes) -> None:
         path = self._folder / name
@@ -89,7 +83,7 @@ class LocalStore:
                 _link(written, path)
             except FileExistsError:
                 raise AlreadyThere(f"{self.place}: {name} is there already") from None
-            _sync(path.parent)
+            sync(path.parent)
 
     def get(self, name: str) -> bytes:
         with self._errors("read", name):
@@ -118,7 +112,7 @@ class LocalStore:
 @contextlib.contextmanager
 def _file(folder: Path, data: bytes) -> Iterator[str]:
     """A durable file without a name, or with a hidden one meanwhile. Yields a path that can be linked."""
-    _make(folder)
+    make(folder)
     aside = None
     try:
         fd = os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666)
@@ -152,22 +146,6 @@ def _hidden() -> str:
     return f".{secrets.token_hex(8)}.partial"
 
 
-def _make(folder: Path) -> None:
-    """Makes the folder and those above it durable."""
-    if not folder.is_dir():
-        _make(folder.parent)
-        folder.mkdir(exist_ok=True)
-        _sync(folder.parent)
-
-
-def _sync(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
 class ObjectStore:
     """Objects below a URL. store: of obstore."""
 
@@ -178,45 +156,31 @@ class ObjectStore:
         self._store, self._obstore = store, obstore
 
     def put(self, name: str, data: bytes) -> None:
-        self._do("write", name, lambda: self._obstore.put(self._store, name, data))
+        self._do(name, lambda: self._obstore.put(self._store, name, data))
 
     def create(self, name: str, data: bytes) -> None:
-        """An answer may get lost after the object was written: then a repetition finds our own bytes."""
-        for attempt in range(_ATTEMPTS):
+        def created() -> bool:
             try:
                 self._obstore.put(self._store, name, data, mode="create")
-                return
             except self._obstore.exceptions.AlreadyExistsError:
-                if self.get(name) == data:
-                    return
-                raise AlreadyThere(f"{self.place}: {name} is there already") from None
-            except self._obstore.exceptions.BaseError as error:
-                if attempt == _ATTEMPTS - 1:
-                    raise self._failed("write", name, error) from error
-            time.sleep(0.1 * 2**attempt)
+                return False
+            return True
+
+        # When an answer has got lost after the object was written, the next attempt finds our own bytes.
+        if not self._do(name, created) and self.get(name) != data:
+            raise AlreadyThere(f"{self.place}: {name} is there already")
 
     def get(self, name: str) -> bytes:
-        return self._do("read", name, lambda: bytes(self._obstore.get(self._store, name).bytes()))
+        return self._do(name, lambda: bytes(self._obstore.get(self._store, name).bytes()))
 
     def names(self, prefix: str) -> list[str]:
-        def listed() -> list[str]:
-            # An object store lists whole folders.
-            found = self._obstore.list(self._store, prefix.rpartition("/")[0] or None)
-            return sorted(each["path"] for group in found for each in group if each["path"].startswith(prefix))
-
-        return self._do("read", prefix, listed)
+        folder = prefix.rpartition("/")[0] or None  # an object store lists whole folders
+        groups = self._do(prefix, lambda: list(self._obstore.list(self._store, folder)))
+        return sorted(each["path"] for group in groups for each in group if each["path"].startswith(prefix))
 
     def delete(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):
-            self._do("remove", name, lambda: self._obstore.delete(self._store, name))
+            self._do(name, lambda: self._obstore.delete(self._store, name))
 
-    def _do(self, verb: str, name: str, call: Callable[[], _Result]) -> _Result:
-        try:
-            return call()
-        except FileNotFoundError:
-            raise
-        except (self._obstore.exceptions.BaseError, OSError) as error:
-            raise self._failed(verb, name, error) from error
-
-    def _failed(self, verb: str, name: str, error: Any) -> InvalidArgument:
-        return InvalidArgument(f"cannot {verb} {self.place}/{name}: {str(error).splitlines()[0]}")
+    def _do(self, name: str, call: Callable[[], _Result]) -> _Result:
+        return object_store.patiently(call, f"{self.place}/{name}")

@@ -1,0 +1,211 @@
+"""A folder that files appear in: on this machine, or in an object store.
+
+    place = open_folder("s3://bucket/flights")      or a folder's path
+    with FileSink(place.path("hidden"), ...): ...
+    place.keep("hidden")
+    place.show({"hidden": "part-1.parquet"})
+
+Guarantees: after `keep`, a file is durable under its name. `show` renames, can be repeated by anybody at any time after
+`keep`, and never replaces another file of a local folder.
+
+Assumes: hidden names are used once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import tempfile
+import urllib.parse
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from .. import failpoints
+from ..errors import InvalidArgument
+from . import object_store
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+
+
+_Result = TypeVar("_Result")
+
+
+class Folder(Protocol):
+    """place: for people. Raises InvalidArgument for what fails."""
+
+    place: str
+
+    def path(self, name: str) -> str:
+        """Where the file is to be written."""
+
+    def keep(self, name: str) -> None:
+        """Makes the file durable, which is complete at its `path`."""
+
+    def show(self, names: Mapping[str, str]) -> None:
+        """Renames kept files."""
+
+    def names(self) -> list[str]:
+        """Of all files in the folder itself; none if there is no folder."""
+
+    def remove(self, name: str) -> None:
+        """Does nothing if it is not there."""
+
+
+def local_path(place: str) -> Path | None:
+    """The path of a folder on this machine; None: it is an object store's URL."""
+    if place.startswith("file://"):
+        return Path(urllib.parse.unquote(place.removeprefix("file://")))
+    return None if "://" in place else Path(place)
+
+
+def open_folder(place: str) -> Folder:
+    """The folder need not exist."""
+    path = local_path(place)
+    if path is not None:
+        return LocalFolder(path)
+    return ObjectFolder(place, open_patient(place))
+
+
+class LocalFolder:
+    """It is made when something is written."""
+
+    def __init__(self, folder: Path) -> None:
+        self.place = str(folder)
+        self._folder = folder
+        if folder.exists() and not folder.is_dir():
+            raise InvalidArgument(f"{folder} is a file; name a folder")
+
+    def path(self, name: str) -> str:
+        with self._errors("write into"):
+            make(self._folder)
+        return str(self._folder / name)
+
+    def keep(self, name: str) -> None:
+        with self._errors("write into"):
+            sync(self._folder / name)
+            sync(self._folder)
+
+    def show(self, names: Mapping[str, str]) -> None:
+        with self._errors("write into"):
+            for hidden, name in names.items():
+                self._link(self._folder / hidden, self._folder / name)
+                failpoints.reached("renamed")
+            sync(self._folder)
+            for hidden in names:
+                (self._folder / hidden).unlink(missing_ok=True)
+
+    def _link(self, hidden: Path, path: Path) -> None:
+        try:
+            os.link(hidden, path)
+        except FileExistsError:
+            with contextlib.suppress(FileNotFoundError):  # shown before, and removed under its hidden name
+                if not hidden.samefile(path):
+                    raise _foreign(self.place, path.name) from None
+        except FileNotFoundError:
+            if not path.exists():
+                raise _gone(self.place, hidden.name) from None
+        except OSError:  # a file system without links
+            if path.exists():
+                raise _foreign(self.place, path.name) from None
+            hidden.rename(path)
+
+    def names(self) -> list[str]:
+        with self._errors("read"), contextlib.suppress(FileNotFoundError):
+            return sorted(os.listdir(self._folder))
+        return []
+
+    def remove(self, name: str) -> None:
+        with self._errors("write into"):
+            (self._folder / name).unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _errors(self, verb: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise InvalidArgument(f"cannot {verb} {self.place}: {error.strerror or error}") from error
+
+
+class ObjectFolder:
+    """Files are written to a temporary one on this machine first. store: of obstore."""
+
+    def __init__(self, url: str, store: ObjectStore) -> None:
+        import obstore
+
+        self.place = url.rstrip("/")
+        self._store, self._obstore = store, obstore
+        self._aside = os.path.join(tempfile.gettempdir(), f"arroyo-udf-{secrets.token_hex(8)}-")
+
+    def path(self, name: str) -> str:
+        return self._aside + name
+
+    def keep(self, name: str) -> None:
+        with open(self.path(name), "rb") as file:
+            os.unlink(file.name)
+
+            def upload() -> None:
+                file.seek(0)
+                self._obstore.put(self._store, name, file)
+
+            self._do(upload)
+
+    def show(self, names: Mapping[str, str]) -> None:
+        for hidden, name in names.items():
+            self._copy(hidden, name)
+            failpoints.reached("renamed")
+        for hidden in names:
+            self.remove(hidden)
+
+    def _copy(self, hidden: str, name: str) -> None:
+        try:
+            self._do(lambda: self._obstore.copy(self._store, hidden, name))
+        except FileNotFoundError:
+            try:
+                self._do(lambda: self._obstore.head(self._store, name))
+            except FileNotFoundError:
+                raise _gone(self.place, hidden) from None
+
+    def names(self) -> list[str]:
+        found = self._do(lambda: self._obstore.list_with_delimiter(self._store))
+        return sorted(each["path"] for each in found["objects"])
+
+    def remove(self, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self._do(lambda: self._obstore.delete(self._store, name))
+
+    def _do(self, call: Callable[[], _Result]) -> _Result:
+        return object_store.patiently(call, self.place)
+
+
+def open_patient(url: str) -> ObjectStore:
+    """A store for `patiently`, which does all waiting."""
+    options = {} if url.startswith("memory://") else {"retry_config": {"max_retries": 0}}
+    return object_store.open_object_store(url, **options)
+
+
+def _gone(place: str, hidden: str) -> InvalidArgument:
+    return InvalidArgument(f"{place}: {hidden}, which has rows of the last checkpoint, is gone; bring it back")
+
+
+def _foreign(place: str, name: str) -> InvalidArgument:
+    return InvalidArgument(f"{place}: {name} is there already, from another run; move it away and resume")
+
+
+def make(folder: Path) -> None:
+    """Makes the folder and those above it, durably."""
+    if not folder.is_dir():
+        make(folder.parent)
+        folder.mkdir(exist_ok=True)
+        sync(folder.parent)
+
+
+def sync(path: Path) -> None:
+    """Makes a file's bytes or a folder's names durable."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

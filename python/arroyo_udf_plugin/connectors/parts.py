@@ -1,0 +1,247 @@
+"""A folder of files, local or in an object store, to which rows are added part by part.
+
+Parts are named after epoch, slice and number: part-000000012-000-003.parquet. Without checkpoints, after slice and
+number.
+
+Guarantees: a part that can be seen under its name is complete. With checkpoints, an epoch's parts have hidden names
+until the epoch is applied; applying can be repeated, also by another process, and at every moment between two steps.
+
+Assumes: the folder belongs to one sink. What does not look like a part is left alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+import threading
+from typing import Annotated, Literal
+
+import pyarrow as pa
+import pydantic
+
+from ..errors import InvalidArgument
+from .described import Seconds
+from .folder import Folder, open_folder
+from .interface import Json, Sealed, Stage
+from .options import Writing
+from .sink import FileSink, check_writing
+from .written import Format, Written
+
+_TEXT_COMPRESSIONS = {None: "", "none": "", "gzip": ".gz", "zstd": ".zst"}
+_PART = re.compile(r"part-(?:(\d{9,})-)?\d{3,}-\d{3,}\.\w+(?:\.\w+)?")
+_STAGED = re.compile(r"\.staged-(\d{9,})-.*")
+
+
+class Parts(Written):
+    """A folder of files."""
+
+    type: Literal["parts"] = "parts"
+
+    path: str
+    """The folder, or its URL in an object store (`s3://bucket/folder`). It is made if it does not exist."""
+
+    format: Format = "parquet"
+    """The format of the parts."""
+
+    compression: str | None = None
+    """Of Parquet: snappy, zstd, gzip, lz4, brotli or none. Of Arrow: zstd, lz4 or none. Of text: gzip, zstd or none."""
+
+    part_rows: Annotated[int, pydantic.Field(ge=1)] | None = None
+    """A part has at most so many rows."""
+
+    part_bytes: Annotated[int, pydantic.Field(ge=1, le=4 << 30)] = 128 << 20
+    """A part ends when it has at least so many bytes. Rows of Parquet count when their row group is written."""
+
+    part_seconds: Seconds | None = None
+    """A part ends so long after its first row."""
+
+    @property
+    def typed(self) -> bool:
+        return self.format not in ("csv", "tsv")
+
+    def check(self, schema: pa.Schema) -> None:
+        self._ending()
+        check_writing(self.path, schema, self._writing())
+        open_folder(self.path)
+
+    def sink(self, schema: pa.Schema, slice: int, stage: Stage | None, pipeline: str, name: str) -> PartsSink:
+        self.check(schema)
+        limits = Limits(self.part_rows, self.part_bytes, self.part_seconds)
+        folder = open_folder(self.path)
+        return PartsSink(name, folder, schema, self._writing(), self._ending(), slice, stage is not None, limits)
+
+    def _is_text(self) -> bool:
+        return self.format in ("csv", "tsv", "jsonl")
+
+    def _writing(self) -> Writing:
+        return self.writing(compression=None if self._is_text() else self.compression)
+
+    def _ending(self) -> str:
+        if not self._is_text():
+            return f".{self.format}"
+        if self.compression not in _TEXT_COMPRESSIONS:
+            raise InvalidArgument(f"the compressions of {self.format} are none, gzip, zstd, not {self.compression}")
+        return f".{self.format}{_TEXT_COMPRESSIONS[self.compression]}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """Of a part. seconds: after its first row."""
+
+    rows: int | None
+    bytes: int
+    seconds: float | None
+
+
+class PartsSink:
+    """staged: with checkpoints."""
+
+    resumable = True
+
+    def __init__(
+        self,
+        name: str,
+        folder: Folder,
+        schema: pa.Schema,
+        writing: Writing,
+        ending: str,
+        slice: int,
+        staged: bool,
+        limits: Limits,
+    ) -> None:
+        self.name = name
+        self._folder, self._schema, self._writing, self._ending = folder, schema, writing, ending
+        self._slice, self._staged, self._limits = slice, staged, limits
+        self._numbers = itertools.count()
+        self._generation = 0
+        self._part: _Part | None = None
+        self._complete: list[_Part] = []
+        self._lock = threading.Lock()  # a part without checkpoints may end by time, in another thread
+        self._timer: threading.Timer | None = None
+        self._failure: Exception | None = None
+        if not staged:
+            self._refuse([each for each in folder.names() if _PART.fullmatch(each)])
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        with self._lock:
+            self._raise()
+            while batch.num_rows:
+                part = self._part = self._part or self._begun()
+                fits = batch.num_rows if self._limits.rows is None else self._limits.rows - part.rows
+                part.write(batch.slice(0, fits))
+                batch = batch.slice(fits)
+                if part.rows == self._limits.rows or part.file.n_bytes >= self._limits.bytes:
+                    self._end()
+
+    def _begun(self) -> _Part:
+        number = next(self._numbers)
+        if self._staged:
+            name = f".staged-{self._generation:09}-{self._slice:03}-{number:06}{self._ending}"
+        else:
+            name = f"part-{self._slice:03}-{number:06}{self._ending}"
+        part = _Part(self._folder, name, self._schema, self._writing)
+        if self._limits.seconds is not None:
+            self._timer = threading.Timer(self._limits.seconds, self._expire, [part])
+            self._timer.daemon = True
+            self._timer.start()
+        return part
+
+    def _expire(self, part: _Part) -> None:
+        with self._lock:
+            if self._part is part:
+                try:
+                    self._end()
+                except Exception as error:
+                    self._failure = error  # for the next call
+
+    def _end(self) -> None:
+        part, self._part = self._part, None
+        if self._timer is not None:
+            self._timer.cancel()
+        if part is not None and self._staged:
+            part.file.finish()
+            self._complete.append(part)
+        elif part is not None:
+            part.keep()
+
+    def _raise(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def seal(self, epoch: int) -> Sealed | None:
+        with self._lock:
+            self._raise()
+            parts, self._complete = self._complete, []
+            if self._part is not None:
+                parts.append(self._part)
+                self._part = None
+                if self._timer is not None:
+                    self._timer.cancel()
+        stored = {"slice": self._slice, "ending": self._ending, "parts": [part.name for part in parts]}
+        return _SealedParts(parts, stored) if parts else None
+
+    def apply(self, epoch: int, stored: Json) -> None:
+        names = enumerate(stored["parts"])
+        start = f"part-{epoch:09}-{stored['slice']:03}"
+        self._folder.show({hidden: f"{start}-{number:03}{stored['ending']}" for number, hidden in names})
+
+    def clear(self, committed: int) -> None:
+        self._generation = committed
+        names = self._folder.names()
+        parts = [(each, found[1]) for each in names if (found := _PART.fullmatch(each))]
+        self._refuse([each for each, epoch in parts if epoch is None or int(epoch) >= committed])
+        for each in names:
+            if (staged := _STAGED.fullmatch(each)) and int(staged[1]) < committed:
+                self._folder.remove(each)
+
+    def _refuse(self, parts: list[str]) -> None:
+        if parts:
+            place = self._folder.place
+            raise InvalidArgument(
+                f"{place} has parts of another run, such as {parts[0]}: move them away, or name another folder"
+            )
+
+    def finish(self) -> None:
+        with self._lock:
+            self._raise()
+            self._end()
+
+    def close(self) -> None:
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+            for part in [*self._complete, *([self._part] if self._part else [])]:
+                part.give_up()
+            self._complete, self._part = [], None
+
+
+class _Part:
+    """A file that is being written."""
+
+    def __init__(self, folder: Folder, name: str, schema: pa.Schema, writing: Writing) -> None:
+        self.name, self.rows = name, 0
+        self._folder = folder
+        self.file = FileSink(folder.path(name), schema, writing, name=folder.place)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self.file.write(batch)
+        self.rows += batch.num_rows
+
+    def keep(self) -> None:
+        """Ends the file, durably, under its name."""
+        self.file.__exit__(None, None, None)
+        self._folder.keep(self.name)
+
+    def give_up(self) -> None:
+        self.file.__exit__(InterruptedError, None, None)
+
+
+class _SealedParts:
+    def __init__(self, parts: list[_Part], stored: Json) -> None:
+        self._parts, self._stored = parts, stored
+
+    def store(self) -> Json:
+        for part in self._parts:
+            part.keep()
+        return self._stored

@@ -1,0 +1,42 @@
+"""The keys of a description that say how files are written: those of `options.Writing`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import pydantic
+
+from .described import Described, Several
+from .options import NULL_VALUES, ROW_GROUP_ROWS, Writing
+
+Format = Literal["csv", "tsv", "jsonl", "parquet", "arrow", "arrows"]
+
+
+class Written(Described):
+    format: Format | None = None
+    """The format, if it does not follow from the name."""
+
+    compression: str | None = None
+    """Of Parquet: snappy, zstd, gzip, lz4, brotli or none. Of Arrow: zstd, lz4 or none."""
+
+    row_group_rows: Annotated[int, pydantic.Field(ge=1)] = ROW_GROUP_ROWS
+    """Rows in a row group of Parquet."""
+
+    columns: Several[str] | None = None
+    """Those to write, in this order; otherwise all."""
+
+    null_values: Several[str] = NULL_VALUES
+    """Texts that mean null in CSV. Nulls are written as an empty cell if "" is one of them, else as the first."""
+
+    delimiter: str | None = None
+    """Between the cells of CSV."""
+
+    quote: str = '"'
+    """Around cells of CSV; "" is none."""
+
+    header: bool = True
+    """CSV begins with the columns' names."""
+
+    def writing(self, **changed: Any) -> Writing:
+        own = {name: getattr(self, name) for name in Written.model_fields}
+        return Writing(**own | changed)
