@@ -158,14 +158,14 @@ def test_quotes_as_text(tmp_path: Path) -> None:
 def test_a_row_of_another_width_is_named(tmp_path: Path, row: str, n: int) -> None:
     path = tmp_path / "in.csv"
     path.write_text(f'a,b\n1,"x\ny"\n\n{row}\n5,6\n')
-    with pytest.raises(InvalidArgument, match=rf"in\.csv: row 2 has {n} cells, and the header has 2: '{row}'"):
+    with pytest.raises(InvalidArgument, match=rf"in\.csv: row 2: it has {n} cells, and the header has 2: '{row}'"):
         read(path)
 
 
 def test_bytes_that_are_not_utf8_are_named(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     path.write_bytes("a,b\n1,x\n2,Müller\n".encode("latin1"))
-    with pytest.raises(InvalidArgument, match=r"in\.csv: row 2, column 'b': b'M\\xfcller' is not UTF-8; convert the"):
+    with pytest.raises(InvalidArgument, match=r"in\.csv: row 2: column 'b': b'M\\xfcller' is not UTF-8; convert the"):
         read(path)
     path.write_bytes("ä,b\n1,x\n".encode("latin1"))
     with pytest.raises(InvalidArgument, match=r"in\.csv: the first line is not UTF-8"):

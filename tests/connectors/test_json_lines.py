@@ -64,7 +64,7 @@ def test_every_value_survives(tmp_path: Path, values: list[tuple[object, object]
         ('{"a": 12345678901234567890}', "column 'a': 12345678901234567890 is not int64"),
         ('{"a": true}', "column 'a': true is not int64"),
         ('{"a": 2.5}', "column 'a': 2.5 is not int64"),
-        ('{"b": 1}', "the line has a key 'b' that the first lines lack; name it in --types"),
+        ('{"b": 1}', "the line has a key 'b' that the first lines lack .name it in --types.: '{\"b\": 1}'"),
         pytest.param("[" * 100_000, "the line", id="deep"),
     ],
 )
@@ -84,7 +84,7 @@ def test_a_line_that_is_not_utf8_is_its_rows_error(tmp_path: Path) -> None:
     path = tmp_path / "in.jsonl"
     path.write_bytes(b'{"a":"x"}\n{"a":"\xff"}\n{"a":"\\ud800"}\n{"a":"z"}\n')
     (rows,) = rows_of(path)
-    assert rows.refused[1] == "the line is not UTF-8"
+    assert rows.refused[1] == 'the line is not UTF-8: \'{"a":"\ufffd"}\''
     assert list(rows.refused) == [1, 2]
     assert rows.batch.column(0).to_pylist() == ["x", None, None, "z"]
 

@@ -19,10 +19,12 @@ from ..errors import InvalidArgument
 from .blocks import RECORD_BYTES, blocks, ends_within_a_cell
 from .cells import CellType, Dialect, cell_type, decoded, quoted, unquoted
 from .options import Reading, Writing
-from .piece import Piece
+from .piece import KEPT, Piece
 
 _TEXT = pa.string()
 _LARGE_BLOCK = 1 << 18
+_SHOWN = 100  # characters of a bad row, in an error
+_OtherWidth = Callable[[Any], str]
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _BOM = b"\xef\xbb\xbf"
 
@@ -41,13 +43,16 @@ def dialect_of(format: str, options: Reading | Writing) -> Dialect:
 class DelimitedReader:
     """A CSV file. read: its bytes, see `blocks`. name: for error texts.
 
-    schema: of all its columns. Raises InvalidArgument, also while iterating.
+    schema: of all its columns. refuses: a row of another width, or with bytes that are no UTF-8, is a refused row;
+    otherwise it ends the reading. Raises InvalidArgument, also while iterating.
     """
 
     rows = None
 
-    def __init__(self, read: Callable[[int], bytes], name: str, dialect: Dialect, header: bool) -> None:
-        self._name, self._dialect = name, dialect
+    def __init__(
+        self, read: Callable[[int], bytes], name: str, dialect: Dialect, header: bool, refuses: bool = False
+    ) -> None:
+        self._name, self._dialect, self._refuses = name, dialect, refuses
         self._blocks = blocks(read, dialect.quote.encode(), name)
         first = next(self._blocks, b"")
         if first.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -66,24 +71,30 @@ class DelimitedReader:
             "ignore_empty_lines": len(names) > 1,  # of one column, an empty line is an empty cell
         }
 
-    def pieces(self, columns: list[int], most_rows: int) -> Iterator[Piece]:
-        """Batches of these columns' cells, each with the number of its first row."""
+    def pieces(self, columns: list[int], most_rows: int, start: int = 1) -> Iterator[Piece]:
+        """Batches of these columns' cells, each with the number of its first row. start: the first row to read."""
         schema = pa.schema([self.schema.field(index) for index in columns])
         row = 1
         block = self._first or next(self._blocks, b"")
         while block:
+            bad: dict[int, str] = {}
             try:
                 cells = self._cells(block, columns)
             except pa.ArrowInvalid as error:
-                if not self._is_open(block):
+                if self._is_open(block):
+                    cells = None
+                elif self._refuses:
+                    cells, bad = self._mended(block, columns, KEPT)
+                else:
                     raise self._explained(block, columns, row, error) from error
-                cells = None
             if cells is None:
                 block += self._continued(block)
                 continue
-            for batch in pa.Table.from_arrays(cells, schema=schema).to_batches(max_chunksize=most_rows):
-                yield row, batch, {}
-                row += batch.num_rows
+            whole = pa.RecordBatch.from_arrays(cells, schema=schema)
+            for offset in range(max(0, start - row), whole.num_rows, most_rows):
+                refused = {at - offset: why for at, why in bad.items() if 0 <= at - offset < most_rows}
+                yield row + offset, whole.slice(offset, most_rows), refused
+            row += whole.num_rows
             block = next(self._blocks, b"")
 
     def _header(self, block: bytes) -> tuple[list[str], int]:
@@ -109,19 +120,24 @@ class DelimitedReader:
         raise InvalidArgument(f"{self._name} is empty; a CSV file begins with its columns' names")
 
     def _parsed(
-        self, block: bytes, columns: list[int], nulls: bool = False, type_: pa.DataType = _TEXT, **parse: Any
+        self,
+        block: bytes,
+        columns: list[int],
+        nulls: bool = False,
+        type_: pa.DataType = _TEXT,
+        wrong: _OtherWidth | None = None,
     ) -> list[pa.Array]:
-        """The columns' texts. nulls: with unquoted null values as null."""
+        """The columns' texts. nulls: with unquoted null values as null. wrong: for rows of another width."""
         included = [str(index) for index in columns]
         table = pyarrow.csv.read_csv(
             pa.BufferReader(block),
             read_options=pyarrow.csv.ReadOptions(
                 block_size=len(block) + 1,  # in one piece
                 # Threads cost more than they give for a few lines, and do not know the number of a wrong row.
-                use_threads=len(block) >= _LARGE_BLOCK and "invalid_row_handler" not in parse,
+                use_threads=len(block) >= _LARGE_BLOCK and wrong is None,
                 **self._read_options,
             ),
-            parse_options=pyarrow.csv.ParseOptions(**self._parse_options, **parse),
+            parse_options=pyarrow.csv.ParseOptions(**self._parse_options, invalid_row_handler=wrong),
             convert_options=pyarrow.csv.ConvertOptions(
                 column_types=dict.fromkeys(included, type_),
                 include_columns=included,
@@ -143,20 +159,21 @@ class DelimitedReader:
             raise InvalidArgument(f"{self._name}: a quote is not closed; --quote '' reads quotes as text")
         return more
 
-    def _cells(self, block: bytes, columns: list[int]) -> list[pa.Array] | None:
-        """The columns' cells; None if the block ends within a cell."""
+    def _cells(self, block: bytes, columns: list[int], wrong: _OtherWidth | None = None) -> list[pa.Array] | None:
+        """The columns' cells; None if the block ends within a cell. wrong: what to do with rows of another width."""
         dialect, quote = self._dialect, self._dialect.quote.encode()
         if not quote or quote not in block:
-            return [pa.ExtensionArray.from_storage(cell_type(dialect), text) for text in self._parsed(block, columns)]
+            texts = self._parsed(block, columns, wrong=wrong)
+            return [pa.ExtensionArray.from_storage(cell_type(dialect), text) for text in texts]
         last = len(self.schema) - 1
-        texts = self._parsed(block, columns if last in columns else [*columns, last])
+        texts = self._parsed(block, columns if last in columns else [*columns, last], wrong=wrong)
         ending = "".join(texts[columns.index(last) if last in columns else -1][-1:].to_pylist())
         # After an open quote, the line end at the block's end is a part of the last cell.
         if (ending.endswith("\n") or not block.endswith(b"\n")) and self._is_open(block):
             return None
         cells = texts[: len(columns)]
         may_be_text = any(quote + text.encode() + quote in block for text in dialect.null_values)
-        nulls = self._parsed(block, columns, nulls=True) if may_be_text else cells
+        nulls = self._parsed(block, columns, nulls=True, wrong=wrong) if may_be_text else cells
         for i, (text, null) in enumerate(zip(cells, nulls, strict=True)):
             quotes = _needs_quotes(text, dialect)
             if may_be_text:
@@ -166,34 +183,56 @@ class DelimitedReader:
 
     def _explained(self, block: bytes, columns: list[int], first: int, error: pa.ArrowInvalid) -> InvalidArgument:
         """What is wrong with a block that cannot be parsed, and in which row."""
-        seen: list[Any] = []
+        _, bad = self._mended(block, columns, _SHOWN)
+        if not bad:
+            return InvalidArgument(f"{self._name}: {error}")
+        position = min(bad)
+        hint = f"; {_CONVERT}" if bad[position].endswith(_UNDECODED) else ""
+        return InvalidArgument(f"{self._name}: row {first + position}: {bad[position]}{hint}")
 
-        def wrong(row: Any) -> str:
-            seen.append(row)
-            return "error"
+    def _mended(self, block: bytes, columns: list[int], most: int) -> tuple[list[pa.Array] | None, dict[int, str]]:
+        """The cells of a block with bad rows, and why those are bad: rows of another width are null, and bytes that are
+        no UTF-8 are U+FFFD. most: how much of a bad row's text is kept."""
+        bad: dict[int, str] = {}
 
-        try:
-            texts = self._parsed(block, columns, type_=pa.binary(), invalid_row_handler=wrong)
-        except pa.ArrowInvalid:
-            if not seen:
-                return InvalidArgument(f"{self._name}: {error}")
-            row = seen[0]
-            return InvalidArgument(
-                f"{self._name}: row {first + row.number - 1} has {row.actual_columns} cells, and the header has "
-                f"{row.expected_columns}: {row.text[:100]!r}"
+        def skip(row: Any) -> str:
+            text = repr(row.text[:most])
+            bad[row.number - 1] = (
+                f"it has {row.actual_columns} cells, and the header has {row.expected_columns}: {text}"
             )
-        for row in range(len(texts[0])):
-            for index, column in zip(columns, texts, strict=True):
-                value = column[row].as_py()
+            return "skip"
+
+        text = block.decode(errors="replace").encode()
+        cells = self._cells(text, columns, skip)
+        if cells is None:
+            return None, {}
+        length = len(cells[0]) + len(bad)
+        kept = [position for position in range(length) if position not in bad]
+        if bad:
+            places = dict(zip(kept, range(len(kept)), strict=True))
+            take = pa.array([places.get(position) for position in range(length)], pa.int64())
+            cells = [column.take(take) for column in cells]
+        if text != block:
+            bad |= {kept[at]: why for at, why in self._undecoded(block, columns, most).items()}
+        return cells, bad
+
+    def _undecoded(self, block: bytes, columns: list[int], most: int) -> dict[int, str]:
+        """Why rows of the right width are no UTF-8, by position among those: the first such cell of each."""
+        found: dict[int, str] = {}
+        # Each byte as a character of its own, because Arrow can tell of a row of another width only in UTF-8.
+        texts = self._parsed(block.decode("latin1").encode(), columns, wrong=lambda row: "skip")
+        for index, column in zip(columns, texts, strict=True):
+            for position, value in enumerate(column.to_pylist()):
+                cell = value.encode("latin1")
                 try:
-                    value.decode()
+                    cell.decode()
                 except UnicodeDecodeError:
-                    column_name = self.schema.field(index).name
-                    where = f"{self._name}: row {first + row}, column {column_name!r}"
-                    return InvalidArgument(f"{where}: {value[:100]!r} is not UTF-8; {_CONVERT}")
-        return InvalidArgument(f"{self._name}: {error}")
+                    name = self.schema.field(index).name
+                    found.setdefault(position, f"column {name!r}: {cell[:most]!r} {_UNDECODED}")
+        return found
 
 
+_UNDECODED = "is not UTF-8"
 _CONVERT = "convert the file, such as with iconv -f latin1 -t utf-8"
 
 

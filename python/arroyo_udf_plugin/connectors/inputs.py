@@ -1,4 +1,4 @@
-"""Which files the inputs of a run are: names, folders and patterns as a list of files, each opened once."""
+"""Which files the inputs of a run are: names, folders, patterns and URLs as a list of files, each opened once."""
 
 from __future__ import annotations
 
@@ -11,21 +11,52 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import pyarrow as pa
 
 from ..errors import InvalidArgument
+from . import object_store
+from .blocks import BLOCK_BYTES
 from .formats import Kind, has_ending, kind_of
+from .interrupt import Interrupt
+
+_PATIENCE = 5.0  # seconds for a store that does not answer, before anything runs
+
+
+@dataclasses.dataclass(frozen=True)
+class Version:
+    """What changes when a file is written: its size, and its etag, or the time of its last change."""
+
+    size: int
+    etag: str
 
 
 @dataclasses.dataclass(frozen=True)
 class Input:
-    """name: for people. path: None is standard input. regular: it can be opened more than once."""
+    """name: for people. path: of a local file; None is standard input, or an object. regular: it can be opened more
+    than once. object: in an object store."""
 
     name: str
     path: Path | None
     kind: Kind
     regular: bool
+    object: object_store.Object | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether reading never waits for others."""
+        return self.regular and self.object is None
+
+    def version(self) -> Version:
+        """Of a regular file, now. Raises FileNotFoundError if it is gone."""
+        if self.object is not None:
+            now = object_store.look(self.object, object_store.PATIENCE)
+            return Version(now.size, now.etag)
+        assert self.path is not None
+        status = os.stat(self.path)
+        return Version(status.st_size, str(status.st_mtime_ns))
 
 
 def found(inputs: Sequence[str | os.PathLike[str]], chosen: str | None) -> list[Input]:
@@ -52,6 +83,11 @@ def _found(name: str, chosen: str | None) -> Iterator[Input]:
     if name == "-":
         yield Input(name, None, kind_of(name, chosen, "--in-format"), False)
         return
+    if object_store.is_url(name):
+        yield from _objects(name, chosen)
+        return
+    if name.startswith("file://"):
+        name = url2pathname(urlsplit(name).path)
     try:
         mode = os.stat(name).st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -88,10 +124,38 @@ def _in_folder(folder: str, chosen: str | None) -> Iterator[Input]:
         yield from _found(os.path.join(folder, name), chosen)
 
 
-def opened(file: Input, open_: contextlib.ExitStack) -> IO[bytes]:
-    """The file's bytes, decompressed. A read returns what a pipe has so far. Raises OSError."""
-    fd = os.dup(0) if file.path is None else os.open(file.path, os.O_RDONLY | os.O_CLOEXEC)
-    stream: Any = open_.enter_context(io.FileIO(fd))
+def _objects(url: str, chosen: str | None) -> Iterator[Input]:
+    none = True
+    for each in object_store.objects(url, _PATIENCE):
+        none = False
+        yield Input(each.name, None, kind_of(each.name, chosen, "--in-format"), True, each)
+    if none:
+        raise InvalidArgument(f"{url}: there is no such object, and no object in such a folder")
+
+
+class _Stream(io.FileIO):
+    """A pipe or the like, at its end after an interrupt."""
+
+    def __init__(self, fd: int, interrupt: Interrupt) -> None:
+        super().__init__(fd)
+        self._interrupt = interrupt
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        interrupted = self._interrupt.wait(None, self.fileno())
+        return b"" if interrupted else super().read(-1 if size is None else size) or b""
+
+
+def opened(file: Input, open_: contextlib.ExitStack, interrupt: Interrupt | None) -> IO[bytes]:
+    """The file's bytes, decompressed. A read returns what a pipe has so far. Raises OSError.
+
+    interrupt: ends reading, if a read may wait. Not for `is_local` files.
+    """
+    stream: Any
+    if file.object is not None:
+        stream = io.BufferedReader(object_store.ObjectFile(file.object, interrupt), BLOCK_BYTES)
+    else:
+        fd = os.dup(0) if file.path is None else os.open(file.path, os.O_RDONLY | os.O_CLOEXEC)
+        stream = open_.enter_context(io.FileIO(fd) if interrupt is None else _Stream(fd, interrupt))
     if file.kind.compression is not None:
         stream = open_.enter_context(pa.CompressedInputStream(pa.PythonFile(stream, "r"), file.kind.compression))
     return cast(IO[bytes], stream)

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from ..errors import InvalidArgument
 from .blocks import blocks
 from .cells import JSON_VALUE, CellType, cell_type, decoded
-from .piece import Piece
+from .piece import KEPT, Piece
 
 _CELL = cell_type(None)
 _EXACT = 2**53  # integers up to here are floats, too
@@ -58,29 +58,37 @@ class JsonReader:
         types = [_CELL if cells or key in as_cells else _type_of([row.get(key) for row in rows]) for key in names]
         self.schema = pa.schema(list(zip(names, types, strict=True)))
 
-    def pieces(self, columns: list[int], most_rows: int) -> Iterator[Piece]:
-        """Batches of these columns, each with the number of its first line. An empty line is no row."""
+    def pieces(self, columns: list[int], most_rows: int, start: int = 1) -> Iterator[Piece]:
+        """Batches of these columns, each with the number of its first line. An empty line is no row.
+
+        start: the first line to read.
+        """
         known = set(self.schema.names) if len(columns) == len(self.schema) else None
         schema = pa.schema([self.schema.field(index) for index in columns])
-        for number, lines in self._runs(most_rows):
+        for number, lines in self._runs(most_rows, start):
             refused: dict[int, str] = {}
             rows: list[dict[str, Any]] = []
             for line in lines:
                 row = _parsed(line)
                 if isinstance(row, str):
-                    refused[len(rows)] = f"the line {row}"
+                    refused[len(rows)] = f"the line {row}: {_excerpt(line)}"
                 elif known is not None and not known.issuperset(row):
                     new = next(key for key in row if key not in known)
-                    refused[len(rows)] = f"the line has a key {new!r} that the first lines lack; name it in --types"
+                    refused[len(rows)] = (
+                        f"the line has a key {new!r} that the first lines lack (name it in --types): {_excerpt(line)}"
+                    )
                 rows.append({} if len(rows) in refused else row)  # type: ignore[arg-type]
             arrays = [_array([row.get(field.name) for row in rows], field, refused) for field in schema]
             yield number, pa.RecordBatch.from_arrays(arrays, schema=schema), refused
 
-    def _runs(self, most: int) -> Iterator[tuple[int, list[bytes]]]:
-        """Lines without an empty one between them, and the number of the first."""
+    def _runs(self, most: int, first: int) -> Iterator[tuple[int, list[bytes]]]:
+        """Lines without an empty one between them, and the number of the first. first: the first line to read."""
         number, block = 1, self._first
         while block:
             lines = block.removesuffix(b"\n").split(b"\n")
+            if number < first:
+                skipped = min(first - number, len(lines))
+                number, lines = number + skipped, lines[skipped:]
             start = 0
             for end, line in enumerate(lines):
                 if not line.strip():
@@ -122,6 +130,10 @@ def _parsed(line: bytes) -> dict[str, Any] | str:
     except (ValueError, RecursionError) as error:
         return f"cannot be read as JSON: {error}"
     return row if isinstance(row, dict) else "is not a JSON object"
+
+
+def _excerpt(line: bytes) -> str:
+    return repr(line[: 4 * KEPT].decode(errors="replace")[:KEPT])
 
 
 def _type_of(values: list[Any]) -> pa.DataType:

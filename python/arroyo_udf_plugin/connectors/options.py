@@ -25,6 +25,7 @@ class Reading:
     header: the first line has the names; otherwise they are f0, f1, ...
     columns: those to read; None: all. limit: on the number of rows, over all inputs.
     cells: all columns of newline JSON are cells, whatever the first lines have.
+    refuses: CSV rows that cannot be read are refused rows, as those of newline JSON; otherwise they end the reading.
     """
 
     format: str | None = None
@@ -37,6 +38,7 @@ class Reading:
     columns: tuple[str, ...] | None = None
     limit: int | None = None
     cells: bool = False
+    refuses: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

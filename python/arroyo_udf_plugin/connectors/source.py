@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -21,6 +21,7 @@ from ..host.casting import fits
 from .cells import argument
 from .delimited import DelimitedReader, dialect_of
 from .inputs import Input, found, opened, readable
+from .interrupt import Interrupt
 from .json_lines import JsonReader
 from .options import BATCH_ROWS, Reading
 from .schemas import index_of
@@ -46,45 +47,75 @@ class Rows:
     batch: pa.RecordBatch
     refused: Mapping[int, str] = dataclasses.field(default_factory=dict)
 
+    def first_rows(self, most: int) -> Rows:
+        """At most so many of them."""
+        if self.batch.num_rows <= most:
+            return self
+        refused = {at: why for at, why in self.refused.items() if at < most}
+        return Rows(self.file, self.first, self.batch.slice(0, most), refused)
+
+
+class OpenFile:
+    """A file that is being read. reader: of all its columns. interrupt: ends a read that waits; None: none does."""
+
+    def __init__(self, file: Input, reader_of: Callable[[Input, contextlib.ExitStack, Interrupt | None], _Reader]):
+        self._open = contextlib.ExitStack()
+        try:
+            self.interrupt = None if file.is_local else self._open.enter_context(contextlib.closing(Interrupt()))
+            with readable(file):
+                self.reader = reader_of(file, self._open, self.interrupt)
+        except BaseException:
+            self._open.close()
+            raise
+
+    def close(self) -> None:
+        self._open.close()
+
 
 class FileSource:
     """Inputs, opened and checked: they exist, have one format, and the same columns.
 
-    inputs: files, folders, patterns (`data/*.csv`), or "-", standard input. Several are read in the order given;
-        those of a folder or pattern by name.
+    inputs: files, folders, patterns (`data/*.csv`), URLs of object stores, or "-", standard input. Several are read in
+        the order given; those of a folder or pattern by name.
     schema: of all batches. Cells of a text file have the type `cells.CellType`, unless `reading.types` names another.
-    rows: the number of rows; None: unknown. files: the files' paths, without standard input.
+    rows: the number of rows; None: unknown. files: the local files' paths. found: the inputs.
     names: of the inputs, as `Rows.file` has them.
-    Raises InvalidArgument, also while iterating. The rows can be read once.
+    Raises InvalidArgument, also while iterating. A stream's rows can be read once.
     """
 
     def __init__(self, inputs: Sequence[str | os.PathLike[str]], reading: Reading | None = None) -> None:
         self._reading = reading or Reading()
-        self._inputs = found(inputs, self._reading.format)
-        self.files: list[Path] = [file.path for file in self._inputs if file.path is not None]
-        self.names = tuple(file.name for file in self._inputs)
-        self._open = contextlib.ExitStack()  # the file that is being read
+        self.found = found(inputs, self._reading.format)
+        self.files: list[Path] = [file.path for file in self.found if file.path is not None]
+        self.names = tuple(file.name for file in self.found)
         self._whole: pa.Schema | None = None  # all columns of the first file
+        self._streams: dict[str, OpenFile] = {}  # opened already, because that can be done once
         try:
             named = {name: type_named(type_) for name, type_ in self._reading.types.items()}
             self._types = self._types_of_schema() | named
-            self._reader = self._opened(self._inputs[0], self._open)
-            self._whole = self.schema = self._reader.schema
-            self._places = list(range(len(self._whole)))
-            if self._reading.columns is not None:
-                self._places = [self.index(name) for name in self._reading.columns]
-                self.schema = pa.schema(map(self._whole.field, self._places), self._whole.metadata)
-            for name, type_ in self._types.items():
-                if name in self.schema.names or (name in named and name not in self._whole.names):
-                    self._retype(name, type_)
-            self.rows = self._looked_into()
+            first = OpenFile(self.found[0], self._reader)
+            try:
+                self._whole = self.schema = first.reader.schema
+                self._places = list(range(len(self._whole)))
+                if self._reading.columns is not None:
+                    self._places = [self.index(name) for name in self._reading.columns]
+                    self.schema = pa.schema(map(self._whole.field, self._places), self._whole.metadata)
+                for name, type_ in self._types.items():
+                    if name in self.schema.names or (name in named and name not in self._whole.names):
+                        self._retype(name, type_)
+                self.rows = self._looked_into(first.reader.rows)
+            finally:
+                if self.found[0].regular:
+                    first.close()
+                else:
+                    self._streams[self.found[0].name] = first
         except BaseException:
             self.close()
             raise
 
     def index(self, name: str) -> int:
         """The position of a column. Raises InvalidArgument, with the columns there are, for none or several."""
-        file = self._inputs[0]
+        file = self.found[0]
         try:
             return index_of(self.schema, name, f"{file.name}: ")
         except InvalidArgument as error:
@@ -95,25 +126,33 @@ class FileSource:
 
     def __iter__(self) -> Iterator[Rows]:
         left = self._reading.limit
-        for number, file in enumerate(self._inputs):
+        for file in self.found:
             if left == 0:
                 return
-            if number:
-                self._reader = self._opened(file, self._open)
-            places = self._places_in(file, self._reader.schema)
-            with readable(file):
-                for first, batch, refused in self._reader.pieces(places, BATCH_ROWS):
+            with contextlib.closing(self.open(file)) as opened:
+                for rows in self.rows_of(file, opened):
                     if left is not None:
-                        batch = batch.slice(0, left)
-                        refused = {at: why for at, why in refused.items() if at < batch.num_rows}
-                        left -= batch.num_rows
-                    yield self._typed(file.name, first, batch, refused)
+                        rows = rows.first_rows(left)
+                        left -= rows.batch.num_rows
+                    yield rows
                     if left == 0:
                         return
-            self._open.close()
+
+    def open(self, file: Input) -> OpenFile:
+        """A file, with the columns of the first."""
+        return self._streams.pop(file.name, None) or OpenFile(file, self._reader)
+
+    def rows_of(self, file: Input, opened: OpenFile, start: int = 1) -> Iterator[Rows]:
+        """The rows of a file in the source's schema. start: the number of the first row to read."""
+        places = self._places_in(file, opened.reader.schema)
+        with readable(file):
+            for first, batch, refused in opened.reader.pieces(places, BATCH_ROWS, start):
+                yield self._typed(file.name, first, batch, refused)
 
     def close(self) -> None:
-        self._open.close()
+        for stream in self._streams.values():
+            stream.close()
+        self._streams.clear()
 
     def __enter__(self) -> Self:
         return self
@@ -129,7 +168,7 @@ class FileSource:
         try:
             argument(pa.nulls(0, self.schema.field(index).type), field)
         except InvalidArgument as error:
-            raise InvalidArgument(f"{self._inputs[0].name}: column {name!r}: {error}") from error
+            raise InvalidArgument(f"{self.found[0].name}: column {name!r}: {error}") from error
         self.schema = self.schema.set(index, field)
 
     def _types_of_schema(self) -> dict[str, pa.DataType]:
@@ -138,37 +177,40 @@ class FileSource:
         (file,) = found([self._reading.schema], None)
         if file.kind.is_text:
             raise InvalidArgument(f"{file.name}: a schema is taken from a Parquet or Arrow file")
-        with contextlib.ExitStack() as here:
-            schema = self._opened(file, here).schema
+        with contextlib.closing(OpenFile(file, self._reader)) as like:
+            schema = like.reader.schema
         encoded = pa.types.is_dictionary
         return {field.name: field.type.value_type if encoded(field.type) else field.type for field in schema}
 
-    def _opened(self, file: Input, open_: contextlib.ExitStack) -> _Reader:
+    def _reader(self, file: Input, open_: contextlib.ExitStack, interrupt: Interrupt | None) -> _Reader:
         reading, name = self._reading, file.name
-        with readable(file):
-            if not file.kind.is_text:
-                return TypedReader(file, open_)
-            read = opened(file, open_).read
-            if file.kind.format == "jsonl":
-                return JsonReader(read, name, self._types, self._whole, reading.cells)
-            return DelimitedReader(read, name, dialect_of(file.kind.format, reading), reading.header)
+        if not file.kind.is_text:
+            return TypedReader(file, open_, interrupt)
+        read = opened(file, open_, interrupt).read
+        if file.kind.format == "jsonl":
+            return JsonReader(read, name, self._types, self._whole, reading.cells)
+        dialect = dialect_of(file.kind.format, reading)
+        return DelimitedReader(read, name, dialect, reading.header, reading.refuses)
 
-    def _looked_into(self) -> int | None:
-        """Looks into the other files, so that no row is called if they do not fit. Returns the number of all rows."""
-        rows = self._reader.rows
-        for file in self._inputs[1:]:
-            if file.regular:
-                with contextlib.ExitStack() as here:
-                    reader = self._opened(file, here)
-                    self._places_in(file, reader.schema)
-            rows = None if rows is None or reader.rows is None else rows + reader.rows
+    def _looked_into(self, rows: int | None) -> int | None:
+        """Looks into the other files, so that no row is called if they do not fit. Returns the number of all rows.
+
+        rows: of the first file.
+        """
+        for file in self.found[1:]:
+            if not file.regular:
+                rows = None
+                continue
+            with contextlib.closing(OpenFile(file, self._reader)) as other:
+                self._places_in(file, other.reader.schema)
+                rows = None if rows is None or other.reader.rows is None else rows + other.reader.rows
         limit = self._reading.limit
         return rows if rows is None or limit is None else min(rows, limit)
 
     def _places_in(self, file: Input, schema: pa.Schema) -> list[int]:
         """Where the source's columns are in a file."""
         assert self._whole is not None
-        first = self._inputs[0].name
+        first = self.found[0].name
         if schema.names == self._whole.names:
             places = self._places
         else:

@@ -12,7 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from ..errors import InvalidArgument
+from . import object_store
 from .inputs import Input, opened
+from .interrupt import Interrupt
 from .options import Writing
 from .piece import Piece
 
@@ -27,53 +29,73 @@ COMPRESSIONS = {
 class TypedReader:
     """schema: of the file. rows: their number; None: unknown."""
 
-    def __init__(self, file: Input, open_: contextlib.ExitStack) -> None:
+    def __init__(self, file: Input, open_: contextlib.ExitStack, interrupt: Interrupt | None) -> None:
         self.rows: int | None = None
-        self._batches: Callable[[list[int], int], Iterator[pa.RecordBatch]]
+        self._batches: Callable[[list[int], int, int], Iterator[tuple[int, pa.RecordBatch]]]
         if file.kind.format == "arrows":
-            stream = open_.enter_context(pa.ipc.open_stream(io.BufferedReader(cast(io.RawIOBase, opened(file, open_)))))
+            bytes_ = io.BufferedReader(cast(io.RawIOBase, opened(file, open_, interrupt)))
+            stream = open_.enter_context(pa.ipc.open_stream(bytes_))
             self.schema: pa.Schema = stream.schema
-            self._batches = lambda columns, rows: (batch.select(columns) for batch in stream)
+            self._batches = lambda columns, rows, start: _numbered(batch.select(columns) for batch in stream)
             return
         if not file.regular:
             raise InvalidArgument(
                 f"{file.name}: {file.kind.format} is read from its end, so it must be a file; "
                 "--in-format arrows and csv can be streams"
             )
-        path = os.fsencode(cast(os.PathLike[str], file.path))  # as text, pyarrow takes UTF-8 only
-        if file.kind.format == "parquet":
-            source = open_.enter_context(pa.OSFile(path))
+        is_parquet = file.kind.format == "parquet"
+        if file.object is not None:
+            source = open_.enter_context(pa.PythonFile(object_store.ObjectFile(file.object, interrupt), "r"))
+        else:
+            path = os.fsencode(cast(os.PathLike[str], file.path))  # as text, pyarrow takes UTF-8 only
+            source = open_.enter_context(pa.OSFile(path) if is_parquet else pa.memory_map(path))
+        if is_parquet:
             parquet = open_.enter_context(pyarrow.parquet.ParquetFile(source))
             self.rows = parquet.metadata.num_rows
             self.schema = parquet.schema_arrow
-            self._batches = lambda columns, rows: _parquet_batches(parquet, self.schema, columns, rows)
+            self._batches = lambda columns, rows, start: _parquet_batches(parquet, self.schema, columns, rows, start)
         else:
-            source = open_.enter_context(pa.memory_map(path))
             ipc = open_.enter_context(pa.ipc.open_file(source))
             self.schema = ipc.schema
             numbers = range(ipc.num_record_batches)
-            self._batches = lambda columns, rows: (ipc.get_batch(number).select(columns) for number in numbers)
+            self._batches = lambda columns, rows, start: _numbered(
+                ipc.get_batch(number).select(columns) for number in numbers
+            )
 
-    def pieces(self, columns: list[int], most_rows: int) -> Iterator[Piece]:
-        row = 1
-        for whole in self._batches(columns, most_rows):
-            for offset in range(0, whole.num_rows, most_rows):
-                batch = whole.slice(offset, most_rows)
-                yield row, batch, {}
-                row += batch.num_rows
+    def pieces(self, columns: list[int], most_rows: int, start: int = 1) -> Iterator[Piece]:
+        """Batches of these columns, each with the number of its first row. start: the first row to read."""
+        for row, whole in self._batches(columns, most_rows, start):
+            for offset in range(max(0, start - row), whole.num_rows, most_rows):
+                yield row + offset, whole.slice(offset, most_rows), {}
 
 
-def _parquet_batches(parquet: Any, schema: pa.Schema, columns: list[int], rows: int) -> Iterator[pa.RecordBatch]:
-    """Batches of at most so many rows, and of fewer where rows are large."""
+def _numbered(batches: Iterator[pa.RecordBatch], row: int = 1) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Each batch with the number of its first row."""
+    for batch in batches:
+        yield row, batch
+        row += batch.num_rows
+
+
+def _parquet_batches(
+    parquet: Any, schema: pa.Schema, columns: list[int], rows: int, start: int
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Batches of at most so many rows, and of fewer where rows are large; from the row group of the row `start` on."""
     metadata = parquet.metadata
-    n_bytes = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    n_bytes = sum(group.total_byte_size for group in groups)
     rows = max(1, min(rows, _BATCH_BYTES * metadata.num_rows // max(1, n_bytes)))
-    if len(columns) == len(schema):
-        yield from parquet.iter_batches(batch_size=rows)
-        return
+    row, first = 1, 0
+    while first < len(groups) and row + groups[first].num_rows <= start:
+        row += groups[first].num_rows
+        first += 1
     names = [schema.field(index).name for index in columns]
-    for batch in parquet.iter_batches(batch_size=rows, columns=names):
-        yield batch.select(names)
+    is_whole = len(columns) == len(schema)
+    batches = parquet.iter_batches(
+        batch_size=rows,
+        row_groups=range(first, len(groups)),
+        columns=None if is_whole else names,
+    )
+    yield from _numbered(batches if is_whole else (batch.select(names) for batch in batches), row)
 
 
 class TypedWriter:

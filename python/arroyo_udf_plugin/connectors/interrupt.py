@@ -1,0 +1,29 @@
+"""Waiting that another thread can end: for bytes of a pipe, or for time to pass."""
+
+from __future__ import annotations
+
+import os
+import select
+
+
+class Interrupt:
+    """Waits end early, from now on, after `set`. `close` when nobody waits any more."""
+
+    def __init__(self) -> None:
+        self._fd = os.eventfd(0, os.EFD_CLOEXEC)
+
+    def set(self) -> None:
+        """From any thread."""
+        os.eventfd_write(self._fd, 1)
+
+    def wait(self, seconds: float | None, fd: int | None = None) -> bool:
+        """Waits for some seconds, and, if a descriptor is given, for its bytes or end. True: interrupted."""
+        poll = select.poll()
+        poll.register(self._fd, select.POLLIN)
+        if fd is not None:
+            poll.register(fd, select.POLLIN)
+        ready = poll.poll(None if seconds is None else seconds * 1000)
+        return any(found == self._fd for found, _ in ready)
+
+    def close(self) -> None:
+        os.close(self._fd)

@@ -1,0 +1,265 @@
+"""Object stores by URL: s3://BUCKET/FOLDER, gs://, az://, https:// and whatever else obstore opens.
+
+    store = open_object_store("s3://rows/parts")     its root is the URL's path
+    for found in objects("s3://rows/in/*.csv", 5):   the objects that a URL names
+        ObjectFile(found, None).read(100)
+
+Addresses and credentials come from the environment, as each cloud's own tools have them (AWS_ENDPOINT,
+AWS_ACCESS_KEY_ID, ...). Each memory:// URL is a store of its own, within this process.
+
+Guarantees: all bytes that an ObjectFile reads are of one version of the object. A store that does not answer is asked
+again for a while, and that wait can be interrupted.
+Raises InvalidArgument that names the URL; FileNotFoundError for an object that is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import io
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..errors import InvalidArgument
+from .interrupt import Interrupt
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_MAGIC = re.compile(r"[*?[]")
+PATIENCE = 180.0  # seconds for a store that does not answer while it is read; a restart takes less
+_FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
+
+Answer = TypeVar("Answer")
+
+
+def is_url(place: str) -> bool:
+    """Whether a place is in an object store; a file:// URL is a local path."""
+    return _URL.match(place) is not None and not place.startswith("file://")
+
+
+def open_object_store(url: str, **options: Any) -> ObjectStore:
+    """The store, without a look into it. Its root is the URL's path. options: of `obstore.store.from_url`."""
+    try:
+        import obstore.exceptions
+        import obstore.store
+    except ModuleNotFoundError as error:
+        raise InvalidArgument(
+            f"{url}: object stores need obstore: pip install 'arroyo_udf_plugin[pipeline]'"
+        ) from error
+    if url.startswith("memory://"):
+        return _in_memory(url.rstrip("/"))
+    if url.startswith("file://"):
+        options["mkdir"] = True
+    try:
+        return obstore.store.from_url(url, **options)
+    except (obstore.exceptions.BaseError, ValueError) as error:
+        raise InvalidArgument(f"{url} cannot be opened: {_first_line(error)}") from error
+
+
+@functools.cache
+def _in_memory(url: str) -> ObjectStore:
+    import obstore.store
+
+    return obstore.store.MemoryStore()
+
+
+@dataclasses.dataclass(frozen=True)
+class Object:
+    """An object as it was found. name: its URL. path: in the store. etag: changes with the object's bytes."""
+
+    store: ObjectStore
+    name: str
+    path: str
+    size: int
+    etag: str
+
+
+def objects(url: str, patience: float) -> Iterator[Object]:
+    """The objects that a URL names, by name: one; a folder's own, without hidden ones; or those of a pattern.
+
+    None if there are none. patience: seconds for a store that does not answer.
+    """
+    if _MAGIC.search(url):
+        folder, pattern = _folder_and_pattern(url)
+        store, found = _opened(folder), _regex(pattern)
+        yield from _sorted(store, folder, _listed(store, folder, patience), lambda path: found.fullmatch(path))
+        return
+    folder, _, name = url.rstrip("/").rpartition("/")
+    if name and not folder.endswith(":/") and not url.endswith("/"):
+        store = _opened(folder)
+        with contextlib.suppress(FileNotFoundError):
+            yield look(Object(store, url, name, 0, ""), patience)
+            return
+    folder = url.rstrip("/")
+    store = _opened(folder)
+    yield from _sorted(
+        store, folder, _in_folder(store, folder, patience), lambda path: "/" not in path and path[0] not in "._"
+    )
+
+
+def look(found: Object, patience: float) -> Object:
+    """The object as it is now."""
+    import obstore
+
+    meta = patiently(lambda: obstore.head(found.store, found.path), found.name, patience)
+    return _object(found.store, found.name, meta)
+
+
+def patiently(
+    ask: Callable[[], Answer], place: str, patience: float = PATIENCE, interrupt: Interrupt | None = None
+) -> Answer:
+    """The store's answer; waits while there is none."""
+    import obstore.exceptions
+
+    started, wait = time.monotonic(), _FIRST_WAIT
+    while True:
+        try:
+            return ask()
+        except FileNotFoundError:
+            raise FileNotFoundError(f"{place} is not there") from None
+        except obstore.exceptions.GenericError as error:
+            if time.monotonic() + wait - started > patience or (interrupt and interrupt.wait(wait)):
+                raise InvalidArgument(f"{place}: the store does not answer: {_first_line(error)}") from error
+            if interrupt is None:
+                time.sleep(wait)
+            wait = min(2 * wait, _LONGEST_WAIT)
+        except obstore.exceptions.PreconditionError:
+            raise
+        except (obstore.exceptions.BaseError, PermissionError) as error:
+            raise InvalidArgument(f"{place}: {_first_line(error)}") from error
+
+
+class ObjectFile(io.RawIOBase):
+    """An object as a file that can be read anywhere. interrupt: gives up a wait for the store.
+
+    `read` raises InvalidArgument if the object is not the one any more that was found.
+    """
+
+    def __init__(self, found: Object, interrupt: Interrupt | None) -> None:
+        self._found, self._interrupt, self._at = found, interrupt, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._found.size}[whence]
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        end = self._found.size if size < 0 else min(self._at + size, self._found.size)
+        if end <= self._at:
+            return b""
+        data = self._get(self._at, end)
+        self._at = end
+        return data
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _get(self, start: int, end: int) -> bytes:
+        import obstore
+        import obstore.exceptions
+
+        found = self._found
+        options: Any = {"range": (start, end), "if_match": found.etag}
+        if not found.etag.startswith('"'):  # a time
+            del options["if_match"]
+        try:
+            data = patiently(
+                lambda: bytes(obstore.get(found.store, found.path, options=options).bytes()),
+                found.name,
+                interrupt=self._interrupt,
+            )
+        except (obstore.exceptions.PreconditionError, FileNotFoundError):
+            raise changed(found.name) from None
+        if len(data) != end - start:
+            raise changed(found.name)
+        return data
+
+
+def changed(name: str) -> InvalidArgument:
+    """A file is not the one any more that was begun."""
+    return InvalidArgument(
+        f"{name} changed after it was begun, so its rows may be read twice or not at all: "
+        "writers must write each new file under another name and rename it into place"
+    )
+
+
+# ---- What a URL names ------------------------------------------------------------------------------------------------
+
+
+def _opened(folder: str) -> ObjectStore:
+    """A store for `patiently`, which does all waiting."""
+    retries = {"retry_config": {"max_retries": 0}} if not folder.startswith("memory://") else {}
+    return open_object_store(folder, **retries)
+
+
+def _listed(store: ObjectStore, folder: str, patience: float) -> list[Any]:
+    import obstore
+
+    return patiently(
+        lambda: [meta for chunk in obstore.list(store, chunk_size=1000) for meta in chunk], folder, patience
+    )
+
+
+def _in_folder(store: ObjectStore, folder: str, patience: float) -> list[Any]:
+    import obstore
+
+    return list(patiently(lambda: obstore.list_with_delimiter(store), folder, patience)["objects"])
+
+
+def _sorted(store: ObjectStore, folder: str, metas: list[Any], wanted: Callable[[str], object]) -> Iterator[Object]:
+    for meta in sorted(metas, key=lambda meta: str(meta["path"])):
+        if wanted(meta["path"]):
+            yield _object(store, f"{folder}/{meta['path']}", meta)
+
+
+def _object(store: ObjectStore, name: str, meta: Any) -> Object:
+    # Without an etag, the time in whole seconds: some answers have no fractions, others do.
+    return Object(store, name, meta["path"], meta["size"], meta["e_tag"] or str(int(meta["last_modified"].timestamp())))
+
+
+def _folder_and_pattern(url: str) -> tuple[str, str]:
+    """The part of a URL before its first segment with a wildcard, and the rest."""
+    segments = url.split("/")
+    first = next(at for at, segment in enumerate(segments) if _MAGIC.search(segment))
+    return "/".join(segments[:first]), "/".join(segments[first:])
+
+
+def _regex(pattern: str) -> re.Pattern[str]:
+    """A pattern as `glob` has it: `*` and `?` do not match "/", nor a first dot; `**` is any number of folders."""
+    texts = []
+    for segment in pattern.split("/"):
+        if segment == "**":
+            texts.append(r"(?:[^/.][^/]*/)*")
+            continue
+        parts = [_WILD.get(part) or _set_or_text(part) for part in re.findall(r"\*+|\?|\[!?\]?[^\]]*\]|.", segment)]
+        texts.append(("(?!\\.)" if segment[0] in "*?[" else "") + "".join(parts) + "/")
+    return re.compile("".join(texts).removesuffix("/"), re.DOTALL)
+
+
+_WILD = {"*": "[^/]*", "**": "[^/]*", "?": "[^/]"}
+
+
+def _set_or_text(part: str) -> str:
+    if part[0] != "[" or len(part) < 3:
+        return re.escape(part)
+    negated = part[1] == "!"
+    return f"[{'^' if negated else ''}{re.escape(part[1 + negated : -1])}]".replace(r"\-", "-")
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0].rstrip(" .")
