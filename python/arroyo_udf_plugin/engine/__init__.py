@@ -1,0 +1,21 @@
+"""The engine: a pipeline in one process, without any server.
+
+    source ──► slice 0: operators ──► sinks          each slice in a thread of its own
+           ──► slice 1: operators ──► sinks
+                   │ sealed, snapshot
+    runner ────────┴──► checkpoints ──► store        one coordinator: starts, checkpoints, stops, tells
+
+planned.py      what the engine is given
+runner.py       the coordinator
+slice.py        a copy of the chain, over a share of the source
+shares.py       which slice reads which partitions
+checkpoints.py  epochs: what is committed, and how
+manifest.py     the file of an epoch
+store.py        where checkpoints are kept
+progress.py     numbers for the view and the summary
+stopping.py     requests to stop; deadlines
+
+Guarantees: memory is bounded, because a slice reads only while its first operator wants input, and takes from an
+operator only while the next one does. Nothing polls: a slice without rows uses no CPU. With checkpoints each row has
+its effect in the sinks once, whatever is killed when (checkpoints.py). Without, outputs appear at the end, or not.
+"""

@@ -1,0 +1,351 @@
+"""Epochs: how the work of an engine becomes durable, and who may go on with it.
+
+An epoch is a moment of the whole pipeline. It takes five steps:
+
+ 1 sealed     in one turn each slice notes its source's positions and its operators' rows, and ends its sinks' rows of
+              this epoch. No rows are between two stages then. The stream goes on at once.
+ 2 staged     the sealed rows and the operators' states are durable.
+ 3 committed  `epochs/<number>.json` is created, if it does not exist. From now on the epoch has happened.
+ 4 applied    the sinks show the staged rows to the world. This can be repeated.
+ 5 cleaned    what only the epoch before needed is removed.
+
+    crash after   what a resumed engine finds, and does
+    1             the epoch before: reads and calls the rows of this one again
+    2             the same; sinks remove what was staged (`Sink.clear`), and step 5 the states
+    3, within 4   this epoch: applies its rows (again), goes on from its positions and states
+    4, within 5   the same; applying changes nothing
+
+An engine first commits a *fence*: an epoch without work of its own, which repeats the state it goes on from. It fails
+if another engine was faster, and makes each older engine fail that still runs: the next number of that one is taken. So
+a fence is never removed. It is looked at again after it was created: an engine that fell asleep before could have
+created a number that the running one had cleaned.
+
+Guarantees: of all engines over one place only the newest commits, and applies its own rows. The others raise `Fenced`.
+Epochs without any change are not written.
+Assumes: one thread at a time; that sinks keep `interface.Sink`'s promises.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from .. import failpoints
+from ..connectors.interface import Json, Sealed, Sink
+from ..errors import ArroyoUdfError, InvalidArgument
+from .manifest import Identity, Manifest, SliceState, StateFile, StoredRows
+from .store import AlreadyThere, Store
+
+_EPOCHS, _STATES, _ROWS = "epochs/", "states/", "rows/"
+_TRIES = 100  # to create a fence, while another engine commits epochs
+
+
+class Fenced(ArroyoUdfError):
+    """Another engine has resumed this pipeline. This one has stopped."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A slice in one moment. operators: name and state of each. sealed: by the sink's name; without rows: none."""
+
+    positions: Mapping[str, Json]
+    watermark: int | None
+    operators: Sequence[tuple[str, bytes]]
+    sealed: Mapping[str, Sealed]
+
+
+class Sealable(Protocol):
+    """A slice, as checkpoints see it."""
+
+    sinks: Sequence[Sink]
+
+    def seal(self, epoch: int) -> Future[Snapshot]:
+        """Step 1: asks the slice for its moment."""
+
+
+class Rows:
+    """A `Stage` in the store."""
+
+    def __init__(self, store: Store, history: str) -> None:
+        self._store, self.history = store, history
+
+    def put(self, name: str, data: bytes) -> None:
+        self._store.put(_ROWS + name, data)
+
+    def get(self, name: str) -> bytes:
+        return self._store.get(_ROWS + name)
+
+    def names(self, prefix: str) -> list[str]:
+        return [name.removeprefix(_ROWS) for name in self._store.names(_ROWS + prefix)]
+
+    def delete(self, name: str) -> None:
+        self._store.delete(_ROWS + name)
+
+
+class Epochs:
+    """The epochs of a pipeline, as one engine goes on with them.
+
+        epochs = Epochs(store, identity, resume=True)       looks, and changes nothing
+        epochs.fence()                                      from here on no older engine commits
+        epochs.apply(slices)                                what the last engine had committed
+        epochs.take(slices)                                 again and again
+
+    latest: the last epoch that was committed; None before the fence of the first engine.
+    Raises InvalidArgument for a place that does not fit.
+    """
+
+    def __init__(
+        self, store: Store, identity: Identity, *, resume: bool = False, allow_changed_plugin: bool = False
+    ) -> None:
+        self._store, self._identity, self._allow = store, identity, allow_changed_plugin
+        self._engine = secrets.token_hex(16)
+        self._has_staged = False
+        self.latest = self._find()
+        if self.latest is None and resume:
+            raise InvalidArgument(f"{store.place} has no checkpoints: begin without --resume, or name another place")
+        if self.latest is not None and not resume:
+            raise self._has_epochs()
+        self.rows = Rows(store, secrets.token_hex(16) if self.latest is None else self.latest.history)
+
+    def _has_epochs(self) -> InvalidArgument:
+        return InvalidArgument(
+            f"{self._store.place} has checkpoints already: go on from there with --resume, or name another place"
+        )
+
+    # ---- The start ----
+
+    def fence(self) -> Manifest:
+        """Commits the fence. Returns it: the state to go on from."""
+        is_first = self.latest is None
+        for _ in range(_TRIES):
+            if not is_first:
+                self.latest = self._find()
+            number = 1 if self.latest is None else self.latest.epoch + 1
+            fence = self._fence(number)
+            with contextlib.suppress(AlreadyThere):
+                self._store.create(_name(number), fence.written())
+                if self._numbers()[-1] == number:
+                    self.latest = fence
+                    self._clean_all()
+                    return fence
+            if is_first:
+                raise self._has_epochs()
+        raise InvalidArgument(f"{self._store.place}: another engine commits epochs all the time: stop it, then resume")
+
+    def withdraw(self) -> bool:
+        """Removes the fence of a first engine that could not begin: the place is as it was. False: it had begun."""
+        is_unused = self.latest is not None and self.latest.epoch == 1 and self.latest.engine == self._engine
+        if is_unused and not self._has_staged:
+            self._remove(_name(1))
+        return is_unused and not self._has_staged
+
+    def states(self, place: int, width: int) -> tuple[list[int | None], list[tuple[bytes, ...]]]:
+        """What slice `place` of `width` goes on from: watermarks of slices before, and for each operator their states.
+
+        Slice i of before goes to i mod width (A3). Raises InvalidArgument for a damaged state.
+        """
+        assert self.latest is not None
+        taken = self.latest.slices[place::width]
+        watermarks = [state.watermark for state in taken]
+        states = [tuple(map(self._state, files)) for files in zip(*(state.operators for state in taken), strict=True)]
+        return watermarks, states
+
+    def _fence(self, number: int) -> Manifest:
+        before = self.latest
+        if before is not None:
+            update = {"epoch": number, "engine": self._engine, "fence": True, "plugins": self._identity.plugins}
+            return before.model_copy(update=update)
+        return Manifest(
+            epoch=number,
+            history=self.rows.history,
+            engine=self._engine,
+            fence=True,
+            **self._identity.model_dump(),
+            positions={},
+            slices=(),
+            rows=StoredRows(epoch=number, slices=()),
+        )
+
+    def _find(self) -> Manifest | None:
+        """The newest epoch, checked."""
+        for _ in range(_TRIES):
+            numbers = self._numbers()
+            if not numbers:
+                return None
+            with contextlib.suppress(FileNotFoundError):  # another engine has gone on meanwhile
+                manifest = self._read(numbers[-1])
+                self._identity.check(manifest, self._store.place, self._allow)
+                return manifest
+        raise InvalidArgument(f"{self._store.place}: another engine commits epochs all the time: stop it, then resume")
+
+    def _read(self, number: int) -> Manifest:
+        name = _name(number)
+        return Manifest.read(self._store.get(name), f"{self._store.place}/{name}")
+
+    def _numbers(self) -> list[int]:
+        return sorted(_number(name) for name in self._store.names(_EPOCHS))
+
+    def _state(self, file: StateFile) -> bytes:
+        try:
+            data = self._store.get(file.name)
+        except FileNotFoundError as error:
+            raise InvalidArgument(
+                f"{self._store.place}: {file.name}, the state of {file.operator}, is missing: restore it from a copy, "
+                "or begin anew in another place"
+            ) from error
+        file.check(data, self._store.place)
+        return data
+
+    # ---- An epoch ----
+
+    def take(self, slices: Sequence[Sealable]) -> Manifest | None:
+        """Takes all five steps. None: nothing has changed since the last epoch, and nothing was written.
+
+        Raises Fenced.
+        """
+        before = self.latest
+        assert before is not None
+        number = before.epoch + 1
+
+        # 1 sealed
+        snapshots = [future.result() for future in [each.seal(number) for each in slices]]
+        failpoints.reached("sealed")
+        epoch = self._epoch(number, snapshots)
+        if _is_unchanged(before, epoch, snapshots):
+            return None
+
+        # 2 staged
+        self._has_staged = True
+        stored: list[dict[str, Json]] = [{} for _ in snapshots]
+        jobs: list[Callable[[], None]] = []
+        for rows, state, each in zip(stored, epoch.slices, snapshots, strict=True):
+            jobs += [_storing(rows, name, sealed) for name, sealed in each.sealed.items()]
+            for file, (_, data) in zip(state.operators, each.operators, strict=True):
+                jobs.append(partial(self._store.put, file.name, data))
+        _side_by_side(jobs)
+        epoch = epoch.model_copy(update={"rows": StoredRows(epoch=number, slices=tuple(map(dict, stored)))})
+        failpoints.reached("staged")
+
+        # 3 committed
+        try:
+            self._store.create(_name(number), epoch.written())
+        except AlreadyThere as error:
+            raise Fenced(
+                f"{self._store.place}: another engine has resumed this pipeline after epoch {before.epoch}. This one "
+                "stops; its rows since then are not applied, and the other one reads them again"
+            ) from error
+        self.latest = epoch
+        failpoints.reached("committed")
+
+        # 4 applied
+        self.apply(slices)
+
+        # 5 cleaned
+        if not before.fence:
+            self._remove(_name(before.epoch))
+        for name in sorted(before.state_names - epoch.state_names):
+            self._remove(name)
+        failpoints.reached("cleaned")
+        return epoch
+
+    def apply(self, slices: Sequence[Sealable]) -> None:
+        """Step 4, for the latest epoch."""
+        assert self.latest is not None
+        rows = self.latest.rows
+        for i, by_sink in enumerate(rows.slices):
+            for sink in slices[i % len(slices)].sinks:
+                if sink.name in by_sink:
+                    sink.apply(rows.epoch, by_sink[sink.name])
+                    failpoints.reached("applied")
+
+    def _epoch(self, number: int, snapshots: Sequence[Snapshot]) -> Manifest:
+        """The epoch, its rows still missing."""
+        assert self.latest is not None
+        slices = []
+        for place, each in enumerate(snapshots):
+            files = [
+                StateFile.of(operator, f"{_STATES}{number:010}/{place}-{at}.arrow", data)
+                for at, (operator, data) in enumerate(each.operators)
+            ]
+            slices.append(SliceState(watermark=each.watermark, operators=tuple(files)))
+        positions = dict(self.latest.positions)
+        for each in snapshots:
+            positions |= {name: dict(position) for name, position in each.positions.items()}
+        return self.latest.model_copy(
+            update={
+                "epoch": number,
+                "fence": False,
+                "positions": positions,
+                "slices": tuple(slices),
+                "rows": StoredRows(epoch=number, slices=()),
+            }
+        )
+
+    # ---- Cleaning ----
+
+    def _clean_all(self) -> None:
+        """At the start: what engines before have left behind. Numbers above the fence belong to newer engines."""
+        assert self.latest is not None
+        number, needed = self.latest.epoch, self.latest.state_names
+        for name in self._store.names(_STATES):
+            if name not in needed and int(name.split("/")[1]) <= number:
+                self._remove(name)
+        for older in self._numbers():
+            with contextlib.suppress(InvalidArgument, FileNotFoundError):  # nobody needs to read it
+                if older < number and not self._read(older).fence:
+                    self._remove(_name(older))
+
+    def _remove(self, name: str) -> None:
+        """What cannot be removed now is removed at the next start."""
+        with contextlib.suppress(InvalidArgument, OSError):
+            self._store.delete(name)
+
+
+def _name(number: int) -> str:
+    return f"{_EPOCHS}{number:010}.json"
+
+
+def _number(name: str) -> int:
+    return int(name.removeprefix(_EPOCHS).removesuffix(".json"))
+
+
+def _storing(stored: dict[str, Json], name: str, sealed: Sealed) -> Callable[[], None]:
+    def store() -> None:
+        stored[name] = sealed.store()
+
+    return store
+
+
+def _is_unchanged(before: Manifest, epoch: Manifest, snapshots: Sequence[Snapshot]) -> bool:
+    def content(manifest: Manifest) -> list[tuple[int | None, list[tuple[int, str]]]]:
+        return [(state.watermark, [(file.size, file.sha256) for file in state.operators]) for state in manifest.slices]
+
+    no_rows = not any(each.sealed for each in snapshots)
+    return no_rows and before.positions == epoch.positions and content(before) == content(epoch)
+
+
+def _side_by_side(jobs: Sequence[Callable[[], None]]) -> None:
+    """Does all jobs at once. Raises the first error. (Threads of an executor would keep a process from ending.)"""
+    errors: list[BaseException] = []
+
+    def do(job: Callable[[], None]) -> None:
+        try:
+            job()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=do, args=(job,), daemon=True, name="arroyo-udf-store") for job in jobs[1:]]
+    for thread in threads:
+        thread.start()
+    for job in jobs[:1]:
+        do(job)
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]

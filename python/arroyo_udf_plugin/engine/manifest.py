@@ -1,0 +1,169 @@
+"""The file of an epoch: `epochs/<number>.json`.
+
+    {"version": 1, "sha256": "...", "epoch": {...}}          sha256: of "epoch", as this module writes it
+
+Guarantees: what is read is checked before it is believed. Another version, a damaged file, another pipeline and another
+plugin are an InvalidArgument that says which, and what to do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pydantic
+
+from ..errors import InvalidArgument
+
+VERSION = 1
+
+
+class _Part(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class StateFile(_Part):
+    """An operator's snapshot in the store. name: there. size, sha256: what it must be."""
+
+    operator: str
+    name: str
+    size: int
+    sha256: str
+
+    @classmethod
+    def of(cls, operator: str, name: str, data: bytes) -> StateFile:
+        return cls(operator=operator, name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())
+
+    def check(self, data: bytes, place: str) -> None:
+        """Raises InvalidArgument if these are not the bytes that were written."""
+        if len(data) != self.size or hashlib.sha256(data).hexdigest() != self.sha256:
+            raise InvalidArgument(
+                f"{place}: {self.name}, the state of {self.operator}, is damaged: it has {len(data)} bytes, of "
+                f"{self.size}, or others than were written; restore it from a copy, or begin anew in another place"
+            )
+
+
+class SliceState(_Part):
+    """watermark: of the slice's event time. operators: in their order."""
+
+    watermark: int | None
+    operators: tuple[StateFile, ...]
+
+
+class StoredRows(_Part):
+    """The rows of an epoch: for each slice, by sink, what `Sink.apply` needs."""
+
+    epoch: int
+    slices: tuple[dict[str, Any], ...]
+
+
+class Manifest(_Part):
+    """An epoch.
+
+    history: 32 random hexadecimal digits, which resumed engines keep (see `Stage`). engine: of the one that has written
+    it. fence: it is the first of this engine.
+    pipeline, fingerprint, plugins: see `Identity`.
+    positions: of the source's partitions that have been opened. slices: their states. rows: to be applied.
+    """
+
+    epoch: int
+    history: str
+    engine: str
+    fence: bool
+    pipeline: str
+    fingerprint: dict[str, Any]
+    plugins: dict[str, str]
+    positions: dict[str, dict[str, Any]]
+    slices: tuple[SliceState, ...]
+    rows: StoredRows
+
+    def written(self) -> bytes:
+        text = _canonical(self.model_dump(mode="json"))
+        head = f'{{"version":{VERSION},"sha256":"{hashlib.sha256(text.encode()).hexdigest()}","epoch":'
+        return f"{head}{text}}}\n".encode()
+
+    @classmethod
+    def read(cls, data: bytes, name: str) -> Manifest:
+        """name: of the file, for error texts."""
+        try:
+            found = json.loads(data)
+            version = found["version"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise _damaged(name, error) from error
+        if version != VERSION:
+            raise InvalidArgument(
+                f"{name}: the epoch has format version {version}, and this program reads version {VERSION}: resume "
+                "with the program that has written it, or begin anew in another place"
+            )
+        try:
+            text = _canonical(found["epoch"])
+            if hashlib.sha256(text.encode()).hexdigest() != found["sha256"]:
+                raise ValueError("its checksum is another one")
+            return cls.model_validate_json(text)
+        except (ValueError, KeyError, TypeError) as error:
+            raise _damaged(name, error) from error
+
+    @property
+    def state_names(self) -> set[str]:
+        """The files in the store that this epoch needs."""
+        return {file.name for state in self.slices for file in state.operators}
+
+
+class Identity(_Part):
+    """What a pipeline must have in common with the epochs that it resumes.
+
+    fingerprint: the description's parts that matter. plugins: the hash of each call's plugin.
+    """
+
+    pipeline: str
+    fingerprint: dict[str, Any]
+    plugins: dict[str, str]
+
+    @classmethod
+    def of(cls, pipeline: str, fingerprint: Mapping[str, Any], plugins: Mapping[str, str]) -> Identity:
+        as_stored = json.loads(_canonical(dict(fingerprint)))  # tuples have become lists
+        return cls(pipeline=pipeline, fingerprint=as_stored, plugins=dict(plugins))
+
+    def check(self, epoch: Manifest, place: str, allow_changed_plugin: bool) -> None:
+        """Raises InvalidArgument if this pipeline cannot go on from that epoch."""
+        if epoch.pipeline != self.pipeline:
+            raise InvalidArgument(
+                f"{place} has checkpoints of the pipeline {epoch.pipeline!r}, not of {self.pipeline!r}: name the place "
+                "of this pipeline"
+            )
+        changed = [
+            key
+            for key in sorted(epoch.fingerprint.keys() | self.fingerprint.keys())
+            if epoch.fingerprint.get(key) != self.fingerprint.get(key)
+        ]
+        if changed:
+            key = changed[0]
+            raise InvalidArgument(
+                f"{place}: the pipeline {self.pipeline!r} has changed since its checkpoints were written: "
+                f"{', '.join(changed)} ({key} was {_short(epoch.fingerprint.get(key))}, and is "
+                f"{_short(self.fingerprint.get(key))}): undo the change, or begin anew in another place"
+            )
+        others = [name for name, hash_ in self.plugins.items() if epoch.plugins.get(name) != hash_]
+        if others and not allow_changed_plugin:
+            raise InvalidArgument(
+                f"{place}: the plugin of {', '.join(others)} is not the one that ran before: resume with the same "
+                "file, or add --allow-changed-plugin"
+            )
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def _damaged(name: str, error: Exception) -> InvalidArgument:
+    why = str(error).partition("\n")[0]
+    return InvalidArgument(
+        f"{name}: the epoch is damaged ({why}): restore it from a copy, or begin anew in another place"
+    )
+
+
+def _short(value: Any) -> str:
+    text = _canonical(value)
+    return text if len(text) <= 100 else f"{text[:100]}..."

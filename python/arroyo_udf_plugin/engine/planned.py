@@ -1,0 +1,58 @@
+"""What the engine is given: a pipeline whose parts fit together. `pipeline.plan` makes one of a description."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from ..connectors.interface import Sink, Source, Stage
+from ..connectors.source import Rows
+from ..operator.blocks import Block
+from ..operator.calls import Call, Plan
+from ..operator.operator import Operator
+from ..operator.stages import Dead
+from ..operator.watermarks import EventTime
+
+
+class Planned(Protocol):
+    """A pipeline.
+
+    fingerprint: what must be the same for a resume. parallelism: the number of slices.
+    plan: its `output` makes a sink's rows of a block. idle_seconds: after which a source without rows holds no
+    watermark back; None: it always does.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def fingerprint(self) -> Mapping[str, Any]: ...
+    @property
+    def parallelism(self) -> int: ...
+    @property
+    def source(self) -> Source: ...
+    @property
+    def calls(self) -> Sequence[Call]: ...
+    @property
+    def plan(self) -> Plan: ...
+    @property
+    def idle_seconds(self) -> float | None: ...
+
+    def operators(self) -> list[Operator]:
+        """New ones for a slice, not started."""
+
+    def event_time(self) -> EventTime | None:
+        """A new one for a slice."""
+
+    def sinks(self, slice: int, stage: Stage | None) -> list[Sink]:
+        """New ones for a slice. stage: None: without checkpoints."""
+
+    def letters(self, slice: int, stage: Stage | None) -> Sink | None:
+        """As `sinks`, for dead letters."""
+
+    def admit(self, rows: Rows) -> Sequence[Block | Dead]:
+        """The source's rows, as the operators take them; those that could not be read, by policy."""
+
+    def letter(self, dead: Dead) -> pa.RecordBatch:
+        """Dead letters as rows of their sink."""

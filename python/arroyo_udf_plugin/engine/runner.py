@@ -1,0 +1,360 @@
+"""The coordinator: starts the slices, takes checkpoints, stops, and tells.
+
+    fence ──► apply ──► clear ──► slices start ──► epochs ... ──► last epoch ──► slices end
+
+It waits in the caller's thread, so that signals come through; slices work in theirs, and an epoch in another one. What
+these have to say comes through one queue.
+
+Guarantees: the first error stops everything, and is raised with a note of what remains at risk. A stop has one deadline
+for all its steps. Without checkpoints the sinks are finished only when all slices are at their end, dead letters first.
+Assumes: a thread that a function blocks can be left behind, because the process ends soon.
+"""
+
+from __future__ import annotations
+
+import math
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from ..errors import InvalidArgument
+from ..host.started import Mode
+from .checkpoints import Epochs, Fenced
+from .manifest import Identity
+from .planned import Planned
+from .progress import CheckpointProgress, Ended, Progress, Summary, of_operators
+from .shares import Shares
+from .slice import Slice
+from .stopping import Deadline, StopRequest
+from .store import Store
+
+_GIVE_UP = 10.0  # seconds for functions to end after an error
+_CUT_OFF = 2.0  # and after a stop
+_FOR_DRAINING = 0.75  # of the time for a stop; the rest is for the last checkpoint
+
+
+@dataclass(frozen=True)
+class Interval:
+    """When to take a checkpoint: so many seconds, or rows of the source, after the one before; None: not by it."""
+
+    seconds: float | None = 10.0
+    rows: int | None = None
+
+
+def run(
+    planned: Planned,
+    *,
+    checkpoints: Store | None = None,
+    interval: Interval = Interval(),
+    resume: bool = False,
+    allow_changed_plugin: bool = False,
+    stop: StopRequest | None = None,
+    progress: Callable[[Progress], None] = lambda progress: None,
+    progress_every: float | None = None,
+) -> Summary:
+    """Runs a pipeline to its end, or until it is stopped.
+
+    checkpoints: where they are kept; None: without. resume: go on from there.
+    progress: called at the start, after each checkpoint, every so many seconds, and at the end.
+    Raises InvalidArgument for what does not fit, Fenced, RowError for a row whose policy is "fail", and what sources,
+    functions and sinks raise. The source stays open.
+    """
+    if resume and checkpoints is None:
+        raise InvalidArgument("--resume needs the place of the checkpoints: name it with --checkpoints")
+    if resume and not planned.source.resumable:
+        raise InvalidArgument(f"the source {planned.source.name} cannot be read again, so it cannot be resumed")
+    epochs = None
+    if checkpoints is not None:
+        plugins = {call.name: call.function.plugin_hash for call in planned.calls}
+        identity = Identity.of(planned.name, planned.fingerprint, plugins)
+        epochs = Epochs(checkpoints, identity, resume=resume, allow_changed_plugin=allow_changed_plugin)
+    coordinator = _Coordinator(planned, epochs, interval, stop or StopRequest(), progress, progress_every)
+    try:
+        coordinator.open()
+        coordinator.start(allow_changed_plugin)
+        return coordinator.end(coordinator.steer())
+    except BaseException as error:
+        coordinator.give_up(error)
+        raise
+    finally:
+        coordinator.close()
+
+
+@dataclass(frozen=True)
+class _Told:
+    """By a slice: it is quiet, or has failed."""
+
+    place: int
+    error: BaseException | None
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """By the thread of an epoch. epoch: None: nothing had changed."""
+
+    epoch: int | None
+    error: BaseException | None
+
+
+class _Coordinator:
+    def __init__(
+        self,
+        planned: Planned,
+        epochs: Epochs | None,
+        interval: Interval,
+        stop: StopRequest,
+        progress: Callable[[Progress], None],
+        progress_every: float | None,
+    ) -> None:
+        self._planned, self._epochs, self._interval, self._stop = planned, epochs, interval, stop
+        self._progress, self._progress_every = progress, progress_every
+        self._words: queue.SimpleQueue[_Told | _Taken | Literal["stop", "rows"]] = queue.SimpleQueue()
+        self._rows = _RowCount(interval.rows, lambda: self._words.put("rows"))
+        self._slices: list[Slice] = []
+        self._begun = self._told_at = time.monotonic()
+
+        self._quiet: set[int] = set()
+        self._taking: threading.Thread | None = None
+        self._taken_at = self._begun  # when the latest epoch began
+        self._is_due = False  # by rows
+        self._is_last = False  # the epoch that has begun is the last one
+        self._checkpoint: CheckpointProgress | None = None
+        self._stopping: Deadline | None = None
+        self._draining: Deadline | None = None
+
+    # ---- The start ----
+
+    def open(self) -> None:
+        """Opens the sinks, and brings them to the latest epoch. From then on no older engine commits."""
+        planned, epochs = self._planned, self._epochs
+        stage = None if epochs is None else epochs.rows
+        for place in range(planned.parallelism):
+            sinks, letters = planned.sinks(place, stage), planned.letters(place, stage)
+            every = sinks if letters is None else [letters, *sinks]  # no output without its dead letters
+            for sink in every:
+                if epochs is not None and not sink.resumable:
+                    raise InvalidArgument(
+                        f"the sink {sink.name} cannot take back rows, so it has no checkpoints: leave out "
+                        "--checkpoints, or write to another sink"
+                    )
+            self._slices.append(Slice(place, planned, every, letters, self._hear, self._rows.add))
+        if epochs is not None:
+            fence = epochs.fence()
+            epochs.apply(self._slices)
+            for each in self._slices:
+                for sink in each.sinks:
+                    sink.clear(fence.epoch)
+            self._checkpoint = CheckpointProgress(fence.epoch)
+
+    def start(self, allow_changed_plugin: bool) -> None:
+        epochs, width = self._epochs, len(self._slices)
+        positions = {} if epochs is None or epochs.latest is None else epochs.latest.positions
+        shares = Shares(self._planned.source, width, positions)
+        before = [([], []) if epochs is None else epochs.states(place, width) for place in range(width)]
+        for each, (watermarks, states) in zip(self._slices, before, strict=True):
+            each.start(shares, watermarks, states, allow_changed_plugin)
+        self._stop.connect(lambda: self._words.put("stop"))
+        self._report()
+
+    def _hear(self, place: int, error: BaseException | None) -> None:
+        self._words.put(_Told(place, error))
+
+    # ---- The stream ----
+
+    def steer(self) -> Ended:
+        """Takes checkpoints until all is done. Raises what a slice or an epoch raises."""
+        while True:
+            self._listen()
+            if self._stopping is not None and not self._stopping.left:
+                return "cut off"
+            if self._stop.requests > 1 or (self._stop.requests and self._epochs is None):
+                return "cut off"
+            if self._taking is not None:
+                continue
+            if self._is_done():
+                if self._epochs is None or self._is_last:
+                    return "finished" if self._stopping is None else "resumable"
+                self._is_last = True
+                self._take()
+            elif self._seconds_to_epoch() == 0 or self._is_due:
+                self._take()
+
+    def _is_done(self) -> bool:
+        """Whether all slices are quiet, or have had their time for it."""
+        is_late = self._draining is not None and not self._draining.left
+        return is_late or len(self._quiet) == len(self._slices)
+
+    def _listen(self) -> None:
+        """Waits for the next word, or the next time to do something."""
+        try:
+            word = self._words.get(timeout=self._seconds_to_wait())
+        except queue.Empty:
+            word = None
+        if isinstance(word, _Told):
+            if word.error is not None:
+                raise word.error
+            self._quiet.add(word.place)
+        elif isinstance(word, _Taken):
+            self._note(word)
+        elif word == "rows":
+            self._is_due = self._epochs is not None
+        elif word == "stop" and self._epochs is not None and self._stopping is None and not self._is_done():
+            self._stopping = Deadline(self._stop.timeout)
+            self._draining = Deadline(self._stop.timeout * _FOR_DRAINING)
+            for each in self._slices:
+                each.drain()
+        if self._seconds_to_report() == 0:
+            self._report()
+
+    def _seconds_to_wait(self) -> float | None:
+        waits = [self._seconds_to_report()]
+        if self._taking is None:
+            waits.append(self._seconds_to_epoch())
+        if self._stopping is not None:
+            waits.append(self._stopping.left)
+        if self._draining is not None and self._draining.left:
+            waits.append(self._draining.left)
+        least = min(waits)
+        return None if least == math.inf else least
+
+    def _seconds_to_epoch(self) -> float:
+        if self._epochs is None or self._interval.seconds is None:
+            return math.inf
+        return max(0.0, self._taken_at + self._interval.seconds - time.monotonic())
+
+    def _seconds_to_report(self) -> float:
+        if self._progress_every is None:
+            return math.inf
+        return max(0.0, self._told_at + self._progress_every - time.monotonic())
+
+    def _take(self) -> None:
+        """Begins an epoch, in a thread of its own."""
+        epochs = self._epochs
+        assert epochs is not None
+        self._taken_at, self._is_due = time.monotonic(), False
+        self._rows.begin()
+
+        def take() -> None:
+            try:
+                taken = epochs.take(self._slices)
+            except BaseException as error:
+                self._words.put(_Taken(None, error))
+            else:
+                self._words.put(_Taken(None if taken is None else taken.epoch, None))
+
+        self._taking = threading.Thread(target=take, daemon=True, name="arroyo-udf-epoch")
+        self._taking.start()
+
+    def _note(self, word: _Taken) -> None:
+        self._taking = None
+        if word.error is not None:
+            raise word.error
+        if word.epoch is not None and self._checkpoint is not None:
+            seconds = time.monotonic() - self._taken_at
+            self._checkpoint = CheckpointProgress(word.epoch, self._checkpoint.epochs + 1, seconds, time.time())
+            self._report()
+
+    # ---- The end ----
+
+    def end(self, ended: Ended) -> Summary:
+        """Ends the slices, and without checkpoints the sinks."""
+        if ended == "finished":
+            self._end_slices("drain", None)
+        else:
+            self._end_slices("cancel", _CUT_OFF)
+        if ended == "finished":
+            while not self._words.empty():
+                word = self._words.get()
+                if isinstance(word, _Told) and word.error is not None:
+                    raise word.error
+            if self._epochs is None:
+                for sinks in zip(*(each.sinks for each in self._slices), strict=True):
+                    for sink in sinks:
+                        sink.finish()
+        self._report()
+        return self._summary(ended)
+
+    def give_up(self, error: BaseException) -> None:
+        """Ends the slices after an error, and notes what remains at risk."""
+        self._end_slices("cancel", _GIVE_UP)
+        if self._epochs is None:
+            error.add_note(
+                "There are no checkpoints, so nothing can be resumed. Outputs that appear at the end do not appear."
+            )
+        elif self._epochs.withdraw():
+            error.add_note("Nothing was committed: begin again.")
+        elif not isinstance(error, Fenced) and self._epochs.latest is not None:
+            error.add_note(
+                f"Everything up to epoch {self._epochs.latest.epoch} is committed. To go on from there: --resume. Rows "
+                "after it are read again."
+            )
+
+    def _end_slices(self, mode: Mode, seconds: float | None) -> None:
+        deadline = None if seconds is None else Deadline(seconds)
+        for each in self._slices:
+            each.end(mode)
+        for each in self._slices:
+            each.join(None if deadline is None else deadline.left)
+        if self._taking is not None:
+            self._taking.join(None if deadline is None else deadline.left)
+
+    def close(self) -> None:
+        """Closes the sinks, unless a thread that was left behind uses them."""
+        if self._taking is not None and self._taking.is_alive():
+            return
+        for each in self._slices:
+            if each.join(0.0):
+                for sink in each.sinks:
+                    sink.close()
+
+    # ---- What it tells ----
+
+    def _report(self) -> None:
+        self._told_at = time.monotonic()
+        self._progress(self._so_far())
+
+    def _so_far(self) -> Progress:
+        numbers = [(each.numbers, each.operators) for each in self._slices]
+        return Progress(
+            seconds=time.monotonic() - self._begun,
+            rows_in=sum(each.rows_in for each, _ in numbers),
+            rows_out=sum(each.rows_out for each, _ in numbers),
+            total=self._planned.source.rows,
+            operators=tuple(of_operators(numbers)),
+            checkpoint=self._checkpoint,
+        )
+
+    def _summary(self, ended: Ended) -> Summary:
+        progress = self._so_far()
+        return Summary(
+            pipeline=self._planned.name,
+            ended=ended,
+            progress=progress,
+            rows_per_s=progress.rows_in / progress.seconds,
+            in_flight=sum(each.numbers.held_at_epoch for each in self._slices),
+            close_errors=tuple(text for each in self._slices for text in each.close_errors),
+        )
+
+
+class _RowCount:
+    """Tells when slices have read so many rows since the last epoch began."""
+
+    def __init__(self, limit: int | None, tell: Callable[[], None]) -> None:
+        self._limit, self._tell = limit, tell
+        self._lock = threading.Lock()
+        self._count = 0
+
+    def add(self, rows: int) -> None:
+        if self._limit is None:
+            return
+        with self._lock:
+            before, self._count = self._count, self._count + rows
+        if before < self._limit <= before + rows:
+            self._tell()
+
+    def begin(self) -> None:
+        with self._lock:
+            self._count = 0

@@ -1,0 +1,47 @@
+"""Which slice reads which partitions.
+
+Partitions that are read side by side (impulse) are dealt out in turn. Of others (files), a slice takes the next one as
+soon as it has read its last: so all slices are busy until the end.
+
+Guarantees: each partition is read by one slice, from the position that a resumed epoch has for it.
+"""
+
+from __future__ import annotations
+
+import collections
+import threading
+from collections.abc import Mapping
+
+from ..connectors.interface import Json, Partition, Source
+
+
+class Shares:
+    """The partitions of a source, for `width` slices. Any thread. positions: of a resumed epoch."""
+
+    def __init__(self, source: Source, width: int, positions: Mapping[str, Json]) -> None:
+        self._source, self._width, self._positions = source, width, positions
+        self._lock = threading.Lock()
+        names = source.partitions()
+        gone = [name for name in positions if name not in names]  # the source itself says whether it needs them
+        self._known = dict.fromkeys([*gone, *names])
+        self._left = collections.deque(self._known)
+
+    def dealt(self, place: int) -> list[str]:
+        """The partitions that slice `place` reads side by side."""
+        return list(self._known)[place :: self._width]
+
+    def next(self) -> str | None:
+        """The next partition that nobody has taken."""
+        with self._lock:
+            return self._left.popleft() if self._left else None
+
+    def look(self) -> None:
+        """Asks the source for new partitions; may take its time. Raises InvalidArgument."""
+        with self._lock:
+            new = [name for name in self._source.partitions() if name not in self._known]
+            self._known.update(dict.fromkeys(new))
+            self._left.extend(new)
+
+    def open(self, name: str) -> Partition:
+        """Raises InvalidArgument."""
+        return self._source.open(name, self._positions.get(name))

@@ -1,0 +1,368 @@
+"""One slice: a copy of the whole chain, over its share of the source, in a thread with an event loop.
+
+    partition.read ──► admit ──► event time ──► operator ──► operator ──► sinks
+        readers: one task per partition            a turn moves what can be moved, from the first to the last
+
+Guarantees: nothing polls; a slice wakes for rows, results, room and requests. It reads only while the first operator
+wants input, and takes from an operator only while the next one wants input. Between two steps of the event loop no rows
+are between two stages: what a partition gives is pushed, and what an operator gives is handed on, before anything else
+runs. So a snapshot, which is one such step, is a moment of the whole chain.
+Assumes: its methods are called in one other thread, except that `seal` may be called in a third.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from ..connectors.interface import Json, Partition, Sealed, Sink
+from ..connectors.source import Rows
+from ..errors import InvalidState
+from ..host.runtime import Runtime
+from ..host.started import Mode
+from ..operator.blocks import Block
+from ..operator.stages import Dead
+from ..operator.watermarks import Watermark
+from .checkpoints import Snapshot
+from .planned import Planned
+from .progress import SliceNumbers
+from .shares import Shares
+
+Tell = Callable[[int, BaseException | None], None]
+
+
+class Slice:
+    """Slice `place`.
+
+    letters: the sink of dead letters, one of `sinks`.
+    tell: called in the slice's thread, with its place, and None as soon as there is nothing more to read and nothing
+    under way, or the error that has ended the slice.
+    read: called with the number of rows of each batch that was read.
+    close_errors: texts of Contexts whose `close` has failed, after the end.
+    """
+
+    def __init__(
+        self,
+        place: int,
+        planned: Planned,
+        sinks: Sequence[Sink],
+        letters: Sink | None,
+        tell: Tell,
+        read: Callable[[int], None],
+    ) -> None:
+        self.place = place
+        self.sinks = sinks
+        self.operators = planned.operators()
+        self.numbers = SliceNumbers(len(self.operators))
+        self.close_errors: list[str] = []
+        self._planned, self._letters, self._tell, self._read = planned, letters, tell, read
+        self._outputs = [sink for sink in sinks if sink is not letters]
+        self._event_time = planned.event_time()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, daemon=True, name=f"arroyo-udf-slice-{place}")
+        self._asked: set[Future[Snapshot]] = set()
+        self._lock = threading.Lock()  # guards `_asked` and `_is_over`
+        self._is_over = False
+
+        self._wake = asyncio.Event()
+        self._room = asyncio.Event()
+        self._readers: set[asyncio.Task[None]] = set()
+        self._waits: dict[tuple[Runtime, str], asyncio.Task[None]] = {}
+        self._open: dict[str, Partition] = {}
+        self._positions: dict[str, Json] = {}  # of partitions that have been read
+        self._is_draining = False
+        self._is_quiet = False
+        self._ending: Mode | None = None
+        self._last_rows = 0.0  # by the loop's clock
+        self._idle_timer: asyncio.TimerHandle | None = None  # None: the source is idle
+
+    # ---- Called by the coordinator ----
+
+    def start(
+        self,
+        shares: Shares,
+        watermarks: Sequence[int | None] = (),
+        states: Sequence[Sequence[bytes]] = (),
+        allow_changed_plugin: bool = False,
+    ) -> None:
+        """watermarks, states: see `Epochs.states`."""
+        self._shares = shares
+        self._from = list(watermarks), states, allow_changed_plugin
+        self._thread.start()
+
+    def seal(self, epoch: int) -> Future[Snapshot]:
+        """Step 1 of an epoch. The stream goes on as soon as it is done."""
+        future: Future[Snapshot] = Future()
+
+        def answer() -> None:
+            try:
+                future.set_result(self._snapshot(epoch))
+            except Exception as error:
+                future.set_exception(error)
+            with self._lock:
+                self._asked.discard(future)
+
+        with self._lock:
+            if self._is_over:
+                future.set_exception(InvalidState(f"slice {self.place} has ended"))
+            else:
+                self._asked.add(future)
+                self._loop.call_soon_threadsafe(answer)
+        return future
+
+    def drain(self) -> None:
+        """Reads no more, and tells when nothing is under way. The operators stay as they are, to be resumed."""
+        self._post(self._drain)
+
+    def end(self, mode: Mode) -> None:
+        """Stops the operators and ends the thread. "cancel": gives up what is under way."""
+
+        def end() -> None:
+            self._ending = mode
+            self._wake.set()
+
+        self._post(end)
+
+    def join(self, seconds: float | None) -> bool:
+        """Waits for the end of the thread. False: it has not ended, because a function blocks it."""
+        if self._thread.ident is not None:
+            self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def _post(self, call: Callable[[], None]) -> None:
+        with self._lock:
+            if not self._is_over:
+                self._loop.call_soon_threadsafe(call)
+
+    # ---- The thread ----
+
+    def _run(self) -> None:
+        failed: BaseException | None = None
+        try:
+            self._start_operators()
+            self._loop.run_until_complete(self._work())
+        except BaseException as error:
+            failed = error
+        finally:
+            self._close(failed)
+        if failed is not None:
+            self._tell(self.place, failed)
+
+    def _start_operators(self) -> None:
+        watermarks, states, allow_changed_plugin = self._from
+        for place, operator in enumerate(self.operators):
+            operator.start(states[place] if states else (), allow_changed_plugin=allow_changed_plugin)
+        if self._event_time is not None and watermarks:
+            self._event_time.restore(watermarks)
+        self.numbers.started = True
+
+    def _close(self, failed: BaseException | None) -> None:
+        with self._lock:
+            self._is_over = True
+            asked, self._asked = self._asked, set()
+        for future in asked:
+            future.set_exception(failed or InvalidState(f"slice {self.place} has ended"))
+        self.numbers.keep(self.operators)
+        for partition in self._open.values():
+            partition.close()
+        for operator in self.operators:
+            operator.close()
+        self._loop.close()
+
+    async def _work(self) -> None:
+        if self._planned.source.side_by_side:
+            self._begin(self._read_one(name) for name in self._shares.dealt(self.place))
+        else:
+            self._begin([self._read_in_turn()])
+        self._idle_later()
+        try:
+            while self._ending is None:
+                self._wake.clear()
+                is_ready = self._turn()
+                self._check_quiet()
+                if is_ready:
+                    await asyncio.sleep(0)  # readers and requests have their turn
+                else:
+                    self._await_runtimes()
+                    await self._wake.wait()
+            for operator in self.operators:
+                self.close_errors += operator.stop(self._ending)
+        finally:
+            tasks = [*self._readers, *self._waits.values()]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    # ---- Reading ----
+
+    def _begin(self, readers: Iterable[Coroutine[Any, Any, None]]) -> None:
+        for reader in readers:
+            task = self._loop.create_task(reader)
+            task.add_done_callback(lambda _: self._wake.set())
+            self._readers.add(task)
+
+    async def _read_in_turn(self) -> None:
+        source = self._planned.source
+        while True:
+            while (name := self._shares.next()) is not None:
+                await self._read_one(name)
+            if source.watch is None:
+                return
+            await asyncio.sleep(source.watch)
+            await asyncio.to_thread(self._shares.look)
+
+    async def _read_one(self, name: str) -> None:
+        partition = self._open[name] = self._shares.open(name)
+        while (rows := await partition.read()) is not None:
+            self._take_in(rows)
+            await asyncio.sleep(0)  # a turn
+            while self.operators and not self.operators[0].wants_input:
+                self._room.clear()
+                await self._room.wait()
+        self._positions[name] = partition.position()
+        del self._open[name]
+        partition.close()
+
+    def _take_in(self, rows: Rows) -> None:
+        self.numbers.rows_in += rows.batch.num_rows
+        for item in self._planned.admit(rows):
+            self._hand_on(item, 0)
+            if isinstance(item, Block) and self._event_time is not None:
+                time = self._event_time.after(item)
+                if self._idle_timer is None:  # it was idle: the watermark holds again
+                    time = self._event_time.time
+                if time is not None:
+                    self.numbers.watermark = time
+                    self._hand_on(Watermark(time), 0)
+        self._idle_later()
+        self._read(rows.batch.num_rows)
+        self._wake.set()
+
+    def _idle_later(self) -> None:
+        """The source is not idle now. Looks once when it could be; not for each batch."""
+        seconds = self._planned.idle_seconds
+        self._last_rows = self._loop.time()
+        if seconds is None or self._event_time is None or self._idle_timer is not None:
+            return
+
+        def look() -> None:
+            due = self._last_rows + seconds
+            if self._loop.time() < due:
+                self._idle_timer = self._loop.call_at(due, look)
+                return
+            self._idle_timer = None
+            self._hand_on(Watermark(None), 0)
+            self._wake.set()
+
+        self._idle_timer = self._loop.call_later(seconds, look)
+
+    def _drain(self) -> None:
+        self._is_draining = True
+        for task in self._readers:
+            task.cancel()
+        self._wake.set()
+
+    # ---- Moving ----
+
+    def _turn(self) -> bool:
+        """Moves what can be moved. Whether more can be moved at once."""
+        is_ready = False
+        for place, operator in enumerate(self.operators):
+            if self._has_room_after(place):
+                for item in operator.take():
+                    self._hand_on(item, place + 1)
+            if self._is_at_end(place) and not operator.is_finished:
+                operator.finish()
+        if not self.operators or self.operators[0].wants_input:
+            self._room.set()
+        for place, operator in enumerate(self.operators):
+            is_ready = is_ready or (operator.is_ready and self._has_room_after(place))
+        return is_ready
+
+    def _has_room_after(self, place: int) -> bool:
+        return place + 1 == len(self.operators) or self.operators[place + 1].wants_input
+
+    def _is_at_end(self, place: int) -> bool:
+        """Whether nothing more is pushed to this operator."""
+        if self._is_draining:
+            return False
+        before = self.operators[:place]
+        return self._all_read() and all(operator.is_finished for operator in before)
+
+    def _all_read(self) -> bool:
+        for task in [task for task in self._readers if task.done()]:
+            if not task.cancelled():
+                task.result()  # raises what has failed
+            self._readers.discard(task)
+        return not self._readers
+
+    def _hand_on(self, item: Block | Watermark | Dead, place: int) -> None:
+        """To operator `place`, or behind the last one to the sinks."""
+        numbers = self.numbers.operators
+        if isinstance(item, Dead):
+            assert self._letters is not None, "a policy has dead letters, and there is no sink for them"
+            self._letters.write(self._planned.letter(item))
+        elif isinstance(item, Watermark):
+            if place:
+                numbers[place - 1].watermark = item.time
+            if place < len(self.operators):
+                self.operators[place].push_watermark(item.time)
+        elif place < len(self.operators):
+            numbers[place].rows_in += len(item)
+            self.operators[place].push(item)
+        else:
+            self.numbers.rows_out += len(item)
+            rows = self._planned.plan.output(item)
+            for sink in self._outputs:
+                sink.write(rows)
+        if place and isinstance(item, Block):
+            numbers[place - 1].rows_out += len(item)
+
+    def _check_quiet(self) -> None:
+        if self._is_quiet or not self._all_read():
+            return
+        if self._is_draining:
+            self._is_quiet = all(operator.held_rows == 0 for operator in self.operators)
+        else:
+            self._is_quiet = all(operator.is_finished for operator in self.operators)
+        if self._is_quiet:
+            if self._idle_timer is not None:
+                self._idle_timer.cancel()
+            self._tell(self.place, None)
+
+    # ---- Waiting ----
+
+    def _await_runtimes(self) -> None:
+        """Wakes for results that can be handed on, and for room in runtimes that have refused rows."""
+        for place, operator in enumerate(self.operators):
+            if operator.held_rows and self._has_room_after(place):
+                for runtime in operator.runtimes:
+                    self._await(runtime, "results", runtime.wait_async)
+                for runtime in operator.wanting_room:
+                    self._await(runtime, "room", runtime.wait_room_async)
+
+    def _await(self, runtime: Runtime, what: str, wait: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        task = self._waits.get((runtime, what))
+        if task is not None and not task.done():
+            return
+        if task is not None:
+            task.result()  # raises what has failed
+        task = self._loop.create_task(wait())
+        task.add_done_callback(lambda _: self._wake.set())
+        self._waits[runtime, what] = task
+
+    # ---- A moment ----
+
+    def _snapshot(self, epoch: int) -> Snapshot:
+        positions = self._positions | {name: partition.position() for name, partition in self._open.items()}
+        states = [(operator.name, operator.snapshot()) for operator in self.operators]
+        sealed: dict[str, Sealed] = {}
+        for sink in self.sinks:
+            if (rows := sink.seal(epoch)) is not None:
+                sealed[sink.name] = rows
+        watermark = None if self._event_time is None else self._event_time.time
+        self.numbers.held_at_epoch = sum(operator.held_rows for operator in self.operators)
+        return Snapshot(positions, watermark, states, sealed)
