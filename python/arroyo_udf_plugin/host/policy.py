@@ -53,14 +53,17 @@ class Decided:
     dead: the dead letters, with the columns failed_row, failed_outcome, ...; may be empty.
     dead_at: the positions (int64) of the dead letters in the original rows, to take their arguments.
     nulled, dropped: the number of rows with null as their value, and of rows left out.
+    failed, timed_out: the number of rows that had failed before the policy, and of those among them that timed out.
     """
 
     results: pa.RecordBatch
     kept: pa.BooleanArray | None
     dead: pa.RecordBatch
     dead_at: pa.Int64Array
-    nulled: int
-    dropped: int
+    nulled: int = 0
+    dropped: int = 0
+    failed: int = 0
+    timed_out: int = 0
 
 
 @dataclass(frozen=True)
@@ -99,9 +102,12 @@ class Policy:
         """
         if isinstance(results, pa.StructArray):
             results = pa.RecordBatch.from_struct_array(results)
-        if "outcome" not in results.schema.names:
-            return Decided(results, None, _NOLETTERS, _NOWHERE, 0, 0)
-        outcomes = results.column("outcome")
+        place = results.schema.get_field_index("outcome")
+        if place < 0 or pc.max(results.column(place)).as_py() in (VALUE, None):
+            return Decided(results, None, _NOLETTERS, _NOWHERE)
+        outcomes = results.column(place)
+        n_failed = pc.sum(pc.not_equal(outcomes, VALUE)).as_py()
+        n_timed_out = pc.sum(pc.equal(outcomes, TIMED_OUT)).as_py()
 
         failed = self._positions(outcomes, "fail")
         if len(failed):
@@ -118,7 +124,7 @@ class Policy:
         if dropped or len(dead_at):
             kept = pc.invert(pc.is_in(outcomes, value_set=self._outcomes("drop", "dead_letter")))
             results = results.filter(kept)
-        return Decided(results, kept, dead, dead_at, nulled, dropped)
+        return Decided(results, kept, dead, dead_at, nulled, dropped, n_failed, n_timed_out)
 
     def _outcomes(self, *actions: Action) -> pa.Array:
         """The outcomes whose action is one of these. One that this host does not know is an error."""

@@ -20,11 +20,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..abi import TIMED_OUT, VALUE
 from ..errors import UserCodeError, WouldBlock
 from ..host.answers import STEP_ROWS, Answered, Waiting, Window, count, schema_of, with_refused
 from ..host.arguments import Piece
-from ..host.policy import Policy
+from ..host.policy import Decided, Policy
 from ..host.runtime import Runtime
 from ..host.started import Mode
 from ..host.statistics import Statistics
@@ -110,26 +109,22 @@ class RunningStage(abc.ABC):
         """The rows after the policy. Raises RowError."""
         rows, results = answered
         decided = self._policy.apply(results, self._function, origin=rows.origin)
-        self._count(results, decided.nulled, decided.dropped, len(decided.dead_at))
+        self._count(results.num_rows, decided)
         if len(decided.dead_at):
             yield Dead(rows.take(decided.dead_at), decided.dead)
         kept = rows if decided.kept is None else rows.filter(decided.kept)
         if len(kept):
             yield self.stage.answered(kept, decided.results.column("value"))
 
-    def _count(self, results: pa.RecordBatch, nulled: int, dropped: int, dead_letters: int) -> None:
-        counts, failed, timed_out = self.counts, 0, 0
-        if "outcome" in results.schema.names:
-            outcomes = results.column("outcome")
-            failed = pc.sum(pc.not_equal(outcomes, VALUE)).as_py() or 0
-            timed_out = pc.sum(pc.equal(outcomes, TIMED_OUT)).as_py() or 0
-        counts.rows += results.num_rows
-        counts.values += results.num_rows - failed
-        counts.errors += failed - timed_out
-        counts.timed_out += timed_out
-        counts.nulled += nulled
-        counts.dropped += dropped
-        counts.dead_letters += dead_letters
+    def _count(self, n_rows: int, decided: Decided) -> None:
+        counts = self.counts
+        counts.rows += n_rows
+        counts.values += n_rows - decided.failed
+        counts.errors += decided.failed - decided.timed_out
+        counts.timed_out += decided.timed_out
+        counts.nulled += decided.nulled
+        counts.dropped += decided.dropped
+        counts.dead_letters += len(decided.dead_at)
 
     def _holds(self, block: Block) -> None:
         self.held_rows += len(block)

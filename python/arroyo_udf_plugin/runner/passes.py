@@ -13,9 +13,6 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow.compute as pc
-
-from ..abi import TIMED_OUT, VALUE
 from ..dead_letters import DeadLetters
 from ..host.answers import Answered
 from ..host.policy import Decided, Policy
@@ -115,11 +112,7 @@ class Pass:
             self.summary.warnings.append(f"all rows have ended, but then close failed: {end.close_error}")
 
     def _count(self, counts: Counts, step: Answered[Block], decided: Decided) -> None:
-        n_rows, failed, timed_out = len(step.rows), 0, 0
-        if "outcome" in step.results.schema.names:
-            outcomes = step.results.column("outcome")
-            failed = pc.sum(pc.not_equal(outcomes, VALUE)).as_py() or 0
-            timed_out = pc.sum(pc.equal(outcomes, TIMED_OUT)).as_py() or 0
+        n_rows, failed, timed_out = len(step.rows), decided.failed, decided.timed_out
         for counted in (counts, self.summary):
             counted.values += n_rows - failed
             counted.errors += failed - timed_out
