@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 import pytest
 
-from arroyo_udf_plugin.cli.calls import Written, call_written, columns_written
+from arroyo_udf_plugin.cli.calls import call_written, columns_written
+from arroyo_udf_plugin.pipeline.calls import Written
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,8 @@ def _seconds() -> _Kind:
     def from_abi(value: int) -> float:
         return math.inf if value == _FOREVER_NS else value / 1e9
 
-    return _Kind(fits, "seconds above 0 and up to 1e9, a text such as '10ms', or math.inf", to_abi, from_abi, seconds_of)
+    write = "seconds above 0 and up to 1e9, a text such as '10ms', or math.inf"
+    return _Kind(fits, write, to_abi, from_abi, seconds_of)
 
 
 _SECONDS = _seconds()

@@ -1,9 +1,11 @@
-"""The command line: arroyo-udf new | build | inspect | run | replay | cache, one file each.
+"""The command line: arroyo-udf new | build | inspect | run | replay | check | schema | cache.
 
 new.py       a folder to begin with
 build.py     source -> plugin
 inspect.py   describe a plugin
 run.py       run functions over files
+pipelines.py run, check and describe pipelines
+view.py      shows a running pipeline
 replay.py    run dead letters again, into the output of their run
 calls.py     which functions run and replay call
 files.py     the options of commands that read and write files
@@ -21,7 +23,7 @@ from typing import Any
 import click
 
 from ..errors import ArroyoUdfError
-from . import build, cache, inspect, new, replay, run
+from . import build, cache, inspect, new, pipelines, replay, run
 from .stopping import stoppable
 
 
@@ -36,7 +38,7 @@ class _Group(click.Group):
         try:
             return super().invoke(ctx)
         except ArroyoUdfError as error:
-            raise click.ClickException(str(error)) from error
+            raise click.ClickException(pipelines.text_of(error)) from error
         except UnicodeEncodeError as error:
             raise click.ClickException(f"{error.object!r} is not UTF-8") from error
         except Exception as error:
@@ -54,3 +56,5 @@ def main() -> None:
 
 for _module in (new, build, inspect, run, replay, cache):
     main.add_command(_module.command)
+main.add_command(pipelines.check)
+main.add_command(pipelines.schema)

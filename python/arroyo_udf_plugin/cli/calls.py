@@ -1,64 +1,39 @@
 """Which functions a command calls, on which columns: PLUGIN:FUNCTION with --args and --name, or --call for several.
 
-    --call "mph(miles, minutes)"      --call 'speed = mph("miles, as flown", minutes)'      --call mph
-
-Columns are separated by commas; a name with a comma or a quote is in double quotes, and "" in these is
-one quote. Without columns, they are those named like the parameters.
+--call "mph(miles, minutes)"      --call 'speed = mph("miles, as flown", minutes)'      --call mph
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
+
+from ..pipeline import calls
+from ..pipeline.calls import Written
 
 if TYPE_CHECKING:
     from ..host.function import Function
     from ..host.library import Plugin
     from ..operator.calls import Call
 
-_QUOTED = r'"((?:[^"]|"")*)"'
-_COLUMN = re.compile(rf'\s*(?:{_QUOTED}|([^",]+?))\s*(?:,|$)')
-_CALL = re.compile(rf'\s*(?:(?:{_QUOTED}|([^"=(]+?))\s*=\s*)?([^\W\d]\w*)\s*(?:\((.*)\)\s*)?', re.DOTALL)
-
-
-class Written(NamedTuple):
-    """A call as the user writes it. name, columns: None: as the function and its parameters are named."""
-
-    function: str
-    columns: tuple[str, ...] | None
-    name: str | None
-
 
 def call_written(text: str) -> Written:
     """Reads a --call. Raises UsageError."""
-    found = _CALL.fullmatch(text)
-    if found is None:
-        raise click.UsageError(
-            f"--call {text!r}: write FUNCTION, FUNCTION(COLUMN, ...) or NAME = FUNCTION(COLUMN, ...)"
-        )
-    quoted, plain, function, columns = found.groups()
-    name = plain if quoted is None else quoted.replace('""', '"')
-    return Written(function, None if columns is None else columns_written(columns, "--call"), name)
+    try:
+        return calls.call_written(text)
+    except ValueError as error:
+        raise click.UsageError(f"--call {text!r}: {error}") from None
 
 
 def columns_written(text: str, option: str) -> tuple[str, ...]:
     """Reads columns' names, separated by commas. Raises UsageError."""
-    names: list[str] = []
-    start = 0
-    while text.strip() and (not names or start < len(text) or text[start - 1] == ","):
-        found = _COLUMN.match(text, start)
-        if found is None:
-            raise click.UsageError(
-                f"{option} {text!r}: separate columns by commas; a name with a comma or a quote is in double quotes"
-            )
-        quoted, plain = found.groups()
-        names.append(plain if quoted is None else quoted.replace('""', '"'))
-        start = found.end()
-    return tuple(names)
+    try:
+        return calls.columns_written(text)
+    except ValueError as error:
+        raise click.UsageError(f"{option} {text!r}: {error}") from None
 
 
 def split(plugin: str) -> tuple[Path, str | None]:

@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from .calls import Written, call_written, calls_of, split
+from ..pipeline.calls import Written
+from .calls import call_written, calls_of, split
 from .crashes import named
 from .run import CALL, FILE, JSON, OPTION, POLICIES, VALIDATE, Bar, chosen, load, report
 

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,14 @@ import click
 
 from ..author.options import parse
 from ..connectors.options import Reading, Writing
+from ..pipeline.calls import Written
 from .building import shown
-from .calls import Written, call_written, calls_of, columns_written, only_function, split
+from .calls import call_written, calls_of, columns_written, only_function, split
 from .crashes import named
 from .files import input_options, output_options
+from .pipelines import is_pipeline
+from .pipelines import run as run_pipeline
+from .view import duration
 
 if TYPE_CHECKING:
     from ..host.library import Plugin
@@ -40,7 +45,30 @@ VALIDATE = click.option(
 JSON = click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
 
 
-@click.command("run")
+class _Run(click.Command):
+    """Both forms of the command; the first argument tells which it is."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if is_pipeline(self._first_argument(args)):
+            return run_pipeline.make_context(info_name, args, parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+    def _first_argument(self, args: Sequence[str]) -> str:
+        """The first word that is neither an option nor an option's value; "" if there is none."""
+        options = {name: option for option in (*self.params, *run_pipeline.params) for name in option.opts}
+        words = iter(args)
+        for word in words:
+            option = options.get(word)
+            if isinstance(option, click.Option) and not option.is_flag:
+                next(words, "")
+            elif not word.startswith("-") or word == "-":
+                return word
+        return ""
+
+
+@click.command("run", cls=_Run)
 @click.argument("plugin", metavar="PLUGIN[:FUNCTION]")
 @input_options
 @output_options
@@ -70,6 +98,8 @@ def command(
     as_json: bool,
 ) -> None:
     """Call a function for each row of INPUT and write the rows with the result as last column.
+
+    Or run a pipeline: `arroyo-udf run PIPELINE.toml`; --help after the file shows the options that it has.
 
     PLUGIN may be a source (.py, .rs or .c), too: it is built if it is new or has changed. What functions print goes to
     standard error.
@@ -136,14 +166,9 @@ def _calls(statistics: Any) -> str:
     text = ", ".join(f"{count:,} {name}" for name, count in counted.items())
     latency = statistics.latency
     if latency.rows:
-        text += f"; a row took {_time(latency.p50)} (p50), {_time(latency.p99)} (p99), {_time(latency.max)} at most"
+        took = (duration(latency.p50), duration(latency.p99), duration(latency.max))
+        text += "; a row took {} (p50), {} (p99), {} at most".format(*took)
     return text
-
-
-def _time(seconds: float) -> str:
-    unit, size = next((pair for pair in (("s", 1.0), ("ms", 1e-3)) if seconds >= pair[1]), ("us", 1e-6))
-    number = seconds / size
-    return f"{number:.3g} {unit}" if number < 100 else f"{number:.0f} {unit}"
 
 
 def _described(summary: Summary) -> dict[str, Any]:

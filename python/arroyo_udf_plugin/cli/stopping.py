@@ -7,6 +7,8 @@ The first signal raises `Stopped` in the main thread, so that files and runtimes
 second, or if the command is still there a second later (a function computes in native code, or catches the exception),
 a native thread ends the process: see native/python/src/signals.rs.
 
+A pipeline with checkpoints is `drainable`: the first signal asks it to end, with a last checkpoint.
+
 Guarantees: the exit status is 128 and the signal's number; standard error gets one line. Signals that were ignored
 before (`nohup`, jobs in the background of a script) stay ignored.
 """
@@ -18,11 +20,11 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from .._native import say_stopped, watch_signals
 
-__all__ = ["Stopped", "stoppable"]
+__all__ = ["Stopped", "drainable", "stoppable"]
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE = 1.0
@@ -49,23 +51,57 @@ def stoppable() -> Iterator[None]:
             if not over:
                 raise Stopped
 
-    reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-    watch_signals(reading, PATIENCE)
-    former_wakeup = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    former = {one: signal.signal(one, stop) for one in SIGNALS if signal.getsignal(one) is not signal.SIG_IGN}
+    end = _watched(stop, PATIENCE)
     try:
         yield
     finally:
         over = True
         if not came:
-            for one, handler in former.items():
-                signal.signal(one, handler)
-            signal.set_wakeup_fd(former_wakeup)
-            os.write(writing, b"\0")
-            os.close(writing)
+            end()
         if came:  # whatever has become of the exception
             say_stopped(came[0])
             raise SystemExit(128 + came[0])
+
+
+@contextlib.contextmanager
+def drainable(request: Callable[[], None], timeout: float) -> Iterator[list[int]]:
+    """Within `stoppable`, for a block that ends by itself after the first signal: it calls `request`, in the signal
+    handler. At the second, or if the block is still there `timeout` seconds later, the native thread ends the process.
+
+    Yields the signals that have come.
+    """
+    came: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield came
+        return
+
+    def drain(number: int, _frame: object) -> None:
+        if not came:
+            came.append(number)
+            request()
+
+    end = _watched(drain, timeout)
+    try:
+        yield came
+    finally:
+        end()
+
+
+def _watched(handler: Callable[[int, object], None], patience: float) -> Callable[[], None]:
+    """Sets the handler of `SIGNALS`, and lets the native thread watch them. Returns what undoes it."""
+    reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    watch_signals(reading, patience)
+    former_wakeup = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    former = {one: signal.signal(one, handler) for one in SIGNALS if signal.getsignal(one) is not signal.SIG_IGN}
+
+    def undo() -> None:
+        for one, handler in former.items():
+            signal.signal(one, handler)
+        signal.set_wakeup_fd(former_wakeup)
+        os.write(writing, b"\0")
+        os.close(writing)
+
+    return undo
 
 
 # A child would write its signals into the pipe, too.

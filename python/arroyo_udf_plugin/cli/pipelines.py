@@ -1,0 +1,213 @@
+"""arroyo-udf run PIPELINE.toml, check and schema: pipelines.
+
+`run` has two forms, one for plugins (run.py) and this one; the ending of its first argument tells them apart.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .building import shown
+from .crashes import named
+from .stopping import drainable
+from .view import duration, view
+
+if TYPE_CHECKING:
+    from ..engine.progress import Summary
+    from ..engine.stopping import StopRequest
+    from ..pipeline.description import Pipeline
+    from ..pipeline.document import Document
+    from ..pipeline.plan import Planned
+
+_ENDINGS = (".toml", ".json")
+_LAST_STEP = 2.0
+"""Seconds beyond the timeout of a stop, until the process is ended."""
+
+_FILE = click.argument("file", metavar="PIPELINE.toml")
+_CHECKPOINTS = click.option("--checkpoints", metavar="DIR|URL", help="Where checkpoints are kept.")
+_PARALLELISM = click.option("--parallelism", type=click.IntRange(1, 1024), help="How many slices run side by side.")
+
+
+def is_pipeline(argument: str) -> bool:
+    """Whether the first argument of `run` is a pipeline, not a plugin."""
+    return argument.endswith(_ENDINGS)
+
+
+@click.command("run")
+@_FILE
+@_CHECKPOINTS
+@click.option("--resume", is_flag=True, help="Go on from the latest checkpoint.")
+@_PARALLELISM
+@click.option(
+    "--stop-timeout",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    help="Seconds for the rows in flight and the last checkpoint after Ctrl-C or SIGTERM.",
+)
+@click.option("--allow-changed-plugin", is_flag=True, help="Resume although a plugin is another one now.")
+@click.option("--explain", is_flag=True, help="Only show the chain with its columns.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
+def run(
+    file: str,
+    checkpoints: str | None,
+    resume: bool,
+    parallelism: int | None,
+    stop_timeout: float,
+    allow_changed_plugin: bool,
+    explain: bool,
+    as_json: bool,
+) -> None:
+    """Run a pipeline: a source, functions in a row, and sinks, described in a TOML or JSON file.
+
+    With checkpoints, Ctrl-C or SIGTERM lets the rows in flight end, takes a last checkpoint and ends with status 0;
+    --resume goes on from there, and after a crash. A second signal ends at once. Without checkpoints the first one
+    does, and no output appears.
+    """
+    from ..engine.embedded import run_planned
+    from ..engine.stopping import StopRequest
+    from ..pipeline.explain import explained
+
+    document = _read(file)
+    pipeline = _chosen(document.pipeline, checkpoints, parallelism)
+    with _planned(document, pipeline) as planned:
+        if explain:
+            click.echo(explained(planned))
+            return
+        stop = StopRequest(stop_timeout)
+        functions = [call.function.where for call in planned.calls]
+        with named(functions), contextlib.redirect_stdout(sys.stderr), view(planned.name) as shows, document.located():
+
+            def start() -> Summary:
+                return run_planned(
+                    planned,
+                    resume=resume,
+                    allow_changed_plugin=allow_changed_plugin,
+                    stop=stop,
+                    progress=shows.show,
+                    progress_every=shows.every,
+                )
+
+            summary = start() if pipeline.checkpoints is None else _drained(start, stop, _go_on(file, checkpoints))
+    _report(summary, as_json, err=any(sink.type == "stdout" for sink in pipeline.sinks))
+    if summary.ended == "resumable":
+        click.echo(f"stopped; go on with: {_go_on(file, checkpoints)}", err=True)
+
+
+@click.command("check")
+@_FILE
+@_CHECKPOINTS
+@_PARALLELISM
+def check(file: str, checkpoints: str | None, parallelism: int | None) -> None:
+    """Check a pipeline without running it: keys, variables, plugins, columns, types, sinks.
+
+    Plugins are built, and sources and sinks are looked at. No row is taken, and nothing is written.
+    """
+    document = _read(file)
+    with _planned(document, _chosen(document.pipeline, checkpoints, parallelism)) as planned:
+        click.echo(f"{file}: the pipeline {planned.name} can be run")
+
+
+@click.command("schema")
+def schema() -> None:
+    """Print the JSON schema of pipelines, for editors and programs."""
+    from ..pipeline.description import schema as schema_of_pipelines
+
+    click.echo(json.dumps(schema_of_pipelines(), indent=2))
+
+
+def _read(file: str) -> Document:
+    from ..pipeline.document import Document
+
+    return Document.read(file)
+
+
+def _chosen(pipeline: Pipeline, place: str | None, parallelism: int | None) -> Pipeline:
+    """The pipeline with what the command line chooses."""
+    from ..pipeline.description import Checkpoints
+
+    chosen: dict[str, Any] = {}
+    if parallelism is not None:
+        chosen["parallelism"] = parallelism
+    if place is not None:
+        told = pipeline.checkpoints
+        chosen["checkpoints"] = Checkpoints(place=place) if told is None else told.model_copy(update={"place": place})
+    return pipeline.model_copy(update=chosen)
+
+
+@contextlib.contextmanager
+def _planned(document: Document, pipeline: Pipeline) -> Iterator[Planned]:
+    from ..pipeline.plan import plan
+
+    with shown(), document.located():
+        planned = plan(pipeline)
+    with contextlib.closing(planned.source):
+        yield planned
+
+
+def _drained(start: Callable[[], Summary], stop: StopRequest, go_on: str) -> Summary:
+    """Runs the engine. The first signal asks it to stop; if it fails then, the exit status is the signal's."""
+
+    def asked() -> None:
+        # In a signal handler, where a stream's lock may be taken.
+        os.write(2, b"arroyo-udf: waits for the rows in flight and a checkpoint; a second signal ends it at once\n")
+        stop.request()
+
+    with drainable(asked, stop.timeout + _LAST_STEP) as came:
+        try:
+            summary = start()
+        except Exception as error:
+            if not came:
+                raise
+            click.echo(f"Error: {text_of(error)}", err=True)
+            summary = None
+    if came and (summary is None or summary.ended == "cut off"):
+        click.echo(f"stopped without a last checkpoint; go on from the latest one with: {go_on}", err=True)
+        raise SystemExit(128 + came[0])
+    assert summary is not None
+    return summary
+
+
+def text_of(error: Exception) -> str:
+    """An error's text with its notes."""
+    return "\n".join([str(error), *getattr(error, "__notes__", ())])
+
+
+def _go_on(file: str, checkpoints: str | None) -> str:
+    place = [] if checkpoints is None else ["--checkpoints", checkpoints]
+    return shlex.join(["arroyo-udf", "run", file, *place, "--resume"])
+
+
+def _report(summary: Summary, as_json: bool, err: bool) -> None:
+    """err: to standard error, because rows have gone to standard output."""
+    progress = summary.progress
+    if as_json:
+        told = dataclasses.asdict(summary)
+        click.echo(json.dumps(told.pop("progress") | told), err=err)
+        return
+    counts = {
+        name.replace("_", " "): sum(getattr(operator.counts, name) for operator in progress.operators)
+        for name in ("values", "errors", "timed_out", "nulled", "dropped", "dead_letters")
+    }
+    click.echo(
+        f"{summary.pipeline}: {progress.rows_in:,} rows read, {progress.rows_out:,} written; "
+        f"{', '.join(f'{count:,} {name}' for name, count in counts.items())}; "
+        f"{progress.seconds:.2f} s, {summary.rows_per_s:,.0f} rows/s",
+        err=err,
+    )
+    for operator in progress.operators:
+        if operator.p50 is not None and operator.p99 is not None:
+            click.echo(
+                f"{operator.name}: a row took {duration(operator.p50)} (p50), {duration(operator.p99)} (p99)", err=err
+            )
+    for text in summary.close_errors:
+        click.echo(f"Warning: all rows have ended, but then close failed: {text}", err=True)

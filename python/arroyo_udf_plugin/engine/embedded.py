@@ -1,0 +1,100 @@
+"""A pipeline from its description to its end, in this process.
+
+    summary = run_pipeline(Pipeline(name="speeds", source=..., operators=[...], sinks=[...]))
+
+Guarantees: errors have no values of variables.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from ..errors import ArroyoUdfError
+from ..pipeline.description import Checkpoints, Pipeline
+from ..pipeline.plan import Planned, plan
+from ..pipeline.problems import InvalidPipeline, Problem
+from .progress import Progress, Summary
+from .runner import Interval, run
+from .stopping import StopRequest
+from .store import Store, open_store
+
+
+def run_pipeline(
+    pipeline: Pipeline,
+    *,
+    resume: bool = False,
+    allow_changed_plugin: bool = False,
+    stop: StopRequest | None = None,
+    progress: Callable[[Progress], None] = lambda progress: None,
+    progress_every: float | None = None,
+) -> Summary:
+    """Runs a pipeline to its end, or until `stop` is requested.
+
+    resume: go on from the latest checkpoint. allow_changed_plugin: also if a plugin is another one by now.
+    progress: called at the start, after each checkpoint, every `progress_every` seconds, and at the end.
+    Raises InvalidPipeline for a description that cannot be run, before anything has started, and what `runner.run`
+    raises.
+    """
+    planned = plan(pipeline)
+    with contextlib.closing(planned.source):
+        return run_planned(
+            planned,
+            resume=resume,
+            allow_changed_plugin=allow_changed_plugin,
+            stop=stop,
+            progress=progress,
+            progress_every=progress_every,
+        )
+
+
+def run_planned(
+    planned: Planned,
+    *,
+    resume: bool = False,
+    allow_changed_plugin: bool = False,
+    stop: StopRequest | None = None,
+    progress: Callable[[Progress], None] = lambda progress: None,
+    progress_every: float | None = None,
+) -> Summary:
+    """As `run_pipeline`; leaves the source open."""
+    told = planned.resolved.checkpoints
+    with _without_values(planned):
+        return run(
+            planned,
+            checkpoints=None if told is None else _store(told),
+            interval=Interval() if told is None else _interval(told),
+            resume=resume,
+            allow_changed_plugin=allow_changed_plugin,
+            stop=stop,
+            progress=progress,
+            progress_every=progress_every,
+        )
+
+
+def _store(told: Checkpoints) -> Store:
+    try:
+        return open_store(told.place)
+    except (ArroyoUdfError, OSError) as error:
+        raise InvalidPipeline([Problem(("checkpoints", "place"), str(error))]) from error
+
+
+def _interval(told: Checkpoints) -> Interval:
+    if told.every is None and told.every_rows is None:
+        return Interval()
+    return Interval(told.every, told.every_rows)
+
+
+@contextlib.contextmanager
+def _without_values(planned: Planned) -> Iterator[None]:
+    try:
+        yield
+    except InvalidPipeline as error:
+        raise InvalidPipeline([Problem(one.key, planned.hidden(one.text)) for one in error.problems]) from None
+    except (ArroyoUdfError, OSError) as error:
+        if not planned.secrets:
+            raise
+        error.args = tuple(planned.hidden(one) if isinstance(one, str) else one for one in error.args)
+        if isinstance(error, OSError) and isinstance(error.filename, str):
+            error.filename = planned.hidden(error.filename)
+        raise error from None  # the errors before it have their own texts

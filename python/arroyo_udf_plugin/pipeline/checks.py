@@ -1,0 +1,143 @@
+"""The calls of a pipeline against its plugins and the source's columns, with all that is wrong by the path of its key.
+
+A call that is wrong does not hide what is wrong with the others; only calls that take its result are not judged.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from ..author.options import OPTIONS
+from ..author.options import check as check_option
+from ..build import plugin_for
+from ..errors import ArroyoUdfError
+from ..host.library import Plugin, load
+from ..operator.blocks import ORIGIN, Block, Columns
+from ..operator.calls import Call, Plan
+from .calls import Written, call_written
+from .description import Functions, Pipeline
+from .lines import Key
+from .problems import Problem, nearest
+from .variables import Secrets
+
+
+class Problems:
+    """What is wrong so far, without the values of variables."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        self.found: list[Problem] = []
+        self._secrets = secrets
+
+    def add(self, key: Key, text: str) -> None:
+        self.found.append(Problem(key, self._secrets.hidden(text)))
+
+    @contextlib.contextmanager
+    def at(self, *key: str | int) -> Iterator[None]:
+        """Takes in the toolkit's errors as problems with this key."""
+        try:
+            yield
+        except (ArroyoUdfError, OSError) as error:
+            self.add(key, str(error))
+
+
+def checked_calls(pipeline: Pipeline, columns: Columns | None, problems: Problems) -> list[Call]:
+    """The calls of all operators, in their order. columns: of the source; None: unknown, because it cannot be read."""
+    _check_dead_letters(pipeline, problems)
+    judge = _Judge(columns, problems)
+    plugins: dict[str, Plugin | None] = {}
+    for place, operator in enumerate(pipeline.operators):
+        key: Key = ("operators", place)
+        if operator.plugin not in plugins:
+            plugins[operator.plugin] = None
+            with problems.at(*key, "plugin"):
+                plugins[operator.plugin] = load(plugin_for(Path(operator.plugin)), validate=True)
+        plugin = plugins[operator.plugin]
+        calls = [judge.call(text, plugin, (*key, "calls", number)) for number, text in enumerate(operator.calls)]
+        _check_options(operator, [call for call in calls if call is not None], key, problems)
+    return judge.calls
+
+
+def _check_dead_letters(pipeline: Pipeline, problems: Problems) -> None:
+    policies = {
+        ("operators", place, name): getattr(operator, name)
+        for place, operator in enumerate(pipeline.operators)
+        for name in ("on_error", "on_timeout")
+    } | {("source", "bad_records"): getattr(pipeline.source, "bad_records", "fail")}
+    wanting = [key for key, policy in policies.items() if policy == "dead_letter"]
+    if pipeline.dead_letters is None:
+        for key in wanting:
+            problems.add(key, 'the policy dead_letter needs a place: add [dead_letters], such as type = "parts"')
+    elif not wanting:
+        problems.add(("dead_letters",), 'no policy sends rows here: write on_error = "dead_letter" for an operator')
+
+
+def _check_options(operator: Functions, calls: Sequence[Call], key: Key, problems: Problems) -> None:
+    for name, value in operator.options.items():
+        if name not in OPTIONS:
+            problems.add((*key, "options", name), f"there is no such option: {nearest(name, OPTIONS)}")
+        elif wrong := check_option(name, value):
+            problems.add((*key, "options", name), wrong.removeprefix("has "))
+    if operator.options and calls and all(call.function.kind != "async" for call in calls):
+        names = ", ".join(call.function.name for call in calls)
+        problems.add((*key, "options"), f"options are for async functions, and {names} is none: leave them out")
+
+
+class _Judge:
+    """calls: those that are right so far."""
+
+    def __init__(self, columns: Columns | None, problems: Problems) -> None:
+        self.calls: list[Call] = []
+        self._problems = problems
+        self._schema = None if columns is None else columns.schema
+        self._unknown: set[str] = set()  # results whose calls are wrong
+
+    def call(self, text: str, plugin: Plugin | None, key: Key) -> Call | None:
+        """The call; None: it is wrong, or cannot be judged."""
+        try:
+            written = call_written(text, constants=True)
+        except ValueError as error:
+            self._problems.add(key, f"{text!r}: {error}")
+            return None
+        call = None if plugin is None else self._judged(written, plugin, key)
+        name = written.name or written.function
+        if call is None and (self._schema is None or name not in self._schema.names):
+            self._unknown.add(name)
+        return call
+
+    def _judged(self, written: Written, plugin: Plugin, key: Key) -> Call | None:
+        if written.function not in plugin.functions:
+            instead = nearest(written.function, plugin.functions)
+            self._problems.add(key, f"plugin {plugin.name} has no function {written.function!r}: {instead}")
+            return None
+        with self._problems.at(*key):
+            call = Call.of(plugin.functions[written.function], written.columns, written.name)
+            taken = [column for column in call.columns if isinstance(column, str)]
+            if self._schema is None or self._unknown.intersection(taken):
+                return None
+            if self._names_are_right(call, taken, key):
+                # The code that will take the rows, with a plan of this call alone, and no row.
+                (stage,) = Plan([call], Columns(self._schema), typed=False).stages
+                stage.prepare(Block(_no_rows(self._schema), _no_rows(ORIGIN)))
+                self._schema = self._schema.append(pa.field(call.name, call.function.returns))
+                self.calls.append(call)
+                return call
+        return None
+
+    def _names_are_right(self, call: Call, taken: Sequence[str], key: Key) -> bool:
+        assert self._schema is not None
+        names = self._schema.names
+        missing = [name for name in dict.fromkeys(taken) if name not in names]
+        for name in missing:
+            self._problems.add(key, f"there is no column {name!r}: {nearest(name, names)}")
+        if call.name in names:
+            instead = f"name the result, as in other = {call.function.name}(...)"
+            self._problems.add(key, f"there is a column {call.name!r} already: {instead}")
+        return not missing and call.name not in names
+
+
+def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.nulls(0, type_) for type_ in schema.types], schema=schema)

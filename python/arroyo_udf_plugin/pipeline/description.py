@@ -1,0 +1,107 @@
+"""The models of a description: `Pipeline` and its parts. Each key's text below it is its help in errors and schema.
+
+    Pipeline(
+        name="speeds",
+        source=Files(paths=["flights.parquet"]),
+        operators=[Functions(plugin="speeds.py", calls=["speed = mph(distance, air_time)"])],
+        sinks=[Parts(folder="speeds")],
+    )
+
+Assumes: what takes more than the description itself to check is checked by `plan`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import pydantic
+
+from ..author.options import OPTIONS
+from ..connectors.blackhole import Blackhole
+from ..connectors.described import Described, Seconds, Several
+from ..connectors.file_source import Files
+from ..connectors.impulse import Impulse
+from ..connectors.parts import Parts
+from ..connectors.single import File
+from ..connectors.standard_input import StandardInput
+from ..connectors.standard_output import StandardOutput
+from ..connectors.table import Table
+from ..host.policy import Action
+
+SourceModel = Annotated[Impulse | Files | StandardInput, pydantic.Field(discriminator="type")]
+SinkModel = Annotated[Parts | File | StandardOutput | Blackhole | Table, pydantic.Field(discriminator="type")]
+_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
+Name = Annotated[str, pydantic.Field(pattern=_NAME, max_length=100)]
+
+
+class EventTime(Described):
+    """When the events happened that the rows tell of."""
+
+    column: str
+    """The source's column of timestamps or dates."""
+    lateness: Seconds = 0.0
+    """How late a row may come after rows with later event times."""
+    idle: Seconds | None = None
+    """After so long without a row, the source holds the watermark back no more; without it, never."""
+
+
+class Functions(Described):
+    """An operator: functions of one plugin, each of which adds its result as a column."""
+
+    plugin: str
+    """A plugin, or a source (.py, .rs or .c), which is built if it is new or has changed."""
+    calls: Annotated[Several[str], pydantic.Field(min_length=1)]
+    """NAME = FUNCTION(COLUMN, ...), one after another. An argument may be a constant: 3, 'text', true, false, null."""
+    name: Name | None = None
+    """For views and checkpoints; default: the plugin's file name."""
+    on_error: Action = "fail"
+    """What happens to a failed row."""
+    on_timeout: Action = "fail"
+    """What happens to a timed-out row."""
+    options: Annotated[
+        dict[str, Any],
+        pydantic.Field(json_schema_extra={"propertyNames": {"enum": list(OPTIONS)}}),
+    ] = pydantic.Field(default_factory=dict)
+    """Of the async functions, such as timeout = "2s"; they override the author's."""
+
+
+class Checkpoints(Described):
+    """Where the state is kept, so that a pipeline goes on where it has been, and how often."""
+
+    place: str
+    """A folder, or the URL of an object store, such as s3://bucket/folder."""
+    every: Seconds | None = None
+    """The time from one checkpoint to the next; default: 10 s, if `every_rows` is not set either."""
+    every_rows: Annotated[int, pydantic.Field(ge=1)] | None = None
+    """The rows that are read from one checkpoint to the next."""
+
+
+class Pipeline(Described):
+    """One source, operators in a row, one or more sinks."""
+
+    name: Name
+    """A name by which databases and checkpoints know the pipeline: letters, digits, `_`, `.` and `-`."""
+    source: SourceModel
+    """Where rows come from."""
+    operators: Several[Functions] = ()
+    """What rows pass through, in this order."""
+    sinks: Annotated[Several[SinkModel], pydantic.Field(min_length=1)]
+    """Where rows go; each gets all of them."""
+    dead_letters: SinkModel | None = None
+    """Where rows go whose policy is "dead_letter"."""
+    event_time: EventTime | None = None
+    """For watermarks."""
+    parallelism: Annotated[int, pydantic.Field(ge=1, le=1024)] = 1
+    """How many slices run side by side. Each is a copy of the chain over a share of the source."""
+    checkpoints: Checkpoints | None = None
+    """Without them, outputs appear at the end, and an interrupted run starts anew."""
+
+
+def described(pipeline: Described) -> dict[str, Any]:
+    """The description as data for JSON. Variables stay `${NAME}`."""
+    return pipeline.model_dump(mode="json", warnings=False)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of descriptions."""
+    return Pipeline.model_json_schema() | {"$schema": "https://json-schema.org/draft/2020-12/schema"}

@@ -1,0 +1,55 @@
+"""The chain of a pipeline with its columns, for people: `arroyo-udf run --explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from ..connectors.cells import CellType
+from ..connectors.described import Described
+from .plan import Planned, operator_names, sink_names
+
+
+def explained(planned: Planned) -> str:
+    """Variables stay `${NAME}`."""
+    return "\n".join(_lines(planned))
+
+
+def _lines(planned: Planned) -> Iterator[str]:
+    told = planned.pipeline
+    slices = "1 slice" if told.parallelism == 1 else f"{told.parallelism} slices"
+    yield f"pipeline {told.name}: {slices}"
+    if told.checkpoints is not None:
+        yield f"checkpoints: {_keys(told.checkpoints)}"
+    yield f"source {told.source.type}: {_keys(told.source)}"
+    yield from _columns(planned.columns.schema)
+    if told.event_time is not None:
+        yield f"event time: {_keys(told.event_time)}"
+    calls = iter(planned.calls)
+    for operator, name in zip(told.operators, operator_names(told), strict=True):
+        yield f"operator {name}: {_keys(operator, without=('name', 'calls'))}"
+        for text in operator.calls:
+            call = next(calls)
+            yield f"    {text}    {call.function.kind}, {call.name}: {_type(call.function.returns)}"
+    for sink, name in zip(told.sinks, sink_names(told), strict=True):
+        yield f"sink {name}: {_keys(sink)}"
+    yield from _columns(planned.plan.schema)
+    if told.dead_letters is not None:
+        yield f"dead letters {told.dead_letters.type}: {_keys(told.dead_letters)}"
+        yield from _columns(planned.letter_schema)
+
+
+def _keys(model: Described, without: tuple[str, ...] = ()) -> str:
+    """What the description says beside defaults."""
+    chosen = model.model_dump(mode="json", warnings=False, exclude_defaults=True)
+    return ", ".join(f"{key} = {value}" for key, value in chosen.items() if key not in ("type", *without)) or "defaults"
+
+
+def _columns(schema: pa.Schema) -> Iterator[str]:
+    width = max(map(len, schema.names), default=0)
+    return (f"    {field.name:{width}}  {_type(field.type)}" for field in schema)
+
+
+def _type(type_: pa.DataType) -> str:
+    return "text" if isinstance(type_, CellType) else str(type_)
