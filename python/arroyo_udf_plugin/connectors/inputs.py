@@ -49,24 +49,37 @@ class Input:
         """Whether reading never waits for others."""
         return self.regular and self.object is None
 
+    def again(self, interrupt: Interrupt | None = None) -> Input:
+        """A regular file as it is now. Raises FileNotFoundError if it is gone. interrupt: ends the wait for a store."""
+        if self.object is None:
+            return self
+        now = object_store.look(self.object, object_store.PATIENCE, interrupt)
+        return dataclasses.replace(self, object=now)
+
     def version(self) -> Version:
-        """Of a regular file, now. Raises FileNotFoundError if it is gone."""
+        """Of a regular file: of a local one now, of an object when it was looked at."""
         if self.object is not None:
-            now = object_store.look(self.object, object_store.PATIENCE)
-            return Version(now.size, now.etag)
+            return Version(self.object.size, self.object.etag)
         assert self.path is not None
         status = os.stat(self.path)
         return Version(status.st_size, str(status.st_mtime_ns))
 
 
-def found(inputs: Sequence[str | os.PathLike[str]], chosen: str | None) -> list[Input]:
-    """The files that `inputs` name. Raises InvalidArgument for none, and for files of several formats."""
-    files = [
-        dataclasses.replace(file, name=os.fsencode(file.name).decode(errors="backslashreplace"))
-        for given in inputs
-        for file in _found(os.fspath(given), chosen)
-    ]
-    if not files:
+def found(inputs: Sequence[str | os.PathLike[str]], chosen: str | None, again: bool = False) -> list[Input]:
+    """The files that `inputs` name. Raises InvalidArgument for none, and for files of several formats.
+
+    again: they have been found before, and what is gone meanwhile is no error.
+    """
+    files: list[Input] = []
+    for given in inputs:
+        try:
+            for file in _found(os.fspath(given), chosen):
+                name = os.fsencode(file.name).decode(errors="backslashreplace")
+                files.append(dataclasses.replace(file, name=name))
+        except NoFile:
+            if not again:
+                raise
+    if not files and not again:
         raise InvalidArgument("no input is given")
     if [file.name for file in files].count("-") > 1:
         raise InvalidArgument("standard input can be read only once")
@@ -77,6 +90,10 @@ def found(inputs: Sequence[str | os.PathLike[str]], chosen: str | None) -> list[
                 "all inputs of a run have one format"
             )
     return files
+
+
+class NoFile(InvalidArgument):
+    """An input names no file."""
 
 
 def _found(name: str, chosen: str | None) -> Iterator[Input]:
@@ -94,7 +111,7 @@ def _found(name: str, chosen: str | None) -> Iterator[Input]:
         names = sorted(glob.glob(name, recursive=True)) if glob.has_magic(name) else []
         if not names:
             what = "no file has such a name" if glob.has_magic(name) else "there is no such file"
-            raise InvalidArgument(f"{name}: {what}") from None
+            raise NoFile(f"{name}: {what}") from None
         for each in names:
             if not os.path.isdir(each):
                 yield from _found(each, chosen)
@@ -119,7 +136,7 @@ def _in_folder(folder: str, chosen: str | None) -> Iterator[Input]:
     except OSError as error:
         raise InvalidArgument(f"cannot read the folder {folder}: {error.strerror}") from error
     if not names:
-        raise InvalidArgument(f"{folder}: the folder has no files")
+        raise NoFile(f"{folder}: the folder has no files")
     for name in names:
         yield from _found(os.path.join(folder, name), chosen)
 
@@ -130,7 +147,7 @@ def _objects(url: str, chosen: str | None) -> Iterator[Input]:
         none = False
         yield Input(each.name, None, kind_of(each.name, chosen, "--in-format"), True, each)
     if none:
-        raise InvalidArgument(f"{url}: there is no such object, and no object in such a folder")
+        raise NoFile(f"{url}: there is no such object, and no object in such a folder")
 
 
 class _Stream(io.FileIO):
@@ -141,8 +158,11 @@ class _Stream(io.FileIO):
         self._interrupt = interrupt
 
     def read(self, size: int | None = -1, /) -> bytes:
-        interrupted = self._interrupt.wait(None, self.fileno())
-        return b"" if interrupted else super().read(-1 if size is None else size) or b""
+        while not self._interrupt.wait(None, self.fileno()):
+            data: bytes | None = super().read(-1 if size is None else size)
+            if data is not None:
+                return data
+        return b""
 
 
 def opened(file: Input, open_: contextlib.ExitStack, interrupt: Interrupt | None) -> IO[bytes]:
@@ -154,7 +174,9 @@ def opened(file: Input, open_: contextlib.ExitStack, interrupt: Interrupt | None
     if file.object is not None:
         stream = io.BufferedReader(object_store.ObjectFile(file.object, interrupt), BLOCK_BYTES)
     else:
-        fd = os.dup(0) if file.path is None else os.open(file.path, os.O_RDONLY | os.O_CLOEXEC)
+        # Without waiting: a FIFO would wait for its writer here, and no interrupt could end that.
+        wait = 0 if interrupt is None else os.O_NONBLOCK
+        fd = os.dup(0) if file.path is None else os.open(file.path, os.O_RDONLY | os.O_CLOEXEC | wait)
         stream = open_.enter_context(io.FileIO(fd) if interrupt is None else _Stream(fd, interrupt))
     if file.kind.compression is not None:
         stream = open_.enter_context(pa.CompressedInputStream(pa.PythonFile(stream, "r"), file.kind.compression))

@@ -102,11 +102,11 @@ def objects(url: str, patience: float) -> Iterator[Object]:
     )
 
 
-def look(found: Object, patience: float) -> Object:
-    """The object as it is now."""
+def look(found: Object, patience: float, interrupt: Interrupt | None = None) -> Object:
+    """The object as it is now. interrupt: ends the wait for a store that does not answer."""
     import obstore
 
-    meta = patiently(lambda: obstore.head(found.store, found.path), found.name, patience)
+    meta = patiently(lambda: obstore.head(found.store, found.path), found.name, patience, interrupt)
     return _object(found.store, found.name, meta)
 
 

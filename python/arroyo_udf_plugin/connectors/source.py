@@ -58,10 +58,17 @@ class Rows:
 class OpenFile:
     """A file that is being read. reader: of all its columns. interrupt: ends a read that waits; None: none does."""
 
-    def __init__(self, file: Input, reader_of: Callable[[Input, contextlib.ExitStack, Interrupt | None], _Reader]):
+    def __init__(
+        self,
+        file: Input,
+        reader_of: Callable[[Input, contextlib.ExitStack, Interrupt | None], _Reader],
+        interrupt: Interrupt | None = None,
+    ) -> None:
         self._open = contextlib.ExitStack()
+        self.interrupt = interrupt
         try:
-            self.interrupt = None if file.is_local else self._open.enter_context(contextlib.closing(Interrupt()))
+            if interrupt is None and not file.is_local:
+                self.interrupt = self._open.enter_context(contextlib.closing(Interrupt()))
             with readable(file):
                 self.reader = reader_of(file, self._open, self.interrupt)
         except BaseException:
@@ -129,7 +136,7 @@ class FileSource:
         for file in self.found:
             if left == 0:
                 return
-            with contextlib.closing(self.open(file)) as opened:
+            with contextlib.closing(self.open_stream(file) or self.open(file)) as opened:
                 for rows in self.rows_of(file, opened):
                     if left is not None:
                         rows = rows.first_rows(left)
@@ -138,9 +145,13 @@ class FileSource:
                     if left == 0:
                         return
 
-    def open(self, file: Input) -> OpenFile:
-        """A file, with the columns of the first."""
-        return self._streams.pop(file.name, None) or OpenFile(file, self._reader)
+    def open(self, file: Input, interrupt: Interrupt | None = None) -> OpenFile:
+        """A file, with the columns of the first. interrupt: ends reads that wait; None: the file gets its own."""
+        return OpenFile(file, self._reader, interrupt)
+
+    def open_stream(self, file: Input) -> OpenFile | None:
+        """The first file if it is a stream, which is open already; only once."""
+        return self._streams.pop(file.name, None)
 
     def rows_of(self, file: Input, opened: OpenFile, start: int = 1) -> Iterator[Rows]:
         """The rows of a file in the source's schema. start: the number of the first row to read."""

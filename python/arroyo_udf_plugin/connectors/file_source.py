@@ -1,0 +1,233 @@
+"""Files as a source: each is a partition, read from the first row or from where a checkpoint left it.
+
+Files are read by name, one after another in each slice. A folder or pattern is looked at once; with `watch`, again and
+again, and new files are read after those that are known.
+
+Guarantees: a file that changes its size, or its etag or time of change, after it was begun is an error as soon as it
+is seen: at the file's end, at the next look, or when the run is resumed. Rows of half a file would be lost otherwise.
+Reading an object store or a pipe does not hold up the event loop.
+
+Assumes: writers rename complete files into place. A file that has been read to its end may be removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+from collections.abc import Generator, Sequence
+from typing import Annotated, Any, Literal
+
+import pydantic
+
+from ..errors import InvalidArgument
+from .described import Seconds, Several
+from .inputs import Input, Version, found
+from .interface import Json, Partition, Source
+from .interrupt import Interrupt
+from .object_store import changed
+from .options import Reading
+from .read import Read
+from .read_ahead import ReadAhead
+from .source import FileSource, OpenFile, Rows
+
+_ALL = "all files"  # the only partition, if the number of rows has a limit
+
+
+class Files(Read):
+    """Files, local or in an object store."""
+
+    type: Literal["files"] = "files"
+
+    paths: Annotated[Several[str], pydantic.Field(min_length=1)]
+    """The files, folders, patterns (`data/*.csv`) or URLs (`s3://bucket/folder`)."""
+
+    watch: Seconds | None = None
+    """Time between two looks for new files; otherwise there is one look, and the run ends.
+
+    Until a file is complete, its name begins with a dot, or is none that `paths` takes in."""
+
+    def source(self, parallelism: int) -> Source:
+        return FilesSource(self.paths, self.reading(), self.watch)
+
+
+class FilesSource:
+    """Opened and checked, as `FileSource` does it. Partitions are named as their files."""
+
+    side_by_side = False
+
+    def __init__(self, paths: Sequence[str], reading: Reading, watch: float | None) -> None:
+        self._paths, self._reading, self.watch = paths, reading, watch
+        if watch is not None and reading.limit is not None:
+            raise InvalidArgument("watch looks for files for ever, and limit ends the source: leave out one of them")
+        self.files = FileSource(paths, reading)
+        self._known = _named(self.files.found)
+        self._looked = False
+        self.begun: dict[str, Version] = {}  # what was begun, by partition
+        self.name = "standard input" if list(paths) == ["-"] else ", ".join(paths)
+        self.schema, self.rows = self.files.schema, self.files.rows
+        self.resumable = all(file.regular for file in self.files.found)
+
+    def partitions(self) -> Sequence[str]:
+        if self._reading.limit is not None:
+            return [_ALL]
+        if self._looked:
+            for name, file in _named(found(self._paths, self._reading.format, again=True)).items():
+                begun = self.begun.get(name)
+                with contextlib.suppress(FileNotFoundError):  # it was removed since the look
+                    if begun is not None and file.version() != begun:
+                        raise changed(file.name)
+                self._known.setdefault(name, file)
+        self._looked = self.watch is not None
+        return list(self._known)
+
+    def open(self, partition: str, position: Json | None) -> Partition:
+        if partition == _ALL and self._reading.limit is not None:
+            return _Limited(self, list(self._known), self._reading.limit, position)
+        return self.open_file(partition, position)
+
+    def open_file(self, partition: str, position: Json | None) -> _File:
+        file, at = self._known.get(partition), _Position.read(position)
+        if file is None and not at.end:
+            raise _gone(partition, at)
+        return _File(self, partition, file, at)
+
+    def close(self) -> None:
+        self.files.close()
+
+
+def _named(files: Sequence[Input]) -> dict[str, Input]:
+    """Files by name. One that is given again has a number behind it."""
+    named: dict[str, Input] = {}
+    for file in files:
+        names = itertools.chain([file.name], (f"{file.name} ({number})" for number in itertools.count(2)))
+        named[next(name for name in names if name not in named)] = file
+    return named
+
+
+def _gone(name: str, at: _Position) -> InvalidArgument:
+    return InvalidArgument(f"{name} was read up to row {at.row - 1} and is gone: put it back to go on")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Position:
+    """row: the next one. begun: the file's version; None: not begun. end: it has been read."""
+
+    row: int = 1
+    begun: Version | None = None
+    end: bool = False
+
+    @classmethod
+    def read(cls, json: Json | None) -> _Position:
+        if json is None:
+            return cls()
+        begun = Version(json["size"], json["etag"]) if "etag" in json else None
+        return cls(json["row"], begun, json.get("end", False))
+
+    def json(self) -> dict[str, Any]:
+        written: dict[str, Any] = {"row": self.row}
+        if self.begun is not None:
+            written |= {"size": self.begun.size, "etag": self.begun.etag}
+        return written | ({"end": True} if self.end else {})
+
+
+class _File:
+    """A file that is read. file: None if it has been read, and is gone."""
+
+    def __init__(self, source: FilesSource, name: str, file: Input | None, at: _Position) -> None:
+        self._source, self._name, self._at = source, name, at
+        self._begun = at.begun
+        self._stream: OpenFile | None = None
+        self._ahead: ReadAhead | None = None
+        self._interrupt: Interrupt | None = None
+        if at.end:
+            self._rows = self._seen(file)
+            return
+        assert file is not None
+        self._rows = self._read(file)
+        if not file.is_local:
+            self._stream = source.files.open_stream(file)
+            self._interrupt = self._stream.interrupt if self._stream else Interrupt()
+            assert self._interrupt is not None
+            self._ahead = ReadAhead(self._rows, self._interrupt)
+
+    async def read(self) -> Rows | None:
+        rows = next(self._rows, None) if self._ahead is None else await self._ahead.next()
+        if rows is None:
+            self._at = dataclasses.replace(self._at, begun=self._begun, end=True)
+        else:
+            self._at = _Position(rows.first + rows.batch.num_rows, self._begun)
+        return rows
+
+    def position(self) -> Json:
+        return self._at.json()
+
+    def close(self) -> None:
+        if self._ahead is not None:
+            self._ahead.close()
+        self._rows.close()
+        if self._stream is not None:
+            self._stream.close()
+        elif self._interrupt is not None:
+            self._interrupt.close()
+            self._interrupt = None
+
+    def _seen(self, file: Input | None) -> Generator[Rows, None, None]:
+        """A file that has been read."""
+        with contextlib.suppress(FileNotFoundError):
+            if file is not None and self._begun is not None:
+                self._begin(file.version())
+        yield from ()
+
+    def _begin(self, version: Version) -> None:
+        begun = self._begun or self._source.begun.get(self._name)
+        if begun is not None and begun != version:
+            raise changed(self._name)
+        self._begun = self._source.begun[self._name] = version
+
+    def _read(self, file: Input) -> Generator[Rows, None, None]:
+        files, start = self._source.files, self._at.row
+        if not file.regular:
+            with contextlib.closing(self._stream or files.open(file, self._interrupt)) as opened:
+                yield from files.rows_of(file, opened, start)
+            return
+        try:
+            file = file.again(self._interrupt)
+            self._begin(file.version())
+            with contextlib.closing(files.open(file, self._interrupt)) as opened:
+                yield from files.rows_of(file, opened, start)
+            self._begin(file.again(self._interrupt).version())
+        except FileNotFoundError:
+            raise _gone(self._name, self._at) from None
+
+
+class _Limited:
+    """Files one after another, up to so many rows."""
+
+    def __init__(self, source: FilesSource, names: Sequence[str], limit: int, position: Json | None) -> None:
+        position = position or {"left": limit, "file": names[0], "at": None}
+        self._source, self._left, at = source, position["left"], position["at"]
+        if position["file"] not in names:
+            raise _gone(position["file"], _Position.read(at))
+        self._names = list(names[names.index(position["file"]) :])
+        self._file = source.open_file(self._names[0], at)
+
+    async def read(self) -> Rows | None:
+        while self._left:
+            rows = await self._file.read()
+            if rows is not None:
+                rows = rows.first_rows(self._left)
+                self._left -= rows.batch.num_rows
+                return rows
+            if len(self._names) == 1:
+                break
+            self._file.close()
+            del self._names[0]
+            self._file = self._source.open_file(self._names[0], None)
+        return None
+
+    def position(self) -> Json:
+        return {"left": self._left, "file": self._names[0], "at": self._file.position()}
+
+    def close(self) -> None:
+        self._file.close()

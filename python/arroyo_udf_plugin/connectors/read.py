@@ -1,0 +1,62 @@
+"""The keys of a description that say how text and files are read: those of `options.Reading`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import pydantic
+
+from .bad_records import BadRecords
+from .described import Described, Several
+from .options import NULL_VALUES, Reading
+from .written import Format
+
+
+class Read(Described):
+    format: Format | None = None
+    """The format, if it does not follow from the name; standard input is CSV."""
+
+    types: dict[str, str] = pydantic.Field(default_factory=dict)
+    """Types of text columns by name, such as "int", "date" or "decimal(10, 2)"."""
+
+    schema_: str | None = pydantic.Field(None, alias="schema")
+    """A Parquet or Arrow file; columns get the types that they have there."""
+
+    null_values: Several[str] = NULL_VALUES
+    """Unquoted texts that mean null in CSV."""
+
+    delimiter: str | None = None
+    """Between the cells of CSV; otherwise a comma, or a tab for tsv."""
+
+    quote: str = '"'
+    """Around cells of CSV; "" is none."""
+
+    header: bool = True
+    """The first line of CSV has the columns' names; otherwise they are f0, f1, ..."""
+
+    columns: Several[str] | None = None
+    """Those to read, in this order; otherwise all."""
+
+    limit: Annotated[int, pydantic.Field(ge=0)] | None = None
+    """The number of rows after which the source ends. One slice reads them all."""
+
+    cells: bool = False
+    """All columns of newline JSON keep their text, whatever the first lines have."""
+
+    bad_records: BadRecords = "fail"
+    """What happens to rows that cannot be read: "fail", "drop" or "dead_letter"."""
+
+    def reading(self) -> Reading:
+        return Reading(
+            format=self.format,
+            types=self.types,
+            schema=self.schema_,
+            null_values=self.null_values,
+            delimiter=self.delimiter,
+            quote=self.quote,
+            header=self.header,
+            columns=self.columns,
+            limit=self.limit,
+            cells=self.cells,
+            refuses=self.bad_records != "fail",
+        )
