@@ -3,11 +3,13 @@
 # test   lints, Rust tests, and pytest on Python 3.11 and 3.13: 12 minutes from a fresh clone on two processors, at most
 # test-lowest  the tests of hosts, files and commands on Python 3.11 with the lowest versions of all dependencies
 # test-arroyo  plugins and Arroyo's published crates in each other's place; the first build takes minutes
-# test-server  plugins against a PostgreSQL server
+# test-server  plugins and tables against a PostgreSQL server
+# test-pipelines  pipelines killed twenty times, on files, on S3 and in databases: nothing may be lost (ten minutes)
 # lint   the lints alone
 # check  lints, the simulation of the state machine over ten million events, loom, soak, its mutants (a quarter of an hour)
 # loom   the runtime's locks and wake-ups in every order
 # soak   a million calls and a thousand starts, in Python and in Rust: nothing may grow
+# check-kill  as test-pipelines, a hundred times
 # fuzz   broken arrays, options and handles over plugins, broken plugins under the host: SECONDS=600 for each side
 # check-memory  hosts in C over plugins in three languages, under valgrind
 # check-address  the tests of the runtime and of functions in Rust, with AddressSanitizer
@@ -25,7 +27,7 @@ REQUIRE_ALL =
 WORKERS = 2
 
 .PHONY: demo docs test test-rust test-python test-lowest test-arroyo test-server lint check simulation mutants loom soak
-.PHONY: check-memory check-address bench package fuzz
+.PHONY: check-memory check-address bench package fuzz test-pipelines check-kill
 .DEFAULT_GOAL = test
 # Targets share environments and caches, and each uses all processors.
 .NOTPARALLEL:
@@ -110,13 +112,13 @@ endef
 PARALLEL = -n $(WORKERS) --dist worksteal
 
 test-python:
-	$(call pytest,$(PARALLEL) -m 'not arroyo and not server')
+	$(call pytest,$(PARALLEL) -m 'not arroyo and not server and not pipelines')
 
 # Not what runs in native code alone, whatever the versions of pyarrow, cffi and click are, and not what tests words.
 NOT_LOWEST = async blocking boot docs ended environment first_hour interrupt leaks readme retry stopping
 
 test-lowest:
-	@python=$$($(ENVIRONMENT) 3.11 lowest) && $$python -m pytest -q $(PARALLEL) -m 'not arroyo and not server' \
+	@python=$$($(ENVIRONMENT) 3.11 lowest) && $$python -m pytest -q $(PARALLEL) -m 'not arroyo and not server and not pipelines' \
 	tests/cli tests/connectors tests/python $(foreach name,$(NOT_LOWEST),--ignore-glob='*/test_*$(name)*.py')
 
 test-arroyo:
@@ -124,6 +126,15 @@ test-arroyo:
 
 test-server:
 	$(call pytest,-m server)
+
+# How often the engine is killed, in each kind of place.
+KILLS = 20
+
+test-pipelines:
+	@python=$$($(ENVIRONMENT)) && KILLS=$(KILLS) $$python -m pytest -q -m pipelines
+
+check-kill:
+	@$(MAKE) test-pipelines KILLS=100
 
 # With REQUIRE_ALL=1 each of 3.11, 3.12 and 3.13 must run; else wheels are built for those that do.
 package:
