@@ -293,8 +293,8 @@ class DelimitedWriter:
                 return column.storage.cast(pa.large_string())
             if type_.dialect is not None:
                 return self._recoded(column.storage.cast(pa.large_string()), type_.dialect, name)
-        texts = _texts(decoded(column))
-        return texts if self._numbers_are_plain and _is_number(type_) else self._quoted(texts, name)
+        found = texts(decoded(column))
+        return found if self._numbers_are_plain and _is_number(type_) else self._quoted(found, name)
 
     def _recoded(self, cells: pa.Array, found: Dialect, name: str) -> pa.Array:
         """Cells of another dialect. What was null there is null here."""
@@ -327,13 +327,14 @@ def _large(text: str) -> pa.Scalar:
     return pa.scalar(text, pa.large_string())
 
 
-def _texts(column: pa.Array) -> pa.Array:
-    texts = column.cast(pa.large_string())
+def texts(column: pa.Array) -> pa.Array:
+    """Values as large text."""
+    found = column.cast(pa.large_string())
     if not pa.types.is_decimal(column.type):
-        return texts
-    has_exponent = pc.match_substring(texts, "E")  # zero with nine decimal places is 0E-9
+        return found
+    has_exponent = pc.match_substring(found, "E")  # zero with nine decimal places is 0E-9
     plain = [f"{number:f}" for number in column.filter(has_exponent).drop_null().to_pylist()]
-    return pc.replace_with_mask(texts, has_exponent, pa.array(plain, texts.type))
+    return pc.replace_with_mask(found, has_exponent, pa.array(plain, found.type))
 
 
 def _is_number(type_: pa.DataType) -> bool:

@@ -1,0 +1,189 @@
+"""A table in SQLite or PostgreSQL.
+
+With checkpoints, an epoch's rows wait in the checkpoints' store. `apply` inserts them in one transaction, which also
+notes the epoch in the table `arroyo_udf_epochs`, by pipeline, history, sink and slice; a noted epoch is not inserted
+again. Without checkpoints, each batch is a transaction of its own.
+
+Guarantees: a table or a column that cannot hold the rows is an InvalidArgument before the first row, and a value that
+it cannot hold is one before its rows are committed. Names cannot end a statement.
+
+Assumes: nobody changes the table's columns meanwhile, nor a row of `arroyo_udf_epochs`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import urllib.parse
+from typing import Literal
+
+import pyarrow as pa
+
+from ..errors import InvalidArgument
+from .database import PATIENCE, Transaction, open_database
+from .described import Described, Several
+from .interface import Json, Sealed, Stage
+from .schemas import index_of
+from .table_target import EPOCHS, Target
+
+_CHUNK_BYTES = 64 << 20
+
+
+class Table(Described):
+    """A table in SQLite or PostgreSQL."""
+
+    type: Literal["table"] = "table"
+
+    uri: str
+    """The database: `sqlite:PATH` or `postgresql://USER:${PASSWORD}@HOST/DATABASE`."""
+
+    table: str
+    """The table's name."""
+
+    key: Several[str] = ()
+    """Columns of a unique index: a row replaces the one with the same key. Without them, rows are added."""
+
+    create: bool = True
+    """Make the table if it does not exist."""
+
+    columns: Several[str] | None = None
+    """Those to write; otherwise all."""
+
+    @property
+    def typed(self) -> bool:
+        return True
+
+    def check(self, schema: pa.Schema) -> None:
+        self._opened(schema, "table").close()
+
+    def sink(self, schema: pa.Schema, slice: int, stage: Stage | None, pipeline: str, name: str) -> TableSink:
+        return TableSink(self._opened(schema, name), slice, stage, pipeline, name)
+
+    def _opened(self, schema: pa.Schema, name: str) -> Target:
+        name = f"{name} ({self.table})"
+        if self.columns is not None:
+            schema = pa.schema([schema.field(index_of(schema, each, f"{name}: ")) for each in self.columns])
+        return Target(open_database(self.uri, name), self.table, schema, self.key, self.create, name)
+
+
+class TableSink:
+    """slice: of this engine's rows. stage: None: without checkpoints."""
+
+    resumable = True
+
+    def __init__(self, target: Target, slice: int, stage: Stage | None, pipeline: str, name: str) -> None:
+        self.name = name
+        self._target, self._slice, self._stage, self._pipeline = target, slice, stage, pipeline
+        self._folder = f"table-{urllib.parse.quote(name, safe='')}/"
+        self._numbers = itertools.count()
+        self._generation = 0
+        self._staged: list[str] = []
+        self._waiting: list[pa.Table] = []
+        self._waiting_bytes = 0
+        self._prepared = False
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        rows = self._target.converted(batch)
+        if self._stage is None:
+            self._prepare()
+            self._target.database.run(lambda each: self._target.insert(each, rows), PATIENCE, repeatable=False)
+            return
+        self._waiting.append(rows)
+        self._waiting_bytes += rows.nbytes
+        if self._waiting_bytes >= _CHUNK_BYTES:
+            chunk = self._chunk()
+            self._stage.put(chunk.name, chunk.data())
+            self._staged.append(chunk.name)
+
+    def _chunk(self) -> _Chunk:
+        """The rows that wait."""
+        rows, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        name = f"{self._folder}{self._generation:09}-{self._slice:03}-{next(self._numbers):06}.arrows"
+        return _Chunk(name, rows)
+
+    def seal(self, epoch: int) -> Sealed | None:
+        assert self._stage is not None
+        staged, self._staged = self._staged, []
+        last = self._chunk() if self._waiting else None
+        return _SealedRows(self._stage, self._slice, staged, last) if staged or last else None
+
+    def apply(self, epoch: int, stored: Json) -> None:
+        assert self._stage is not None
+        stage = self._stage
+        try:
+            self._target.database.run(lambda each: self._apply(each, stage, epoch, stored), PATIENCE)
+        except InvalidArgument as error:
+            error.add_note(f"epoch {epoch} is committed: mend the table, then resume")
+            raise
+        for name in stored["chunks"]:
+            stage.delete(name)
+
+    def _apply(self, transaction: Transaction, stage: Stage, epoch: int, stored: Json) -> None:
+        noted = transaction.rows(
+            f"INSERT INTO {EPOCHS} (pipeline, history, sink, slice, epoch) VALUES ($1, $2, $3, $4, $5) "
+            "ON CONFLICT (pipeline, history, sink, slice) DO UPDATE SET epoch = excluded.epoch "
+            f"WHERE {EPOCHS}.epoch < excluded.epoch RETURNING epoch",
+            *(self._pipeline, stage.history, self.name, stored["slice"], epoch),
+        )
+        if not noted:
+            return  # applied before
+        for name in stored["chunks"]:
+            try:
+                data = stage.get(name)
+            except FileNotFoundError:
+                raise InvalidArgument(
+                    f"{self._target.name}: rows of epoch {epoch} are gone from the checkpoints' store: {name}"
+                ) from None
+            with pa.ipc.open_stream(data) as reader:
+                self._target.insert(transaction, reader.read_all())
+
+    def clear(self, committed: int) -> None:
+        assert self._stage is not None
+        self._generation = committed
+        self._prepare()
+        for name in self._stage.names(self._folder):
+            if int(name.removeprefix(self._folder).partition("-")[0]) < committed:
+                self._stage.delete(name)
+
+    def _prepare(self) -> None:
+        if not self._prepared:
+            self._target.prepare(with_epochs=self._stage is not None)
+            self._prepared = True
+
+    def finish(self) -> None:
+        self._prepare()
+
+    def close(self) -> None:
+        self._target.close()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Chunk:
+    """Rows on their way. name: in the stage."""
+
+    name: str
+    rows: list[pa.Table]
+
+    def data(self) -> bytes:
+        target = pa.BufferOutputStream()
+        with pa.ipc.new_stream(target, self.rows[0].schema) as writer:
+            for each in self.rows:
+                writer.write_table(each)
+        return bytes(target.getvalue())
+
+
+@dataclasses.dataclass(frozen=True)
+class _SealedRows:
+    """staged: names of chunks in the stage. last: one that is still to be put there."""
+
+    stage: Stage
+    slice: int
+    staged: list[str]
+    last: _Chunk | None
+
+    def store(self) -> Json:
+        chunks = list(self.staged)
+        if self.last is not None:
+            self.stage.put(self.last.name, self.last.data())
+            chunks.append(self.last.name)
+        return {"slice": self.slice, "chunks": chunks}
