@@ -92,7 +92,12 @@ def test_mistake_in_options(tmp_path: Path, options: str) -> None:
 
 @pytest.mark.parametrize(
     ("annotation", "said"),
-    [("int", "does not name one array type"), ("pa.Array", "`Annotated[pa.Array, pa.int64()]`")],
+    [
+        ("int", "does not name one array type"),
+        ("pa.Array", "`Annotated[pa.Array, pa.int64()]`"),
+        ("Annotated[pa.Array, pa.uuid()]", "has the extension type extension<arrow.uuid>"),
+        ("Annotated[pa.Array, pa.list_(pa.uuid())]", "write fixed_size_binary[16] instead"),
+    ],
 )
 def test_mistake_in_vectorized(tmp_path: Path, annotation: str, said: str) -> None:
     error = refused(tmp_path, f"{HEAD}@udf(vectorized=True)\ndef f(x: {annotation}) -> pa.Int64Array: return x\n")

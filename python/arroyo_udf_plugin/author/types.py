@@ -184,11 +184,24 @@ def _array_field(name: str, hint: Any) -> pa.Field:
         base, *extras = typing.get_args(hint)
         chosen = [extra for extra in extras if isinstance(extra, pa.DataType)]
         if isinstance(base, type) and issubclass(base, pa.Array) and len(chosen) == 1:
+            if (extension := _extension(chosen[0])) is not None:
+                raise _Unsupported(
+                    f"{_shown(hint)} has the extension type {extension}, and values cross the boundary as what they "
+                    f"are stored as: write {extension.storage_type} instead"
+                )
             return pa.field(name, chosen[0])
     raise _Unsupported(
         f"{_shown(hint)} does not name one array type; a vectorized function takes and returns `pa.Int64Array` "
         "and the like, or `Annotated[pa.Array, pa.int64()]`"
     )
+
+
+def _extension(type_: pa.DataType) -> pa.BaseExtensionType | None:
+    """An extension type that the type is or has inside."""
+    if isinstance(type_, pa.BaseExtensionType):
+        return type_
+    fields = (type_.field(i) for i in range(type_.num_fields))
+    return next((found for field in fields if (found := _extension(field.type)) is not None), None)
 
 
 def _column_field(name: str, hint: Any) -> pa.Field:

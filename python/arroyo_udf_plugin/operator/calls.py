@@ -9,7 +9,7 @@ gets it in the type of the first function that takes it: that is what the author
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -17,23 +17,31 @@ import pyarrow as pa
 from ..connectors.cells import CellType, argument, parse
 from ..errors import InvalidArgument
 from ..host.arguments import Piece
+from ..host.casting import Cast, cast, fits
 from ..host.function import Function
 from .blocks import KEY, Block, Columns
+
+
+@dataclasses.dataclass(frozen=True)
+class Constant:
+    """An argument that is the same for all rows."""
+
+    value: bool | int | float | str | None
 
 
 @dataclasses.dataclass(frozen=True)
 class Call:
     """One function of a run.
 
-    columns: the arguments' columns, in the order of the arguments. name: the result's column.
+    columns: the arguments, in their order: columns by name, and constants. name: the result's column.
     """
 
     function: Function
-    columns: tuple[str, ...]
+    columns: tuple[str | Constant, ...]
     name: str
 
     @classmethod
-    def of(cls, function: Function, columns: Sequence[str] | None = None, name: str | None = None) -> Call:
+    def of(cls, function: Function, columns: Sequence[str | Constant] | None = None, name: str | None = None) -> Call:
         """columns: default: the names of the parameters. name: default: the function's.
 
         Raises InvalidArgument for another number of columns, UnsupportedCall for a function that no row can call.
@@ -46,27 +54,47 @@ class Call:
             takes = ", ".join(f"{field.name}: {field.type}" for field in fields)
             raise InvalidArgument(
                 f"{function.name} takes {len(fields)} arguments ({takes}), but the columns named are: "
-                f"{', '.join(columns)}"
+                f"{', '.join(map(_shown, columns))}"
             )
         return cls(function, tuple(columns), name or function.name)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Column:
+    """An argument that is a column of the block."""
+
+    name: str
+    position: int
+    cast: Callable[[pa.Array, pa.Field], Cast]
+
+    def of(self, block: Block, wanted: pa.Field) -> Cast:
+        try:
+            found = self.cast(block.rows.column(self.position), wanted)
+        except InvalidArgument as error:
+            raise InvalidArgument(f"column {self.name!r}: {error}") from error
+        return Cast(found.array, {row: f"column {self.name!r}: {text}" for row, text in found.refused.items()})
+
+
+@dataclasses.dataclass(frozen=True)
+class _Repeated:
+    """An argument that is one value for all rows."""
+
+    value: pa.Scalar
+
+    def of(self, block: Block, wanted: pa.Field) -> Cast:
+        return Cast(pa.repeat(self.value, len(block)))
 
 
 class Stage:
     """One call, in its place: which columns of a block it takes."""
 
     def __init__(
-        self,
-        call: Call,
-        schema: pa.Schema,
-        positions: Sequence[int],
-        parsed: Sequence[bool],
-        typed: Sequence[int],
+        self, call: Call, schema: pa.Schema, arguments: Sequence[_Column | _Repeated], typed: Sequence[int]
     ) -> None:
         self.call = call
         self.schema = schema
         """Of the rows that it is given."""
-        self._positions = positions
-        self._casts = [parse if must_parse else argument for must_parse in parsed]
+        self._arguments = arguments
         self._typed = typed  # the arguments that join the block's columns, for the output
 
     def prepare(self, block: Block) -> tuple[Block, Piece]:
@@ -76,16 +104,11 @@ class Stage:
         """
         function, refused = self.call.function, block.unread()
         arguments = []
-        for name, position, cast_to, wanted in zip(
-            self.call.columns, self._positions, self._casts, function.arguments, strict=True
-        ):
-            try:
-                cast = cast_to(block.rows.column(position), wanted)
-            except InvalidArgument as error:
-                raise InvalidArgument(f"column {name!r}: {error}") from error
-            for row, text in cast.refused.items():
-                refused.setdefault(row, f"column {name!r}: {text}")
-            arguments.append(cast.array)
+        for taken, wanted in zip(self._arguments, function.arguments, strict=True):
+            found = taken.of(block, wanted)
+            for row, text in found.refused.items():
+                refused.setdefault(row, text)
+            arguments.append(found.array)
         rows = block.rows
         for i in self._typed:
             rows = _with(rows, function.arguments.field(i), arguments[i])
@@ -100,6 +123,26 @@ class Stage:
 
 def _with(rows: pa.RecordBatch, field: pa.Field, column: pa.Array) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([*rows.columns, column], schema=rows.schema.append(field))
+
+
+def _repeated(constant: Constant, wanted: pa.Field, where: str) -> _Repeated:
+    """Raises InvalidArgument for a value that does not fit."""
+    if constant.value is None:
+        return _Repeated(pa.scalar(None, wanted.type))
+    one = pa.array([constant.value])
+    why = None
+    if not _is_text(one.type, wanted.type):
+        why = fits(one.type, wanted)
+    if why is None:
+        found = parse(one, wanted) if _is_text(one.type, wanted.type) else cast(one, wanted)
+        why = found.refused.get(0)
+    if why is not None:
+        raise InvalidArgument(f"{where}: the constant {constant.value!r} for {wanted.name!r} {why}")
+    return _Repeated(found.array[0])
+
+
+def _shown(argument: str | Constant) -> str:
+    return argument if isinstance(argument, str) else repr(argument.value)
 
 
 def _is_text(given: pa.DataType, wanted: pa.DataType) -> bool:
@@ -121,18 +164,22 @@ class Plan:
         results: dict[str, int] = {}
         self.stages: list[Stage] = []
         for call in calls:
-            positions, parsed, joining, given_fields = [], [], [], pa.schema(fields)
-            for i, (name, wanted) in enumerate(zip(call.columns, call.function.arguments.types, strict=True)):
+            arguments: list[_Column | _Repeated] = []
+            joining, given_fields = [], pa.schema(fields)
+            for i, (name, wanted) in enumerate(zip(call.columns, call.function.arguments, strict=True)):
+                if isinstance(name, Constant):
+                    arguments.append(_repeated(name, wanted, call.function.where))
+                    continue
                 position = results[name] if name in results else source.index(name)
-                positions.append(position)
                 given = fields[position].type
                 # Another program that writes dead letters again makes plain text of cells.
-                parsed.append(source.are_letters and position not in results.values() and _is_text(given, wanted))
-                if typed and (parsed[i] or isinstance(given, CellType)) and output[position] == position:
+                parsed = source.are_letters and position not in results.values() and _is_text(given, wanted.type)
+                arguments.append(_Column(name, position, parse if parsed else argument))
+                if typed and (parsed or isinstance(given, CellType)) and output[position] == position:
                     output[position] = len(fields)
-                    fields.append(pa.field(name, wanted))
+                    fields.append(pa.field(name, wanted.type))
                     joining.append(i)
-            self.stages.append(Stage(call, given_fields, positions, parsed, joining))
+            self.stages.append(Stage(call, given_fields, arguments, joining))
             if call.name in [fields[position].name for position in output]:
                 raise InvalidArgument(
                     f"there is a column {call.name!r} already: choose the result's name with --name, "

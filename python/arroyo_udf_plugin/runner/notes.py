@@ -25,6 +25,7 @@ from ..connectors.source import FileSource
 from ..errors import InvalidArgument
 from ..host.policy import Action
 from ..operator.blocks import KEY, Block
+from ..operator.calls import Constant
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Note:
     run: str
     inputs: tuple[str, ...]
     plugin: str
-    calls: tuple[tuple[str, tuple[str, ...], str], ...]
+    calls: tuple[tuple[str, tuple[str | Constant, ...], str], ...]
     options: Mapping[str, Any]
     on_error: Action
     on_timeout: Action
@@ -56,7 +57,9 @@ class Note:
         if found is None:
             return None
         given = json.loads(found)
-        calls = tuple((function, tuple(columns), name) for function, columns, name in given.pop("calls"))
+        calls = tuple(
+            (function, tuple(map(_argument, columns)), name) for function, columns, name in given.pop("calls")
+        )
         return cls(calls=calls, **{name: _tuples(value) for name, value in given.items()})
 
     def how_written(self) -> Writing:
@@ -67,6 +70,10 @@ class Note:
         written = self.how_written()
         same = ("format", "null_values", "delimiter", "quote", "header")
         return Reading(cells=True, **{name: getattr(written, name) for name in same})
+
+
+def _argument(noted: Any) -> str | Constant:
+    return Constant(**noted) if isinstance(noted, dict) else str(noted)
 
 
 def _tuples(value: Any) -> Any:
