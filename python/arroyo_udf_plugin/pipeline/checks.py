@@ -1,4 +1,4 @@
-"""The calls of a pipeline against its plugins and the source's columns, with all that is wrong by the path of its key.
+"""A pipeline against its plugins, the source's columns and itself: all that is wrong, by the path of its key.
 
 A call that is wrong does not hide what is wrong with the others; only calls that take its result are not judged.
 """
@@ -6,6 +6,7 @@ A call that is wrong does not hide what is wrong with the others; only calls tha
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -14,12 +15,17 @@ import pyarrow as pa
 from ..author.options import OPTIONS
 from ..author.options import check as check_option
 from ..build import plugin_for
+from ..connectors.file_source import FilesSource
+from ..connectors.interface import Source
+from ..connectors.parts import Parts
+from ..connectors.single import File
+from ..connectors.standard_output import StandardOutput
 from ..errors import ArroyoUdfError
 from ..host.library import Plugin, load
 from ..operator.blocks import ORIGIN, Block, Columns
 from ..operator.calls import Call, Plan
 from .calls import Written, call_written
-from .description import Functions, Pipeline
+from .description import Functions, Pipeline, SinkModel
 from .lines import Key
 from .problems import Problem, nearest
 from .variables import Secrets
@@ -73,6 +79,23 @@ def _check_dead_letters(pipeline: Pipeline, problems: Problems) -> None:
             problems.add(key, 'the policy dead_letter needs a place: add [dead_letters], such as type = "parts"')
     elif not wanting:
         problems.add(("dead_letters",), 'no policy sends rows here: write on_error = "dead_letter" for an operator')
+
+
+def check_places(pipeline: Pipeline, source: Source | None, problems: Problems) -> None:
+    """Each output has a place of its own, and can keep what checkpoints promise."""
+    taken = {str(file.resolve()): "an input" for file in source.files.files} if isinstance(source, FilesSource) else {}
+    outputs: list[tuple[Key, SinkModel]] = [(("sinks", place), sink) for place, sink in enumerate(pipeline.sinks)]
+    if pipeline.dead_letters is not None:
+        outputs.append((("dead_letters",), pipeline.dead_letters))
+    for key, sink in outputs:
+        if pipeline.checkpoints is not None and isinstance(sink, File | StandardOutput):
+            instead = 'write a folder, type = "parts", or leave out the checkpoints'
+            problems.add((*key, "type"), f"{sink.type!r} cannot go on where it stopped: {instead}")
+        if isinstance(sink, File | Parts):
+            place = sink.path if "://" in sink.path else os.path.realpath(sink.path)
+            if place in taken:
+                problems.add((*key, "path"), f"{sink.path} is {taken[place]}, too: name another output")
+            taken[place] = f"the place of {Problem(key, '').path}"
 
 
 def _check_options(operator: Functions, calls: Sequence[Call], key: Key, problems: Problems) -> None:

@@ -99,7 +99,7 @@ class Pipeline(Described):
 
 def described(pipeline: Described) -> dict[str, Any]:
     """The description as data for JSON. Variables stay `${NAME}`."""
-    return pipeline.model_dump(mode="json", warnings=False)
+    return pipeline.model_dump(mode="json", by_alias=True, warnings=False)
 
 
 def schema() -> dict[str, Any]:

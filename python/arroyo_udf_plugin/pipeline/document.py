@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pydantic
+from pydantic.fields import FieldInfo
 
 from ..connectors.described import Described
 from ..errors import InvalidArgument
@@ -89,19 +90,20 @@ def _problem(data: Any, loc: Key, kind: str, context: Mapping[str, Any], message
     """An error of pydantic in our words; None: it only follows from another one."""
     key, owner, models = _walk(loc)
     if kind == "extra_forbidden":
-        known = [name for name in owner.model_fields if name not in _at(data, key[:-1])]
+        known = [name for name in _keys(owner) if name not in _at(data, key[:-1])]
         return Problem(key, f"there is no such key: {nearest(str(key[-1]), known)}")
     if kind == "missing":
-        help_ = (owner.model_fields[str(key[-1])].description or "it").split(". ")[0].rstrip(".")
+        help_ = (_keys(owner)[str(key[-1])].description or "it").split(". ")[0].rstrip(".")
         return Problem(key, f"is missing; write {help_[0].lower()}{help_[1:]}")
     while _at(data, key) is None and key:
         key = key[:-1]  # pydantic's way also has the alternatives of a union
     value = _at(data, key)
-    types = [_type_of(model) for model in models]
     if kind == "union_tag_not_found":
-        return Problem((*key, "type"), f"is missing; write one of {', '.join(map(repr, types))}")
+        types = ", ".join(repr(_type_of(model)) for model in models)
+        return Problem((*key, "type"), f"is missing; write one of {types}")
     if kind == "union_tag_invalid":
-        return Problem((*key, "type"), f"there is no type {value['type']!r}: {nearest(str(value['type']), types)}")
+        instead = nearest(str(value["type"]), map(_type_of, models))
+        return Problem((*key, "type"), f"there is no type {value['type']!r}: {instead}")
     if kind == "too_short":
         return None if value else Problem(key, "write at least one")
     if kind == "value_error":
@@ -130,9 +132,13 @@ def _walk(loc: Key) -> tuple[Key, type[Described], list[type[Described]]]:
         key = (*key, part)
         if isinstance(part, str):
             owner = models[0] if models else owner
-            field = owner.model_fields.get(part) if models else None
+            field = _keys(owner).get(part) if models else None
             models = _models(field.annotation) if field else []
     return key, owner, models
+
+
+def _keys(model: type[Described]) -> dict[str, FieldInfo]:
+    return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _models(annotation: Any) -> list[type[Described]]:

@@ -42,7 +42,7 @@ def _lines(planned: Planned) -> Iterator[str]:
 
 def _keys(model: Described, without: tuple[str, ...] = ()) -> str:
     """What the description says beside defaults."""
-    chosen = model.model_dump(mode="json", warnings=False, exclude_defaults=True)
+    chosen = model.model_dump(mode="json", by_alias=True, warnings=False, exclude_defaults=True)
     return ", ".join(f"{key} = {value}" for key, value in chosen.items() if key not in ("type", *without)) or "defaults"
 
 

@@ -26,7 +26,7 @@ from ..operator.calls import Call, Plan
 from ..operator.operator import Operator
 from ..operator.stages import Dead
 from ..operator.watermarks import EventTime
-from .checks import Problems, checked_calls
+from .checks import Problems, check_places, checked_calls
 from .description import Pipeline, SinkModel, described
 from .document import pipeline_of
 from .hidden import HidingSource
@@ -149,7 +149,7 @@ class Planned:
 
 def plan(pipeline: Pipeline, environment: Mapping[str, str] = os.environ) -> Planned:
     """Opens and checks all that a pipeline names. The caller closes `source`. Raises InvalidPipeline."""
-    values, secrets = resolved(pipeline.model_dump(warnings=False), environment)
+    values, secrets = resolved(pipeline.model_dump(by_alias=True, warnings=False), environment)
     problems = Problems(secrets)
     try:
         chosen = pipeline_of(values)
@@ -174,14 +174,18 @@ def _checked(
         with problems.at("event_time", "column"):
             EventTime(columns.schema, chosen.event_time.column)
     calls = checked_calls(chosen, columns, problems)
+    check_places(chosen, source, problems)
+    typed = False
+    for place, sink in enumerate(chosen.sinks):
+        with problems.at("sinks", place):
+            typed = sink.typed or typed
     if source is None or columns is None or problems.found:
         raise InvalidPipeline(problems.found)
-    typed = any(sink.typed for sink in chosen.sinks)
     opened = HidingSource(source, secrets) if secrets else source
     planned = Planned(pipeline, chosen, secrets, opened, columns, calls, Plan(calls, columns, typed))
-    for key, model, name, schema in planned.outputs():
+    for key, model, _, schema in planned.outputs():
         with problems.at(*key):
-            model.sink(schema, 0, None, planned.name, name).close()
+            model.check(schema)
     if problems.found:
         raise InvalidPipeline(problems.found)
     return planned

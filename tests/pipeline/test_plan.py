@@ -1,0 +1,292 @@
+"""Everything is checked before anything starts: plugins, functions, columns, types, options, sinks, variables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from arroyo_udf_plugin.pipeline.document import Document, pipeline_of
+from arroyo_udf_plugin.pipeline.explain import explained
+from arroyo_udf_plugin.pipeline.plan import Planned, plan
+from arroyo_udf_plugin.pipeline.problems import InvalidPipeline
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+def described(*calls: str, **others: Any) -> dict[str, Any]:
+    """A pipeline over the flights. others: further keys, of the operator and of the pipeline."""
+    operator = {key: others.pop(key) for key in ("on_error", "on_timeout", "options", "plugin") if key in others}
+    return {
+        "name": "test",
+        "source": {"type": "files", "paths": ["flights.parquet"]},
+        "operators": [{"plugin": "functions.so", "calls": list(calls)} | operator] if calls else [],
+        "sinks": [{"type": "blackhole"}],
+    } | others
+
+
+def planned(*calls: str, **others: Any) -> Planned:
+    made = plan(pipeline_of(described(*calls, **others)))
+    made.source.close()
+    return made
+
+
+def problems(*calls: str, environment: dict[str, str] | None = None, **others: Any) -> list[str]:
+    with pytest.raises(InvalidPipeline) as error:
+        plan(pipeline_of(described(*calls, **others)), environment or {})
+    return [str(problem) for problem in error.value.problems]
+
+
+def test_results_are_columns_of_the_output() -> None:
+    made = planned("speed = mph(miles, minutes)", "plane(tail)", "faster = mph(miles, 30)")
+    assert made.plan.schema.names == ["tail", "miles", "minutes", "departure", "speed", "plane", "faster"]
+    assert made.plan.schema.types[4:] == [pa.float64(), pa.string(), pa.float64()]
+
+
+def test_no_operators_are_a_copy() -> None:
+    assert planned().plan.schema.names == ["tail", "miles", "minutes", "departure"]
+    assert planned().operators() == []
+
+
+def test_calls_belong_to_their_operators() -> None:
+    operators = [
+        {"plugin": "functions.so", "calls": ["a = mph(miles, minutes)", "b = plane(tail)"]},
+        {"plugin": "functions.so", "calls": ["c = plane(b)"], "name": "mine"},
+        {"plugin": "functions.so", "calls": ["d = plane(c)"]},
+    ]
+    made = planned(operators=operators).operators()
+    assert [(one.name, [stage.stage.call.name for stage in one.stages]) for one in made] == [
+        ("functions", ["a", "b"]),
+        ("mine", ["c"]),
+        ("functions-2", ["d"]),
+    ]
+
+
+def test_a_source_is_built(folder: Path) -> None:
+    (folder / "own.py").write_text(
+        "from arroyo_udf_plugin import udf\n\n@udf\ndef half(miles: int) -> float:\n    return miles / 2\n"
+    )
+    assert planned("half", plugin="own.py").plan.schema.names[-1] == "half"
+
+
+def test_everything_that_is_wrong_is_told_at_once() -> None:
+    others = {
+        "plugin": "functions.so",
+        "on_error": "dead_letter",
+        "options": {"timeout": "soon", "timout": 1},
+        "event_time": {"column": "tail"},
+        "sinks": [{"type": "parts", "path": "out"}, {"type": "blackhole"}, {"type": "stdout"}],
+        "checkpoints": {"place": "state"},
+    }
+    assert problems(
+        "speed = mph(miles, minuts)",
+        "x = plan(tail)",
+        "y = mph(x, speed)",
+        "z = mph(tail, minutes)",
+        "mph(miles)",
+        "miles = mph(miles, minutes)",
+        "w = plane(miles)",
+        "v = mph(miles, 'a')",
+        "f(",
+        **others,
+    ) == [
+        "event_time.column: event time: column 'tail' is string; name a column of timestamps, dates, or text that has "
+        "them",
+        'operators[0].on_error: the policy dead_letter needs a place: add [dead_letters], such as type = "parts"',
+        "operators[0].calls[0]: there is no column 'minuts': write 'minutes'",
+        "operators[0].calls[1]: plugin functions has no function 'plan': write 'plane'",
+        "operators[0].calls[3]: column 'tail': argument 'miles' is string, not int64: convert it first, to "
+        "pa.int64(), or change the function's signature",
+        "operators[0].calls[4]: mph takes 2 arguments (miles: int64, minutes: int64), but the columns named are: miles",
+        "operators[0].calls[5]: there is a column 'miles' already: name the result, as in other = mph(...)",
+        "operators[0].calls[6]: column 'miles': argument 'tail' is int64, not string: convert it first, to "
+        "pa.string(), or change the function's signature",
+        "operators[0].calls[7]: functions.mph: the constant 'a' for 'minutes' 'a' is not int64",
+        "operators[0].calls[8]: 'f(': write FUNCTION, FUNCTION(COLUMN, ...) or NAME = FUNCTION(COLUMN, ...)",
+        "operators[0].options.timeout: timeout='soon'; write seconds above 0 and up to 1e9, a text such as '10ms', or "
+        "math.inf",
+        "operators[0].options.timout: there is no such option: write 'timeout'",
+        "sinks[2].type: 'stdout' cannot go on where it stopped: write a folder, type = \"parts\", or leave out the "
+        "checkpoints",
+    ]
+
+
+def test_options_are_checked() -> None:
+    assert problems("plane(tail)", options={"timeout": "soon", "timout": 1}) == [
+        "operators[0].options.timeout: timeout='soon'; write seconds above 0 and up to 1e9, a text such as '10ms', or "
+        "math.inf",
+        "operators[0].options.timout: there is no such option: write 'timeout'",
+    ]
+    assert problems("mph(miles, minutes)", options={"timeout": 1}) == [
+        "operators[0].options: options are for async functions, and mph is none: leave them out"
+    ]
+
+
+def test_a_plugin_that_is_missing() -> None:
+    (told,) = problems("f(tail)", plugin="nothing.py")
+    assert told.startswith("operators[0].plugin: ")
+    assert told.endswith("nothing.py: there is no such file")
+    (told,) = problems("f(tail)", plugin="nothing.so")
+    assert told.startswith("operators[0].plugin: ")
+    assert "nothing.so" in told
+
+
+def test_a_result_of_a_wrong_call_is_not_told_to_be_missing() -> None:
+    assert problems("speed = mph(miles, minuts)", "plane(speed)", "x = plane(speed)") == [
+        "operators[0].calls[0]: there is no column 'minuts': write 'minutes'"
+    ]
+
+
+def test_functions_are_checked_although_the_source_is_missing() -> None:
+    assert problems("x = plan(tail)", "y = mph(a)", source={"type": "files", "paths": ["nothing.csv"]}) == [
+        "source: nothing.csv: there is no such file",
+        "operators[0].calls[0]: plugin functions has no function 'plan': write 'plane'",
+        "operators[0].calls[1]: mph takes 2 arguments (miles: int64, minutes: int64), but the columns named are: a",
+    ]
+
+
+def test_dead_letters_need_a_policy_and_a_policy_dead_letters() -> None:
+    dead = {"type": "parts", "path": "dead"}
+    assert problems("mph(miles, minutes)", dead_letters=dead) == [
+        'dead_letters: no policy sends rows here: write on_error = "dead_letter" for an operator'
+    ]
+    source = {"type": "files", "paths": ["flights.parquet"], "bad_records": "dead_letter"}
+    (told,) = problems("mph(miles, minutes)", source=source)
+    assert told.startswith("source.bad_records: the policy dead_letter needs a place")
+    assert planned("mph(miles, minutes)", source=source, dead_letters=dead).letter_schema.names[-1] == "failed_plugin"
+
+
+@pytest.mark.parametrize(
+    ("sinks", "told"),
+    [
+        (
+            [{"type": "parts", "path": "out"}, {"type": "parts", "path": "./out"}],
+            "sinks[1].path: ./out is the place of sinks[0], too: name another output",
+        ),
+        (
+            [{"type": "file", "path": "flights.parquet"}],
+            "sinks[0].path: flights.parquet is an input, too: name another output",
+        ),
+        (
+            [{"type": "file", "path": "out.what"}],
+            "sinks[0]: out.what: the file's ending must be one of",
+        ),
+    ],
+)
+def test_outputs_have_places_of_their_own(sinks: list[dict[str, Any]], told: str) -> None:
+    (found,) = problems(sinks=sinks)
+    assert found.startswith(told)
+
+
+@pytest.mark.parametrize("sink", [{"type": "file", "path": "out.csv"}, {"type": "stdout"}])
+def test_what_cannot_take_back_rows_has_no_checkpoints(sink: dict[str, Any]) -> None:
+    assert problems(sinks=[sink], checkpoints={"place": "state"}) == [
+        f'sinks[0].type: {sink["type"]!r} cannot go on where it stopped: write a folder, type = "parts", or leave '
+        "out the checkpoints"
+    ]
+
+
+def test_checks_leave_nothing_behind(folder: Path) -> None:
+    before = sorted(folder.rglob("*"))
+    planned(
+        "mph(miles, minutes)",
+        sinks=[{"type": "parts", "path": "out"}, {"type": "table", "uri": "sqlite:own.db", "table": "t"}],
+    )
+    planned(sinks=[{"type": "file", "path": "out.csv"}])
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_variables_are_resolved_only_when_used(folder: Path) -> None:
+    told = pipeline_of(described("mph(miles, minutes)", source={"type": "files", "paths": ["${FOLDER}/*.parquet"]}))
+    made = plan(told, {"FOLDER": str(folder)})
+    made.source.close()
+    assert made.pipeline is told
+    assert made.source.name == "${FOLDER}/*.parquet"
+    assert list(made.source.partitions()) == ["${FOLDER}/flights.parquet"]
+    made.source.open("${FOLDER}/flights.parquet", None).close()
+    for text in (explained(made), repr(made.fingerprint)):
+        assert "${FOLDER}" in text
+        assert str(folder) not in text
+
+
+def test_errors_do_not_show_values(folder: Path) -> None:
+    source = {"type": "files", "paths": ["${FOLDER}/nothing.csv"]}
+    assert problems(source=source, environment={"FOLDER": "/secret/folder"}) == [
+        "source: ${FOLDER}/nothing.csv: there is no such file"
+    ]
+    assert problems(event_time={"column": "departure", "lateness": "${LATE}"}, environment={"LATE": "secretly"}) == [
+        "event_time.lateness: write seconds as a number, or a text with a unit, such as '10s' or '500ms', not '${LATE}'"
+    ]
+
+
+def test_missing_variables_are_one_error_before_anything_else() -> None:
+    assert problems("${A}", plugin="${B}") == [
+        "operators[0].plugin: the environment variable B is not set: export B=...",
+        "operators[0].calls[0]: the environment variable A is not set: export A=...",
+    ]
+
+
+def test_errors_have_lines(folder: Path) -> None:
+    (folder / "p.toml").write_text(
+        """name = "test"
+[source]
+type = "files"
+paths = ["flights.parquet"]
+[[operators]]
+plugin = "functions.so"
+calls = [
+  "a = mph(miles, minutes)",
+  "b = plane(tial)",
+]
+[[sinks]]
+type = "blackhole"
+"""
+    )
+    document = Document.read("p.toml")
+    told = r"^p\.toml:9: operators\[0\]\.calls\[1\]: there is no column 'tial'"
+    with pytest.raises(InvalidPipeline, match=told), document.located():
+        plan(document.pipeline)
+
+
+def test_the_chain_explained() -> None:
+    made = planned(
+        "speed = mph(miles, 60)",
+        "plane(tail)",
+        on_error="dead_letter",
+        event_time={"column": "departure", "lateness": "10s"},
+        dead_letters={"type": "parts", "path": "dead"},
+        parallelism=2,
+    )
+    assert explained(made).splitlines() == [
+        "pipeline test: 2 slices",
+        "source files: paths = ['flights.parquet']",
+        "    tail       string",
+        "    miles      int64",
+        "    minutes    int64",
+        "    departure  timestamp[us, tz=UTC]",
+        "event time: column = departure, lateness = 10.0",
+        "operator functions: plugin = functions.so, on_error = dead_letter",
+        "    speed = mph(miles, 60)    sync, speed: double",
+        "    plane(tail)    async, plane: string",
+        "sink blackhole: defaults",
+        "    tail       string",
+        "    miles      int64",
+        "    minutes    int64",
+        "    departure  timestamp[us, tz=UTC]",
+        "    speed      double",
+        "    plane      string",
+        "dead letters parts: path = dead",
+        "    tail             string",
+        "    miles            int64",
+        "    minutes          int64",
+        "    departure        timestamp[us, tz=UTC]",
+        "    failed_row       uint64",
+        "    failed_file      string",
+        "    failed_outcome   string",
+        "    failed_error     string",
+        "    failed_attempts  uint32",
+        "    failed_function  string",
+        "    failed_plugin    string",
+    ]
