@@ -26,7 +26,7 @@ from .inputs import Input, Version, found
 from .interface import Json, Partition, Source
 from .interrupt import Interrupt
 from .object_store import changed
-from .options import Reading
+from .options import BATCH_ROWS, Reading
 from .read import Read
 from .read_ahead import ReadAhead
 from .source import FileSource, OpenFile, Rows
@@ -151,12 +151,14 @@ class _File:
             assert self._interrupt is not None
             self._ahead = ReadAhead(self._rows, self._interrupt)
 
-    async def read(self) -> Rows | None:
+    async def read(self, most: int = BATCH_ROWS) -> Rows | None:
+        """most: rows; what the last batch has more is left out."""
         rows = next(self._rows, None) if self._ahead is None else await self._ahead.next()
         if rows is None:
             self._at = dataclasses.replace(self._at, begun=self._begun, end=True)
-        else:
-            self._at = _Position(rows.first + rows.batch.num_rows, self._begun)
+            return None
+        rows = rows.first_rows(most)
+        self._at = _Position(rows.first + rows.batch.num_rows, self._begun)
         return rows
 
     def position(self) -> Json:
@@ -214,9 +216,8 @@ class _Limited:
 
     async def read(self) -> Rows | None:
         while self._left:
-            rows = await self._file.read()
+            rows = await self._file.read(self._left)
             if rows is not None:
-                rows = rows.first_rows(self._left)
                 self._left -= rows.batch.num_rows
                 return rows
             if len(self._names) == 1:
