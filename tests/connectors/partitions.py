@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
+import pyarrow as pa
+
 from arroyo_udf_plugin.connectors.cells import decoded
 from arroyo_udf_plugin.connectors.interface import Partition, Source
 from arroyo_udf_plugin.connectors.source import Rows
@@ -46,11 +48,15 @@ def read_all(source: Source, positions: dict[str, Any] | None = None) -> list[di
 
 
 def values(batches: list[Rows]) -> list[dict[str, Any]]:
-    """The rows, cells as plain text, with the file, the number and what was refused."""
+    """The rows, cells as plain text and times as integers, with the file, the number and what was refused."""
     found = []
     for rows in batches:
-        columns = {name: decoded(rows.batch.column(name)).to_pylist() for name in rows.batch.schema.names}
+        columns = {name: _plain(rows.batch.column(name)).to_pylist() for name in rows.batch.schema.names}
         for at in range(rows.batch.num_rows):
             row = {name: column[at] for name, column in columns.items()}
             found.append({**row, "file": rows.file, "row": rows.first + at, "why": rows.refused.get(at)})
     return found
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else decoded(column)

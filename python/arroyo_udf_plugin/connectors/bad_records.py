@@ -52,7 +52,7 @@ def decide(origin: pa.RecordBatch, policy: BadRecords) -> Admitted | None:
             '(bad_records = "drop" or "dead_letter" goes on without such rows)'
         )
     if policy == "drop":
-        return Admitted(kept, len(bad), LETTER.empty_table().to_batches()[0], positions[:0])
+        return Admitted(kept, bad.num_rows, _letters(bad[:0]), positions[:0])
     return Admitted(kept, 0, _letters(bad), positions)
 
 

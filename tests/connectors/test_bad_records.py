@@ -1,0 +1,138 @@
+"""Rows that cannot be read: each is refused alone, with its file, number and text, and the source's policy decides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from partitions import read_all
+
+from arroyo_udf_plugin import InvalidArgument
+from arroyo_udf_plugin.connectors.bad_records import BadRecords, decide
+from arroyo_udf_plugin.connectors.file_source import Files
+from arroyo_udf_plugin.host.policy import LETTER
+from arroyo_udf_plugin.operator.blocks import ORIGIN, Columns
+
+CSV = b'a,b\n1,x\n2,M\xfcller\n\n3\n"q\n4",5,6\n7,"NA"\n\xfc8,\xfc,9\n9,NA\n'
+
+
+def read(path: Path, policy: BadRecords = "drop", **keys: Any) -> list[dict[str, Any]]:
+    return read_all(Files(paths=(str(path),), bad_records=policy, **keys).source(1))
+
+
+def test_bad_rows_of_csv_are_refused_alone(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_bytes(CSV)
+    rows = read(path)
+    assert [(row["row"], row["a"], row["b"]) for row in rows] == [
+        (1, "1", "x"),
+        (2, "2", "M\ufffdller"),
+        (3, None, None),
+        (4, None, None),
+        (5, "7", "NA"),
+        (6, None, None),
+        (7, "9", None),
+    ]
+    assert [row["why"] for row in rows] == [
+        None,
+        r"column 'b': b'M\xfcller' is not UTF-8",
+        "it has 1 cells, and the header has 2: '3'",
+        """it has 3 cells, and the header has 2: '"q\\n4",5,6'""",
+        None,
+        "it has 3 cells, and the header has 2: '\ufffd8,\ufffd,9'",
+        None,
+    ]
+    assert [row["why"] for row in read(path, columns=("b",))] == [row["why"] for row in rows]
+    assert [row["why"] for row in read(path, columns=("a",))][1] is None
+
+
+@pytest.mark.parametrize("size", range(5, 60, 3))
+def test_wherever_blocks_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    path = tmp_path / "in.csv"
+    path.write_bytes(CSV)
+    whole = read(path)
+    monkeypatch.setattr("arroyo_udf_plugin.connectors.blocks.BLOCK_BYTES", size)
+    assert read(path) == whole
+
+
+@pytest.mark.parametrize("bad", [b"1", b"1,2,3", b"\xff,2", b'"\xff\n",2,3'])
+def test_a_bad_row_among_many_keeps_the_others_numbers(tmp_path: Path, bad: bytes) -> None:
+    path = tmp_path / "in.csv"
+    lines = [b"%d,%d" % (n, n) for n in range(1, 20_001)]
+    for at in (0, 8191, 8192, 19_999):
+        lines[at] = bad
+    path.write_bytes(b"\n".join([b"a,b", *lines]))
+    rows = read(path)
+    assert [row["row"] for row in rows] == list(range(1, 20_001))
+    assert [row["row"] for row in rows if row["why"]] == [1, 8192, 8193, 20_000]
+    assert all(row["b"] == str(row["row"]) for row in rows if not row["why"])
+
+
+def test_broken_lines_of_json_keep_their_text(tmp_path: Path) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(b'{"a":1}\n{"a":\n\n{"a":"\xff"}\n{"a":2}\n')
+    rows = read(path)
+    assert [(row["row"], row["a"]) for row in rows] == [(1, 1), (2, None), (4, None), (5, 2)]
+    assert [row["why"] for row in rows] == [
+        None,
+        """the line is not JSON: Expecting value at column 6: '{"a":'""",
+        """the line is not UTF-8: '{"a":"\ufffd"}'""",
+        None,
+    ]
+
+
+def test_with_fail_the_first_bad_row_ends_the_reading(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_bytes(CSV)
+    with pytest.raises(InvalidArgument, match=r"in\.csv: row 2: column 'b': b'M\\xfcller' is not UTF-8; convert the"):
+        read(path, "fail")
+
+
+def origin(*why: str | None) -> pa.RecordBatch:
+    columns = [pa.repeat("in.csv", len(why)), pa.array(range(5, 5 + len(why)), pa.uint64()), pa.array(why, pa.string())]
+    return pa.RecordBatch.from_arrays(columns, schema=ORIGIN)
+
+
+def test_what_the_policies_do() -> None:
+    rows = origin(None, "it has 1 cells", None, "it has 3 cells")
+    assert decide(origin(None, None), "fail") is None
+    with pytest.raises(InvalidArgument, match=r"in\.csv, row 6: it has 1 cells \(bad_records = \"drop\" or"):
+        decide(rows, "fail")
+
+    dropped = decide(rows, "drop")
+    assert dropped is not None
+    assert (dropped.kept.to_pylist(), dropped.dropped) == ([True, False, True, False], 2)
+    assert len(dropped.dead_at) == dropped.dead.num_rows == 0
+
+    dead = decide(rows, "dead_letter")
+    assert dead is not None
+    assert (dead.kept.to_pylist(), dead.dropped, dead.dead_at.to_pylist()) == ([True, False, True, False], 0, [1, 3])
+    assert dead.dead.schema == LETTER
+    assert dead.dead.to_pylist() == [
+        {
+            "failed_row": row,
+            "failed_file": "in.csv",
+            "failed_outcome": "unread",
+            "failed_error": why,
+            "failed_attempts": 0,
+            "failed_function": None,
+            "failed_plugin": None,
+        }
+        for row, why in ((6, "it has 1 cells"), (8, "it has 3 cells"))
+    ]
+
+
+def test_a_replayed_dead_letter_fails_again_until_it_is_mended() -> None:
+    """Its row has the file and number that it had first."""
+    letters = decide(origin("it has 1 cells"), "dead_letter")
+    assert letters is not None
+    batch = pa.RecordBatch.from_arrays(
+        [pa.array(["1"]), *letters.dead.columns], names=["a", *letters.dead.schema.names]
+    )
+    from arroyo_udf_plugin.connectors.source import Rows
+
+    block = Columns(batch.schema).block(Rows("dead.arrow", 1, batch))
+    with pytest.raises(InvalidArgument, match=r"in\.csv, row 5: it has 1 cells"):
+        decide(block.origin, "fail")
