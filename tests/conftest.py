@@ -1,14 +1,15 @@
-"""What all tests share: plugins built from text or from a file, and the folder of the examples."""
+"""What all tests share: plugins built from text or from a file, the folder of the examples, a PostgreSQL server."""
 
 import hashlib
 import os
 import signal
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+import postgresql as postgresql_server
 from arroyo_udf_plugin import build
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -61,3 +62,10 @@ def build_plugin(tmp_path_factory: pytest.TempPathFactory) -> BuildPlugin:
 @pytest.fixture(scope="session")
 def examples() -> Path:
     return ROOT / "examples"
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """The address of a private server. Without one, the tests fail and say how to get it."""
+    with postgresql_server.server() as address:
+        yield address

@@ -1,14 +1,12 @@
-"""For the tests of Python plugins and of the host: a host that is not Python, and a PostgreSQL server."""
+"""For the tests of Python plugins and of the host: a host that is not Python."""
 
 import os
 import shlex
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-import postgresql as postgresql_server
 
 ROOT = Path(__file__).resolve().parents[2]
 CC = shlex.split(os.environ.get("CC", "")) or ["cc"]
@@ -33,10 +31,3 @@ def bare_host(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[st
         return (done.stdout + done.stderr).splitlines()
 
     return run
-
-
-@pytest.fixture(scope="session")
-def postgresql() -> Iterator[str]:
-    """The address of a private server. Without one, the tests fail and say how to get it."""
-    with postgresql_server.server() as address:
-        yield address

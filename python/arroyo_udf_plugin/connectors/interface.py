@@ -125,4 +125,4 @@ class Sink(Protocol):
         """Without checkpoints: all rows are written, and appear now."""
 
     def close(self) -> None:
-        """Gives up what is neither finished nor sealed. Called once, after all others."""
+        """Gives up what is neither finished nor stored. Called once, after all others."""

@@ -117,6 +117,7 @@ class PartsSink:
         self._generation = 0
         self._part: _Part | None = None
         self._complete: list[_Part] = []
+        self._open: list[_Part] = []  # all that are not durable
         self._lock = threading.Lock()  # a part without checkpoints may end by time, in another thread
         self._timer: threading.Timer | None = None
         self._failure: Exception | None = None
@@ -141,6 +142,7 @@ class PartsSink:
         else:
             name = f"part-{self._slice:03}-{number:06}{self._ending}"
         part = _Part(self._folder, name, self._schema, self._writing)
+        self._open = [*(each for each in self._open if not each.is_kept), part]
         if self._limits.seconds is not None:
             self._timer = threading.Timer(self._limits.seconds, self._expire, [part])
             self._timer.daemon = True
@@ -211,16 +213,15 @@ class PartsSink:
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
-            for part in [*self._complete, *([self._part] if self._part else [])]:
+            for part in self._open:
                 part.give_up()
-            self._complete, self._part = [], None
 
 
 class _Part:
     """A file that is being written."""
 
     def __init__(self, folder: Folder, name: str, schema: pa.Schema, writing: Writing) -> None:
-        self.name, self.rows = name, 0
+        self.name, self.rows, self.is_kept = name, 0, False
         self._folder = folder
         self.file = FileSink(folder.path(name), schema, writing, name=folder.place)
 
@@ -232,9 +233,11 @@ class _Part:
         """Ends the file, durably, under its name."""
         self.file.__exit__(None, None, None)
         self._folder.keep(self.name)
+        self.is_kept = True
 
     def give_up(self) -> None:
-        self.file.__exit__(InterruptedError, None, None)
+        if not self.is_kept:
+            self.file.__exit__(InterruptedError, None, None)
 
 
 class _SealedParts:
