@@ -189,8 +189,11 @@ class _File:
 
     def _read(self, file: Input) -> Generator[Rows, None, None]:
         files, start = self._source.files, self._at.row
+        if self._stream is not None:  # `close` closes it, because its interrupt is used until then
+            yield from files.rows_of(file, self._stream, start)
+            return
         if not file.regular:
-            with contextlib.closing(self._stream or files.open(file, self._interrupt)) as opened:
+            with contextlib.closing(files.open(file, self._interrupt)) as opened:
                 yield from files.rows_of(file, opened, start)
             return
         try:

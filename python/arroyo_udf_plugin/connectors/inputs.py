@@ -17,8 +17,7 @@ from urllib.request import url2pathname
 import pyarrow as pa
 
 from ..errors import InvalidArgument
-from . import object_store
-from .blocks import BLOCK_BYTES
+from . import blocks, object_store
 from .formats import Kind, has_ending, kind_of
 from .interrupt import Interrupt
 
@@ -172,7 +171,7 @@ def opened(file: Input, open_: contextlib.ExitStack, interrupt: Interrupt | None
     """
     stream: Any
     if file.object is not None:
-        stream = io.BufferedReader(object_store.ObjectFile(file.object, interrupt), BLOCK_BYTES)
+        stream = io.BufferedReader(object_store.ObjectFile(file.object, interrupt), blocks.BLOCK_BYTES)
     else:
         # Without waiting: a FIFO would wait for its writer here, and no interrupt could end that.
         wait = 0 if interrupt is None else os.O_NONBLOCK

@@ -124,7 +124,7 @@ def patiently(
             raise FileNotFoundError(f"{place} is not there") from None
         except obstore.exceptions.GenericError as error:
             if time.monotonic() + wait - started > patience or (interrupt and interrupt.wait(wait)):
-                raise InvalidArgument(f"{place}: the store does not answer: {_first_line(error)}") from error
+                raise InvalidArgument(f"{place}: the store cannot be asked: {_first_line(error)}") from error
             if interrupt is None:
                 time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
