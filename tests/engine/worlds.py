@@ -245,6 +245,9 @@ class Story:
     def admit(self, rows: Rows) -> Sequence[Block | Dead]:
         return [self._columns.block(rows)]
 
+    def output(self, block: Block) -> pa.RecordBatch:
+        return self.plan.output(block)
+
     def letter(self, dead: Dead) -> pa.RecordBatch:
         return dead.letters
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from ..connectors.interface import Sink, Source, Stage
 from ..connectors.source import Rows
 from ..operator.blocks import Block
-from ..operator.calls import Call, Plan
+from ..operator.calls import Call
 from ..operator.operator import Operator
 from ..operator.stages import Dead
 from ..operator.watermarks import EventTime
@@ -20,7 +20,7 @@ class Planned(Protocol):
     """A pipeline.
 
     fingerprint: what must be the same for a resume. parallelism: the number of slices.
-    plan: its `output` makes a sink's rows of a block. idle_seconds: after which a source without rows holds no
+    idle_seconds: after which a source without rows holds no
     watermark back; None: it always does.
     """
 
@@ -34,8 +34,6 @@ class Planned(Protocol):
     def source(self) -> Source: ...
     @property
     def calls(self) -> Sequence[Call]: ...
-    @property
-    def plan(self) -> Plan: ...
     @property
     def idle_seconds(self) -> float | None: ...
 
@@ -53,6 +51,9 @@ class Planned(Protocol):
 
     def admit(self, rows: Rows) -> Sequence[Block | Dead]:
         """The source's rows, as the operators take them; those that could not be read, by policy."""
+
+    def output(self, block: Block) -> pa.RecordBatch:
+        """A block that has passed all operators, as rows of the sinks."""
 
     def letter(self, dead: Dead) -> pa.RecordBatch:
         """Dead letters as rows of their sink."""

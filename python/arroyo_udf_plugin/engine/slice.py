@@ -61,11 +61,10 @@ class Slice:
         self._planned, self._letters, self._tell, self._read = planned, letters, tell, read
         self._outputs = [sink for sink in sinks if sink is not letters]
         self._event_time = planned.event_time()
-        self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"arroyo-udf-slice-{place}")
         self._asked: set[Future[Snapshot]] = set()
-        self._lock = threading.Lock()  # guards `_asked` and `_is_over`
-        self._is_over = False
+        self._lock = threading.Lock()  # guards `_asked` and `_is_running`
+        self._is_running = False
 
         self._wake = asyncio.Event()
         self._room = asyncio.Event()
@@ -91,6 +90,8 @@ class Slice:
         """watermarks, states: see `Epochs.states`."""
         self._shares = shares
         self._from = list(watermarks), states, allow_changed_plugin
+        self._loop = asyncio.new_event_loop()
+        self._is_running = True
         self._thread.start()
 
     def seal(self, epoch: int) -> Future[Snapshot]:
@@ -106,7 +107,7 @@ class Slice:
                 self._asked.discard(future)
 
         with self._lock:
-            if self._is_over:
+            if not self._is_running:
                 future.set_exception(InvalidState(f"slice {self.place} has ended"))
             else:
                 self._asked.add(future)
@@ -134,7 +135,7 @@ class Slice:
 
     def _post(self, call: Callable[[], None]) -> None:
         with self._lock:
-            if not self._is_over:
+            if self._is_running:
                 self._loop.call_soon_threadsafe(call)
 
     # ---- The thread ----
@@ -146,10 +147,11 @@ class Slice:
             self._loop.run_until_complete(self._work())
         except BaseException as error:
             failed = error
-        finally:
+            self._tell(self.place, error)  # before anybody else finds the slice ended
+        try:
             self._close(failed)
-        if failed is not None:
-            self._tell(self.place, failed)
+        except Exception as error:
+            self._tell(self.place, error)
 
     def _start_operators(self) -> None:
         watermarks, states, allow_changed_plugin = self._from
@@ -157,15 +159,13 @@ class Slice:
             operator.start(states[place] if states else (), allow_changed_plugin=allow_changed_plugin)
         if self._event_time is not None and watermarks:
             self._event_time.restore(watermarks)
-        self.numbers.started = True
 
     def _close(self, failed: BaseException | None) -> None:
         with self._lock:
-            self._is_over = True
+            self._is_running = False
             asked, self._asked = self._asked, set()
         for future in asked:
             future.set_exception(failed or InvalidState(f"slice {self.place} has ended"))
-        self.numbers.keep(self.operators)
         for partition in self._open.values():
             partition.close()
         for operator in self.operators:
@@ -315,7 +315,7 @@ class Slice:
             self.operators[place].push(item)
         else:
             self.numbers.rows_out += len(item)
-            rows = self._planned.plan.output(item)
+            rows = self._planned.output(item)
             for sink in self._outputs:
                 sink.write(rows)
         if place and isinstance(item, Block):
