@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from arroyo_udf_plugin.cli.run import _time
+from arroyo_udf_plugin.cli.view import duration
 
 CLI = [sys.executable, "-m", "arroyo_udf_plugin.cli"]
 
@@ -246,7 +246,7 @@ def test_r16_run_prints_statistics(plugin: Path, again: Path, tmp_path: Path) ->
     ],
 )
 def test_times_are_readable(seconds: float, text: str) -> None:
-    assert _time(seconds) == text
+    assert duration(seconds) == text
 
 
 def test_run_with_options(plugin: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import click
 
 from .building import shown
 from .crashes import named
-from .stopping import drainable
+from .stopping import Stopped, drainable
 from .view import duration, view
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from ..pipeline.plan import Planned
 
 _ENDINGS = (".toml", ".json")
-_LAST_STEP = 2.0
-"""Seconds beyond the timeout of a stop, until the process is ended."""
 
 _FILE = click.argument("file", metavar="PIPELINE.toml")
 _CHECKPOINTS = click.option("--checkpoints", metavar="DIR|URL", help="Where checkpoints are kept.")
@@ -162,19 +160,20 @@ def _drained(start: Callable[[], Summary], stop: StopRequest, go_on: str) -> Sum
         os.write(2, b"arroyo-udf: waits for the rows in flight and a checkpoint; a second signal ends it at once\n")
         stop.request()
 
-    with drainable(asked, stop.timeout + _LAST_STEP) as came:
+    with drainable(asked) as came:
         try:
             summary = start()
+            if summary.ended != "cut off":
+                return summary
+        except Stopped:
+            click.echo(f"go on from the latest checkpoint with: {go_on}", err=True)
+            raise
         except Exception as error:
             if not came:
                 raise
             click.echo(f"Error: {text_of(error)}", err=True)
-            summary = None
-    if came and (summary is None or summary.ended == "cut off"):
-        click.echo(f"stopped without a last checkpoint; go on from the latest one with: {go_on}", err=True)
-        raise SystemExit(128 + came[0])
-    assert summary is not None
-    return summary
+    click.echo(f"stopped without a last checkpoint; go on from the latest one with: {go_on}", err=True)
+    raise SystemExit(128 + came[0])
 
 
 def text_of(error: Exception) -> str:

@@ -51,24 +51,32 @@ def stoppable() -> Iterator[None]:
             if not over:
                 raise Stopped
 
-    end = _watched(stop, PATIENCE)
+    reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    watch_signals(reading, PATIENCE)
+    former_wakeup = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    former = {one: signal.signal(one, stop) for one in SIGNALS if signal.getsignal(one) is not signal.SIG_IGN}
     try:
         yield
     finally:
         over = True
         if not came:
-            end()
+            for one, handler in former.items():
+                signal.signal(one, handler)
+            signal.set_wakeup_fd(former_wakeup)
+            os.write(writing, b"\0")
+            os.close(writing)
         if came:  # whatever has become of the exception
             say_stopped(came[0])
             raise SystemExit(128 + came[0])
 
 
 @contextlib.contextmanager
-def drainable(request: Callable[[], None], timeout: float) -> Iterator[list[int]]:
-    """Within `stoppable`, for a block that ends by itself after the first signal: it calls `request`, in the signal
-    handler. At the second, or if the block is still there `timeout` seconds later, the native thread ends the process.
+def drainable(request: Callable[[], None]) -> Iterator[list[int]]:
+    """Within `stoppable`, a block that ends by itself some time after it has been asked to: the first signal calls
+    `request`, in its handler, and the next one is a first one for `stoppable`.
 
-    Yields the signals that have come.
+    Yields the signal that has come, if one has. Signals that come at once, as `timeout` of coreutils sends them, are
+    one. Does nothing in another thread than the main one.
     """
     came: list[int] = []
     if threading.current_thread() is not threading.main_thread():
@@ -76,32 +84,21 @@ def drainable(request: Callable[[], None], timeout: float) -> Iterator[list[int]
         return
 
     def drain(number: int, _frame: object) -> None:
-        if not came:
-            came.append(number)
-            request()
-
-    end = _watched(drain, timeout)
-    try:
-        yield came
-    finally:
-        end()
-
-
-def _watched(handler: Callable[[int, object], None], patience: float) -> Callable[[], None]:
-    """Sets the handler of `SIGNALS`, and lets the native thread watch them. Returns what undoes it."""
-    reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-    watch_signals(reading, patience)
-    former_wakeup = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    former = {one: signal.signal(one, handler) for one in SIGNALS if signal.getsignal(one) is not signal.SIG_IGN}
+        came.append(number)
+        undo()
+        request()
 
     def undo() -> None:
         for one, handler in former.items():
             signal.signal(one, handler)
-        signal.set_wakeup_fd(former_wakeup)
-        os.write(writing, b"\0")
-        os.close(writing)
+        signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
 
-    return undo
+    wakeup = signal.set_wakeup_fd(-1)  # the native thread does not see the first signal
+    former = {one: signal.signal(one, drain) for one in SIGNALS if signal.getsignal(one) is not signal.SIG_IGN}
+    try:
+        yield came
+    finally:
+        undo()
 
 
 # A child would write its signals into the pipe, too.

@@ -79,7 +79,9 @@ class _Table:
     def show(self, progress: Progress) -> None:
         from rich.table import Table
 
-        table = Table(title=f"{self._pipeline}: {_head(progress)}", title_justify="left", box=None, pad_edge=False)
+        table = Table(
+            title=f"{self._pipeline}: {_head(progress)}", title_justify="left", box=None, padding=(0, 1, 0, 0)
+        )
         for name in _COLUMNS:
             table.add_column(name, justify="left" if name == "operator" else "right", no_wrap=True)
         for operator in progress.operators:

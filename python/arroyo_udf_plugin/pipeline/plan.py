@@ -126,6 +126,10 @@ class Planned:
     def letter_schema(self) -> pa.Schema:
         return pa.schema([*self.columns.letter_fields(), *LETTER])
 
+    def output(self, block: Block) -> pa.RecordBatch:
+        """A block that has passed all operators, as rows of the sinks."""
+        return self.plan.output(block)
+
     def letter(self, dead: Dead) -> pa.RecordBatch:
         """Dead letters as rows of their sink."""
         told, own = self.columns.letters(dead.rows, dead.letters)

@@ -1,0 +1,155 @@
+"""run, check and schema, each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+CLI = [sys.executable, "-m", "arroyo_udf_plugin.cli"]
+
+PIPELINE = """
+name = "speeds"
+
+[source]
+type = "files"
+paths = ["${FLIGHTS}"]
+
+[[operators]]
+plugin = "functions.so"
+calls = ["plane(tail)", "speed = mph(miles, minutes)"]
+on_error = "dead_letter"
+
+[[sinks]]
+type = "parts"
+path = "out"
+
+[dead_letters]
+type = "parts"
+path = "dead"
+"""
+
+
+def cli(*words: str, status: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([*CLI, *words], capture_output=True, text=True, env=environment)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def rows(folder: str) -> list[dict[str, Any]]:
+    table = ds.dataset(folder).to_table()
+    return sorted(table.to_pylist(), key=lambda row: str(row["tail"]))
+
+
+@pytest.fixture(autouse=True)
+def _pipeline(folder: Path) -> None:
+    (folder / "p.toml").write_text(PIPELINE)
+
+
+def test_a_run() -> None:
+    done = cli("run", "p.toml", FLIGHTS="flights.parquet")
+    assert done.stdout.startswith(
+        "speeds: 3 rows read, 2 written; 5 values, 1 errors, 0 timed out, 0 nulled, 0 dropped, 1 dead letters; "
+    )
+    assert [(row["plane"], row["speed"]) for row in rows("out")] == [("n1", 100.0), ("n3", 300.0)]
+    (dead,) = rows("dead")
+    assert (dead["tail"], dead["failed_row"], dead["failed_file"]) == ("N2", 2, "${FLIGHTS}")
+    assert dead["failed_error"].startswith("ZeroDivisionError: division by zero")
+
+
+def test_slices_do_all_rows_once(folder: Path) -> None:
+    table = pq.read_table("flights.parquet")
+    for number in range(4):
+        pq.write_table(table.slice(number % 3, 1), folder / f"part-{number}.parquet")
+    cli("run", "p.toml", "--parallelism", "3", FLIGHTS="part-*.parquet")
+    assert [row["tail"] for row in rows("out") + rows("dead")] == ["N1", "N1", "N3", "N2"]
+
+
+def test_a_summary_for_programs() -> None:
+    done = cli("run", "--json", "p.toml", FLIGHTS="flights.parquet")
+    told = json.loads(done.stdout)
+    assert (told["pipeline"], told["ended"], told["rows_in"], told["rows_out"]) == ("speeds", "finished", 3, 2)
+    assert told["operators"][0]["counts"]["dead_letters"] == 1
+
+
+def test_json_does_for_toml(folder: Path) -> None:
+    from arroyo_udf_plugin.pipeline.description import described
+    from arroyo_udf_plugin.pipeline.document import Document
+
+    (folder / "p.json").write_text(json.dumps(described(Document.read("p.toml").pipeline)))
+    cli("run", "p.json", FLIGHTS="flights.parquet")
+    assert len(rows("out")) == 2
+
+
+def test_check_does_nothing(folder: Path) -> None:
+    before = sorted(folder.rglob("*"))
+    done = cli("check", "p.toml", FLIGHTS="flights.parquet")
+    assert done.stdout == "p.toml: the pipeline speeds can be run\n"
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_explain_does_nothing(folder: Path) -> None:
+    before = sorted(folder.rglob("*"))
+    done = cli("run", "--explain", "p.toml", FLIGHTS="flights.parquet")
+    assert "    speed = mph(miles, minutes)    sync, speed: double\n" in done.stdout
+    assert sorted(folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_errors_end_the_command_before_it_has_started(folder: Path, command: str) -> None:
+    (folder / "p.toml").write_text(PIPELINE.replace("minutes)", "minuts)"))
+    done = cli(command, "p.toml", status=1, FLIGHTS="flights.parquet")
+    assert done.stderr == "Error: p.toml:10: operators[0].calls[1]: there is no column 'minuts': write 'minutes'\n"
+    done = cli(command, "p.toml", status=1)
+    assert done.stderr == (
+        "Error: p.toml:6: source.paths[0]: the environment variable FLIGHTS is not set: export FLIGHTS=...\n"
+    )
+    assert not (folder / "out").exists()
+
+
+def test_values_of_variables_are_not_shown(folder: Path) -> None:
+    done = cli("run", "p.toml", status=1, FLIGHTS="secret/place.parquet")
+    assert "${FLIGHTS}: there is no such file" in done.stderr
+    assert "secret" not in done.stderr
+
+
+def test_the_schema_is_json() -> None:
+    told = json.loads(cli("schema").stdout)
+    assert told["properties"]["operators"]["items"]["$ref"] == "#/$defs/Functions"
+
+
+def test_run_has_two_forms(folder: Path) -> None:
+    """The first argument decides, wherever options stand."""
+    assert "PLUGIN[:FUNCTION]" in cli("run", "--help").stdout
+    assert "PLUGIN[:FUNCTION]" in cli("run", "--out", "p.toml", "functions.so", "--help").stdout
+    assert "--resume" in cli("run", "--checkpoints", "state", "p.toml", "--help").stdout
+    assert "--resume" in cli("run", "p.json", "--help").stdout
+    cli("run", "functions.so:plane", "flights.parquet", "--out", "own.csv")
+    assert (folder / "own.csv").exists()
+
+
+def test_a_row_that_fails_ends_the_run_without_an_output(folder: Path) -> None:
+    text = PIPELINE.replace('on_error = "dead_letter"', "").split("[dead_letters]")[0]
+    (folder / "p.toml").write_text(text.replace('type = "parts"\npath = "out"', 'type = "file"\npath = "out.csv"'))
+    done = cli("run", "p.toml", status=1, FLIGHTS="flights.parquet")
+    assert "functions.mph, ${FLIGHTS}, row 2: ZeroDivisionError" in done.stderr
+    assert not (folder / "out.csv").exists()
+
+
+LIGHT = """
+import sys
+import arroyo_udf_plugin.cli
+heavy = {"pydantic", "rich", "obstore", "pyarrow", "cffi", "asyncio"} & set(sys.modules)
+assert not heavy, heavy
+"""
+
+
+def test_the_command_line_starts_fast() -> None:
+    """Only a pipeline pays for what only pipelines need."""
+    subprocess.run([sys.executable, "-c", LIGHT], check=True)

@@ -1,0 +1,139 @@
+"""Ctrl-C and SIGTERM with checkpoints: the rows in flight end, a checkpoint is taken, and --resume goes on."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pytest
+from waiting import until
+
+DRIVER = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for processes in the background
+from arroyo_udf_plugin.cli import main
+main()
+"""
+
+PIPELINE = """
+name = "waiting"
+[source]
+type = "files"
+paths = ["flights.parquet"]
+[[operators]]
+plugin = "functions.so"
+calls = ["again = {function}(tail)"]
+[[sinks]]
+type = "parts"
+path = "out"
+"""
+
+WAITS = "arroyo-udf: waits for the rows in flight and a checkpoint; a second signal ends it at once\n"
+GO_ON = "arroyo-udf run p.toml --checkpoints state --resume\n"
+
+
+class Command:
+    def __init__(self, folder: Path, *words: str) -> None:
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", DRIVER, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def until(self, file: str) -> None:
+        until(lambda: (self.folder / file).exists() or self.process.poll() is not None, file)
+        assert self.process.poll() is None, self.process.communicate()
+
+    def ended(self, status: int) -> str:
+        """Waits for the end. Returns what it has said."""
+        _, errors = self.process.communicate(timeout=60)
+        assert self.process.returncode == status, errors
+        return errors
+
+
+@pytest.fixture
+def start(folder: Path) -> Iterator[Any]:
+    """start(function, *options): a run whose function has been called."""
+    started: list[Command] = []
+
+    def start(function: str, *options: str) -> Command:
+        (folder / "p.toml").write_text(PIPELINE.format(function=function))
+        command = Command(folder, "run", "p.toml", *options)
+        started.append(command)
+        command.until("called")
+        return command
+
+    yield start
+    for command in started:
+        command.process.kill()
+        command.process.communicate()
+
+
+def tails() -> list[str]:
+    return sorted(ds.dataset("out").to_table()["again"].to_pylist())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_drains(folder: Path, start: Any, number: signal.Signals) -> None:
+    command = start("waits_for_a_file", "--checkpoints", "state")
+    command.process.send_signal(number)
+    (folder / "go").touch()
+    said = command.ended(0)
+    assert said.startswith(WAITS)
+    assert said.endswith(f"stopped; go on with: {GO_ON}")
+    assert tails() == ["N1", "N2", "N3"]
+    Command(folder, *GO_ON.split()[1:]).ended(0)
+    assert tails() == ["N1", "N2", "N3"]
+
+
+def test_rows_that_do_not_end_in_time_are_called_again(folder: Path, start: Any) -> None:
+    """A quarter of the time for a stop is for the checkpoint."""
+    command = start("waits_for_a_file", "--checkpoints", "state", "--stop-timeout", "8")
+    command.process.send_signal(signal.SIGTERM)
+    assert command.ended(0).endswith(f"stopped; go on with: {GO_ON}")
+    (folder / "go").touch()
+    Command(folder, *GO_ON.split()[1:]).ended(0)
+    assert tails() == ["N1", "N2", "N3"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_function_that_cannot_be_stopped_ends_with_the_signals_status(
+    folder: Path, start: Any, number: signal.Signals
+) -> None:
+    command = start("blocks", "--checkpoints", "state", "--stop-timeout", "0.1")
+    command.process.send_signal(number)
+    assert command.ended(128 + number).endswith(
+        f"stopped without a last checkpoint; go on from the latest one with: {GO_ON}"
+    )
+
+
+@pytest.mark.parametrize("function", ["waits", "blocks"])
+def test_the_second_signal_ends_at_once(folder: Path, start: Any, function: str) -> None:
+    command = start(function, "--checkpoints", "state", "--stop-timeout", "3600")
+    command.process.send_signal(signal.SIGINT)
+    assert command.process.stderr.readline() == WAITS
+    command.process.send_signal(signal.SIGTERM)
+    assert "arroyo-udf: stopped by SIGTERM\n" in command.ended(128 + signal.SIGTERM)
+
+
+@pytest.mark.parametrize("function", ["waits", "blocks"])
+def test_without_checkpoints_the_first_signal_ends_at_once(folder: Path, start: Any, function: str) -> None:
+    command = start(function)
+    command.process.send_signal(signal.SIGINT)
+    assert command.ended(128 + signal.SIGINT) == "arroyo-udf: stopped by SIGINT\n"
+    assert not list(folder.glob("out/part-*"))
+
+
+def test_signals_that_come_together_are_one(folder: Path, start: Any) -> None:
+    """`timeout` sends its signal to the process, and again to its group."""
+    command = start("waits_for_a_file", "--checkpoints", "state")
+    command.process.send_signal(signal.SIGSTOP)
+    command.process.send_signal(signal.SIGTERM)
+    command.process.send_signal(signal.SIGTERM)
+    command.process.send_signal(signal.SIGCONT)
+    (folder / "go").touch()
+    assert command.ended(0).endswith(f"stopped; go on with: {GO_ON}")
