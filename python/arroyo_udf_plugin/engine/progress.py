@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
-from ..errors import InvalidState
-from ..host.statistics import Latency, Statistics
+from ..host.statistics import Latency
 from ..operator.operator import Operator
-from ..operator.stages import AsyncStage, Counts
+from ..operator.stages import Counts
 
 Ended = Literal["finished", "resumable", "cut off"]
 
@@ -26,14 +25,12 @@ class OperatorCounter:
     rows_in: int = 0
     rows_out: int = 0
     watermark: int | None = None
-    statistics: list[Statistics] = field(default_factory=list)
 
 
 class SliceNumbers:
     """Of one slice.
 
-    watermark: the latest of its source. held_at_epoch: rows in the operators at the latest epoch. started: the
-    functions have started.
+    watermark: the latest of its source. held_at_epoch: rows in the operators at the latest epoch.
     """
 
     def __init__(self, operators: int) -> None:
@@ -41,33 +38,15 @@ class SliceNumbers:
         self.rows_out = 0
         self.watermark: int | None = None
         self.held_at_epoch = 0
-        self.started = False
         self.operators = [OperatorCounter() for _ in range(operators)]
-
-    def keep(self, operators: Sequence[Operator]) -> None:
-        """Before the runtimes end: their statistics remain."""
-        for numbers, operator in zip(self.operators, operators, strict=True):
-            numbers.statistics = self._statistics(operator, numbers)
-        self.started = False
-
-    def statistics(self, place: int, operator: Operator) -> list[Statistics]:
-        """Of the operator's async functions; of those that have ended, what is kept."""
-        return self._statistics(operator, self.operators[place])
-
-    def _statistics(self, operator: Operator, numbers: OperatorCounter) -> list[Statistics]:
-        if not self.started:
-            return numbers.statistics
-        try:
-            return [stage.statistics() for stage in operator.stages if isinstance(stage, AsyncStage)]
-        except InvalidState:  # released a moment ago
-            return numbers.statistics
 
 
 @dataclass(frozen=True)
 class OperatorProgress:
     """An operator, over all slices.
 
-    in_flight: calls under way. held: rows that have not left it, with those in flight. lag: seconds of event time by
+    in_flight: calls under way. held: rows that have not left it, with those in flight. held_by_order: those of them
+    that have ended, and wait for an earlier row. lag: seconds of event time by
     which its watermark is behind the source's; None: without event time. counts: rows answered, by outcome.
     p50, p99: seconds that a row took; None: not measured.
     """
@@ -77,6 +56,7 @@ class OperatorProgress:
     rows_out: int
     in_flight: int
     held: int
+    held_by_order: int
     lag: float | None
     counts: Counts
     p50: float | None
@@ -133,7 +113,7 @@ def of_operators(slices: Sequence[tuple[SliceNumbers, Sequence[Operator]]]) -> I
     for place, first in enumerate(slices[0][1]):
         own = [operators[place] for _, operators in slices]
         numbers = [each.operators[place] for each, _ in slices]
-        statistics = [one for each, operators in slices for one in each.statistics(place, operators[place])]
+        statistics = [one for operator in own for one in operator.statistics()]
         latency = _together([one.latency for one in statistics])
         stages = [stage for operator in own for stage in operator.stages]
         yield OperatorProgress(
@@ -142,6 +122,7 @@ def of_operators(slices: Sequence[tuple[SliceNumbers, Sequence[Operator]]]) -> I
             rows_out=sum(each.rows_out for each in numbers),
             in_flight=sum(one.running for one in statistics),
             held=sum(operator.held_rows for operator in own),
+            held_by_order=sum(one.held for one in statistics),
             lag=_lag([(each.watermark, each.operators[place].watermark) for each, _ in slices]),
             counts=_sum([stage.counts for stage in stages]),
             p50=latency.p50,

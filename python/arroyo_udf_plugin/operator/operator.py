@@ -21,6 +21,7 @@ from ..host.answers import HELD_BYTES
 from ..host.policy import Policy
 from ..host.runtime import Runtime
 from ..host.started import Mode
+from ..host.statistics import Statistics
 from .blocks import Block
 from .calls import Stage
 from .stages import AsyncStage, Item, RunningStage, SyncStage
@@ -157,6 +158,10 @@ class Operator:
     @property
     def held_bytes(self) -> int:
         return sum(stage.held_bytes for stage in self.stages)
+
+    def statistics(self) -> list[Statistics]:
+        """Of the async functions that have started, also after their end."""
+        return [one for stage in self._async if (one := stage.statistics()) is not None]
 
     # ---- The end ----
 

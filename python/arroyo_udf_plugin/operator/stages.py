@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import abc
 import collections
+import contextlib
 import dataclasses
 import os
 import time
@@ -20,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import UserCodeError, WouldBlock
+from ..errors import InvalidState, UserCodeError, WouldBlock
 from ..host.answers import STEP_ROWS, Answered, Waiting, Window, count, schema_of, with_refused
 from ..host.arguments import Piece
 from ..host.policy import Decided, Policy
@@ -230,8 +231,12 @@ class AsyncStage(RunningStage):
         super().__init__(stage, policy)
         self._options = options
         self._runtime: Runtime | None = None
+        self._ended: Statistics | None = None  # the last ones
         self._next_id = 1
         self._unsent: collections.deque[tuple[int, Sequence[pa.Array]]] = collections.deque()
+        self._sent = 0  # rows that the runtime has
+        self._is_refused = False
+        self._may_have_more = False  # results in the runtime
         self._watermarks: collections.deque[tuple[int, Watermark]] = collections.deque()
 
     def start(self) -> None:
@@ -248,7 +253,7 @@ class AsyncStage(RunningStage):
 
     @property
     def is_ready(self) -> bool:
-        return False  # a runtime must answer first
+        return self._may_have_more
 
     @property
     def is_empty(self) -> bool:
@@ -260,8 +265,8 @@ class AsyncStage(RunningStage):
 
     @property
     def wants_room(self) -> bool:
-        """Whether rows wait for room in the runtime."""
-        return bool(self._unsent)
+        """Whether the runtime has refused rows."""
+        return self._is_refused
 
     def push(self, item: Block | Watermark) -> None:
         if isinstance(item, Watermark):
@@ -279,10 +284,14 @@ class AsyncStage(RunningStage):
             self._unsent.append((first + start, arrays))
 
     def turn(self) -> Iterator[Item]:
+        """One step of the results: those of a fast function would never end."""
         self._send()
         yield from self._out(self._waiting.uncalled())
-        while (results := self.runtime.drain_results(self._window.step)) is not None:
+        results = self.runtime.drain_results(self._window.step)
+        self._may_have_more = results is not None
+        if results is not None:
             self._window.drained(results.num_rows, results.nbytes)
+            self._sent -= results.num_rows
             yield from self._out(self._waiting.answered(results))
             self._send()
         yield from self._leaving()
@@ -304,16 +313,29 @@ class AsyncStage(RunningStage):
             yield self._watermarks.popleft()[1]
 
     def _send(self) -> None:
-        while self._unsent:
+        """As many rows as the window has: what the runtime does not have cannot become large results there."""
+        self._is_refused = False
+        while self._unsent and self._sent < self._window.rows:
             first, arrays = self._unsent[0]
+            n_rows, step = len(arrays[0]), self._window.step
+            now = arrays if n_rows <= step else [array.slice(0, step) for array in arrays]
             try:
-                self.runtime.send_nowait(first, *arrays)
+                self.runtime.send_nowait(first, *now)
             except WouldBlock:
+                self._is_refused = True
                 return
-            self._unsent.popleft()
+            self._sent += len(now[0])
+            if n_rows <= step:
+                self._unsent.popleft()
+            else:
+                self._unsent[0] = first + step, [array.slice(step) for array in arrays]
 
-    def statistics(self) -> Statistics:
-        return self.runtime.statistics()
+    def statistics(self) -> Statistics | None:
+        """Of the runtime, also after its end. None: it has not started."""
+        if self._ended is None and self._runtime is not None:
+            with contextlib.suppress(InvalidState):  # released a moment ago, by another thread
+                return self._runtime.statistics()
+        return self._ended
 
     def kept(self) -> Kept:
         rows = []
@@ -353,7 +375,8 @@ class AsyncStage(RunningStage):
         return None
 
     def close(self) -> None:
-        if self._runtime is not None:
+        if self._runtime is not None and self._ended is None:
+            self._ended = self._runtime.statistics()
             self._runtime.release()
 
 

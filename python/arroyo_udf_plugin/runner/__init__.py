@@ -1,9 +1,8 @@
 """`arroyo-udf run` and `replay`: functions over files.
 
-    FileSource ──► call ──results──► policy (fail | null | drop | dead_letter) ──► next call ... ──► FileSink
+    FilesSource ──► operator (calls, and the policy for rows that fail) ──► FileSink
 
-answers.py   blocks through one function
-passes.py    blocks through all functions, with the policy; the summary
+passes.py    the pipeline of one operator that the engine runs, and its summary
 notes.py     what a run notes for a replay
 replay.py    dead letters through the same functions, into the run's output
 
@@ -25,10 +24,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import pyarrow as pa
+
+from ..connectors.file_source import FilesSource
 from ..connectors.options import Reading, Writing
 from ..connectors.place import kind_of_output
 from ..connectors.sink import FileSink
-from ..connectors.source import FileSource
 from ..errors import InvalidArgument
 from ..host.policy import Action, Policy
 from ..operator.blocks import Columns
@@ -51,7 +52,7 @@ def run(
     dead_letter: Path | None = None,
     options: Mapping[str, Any] = MappingProxyType({}),
     plugin: str = "",
-    progress: Progress = lambda summary, total: None,
+    progress: Progress | None = None,
 ) -> Summary:
     """Calls functions for each row of `inputs`; writes the rows with the results as last columns to `output`.
 
@@ -78,18 +79,19 @@ def run(
 
     start = time.perf_counter()
     summary = Summary(names_of(calls), ", ".join(os.fspath(one) for one in inputs), os.fspath(output))
-    with FileSource(inputs, reading) as source, contextlib.ExitStack() as files:
-        columns = Columns(source.schema, source.index)
+    with contextlib.ExitStack() as files:
+        source = files.enter_context(contextlib.closing(FilesSource([os.fspath(one) for one in inputs], reading, None)))
+        columns, inputs_read = Columns(source.schema, source.files.index), source.files
         plan = Plan(calls, columns, typed=kind.format not in ("csv", "tsv"))
         # Left in the reverse order: first the dead letters appear, last the output.
-        sink = files.enter_context(FileSink(output, plan.schema, writing, source.files))
+        sink = files.enter_context(FileSink(output, plan.schema, writing, inputs_read.files))
         letters = numbers = None
         if dead_letter is not None:
-            if len(set(source.names)) < len(source.names):
+            if len(set(inputs_read.names)) < len(inputs_read.names):
                 raise InvalidArgument("an input is given twice, and dead letters of its rows could not be told apart")
             note = Note(
                 secrets.token_hex(16),
-                source.names,
+                inputs_read.names,
                 plugin,
                 tuple((call.function.name, call.columns, call.name) for call in calls),
                 dict(options),
@@ -100,14 +102,15 @@ def run(
             if target is not None and (target.is_file() or not target.exists()) and not columns.are_letters:
                 numbers = files.enter_context(RowNumbers(target, note))
             letters = files.enter_context(
-                open_letters(dead_letter, columns, note, () if writing.force else source.files)
+                open_letters(dead_letter, columns, note, () if writing.force else inputs_read.files)
             )
-        passing = Pass(columns, source.rows, plan, policy, options, letters, summary, progress)
-        with passing.through(columns.blocks(source)) as remaining:
-            for block in remaining:
-                sink.write(plan.output(block))
-                if numbers is not None:
-                    numbers.write(block)
+
+        def write(rows: pa.RecordBatch, origin: pa.RecordBatch) -> None:
+            sink.write(rows)
+            if numbers is not None:
+                numbers.write(origin)
+
+        Pass(source, columns, plan, policy, options, letters, write).run(summary, progress)
         sink.finish()  # before the dead letters appear, and those of an earlier output go
         if numbers is None and target is not None and is_ours(beside(target)):
             beside(target).unlink()  # the numbers of an earlier output's rows

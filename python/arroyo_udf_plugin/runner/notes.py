@@ -24,7 +24,7 @@ from ..connectors.sink import FileSink
 from ..connectors.source import FileSource
 from ..errors import InvalidArgument
 from ..host.policy import Action
-from ..operator.blocks import KEY, Block
+from ..operator.blocks import KEY
 from ..operator.calls import Constant
 
 
@@ -113,8 +113,8 @@ class RowNumbers:
         self._schema = _ROWS.with_metadata(note.metadata())
         self._sink = FileSink(path, self._schema, Writing(format="parquet", compression="zstd"))
 
-    def write(self, block: Block) -> None:
-        self.write_columns(block.origin.column("file"), block.origin.column("row"), pa.repeat(False, len(block)))
+    def write(self, origin: pa.RecordBatch) -> None:
+        self.write_columns(origin.column("file"), origin.column("row"), pa.repeat(False, origin.num_rows))
 
     def write_columns(self, *columns: pa.Array) -> None:
         self._sink.write(pa.RecordBatch.from_arrays(list(columns), schema=self._schema))

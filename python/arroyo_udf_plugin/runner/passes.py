@@ -1,25 +1,28 @@
-"""One pass of rows through all functions of a run: call, apply the policy, count, and on to the next function.
+"""One pass of rows through all functions of a run, as a pipeline of one operator, and its summary.
 
-Guarantees: every row is counted, and ends in one place: among the blocks that leave, dropped, or as a dead letter. Rows
-that a function's policy leaves out are not given to the next function. The generators end with the pass: functions are
-stopped also after an error.
+Guarantees: every row is counted, and ends in one place: among the rows that are written, dropped, or as a dead letter.
+Functions are stopped also after an error.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
+from ..connectors.interface import Json, Sealed, Sink, Source, Stage
+from ..connectors.source import Rows
 from ..dead_letters import DeadLetters
-from ..host.answers import Answered
-from ..host.policy import Decided, Policy
+from ..engine import runner as engine
+from ..host.policy import LETTER, Policy
 from ..host.statistics import Statistics
-from ..operator.blocks import Block, Columns
-from ..operator.calls import Call, Plan, Stage
-from .answers import End, answers
+from ..operator.blocks import ORIGIN, Block, Columns
+from ..operator.calls import Call, Plan
+from ..operator.operator import Operator
+from ..operator.stages import AsyncStage, Dead, RunningStage
 from .notes import Note
 
 
@@ -66,61 +69,132 @@ class Summary:
 
 
 Progress = Callable[[Summary, int | None], None]
+Write = Callable[[pa.RecordBatch, pa.RecordBatch], None]
+Admit = Callable[[Block], Block | None]
+
+_SECONDS = 0.1  # between two looks at the progress
 
 
-@dataclasses.dataclass(frozen=True)
 class Pass:
-    """columns, total: of the source, and the number of its rows. letters: open, if the policy has dead letters.
+    """A pipeline of one operator: what the engine runs for `run` and `replay`.
 
-    progress: called after each step with the summary so far and the number of input rows (None: unknown).
+    letters: open, if the policy has dead letters. write: gets the remaining rows, with all results, and their origins.
+    admit: chooses among the source's rows.
     """
 
-    columns: Columns
-    total: int | None
-    plan: Plan
-    policy: Policy
-    options: Mapping[str, Any]
-    letters: DeadLetters | None
-    summary: Summary
-    progress: Progress
+    name = "run"
+    parallelism = 1
+    idle_seconds = None
 
-    @contextlib.contextmanager
-    def through(self, blocks: Iterator[Block]) -> Iterator[Iterator[Block]]:
-        """The rows that remain, with all results. blocks: of the source."""
-        with contextlib.ExitStack() as ends:
-            for stage in self.plan.stages:
-                counts = Counts(stage.call.function.name)
-                self.summary.calls.append(counts)
-                blocks = ends.enter_context(contextlib.closing(self._stage(stage, blocks, counts)))
-            yield blocks
+    def __init__(
+        self,
+        source: Source,
+        columns: Columns,
+        plan: Plan,
+        policy: Policy,
+        options: Mapping[str, Any],
+        letters: DeadLetters | None,
+        write: Write,
+        admit: Admit = lambda block: block,
+    ) -> None:
+        self.source, self.plan = source, plan
+        self.calls = [stage.call for stage in plan.stages]
+        self.fingerprint: dict[str, Any] = {}  # it has no checkpoints, and so is never resumed
+        self._columns, self._letters, self._write, self._chosen = columns, letters, write, admit
+        self._operator = Operator("run", plan.stages, policy, options)
 
-    def _stage(self, stage: Stage, blocks: Iterator[Block], counts: Counts) -> Generator[Block, None, None]:
-        function, end = stage.call.function, End()
-        with contextlib.closing(answers(stage, blocks, self.options, end)) as steps:
-            for step in steps:
-                decided = self.policy.apply(step.results, function, origin=step.rows.origin)
-                if self.letters is not None and len(decided.dead_at):
-                    self.letters.write(*self.columns.letters(step.rows.take(decided.dead_at), decided.dead))
-                counts.statistics = end.statistics
-                self._count(counts, step, decided)
-                self.progress(self.summary, self.total)
-                kept = step.rows if decided.kept is None else step.rows.filter(decided.kept)
-                if len(kept):
-                    yield stage.answered(kept, decided.results.column("value"))
-        counts.statistics = end.statistics
-        if end.close_error is not None:
-            self.summary.warnings.append(f"all rows have ended, but then close failed: {end.close_error}")
+    def run(self, summary: Summary, progress: Progress | None = None) -> None:
+        """Runs it to its end, and counts. progress: called ten times a second, with the summary so far and the number
+        of the source's rows (None: unknown)."""
 
-    def _count(self, counts: Counts, step: Answered[Block], decided: Decided) -> None:
-        n_rows, failed, timed_out = len(step.rows), decided.failed, decided.timed_out
-        for counted in (counts, self.summary):
-            counted.values += n_rows - failed
-            counted.errors += failed - timed_out
-            counted.timed_out += timed_out
-        self.summary.rows += n_rows if counts is self.summary.calls[0] else 0
-        self.summary.nulled += decided.nulled
-        self.summary.dropped += decided.dropped
-        self.summary.dead_letters += len(decided.dead_at)
+        def count(_: object = None) -> None:
+            self._count(summary)
+            if progress is not None:
+                progress(summary, self.source.rows)
+
+        try:
+            ended = engine.run(self, progress=count, progress_every=None if progress is None else _SECONDS)
+        except BaseException as error:
+            error.__notes__ = []  # the engine's are about checkpoints
+            raise
+        count()
+        summary.warnings += [f"all rows have ended, but then close failed: {text}" for text in ended.close_errors]
+
+    def _count(self, summary: Summary) -> None:
+        summary.rows = self._operator.stages[0].counts.rows
+        summary.calls = [_counted(stage) for stage in self._operator.stages]
+        for name in ("values", "errors", "timed_out"):
+            setattr(summary, name, sum(getattr(one, name) for one in summary.calls))
+        for name in ("nulled", "dropped", "dead_letters"):
+            setattr(summary, name, sum(getattr(stage.counts, name) for stage in self._operator.stages))
+
+    # ---- What the engine asks ----
+
+    def operators(self) -> list[Operator]:
+        return [self._operator]
+
+    def event_time(self) -> None:
+        return None
+
+    def admit(self, rows: Rows) -> Sequence[Block]:
+        block = self._chosen(self._columns.block(rows))
+        return [] if block is None else [block]
+
+    def output(self, block: Block) -> pa.RecordBatch:
+        """The output's rows, and behind them where they come from."""
+        rows = self.plan.output(block)
+        names = [*rows.schema.names, *ORIGIN.names]
+        return pa.RecordBatch.from_arrays([*rows.columns, *block.origin.columns], names=names)
+
+    def letter(self, dead: Dead) -> pa.RecordBatch:
+        """The columns of a dead letter, then those of its row."""
+        letters, own = self._columns.letters(dead.rows, dead.letters)
+        names = [*LETTER.names, *(field.name for field in self._columns.letter_fields())]
+        return pa.RecordBatch.from_arrays([*letters.columns, *own], names=names)
+
+    def sinks(self, slice: int, stage: Stage | None) -> list[Sink]:
+        return [_Into("output", self._write_output)]
+
+    def letters(self, slice: int, stage: Stage | None) -> Sink | None:
+        return None if self._letters is None else _Into("dead letters", self._write_letters)
+
+    def _write_output(self, batch: pa.RecordBatch) -> None:
+        width = len(self.plan.schema)
+        rows = pa.RecordBatch.from_arrays(batch.columns[:width], schema=self.plan.schema)
+        self._write(rows, pa.RecordBatch.from_arrays(batch.columns[width:], schema=ORIGIN))
+
+    def _write_letters(self, batch: pa.RecordBatch) -> None:
+        assert self._letters is not None
+        width = len(LETTER)
+        self._letters.write(pa.RecordBatch.from_arrays(batch.columns[:width], schema=LETTER), batch.columns[width:])
+
+
+class _Into:
+    """A sink for rows whose files belong to the run: they appear together, when the run has ended well."""
+
+    resumable = False
+
+    def __init__(self, name: str, write: Callable[[pa.RecordBatch], None]) -> None:
+        self.name, self.write = name, write
+
+    def seal(self, epoch: int) -> Sealed | None:
+        raise AssertionError("a run has no epochs")
+
+    def apply(self, epoch: int, stored: Json) -> None:
+        raise AssertionError("a run has no epochs")
+
+    def clear(self, committed: int) -> None:
+        raise AssertionError("a run has no epochs")
+
+    def finish(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def _counted(stage: RunningStage) -> Counts:
+    counts = stage.counts
+    statistics = stage.statistics() if isinstance(stage, AsyncStage) else None
+    return Counts(stage.stage.call.function.name, counts.values, counts.errors, counts.timed_out, statistics)
 
 
 def names_of(calls: Sequence[Call]) -> str:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -28,8 +29,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..connectors.file_source import FilesSource
 from ..connectors.formats import kind_of
 from ..connectors.inputs import found, opened
+from ..connectors.options import Reading
 from ..connectors.sink import FileSink
 from ..connectors.source import FileSource
 from ..errors import InvalidArgument
@@ -37,7 +40,7 @@ from ..host.policy import Policy
 from ..operator.blocks import ORIGIN, Block, Columns
 from ..operator.calls import Call, Plan, check_options
 from .notes import Note, Order, RowNumbers, beside, is_ours, row_numbers
-from .passes import Pass, Progress, Summary, names_of, open_letters
+from .passes import Admit, Pass, Progress, Summary, names_of, open_letters
 
 
 @dataclasses.dataclass
@@ -73,7 +76,7 @@ def replay(
     output: Path,
     calls: Sequence[Call],
     note: Note,
-    progress: Progress = lambda summary, total: None,
+    progress: Progress | None = None,
 ) -> Replayed:
     """Runs dead letters again and adds the rows that succeed to the output of their run.
 
@@ -86,8 +89,8 @@ def replay(
     policy = Policy(error=note.on_error, timeout=note.on_timeout)
     summary = Replayed(names_of(calls), str(letters), str(output))
     order = Order(note.inputs)
-    with FileSource([letters]) as source:
-        columns = Columns(source.schema, source.index)
+    with contextlib.closing(FilesSource([os.fspath(letters)], Reading(), None)) as source:
+        columns = Columns(source.schema, source.files.index)
         if not columns.are_letters:
             raise InvalidArgument(f"{letters} has no dead letters: it lacks their columns failed_row, failed_file, ...")
         theirs = Note.of(columns.schema)
@@ -101,14 +104,16 @@ def replay(
         with open_letters(letters, columns, note) as failing, tempfile.TemporaryDirectory() as folder:
             # Written and read again in the output's format, so that its columns are those of the output.
             added = Path(folder) / output.name
-            passing = Pass(columns, source.rows, plan, policy, note.options, failing, summary, progress)
-            origins = []
-            fresh = _without(columns.blocks(source), there, order, summary)
-            with FileSink(added, plan.schema, note.how_written()) as sink, passing.through(fresh) as remaining:
-                for block in remaining:
-                    sink.write(plan.output(block))
-                    origins.append(block.origin)
-                    summary.added += len(block)
+            origins: list[pa.RecordBatch] = []
+            with FileSink(added, plan.schema, note.how_written()) as sink:
+
+                def write(rows: pa.RecordBatch, origin: pa.RecordBatch) -> None:
+                    sink.write(rows)
+                    origins.append(origin)
+                    summary.added += rows.num_rows
+
+                fresh = _without(there, order, summary)
+                Pass(source, columns, plan, policy, note.options, failing, write, fresh).run(summary, progress)
             if summary.added or interrupted:
                 _merge(output, added, origins, note, order, interrupted)
     summary.seconds = time.perf_counter() - start
@@ -139,7 +144,7 @@ def _is_empty(output: Path, note: Note) -> bool:
     """Text without rows may have no columns either, and cannot be read."""
     with contextlib.ExitStack() as here:
         (file,) = found([output], note.how_written().format)
-        return file.kind.is_text and not opened(file, here).read(1)
+        return file.kind.is_text and not opened(file, here, None).read(1)
 
 
 def _numbers(source: FileSource, interrupted: bool) -> Iterator[pa.RecordBatch]:
@@ -161,15 +166,17 @@ def _already_there(letters: Path, output: Path, interrupted: bool, order: Order)
     return pa.chunked_array(there, pa.uint64()).combine_chunks()
 
 
-def _without(source: Iterator[Block], there: pa.UInt64Array, order: Order, summary: Replayed) -> Iterator[Block]:
-    """The rows that the output does not have yet."""
-    for block in source:
+def _without(there: pa.UInt64Array, order: Order, summary: Replayed) -> Admit:
+    """Leaves out the rows that the output has."""
+
+    def fresh(block: Block) -> Block | None:
         if len(there):
             new = pc.invert(pc.is_in(order.keys(block.origin), value_set=there))
             summary.already_there += new.false_count
             block = block.filter(new)
-        if len(block):
-            yield block
+        return block if len(block) else None
+
+    return fresh
 
 
 def _merge(
