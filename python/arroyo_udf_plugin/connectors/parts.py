@@ -51,7 +51,7 @@ class Parts(Written):
     """A part has at most so many rows."""
 
     part_bytes: Annotated[int, pydantic.Field(ge=1, le=4 << 30)] = 128 << 20
-    """A part ends when it has at least so many bytes. Rows of Parquet count when their row group is written."""
+    """A part ends when it has at least so many bytes. Rows count when they are written: of Parquet, by row group."""
 
     part_seconds: Seconds | None = None
     """A part ends so long after its first row."""
