@@ -5,6 +5,7 @@
     from arroyo_udf_plugin import load        shared library -> functions on Arrow arrays
     from arroyo_udf_plugin import Policy      what becomes of rows that failed
     from arroyo_udf_plugin import call_info   within a call: row, attempt, deadline, idempotency key
+    from arroyo_udf_plugin import run_pipeline    a source, functions and sinks: see pipeline/
 
 The rooms, each uses only those below it; `make lint` checks that:
 
@@ -46,6 +47,7 @@ from .version import __version__ as __version__
 if TYPE_CHECKING:
     from .author.call_info import CallInfo, call_info, call_infos
     from .dead_letters import DeadLetters
+    from .engine.embedded import run_pipeline
     from .host.answers import Answered
     from .host.function import Function
     from .host.library import Plugin, load
@@ -82,12 +84,14 @@ __all__ = [
     "call_info",
     "call_infos",
     "load",
+    "run_pipeline",
     "udf",
 ]
 
 _AT_FIRST_USE = {
     "author.call_info": ("CallInfo", "call_info", "call_infos"),
     "dead_letters": ("DeadLetters",),
+    "engine.embedded": ("run_pipeline",),
     "host.answers": ("Answered",),
     "host.function": ("Function",),
     "host.library": ("Plugin", "load"),

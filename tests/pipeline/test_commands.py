@@ -153,3 +153,45 @@ assert not heavy, heavy
 def test_the_command_line_starts_fast() -> None:
     """Only a pipeline pays for what only pipelines need."""
     subprocess.run([sys.executable, "-c", LIGHT], check=True)
+
+
+STREAM = """
+name = "stream"
+[source]
+type = "stdin"
+[[operators]]
+plugin = "functions.so"
+calls = ["plane(tail)", "speed = mph(miles, minutes)"]
+[[sinks]]
+type = "stdout"
+"""
+
+
+def test_each_line_is_answered_before_the_next_one_comes(folder: Path) -> None:
+    """O6: nothing waits for more rows, or for a tick."""
+    (folder / "p.toml").write_text(STREAM)
+    with subprocess.Popen(
+        [*CLI, "run", "p.toml"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        print("tail,miles,minutes", file=process.stdin, flush=True)
+        for number in range(3):
+            print(f"N{number},100,60", file=process.stdin, flush=True)
+            if number == 0:
+                assert process.stdout.readline() == "tail,miles,minutes,plane,speed\n"
+            assert process.stdout.readline() == f"N{number},100,60,n{number},100\n"
+        process.stdin.close()
+        assert process.stderr.read().startswith("stream: 3 rows read, 3 written; ")
+        assert process.wait() == 0
+
+
+def test_standard_input_cannot_be_resumed(folder: Path) -> None:
+    text = STREAM.replace('type = "stdout"', 'type = "blackhole"\n[checkpoints]\nplace = "state"')
+    (folder / "p.toml").write_text(text)
+    done = subprocess.run(
+        [*CLI, "run", "p.toml", "--resume"], input="tail,miles,minutes\nN1,1,1\n", capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "standard input" in done.stderr

@@ -199,3 +199,13 @@ def test_the_schema_knows_each_key() -> None:
     for model in told["$defs"].values():
         for name, key in model["properties"].items():
             assert name == "type" or "description" in key or "$ref" in key, (model["title"], name)
+
+
+def test_times_are_texts_in_json(tmp_path: Path) -> None:
+    text = """
+name = "a"
+source = { type = "impulse", start = 2013-01-01T00:00:00Z, interval = "1s" }
+sinks = [{ type = "blackhole" }]
+"""
+    pipeline = document(tmp_path, text).pipeline
+    assert document(tmp_path, json.dumps(described(pipeline)), "p.json").pipeline == pipeline

@@ -17,5 +17,60 @@ explain.py       the chain with its schemas, for people
 
 Guarantees: an error names the path of its key and says what to write instead; several are told together; nothing
 outside has changed by then. The value of a variable is in no description, error, log line or checkpoint.
-Imports nothing heavy here: the command line starts fast.
+Importing this room is cheap: the models are looked up when first used.
 """
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..connectors.blackhole import Blackhole
+    from ..connectors.file_source import Files
+    from ..connectors.impulse import Impulse
+    from ..connectors.parts import Parts
+    from ..connectors.single import File
+    from ..connectors.standard_input import StandardInput
+    from ..connectors.standard_output import StandardOutput
+    from ..connectors.table import Table
+    from .description import Checkpoints, EventTime, Functions, Pipeline
+    from .document import Document
+    from .problems import InvalidPipeline, Problem
+
+__all__ = [
+    "Blackhole",
+    "Checkpoints",
+    "Document",
+    "EventTime",
+    "File",
+    "Files",
+    "Functions",
+    "Impulse",
+    "InvalidPipeline",
+    "Parts",
+    "Pipeline",
+    "Problem",
+    "StandardInput",
+    "StandardOutput",
+    "Table",
+]
+
+_AT_FIRST_USE = {
+    "connectors.blackhole": ("Blackhole",),
+    "connectors.file_source": ("Files",),
+    "connectors.impulse": ("Impulse",),
+    "connectors.parts": ("Parts",),
+    "connectors.single": ("File",),
+    "connectors.standard_input": ("StandardInput",),
+    "connectors.standard_output": ("StandardOutput",),
+    "connectors.table": ("Table",),
+    "pipeline.description": ("Checkpoints", "EventTime", "Functions", "Pipeline"),
+    "pipeline.document": ("Document",),
+    "pipeline.problems": ("InvalidPipeline", "Problem"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _AT_FIRST_USE.items():
+        if name in names:
+            return getattr(importlib.import_module(f"..{module}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

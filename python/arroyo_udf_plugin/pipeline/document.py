@@ -42,11 +42,11 @@ _WRITE = {
 class Document:
     """file: its name. pipeline: what it says. lines: where its keys are; none for JSON."""
 
-    def __init__(self, file: str, data: Mapping[str, Any], lines: Mapping[Key, int]) -> None:
+    def __init__(self, file: str, data: Any, lines: Mapping[Key, int], is_json: bool) -> None:
         self.file = file
         self.lines = lines
         with self.located():
-            self.pipeline = pipeline_of(data)
+            self.pipeline = pipeline_of(data, is_json)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Document:
@@ -62,8 +62,8 @@ class Document:
             raise InvalidArgument(f"{file} cannot be read: {error}") from error
         try:
             if file.endswith(".json"):
-                return cls(file, json.loads(text), {})
-            return cls(file, tomllib.loads(text), lines_of(text))
+                return cls(file, json.loads(text), {}, is_json=True)
+            return cls(file, tomllib.loads(text), lines_of(text), is_json=False)
         except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
             raise InvalidArgument(f"{file}: {error}") from None
 
@@ -76,10 +76,10 @@ class Document:
             raise InvalidPipeline(error.problems, self.file, self.lines) from error.__cause__
 
 
-def pipeline_of(data: Mapping[str, Any]) -> Pipeline:
-    """The pipeline that data of TOML or JSON describes. Raises InvalidPipeline."""
+def pipeline_of(data: Any, is_json: bool = False) -> Pipeline:
+    """The pipeline that data describes. is_json: it comes from JSON, where a time is a text. Raises InvalidPipeline."""
     try:
-        return Pipeline.model_validate(data)
+        return Pipeline.model_validate_json(json.dumps(data)) if is_json else Pipeline.model_validate(data)
     except pydantic.ValidationError as error:
         found = [_problem(data, one["loc"], one["type"], one.get("ctx", {}), one["msg"]) for one in error.errors()]
         by_key = {problem.key: problem for problem in found if problem is not None}
