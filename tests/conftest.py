@@ -25,6 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "arroyo: builds Arroyo's published crates, for minutes (make test-arroyo)")
     config.addinivalue_line("markers", "server: needs a PostgreSQL server (make test-server)")
+    config.addinivalue_line("markers", "pipelines: kills engines many times, for minutes (make test-pipelines)")
 
 
 @pytest.fixture(scope="session", autouse=True)
