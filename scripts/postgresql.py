@@ -104,6 +104,16 @@ def server() -> Iterator[str]:
         yield f"postgresql://udf@/postgres?host={folder}"
 
 
+def restart(address: str) -> None:
+    """Kills a server that `server` has started, without a good-bye to its clients, and starts it again."""
+    folder = Path(address.rpartition("host=")[2])
+    programs = unpacked_below(folder / "unpacked") or installed() or unpacked_below(BUILD / "postgresql")
+    assert programs is not None
+    command = [str(programs.folder / "pg_ctl"), "-D", "data", "-l", "log", "-m", "immediate", "-w", "restart"]
+    environment = programs.environment()
+    subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=True, env=environment, **unprivileged())
+
+
 def unprivileged() -> dict[str, Any]:
     """Options of a subprocess that must not run as root; none if the caller is not root."""
     if os.geteuid() != 0:

@@ -3,7 +3,8 @@
 A pipeline of a sync and an unordered async function with random latency watches a folder. Each engine commits at least
 three epochs and is killed: at a moment between two steps of an epoch (failpoints.py), or whenever. The next one resumes
 it, with another number of slices. Meanwhile the test adds a file for each epoch, so that there is always something to
-do. The last engine is stopped when all rows are there.
+do; and where a server keeps the rows, it is killed, too, while an engine uses it. The last engine is stopped when all
+rows are there.
 
 KILLS: how often (2). KILL_SEED: of all that is random here.
 """
@@ -64,7 +65,15 @@ Rows = Counter[tuple[int, int, str]]
 class Killing:
     """One pipeline, its engines, and its input."""
 
-    def __init__(self, folder: Path, plugin: Path, sink: Mapping[str, Any], checkpoints: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        plugin: Path,
+        sink: Mapping[str, Any],
+        checkpoints: str,
+        disturb: Callable[[], None] | None = None,
+    ) -> None:
+        """disturb: kills and restarts the server that keeps the rows."""
         self._seed = int(os.environ.get("KILL_SEED", secrets.randbelow(10**6)))
         print(f"KILL_SEED={self._seed} KILLS={KILLS}")
         self.random = random.Random(self._seed)
@@ -79,6 +88,7 @@ class Killing:
             "sinks": [dict(sink)],
             "checkpoints": {"place": checkpoints, "every": 0.01},
         }
+        self._disturb = disturb
         self._files = 0
         self._begun = False
 
@@ -126,6 +136,8 @@ class Killing:
                 assert line == "epoch\n"
                 epochs += 1
                 self.add_file()
+                if epochs == 1 and self._disturb is not None and self.random.random() < 0.5:
+                    self._disturb()
                 if moment == "any" and epochs == EPOCHS:
                     time.sleep(self.random.random() / 10)  # until whenever
                     process.kill()
@@ -186,13 +198,12 @@ def test_parts_in_a_folder(plugin: Path, tmp_path: Path) -> None:
 
 @pytest.mark.pipelines
 def test_parts_and_checkpoints_in_s3(plugin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The object store is killed, too, once for every third engine."""
     with object_store_server.server(tmp_path / "s3") as server:
         for name, value in server.environment.items():
             monkeypatch.setenv(name, value)
         bucket = server.bucket("killed")
         sink = {"type": "parts", "path": f"{bucket}/out"}
-        killing = Killing(tmp_path, plugin, sink, f"{bucket}/checkpoints")
+        killing = Killing(tmp_path, plugin, sink, f"{bucket}/checkpoints", server.restart)
         killed_and_resumed(killing, lambda: rows_of_parts(f"{bucket}/out"), has_parts=True)
 
 
@@ -214,15 +225,18 @@ def test_a_table_in_sqlite(key: tuple[str, ...], plugin: Path, tmp_path: Path) -
 def test_a_table_in_postgresql(plugin: Path, tmp_path: Path) -> None:
     from adbc_driver_postgresql import dbapi
 
-    with postgresql.server() as address, contextlib.closing(dbapi.connect(address, autocommit=True)) as connection:
+    with postgresql.server() as address:
 
         def found() -> Rows:
-            with connection.cursor() as cursor:
+            with contextlib.closing(dbapi.connect(address)) as connection, connection.cursor() as cursor:
                 cursor.execute("SELECT to_regclass('rows') IS NOT NULL")
-                if not cursor.fetchone()[0]:
+                (is_there,) = cursor.fetchone()
+                if not is_there:
                     return Rows()
                 cursor.execute("SELECT n, doubled, text FROM rows")
                 return Rows(map(tuple, cursor.fetchall()))
 
         sink = {"type": "table", "uri": address, "table": "rows"}
-        killed_and_resumed(Killing(tmp_path, plugin, sink, str(tmp_path / "checkpoints")), found)
+        checkpoints = str(tmp_path / "checkpoints")
+        killing = Killing(tmp_path, plugin, sink, checkpoints, lambda: postgresql.restart(address))
+        killed_and_resumed(killing, found)
