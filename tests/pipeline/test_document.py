@@ -209,3 +209,12 @@ sinks = [{ type = "blackhole" }]
 """
     pipeline = document(tmp_path, text).pipeline
     assert document(tmp_path, json.dumps(described(pipeline)), "p.json").pipeline == pipeline
+
+
+def test_the_guide_names_each_key() -> None:
+    guide = (Path(__file__).resolve().parents[2] / "docs" / "pipelines.md").read_text()
+    told = schema()
+    keys = {key for model in (told, *told["$defs"].values()) for key in model["properties"]} - {"type"}
+    assert {key for key in keys if f"`{key}`" not in guide} == set()
+    types = [model["properties"]["type"]["const"] for model in told["$defs"].values() if "type" in model["properties"]]
+    assert [type_ for type_ in types if f"| `{type_}` |" not in guide] == []
