@@ -99,7 +99,7 @@ def test_a_file_url_is_a_local_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "why"), [("nope://x/y", "nope://x cannot be opened: .*recognise URL"), ("s3://", "s3:")]
+    ("url", "why"), [("nope://x/y", "nope://x/y cannot be opened: .*recognise URL"), ("s3://", "s3:")]
 )
 def test_urls_that_are_none(url: str, why: str) -> None:
     with pytest.raises(InvalidArgument, match=why):
@@ -115,7 +115,7 @@ def test_a_store_without_obstore_says_what_to_install(monkeypatch: pytest.Monkey
         return import_(name, *arguments)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(InvalidArgument, match=r"s3://rows/in: .* pip install 'arroyo_udf_plugin\[pipeline\]'"):
+    with pytest.raises(InvalidArgument, match=r"s3://rows/in/a\.csv: .* pip install 'arroyo_udf_plugin\[pipeline\]'"):
         found(["s3://rows/in/a.csv"], None)
 
 

@@ -62,7 +62,7 @@ class FilesSource:
             raise InvalidArgument("watch looks for files for ever, and limit ends the source: leave out one of them")
         self.files = FileSource(paths, reading)
         self._known = _named(self.files.found)
-        self._looked = False
+        self._looked, self._interrupt = False, Interrupt()
         self.begun: dict[str, Version] = {}  # what was begun, by partition
         self.name = "standard input" if list(paths) == ["-"] else ", ".join(paths)
         self.schema, self.rows = self.files.schema, self.files.rows
@@ -72,7 +72,7 @@ class FilesSource:
         if self._reading.limit is not None:
             return [_ALL]
         if self._looked:
-            for name, file in _named(found(self._paths, self._reading.format, again=True)).items():
+            for name, file in _named(found(self._paths, self._reading.format, self._interrupt)).items():
                 begun = self.begun.get(name)
                 with contextlib.suppress(FileNotFoundError):  # it was removed since the look
                     if begun is not None and file.version() != begun:
@@ -93,6 +93,7 @@ class FilesSource:
         return _File(self, partition, file, at)
 
     def close(self) -> None:
+        self._interrupt.set()  # a look that waits for a store that does not answer
         self.files.close()
 
 
@@ -170,9 +171,8 @@ class _File:
         self._rows.close()
         if self._stream is not None:
             self._stream.close()
-        elif self._interrupt is not None:
+        if self._interrupt is not None:
             self._interrupt.close()
-            self._interrupt = None
 
     def _seen(self, file: Input | None) -> Generator[Rows, None, None]:
         """A file that has been read."""
@@ -189,11 +189,8 @@ class _File:
 
     def _read(self, file: Input) -> Generator[Rows, None, None]:
         files, start = self._source.files, self._at.row
-        if self._stream is not None:  # `close` closes it, because its interrupt is used until then
-            yield from files.rows_of(file, self._stream, start)
-            return
         if not file.regular:
-            with contextlib.closing(files.open(file, self._interrupt)) as opened:
+            with contextlib.closing(self._stream or files.open(file, self._interrupt)) as opened:
                 yield from files.rows_of(file, opened, start)
             return
         try:

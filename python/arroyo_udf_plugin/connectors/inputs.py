@@ -64,21 +64,21 @@ class Input:
         return Version(status.st_size, str(status.st_mtime_ns))
 
 
-def found(inputs: Sequence[str | os.PathLike[str]], chosen: str | None, again: bool = False) -> list[Input]:
+def found(inputs: Sequence[str | os.PathLike[str]], chosen: str | None, again: Interrupt | None = None) -> list[Input]:
     """The files that `inputs` name. Raises InvalidArgument for none, and for files of several formats.
 
-    again: they have been found before, and what is gone meanwhile is no error.
+    again: they have been found before, and what is gone meanwhile is no error. It ends the wait for a store.
     """
     files: list[Input] = []
     for given in inputs:
         try:
-            for file in _found(os.fspath(given), chosen):
+            for file in _found(os.fspath(given), chosen, again):
                 name = os.fsencode(file.name).decode(errors="backslashreplace")
                 files.append(dataclasses.replace(file, name=name))
         except NoFile:
-            if not again:
+            if again is None:
                 raise
-    if not files and not again:
+    if not files and again is None:
         raise InvalidArgument("no input is given")
     if [file.name for file in files].count("-") > 1:
         raise InvalidArgument("standard input can be read only once")
@@ -95,12 +95,12 @@ class NoFile(InvalidArgument):
     """An input names no file."""
 
 
-def _found(name: str, chosen: str | None) -> Iterator[Input]:
+def _found(name: str, chosen: str | None, again: Interrupt | None = None) -> Iterator[Input]:
     if name == "-":
         yield Input(name, None, kind_of(name, chosen, "--in-format"), False)
         return
     if object_store.is_url(name):
-        yield from _objects(name, chosen)
+        yield from _objects(name, chosen, again)
         return
     if name.startswith("file://"):
         name = url2pathname(urlsplit(name).path)
@@ -140,9 +140,9 @@ def _in_folder(folder: str, chosen: str | None) -> Iterator[Input]:
         yield from _found(os.path.join(folder, name), chosen)
 
 
-def _objects(url: str, chosen: str | None) -> Iterator[Input]:
+def _objects(url: str, chosen: str | None, again: Interrupt | None) -> Iterator[Input]:
     none = True
-    for each in object_store.objects(url, _PATIENCE):
+    for each in object_store.objects(url, _PATIENCE if again is None else object_store.PATIENCE, again):
         none = False
         yield Input(each.name, None, kind_of(each.name, chosen, "--in-format"), True, each)
     if none:

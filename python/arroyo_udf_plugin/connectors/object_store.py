@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _MAGIC = re.compile(r"[*?[]")
+_ANY = "[!._]*"  # the visible files of a folder
 PATIENCE = 180.0  # seconds for a store that does not answer while it is read; a restart takes less
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
 
@@ -79,27 +80,25 @@ class Object:
     etag: str
 
 
-def objects(url: str, patience: float) -> Iterator[Object]:
+def objects(url: str, patience: float, interrupt: Interrupt | None = None) -> Iterator[Object]:
     """The objects that a URL names, by name: one; a folder's own, without hidden ones; or those of a pattern.
 
-    None if there are none. patience: seconds for a store that does not answer.
+    patience: seconds for a store that does not answer. interrupt: ends that wait.
     """
-    if _MAGIC.search(url):
-        folder, pattern = _folder_and_pattern(url)
-        store, found = _opened(folder), _regex(pattern)
-        yield from _sorted(store, folder, _listed(store, folder, patience), lambda path: found.fullmatch(path))
-        return
-    folder, _, name = url.rstrip("/").rpartition("/")
-    if name and not folder.endswith(":/") and not url.endswith("/"):
-        store = _opened(folder)
-        with contextlib.suppress(FileNotFoundError):
-            yield look(Object(store, url, name, 0, ""), patience)
-            return
-    folder = url.rstrip("/")
+    folder, pattern = _folder_and_pattern(url)
     store = _opened(folder)
-    yield from _sorted(
-        store, folder, _in_folder(store, folder, patience), lambda path: "/" not in path and path[0] not in "._"
-    )
+    if not pattern:
+        folder, _, name = url.rpartition("/")
+        if name and not folder.endswith("/"):
+            with contextlib.suppress(FileNotFoundError):
+                yield look(Object(_opened(folder), url, name, 0, ""), patience, interrupt)
+                return
+        folder, pattern = url.rstrip("/"), _ANY
+    metas = patiently(lambda: _listed(store, "/" in pattern), url, patience, interrupt)
+    found = _regex(pattern)
+    for meta in sorted(metas, key=lambda meta: str(meta["path"])):
+        if found.fullmatch(meta["path"]):
+            yield _object(store, f"{folder}/{meta['path']}", meta)
 
 
 def look(found: Object, patience: float, interrupt: Interrupt | None = None) -> Object:
@@ -207,24 +206,13 @@ def _opened(folder: str) -> ObjectStore:
     return open_object_store(folder, **retries)
 
 
-def _listed(store: ObjectStore, folder: str, patience: float) -> list[Any]:
+def _listed(store: ObjectStore, deep: bool) -> list[Any]:
+    """The objects of a store. deep: with those of folders within."""
     import obstore
 
-    return patiently(
-        lambda: [meta for chunk in obstore.list(store, chunk_size=1000) for meta in chunk], folder, patience
-    )
-
-
-def _in_folder(store: ObjectStore, folder: str, patience: float) -> list[Any]:
-    import obstore
-
-    return list(patiently(lambda: obstore.list_with_delimiter(store), folder, patience)["objects"])
-
-
-def _sorted(store: ObjectStore, folder: str, metas: list[Any], wanted: Callable[[str], object]) -> Iterator[Object]:
-    for meta in sorted(metas, key=lambda meta: str(meta["path"])):
-        if wanted(meta["path"]):
-            yield _object(store, f"{folder}/{meta['path']}", meta)
+    if deep:
+        return [meta for chunk in obstore.list(store, chunk_size=1000) for meta in chunk]
+    return list(obstore.list_with_delimiter(store)["objects"])
 
 
 def _object(store: ObjectStore, name: str, meta: Any) -> Object:
@@ -233,9 +221,9 @@ def _object(store: ObjectStore, name: str, meta: Any) -> Object:
 
 
 def _folder_and_pattern(url: str) -> tuple[str, str]:
-    """The part of a URL before its first segment with a wildcard, and the rest."""
-    segments = url.split("/")
-    first = next(at for at, segment in enumerate(segments) if _MAGIC.search(segment))
+    """The part of a URL before its first segment with a wildcard, and the rest, which may be empty."""
+    segments = url.rstrip("/").split("/")
+    first = next((at for at, segment in enumerate(segments) if _MAGIC.search(segment)), len(segments))
     return "/".join(segments[:first]), "/".join(segments[first:])
 
 

@@ -28,12 +28,13 @@ class ReadAhead:
         self._arrived = asyncio.Event()
         self._closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread = threading.Thread(target=self._run, name="read ahead", daemon=True)
+        self._thread: threading.Thread | None = None
 
     async def next(self) -> Rows | None:
         """The next rows; None: there are no more."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
+            self._thread = threading.Thread(target=self._run, name="read ahead", daemon=True)
             self._thread.start()
         while True:
             self._arrived.clear()
@@ -55,7 +56,7 @@ class ReadAhead:
         self._closed = True
         self._interrupt.set()
         self._room.release()
-        if self._loop is not None:
+        if self._thread is not None:
             self._thread.join()
 
     def _run(self) -> None:

@@ -65,10 +65,10 @@ class OpenFile:
         interrupt: Interrupt | None = None,
     ) -> None:
         self._open = contextlib.ExitStack()
+        if interrupt is None and not file.is_local:
+            interrupt = self._open.enter_context(contextlib.closing(Interrupt()))
         self.interrupt = interrupt
         try:
-            if interrupt is None and not file.is_local:
-                self.interrupt = self._open.enter_context(contextlib.closing(Interrupt()))
             with readable(file):
                 self.reader = reader_of(file, self._open, self.interrupt)
         except BaseException:

@@ -52,8 +52,8 @@ class TypedReader:
         if is_parquet:
             parquet = open_.enter_context(pyarrow.parquet.ParquetFile(source))
             self.rows = parquet.metadata.num_rows
-            self.schema = parquet.schema_arrow
-            self._batches = lambda columns, rows, start: _parquet_batches(parquet, self.schema, columns, rows, start)
+            self.schema = schema = parquet.schema_arrow
+            self._batches = lambda columns, rows, start: _parquet_batches(parquet, schema, columns, rows, start)
         else:
             ipc = open_.enter_context(pa.ipc.open_file(source))
             self.schema = ipc.schema
