@@ -6,7 +6,8 @@ import asyncio
 import builtins
 import io
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -211,3 +212,30 @@ def test_a_dead_store_is_named_after_a_while(
     private.kill()
     with pytest.raises(InvalidArgument, match=r"s3://rows/in/a\.csv: the store cannot be asked: "):
         found(["s3://rows/in/a.csv"], None)
+
+
+def test_a_look_for_new_files_waits_for_the_store_until_the_source_is_closed(
+    private: object_store_server.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = Files(paths=(large(private).rpartition("/")[0],), watch=1.0).source(1)
+    source.partitions()
+    wait, waiting = Interrupt.wait, threading.Event()
+
+    def noted(interrupt: Interrupt, seconds: float | None, fd: int | None = None) -> bool:
+        waiting.set()
+        return wait(interrupt, seconds, fd)
+
+    monkeypatch.setattr(Interrupt, "wait", noted)
+
+    def look_while_dead(then: Callable[[], None]) -> Sequence[str]:
+        waiting.clear()
+        private.kill()
+        with ThreadPoolExecutor() as pool:
+            names = pool.submit(source.partitions)
+            waiting.wait()
+            then()
+            return names.result()
+
+    assert look_while_dead(private.restart) == ["s3://large/a.csv"]
+    with pytest.raises(InvalidArgument, match="s3://large: the store cannot be asked"):
+        look_while_dead(source.close)
