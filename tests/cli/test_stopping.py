@@ -107,6 +107,15 @@ async def ignores_its_cancellation(path: str) -> int:
         except asyncio.CancelledError:
             pass
 
+@udf
+async def says_its_cancellation(path: str) -> int:
+    touch(path)
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            touch("cancelled")
+
 @udf(blocking=True)
 def blocks_a_thread(path: str) -> int:
     touch(path)
@@ -281,13 +290,13 @@ def test_a_run_of_native_code_is_ended(
 
 
 def test_the_second_signal_ends_a_run_at_once(python: Path, tmp_path: Path) -> None:
-    with Command.run(tmp_path, f"{python}:catches", patience=BY_ITSELF) as command:
+    with Command.run(tmp_path, f"{python}:says_its_cancellation", patience=BY_ITSELF) as command:
         command.until("runs")
         command.process.send_signal(signal.SIGINT)
-        command.until("caught")
+        command.until("cancelled")
         command.process.send_signal(signal.SIGTERM)
         command.has_ended_by(signal.SIGINT)
-    assert files(tmp_path) == ["caught", "in.csv", "runs"]
+    assert files(tmp_path) == ["cancelled", "in.csv", "runs"]
 
 
 def test_ctrl_c_ends_the_import_of_a_module(build_plugin: BuildPlugin, tmp_path: Path) -> None:
