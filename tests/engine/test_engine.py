@@ -18,6 +18,7 @@ from arroyo_udf_plugin import Function, failpoints, load
 from arroyo_udf_plugin.engine.checkpoints import Fenced
 from arroyo_udf_plugin.engine.progress import Progress, Summary
 from arroyo_udf_plugin.engine.runner import Interval, run
+from arroyo_udf_plugin.engine.slice import Slice
 from arroyo_udf_plugin.engine.stopping import StopRequest
 from arroyo_udf_plugin.errors import InvalidArgument, RowError
 from arroyo_udf_plugin.host.policy import Policy
@@ -209,6 +210,31 @@ def test_new_partitions_are_found_while_the_engine_runs() -> None:
     store = MemoryStore()
     assert run(Story(source, world), checkpoints=store, stop=stop).ended == "resumable"
     assert world.shown() == [1, 2]
+
+
+def test_a_slice_without_rows_takes_no_turns(functions: dict[str, Function], monkeypatch: pytest.MonkeyPatch) -> None:
+    """O6: nothing polls, not even while rows are in flight and checkpoints are due."""
+    turns, stop, tries = 0, StopRequest(timeout=0.1), 0
+    turn = Slice._turn
+
+    def counted(self: Slice) -> bool:
+        nonlocal turns
+        turns += 1
+        return turn(self)
+
+    def reached(name: str) -> None:
+        nonlocal tries
+        tries += 1
+        if tries == 50:
+            once(stop)
+
+    monkeypatch.setattr(Slice, "_turn", counted)
+    monkeypatch.setattr(failpoints, "reached", reached)
+    source = StorySource({"a": [[1, 2], Gate()]})
+    story = Story(source, World(), [(functions["never"], ["n"])], options={"timeout": math.inf})
+    run(story, checkpoints=MemoryStore(), interval=Interval(0.001), stop=stop)
+    assert tries >= 50
+    assert turns < 10
 
 
 # ---- Recovery --------------------------------------------------------------------------------------------------------
