@@ -1,11 +1,20 @@
-"""Files and streams as record batches: what `run` reads and writes.
+"""Files, streams, object stores and tables as record batches: what `run` and pipelines read and write.
 
 options.py   how inputs are read and outputs written, as the user chose
 source.py    FileSource: one or more inputs as `Rows`
 sink.py      FileSink: batches to one output
 cells.py     text cells: their Arrow type, and how they are parsed
 
+interface.py                                      what the engine asks of the sources and sinks of a pipeline
+impulse.py, file_source.py, standard_input.py     the sources, each with its keys in a description
+parts.py, single.py, table.py, standard_output.py, blackhole.py   the sinks, the same way
+described.py, read.py, written.py                 the keys that several have
+bad_records.py                                    what happens to rows that could not be read
+
 inputs.py, formats.py, type_names.py   what names mean: files, endings, types
+object_store.py, folder.py             files that are elsewhere
+interrupt.py, read_ahead.py            waiting that does not hold up an event loop, and can be ended
+database.py, table_types.py            what SQLite and PostgreSQL have in common
 blocks.py                              bytes of text as whole records
 delimited.py, json_lines.py, typed.py  one format each, in and out
 schemas.py                             columns by name

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _MAGIC = re.compile(r"[*?[]")
 _ANY = "[!._]*"  # the visible files of a folder
+_FINAL = re.compile(r"status code: (?!408|429)[34]")  # the request is wrong: a bucket that does not exist, and so on
 PATIENCE = 180.0  # seconds for a store that does not answer while it is read; a restart takes less
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
 
@@ -122,7 +123,8 @@ def patiently(
         except FileNotFoundError:
             raise FileNotFoundError(f"{place} is not there") from None
         except obstore.exceptions.GenericError as error:
-            if time.monotonic() + wait - started > patience or (interrupt and interrupt.wait(wait)):
+            is_final = _FINAL.search(str(error)) or time.monotonic() + wait - started > patience
+            if is_final or (interrupt and interrupt.wait(wait)):
                 raise InvalidArgument(f"{place}: the store cannot be asked: {_first_line(error)}") from error
             if interrupt is None:
                 time.sleep(wait)
