@@ -1,6 +1,7 @@
 """Engines are killed with SIGKILL, again and again: nothing is lost, and nothing comes twice.
 
-A pipeline of a sync and an unordered async function with random latency watches a folder. Each engine commits at least
+A pipeline of a sync and an unordered async function with random latency watches a folder; some rows are dead letters,
+which have a folder of their own. Each engine commits at least
 three epochs and is killed: at a moment between two steps of an epoch (failpoints.py), or whenever. The next one resumes
 it, with another number of slices. Meanwhile the test adds a file for each epoch, so that there is always something to
 do; and where a server keeps the rows, it is killed, too, while an engine uses it. The last engine is stopped when all
@@ -22,7 +23,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +57,12 @@ def doubled(n: int) -> int:
 @udf(ordered=False, allowed_in_flight=100)
 async def slowly(n: int) -> str:
     await asyncio.sleep(random.random() / 50)
+    if n % 50 == 7:
+        raise ValueError(f"row {n} is bad")
     return f"row {n}"
 """
 
-Rows = Counter[tuple[int, int, str]]
+Rows = Counter[tuple[Any, ...]]
 
 
 class Killing:
@@ -83,8 +86,13 @@ class Killing:
             "name": "killed",
             "source": {"type": "files", "paths": [str(self._input)], "watch": 0.01},
             "operators": [
-                {"plugin": str(plugin), "calls": ["doubled = doubled(n)", "text = slowly(n)"]},
+                {
+                    "plugin": str(plugin),
+                    "calls": ["doubled = doubled(n)", "text = slowly(n)"],
+                    "on_error": "dead_letter",
+                },
             ],
+            "dead_letters": {"type": "parts", "path": str(folder / "letters")},
             "sinks": [dict(sink)],
             "checkpoints": {"place": checkpoints, "every": 0.01},
         }
@@ -94,7 +102,17 @@ class Killing:
 
     @property
     def expected(self) -> Rows:
-        return Counter((n, 2 * n, f"row {n}") for n in range(self._files * ROWS_OF_FILE))
+        return Counter((n, 2 * n, f"row {n}") for n in self._numbers() if n % 50 != 7)
+
+    @property
+    def expected_letters(self) -> Rows:
+        return Counter((n, "error", f"ValueError: row {n} is bad") for n in self._numbers() if n % 50 == 7)
+
+    def _numbers(self) -> range:
+        return range(self._files * ROWS_OF_FILE)
+
+    def letters(self) -> Rows:
+        return rows_of_parts(str(self._folder / "letters"), ("n", "failed_outcome", "failed_error"))
 
     def add_file(self) -> None:
         first = self._files * ROWS_OF_FILE
@@ -149,7 +167,7 @@ class Killing:
         self.add_file()
         patience = time.monotonic() + PATIENCE
         with self.engine("none") as process:
-            while found().total() < self.expected.total():
+            while found().total() + self.letters().total() < len(self._numbers()):
                 assert process.poll() is None, "the engine has ended by itself"
                 assert time.monotonic() < patience, "rows are missing"
                 time.sleep(0.01)  # between two looks; no result depends on its length
@@ -158,6 +176,8 @@ class Killing:
             assert process.returncode == 0
             assert output.splitlines()[-1] == "resumable"
         assert found() == self.expected
+        letters = Counter((n, outcome, text.splitlines()[0]) for n, outcome, text in self.letters().elements())
+        assert letters == self.expected_letters
 
 
 def killed_and_resumed(killing: Killing, found: Callable[[], Rows], has_parts: bool = False) -> None:
@@ -170,12 +190,12 @@ def killed_and_resumed(killing: Killing, found: Callable[[], Rows], has_parts: b
     killing.finish(found)
 
 
-def rows_of_parts(place: str) -> Rows:
+def rows_of_parts(place: str, columns: Sequence[str] = ("n", "doubled", "text")) -> Rows:
     """Of all parts that can be seen, in a folder or bucket."""
     store, rows = open_store(place), Rows()
     for name in store.names("part-"):
         table = pq.read_table(pa.BufferReader(store.get(name)))
-        rows.update(zip(*(table.column(column).to_pylist() for column in ("n", "doubled", "text")), strict=True))
+        rows.update(zip(*(table.column(column).to_pylist() for column in columns), strict=True))
     return rows
 
 
