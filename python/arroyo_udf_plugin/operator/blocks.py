@@ -10,6 +10,7 @@ replay, until its file is mended.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pyarrow as pa
@@ -31,6 +32,7 @@ KEY = b"arroyo_udf.run"
 _UNREAD = "unread"
 _CELL = b"arroyo_udf.cell"  # in the metadata of a dead letter's column
 _COUNT = pa.array(range(BATCH_ROWS), pa.uint64())
+_ALL_READ = pa.nulls(BATCH_ROWS, pa.string())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,8 +120,13 @@ def _retyped(column: pa.Array, type_: pa.DataType) -> pa.Array:
 def _origin(rows: Rows) -> pa.RecordBatch:
     length = rows.batch.num_rows
     numbers = pc.add(_COUNT.slice(0, length), pa.scalar(rows.first, pa.uint64()))
-    columns = [pa.repeat(pa.scalar(rows.file, pa.string()), length), numbers, _unread(rows.refused, length)]
-    return pa.RecordBatch.from_arrays(columns, schema=ORIGIN)
+    unread = _unread(rows.refused, length) if rows.refused else _ALL_READ.slice(0, length)
+    return pa.RecordBatch.from_arrays([_repeated(rows.file).slice(0, length), numbers, unread], schema=ORIGIN)
+
+
+@functools.lru_cache(maxsize=8)  # slices read a few files at a time
+def _repeated(file: str) -> pa.StringArray:
+    return pa.repeat(pa.scalar(file, pa.string()), BATCH_ROWS)
 
 
 def _first_origin(rows: Rows) -> pa.RecordBatch:
