@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -18,6 +19,7 @@ from arroyo_udf_plugin.engine.manifest import Identity, Manifest
 from arroyo_udf_plugin.errors import InvalidArgument
 
 IDENTITY = Identity.of("flights", {"source": "files"}, {"speed": "abc"})
+ACTIONS = 120  # of all interleaved engines
 KEPT = Path(__file__).parent / "kept"
 
 
@@ -53,6 +55,7 @@ class Engine:
         fence = self.epochs.fence()
         position = fence.positions.get("p0", {"next": 1})
         self.slice = Counting(world, 0, position["next"])
+        self.epochs.states(0, 1)
         self.epochs.apply([self.slice])
         self.slice.sinks[0].clear(fence.epoch)
 
@@ -291,6 +294,61 @@ def test_a_slow_start_does_not_clean_what_a_newer_engine_has_staged() -> None:
     assert newer[0].go() is not None
     Engine(store, world, resume=True).go()
     assert world.shown() == list(range(1, 9))
+
+
+class Interleaved:
+    """Engines over one store, of which any may fall asleep or be killed at any access, while others begin and go on."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.store, self.world = MemoryStore(), World()
+        self.engines: list[Engine] = []
+        self.awake: set[Engine] = set()  # in the middle of an epoch
+        self.depth = 0
+        self.actions = 0
+        self.store.before = lambda verb, name: self.happens()
+        self.world.on_store = self.world.on_apply = self.happens
+
+    def happens(self) -> None:
+        """What may happen before each access to the store or a sink."""
+        if self.depth < 4 and self.actions < ACTIONS and self.random.random() < 0.08:
+            self.depth += 1
+            for _ in range(self.random.randint(1, 4)):
+                self.go_on()
+            self.depth -= 1
+        if self.random.random() < 0.02:
+            raise Killed
+
+    def go_on(self) -> None:
+        """An engine resumes, or one that is there takes an epoch."""
+        self.actions += 1
+        sleeping = [engine for engine in self.engines if engine not in self.awake]
+        try:
+            if not sleeping or self.random.random() < 0.2:
+                self.engines.append(Engine(self.store, self.world, resume=bool(epochs_in(self.store.files))))
+                return
+            engine = self.random.choice(sleeping)
+            self.awake.add(engine)
+            engine.go(self.random.randint(0, 3))
+            self.awake.remove(engine)
+        except (Killed, Fenced, InvalidArgument):  # InvalidArgument: two have begun at once
+            return
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_rows_are_shown_once_however_engines_interleave(seed: int) -> None:
+    story = Interleaved(seed)
+    while story.actions < ACTIONS or not epochs_in(story.store.files):
+        story.go_on()
+    story.store.before = lambda verb, name: None
+    story.world.on_store = story.world.on_apply = lambda: None
+    last = Engine(story.store, story.world, resume=True)
+    last.go()
+    assert story.world.shown() == list(range(1, last.slice.next_row))
+    assert not story.world.staged
+    for engine in story.engines:
+        with pytest.raises(Fenced):
+            engine.go()
 
 
 # ---- What does not fit -----------------------------------------------------------------------------------------------

@@ -148,7 +148,7 @@ class Epochs:
     def states(self, place: int, width: int) -> tuple[list[int | None], list[tuple[bytes, ...]]]:
         """What slice `place` of `width` goes on from: watermarks of slices before, and for each operator their states.
 
-        Slice i of before goes to i mod width (A3). Raises InvalidArgument for a damaged state.
+        Slice i of before goes to i mod width (A3). Raises InvalidArgument for a damaged state, Fenced.
         """
         assert self.latest is not None
         taken = self.latest.slices[place::width]
@@ -195,12 +195,20 @@ class Epochs:
         try:
             data = self._store.get(file.name)
         except FileNotFoundError as error:
+            if self.latest is not None and self._numbers()[-1] > self.latest.epoch:
+                raise self._fenced(self.latest.epoch) from error
             raise InvalidArgument(
                 f"{self._store.place}: {file.name}, the state of {file.operator}, is missing: restore it from a copy, "
                 "or begin anew in another place"
             ) from error
         file.check(data, self._store.place)
         return data
+
+    def _fenced(self, epoch: int) -> Fenced:
+        return Fenced(
+            f"{self._store.place}: another engine has resumed this pipeline after epoch {epoch}. This one stops; its "
+            "rows since then are not applied, and the other one reads them again"
+        )
 
     # ---- An epoch ----
 
@@ -236,10 +244,7 @@ class Epochs:
         try:
             self._store.create(_name(number), epoch.written())
         except AlreadyThere as error:
-            raise Fenced(
-                f"{self._store.place}: another engine has resumed this pipeline after epoch {before.epoch}. This one "
-                "stops; its rows since then are not applied, and the other one reads them again"
-            ) from error
+            raise self._fenced(before.epoch) from error
         self.latest = epoch
         failpoints.reached("committed")
 
