@@ -33,6 +33,7 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _MAGIC = re.compile(r"[*?[]")
 _ANY = "[!._]*"  # the visible files of a folder
 _FINAL = re.compile(r"status code: (?!408|429)[34]")  # the request is wrong: a bucket that does not exist, and so on
+_TIME = "time "  # begins an etag that is none
 PATIENCE = 180.0  # seconds for a store that does not answer while it is read; a restart takes less
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
 
@@ -99,7 +100,7 @@ def objects(url: str, patience: float, interrupt: Interrupt | None = None) -> It
     found = _regex(pattern)
     for meta in sorted(metas, key=lambda meta: str(meta["path"])):
         if found.fullmatch(meta["path"]):
-            yield _object(store, f"{folder}/{meta['path']}", meta)
+            yield Object(store, f"{folder}/{meta['path']}", meta["path"], meta["size"], _etag(meta))
 
 
 def look(found: Object, patience: float, interrupt: Interrupt | None = None) -> Object:
@@ -107,7 +108,7 @@ def look(found: Object, patience: float, interrupt: Interrupt | None = None) -> 
     import obstore
 
     meta = patiently(lambda: obstore.head(found.store, found.path), found.name, patience, interrupt)
-    return _object(found.store, found.name, meta)
+    return dataclasses.replace(found, size=meta["size"], etag=_etag(meta))
 
 
 def patiently(
@@ -176,7 +177,7 @@ class ObjectFile(io.RawIOBase):
 
         found = self._found
         options: Any = {"range": (start, end), "if_match": found.etag}
-        if not found.etag.startswith('"'):  # a time
+        if found.etag.startswith((_TIME, "W/")):  # a weak etag matches nothing
             del options["if_match"]
         try:
             data = patiently(
@@ -217,9 +218,10 @@ def _listed(store: ObjectStore, deep: bool) -> list[Any]:
     return list(obstore.list_with_delimiter(store)["objects"])
 
 
-def _object(store: ObjectStore, name: str, meta: Any) -> Object:
-    # Without an etag, the time in whole seconds: some answers have no fractions, others do.
-    return Object(store, name, meta["path"], meta["size"], meta["e_tag"] or str(int(meta["last_modified"].timestamp())))
+def _etag(meta: Any) -> str:
+    """Without one, the time in whole seconds: some answers have no fractions, others do."""
+    found: str | None = meta["e_tag"]
+    return found or _TIME + meta["last_modified"].replace(microsecond=0).isoformat()
 
 
 def _folder_and_pattern(url: str) -> tuple[str, str]:
