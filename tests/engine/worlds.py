@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from arroyo_udf_plugin.connectors.interface import Json, Sealed, Sink, Stage
 from arroyo_udf_plugin.connectors.source import Rows
+from arroyo_udf_plugin.engine.stopping import StopRequest
 from arroyo_udf_plugin.engine.store import AlreadyThere
 from arroyo_udf_plugin.host.function import Function
 from arroyo_udf_plugin.host.policy import Policy
@@ -130,6 +131,10 @@ class StoryPartition:
         return {"next": self._at}
 
     def close(self) -> None: ...
+
+
+def batches(first: int, stop: int, size: int = 10) -> list[list[int]]:
+    return [list(range(n, min(n + size, stop))) for n in range(first, stop, size)]
 
 
 # ---- Sinks -----------------------------------------------------------------------------------------------------------
@@ -252,6 +257,11 @@ class Story:
         return dead.letters
 
 
+def once(stop: StopRequest) -> None:
+    if not stop.requests:
+        stop.request()
+
+
 # ---- Stores ----------------------------------------------------------------------------------------------------------
 
 
@@ -302,3 +312,7 @@ class MemoryStore:
 
 def epochs_in(names: Iterable[str]) -> list[int]:
     return [int(name[7:-5]) for name in sorted(names) if name.startswith("epochs/")]
+
+
+def epochs_of(store: MemoryStore) -> int:
+    return epochs_in(store.files)[-1]

@@ -5,6 +5,7 @@
                    │ sealed, snapshot
     runner ────────┴──► checkpoints ──► store        one coordinator: starts, checkpoints, stops, tells
 
+embedded.py     a pipeline from its description to its end
 planned.py      what the engine is given
 runner.py       the coordinator
 slice.py        a copy of the chain, over a share of the source

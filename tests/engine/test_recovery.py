@@ -1,0 +1,157 @@
+"""What a crash leaves, and how a resumed engine goes on (O3, O4), with a source that tells a story (worlds.py)."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+from worlds import (
+    CRASH,
+    EOF,
+    Crashed,
+    Gate,
+    MemoryStore,
+    Story,
+    StorySource,
+    World,
+    batches,
+    epochs_of,
+    once,
+)
+
+from arroyo_udf_plugin import Function, failpoints
+from arroyo_udf_plugin.engine.progress import Progress
+from arroyo_udf_plugin.engine.runner import Interval, run
+from arroyo_udf_plugin.engine.stopping import StopRequest
+from arroyo_udf_plugin.host.policy import Policy
+
+OFTEN = Interval(None, rows=1)  # an epoch after each batch, if the one before is over
+NEVER = Interval(None, None)
+
+
+def test_a_crash_loses_and_repeats_nothing(functions: dict[str, Function]) -> None:
+    store, world = MemoryStore(), World()
+    source = StorySource({"a": [*batches(0, 100), CRASH, *batches(100, 200), CRASH, *batches(200, 300)]})
+    calls = [(functions["doubled"], ["n"]), (functions["late"], ["doubled"])]
+    for resume in (False, True):
+        with pytest.raises(Crashed):
+            run(Story(source, world, calls), checkpoints=store, interval=OFTEN, resume=resume)
+    assert run(Story(source, world, calls), checkpoints=store, interval=OFTEN, resume=True).ended == "finished"
+    assert world.shown() == list(range(300))
+    assert world.shown(column="late") == [20 * n for n in range(300)]
+    assert not world.staged
+
+
+def test_rows_in_flight_are_called_again_and_their_results_kept(functions: dict[str, Function]) -> None:
+    """O3, O4: an epoch waits for no row."""
+    store, world = MemoryStore(), World()
+    source = StorySource({"a": [*batches(0, 30), lambda: None, Gate()]})
+    stuck = Story(source, world, [(functions["multiples_of_ten"], ["n"])], options={"timeout": math.inf})
+    stop = StopRequest(timeout=0.2)
+
+    def committed(progress: Progress) -> None:
+        if progress.rows_in == 30:
+            once(stop)
+
+    summary = run(stuck, checkpoints=store, interval=OFTEN, stop=stop, progress=committed, progress_every=0.01)
+    assert summary.ended == "resumable"
+    assert summary.in_flight + len(world.shown()) == 30
+    assert summary.in_flight >= 2
+    source.items["a"][-1] = EOF  # type: ignore[index]
+    free = {"timeout": 0.01, "max_attempts": 1}
+    again = Story(source, world, stuck.functions, options=free, policy=Policy(timeout="null"))
+    assert run(again, checkpoints=store, resume=True).ended == "finished"
+    assert sorted(world.shown()) == list(range(30))
+
+
+def test_slices_become_more_and_fewer(functions: dict[str, Function]) -> None:
+    """A3: with 3, then 5, then 1 slice every row comes out once."""
+    store, world = MemoryStore(), World()
+    names = [f"p{i}" for i in range(6)]
+    source = StorySource(
+        {
+            name: [*batches(100 * i, 100 * i + 30), EOF, *batches(100 * i + 30, 100 * i + 60), EOF, [100 * i + 60]]
+            for i, name in enumerate(names)
+        }
+    )
+    for resume, width in ((False, 3), (True, 5), (True, 1)):
+        story = Story(source, world, [(functions["shuffled"], ["n"])], parallelism=width)
+        run(story, checkpoints=store, interval=OFTEN, resume=resume)
+    assert sorted(world.shown()) == [100 * i + n for i in range(6) for n in range(61)]
+    assert Counter(world.shown()).most_common(1)[0][1] == 1
+
+
+def test_rows_in_flight_move_to_other_slices(functions: dict[str, Function]) -> None:
+    """A3: three slices stop with rows in flight; one goes on with all of them."""
+    store, world = MemoryStore(), World()
+    source = StorySource({name: [batch, Gate()] for name, batch in zip("abc", batches(0, 30), strict=True)})
+    source.side_by_side = True
+    stop = StopRequest(timeout=0.2)
+
+    def watch(progress: Progress) -> None:
+        if progress.rows_in == 30:
+            once(stop)
+
+    calls = [(functions["never"], ["n"])]
+    story = Story(source, world, calls, parallelism=3, options={"timeout": math.inf})
+    summary = run(story, checkpoints=store, stop=stop, progress=watch, progress_every=0.01)
+    assert (summary.ended, summary.in_flight) == ("resumable", 30)
+    for name in "abc":
+        source.items[name] = [*source.items[name][:1], EOF]
+    story = Story(source, world, calls, options={"timeout": 0.01}, policy=Policy(timeout="null"))
+    run(story, checkpoints=store, resume=True)
+    assert sorted(world.shown()) == list(range(30))
+
+
+def test_a_finished_pipeline_can_be_resumed_and_does_nothing() -> None:
+    store, world = MemoryStore(), World()
+    source = StorySource({"a": batches(0, 20)})
+    run(Story(source, world), checkpoints=store)
+    before = epochs_of(store)
+    assert run(Story(source, world), checkpoints=store, resume=True).ended == "finished"
+    assert world.shown() == list(range(20))
+    assert epochs_of(store) == before + 1  # its fence
+
+
+def test_epochs_without_rows_are_not_written() -> None:
+    store, world, stop = MemoryStore(), World(), StopRequest()
+    gate, tries = Gate(), 0
+
+    def reached(name: str) -> None:
+        nonlocal tries
+        tries += name == "sealed"
+        if tries == 5:
+            gate.open()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(failpoints, "reached", reached)
+        source = StorySource({"a": [[1], gate, [2]]})
+        summary = run(Story(source, world), checkpoints=store, interval=Interval(0.005), stop=stop)
+    assert tries >= 5
+    assert summary.progress.checkpoint is not None
+    assert summary.progress.checkpoint.epochs <= 2
+
+
+def test_the_stream_goes_on_while_an_epoch_becomes_durable(functions: dict[str, Function]) -> None:
+    """The store waits until rows have come out that were read after the epoch was sealed."""
+    store, world, gate = MemoryStore(), World(), Gate()
+    went_on = threading.Event()
+
+    def written(batch: pa.RecordBatch) -> None:
+        if batch.column(0)[0].as_py() == 2:
+            went_on.set()
+
+    def reached(name: str) -> None:
+        if name == "sealed":
+            gate.open()
+            assert went_on.wait(60)
+
+    world.on_write = written
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(failpoints, "reached", reached)
+        source = StorySource({"a": [[1], gate, [2]]})
+        run(Story(source, world, [(functions["doubled"], ["n"])]), checkpoints=store, interval=OFTEN)
+    assert world.shown() == [1, 2]

@@ -1,0 +1,206 @@
+"""How an engine ends before its source does: errors, fences, stops."""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any
+
+import pytest
+from waiting import until
+from worlds import (
+    Gate,
+    MemoryStore,
+    Story,
+    StorySource,
+    World,
+    batches,
+    epochs_in,
+    epochs_of,
+    once,
+)
+
+from arroyo_udf_plugin import Function
+from arroyo_udf_plugin.engine.checkpoints import Fenced
+from arroyo_udf_plugin.engine.progress import Progress, Summary
+from arroyo_udf_plugin.engine.runner import Interval, run
+from arroyo_udf_plugin.engine.stopping import StopRequest
+from arroyo_udf_plugin.errors import InvalidArgument, RowError
+from arroyo_udf_plugin.host.policy import Policy
+
+OFTEN = Interval(None, rows=1)  # an epoch after each batch, if the one before is over
+NEVER = Interval(None, None)
+
+
+def test_an_error_stops_all_slices_and_says_how_to_go_on(functions: dict[str, Function]) -> None:
+    store, world = MemoryStore(), World()
+    source = StorySource({"a": [Gate()], "b": [[2, 4], [5]]})
+    story = Story(source, world, [(functions["even"], ["n"])], parallelism=2)
+    with pytest.raises(RowError, match="5 is odd") as raised:
+        run(story, checkpoints=store, interval=NEVER)
+    assert raised.value.__notes__ == ["Nothing was committed: begin again."]
+    assert not store.files
+    with pytest.raises(RowError) as raised:
+        run(Story(source, world, story.functions, parallelism=2))
+    assert "no checkpoints, so nothing can be resumed" in raised.value.__notes__[0]
+    assert world.shown() == []
+
+
+def test_an_error_after_an_epoch_names_it(functions: dict[str, Function]) -> None:
+    store, world, gate = MemoryStore(), World(), Gate()
+    world.on_apply = gate.open
+    source = StorySource({"a": [[2], gate, [5]]})
+    with pytest.raises(RowError) as raised:
+        run(Story(source, world, [(functions["even"], ["n"])]), checkpoints=store, interval=OFTEN)
+    (note,) = raised.value.__notes__
+    assert note.startswith(f"Everything up to epoch {epochs_of(store)} is committed. To go on from there: --resume.")
+    assert world.shown() == [2]
+
+
+def test_a_sink_that_fails_to_store_stops_the_engine_before_the_epoch() -> None:
+    store, world = MemoryStore(), World()
+
+    def fail() -> None:
+        raise OSError("no space left on device")
+
+    world.on_store = fail
+    source = StorySource({"a": batches(0, 30)})
+    with pytest.raises(OSError, match="no space"):
+        run(Story(source, world), checkpoints=store, interval=OFTEN)
+    assert epochs_in(store.files) == [1]
+    world.on_store = lambda: None
+    run(Story(source, world), checkpoints=store, resume=True)
+    assert world.shown() == list(range(30))
+
+
+def test_an_older_engine_stops_with_a_clear_error_and_applies_nothing(functions: dict[str, Function]) -> None:
+    store, world, gate = MemoryStore(), World(), Gate()
+    source = StorySource({"a": [*batches(0, 20), gate, *batches(20, 40)]})
+    raised: list[BaseException] = []
+
+    def older() -> None:
+        try:
+            run(Story(source, world, [(functions["late"], ["n"])]), checkpoints=store, interval=Interval(0.005))
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=older)
+    thread.start()
+    assert gate.reached.wait(60)
+    until(lambda: sorted(world.shown()) == list(range(20)), "the first rows")
+    newer = StorySource({"a": [*batches(0, 20), *batches(20, 40)]})
+    run(Story(newer, world, [(functions["late"], ["n"])]), checkpoints=store, resume=True)
+    gate.open()
+    thread.join(60)
+    assert isinstance(raised[0], Fenced)
+    assert not hasattr(raised[0], "__notes__")
+    assert world.shown() == list(range(40))
+
+
+class Stdin(StorySource):
+    name = "-"
+    resumable = False
+
+
+def test_what_cannot_be_resumed_is_refused_by_name() -> None:
+    world = World()
+    with pytest.raises(InvalidArgument, match="the source - cannot be read again"):
+        run(Story(Stdin({}), world), checkpoints=MemoryStore(), resume=True)
+    with pytest.raises(InvalidArgument, match="--resume needs the place of the checkpoints"):
+        run(Story(StorySource({}), world), resume=True)
+    story = Story(StorySource({}), world)
+    (sink,) = story.sinks(0, None)
+    sink.resumable = False
+    story.sinks = lambda slice, stage: [sink]  # type: ignore[method-assign]
+    store = MemoryStore()
+    with pytest.raises(InvalidArgument, match="the sink out cannot take back rows, so it has no checkpoints"):
+        run(story, checkpoints=store)
+    assert not store.files
+
+
+# ---- Stops -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_stop_drains_and_can_be_resumed(functions: dict[str, Function]) -> None:
+    store, world, stop = MemoryStore(), World(), StopRequest(timeout=60)
+    source = StorySource({"a": [*batches(0, 50), stop.request, *batches(50, 100)]})
+    calls = [(functions["shuffled"], ["n"])]
+    summary = run(Story(source, world, calls), checkpoints=store, interval=NEVER, stop=stop)
+    assert (summary.ended, summary.in_flight) == ("resumable", 0)
+    assert sorted(world.shown()) == list(range(summary.progress.rows_in))
+    run(Story(source, world, calls), checkpoints=store, resume=True)
+    assert sorted(world.shown()) == list(range(100))
+
+
+def test_a_second_stop_ends_at_once_and_can_be_resumed(functions: dict[str, Function]) -> None:
+    store, world, stop = MemoryStore(), World(), StopRequest(timeout=60)
+    source = StorySource({"a": [*batches(0, 50), stop.request, stop.request, Gate()]})
+    calls = [(functions["never"], ["n"])]
+    story = Story(source, world, calls, options={"timeout": math.inf})
+    assert run(story, checkpoints=store, interval=NEVER, stop=stop).ended == "cut off"
+    assert world.shown() == []
+    source.items["a"] = batches(0, 50)
+    again = Story(source, world, calls, options={"timeout": 0.01}, policy=Policy(timeout="null"))
+    run(again, checkpoints=store, resume=True)
+    assert world.shown() == list(range(50))
+
+
+def test_a_stop_without_checkpoints_ends_at_once_and_shows_nothing(functions: dict[str, Function]) -> None:
+    world, stop = World(), StopRequest()
+    source = StorySource({"a": [*batches(0, 50), stop.request, Gate()]})
+    assert run(Story(source, world, [(functions["late"], ["n"])]), stop=stop).ended == "cut off"
+    assert world.shown() == []
+    assert world.closed == 1
+
+
+def test_a_slice_that_is_blocked_holds_up_neither_the_stop_nor_the_view() -> None:
+    blocked, release, stop = threading.Event(), threading.Event(), StopRequest(timeout=0.05)
+    seen: list[Summary | Progress] = []
+
+    def block() -> None:
+        blocked.set()
+        release.wait(60)
+
+    def watch(progress: Progress) -> None:
+        seen.append(progress)
+        if blocked.is_set():
+            once(stop)
+
+    source = StorySource({"a": [block], "b": [[1]]})
+    story = Story(source, World(), parallelism=2)
+    summary = run(story, checkpoints=MemoryStore(), stop=stop, progress=watch, progress_every=0.005)
+    assert summary.ended == "cut off"
+    assert not release.is_set()
+    assert len(seen) > 2
+    release.set()
+
+
+def test_a_stop_after_the_last_row_changes_nothing() -> None:
+    store, world, stop = MemoryStore(), World(), StopRequest()
+    world.on_apply = stop.request
+    assert (
+        run(Story(StorySource({"a": [[1]]}), world), checkpoints=store, stop=stop, interval=NEVER).ended == "finished"
+    )
+    assert world.shown() == [1]
+
+
+def test_a_request_that_came_before_the_start_counts(functions: dict[str, Function]) -> None:
+    stop = StopRequest()
+    stop.request()
+    source: Any = StorySource({"a": [Gate()]})
+    assert run(Story(source, World()), checkpoints=MemoryStore(), stop=stop).ended == "resumable"
+
+
+def test_an_interrupt_in_the_callers_thread_ends_all_slices() -> None:
+    """Ctrl-C without checkpoints: the command raises it in the main thread."""
+
+    def interrupt(progress: Progress) -> None:
+        if progress.rows_in:
+            raise KeyboardInterrupt
+
+    world = World()
+    source = StorySource({"a": [[1], Gate()], "b": [[2], Gate()]})
+    with pytest.raises(KeyboardInterrupt):
+        run(Story(source, world, parallelism=2), progress=interrupt, progress_every=0.005)
+    assert world.closed == 2
+    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("arroyo-udf-slice")]
