@@ -23,6 +23,7 @@ from worlds import (
 )
 
 from arroyo_udf_plugin import Function, failpoints
+from arroyo_udf_plugin.engine import runner
 from arroyo_udf_plugin.engine.progress import Progress
 from arroyo_udf_plugin.engine.runner import Interval, run
 from arroyo_udf_plugin.engine.stopping import StopRequest
@@ -45,12 +46,15 @@ def test_a_crash_loses_and_repeats_nothing(functions: dict[str, Function]) -> No
     assert not world.staged
 
 
-def test_rows_in_flight_are_called_again_and_their_results_kept(functions: dict[str, Function]) -> None:
+def test_rows_in_flight_are_called_again_and_their_results_kept(
+    functions: dict[str, Function], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """O3, O4: an epoch waits for no row."""
+    monkeypatch.setattr(runner, "_FOR_DRAINING", 0.001)  # of a minute
     store, world = MemoryStore(), World()
     source = StorySource({"a": [*batches(0, 30), lambda: None, Gate()]})
     stuck = Story(source, world, [(functions["multiples_of_ten"], ["n"])], options={"timeout": math.inf})
-    stop = StopRequest(timeout=0.2)
+    stop = StopRequest(timeout=60)
 
     def committed(progress: Progress) -> None:
         if progress.rows_in == 30:
@@ -84,12 +88,13 @@ def test_slices_become_more_and_fewer(functions: dict[str, Function]) -> None:
     assert Counter(world.shown()).most_common(1)[0][1] == 1
 
 
-def test_rows_in_flight_move_to_other_slices(functions: dict[str, Function]) -> None:
+def test_rows_in_flight_move_to_other_slices(functions: dict[str, Function], monkeypatch: pytest.MonkeyPatch) -> None:
     """A3: three slices stop with rows in flight; one goes on with all of them."""
+    monkeypatch.setattr(runner, "_FOR_DRAINING", 0.001)  # of a minute
     store, world = MemoryStore(), World()
     source = StorySource({name: [batch, Gate()] for name, batch in zip("abc", batches(0, 30), strict=True)})
     source.side_by_side = True
-    stop = StopRequest(timeout=0.2)
+    stop = StopRequest(timeout=60)
 
     def watch(progress: Progress) -> None:
         if progress.rows_in == 30:

@@ -118,6 +118,12 @@ def test_what_cannot_be_resumed_is_refused_by_name() -> None:
     assert not store.files
 
 
+@pytest.mark.parametrize("interval", [{"seconds": 0.0}, {"rows": 0}, {"seconds": -1.0}])
+def test_an_interval_is_above_0(interval: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgument, match="write a number above 0"):
+        Interval(**interval)
+
+
 # ---- Stops -----------------------------------------------------------------------------------------------------------
 
 

@@ -43,6 +43,12 @@ class Interval:
     seconds: float | None = 10.0
     rows: int | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("seconds", "rows"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise InvalidArgument(f"checkpoints every {value} {name}: write a number above 0")
+
 
 def run(
     planned: Planned,
