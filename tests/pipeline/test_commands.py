@@ -195,3 +195,18 @@ def test_standard_input_cannot_be_resumed(folder: Path) -> None:
     )
     assert done.returncode == 1
     assert "standard input" in done.stderr
+
+
+def test_a_place_that_cannot_be_written_is_told(folder: Path) -> None:
+    (folder / "p.toml").write_text(
+        """
+name = "counted"
+source = { type = "impulse", rows = 100000 }
+sinks = [{ type = "parts", path = "out" }]
+checkpoints = { place = "/proc/state" }
+"""
+    )
+    done = cli("run", "p.toml", status=1)
+    assert done.stderr.startswith("Error: ")
+    assert "/proc/state" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -86,14 +86,15 @@ def run(
         with named(functions), contextlib.redirect_stdout(sys.stderr), view(planned.name) as shows, document.located():
 
             def start() -> Summary:
-                return run_planned(
-                    planned,
-                    resume=resume,
-                    allow_changed_plugin=allow_changed_plugin,
-                    stop=stop,
-                    progress=shows.show,
-                    progress_every=shows.every,
-                )
+                with _files_told():
+                    return run_planned(
+                        planned,
+                        resume=resume,
+                        allow_changed_plugin=allow_changed_plugin,
+                        stop=stop,
+                        progress=shows.show,
+                        progress_every=shows.every,
+                    )
 
             summary = start() if pipeline.checkpoints is None else _drained(start, stop, _go_on(file, checkpoints))
     _report(summary, as_json, err=any(sink.type == "stdout" for sink in pipeline.sinks))
@@ -150,6 +151,17 @@ def _planned(document: Document, pipeline: Pipeline) -> Iterator[Planned]:
         planned = plan(pipeline)
     with contextlib.closing(planned.source):
         yield planned
+
+
+@contextlib.contextmanager
+def _files_told() -> Iterator[None]:
+    """A disk that is full or gone is nobody's bug: a text, not a traceback."""
+    try:
+        yield
+    except BrokenPipeError:  # whoever reads standard output has enough: click ends the command
+        raise
+    except OSError as error:
+        raise click.ClickException(text_of(error)) from error
 
 
 def _drained(start: Callable[[], Summary], stop: StopRequest, go_on: str) -> Summary:
