@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from waiting import until
 from worlds import (
+    Crashed,
     Gate,
     MemoryStore,
     Story,
@@ -24,6 +25,7 @@ from arroyo_udf_plugin import Function
 from arroyo_udf_plugin.engine.checkpoints import Fenced
 from arroyo_udf_plugin.engine.progress import Progress, Summary
 from arroyo_udf_plugin.engine.runner import Interval, run
+from arroyo_udf_plugin.engine.slice import Slice
 from arroyo_udf_plugin.engine.stopping import StopRequest
 from arroyo_udf_plugin.errors import InvalidArgument, RowError
 from arroyo_udf_plugin.host.policy import Policy
@@ -71,6 +73,40 @@ def test_a_sink_that_fails_to_store_stops_the_engine_before_the_epoch() -> None:
     world.on_store = lambda: None
     run(Story(source, world), checkpoints=store, resume=True)
     assert world.shown() == list(range(30))
+
+
+@pytest.mark.parametrize("failing", ["sink", "source", "bad record"])
+def test_an_epoch_that_is_due_while_a_row_fails_does_not_lose_it(
+    failing: str, functions: dict[str, Function], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The slice is asked for its moment while the step is under way that fails, with rows between two stages."""
+    slices: set[Slice] = set()
+    seal = Slice.seal
+
+    def noted(self: Slice, epoch: int) -> Any:
+        slices.add(self)
+        return seal(self, epoch)
+
+    def fail() -> None:
+        until(lambda: any(each._asked for each in slices), "an epoch")
+        raise Crashed
+
+    monkeypatch.setattr(Slice, "seal", noted)
+    store, world = MemoryStore(), World()
+    source = StorySource({"a": [[1], [2], fail if failing == "source" else lambda: None, [3]]})
+    calls = [(functions["doubled"], ["n"])]
+    story = Story(source, world, calls, sink_names=("out", "copy"))
+    if failing == "sink":
+        world.on_write = lambda batch: fail() if batch.column(0)[0].as_py() == 2 else None
+    if failing == "bad record":
+        admit = story.admit
+        story.admit = lambda rows: fail() or [] if rows.batch[0][0].as_py() == 2 else admit(rows)  # type: ignore
+    with pytest.raises(Crashed):
+        run(story, checkpoints=store, interval=Interval(0.005))
+    world.on_write = lambda batch: None
+    source.items["a"] = [[1], [2], lambda: None, [3]]
+    run(Story(source, world, calls, sink_names=("out", "copy")), checkpoints=store, resume=bool(store.files))
+    assert world.shown() == world.shown("copy") == [1, 2, 3]
 
 
 def test_an_older_engine_stops_with_a_clear_error_and_applies_nothing(functions: dict[str, Function]) -> None:

@@ -6,7 +6,8 @@
 Guarantees: nothing polls; a slice wakes for rows, results, room and requests. It reads only while the first operator
 wants input, and takes from an operator only while the next one wants input. Between two steps of the event loop no rows
 are between two stages: what a partition gives is pushed, and what an operator gives is handed on, before anything else
-runs. So a snapshot, which is one such step, is a moment of the whole chain.
+runs. So a snapshot, which is one such step, is a moment of the whole chain. A step that has failed leaves rows between
+two stages; after it there are no snapshots.
 Assumes: its methods are called in one other thread, except that `seal` may be called in a third.
 """
 
@@ -74,7 +75,9 @@ class Slice:
         self._positions: dict[str, Json] = {}  # of partitions that have been read
         self._is_draining = False
         self._is_quiet = False
+        self._is_idle = False  # and the operators are to be told
         self._ending: Mode | None = None
+        self._torn: BaseException | None = None
         self._last_rows = 0.0  # by the loop's clock
         self._idle_timer: asyncio.TimerHandle | None = None  # None: the source is idle
 
@@ -102,6 +105,7 @@ class Slice:
             try:
                 future.set_result(self._snapshot(epoch))
             except Exception as error:
+                self._torn = self._torn or error  # some sinks are sealed, and others not
                 future.set_exception(error)
             with self._lock:
                 self._asked.discard(future)
@@ -190,6 +194,9 @@ class Slice:
                     await self._wake.wait()
             for operator in self.operators:
                 self.close_errors += operator.stop(self._ending)
+        except BaseException as error:
+            self._torn = error
+            raise
         finally:
             tasks = [*self._readers, *self._waits.values()]
             for task in tasks:
@@ -200,9 +207,16 @@ class Slice:
 
     def _begin(self, readers: Iterable[Coroutine[Any, Any, None]]) -> None:
         for reader in readers:
-            task = self._loop.create_task(reader)
+            task = self._loop.create_task(self._reading(reader))
             task.add_done_callback(lambda _: self._wake.set())
             self._readers.add(task)
+
+    async def _reading(self, reader: Coroutine[Any, Any, None]) -> None:
+        try:
+            await reader
+        except Exception as error:
+            self._torn = error
+            raise
 
     async def _read_in_turn(self) -> None:
         source = self._planned.source
@@ -233,7 +247,7 @@ class Slice:
             if isinstance(item, Block) and self._event_time is not None:
                 time = self._event_time.after(item)
                 if self._idle_timer is None:  # it was idle: the watermark holds again
-                    time = self._event_time.time
+                    time, self._is_idle = self._event_time.time, False
                 if time is not None:
                     self.numbers.watermark = time
                     self._hand_on(Watermark(time), 0)
@@ -253,8 +267,7 @@ class Slice:
             if self._loop.time() < due:
                 self._idle_timer = self._loop.call_at(due, look)
                 return
-            self._idle_timer = None
-            self._hand_on(Watermark(None), 0)
+            self._idle_timer, self._is_idle = None, True
             self._wake.set()
 
         self._idle_timer = self._loop.call_later(seconds, look)
@@ -270,6 +283,9 @@ class Slice:
     def _turn(self) -> bool:
         """Moves what can be moved. Whether more can be moved at once."""
         is_ready = False
+        if self._is_idle:
+            self._is_idle = False
+            self._hand_on(Watermark(None), 0)
         for place, operator in enumerate(self.operators):
             if self._has_room_after(place):
                 for item in operator.take():
@@ -357,6 +373,10 @@ class Slice:
     # ---- A moment ----
 
     def _snapshot(self, epoch: int) -> Snapshot:
+        if self._torn is not None:
+            raise self._torn
+        if self._ending is not None:
+            raise InvalidState(f"slice {self.place} is ending")
         positions = self._positions | {name: partition.position() for name, partition in self._open.items()}
         states = [(operator.name, operator.snapshot()) for operator in self.operators]
         sealed: dict[str, Sealed] = {}
