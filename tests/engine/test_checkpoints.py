@@ -30,7 +30,7 @@ def test_an_epoch_takes_the_five_steps_in_their_order(monkeypatch: pytest.Monkey
     world.on_store = lambda: steps.append("rows")
     store.before = lambda verb, name: steps.append(f"{verb} {name}")
     engine.go()
-    assert set(steps[1:3]) == {"rows", "put states/0000000002/0-0.arrow"}, "they may change places"
+    assert set(steps[1:3]) == {"rows", "put states/0000000002-0-0.arrow"}, "they may change places"
     assert steps[0] == "sealed"
     assert steps[3:] == [
         "staged",
@@ -41,7 +41,7 @@ def test_an_epoch_takes_the_five_steps_in_their_order(monkeypatch: pytest.Monkey
     ]
     steps.clear()
     engine.go()
-    assert steps[-3:] == ["delete epochs/0000000002.json", "delete states/0000000002/0-0.arrow", "cleaned"]
+    assert steps[-3:] == ["delete epochs/0000000002.json", "delete states/0000000002-0-0.arrow", "cleaned"]
     assert world.shown() == [1, 2, 3, 4]
 
 
@@ -126,7 +126,17 @@ def test_a_clean_up_that_fails_is_made_up_for_at_the_next_start() -> None:
     assert epochs_in(store.files) == [1, 2, 3, 4]
     Engine(store, world, resume=True)
     assert epochs_in(store.files) == [1, 5]
-    assert [name for name in store.files if name.startswith("states/")] == ["states/0000000004/0-0.arrow"]
+    assert [name for name in store.files if name.startswith("states/")] == ["states/0000000004-0-0.arrow"]
+
+
+def test_files_of_others_in_the_place_are_left_alone() -> None:
+    store, world = MemoryStore(), World()
+    strays = ["epochs/README", "epochs/0000000009.json~", "epochs/old/0000000009.json", "states/notes", "states/1/2"]
+    store.files |= dict.fromkeys(strays, b"hi")
+    Engine(store, world).go()
+    Engine(store, world, resume=True).go()
+    assert [name for name in store.files if store.files[name] == b"hi"] == strays
+    assert world.shown() == [1, 2, 3, 4]
 
 
 # ---- What does not fit -----------------------------------------------------------------------------------------------
@@ -218,7 +228,7 @@ def test_a_damaged_or_missing_state_is_refused_by_name(damage: Callable[[bytes],
     engine = Engine(store, world)
     engine.slice.state = b"rows in flight"
     engine.go()
-    name = "states/0000000002/0-0.arrow"
+    name = "states/0000000002-0-0.arrow"
     good, store.files[name] = store.files[name], damage(store.files[name])
     resumed = Epochs(store, IDENTITY, resume=True)
     with pytest.raises(InvalidArgument, match=f"{name}, the state of speed, is damaged"):

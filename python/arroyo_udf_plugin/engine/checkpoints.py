@@ -28,6 +28,7 @@ Assumes: one thread at a time; that sinks keep `interface.Sink`'s promises.
 from __future__ import annotations
 
 import contextlib
+import re
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -43,6 +44,7 @@ from .manifest import Identity, Manifest, SliceState, StateFile, StoredRows
 from .store import AlreadyThere, Store
 
 _EPOCHS, _STATES, _ROWS = "epochs/", "states/", "rows/"
+_NUMBERED = re.compile(r"epochs/(\d{10,})\.json|states/(\d{10,})-\d+-\d+\.arrow")  # other files are not ours
 _TRIES = 100  # to create a fence, while another engine commits epochs
 
 
@@ -189,7 +191,12 @@ class Epochs:
         return Manifest.read(self._store.get(name), f"{self._store.place}/{name}")
 
     def _numbers(self) -> list[int]:
-        return sorted(_number(name) for name in self._store.names(_EPOCHS))
+        return sorted(self._numbered(_EPOCHS).values())
+
+    def _numbered(self, folder: str) -> dict[str, int]:
+        """Our files in a folder of the store, with their numbers."""
+        found = {name: _NUMBERED.fullmatch(name) for name in self._store.names(folder)}
+        return {name: int(match[1] or match[2]) for name, match in found.items() if match}
 
     def _state(self, file: StateFile) -> bytes:
         try:
@@ -275,7 +282,7 @@ class Epochs:
         slices = []
         for place, each in enumerate(snapshots):
             files = [
-                StateFile.of(operator, f"{_STATES}{number:010}/{place}-{at}.arrow", data)
+                StateFile.of(operator, f"{_STATES}{number:010}-{place}-{at}.arrow", data)
                 for at, (operator, data) in enumerate(each.operators)
             ]
             slices.append(SliceState(watermark=each.watermark, operators=tuple(files)))
@@ -298,8 +305,8 @@ class Epochs:
         """At the start: what engines before have left behind. Numbers above the fence belong to newer engines."""
         assert self.latest is not None
         number, needed = self.latest.epoch, self.latest.state_names
-        for name in self._store.names(_STATES):
-            if name not in needed and int(name.split("/")[1]) <= number:
+        for name, of in self._numbered(_STATES).items():
+            if name not in needed and of <= number:
                 self._remove(name)
         for older in self._numbers():
             with contextlib.suppress(InvalidArgument, FileNotFoundError):  # nobody needs to read it
@@ -314,10 +321,6 @@ class Epochs:
 
 def _name(number: int) -> str:
     return f"{_EPOCHS}{number:010}.json"
-
-
-def _number(name: str) -> int:
-    return int(name.removeprefix(_EPOCHS).removesuffix(".json"))
 
 
 def _storing(stored: dict[str, Json], name: str, sealed: Sealed) -> Callable[[], None]:
