@@ -56,10 +56,11 @@ def test_a_null_is_passed_on_where_the_function_takes_one(shown: Any) -> None:
 @pytest.mark.parametrize(
     ("place", "value", "said"),
     [
-        (1, "fast", "the constant 'fast' for 'factor'"),
-        (2, 3, "the constant 3 for 'unit'"),
-        (3, True, "the constant True for 'since'"),
-        (3, "2013-13-01", "the constant '2013-13-01' for 'since'"),
+        (1, "fast", "the constant for 'factor': 'fast' "),
+        (2, 3, "the constant for 'unit': "),
+        (3, True, "the constant for 'since': "),
+        (3, "2013-13-01", "the constant for 'since': '2013-13-01' "),
+        (1, 10**30, "the constant for 'factor', 10{30}, is too large"),
     ],
 )
 def test_a_constant_that_does_not_fit_is_refused_before_the_start(

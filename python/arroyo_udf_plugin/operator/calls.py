@@ -129,15 +129,18 @@ def _repeated(constant: Constant, wanted: pa.Field, where: str) -> _Repeated:
     """Raises InvalidArgument for a value that does not fit."""
     if constant.value is None:
         return _Repeated(pa.scalar(None, wanted.type))
-    one = pa.array([constant.value])
-    why = None
-    if not _is_text(one.type, wanted.type):
-        why = fits(one.type, wanted)
-    if why is None:
-        found = parse(one, wanted) if _is_text(one.type, wanted.type) else cast(one, wanted)
+    try:
+        one = pa.array([constant.value])
+    except OverflowError:
+        raise InvalidArgument(f"{where}: the constant for {wanted.name!r}, {constant.value}, is too large") from None
+    if _is_text(one.type, wanted.type):
+        found = parse(one, wanted)
+        why = found.refused.get(0)
+    elif (why := fits(one.type, wanted)) is None:
+        found = cast(one, wanted)
         why = found.refused.get(0)
     if why is not None:
-        raise InvalidArgument(f"{where}: the constant {constant.value!r} for {wanted.name!r} {why}")
+        raise InvalidArgument(f"{where}: the constant for {wanted.name!r}: {why}")
     return _Repeated(found.array[0])
 
 
