@@ -38,7 +38,7 @@ def test_bad_rows_of_csv_are_refused_alone(tmp_path: Path) -> None:
     assert [row["why"] for row in rows] == [
         None,
         r"column 'b': b'M\xfcller' is not UTF-8",
-        "it has 1 cells, and the header has 2: '3'",
+        "it has 1 cell, and the header has 2: '3'",
         """it has 3 cells, and the header has 2: '"q\\n4",5,6'""",
         None,
         "it has 3 cells, and the header has 2: '\ufffd8,\ufffd,9'",
@@ -96,9 +96,9 @@ def origin(*why: str | None) -> pa.RecordBatch:
 
 
 def test_what_the_policies_do() -> None:
-    rows = origin(None, "it has 1 cells", None, "it has 3 cells")
+    rows = origin(None, "it has 1 cell", None, "it has 3 cells")
     assert decide(origin(None, None), "fail") is None
-    with pytest.raises(InvalidArgument, match=r"in\.csv, row 6: it has 1 cells \(bad_records = \"drop\" or"):
+    with pytest.raises(InvalidArgument, match=r"in\.csv, row 6: it has 1 cell \(bad_records = \"drop\" or"):
         decide(rows, "fail")
 
     dropped = decide(rows, "drop")
@@ -120,13 +120,13 @@ def test_what_the_policies_do() -> None:
             "failed_function": None,
             "failed_plugin": None,
         }
-        for row, why in ((6, "it has 1 cells"), (8, "it has 3 cells"))
+        for row, why in ((6, "it has 1 cell"), (8, "it has 3 cells"))
     ]
 
 
 def test_a_replayed_dead_letter_fails_again_until_it_is_mended() -> None:
     """Its row has the file and number that it had first."""
-    letters = decide(origin("it has 1 cells"), "dead_letter")
+    letters = decide(origin("it has 1 cell"), "dead_letter")
     assert letters is not None
     batch = pa.RecordBatch.from_arrays(
         [pa.array(["1"]), *letters.dead.columns], names=["a", *letters.dead.schema.names]
@@ -134,5 +134,5 @@ def test_a_replayed_dead_letter_fails_again_until_it_is_mended() -> None:
     from arroyo_udf_plugin.connectors.source import Rows
 
     block = Columns(batch.schema).block(Rows("dead.arrow", 1, batch))
-    with pytest.raises(InvalidArgument, match=r"in\.csv, row 5: it has 1 cells"):
+    with pytest.raises(InvalidArgument, match=r"in\.csv, row 5: it has 1 cell"):
         decide(block.origin, "fail")

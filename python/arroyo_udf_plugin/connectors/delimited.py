@@ -196,10 +196,8 @@ class DelimitedReader:
         bad: dict[int, str] = {}
 
         def skip(row: Any) -> str:
-            text = repr(row.text[:most])
-            bad[row.number - 1] = (
-                f"it has {row.actual_columns} cells, and the header has {row.expected_columns}: {text}"
-            )
+            cells = "1 cell" if row.actual_columns == 1 else f"{row.actual_columns} cells"
+            bad[row.number - 1] = f"it has {cells}, and the header has {row.expected_columns}: {row.text[:most]!r}"
             return "skip"
 
         text = block.decode(errors="replace").encode()
