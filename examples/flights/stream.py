@@ -1,14 +1,8 @@
-"""Functions of the pipeline in pipeline.toml: one that computes, and two that wait, as for a service."""
+"""Async functions of the pipeline in pipeline.toml; they wait, as for a service."""
 
 import asyncio
 
 from arroyo_udf_plugin import udf
-
-
-@udf
-def mph(distance: int, air_time: int) -> float:
-    """Average speed in mph, from miles and minutes."""
-    return distance * 60.0 / air_time
 
 
 @udf(ordered=False, allowed_in_flight=1000)

@@ -34,7 +34,7 @@ def flights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def environment(flights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     monkeypatch.chdir(tmp_path)
-    for name in ("pipeline.toml", "stream.py"):
+    for name in ("pipeline.toml", "stream.py", "udf.c"):
         shutil.copy(EXAMPLE / name, tmp_path)
     return os.environ | {"FLIGHTS": str(flights), "OUT": "out", "STATE": "state"}
 

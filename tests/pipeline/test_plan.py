@@ -290,3 +290,11 @@ def test_the_chain_explained() -> None:
         "    failed_function  string",
         "    failed_plugin    string",
     ]
+
+
+def test_errors_of_files_name_keys(folder: Path) -> None:
+    """The same texts name options in `run PLUGIN INPUT`."""
+    (folder / "flights.txt").write_text("a;b\n1;2\n")
+    (told,) = problems(source={"type": "files", "paths": ["flights.txt"]})
+    assert told.startswith("source: flights.txt: the file's ending must be one of")
+    assert told.endswith(", or format must name the format")

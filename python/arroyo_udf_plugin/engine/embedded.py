@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from ..errors import ArroyoUdfError
 from ..pipeline.description import Checkpoints, Pipeline
 from ..pipeline.plan import Planned, plan
-from ..pipeline.problems import InvalidPipeline, Problem
+from ..pipeline.problems import InvalidPipeline, Problem, in_keys
 from .progress import Progress, Summary
 from .runner import Interval, run
 from .stopping import StopRequest
@@ -59,7 +59,7 @@ def run_planned(
 ) -> Summary:
     """As `run_pipeline`; leaves the source open."""
     told = planned.resolved.checkpoints
-    with _without_values(planned):
+    with _for_pipelines(planned):
         return run(
             planned,
             checkpoints=None if told is None else _store(told),
@@ -86,15 +86,20 @@ def _interval(told: Checkpoints) -> Interval:
 
 
 @contextlib.contextmanager
-def _without_values(planned: Planned) -> Iterator[None]:
+def _for_pipelines(planned: Planned) -> Iterator[None]:
+    """Errors have no values of variables, and name keys."""
+
+    def told(text: str) -> str:
+        return planned.hidden(in_keys(text))
+
     try:
         yield
     except InvalidPipeline as error:
-        raise InvalidPipeline([Problem(one.key, planned.hidden(one.text)) for one in error.problems]) from None
+        raise InvalidPipeline([Problem(one.key, told(one.text)) for one in error.problems]) from None
     except (ArroyoUdfError, OSError) as error:
-        if not planned.secrets:
-            raise
-        error.args = tuple(planned.hidden(one) if isinstance(one, str) else one for one in error.args)
+        error.args = tuple(told(one) if isinstance(one, str) else one for one in error.args)
         if isinstance(error, OSError) and isinstance(error.filename, str):
-            error.filename = planned.hidden(error.filename)
-        raise error from None  # the errors before it have their own texts
+            error.filename = told(error.filename)
+        if planned.secrets:
+            raise error from None  # the errors before it have their own texts
+        raise

@@ -27,7 +27,7 @@ from ..operator.calls import Call, Plan
 from .calls import Written, call_written
 from .description import Functions, Pipeline, SinkModel
 from .lines import Key
-from .problems import Problem, nearest
+from .problems import Problem, in_keys, nearest
 from .variables import Secrets
 
 
@@ -39,7 +39,7 @@ class Problems:
         self._secrets = secrets
 
     def add(self, key: Key, text: str) -> None:
-        self.found.append(Problem(key, self._secrets.hidden(text)))
+        self.found.append(Problem(key, self._secrets.hidden(in_keys(text))))
 
     @contextlib.contextmanager
     def at(self, *key: str | int) -> Iterator[None]:

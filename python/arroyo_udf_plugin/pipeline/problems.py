@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -45,6 +46,14 @@ class InvalidPipeline(InvalidArgument):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.problems, self.file, self.lines)
+
+
+_OPTION = re.compile(r"--(?:in-|out-)?(format|types|delimiter|quote|columns|compression)\b(?: '')?")
+
+
+def in_keys(text: str) -> str:
+    """An error of a file that names options of the command line, with the keys of a description of the same meaning."""
+    return _OPTION.sub(lambda option: f'{option[1]} = ""' if option[0].endswith("''") else option[1], text)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
