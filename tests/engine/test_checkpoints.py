@@ -37,11 +37,17 @@ def test_an_epoch_takes_the_five_steps_in_their_order(monkeypatch: pytest.Monkey
         "create epochs/0000000002.json",
         "committed",
         "applied",
+        "put epochs/0000000002.applied",
         "cleaned",
     ]
     steps.clear()
     engine.go()
-    assert steps[-3:] == ["delete epochs/0000000002.json", "delete states/0000000002-0-0.arrow", "cleaned"]
+    assert steps[-4:] == [
+        "delete epochs/0000000002.json",
+        "delete epochs/0000000002.applied",
+        "delete states/0000000002-0-0.arrow",
+        "cleaned",
+    ]
     assert world.shown() == [1, 2, 3, 4]
 
 
@@ -127,6 +133,20 @@ def test_a_clean_up_that_fails_is_made_up_for_at_the_next_start() -> None:
     Engine(store, world, resume=True)
     assert epochs_in(store.files) == [1, 5]
     assert [name for name in store.files if name.startswith("states/")] == ["states/0000000004-0-0.arrow"]
+
+
+def test_rows_that_somebody_has_taken_away_are_not_asked_for_at_a_resume() -> None:
+    """A consumer moves parts out of the folder."""
+    store, world = MemoryStore(), World()
+    Engine(store, world).go()
+    world.applied.clear()  # the sink cannot know any more that they were there
+    assert not world.staged
+    for _ in range(2):
+        engine = Engine(store, world, resume=True)
+    engine.go()
+    assert world.shown() == [1, 2, 3, 4]
+    Engine(store, world, resume=True)
+    assert [name for name in store.files if name.endswith(".applied")] == []
 
 
 def test_files_of_others_in_the_place_are_left_alone() -> None:

@@ -18,11 +18,14 @@ from worlds import (
 )
 
 from arroyo_udf_plugin import Function, failpoints
+from arroyo_udf_plugin.connectors.source import Rows
 from arroyo_udf_plugin.engine.progress import Progress
 from arroyo_udf_plugin.engine.runner import Interval, run
 from arroyo_udf_plugin.engine.slice import Slice
 from arroyo_udf_plugin.engine.stopping import StopRequest
 from arroyo_udf_plugin.host.policy import Policy
+from arroyo_udf_plugin.operator.blocks import Block
+from arroyo_udf_plugin.operator.stages import Dead
 
 OFTEN = Interval(None, rows=1)  # an epoch after each batch, if the one before is over
 NEVER = Interval(None, None)
@@ -89,6 +92,23 @@ def test_dead_letters_go_to_their_sink(functions: dict[str, Function]) -> None:
     run(Story(StorySource({"a": [[1, 2, 3, 4]]}), world, [(functions["even"], ["n"])], policy=policy))
     assert world.shown() == [2, 4]
     assert world.shown("letters", "failed_row") == [1, 3]
+
+
+def test_rows_that_could_not_be_read_are_counted(functions: dict[str, Function]) -> None:
+    world, policy = World(), Policy(error="dead_letter")
+    story = Story(StorySource({"a": [[1, 2, 3, 4]]}), world, [(functions["doubled"], ["n"])], policy=policy)
+    admit = story.admit
+
+    def admitted(rows: Rows) -> list[Block | Dead]:
+        """The first row is a dead letter, the second one is dropped."""
+        (block,) = admit(rows)
+        assert isinstance(block, Block)
+        return [Dead(block.slice(0, 1), pa.RecordBatch.from_pylist([{"failed_row": 1}])), block.slice(2, 2)]
+
+    story.admit = admitted  # type: ignore[method-assign]
+    progress = run(story).progress
+    assert (progress.rows_in, progress.rows_out, progress.dropped, progress.dead_letters) == (4, 2, 1, 1)
+    assert world.shown("letters") == [1]
 
 
 def test_watermarks_pass_and_are_behind_by_what_is_in_flight(functions: dict[str, Function]) -> None:

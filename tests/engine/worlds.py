@@ -311,7 +311,7 @@ class MemoryStore:
 
 
 def epochs_in(names: Iterable[str]) -> list[int]:
-    return [int(name[7:-5]) for name in sorted(names) if name.startswith("epochs/0")]
+    return [int(name[7:-5]) for name in sorted(names) if name.startswith("epochs/0") and name.endswith(".json")]
 
 
 def epochs_of(store: MemoryStore) -> int:

@@ -6,7 +6,8 @@ An epoch is a moment of the whole pipeline. It takes five steps:
               this epoch. No rows are between two stages then. The stream goes on at once.
  2 staged     the sealed rows and the operators' states are durable.
  3 committed  `epochs/<number>.json` is created, if it does not exist. From now on the epoch has happened.
- 4 applied    the sinks show the staged rows to the world. This can be repeated.
+ 4 applied    the sinks show the staged rows to the world. This can be repeated, until `epochs/<number>.applied` says
+              that they have: from then on nobody needs to find the rows where they were shown.
  5 cleaned    what only the epoch before needed is removed.
 
     crash after   what a resumed engine finds, and does
@@ -44,7 +45,7 @@ from .manifest import Identity, Manifest, SliceState, StateFile, StoredRows
 from .store import AlreadyThere, Store
 
 _EPOCHS, _STATES, _ROWS = "epochs/", "states/", "rows/"
-_NUMBERED = re.compile(r"epochs/(\d{10,})\.json|states/(\d{10,})-\d+-\d+\.arrow")  # other files are not ours
+_NUMBERED = re.compile(r"(?:epochs|states)/(\d{10,})(\.json|\.applied|-\d+-\d+\.arrow)")  # other files are not ours
 _TRIES = 100  # to create a fence, while another engine commits epochs
 
 
@@ -161,8 +162,11 @@ class Epochs:
     def _fence(self, number: int) -> Manifest:
         before = self.latest
         if before is not None:
-            update = {"epoch": number, "engine": self._engine, "fence": True, "plugins": self._identity.plugins}
-            return before.model_copy(update=update)
+            rows = before.rows
+            if _applied(rows.epoch) in self._store.names(_applied(rows.epoch)):
+                rows = StoredRows(epoch=rows.epoch, slices=())
+            update = {"engine": self._engine, "fence": True, "plugins": self._identity.plugins, "rows": rows}
+            return before.model_copy(update={"epoch": number} | update)
         return Manifest(
             epoch=number,
             history=self.rows.history,
@@ -191,12 +195,12 @@ class Epochs:
         return Manifest.read(self._store.get(name), f"{self._store.place}/{name}")
 
     def _numbers(self) -> list[int]:
-        return sorted(self._numbered(_EPOCHS).values())
+        return sorted(self._numbered(_EPOCHS, ".json").values())
 
-    def _numbered(self, folder: str) -> dict[str, int]:
+    def _numbered(self, folder: str, ending: str) -> dict[str, int]:
         """Our files in a folder of the store, with their numbers."""
         found = {name: _NUMBERED.fullmatch(name) for name in self._store.names(folder)}
-        return {name: int(match[1] or match[2]) for name, match in found.items() if match}
+        return {name: int(match[1]) for name, match in found.items() if match and name.endswith(ending)}
 
     def _state(self, file: StateFile) -> bytes:
         try:
@@ -261,6 +265,8 @@ class Epochs:
         # 5 cleaned
         if not before.fence:
             self._remove(_name(before.epoch))
+        if any(before.rows.slices):
+            self._remove(_applied(before.rows.epoch))
         for name in sorted(before.state_names - epoch.state_names):
             self._remove(name)
         failpoints.reached("cleaned")
@@ -275,6 +281,8 @@ class Epochs:
                 if sink.name in by_sink:
                     sink.apply(rows.epoch, by_sink[sink.name])
                     failpoints.reached("applied")
+        if any(rows.slices):
+            self._store.put(_applied(rows.epoch), b"")
 
     def _epoch(self, number: int, snapshots: Sequence[Snapshot]) -> Manifest:
         """The epoch, its rows still missing."""
@@ -305,8 +313,11 @@ class Epochs:
         """At the start: what engines before have left behind. Numbers above the fence belong to newer engines."""
         assert self.latest is not None
         number, needed = self.latest.epoch, self.latest.state_names
-        for name, of in self._numbered(_STATES).items():
+        for name, of in self._numbered(_STATES, ".arrow").items():
             if name not in needed and of <= number:
+                self._remove(name)
+        for name, of in self._numbered(_EPOCHS, ".applied").items():
+            if of < number:  # the fence has no rows then
                 self._remove(name)
         for older in self._numbers():
             with contextlib.suppress(InvalidArgument, FileNotFoundError):  # nobody needs to read it
@@ -321,6 +332,10 @@ class Epochs:
 
 def _name(number: int) -> str:
     return f"{_EPOCHS}{number:010}.json"
+
+
+def _applied(number: int) -> str:
+    return f"{_EPOCHS}{number:010}.applied"
 
 
 def _storing(stored: dict[str, Json], name: str, sealed: Sealed) -> Callable[[], None]:

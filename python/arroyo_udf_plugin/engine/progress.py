@@ -30,12 +30,15 @@ class OperatorCounter:
 class SliceNumbers:
     """Of one slice.
 
+    dropped, dead_letters: rows that could not be read.
     watermark: the latest of its source. held_at_epoch: rows in the operators at the latest epoch.
     """
 
     def __init__(self, operators: int) -> None:
         self.rows_in = 0
         self.rows_out = 0
+        self.dropped = 0
+        self.dead_letters = 0
         self.watermark: int | None = None
         self.held_at_epoch = 0
         self.operators = [OperatorCounter() for _ in range(operators)]
@@ -78,13 +81,16 @@ class CheckpointProgress:
 class Progress:
     """A pipeline so far.
 
-    rows_in: read from the source. rows_out: written to each sink. total: rows of the source; None: unknown.
+    rows_in: read from the source. rows_out: written to each sink. dropped, dead_letters: of those that could not be
+    read, by the source's policy. total: rows of the source; None: unknown.
     checkpoint: None: without checkpoints.
     """
 
     seconds: float
     rows_in: int
     rows_out: int
+    dropped: int
+    dead_letters: int
     total: int | None
     operators: tuple[OperatorProgress, ...]
     checkpoint: CheckpointProgress | None

@@ -328,6 +328,8 @@ class _Coordinator:
             seconds=time.monotonic() - self._begun,
             rows_in=sum(each.rows_in for each, _ in numbers),
             rows_out=sum(each.rows_out for each, _ in numbers),
+            dropped=sum(each.dropped for each, _ in numbers),
+            dead_letters=sum(each.dead_letters for each, _ in numbers),
             total=self._planned.source.rows,
             operators=tuple(of_operators(numbers)),
             checkpoint=self._checkpoint,

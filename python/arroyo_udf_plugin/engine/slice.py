@@ -241,8 +241,12 @@ class Slice:
         partition.close()
 
     def _take_in(self, rows: Rows) -> None:
-        self.numbers.rows_in += rows.batch.num_rows
+        n_left = rows.batch.num_rows
+        self.numbers.rows_in += n_left
         for item in self._planned.admit(rows):
+            n_left -= len(item) if isinstance(item, Block) else len(item.rows)
+            if isinstance(item, Dead):
+                self.numbers.dead_letters += len(item.rows)
             self._hand_on(item, 0)
             if isinstance(item, Block) and self._event_time is not None:
                 time = self._event_time.after(item)
@@ -251,6 +255,7 @@ class Slice:
                 if time is not None:
                     self.numbers.watermark = time
                     self._hand_on(Watermark(time), 0)
+        self.numbers.dropped += n_left
         self._idle_later()
         self._read(rows.batch.num_rows)
         self._wake.set()
