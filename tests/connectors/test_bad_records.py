@@ -7,6 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from partitions import read_all
 
 from arroyo_udf_plugin import InvalidArgument
@@ -55,6 +57,32 @@ def test_wherever_blocks_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, si
     whole = read(path)
     monkeypatch.setattr("arroyo_udf_plugin.connectors.blocks.BLOCK_BYTES", size)
     assert read(path) == whole
+
+
+ROWS: dict[bytes, tuple[list[str | None], bool]] = {
+    b"1,x": (["1", "x"], True),
+    b'2,"q\nq"': (["2", "q\nq"], True),
+    b'NA,"NA"': ([None, "NA"], True),
+    b"3": ([None, None], False),
+    b'"4\n",5,"6"': ([None, None], False),
+    b"\xff,y": (["\ufffd", "y"], False),
+    b'z,"\xc3\n"': (["z", "\ufffd\n"], False),
+    b"\xff": ([None, None], False),
+}
+"""Lines, what their cells are, and whether they can be read."""
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(list(ROWS)), max_size=30), st.integers(5, 80), st.integers(1, 31))
+def test_any_rows_in_any_blocks_from_any_row(tmp_path: Path, lines: list[bytes], size: int, start: int) -> None:
+    path = tmp_path / "in.csv"
+    path.write_bytes(b"\n".join([b"a,b", *lines, b""]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("arroyo_udf_plugin.connectors.blocks.BLOCK_BYTES", size)
+        source = Files(paths=(str(path),), bad_records="drop").source(1)
+        found = read_all(source, {str(path): {"row": start}})
+    expected = [(number, *ROWS[line]) for number, line in enumerate(lines, 1) if number >= start]
+    assert [(row["row"], [row["a"], row["b"]], row["why"] is None) for row in found] == expected
 
 
 @pytest.mark.parametrize("bad", [b"1", b"1,2,3", b"\xff,2", b'"\xff\n",2,3'])
