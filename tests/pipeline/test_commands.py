@@ -213,3 +213,20 @@ checkpoints = { place = "/proc/state" }
     assert done.stderr.startswith("Error: ")
     assert "/proc/state" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("policy", "told"), [("drop", "2 dropped, 0 dead"), ("dead_letter", "0 dropped, 2 dead")])
+def test_rows_that_cannot_be_read_are_counted(folder: Path, policy: str, told: str) -> None:
+    (folder / "bad.csv").write_text("a,b\n1,2\n3\n5,6\nx,8\n9,10\n")
+    text = f"""
+name = "bad"
+sinks = [{{ type = "parts", path = "out" }}]
+source = {{ type = "files", paths = ["bad.csv"], types = {{ a = "int" }}, bad_records = "{policy}" }}
+"""
+    dead = 'dead_letters = { type = "parts", path = "dead" }' if policy == "dead_letter" else ""
+    (folder / "p.toml").write_text(text + dead)
+    done = cli("run", "p.toml")
+    assert done.stdout.startswith("bad: 5 rows read, 3 written; ")
+    assert told in done.stdout
+    if dead:
+        assert sorted(row["failed_row"] for row in ds.dataset("dead").to_table().to_pylist()) == [2, 4]

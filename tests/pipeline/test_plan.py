@@ -292,6 +292,10 @@ def test_the_chain_explained() -> None:
     ]
 
 
+def test_checkpoints_have_time_between_them() -> None:
+    assert problems(checkpoints={"place": "state", "every": 0}) == ["checkpoints.every: write a time above 0"]
+
+
 def test_errors_of_files_name_keys(folder: Path) -> None:
     """The same texts name options in `run PLUGIN INPUT`."""
     (folder / "flights.txt").write_text("a;b\n1;2\n")

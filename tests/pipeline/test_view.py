@@ -30,7 +30,7 @@ OPERATOR = OperatorProgress(
 
 
 def progress(seconds: float, rows: int, **others: object) -> Progress:
-    known = {"total": 5000, "operators": (OPERATOR,), "checkpoint": None}
+    known = {"total": 5000, "dropped": 0, "dead_letters": 0, "operators": (OPERATOR,), "checkpoint": None}
     return Progress(seconds=seconds, rows_in=2 * rows, rows_out=rows, **(known | others))  # type: ignore[arg-type]
 
 

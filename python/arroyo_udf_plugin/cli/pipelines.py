@@ -209,6 +209,8 @@ def _report(summary: Summary, as_json: bool, err: bool) -> None:
         name.replace("_", " "): sum(getattr(operator.counts, name) for operator in progress.operators)
         for name in ("values", "errors", "timed_out", "nulled", "dropped", "dead_letters")
     }
+    counts["dropped"] += progress.dropped  # rows that could not be read
+    counts["dead letters"] += progress.dead_letters
     click.echo(
         f"{summary.pipeline}: {progress.rows_in:,} rows read, {progress.rows_out:,} written; "
         f"{', '.join(f'{count:,} {name}' for name, count in counts.items())}; "

@@ -73,7 +73,7 @@ class Checkpoints(Described):
     every: Seconds | None = None
     """The time from one checkpoint to the next; default: 10 s, if `every_rows` is not set either."""
     every_rows: Annotated[int, pydantic.Field(ge=1)] | None = None
-    """The rows that are read from one checkpoint to the next."""
+    """The rows that are read from one checkpoint to the next; with `every`, whatever comes first."""
 
 
 class Pipeline(Described):

@@ -177,6 +177,8 @@ def _checked(
     if columns is not None and chosen.event_time is not None:
         with problems.at("event_time", "column"):
             EventTime(columns.schema, chosen.event_time.column)
+    if chosen.checkpoints is not None and chosen.checkpoints.every == 0:
+        problems.add(("checkpoints", "every"), "write a time above 0")
     calls = checked_calls(chosen, columns, problems)
     check_places(chosen, source, problems)
     typed = False
