@@ -9,11 +9,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from partitions import read_all
+from partitions import read_all, run
 
 from arroyo_udf_plugin import InvalidArgument
 from arroyo_udf_plugin.connectors.bad_records import BadRecords, decide
 from arroyo_udf_plugin.connectors.file_source import Files
+from arroyo_udf_plugin.connectors.source import Rows
 from arroyo_udf_plugin.host.policy import LETTER
 from arroyo_udf_plugin.operator.blocks import ORIGIN, Columns
 
@@ -111,11 +112,21 @@ def test_broken_lines_of_json_keep_their_text(tmp_path: Path) -> None:
     ]
 
 
-def test_with_fail_the_first_bad_row_ends_the_reading(tmp_path: Path) -> None:
-    path = tmp_path / "in.csv"
-    path.write_bytes(CSV)
-    with pytest.raises(InvalidArgument, match=r"in\.csv: row 2: column 'b': b'M\\xfcller' is not UTF-8; convert the"):
-        read(path, "fail")
+@pytest.mark.parametrize(("name", "content"), [("in.csv", CSV), ("in.jsonl", b'{"a":1}\n{"a":\n')])
+def test_with_fail_the_first_bad_row_ends_the_reading(tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    source = Files(paths=(str(path),)).source(1)
+
+    async def work() -> Rows | None:
+        return await source.open(str(path), None).read()
+
+    rows = run(work)
+    assert rows is not None
+    with pytest.raises(
+        InvalidArgument, match=rf"{name}, row 2: .* \(bad_records = \"drop\" or "
+    ):
+        decide(Columns(source.schema).block(rows).origin, "fail")
 
 
 def origin(*why: str | None) -> pa.RecordBatch:
@@ -159,8 +170,6 @@ def test_a_replayed_dead_letter_fails_again_until_it_is_mended() -> None:
     batch = pa.RecordBatch.from_arrays(
         [pa.array(["1"]), *letters.dead.columns], names=["a", *letters.dead.schema.names]
     )
-    from arroyo_udf_plugin.connectors.source import Rows
-
     block = Columns(batch.schema).block(Rows("dead.arrow", 1, batch))
     with pytest.raises(InvalidArgument, match=r"in\.csv, row 5: it has 1 cell"):
         decide(block.origin, "fail")
