@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 from ..connectors.interface import Json, Partition, Sealed, Sink
@@ -33,6 +34,7 @@ from .progress import SliceNumbers
 from .shares import Shares
 
 Tell = Callable[[int, BaseException | None], None]
+Reader = Callable[[], Coroutine[Any, Any, None]]
 
 
 class Slice:
@@ -178,9 +180,9 @@ class Slice:
 
     async def _work(self) -> None:
         if self._planned.source.side_by_side:
-            self._begin(self._read_one(name) for name in self._shares.dealt(self.place))
+            self._begin([partial(self._read_one, name) for name in self._shares.dealt(self.place)])
         else:
-            self._begin([self._read_in_turn()])
+            self._begin([self._read_in_turn])
         self._idle_later()
         try:
             while self._ending is None:
@@ -205,15 +207,15 @@ class Slice:
 
     # ---- Reading ----
 
-    def _begin(self, readers: Iterable[Coroutine[Any, Any, None]]) -> None:
-        for reader in readers:
-            task = self._loop.create_task(self._reading(reader))
+    def _begin(self, readers: Sequence[Reader]) -> None:
+        for read in readers:
+            task = self._loop.create_task(self._reading(read))
             task.add_done_callback(lambda _: self._wake.set())
             self._readers.add(task)
 
-    async def _reading(self, reader: Coroutine[Any, Any, None]) -> None:
+    async def _reading(self, read: Reader) -> None:
         try:
-            await reader
+            await read()
         except Exception as error:
             self._torn = error
             raise
