@@ -63,7 +63,12 @@ class Table(Described):
         name = f"{name} ({self.table})"
         if self.columns is not None:
             schema = pa.schema([schema.field(index_of(schema, each, f"{name}: ")) for each in self.columns])
-        return Target(open_database(self.uri, name), self.table, schema, self.key, self.create, name)
+        database = open_database(self.uri, name)
+        try:
+            return Target(database, self.table, schema, self.key, self.create, name)
+        except BaseException:
+            database.close()
+            raise
 
 
 class TableSink:

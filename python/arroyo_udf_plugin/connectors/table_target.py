@@ -129,10 +129,11 @@ class Target:
             trouble = self._types.trouble(values)
             if trouble is None and field.name in self._required and values.null_count:
                 trouble = "the table may not have null there"
-            try:
-                columns.append(sent_as(values, field.type))
-            except pa.ArrowException as error:
-                trouble = str(error)
+            if trouble is None:
+                try:
+                    columns.append(sent_as(values, field.type))
+                except pa.ArrowException as error:
+                    trouble = str(error)
             if trouble is not None:
                 raise InvalidArgument(f"{self.name}: column {field.name!r}: {trouble}")
         return pa.Table.from_arrays(columns, schema=self.schema)

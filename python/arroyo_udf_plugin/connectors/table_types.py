@@ -62,7 +62,8 @@ def values_of(column: pa.Array) -> pa.Array:
 def sent_as(values: pa.Array, type_: pa.DataType) -> pa.Array:
     """Raises pa.ArrowInvalid for a value that does not fit."""
     if pa.types.is_large_string(type_) and (pa.types.is_temporal(values.type) or pa.types.is_decimal(values.type)):
-        return texts(values)
+        has_zone = pa.types.is_timestamp(values.type) and values.type.tz is not None
+        return texts(values.cast(pa.timestamp(values.type.unit, "UTC")) if has_zone else values)
     return values.cast(type_)
 
 
@@ -185,7 +186,7 @@ class PostgresqlTypes:
             return "PostgreSQL's text cannot hold the character NUL; remove it" if has_nul else None
         if pa.types.is_date32(type_) or pa.types.is_timestamp(type_):
             end = 2_145_042_906 * _DAY if pa.types.is_date32(type_) else 2**63 // 10**6
-            return _outside(values, -2_440_588 * _DAY, end, "PostgreSQL's times begin 4713 B.C.")
+            return _outside(values, -2_440_588 * _DAY, end, "PostgreSQL's times are from 4713 B.C. to 294246")
         return None
 
 
