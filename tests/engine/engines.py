@@ -11,7 +11,8 @@ from arroyo_udf_plugin.connectors.interface import Json
 from arroyo_udf_plugin.engine.checkpoints import Epochs, Snapshot
 from arroyo_udf_plugin.engine.manifest import Identity, Manifest
 
-IDENTITY = Identity.of("flights", {"source": "files"}, {"speed": "abc"})
+SOURCE = {"source": {"type": "files", "paths": ["a", "c"]}}
+IDENTITY = Identity.of("flights", SOURCE, {"speed": "abc"})
 
 
 class Killed(BaseException):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from engines import IDENTITY, Counting, Engine, Killed
+from engines import IDENTITY, SOURCE, Counting, Engine, Killed
 from worlds import MemoryStore, World, epochs_in
 
 from arroyo_udf_plugin import failpoints
@@ -190,8 +190,11 @@ def test_a_first_engine_that_could_not_begin_leaves_the_place_as_it_was() -> Non
     ("changed", "error"),
     [
         ({"pipeline": "trains"}, "memory has checkpoints of the pipeline 'flights', not of 'trains'"),
-        ({"fingerprint": {"source": "impulse"}}, 'has changed since .* source .source was "files", and is "impulse"'),
-        ({"fingerprint": {"source": "files", "sinks": ["a"]}}, r'sinks .sinks was null, and is \["a"\]'),
+        (
+            {"fingerprint": {"source": {"type": "files", "paths": ["b", "c"]}}},
+            'has changed since .*: source.paths.0. was "a", and is "b": undo',
+        ),
+        ({"fingerprint": SOURCE | {"sinks": ["a"]}}, r'sinks was null, and is \["a"\]'),
         ({"plugins": {"speed": "xyz"}}, "the plugin of speed is not the one that ran before: .*--allow-changed-plugin"),
     ],
 )

@@ -151,6 +151,35 @@ def test_an_idle_source_holds_no_watermark_back(functions: dict[str, Function]) 
     assert idle.is_set()
 
 
+def test_a_source_that_waits_for_room_is_not_idle(functions: dict[str, Function]) -> None:
+    """Its rows would become late, although nobody else is to blame but the function."""
+    times = pa.array(range(1000), pa.timestamp("ms"))
+    rows, stop, looks = pa.record_batch({"n": pa.array(range(1000)), "at": times}), StopRequest(), 0
+    story = Story(
+        StorySource({"a": [rows] * 100}, rows.schema),
+        World(),
+        [(functions["never"], ["n"])],
+        options={"timeout": math.inf},
+        time_column="at",
+        idle_seconds=0.002,
+    )
+    operators = story.operators()
+    story.operators = lambda: operators  # type: ignore[method-assign]
+    pushed: list[int | None] = []
+    push = operators[0].push_watermark
+    operators[0].push_watermark = lambda time: (push(time), pushed.append(time))[0]  # type: ignore
+
+    def watch(progress: Progress) -> None:
+        nonlocal looks
+        looks += bool(progress.rows_in) and not operators[0].wants_input
+        if looks == 20:
+            once(stop)
+
+    run(story, stop=stop, progress=watch, progress_every=0.002)
+    assert pushed
+    assert None not in pushed
+
+
 def test_new_partitions_are_found_while_the_engine_runs() -> None:
     world, stop = World(), StopRequest()
     source = StorySource({"b": [[1]]})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +23,7 @@ from worlds import (
     once,
 )
 
-from arroyo_udf_plugin import Function
+from arroyo_udf_plugin import Function, load
 from arroyo_udf_plugin.engine.checkpoints import Fenced
 from arroyo_udf_plugin.engine.progress import Progress, Summary
 from arroyo_udf_plugin.engine.runner import Interval, run
@@ -224,6 +226,49 @@ def test_a_stop_after_the_last_row_changes_nothing() -> None:
         run(Story(StorySource({"a": [[1]]}), world), checkpoints=store, stop=stop, interval=NEVER).ended == "finished"
     )
     assert world.shown() == [1]
+
+
+SLOW_CLOSE = """
+import asyncio
+import os
+from pathlib import Path
+
+from arroyo_udf_plugin import udf
+
+
+class Context:
+    async def close(self) -> None:
+        folder = Path(os.environ["SLOW_CLOSE"])
+        (folder / "closing").touch()
+        while not (folder / "close").exists():
+            await asyncio.sleep(0.001)
+
+
+@udf
+async def f(context: Context, n: int) -> int:
+    return n
+"""
+
+
+@pytest.mark.parametrize("requests", [1, 2])
+def test_a_stop_limits_the_wait_for_a_context_that_closes(
+    requests: int, build_plugin: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLOW_CLOSE", str(tmp_path))
+    world, stop = World(), StopRequest(timeout=0.05 if requests == 1 else 60)
+    function = load(build_plugin(SLOW_CLOSE, name="slow")).functions["f"]
+
+    def request() -> None:
+        until((tmp_path / "closing").exists, "the close")
+        for _ in range(requests):
+            stop.request()
+
+    threading.Thread(target=request, daemon=True).start()
+    summary = run(Story(StorySource({"a": [[1]]}), world, [(function, ["n"])]), stop=stop)
+    assert summary.ended == "finished"
+    assert world.shown() == [1]
+    (tmp_path / "close").touch()
+    until(lambda: not any(each.name.startswith("arroyo-udf-slice") for each in threading.enumerate()), "the slice")
 
 
 def test_a_request_that_came_before_the_start_counts(functions: dict[str, Function]) -> None:

@@ -10,6 +10,7 @@ planned.py      what the engine is given
 runner.py       the coordinator
 slice.py        a copy of the chain, over a share of the source
 shares.py       which slice reads which partitions
+idleness.py     whether the source is idle
 checkpoints.py  epochs: what is committed, and how
 manifest.py     the file of an epoch
 store.py        where checkpoints are kept

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pydantic
@@ -133,17 +133,12 @@ class Identity(_Part):
                 f"{place} has checkpoints of the pipeline {epoch.pipeline!r}, not of {self.pipeline!r}: name the place "
                 "of this pipeline"
             )
-        changed = [
-            key
-            for key in sorted(epoch.fingerprint.keys() | self.fingerprint.keys())
-            if epoch.fingerprint.get(key) != self.fingerprint.get(key)
-        ]
+        changed = list(_changes(epoch.fingerprint, self.fingerprint, ""))
         if changed:
-            key = changed[0]
+            told = "; ".join(f"{key} was {_short(was)}, and is {_short(now)}" for key, was, now in changed[:3])
             raise InvalidArgument(
-                f"{place}: the pipeline {self.pipeline!r} has changed since its checkpoints were written: "
-                f"{', '.join(changed)} ({key} was {_short(epoch.fingerprint.get(key))}, and is "
-                f"{_short(self.fingerprint.get(key))}): undo the change, or begin anew in another place"
+                f"{place}: the pipeline {self.pipeline!r} has changed since its checkpoints were written: {told}: undo "
+                "the change, or begin anew in another place"
             )
         others = [name for name, hash_ in self.plugins.items() if epoch.plugins.get(name) != hash_]
         if others and not allow_changed_plugin:
@@ -162,6 +157,18 @@ def _damaged(name: str, error: Exception) -> InvalidArgument:
     return InvalidArgument(
         f"{name}: the epoch is damaged ({why}): restore it from a copy, or begin anew in another place"
     )
+
+
+def _changes(was: Any, now: Any, key: str) -> Iterator[tuple[str, Any, Any]]:
+    """The innermost keys whose values differ, with both values."""
+    if isinstance(was, dict) and isinstance(now, dict):
+        for name in sorted(was.keys() | now.keys()):
+            yield from _changes(was.get(name), now.get(name), f"{key}.{name}" if key else name)
+    elif isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
+        for place, (one, other) in enumerate(zip(was, now, strict=True)):
+            yield from _changes(one, other, f"{key}[{place}]")
+    elif was != now:
+        yield key, was, now
 
 
 def _short(value: Any) -> str:

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..errors import InvalidArgument
-from ..host.started import Mode
 from .checkpoints import Epochs, Fenced
 from .manifest import Identity
 from .planned import Planned
@@ -91,10 +90,10 @@ def run(
 
 @dataclass(frozen=True)
 class _Told:
-    """By a slice: it is quiet, or has failed."""
+    """By a slice: see `Slice`."""
 
     place: int
-    error: BaseException | None
+    what: BaseException | Literal["quiet", "ended"]
 
 
 @dataclass(frozen=True)
@@ -165,8 +164,8 @@ class _Coordinator:
         self._stop.connect(lambda: self._words.put("stop"))
         self._report()
 
-    def _hear(self, place: int, error: BaseException | None) -> None:
-        self._words.put(_Told(place, error))
+    def _hear(self, place: int, what: BaseException | Literal["quiet", "ended"]) -> None:
+        self._words.put(_Told(place, what))
 
     # ---- The stream ----
 
@@ -200,8 +199,8 @@ class _Coordinator:
         except queue.Empty:
             word = None
         if isinstance(word, _Told):
-            if word.error is not None:
-                raise word.error
+            if isinstance(word.what, BaseException):
+                raise word.what
             self._quiet.add(word.place)
         elif isinstance(word, _Taken):
             self._note(word)
@@ -267,15 +266,10 @@ class _Coordinator:
 
     def end(self, ended: Ended) -> Summary:
         """Ends the slices, and without checkpoints the sinks."""
-        if ended == "finished":
-            self._end_slices("drain", None)
+        if ended != "finished":
+            self._give_up_slices(_CUT_OFF)
         else:
-            self._end_slices("cancel", _CUT_OFF)
-        if ended == "finished":
-            while not self._words.empty():
-                word = self._words.get()
-                if isinstance(word, _Told) and word.error is not None:
-                    raise word.error
+            self._finish_slices()
             if self._epochs is None:
                 for sinks in zip(*(each.sinks for each in self._slices), strict=True):
                     for sink in sinks:
@@ -283,9 +277,26 @@ class _Coordinator:
         self._report()
         return self._summary(ended)
 
+    def _finish_slices(self) -> None:
+        """Closes the functions' Contexts, which may take their time; a stop limits it. Their rows have all left."""
+        deadline: Deadline | None = None
+        left = len(self._slices)
+        for each in self._slices:
+            each.end("drain")
+        while left and self._stop.requests < 2:
+            if self._stop.requests and deadline is None:
+                deadline = Deadline(self._stop.timeout)
+            try:
+                word = self._words.get(timeout=None if deadline is None else deadline.left)
+            except queue.Empty:
+                return
+            if isinstance(word, _Told) and isinstance(word.what, BaseException):
+                raise word.what
+            left -= isinstance(word, _Told) and word.what == "ended"
+
     def give_up(self, error: BaseException) -> None:
         """Ends the slices after an error, and notes what remains at risk."""
-        self._end_slices("cancel", _GIVE_UP)
+        self._give_up_slices(_GIVE_UP)
         if self._epochs is None:
             error.add_note(
                 "There are no checkpoints, so nothing can be resumed. Outputs that appear at the end do not appear."
@@ -298,14 +309,14 @@ class _Coordinator:
                 "after it are read again."
             )
 
-    def _end_slices(self, mode: Mode, seconds: float | None) -> None:
-        deadline = None if seconds is None else Deadline(seconds)
+    def _give_up_slices(self, seconds: float) -> None:
+        deadline = Deadline(seconds)
         for each in self._slices:
-            each.end(mode)
+            each.end("cancel")
         for each in self._slices:
-            each.join(None if deadline is None else deadline.left)
+            each.join(deadline.left)
         if self._taking is not None:
-            self._taking.join(None if deadline is None else deadline.left)
+            self._taking.join(deadline.left)
 
     def close(self) -> None:
         """Closes the sinks, unless a thread that was left behind uses them."""

@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from ..connectors.interface import Json, Partition, Sealed, Sink
 from ..connectors.source import Rows
@@ -29,11 +29,12 @@ from ..operator.blocks import Block
 from ..operator.stages import Dead
 from ..operator.watermarks import Watermark
 from .checkpoints import Snapshot
+from .idleness import Idleness
 from .planned import Planned
 from .progress import SliceNumbers
 from .shares import Shares
 
-Tell = Callable[[int, BaseException | None], None]
+Tell = Callable[[int, BaseException | Literal["quiet", "ended"]], None]
 Reader = Callable[[], Coroutine[Any, Any, None]]
 
 
@@ -41,8 +42,8 @@ class Slice:
     """Slice `place`.
 
     letters: the sink of dead letters, one of `sinks`.
-    tell: called in the slice's thread, with its place, and None as soon as there is nothing more to read and nothing
-    under way, or the error that has ended the slice.
+    tell: called in the slice's thread, with its place, and "quiet" as soon as there is nothing more to read and nothing
+    under way, the error that ends the slice, "ended" at its end.
     read: called with the number of rows of each batch that was read.
     close_errors: texts of Contexts whose `close` has failed, after the end.
     """
@@ -77,11 +78,9 @@ class Slice:
         self._positions: dict[str, Json] = {}  # of partitions that have been read
         self._is_draining = False
         self._is_quiet = False
-        self._is_idle = False  # and the operators are to be told
         self._ending: Mode | None = None
         self._torn: BaseException | None = None
-        self._last_rows = 0.0  # by the loop's clock
-        self._idle_timer: asyncio.TimerHandle | None = None  # None: the source is idle
+        self._idleness = Idleness(None if self._event_time is None else planned.idle_seconds, self._wake.set)
 
     # ---- Called by the coordinator ----
 
@@ -158,6 +157,7 @@ class Slice:
             self._close(failed)
         except Exception as error:
             self._tell(self.place, error)
+        self._tell(self.place, "ended")
 
     def _start_operators(self) -> None:
         watermarks, states, allow_changed_plugin = self._from
@@ -183,7 +183,6 @@ class Slice:
             self._begin([partial(self._read_one, name) for name in self._shares.dealt(self.place)])
         else:
             self._begin([self._read_in_turn])
-        self._idle_later()
         try:
             while self._ending is None:
                 self._wake.clear()
@@ -215,7 +214,8 @@ class Slice:
 
     async def _reading(self, read: Reader) -> None:
         try:
-            await read()
+            with self._idleness.reading():
+                await read()
         except Exception as error:
             self._torn = error
             raise
@@ -227,12 +227,17 @@ class Slice:
                 await self._read_one(name)
             if source.watch is None:
                 return
-            await asyncio.sleep(source.watch)
-            await asyncio.to_thread(self._shares.look)
+            with self._idleness.waiting():
+                await asyncio.sleep(source.watch)
+                await asyncio.to_thread(self._shares.look)
 
     async def _read_one(self, name: str) -> None:
         partition = self._open[name] = self._shares.open(name)
-        while (rows := await partition.read()) is not None:
+        while True:
+            with self._idleness.waiting():
+                rows = await partition.read()
+            if rows is None:
+                break
             self._take_in(rows)
             await asyncio.sleep(0)  # a turn
             while self.operators and not self.operators[0].wants_input:
@@ -252,32 +257,14 @@ class Slice:
             self._hand_on(item, 0)
             if isinstance(item, Block) and self._event_time is not None:
                 time = self._event_time.after(item)
-                if self._idle_timer is None:  # it was idle: the watermark holds again
-                    time, self._is_idle = self._event_time.time, False
+                if self._idleness.ended():  # the watermark holds again
+                    time = self._event_time.time
                 if time is not None:
                     self.numbers.watermark = time
                     self._hand_on(Watermark(time), 0)
         self.numbers.dropped += n_left
-        self._idle_later()
         self._read(rows.batch.num_rows)
         self._wake.set()
-
-    def _idle_later(self) -> None:
-        """The source is not idle now. Looks once when it could be; not for each batch."""
-        seconds = self._planned.idle_seconds
-        self._last_rows = self._loop.time()
-        if seconds is None or self._event_time is None or self._idle_timer is not None:
-            return
-
-        def look() -> None:
-            due = self._last_rows + seconds
-            if self._loop.time() < due:
-                self._idle_timer = self._loop.call_at(due, look)
-                return
-            self._idle_timer, self._is_idle = None, True
-            self._wake.set()
-
-        self._idle_timer = self._loop.call_later(seconds, look)
 
     def _drain(self) -> None:
         self._is_draining = True
@@ -290,8 +277,7 @@ class Slice:
     def _turn(self) -> bool:
         """Moves what can be moved. Whether more can be moved at once."""
         is_ready = False
-        if self._is_idle:
-            self._is_idle = False
+        if self._idleness.began():
             self._hand_on(Watermark(None), 0)
         for place, operator in enumerate(self.operators):
             if self._has_room_after(place):
@@ -352,9 +338,7 @@ class Slice:
         else:
             self._is_quiet = all(operator.is_finished for operator in self.operators)
         if self._is_quiet:
-            if self._idle_timer is not None:
-                self._idle_timer.cancel()
-            self._tell(self.place, None)
+            self._tell(self.place, "quiet")
 
     # ---- Waiting ----
 
