@@ -103,7 +103,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         "operators[0].calls[5]: there is a column 'miles' already: name the result, as in other = mph(...)",
         "operators[0].calls[6]: column 'miles': argument 'tail' is int64, not string: convert it first, to "
         "pa.string(), or change the function's signature",
-        "operators[0].calls[7]: functions.mph: the constant 'a' for 'minutes' 'a' is not int64",
+        "operators[0].calls[7]: functions.mph: the constant for 'minutes': 'a' is not int64",
         "operators[0].calls[8]: 'f(': write FUNCTION, FUNCTION(COLUMN, ...) or NAME = FUNCTION(COLUMN, ...)",
         "operators[0].options.timeout: timeout='soon'; write seconds above 0 and up to 1e9, a text such as '10ms', or "
         "math.inf",
