@@ -58,4 +58,4 @@ class Engine:
 
 
 def fence_of(store: MemoryStore) -> list[int]:
-    return [n for n in epochs_in(store.files) if Manifest.read(store.files[f"epochs/{n:010}.json"], "").fence]
+    return [n for n in epochs_in(store.files) if Manifest.read(store.files[f"epochs/{n:010}.json"], n, "").fence]

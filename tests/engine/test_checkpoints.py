@@ -228,6 +228,7 @@ def _flipped(data: bytes) -> bytes:
         (_flipped, "its checksum is another one"),
         (lambda data: b"", "the epoch is damaged"),
         (lambda data: b"[]", "the epoch is damaged"),
+        (lambda data: b"[" * 100_000, "the epoch is damaged"),
         (lambda data: b'{"version":1}', "the epoch is damaged"),
         (lambda data: data.replace(b'"version":1', b'"version":2'), "has format version 2, and this program reads"),
     ],
@@ -243,6 +244,14 @@ def test_a_damaged_epoch_and_one_of_another_version_are_refused_by_name(
     with pytest.raises(InvalidArgument, match=error):
         Epochs(store, IDENTITY, resume=True)
     assert epochs_in(store.files) == [1, 2]
+
+
+def test_an_epoch_under_the_name_of_another_is_refused() -> None:
+    store = MemoryStore()
+    Engine(store, World()).go()
+    store.files["epochs/0000000007.json"] = store.files["epochs/0000000002.json"]
+    with pytest.raises(InvalidArgument, match=r"epochs/0000000007.json: the epoch is damaged \(it is of epoch 2\)"):
+        Epochs(store, IDENTITY, resume=True)
 
 
 @pytest.mark.parametrize("damage", [_cut, lambda data: data[:-1] + b"!"], ids=["cut", "changed"])
@@ -265,7 +274,7 @@ def test_a_damaged_or_missing_state_is_refused_by_name(damage: Callable[[bytes],
 
 def test_epochs_of_version_1_can_be_read() -> None:
     """A file of each version stays here, so that no change makes it unreadable."""
-    epoch = Manifest.read((KEPT / "epoch-1.json").read_bytes(), "epoch-1.json")
+    epoch = Manifest.read((KEPT / "epoch-1.json").read_bytes(), 2, "epoch-1.json")
     assert epoch.epoch == 2
     assert epoch.positions == {"p0": {"next": 3}}
     assert epoch.written() == (KEPT / "epoch-1.json").read_bytes()

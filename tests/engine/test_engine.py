@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pytest
@@ -49,6 +50,26 @@ def test_a_pipeline_without_functions_copies_rows() -> None:
     run(Story(StorySource({"a": batches(0, 25), "b": []}), world, sink_names=("out", "copy")))
     assert world.shown() == world.shown("copy") == list(range(25))
     assert world.closed == 2
+
+
+def test_a_look_for_new_partitions_that_takes_long_holds_up_neither_rows_nor_the_stop() -> None:
+    """Two slices; one asks a store that does not answer, until the engine has ended."""
+    world, stop, asked, ended = World(), StopRequest(timeout=60), threading.Event(), threading.Event()
+    source = StorySource({"a": [[1], lambda: asked.wait(60), [2], stop.request, Gate()], "b": []})
+    source.watch = 0.001
+    partitions = source.partitions
+
+    def slow() -> Sequence[str]:
+        if threading.current_thread().name == "arroyo-udf-look":
+            asked.set()
+            assert ended.wait(60)
+        return partitions()
+
+    source.partitions = slow  # type: ignore[method-assign]
+    summary = run(Story(source, world, parallelism=2), checkpoints=MemoryStore(), stop=stop)
+    assert summary.ended == "resumable"
+    assert world.shown() == [1, 2]
+    ended.set()
 
 
 @pytest.mark.parametrize("side_by_side", [False, True])

@@ -192,7 +192,7 @@ class Epochs:
 
     def _read(self, number: int) -> Manifest:
         name = _name(number)
-        return Manifest.read(self._store.get(name), f"{self._store.place}/{name}")
+        return Manifest.read(self._store.get(name), number, f"{self._store.place}/{name}")
 
     def _numbers(self) -> list[int]:
         return sorted(self._numbered(_EPOCHS, ".json").values())

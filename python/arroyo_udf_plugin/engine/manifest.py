@@ -85,12 +85,12 @@ class Manifest(_Part):
         return f"{head}{text}}}\n".encode()
 
     @classmethod
-    def read(cls, data: bytes, name: str) -> Manifest:
-        """name: of the file, for error texts."""
+    def read(cls, data: bytes, number: int, name: str) -> Manifest:
+        """number, name: of the file."""
         try:
             found = json.loads(data)
             version = found["version"]
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise _damaged(name, error) from error
         if version != VERSION:
             raise InvalidArgument(
@@ -101,7 +101,10 @@ class Manifest(_Part):
             text = _canonical(found["epoch"])
             if hashlib.sha256(text.encode()).hexdigest() != found["sha256"]:
                 raise ValueError("its checksum is another one")
-            return cls.model_validate_json(text)
+            epoch = cls.model_validate_json(text)
+            if epoch.epoch != number:
+                raise ValueError(f"it is of epoch {epoch.epoch}")
+            return epoch
         except (ValueError, KeyError, TypeError) as error:
             raise _damaged(name, error) from error
 

@@ -229,7 +229,7 @@ class Slice:
                 return
             with self._idleness.waiting():
                 await asyncio.sleep(source.watch)
-                await asyncio.to_thread(self._shares.look)
+                await self._shares.look()
 
     async def _read_one(self, name: str) -> None:
         partition = self._open[name] = self._shares.open(name)
