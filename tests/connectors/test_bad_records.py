@@ -123,9 +123,7 @@ def test_with_fail_the_first_bad_row_ends_the_reading(tmp_path: Path, name: str,
 
     rows = run(work)
     assert rows is not None
-    with pytest.raises(
-        InvalidArgument, match=rf"{name}, row 2: .* \(bad_records = \"drop\" or "
-    ):
+    with pytest.raises(InvalidArgument, match=rf"{name}, row 2: .* \(bad_records = \"drop\" or "):
         decide(Columns(source.schema).block(rows).origin, "fail")
 
 
