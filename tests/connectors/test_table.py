@@ -440,6 +440,35 @@ def test_a_pipeline_that_is_started_anew_does_not_take_its_epochs_for_those_of_t
     assert sorted(rows_of(uri, name)) == [(0, "row 0"), (1, "row 1")]
 
 
+def test_an_older_copy_of_the_checkpoints_is_refused(uri: str, name: str, tmp_path: Path) -> None:
+    """The epochs that it would take are noted already, with other rows. An engine that was overtaken sees the same."""
+    model = Table(uri=uri, table=name)
+    sink = with_checkpoints(tmp_path, model, history=name)
+    sink.clear(1)
+    for epoch in range(2, 5):
+        sink.write(batch(epoch))
+        sealed = sink.seal(epoch)
+        assert sealed is not None
+        sink.apply(epoch, sealed.store())
+    sink.close()
+    copy = with_checkpoints(tmp_path / "copy", model, history=name)
+    with pytest.raises(
+        InvalidArgument, match=r"(?i)the table has epoch 4, .*another engine .*or they are an older copy"
+    ):
+        copy.clear(3)
+    copy.clear(5)
+    copy.close()
+
+
+def test_a_stray_file_in_the_store_is_left_alone(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path / "stage"))
+    store.put("table-sink/stray", b"x")
+    sink = with_checkpoints(tmp_path, Table(uri=f"sqlite:{tmp_path / 'rows.db'}", table="t"))
+    sink.clear(1)
+    sink.close()
+    assert store.names("") == ["table-sink/stray"]
+
+
 def test_an_epoch_larger_than_memory_should_hold_goes_to_the_store_meanwhile(
     uri: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,3 +126,12 @@ class Sink(Protocol):
 
     def close(self) -> None:
         """Gives up what is neither finished nor stored. Called once, after all others."""
+
+
+def later_epochs(place: str, what: str, committed: int) -> str:
+    """Why `Sink.clear` refuses a place that has what only an engine after this one can have written."""
+    return (
+        f"{place} has {what}, and the checkpoints that this engine goes on from end before {committed}. Either another "
+        "engine has gone on from them meanwhile: then leave all to that one. Or they are an older copy, or of another "
+        "run: then name a place without rows, and other checkpoints"
+    )

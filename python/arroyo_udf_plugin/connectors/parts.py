@@ -23,7 +23,7 @@ import pydantic
 from ..errors import InvalidArgument
 from .described import Seconds
 from .folder import Folder, open_folder
-from .interface import Json, Sealed, Stage
+from .interface import Json, Sealed, Stage, later_epochs
 from .options import Writing
 from .sink import FileSink, check_writing
 from .written import Format, Written
@@ -192,7 +192,10 @@ class PartsSink:
         self._generation = committed
         names = self._folder.names()
         parts = [(each, found[1]) for each in names if (found := _PART.fullmatch(each))]
-        self._refuse([each for each, epoch in parts if epoch is None or int(epoch) >= committed])
+        self._refuse([each for each, epoch in parts if epoch is None])
+        for each, epoch in parts:
+            if int(epoch) >= committed:
+                raise InvalidArgument(later_epochs(self._folder.place, each, committed))
         for each in names:
             if (staged := _STAGED.fullmatch(each)) and int(staged[1]) < committed:
                 self._folder.remove(each)

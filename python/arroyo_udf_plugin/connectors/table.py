@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 import urllib.parse
 from typing import Literal
 
@@ -22,11 +23,12 @@ import pyarrow as pa
 from ..errors import InvalidArgument
 from .database import PATIENCE, Transaction, open_database
 from .described import Described, Several
-from .interface import Json, Sealed, Stage
+from .interface import Json, Sealed, Stage, later_epochs
 from .schemas import index_of
 from .table_target import EPOCHS, Target
 
 _CHUNK_BYTES = 64 << 20
+_CHUNK = re.compile(r"(\d+)-\d+-\d+\.arrows")
 
 
 class Table(Described):
@@ -146,9 +148,20 @@ class TableSink:
         assert self._stage is not None
         self._generation = committed
         self._prepare()
+        history = self._stage.history
+        noted = self._target.database.run(lambda each: self._last_noted(each, history), PATIENCE)
+        if noted is not None and noted >= committed:
+            raise InvalidArgument(later_epochs(f"{self._target.name}: the table", f"epoch {noted}", committed))
         for name in self._stage.names(self._folder):
-            if int(name.removeprefix(self._folder).partition("-")[0]) < committed:
+            if (chunk := _CHUNK.fullmatch(name.removeprefix(self._folder))) and int(chunk[1]) < committed:
                 self._stage.delete(name)
+
+    def _last_noted(self, transaction: Transaction, history: str) -> int | None:
+        ((epoch,),) = transaction.rows(
+            f"SELECT max(epoch) FROM {EPOCHS} WHERE pipeline = $1 AND history = $2 AND sink = $3",
+            *(self._pipeline, history, self.name),
+        )
+        return epoch  # type: ignore[no-any-return]
 
     def _prepare(self) -> None:
         if not self._prepared:
