@@ -11,6 +11,7 @@
     ├── PluginEnvironmentError     the plugin cannot run here: no Python, wrong version, missing package
     ├── UserCodeError              the user's code failed outside of a row: module, init or close of the Context
     ├── InternalError              a bug in the toolkit
+    ├── Fenced                     another engine has resumed this pipeline; this one has stopped
     ├── OutOfMemory                no memory for the call; its arguments were not taken
     └── UnsupportedCall            the function or plugin does not support the call
 
@@ -85,6 +86,10 @@ class UserCodeError(ArroyoUdfError):
 
 class InternalError(ArroyoUdfError):
     """A bug in the toolkit or in a plugin written by hand, not a mistake of the caller."""
+
+
+class Fenced(ArroyoUdfError):
+    """Another engine has resumed this pipeline. This one has stopped, and applies nothing more."""
 
 
 class OutOfMemory(ArroyoUdfError):

@@ -8,8 +8,9 @@ import pyarrow as pa
 from worlds import SCHEMA, MemoryStore, World, WorldSink, epochs_in
 
 from arroyo_udf_plugin.connectors.interface import Json
-from arroyo_udf_plugin.engine.checkpoints import Epochs, Snapshot
+from arroyo_udf_plugin.engine.checkpoints import Epochs
 from arroyo_udf_plugin.engine.manifest import Identity, Manifest
+from arroyo_udf_plugin.engine.moment import Snapshot
 
 SOURCE = {"source": {"type": "files", "paths": ["a", "c"]}}
 IDENTITY = Identity.of("flights", SOURCE, {"speed": "abc"})

@@ -8,8 +8,8 @@ import pytest
 from engines import IDENTITY, Engine, Killed, fence_of
 from worlds import MemoryStore, World, epochs_in
 
-from arroyo_udf_plugin.engine.checkpoints import Epochs, Fenced
-from arroyo_udf_plugin.errors import InvalidArgument
+from arroyo_udf_plugin.engine.checkpoints import Epochs
+from arroyo_udf_plugin.errors import Fenced, InvalidArgument
 
 ACTIONS = 120  # of all interleaved engines
 

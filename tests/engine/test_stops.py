@@ -24,12 +24,11 @@ from worlds import (
 )
 
 from arroyo_udf_plugin import Function, load
-from arroyo_udf_plugin.engine.checkpoints import Fenced
 from arroyo_udf_plugin.engine.progress import Progress, Summary
 from arroyo_udf_plugin.engine.runner import Interval, run
 from arroyo_udf_plugin.engine.slice import Slice
 from arroyo_udf_plugin.engine.stopping import StopRequest
-from arroyo_udf_plugin.errors import InvalidArgument, RowError
+from arroyo_udf_plugin.errors import Fenced, InvalidArgument, RowError
 from arroyo_udf_plugin.host.policy import Policy
 
 OFTEN = Interval(None, rows=1)  # an epoch after each batch, if the one before is over
@@ -142,8 +141,9 @@ class Stdin(StorySource):
 
 def test_what_cannot_be_resumed_is_refused_by_name() -> None:
     world = World()
-    with pytest.raises(InvalidArgument, match="the source - cannot be read again"):
-        run(Story(Stdin({}), world), checkpoints=MemoryStore(), resume=True)
+    for resume in (False, True):
+        with pytest.raises(InvalidArgument, match="the source - cannot be read again, so it has no checkpoints"):
+            run(Story(Stdin({}), world), checkpoints=MemoryStore(), resume=resume)
     with pytest.raises(InvalidArgument, match="--resume needs the place of the checkpoints"):
         run(Story(StorySource({}), world), resume=True)
     story = Story(StorySource({}), world)

@@ -12,6 +12,7 @@ slice.py        a copy of the chain, over a share of the source
 shares.py       which slice reads which partitions
 idleness.py     whether the source is idle
 checkpoints.py  epochs: what is committed, and how
+moment.py       what a slice gives an epoch
 manifest.py     the file of an epoch
 store.py        where checkpoints are kept
 progress.py     numbers for the view and the summary

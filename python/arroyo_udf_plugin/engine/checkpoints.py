@@ -32,44 +32,19 @@ import contextlib
 import re
 import secrets
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
 
 from .. import failpoints
-from ..connectors.interface import Json, Sealed, Sink
-from ..errors import ArroyoUdfError, InvalidArgument
+from ..connectors.interface import Json, Sealed
+from ..errors import Fenced, InvalidArgument
 from .manifest import Identity, Manifest, SliceState, StateFile, StoredRows
+from .moment import Sealable, Snapshot
 from .store import AlreadyThere, Store
 
 _EPOCHS, _STATES, _ROWS = "epochs/", "states/", "rows/"
 _NUMBERED = re.compile(r"(?:epochs|states)/(\d{10,})(\.json|\.applied|-\d+-\d+\.arrow)")  # other files are not ours
 _TRIES = 100  # to create a fence, while another engine commits epochs
-
-
-class Fenced(ArroyoUdfError):
-    """Another engine has resumed this pipeline. This one has stopped."""
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """A slice in one moment. operators: name and state of each. sealed: by the sink's name; without rows: none."""
-
-    positions: Mapping[str, Json]
-    watermark: int | None
-    operators: Sequence[tuple[str, bytes]]
-    sealed: Mapping[str, Sealed]
-
-
-class Sealable(Protocol):
-    """A slice, as checkpoints see it."""
-
-    sinks: Sequence[Sink]
-
-    def seal(self, epoch: int) -> Future[Snapshot]:
-        """Step 1: asks the slice for its moment."""
 
 
 class Rows:

@@ -18,11 +18,9 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from ..errors import InvalidArgument
-from .checkpoints import Epochs, Fenced
-from .manifest import Identity
+from ..errors import Fenced, InvalidArgument
 from .planned import Planned
 from .progress import CheckpointProgress, Ended, Progress, Summary, of_operators
 from .shares import Shares
@@ -30,8 +28,11 @@ from .slice import Slice
 from .stopping import Deadline, StopRequest
 from .store import Store
 
+if TYPE_CHECKING:
+    from .checkpoints import Epochs
+
 _GIVE_UP = 10.0  # seconds for functions to end after an error
-_CUT_OFF = 2.0  # and after a stop
+_CUT_OFF = 0.5  # and after a stop
 _FOR_DRAINING = 0.75  # of the time for a stop; the rest is for the last checkpoint
 
 
@@ -69,10 +70,16 @@ def run(
     """
     if resume and checkpoints is None:
         raise InvalidArgument("--resume needs the place of the checkpoints: name it with --checkpoints")
-    if resume and not planned.source.resumable:
-        raise InvalidArgument(f"the source {planned.source.name} cannot be read again, so it cannot be resumed")
     epochs = None
     if checkpoints is not None:
+        if not planned.source.resumable:
+            raise InvalidArgument(
+                f"the source {planned.source.name} cannot be read again, so it has no checkpoints: leave out "
+                "--checkpoints and --resume, or read a file"
+            )
+        from .checkpoints import Epochs  # here, because a run without checkpoints needs no pydantic
+        from .manifest import Identity
+
         plugins = {call.name: call.function.plugin_hash for call in planned.calls}
         identity = Identity.of(planned.name, planned.fingerprint, plugins)
         epochs = Epochs(checkpoints, identity, resume=resume, allow_changed_plugin=allow_changed_plugin)

@@ -28,8 +28,8 @@ from ..host.started import Mode
 from ..operator.blocks import Block
 from ..operator.stages import Dead
 from ..operator.watermarks import Watermark
-from .checkpoints import Snapshot
 from .idleness import Idleness
+from .moment import Snapshot
 from .planned import Planned
 from .progress import SliceNumbers
 from .shares import Shares

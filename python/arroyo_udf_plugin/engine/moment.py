@@ -1,0 +1,29 @@
+"""A slice in one moment: what an epoch is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..connectors.interface import Json, Sealed, Sink
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A slice in one moment. operators: name and state of each. sealed: by the sink's name; without rows: none."""
+
+    positions: Mapping[str, Json]
+    watermark: int | None
+    operators: Sequence[tuple[str, bytes]]
+    sealed: Mapping[str, Sealed]
+
+
+class Sealable(Protocol):
+    """A slice, as checkpoints see it."""
+
+    sinks: Sequence[Sink]
+
+    def seal(self, epoch: int) -> Future[Snapshot]:
+        """Step 1: asks the slice for its moment."""
