@@ -13,7 +13,7 @@ from partitions import read_all, run
 
 from arroyo_udf_plugin import InvalidArgument
 from arroyo_udf_plugin.connectors.bad_records import BadRecords, decide
-from arroyo_udf_plugin.connectors.file_source import Files
+from arroyo_udf_plugin.connectors.files import Files
 from arroyo_udf_plugin.connectors.source import Rows
 from arroyo_udf_plugin.host.policy import LETTER
 from arroyo_udf_plugin.operator.blocks import ORIGIN, Columns

@@ -18,7 +18,7 @@ from partitions import read_all, rest, run
 
 import object_store_server
 from arroyo_udf_plugin import InvalidArgument
-from arroyo_udf_plugin.connectors.file_source import Files
+from arroyo_udf_plugin.connectors.files import Files
 from arroyo_udf_plugin.connectors.inputs import found
 from arroyo_udf_plugin.connectors.interrupt import Interrupt
 from arroyo_udf_plugin.connectors.object_store import ObjectFile, objects, open_object_store

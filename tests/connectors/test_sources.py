@@ -24,7 +24,7 @@ import pytest
 from partitions import read_all, rest, run, values
 
 import object_store_server
-from arroyo_udf_plugin.connectors.file_source import Files
+from arroyo_udf_plugin.connectors.files import Files
 from arroyo_udf_plugin.connectors.impulse import Impulse
 from arroyo_udf_plugin.connectors.interface import Source
 from arroyo_udf_plugin.connectors.object_store import open_object_store

@@ -16,7 +16,7 @@ from typing import IO
 import pytest
 from partitions import read_all, rest, run, values
 
-from arroyo_udf_plugin.connectors.file_source import Files
+from arroyo_udf_plugin.connectors.files import Files
 from arroyo_udf_plugin.connectors.interface import Partition
 
 READER = textwrap.dedent("""

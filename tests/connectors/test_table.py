@@ -506,12 +506,13 @@ def test_a_failure_to_apply_says_that_the_epoch_waits_and_changes_nothing(uri: s
 
 
 def test_slices_write_at_once(uri: str, name: str, tmp_path: Path) -> None:
-    model, failed = Table(uri=uri, table=name, key=["a"]), []
+    model, failed, all_cleared = Table(uri=uri, table=name, key=["a"]), [], threading.Barrier(4, timeout=60)
 
     def run(slice: int) -> None:
         try:
             sink = model.sink(SCHEMA, slice, StageIn(open_store(str(tmp_path)), name), "pipeline", "sink")
             sink.clear(1)
+            all_cleared.wait()
             for epoch in range(2, 7):
                 sink.write(batch(*range(slice * 100 + epoch * 10, slice * 100 + epoch * 10 + 10)))
                 sealed = sink.seal(epoch)

@@ -13,7 +13,8 @@ import pytest
 from partitions import read_all, rest, run, values
 
 from arroyo_udf_plugin import InvalidArgument
-from arroyo_udf_plugin.connectors.file_source import Files, FilesSource
+from arroyo_udf_plugin.connectors.file_source import FilesSource
+from arroyo_udf_plugin.connectors.files import Files
 from arroyo_udf_plugin.connectors.interface import Json
 from arroyo_udf_plugin.connectors.object_store import open_object_store
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from arroyo_udf_plugin.connectors.blackhole import Blackhole
-from arroyo_udf_plugin.connectors.file_source import Files
+from arroyo_udf_plugin.connectors.files import Files
 from arroyo_udf_plugin.connectors.parts import Parts
 from arroyo_udf_plugin.errors import InvalidArgument
 from arroyo_udf_plugin.pipeline.description import Checkpoints, EventTime, Functions, Pipeline, described, schema

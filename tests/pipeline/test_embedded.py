@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.dataset as ds
 import pytest
 
-from arroyo_udf_plugin.connectors.file_source import Files
+from arroyo_udf_plugin.connectors.files import Files
 from arroyo_udf_plugin.connectors.parts import Parts
 from arroyo_udf_plugin.connectors.table import Table
 from arroyo_udf_plugin.engine.embedded import run_pipeline

@@ -5,8 +5,8 @@ source.py    FileSource: one or more inputs as `Rows`
 sink.py      FileSink: batches to one output
 cells.py     text cells: their Arrow type, and how they are parsed
 
-interface.py                                      what the engine asks of the sources and sinks of a pipeline
-impulse.py, file_source.py, standard_input.py     the sources, each with its keys in a description
+interface.py                             what the engine asks of the sources and sinks of a pipeline
+impulse.py, files.py, standard_input.py   the sources, each with its keys in a description; file_source.py reads files
 parts.py, single.py, table.py, standard_output.py, blackhole.py   the sinks, the same way
 described.py, read.py, written.py                 the keys that several have
 bad_records.py                                    what happens to rows that could not be read

@@ -16,39 +16,18 @@ import contextlib
 import dataclasses
 import itertools
 from collections.abc import Generator, Sequence
-from typing import Annotated, Any, Literal
-
-import pydantic
+from typing import Any
 
 from ..errors import InvalidArgument
-from .described import Seconds, Several
 from .inputs import Input, Version, found
-from .interface import Json, Partition, Source
+from .interface import Json, Partition
 from .interrupt import Interrupt
 from .object_store import changed
 from .options import BATCH_ROWS, Reading
-from .read import Read
 from .read_ahead import ReadAhead
 from .source import FileSource, OpenFile, Rows
 
 _ALL = "all files"  # the only partition, if the number of rows has a limit
-
-
-class Files(Read):
-    """Files, local or in an object store."""
-
-    type: Literal["files"] = "files"
-
-    paths: Annotated[Several[str], pydantic.Field(min_length=1)]
-    """The files, folders, patterns (`data/*.csv`) or URLs (`s3://bucket/folder`)."""
-
-    watch: Seconds | None = None
-    """Time between two looks for new files; otherwise there is one look, and the run ends.
-
-    Until a file is complete, its name begins with a dot, or is none that `paths` takes in."""
-
-    def source(self, parallelism: int) -> Source:
-        return FilesSource(self.paths, self.reading(), self.watch)
 
 
 class FilesSource:

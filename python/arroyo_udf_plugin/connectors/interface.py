@@ -117,8 +117,8 @@ class Sink(Protocol):
         start with fewer of them, somebody must apply it."""
 
     def clear(self, committed: int) -> None:
-        """With checkpoints, called once at each start, also the first, before the first `write`, with the number of
-        this engine's fence: removes leftovers of earlier engines, which were stored and never committed, of all slices.
+        """With checkpoints, called once at each start, also the first, before any slice's first `write`, with the number
+        of this engine's fence: removes leftovers of earlier engines, which were stored and never committed, of all slices.
         What is committed has been applied before. Refuses a place that has epochs of another history."""
 
     def finish(self) -> None:

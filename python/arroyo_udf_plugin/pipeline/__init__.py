@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..connectors.blackhole import Blackhole
-    from ..connectors.file_source import Files
+    from ..connectors.files import Files
     from ..connectors.impulse import Impulse
     from ..connectors.parts import Parts
     from ..connectors.single import File
@@ -56,7 +56,7 @@ __all__ = [
 
 _AT_FIRST_USE = {
     "connectors.blackhole": ("Blackhole",),
-    "connectors.file_source": ("Files",),
+    "connectors.files": ("Files",),
     "connectors.impulse": ("Impulse",),
     "connectors.parts": ("Parts",),
     "connectors.single": ("File",),

@@ -19,7 +19,7 @@ import pydantic
 from ..author.options import OPTIONS
 from ..connectors.blackhole import Blackhole
 from ..connectors.described import Described, Seconds, Several
-from ..connectors.file_source import Files
+from ..connectors.files import Files
 from ..connectors.impulse import Impulse
 from ..connectors.parts import Parts
 from ..connectors.single import File

@@ -1,0 +1,29 @@
+"""Files as the source of a pipeline, as a person describes them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import pydantic
+
+from .described import Seconds, Several
+from .file_source import FilesSource
+from .interface import Source
+from .read import Read
+
+
+class Files(Read):
+    """Files, local or in an object store."""
+
+    type: Literal["files"] = "files"
+
+    paths: Annotated[Several[str], pydantic.Field(min_length=1)]
+    """The files, folders, patterns (`data/*.csv`) or URLs (`s3://bucket/folder`)."""
+
+    watch: Seconds | None = None
+    """Time between two looks for new files; otherwise there is one look, and the run ends.
+
+    Until a file is complete, its name begins with a dot, or is none that `paths` takes in."""
+
+    def source(self, parallelism: int) -> Source:
+        return FilesSource(self.paths, self.reading(), self.watch)
