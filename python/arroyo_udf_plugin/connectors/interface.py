@@ -117,9 +117,12 @@ class Sink(Protocol):
         start with fewer of them, somebody must apply it."""
 
     def clear(self, committed: int) -> None:
-        """With checkpoints, called once at each start, also the first, before the first `write` of any slice. committed:
-        the number of this engine's fence. Removes what earlier engines have stored and never committed, of all slices;
-        what is committed has been applied before. Refuses a place that has epochs of another history, or later ones."""
+        """With checkpoints, called once at each start, also the first, before the first `write` of any slice.
+
+        committed: the number of this engine's fence. Removes what earlier engines have stored and never committed, of
+        all slices; what is committed has been applied before. Refuses a place with epochs of another history, or with
+        later ones.
+        """
 
     def finish(self) -> None:
         """Without checkpoints: all rows are written, and appear now."""
