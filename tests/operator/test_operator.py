@@ -13,8 +13,9 @@ import pytest
 from gates import Gates, block, operator
 
 from arroyo_udf_plugin import InvalidArgument, RowError, load
+from arroyo_udf_plugin.connectors.source import Rows
 from arroyo_udf_plugin.operator import state
-from arroyo_udf_plugin.operator.blocks import Block
+from arroyo_udf_plugin.operator.blocks import Block, Columns
 from arroyo_udf_plugin.operator.operator import Operator
 from arroyo_udf_plugin.operator.stages import Dead, Item
 from arroyo_udf_plugin.operator.watermarks import EventTime, Watermark
@@ -92,6 +93,18 @@ def test_a_watermark_waits_for_the_rows_before_it(functions: Any, opened: Gates,
     assert rest == (
         [1, Watermark(10), Watermark(20)] if name == "as_done" else [1, 2, Watermark(10), 4, 5, Watermark(20)]
     )
+    one.close()
+
+
+def test_a_null_is_no_zero(functions: Any, opened: Gates) -> None:
+    """A4: an async function that takes no nulls is not called, as a sync one is not (F3)."""
+    one = started(functions, ["in_order", "plus"])
+    columns = [pa.array([None, 4], pa.int64()), block([3, 4]).rows.column("tag")]
+    one.push(Columns(gates.SCHEMA).block(Rows("nulls", 1, pa.RecordBatch.from_arrays(columns, schema=gates.SCHEMA))))
+    opened.open([4])
+    rows = [row for item in _until_all(one, 2) for row in item.rows.to_pylist()]
+    assert [(row["x"], row["y0"], row["y1"]) for row in rows] == [(None, None, None), (4, 8, 9)]
+    assert opened.calls == {4: 1}
     one.close()
 
 
@@ -357,7 +370,4 @@ def test_event_time_ignores_rows_without_one_and_never_falls() -> None:
 
 
 def _times(batch: pa.RecordBatch) -> Block:
-    from arroyo_udf_plugin.connectors.source import Rows
-    from arroyo_udf_plugin.operator.blocks import Columns
-
     return Columns(batch.schema).block(Rows("times", 1, batch))
