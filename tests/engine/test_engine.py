@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 
@@ -241,3 +243,9 @@ def test_a_slice_without_rows_takes_no_turns(functions: dict[str, Function], mon
     run(story, checkpoints=MemoryStore(), interval=Interval(0.001), stop=stop)
     assert tries >= 50
     assert turns < 10
+
+
+def test_an_engine_without_checkpoints_needs_no_pydantic() -> None:
+    """It is the larger part of what a short run would load."""
+    code = "import sys, arroyo_udf_plugin.engine.runner; sys.exit('pydantic' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
