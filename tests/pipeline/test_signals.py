@@ -131,7 +131,12 @@ def test_the_second_signal_ends_at_once(folder: Path, start: Any, function: str)
     command = start(function, "--checkpoints", "state", "--stop-timeout", "3600")
     command.process.send_signal(signal.SIGINT)
     command.until_it_waits()
-    command.process.send_signal(signal.SIGTERM)
+
+    def ended() -> bool:
+        command.process.send_signal(signal.SIGTERM)  # those that come together with the first are none
+        return command.process.poll() is not None
+
+    until(ended, "its end")
     assert "arroyo-udf: stopped by SIGTERM\n" in command.ended(128 + signal.SIGTERM)
 
 
@@ -153,3 +158,28 @@ def test_signals_that_come_together_are_one(folder: Path, start: Any) -> None:
     command.until_it_waits()
     (folder / "go").touch()
     assert command.ended(0).endswith(f"stopped; go on with: {GO_ON}")
+
+
+TOGETHER = """
+import signal
+from arroyo_udf_plugin.cli import stopping
+
+stopping.TOGETHER = 3600
+with stopping.stoppable():
+    requests = []
+    with stopping.drainable(lambda: requests.append(1)) as came:
+        for _ in range(3):
+            signal.raise_signal(signal.SIGTERM)
+        assert (came, requests) == ([signal.SIGTERM], [1])
+        stopping.TOGETHER = 0
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except stopping.Stopped:
+            print("stopped")
+"""
+
+
+def test_only_a_later_signal_is_a_second_one() -> None:
+    done = subprocess.run([sys.executable, "-c", TOGETHER], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("stopped\n", "arroyo-udf: stopped by SIGINT\n")
+    assert done.returncode == 128 + signal.SIGINT

@@ -20,6 +20,7 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 from .._native import say_stopped, watch_signals
@@ -29,6 +30,8 @@ __all__ = ["Stopped", "drainable", "stoppable"]
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE = 1.0
 """How long a command may take to end by itself, in seconds."""
+TOGETHER = 0.2
+"""Signals so shortly after the first are the same request, in seconds."""
 
 
 class Stopped(KeyboardInterrupt):
@@ -75,25 +78,31 @@ def drainable(request: Callable[[], None]) -> Iterator[list[int]]:
     """Within `stoppable`, a block that ends by itself some time after it has been asked to: the first signal calls
     `request`, in its handler, and the next one is a first one for `stoppable`.
 
-    Yields the signal that has come, if one has. Signals that come at once, as `timeout` of coreutils sends them, are
+    Yields the signal that has come, if one has. Signals that come together, as `timeout` of coreutils sends them, are
     one. Does nothing in another thread than the main one.
     """
     came: list[int] = []
+    first = 0.0
     if threading.current_thread() is not threading.main_thread():
         yield came
         return
 
     def drain(number: int, _frame: object) -> None:
-        came.append(number)
-        undo()
-        request()
+        nonlocal first
+        if not came:
+            first = time.monotonic()
+            came.append(number)
+            request()
+        elif time.monotonic() - first > TOGETHER:
+            undo()
+            signal.raise_signal(number)
 
     def undo() -> None:
         for one, handler in former.items():
             signal.signal(one, handler)
         signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
 
-    wakeup = signal.set_wakeup_fd(-1)  # the native thread does not see the first signal
+    wakeup = signal.set_wakeup_fd(-1)  # the native thread does not see these signals
     former = {one: signal.signal(one, drain) for one in SIGNALS if signal.getsignal(one) is not signal.SIG_IGN}
     try:
         yield came

@@ -179,6 +179,8 @@ def _checked(
             EventTime(columns.schema, chosen.event_time.column)
     if chosen.checkpoints is not None and chosen.checkpoints.every == 0:
         problems.add(("checkpoints", "every"), "write a time above 0")
+    if chosen.checkpoints is not None and source is not None and not source.resumable:
+        problems.add(("source",), f"{source.name} cannot be read again, so it has no checkpoints: leave them out")
     calls = checked_calls(chosen, columns, problems)
     check_places(chosen, source, problems)
     typed = False
