@@ -322,7 +322,7 @@ class _Coordinator:
             each.end("cancel")
         for each in self._slices:
             each.join(deadline.left)
-        if self._taking is not None:
+        if self._taking is not None and self._taking.is_alive():  # a signal may have come before it was started
             self._taking.join(deadline.left)
 
     def close(self) -> None:
