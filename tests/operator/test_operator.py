@@ -13,6 +13,7 @@ import pytest
 from gates import Gates, block, operator
 
 from arroyo_udf_plugin import InvalidArgument, RowError, load
+from arroyo_udf_plugin.connectors.cells import Dialect, cell_type
 from arroyo_udf_plugin.connectors.source import Rows
 from arroyo_udf_plugin.operator import state
 from arroyo_udf_plugin.operator.blocks import Block, Columns
@@ -367,6 +368,20 @@ def test_event_time_ignores_rows_without_one_and_never_falls() -> None:
         EventTime(schema, "u")
     with pytest.raises(InvalidArgument, match="column 'x' is int64"):
         EventTime(gates.SCHEMA, "x")
+
+
+def test_times_in_text_may_lack_a_zone() -> None:
+    """They are UTC, and so are dates."""
+    cells = pa.ExtensionArray.from_storage(
+        cell_type(Dialect()),
+        pa.array(["2020-01-01", "1970-01-01 00:00:02", "NA", "later", "2020-01-01T01:00:00+01:00"], pa.string()),
+    )
+    batch = pa.RecordBatch.from_arrays([cells], names=["t"])
+    clock = EventTime(batch.schema, "t")
+    new_year = 1_577_836_800 * 10**9
+    assert clock.after(_times(batch.slice(1, 3))) == 2 * 10**9
+    assert clock.after(_times(batch)) == new_year
+    assert clock.after(_times(batch.slice(4))) is None
 
 
 def _times(batch: pa.RecordBatch) -> Block:

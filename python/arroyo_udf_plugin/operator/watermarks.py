@@ -15,7 +15,7 @@ from ..errors import InvalidArgument
 from .blocks import Block
 
 _PER_UNIT = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
-_PARSED = pa.timestamp("us", "UTC")  # of text: from the year -290,000 to 290,000
+_PARSED = [pa.timestamp("us", "UTC"), pa.timestamp("us")]  # of text, with and without a zone
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,6 +29,7 @@ class EventTime:
     """The watermarks of a slice: the latest event time so far, less the lateness.
 
     A row without event time (null, or a cell that is no time) passes and changes nothing. A watermark never falls.
+    Times without a zone are UTC.
     """
 
     def __init__(self, schema: pa.Schema, column: str, lateness: int = 0) -> None:
@@ -46,7 +47,7 @@ class EventTime:
             raise InvalidArgument(
                 f"event time: column {column!r} is {type_}; name a column of timestamps, dates, or text that has them"
             )
-        self._field = pa.field(column, _PARSED)
+        self._fields = [pa.field(column, type_) for type_ in _PARSED]
         self._lateness = lateness
         self.time: int | None = None
         """The latest watermark; None: there was no event time yet."""
@@ -55,7 +56,8 @@ class EventTime:
         """The watermark after these rows, if it rises."""
         column = block.rows.column(self._place)
         if isinstance(column.type, CellType):
-            column = argument(column, self._field).array
+            parsed = [argument(column, field).array.view(pa.int64()) for field in self._fields]
+            column = pc.coalesce(*parsed).cast(_PARSED[1])
         elif pa.types.is_date(column.type):
             column = column.cast(pa.timestamp("ms"))
         latest = pc.max(column.view(pa.int64())).as_py()
