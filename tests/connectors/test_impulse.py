@@ -88,7 +88,7 @@ def test_rows_that_were_not_taken_in_time_come_at_once(monkeypatch: pytest.Monke
 
 def test_another_number_of_partitions_is_refused_at_a_resume() -> None:
     source = Impulse(rows=10).source(3)
-    with pytest.raises(InvalidArgument, match="began with 2 partitions, and now has 3: write partitions = 2"):
+    with pytest.raises(InvalidArgument, match="began with 2 partitions, and now has 3: resume with --parallelism 2"):
         source.open("1/2", {"row": 3})
     assert list(Impulse(rows=10, partitions=2).source(3).partitions()) == ["0/2", "1/2"]
 
