@@ -85,8 +85,8 @@ class ImpulseSource:
         part, _, parts = partition.partition("/")
         if int(parts) != self.parts:
             raise InvalidArgument(
-                f"the impulse began with {parts} partitions, and now has {self.parts}: resume with --parallelism {parts}. "
-                "(With `partitions` from the start, parallelism may change)"
+                f"the impulse began with {parts} partitions, and now has {self.parts}: resume with --parallelism "
+                f"{parts}. (With `partitions` from the start, parallelism may change)"
             )
         return _Part(self, int(part), 0 if position is None else position["row"] - 1)
 
