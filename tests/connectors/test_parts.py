@@ -46,6 +46,56 @@ def test_parts_are_named_after_epoch_slice_and_number(tmp_path: Path) -> None:
     assert place.names() == ["part-000000012-007-000.parquet", "part-000000012-007-001.parquet"]
 
 
+def test_an_epoch_may_have_more_parts_than_open_files(tmp_path: Path) -> None:
+    place = at(tmp_path, part_rows=1)
+    sink = place.sink(0, clear=1)
+    sink.write(batch(*range(3)))
+    before = len(os.listdir("/proc/self/fd"))
+    sink.write(batch(*range(50)))
+    assert len(os.listdir("/proc/self/fd")) == before
+    sealed = sink.seal(2)
+    assert sealed is not None
+    sink.apply(2, sealed.store())
+    sink.close()
+    assert len(place.names()) == 53
+
+
+def test_parts_of_an_epoch_that_is_given_up_are_removed(tmp_path: Path) -> None:
+    place = at(tmp_path, part_rows=1)
+    sink = place.sink(0, clear=1)
+    sink.write(batch(1, 2, 3))
+    sink.close()
+    assert os.listdir(place.model.path) == []
+
+
+def test_a_part_that_a_reader_takes_away_before_a_crash_does_not_come_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = at(tmp_path, part_rows=1)
+    sink = place.sink(0, clear=1)
+    sink.write(batch(1, 2))
+    sealed = sink.seal(2)
+    assert sealed is not None
+    stored = sealed.store()
+
+    def crash(name: str) -> None:
+        raise KeyboardInterrupt(name)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("arroyo_udf_plugin.failpoints.reached", crash)
+        with pytest.raises(KeyboardInterrupt):
+            sink.apply(2, stored)
+    folder = Path(place.model.path)
+    (taken,) = place.names()
+    (folder / taken).unlink()
+    with pytest.raises(InvalidArgument, match=f"{taken}, which has rows of the last checkpoint, is gone"):
+        sink.apply(2, stored)
+    (folder / taken).touch()  # as the error says
+    sink.apply(2, stored)
+    assert [(folder / name).stat().st_size > 0 for name in place.names()] == [False, True]
+    sink.close()
+
+
 def test_without_checkpoints_parts_are_named_after_slice_and_number_and_appear_when_they_are_complete(
     tmp_path: Path,
 ) -> None:

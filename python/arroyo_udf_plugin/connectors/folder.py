@@ -6,9 +6,10 @@
     place.show({"hidden": "part-1.parquet"})
 
 Guarantees: after `keep`, a file is durable under its name. `show` renames, can be repeated by anybody at any time after
-`keep`, and never replaces another file of a local folder.
+`keep`, and never replaces another file of a local folder. In an object store, where a rename is a copy and a removal, a
+reader that takes a file between these two, before a crash, may see it again.
 
-Assumes: hidden names are used once.
+Assumes: hidden names are used once, and nobody else removes the files.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import secrets
 import tempfile
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -43,6 +45,9 @@ class Folder(Protocol):
 
     def keep(self, name: str) -> None:
         """Makes the file durable, which is complete at its `path`."""
+
+    def forget(self, name: str) -> None:
+        """Removes the file from its `path`, instead of `keep`."""
 
     def show(self, names: Mapping[str, str]) -> None:
         """Renames kept files."""
@@ -88,29 +93,24 @@ class LocalFolder:
             sync(self._folder / name)
             sync(self._folder)
 
+    def forget(self, name: str) -> None:
+        self.remove(name)
+
     def show(self, names: Mapping[str, str]) -> None:
         with self._errors("write into"):
             for hidden, name in names.items():
-                self._link(self._folder / hidden, self._folder / name)
+                self._rename(self._folder / hidden, self._folder / name)
                 failpoints.reached("renamed")
             sync(self._folder)
-            for hidden in names:
-                (self._folder / hidden).unlink(missing_ok=True)
 
-    def _link(self, hidden: Path, path: Path) -> None:
+    def _rename(self, hidden: Path, path: Path) -> None:
+        if hidden.exists() and path.exists():
+            raise _foreign(self.place, path.name)
         try:
-            os.link(hidden, path)
-        except FileExistsError:
-            with contextlib.suppress(FileNotFoundError):  # shown before, and removed under its hidden name
-                if not hidden.samefile(path):
-                    raise _foreign(self.place, path.name) from None
-        except FileNotFoundError:
-            if not path.exists():
-                raise _gone(self.place, hidden.name) from None
-        except OSError:  # a file system without links
-            if path.exists():
-                raise _foreign(self.place, path.name) from None
             hidden.rename(path)
+        except FileNotFoundError:
+            if not path.exists():  # else it was shown before
+                raise _gone(self.place, hidden.name, path.name) from None
 
     def names(self) -> list[str]:
         with self._errors("read"), contextlib.suppress(FileNotFoundError):
@@ -152,21 +152,23 @@ class ObjectFolder:
 
             self._do(upload)
 
+    def forget(self, name: str) -> None:
+        Path(self.path(name)).unlink(missing_ok=True)
+
     def show(self, names: Mapping[str, str]) -> None:
         for hidden, name in names.items():
             self._copy(hidden, name)
             failpoints.reached("renamed")
-        for hidden in names:
             self.remove(hidden)
 
     def _copy(self, hidden: str, name: str) -> None:
         try:
-            self._do(lambda: self._obstore.copy(self._store, hidden, name))
+            self._do(partial(self._obstore.copy, self._store, hidden, name))
         except FileNotFoundError:
             try:
-                self._do(lambda: self._obstore.head(self._store, name))
+                self._do(partial(self._obstore.head, self._store, name))
             except FileNotFoundError:
-                raise _gone(self.place, hidden) from None
+                raise _gone(self.place, hidden, name) from None
 
     def names(self) -> list[str]:
         found = self._do(lambda: self._obstore.list_with_delimiter(self._store))
@@ -186,8 +188,11 @@ def open_patient(url: str) -> ObjectStore:
     return object_store.open_object_store(url, **options)
 
 
-def _gone(place: str, hidden: str) -> InvalidArgument:
-    return InvalidArgument(f"{place}: {hidden}, which has rows of the last checkpoint, is gone; bring it back")
+def _gone(place: str, hidden: str, name: str) -> InvalidArgument:
+    return InvalidArgument(
+        f"{place}: {name}, which has rows of the last checkpoint, is gone, and so is {hidden}, its name before: if a "
+        "reader has taken it, put an empty file of that name in its place and resume; else bring it back"
+    )
 
 
 def _foreign(place: str, name: str) -> InvalidArgument:

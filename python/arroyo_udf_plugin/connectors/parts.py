@@ -162,7 +162,7 @@ class PartsSink:
         if self._timer is not None:
             self._timer.cancel()
         if part is not None and self._staged:
-            part.file.finish()
+            part.end()
             self._complete.append(part)
         elif part is not None:
             part.keep()
@@ -224,7 +224,7 @@ class _Part:
     """A file that is being written."""
 
     def __init__(self, folder: Folder, name: str, schema: pa.Schema, writing: Writing) -> None:
-        self.name, self.rows, self.is_kept = name, 0, False
+        self.name, self.rows, self.is_ended, self.is_kept = name, 0, False, False
         self._folder = folder
         self.file = FileSink(folder.path(name), schema, writing, name=folder.place)
 
@@ -232,15 +232,23 @@ class _Part:
         self.file.write(batch)
         self.rows += batch.num_rows
 
+    def end(self) -> None:
+        """Closes the file, under its name: an epoch may have more parts than a process may have open."""
+        if not self.is_ended:
+            self.file.__exit__(None, None, None)
+            self.is_ended = True
+
     def keep(self) -> None:
-        """Ends the file, durably, under its name."""
-        self.file.__exit__(None, None, None)
+        """Ends the file, durably."""
+        self.end()
         self._folder.keep(self.name)
         self.is_kept = True
 
     def give_up(self) -> None:
-        if not self.is_kept:
+        if not self.is_ended:
             self.file.__exit__(InterruptedError, None, None)
+        elif not self.is_kept:
+            self._folder.forget(self.name)
 
 
 class _SealedParts:
