@@ -65,7 +65,7 @@ def test_engine(compare: Compare, flights: pa.Table, flights_file: Path, tmp_pat
 
 
 def test_checkpoints(benchmark: Any, flights: pa.Table, flights_file: Path, tmp_path: Path) -> None:
-    """Rows per second of wall time, with an epoch each 1.2 s, against the same without. Each run takes 20 s and more."""
+    """Rows per second of wall time, with an epoch each 1.2 s, against the same without. A run takes 20 s and more."""
 
     def rate(times: int, place: Path | None) -> tuple[float, Summary]:
         summary = run_pipeline(
