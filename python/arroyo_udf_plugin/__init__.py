@@ -10,8 +10,11 @@
 The rooms, each uses only those below it; `make lint` checks that:
 
     cli/               the command line
-    runner/            functions over files; dead_letters.py: their failed rows
-    connectors/        files and streams as batches, in and out
+    runner/            `run` and `replay`: a pipeline of one operator over files
+    engine/            runs pipelines: slices, checkpoints, stops
+    pipeline/          the description of a pipeline, and its checks
+    operator/          functions over a stream: order, watermarks, snapshots;   dead_letters.py: rows that failed
+    connectors/        sources and sinks: files, object stores, streams, databases
     build/   host/     source -> plugin;   load a plugin and call its functions
     plugin/            what runs inside a Python plugin
     author/            what a function's author imports

@@ -4,7 +4,7 @@
         name="speeds",
         source=Files(paths=["flights.parquet"]),
         operators=[Functions(plugin="speeds.py", calls=["speed = mph(distance, air_time)"])],
-        sinks=[Parts(folder="speeds")],
+        sinks=[Parts(path="speeds")],
     )
 
 Assumes: what takes more than the description itself to check is checked by `plan`.
