@@ -263,6 +263,10 @@ fn r6_a_row_that_timed_out_says_which_limit_it_has_reached() {
     let limits = m.drain(4, u64::MAX).into_iter().map(|row| row.outcome);
     let expected = [Limit::BatchDeadline, Limit::BatchDeadline, Limit::Timeout, Limit::Deadline];
     assert!(limits.eq(expected.map(Outcome::TimedOut)), "the running row and the queued one, twice");
+    m.accept_until(50, Some(15), 4, 1, 0, ()).unwrap();
+    m.tick(65);
+    let last = m.drain(1, u64::MAX).pop().map(|row| row.outcome);
+    assert_eq!(last, Some(Outcome::TimedOut(Limit::Deadline)), "of two equal ones, the function's own");
 }
 
 #[test]
