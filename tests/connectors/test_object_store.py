@@ -156,7 +156,8 @@ def test_a_store_that_is_killed_and_comes_back_loses_nothing(
     private: object_store_server.Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arroyo_udf_plugin.connectors.blocks.BLOCK_BYTES", 100_000)
-    wait, waits = Interrupt.wait, []
+    wait = Interrupt.wait
+    waits: list[float | None] = []
 
     def restarting(interrupt: Interrupt, seconds: float | None, fd: int | None = None) -> bool:
         if len(waits) == 2:
@@ -173,7 +174,7 @@ def test_a_store_that_is_killed_and_comes_back_loses_nothing(
         rows = await partition.read()
         assert rows is not None
         private.kill()
-        count = rows.batch.num_rows + sum(rows.batch.num_rows for rows in await rest(partition))
+        count: int = rows.batch.num_rows + sum(rows.batch.num_rows for rows in await rest(partition))
         partition.close()
         return count
 

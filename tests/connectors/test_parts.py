@@ -16,7 +16,6 @@ from streams import read
 import object_store_server
 from arroyo_udf_plugin import InvalidArgument
 from arroyo_udf_plugin.connectors import object_store as object_store_module
-from arroyo_udf_plugin.connectors import parts
 from arroyo_udf_plugin.connectors.folder import open_folder
 from arroyo_udf_plugin.connectors.parts import Parts
 from arroyo_udf_plugin.engine.store import open_store
@@ -173,7 +172,7 @@ def test_a_part_ends_after_so_many_seconds_although_no_row_follows(
     sink.write(batch(3, 4, 5))  # full
     timers.pop()()
     sink.write(batch(6))
-    monkeypatch.setattr(parts.FileSink, "finish", _refuse)
+    monkeypatch.setattr("arroyo_udf_plugin.connectors.parts.FileSink.finish", _refuse)
     timers.pop()()
     with pytest.raises(InvalidArgument, match="the disk is full"):
         sink.write(batch(7))

@@ -583,7 +583,7 @@ def test_another_writer_of_sqlite_is_waited_for(tmp_path: Path, monkeypatch: pyt
         if len(waited) == 3:
             other.commit()
 
-    monkeypatch.setattr(database.time, "sleep", sleep)
+    monkeypatch.setattr("arroyo_udf_plugin.connectors.database.time.sleep", sleep)
     written(uri, "t", batch(3))
     other.close()
     assert waited == [0.1, 0.2, 0.4]
@@ -593,8 +593,9 @@ def test_another_writer_of_sqlite_is_waited_for(tmp_path: Path, monkeypatch: pyt
 def test_patience_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(database, "_BUSY_MS", 1)
-    monkeypatch.setattr(database.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(database.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
+    monkeypatch.setattr("arroyo_udf_plugin.connectors.database.time.monotonic", lambda: now[0])
+    later = "arroyo_udf_plugin.connectors.database.time.sleep"
+    monkeypatch.setattr(later, lambda seconds: now.__setitem__(0, now[0] + seconds))
     uri = f"sqlite:{tmp_path / 'rows.db'}"
     written(uri, "t", batch(1))
     other = adbc_driver_sqlite.dbapi.connect(str(tmp_path / "rows.db"))
@@ -618,7 +619,7 @@ def test_connections_that_end_lose_and_double_nothing(
     postgresql: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server ends the sink's connection before each statement in turn, and after the commit."""
-    monkeypatch.setattr(database.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr("arroyo_udf_plugin.connectors.database.time.sleep", lambda seconds: None)
     sink = with_checkpoints(tmp_path, Table(uri=postgresql, table=name, key=["a"]), history=name)
     sink.clear(1)
     real_rows, real_once = database.Transaction.rows, database._Connected._once

@@ -90,13 +90,16 @@ def test_mistake_in_options(tmp_path: Path, options: str) -> None:
     assert OPTIONS[options] in str(error)
 
 
+TENSOR = "pa.fixed_shape_tensor(pa.int64(), [2])"
+
+
 @pytest.mark.parametrize(
     ("annotation", "said"),
     [
         ("int", "does not name one array type"),
         ("pa.Array", "`Annotated[pa.Array, pa.int64()]`"),
-        ("Annotated[pa.Array, pa.uuid()]", "has the extension type extension<arrow.uuid>"),
-        ("Annotated[pa.Array, pa.list_(pa.uuid())]", "write fixed_size_binary[16] instead"),
+        (f"Annotated[pa.Array, {TENSOR}]", "has the extension type extension<arrow.fixed_shape_tensor"),
+        (f"Annotated[pa.Array, pa.list_({TENSOR})]", "write fixed_size_list<item: int64>[2] instead"),
     ],
 )
 def test_mistake_in_vectorized(tmp_path: Path, annotation: str, said: str) -> None:

@@ -13,7 +13,7 @@ CONFIG = """
 strict = True
 cache_dir = {cache}
 mypy_path = {path}
-[mypy-pyarrow.*,cffi.*,tqdm.*,_cffi_backend,arroyo_udf_plugin._cdef,asyncpg.*]
+[mypy-pyarrow.*,cffi.*,tqdm.*,_cffi_backend,arroyo_udf_plugin._cdef,asyncpg.*,adbc_driver_postgresql.*]
 ignore_missing_imports = True
 """
 

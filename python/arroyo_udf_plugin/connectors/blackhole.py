@@ -10,7 +10,7 @@ from typing import Literal
 import pyarrow as pa
 
 from .described import Described
-from .interface import Json, Stage
+from .interface import Json, Sealed, Stage
 
 
 class Blackhole(Described):
@@ -41,8 +41,8 @@ class BlackholeSink:
     def write(self, batch: pa.RecordBatch) -> None:
         self.rows += batch.num_rows
 
-    def seal(self, epoch: int) -> None:
-        """Nothing is to be stored."""
+    def seal(self, epoch: int) -> Sealed | None:
+        return None
 
     def apply(self, epoch: int, stored: Json) -> None: ...
 

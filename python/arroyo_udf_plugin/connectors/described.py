@@ -8,7 +8,8 @@ passes until then.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import pydantic
 
@@ -50,5 +51,9 @@ Seconds = Annotated[
 ]
 """A time: a number of seconds, or a text such as "10s" or "500ms"."""
 
-Several = Annotated[tuple[Item, ...], pydantic.Field(strict=False)]
-"""Several values; TOML and JSON write them as a list."""
+if TYPE_CHECKING:
+    Several = Sequence
+    """What a program may pass; it becomes a tuple."""
+else:
+    Several = Annotated[tuple[Item, ...], pydantic.Field(strict=False)]
+    """Several values; TOML and JSON write them as a list."""

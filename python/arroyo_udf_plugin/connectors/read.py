@@ -19,7 +19,7 @@ class Read(Described):
     types: dict[str, str] = pydantic.Field(default_factory=dict)
     """Types of text columns by name, such as "int", "date" or "decimal(10, 2)"."""
 
-    schema_: str | None = pydantic.Field(None, alias="schema")
+    schema_: str | None = pydantic.Field(default=None, alias="schema")
     """A Parquet or Arrow file; columns get the types that they have there."""
 
     null_values: Several[str] = NULL_VALUES
@@ -51,11 +51,11 @@ class Read(Described):
             format=self.format,
             types=self.types,
             schema=self.schema_,
-            null_values=self.null_values,
+            null_values=tuple(self.null_values),
             delimiter=self.delimiter,
             quote=self.quote,
             header=self.header,
-            columns=self.columns,
+            columns=None if self.columns is None else tuple(self.columns),
             limit=self.limit,
             cells=self.cells,
             refuses=True,  # `bad_records.decide` says what happens then

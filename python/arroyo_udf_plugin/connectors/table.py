@@ -67,7 +67,7 @@ class Table(Described):
             schema = pa.schema([schema.field(index_of(schema, each, f"{name}: ")) for each in self.columns])
         database = open_database(self.uri, name)
         try:
-            return Target(database, self.table, schema, self.key, self.create, name)
+            return Target(database, self.table, schema, tuple(self.key), self.create, name)
         except BaseException:
             database.close()
             raise

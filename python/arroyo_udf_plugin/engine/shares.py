@@ -8,13 +8,12 @@ Guarantees: each partition is read by one slice, from the position that a resume
 
 from __future__ import annotations
 
-import asyncio
 import collections
-import contextlib
 import threading
 from collections.abc import Mapping, Sequence
 
 from ..connectors.interface import Json, Partition, Source
+from .aside import aside
 
 
 class Shares:
@@ -45,27 +44,14 @@ class Shares:
         """
         if not self._looking.acquire(blocking=False):
             return
-        loop = asyncio.get_running_loop()
-        found: asyncio.Future[None] = loop.create_future()
-
-        def tell(error: Exception | None) -> None:
-            if found.cancelled():
-                return
-            found.set_result(None) if error is None else found.set_exception(error)
 
         def look() -> None:
-            failed = None
             try:
                 self._add(self._source.partitions())
-            except Exception as error:
-                failed = error
             finally:
                 self._looking.release()
-            with contextlib.suppress(RuntimeError):  # the slice has ended meanwhile
-                loop.call_soon_threadsafe(tell, failed)
 
-        threading.Thread(target=look, daemon=True, name="arroyo-udf-look").start()
-        await found
+        await aside(look, "arroyo-udf-look")
 
     def _add(self, names: Sequence[str]) -> None:
         new = [name for name in names if name not in self._known]

@@ -26,8 +26,9 @@ from ..errors import InvalidState
 from ..host.runtime import Runtime
 from ..host.started import Mode
 from ..operator.blocks import Block
-from ..operator.stages import Dead
+from ..operator.stages import AsyncStage, Dead
 from ..operator.watermarks import Watermark
+from .aside import aside
 from .idleness import Idleness
 from .moment import Snapshot
 from .planned import Planned
@@ -36,6 +37,8 @@ from .shares import Shares
 
 Tell = Callable[[int, BaseException | Literal["quiet", "ended"]], None]
 Reader = Callable[[], Coroutine[Any, Any, None]]
+
+_LOST_AFTER = 1.0  # seconds without the last rows, before their plugin is asked for them
 
 
 class Slice:
@@ -74,6 +77,7 @@ class Slice:
         self._room = asyncio.Event()
         self._readers: set[asyncio.Task[None]] = set()
         self._waits: dict[tuple[Runtime, str], asyncio.Task[None]] = {}
+        self._late: set[AsyncStage] = set()
         self._open: dict[str, Partition] = {}
         self._positions: dict[str, Json] = {}  # of partitions that have been read
         self._is_draining = False
@@ -193,6 +197,8 @@ class Slice:
                 else:
                     self._await_runtimes()
                     await self._wake.wait()
+            if self._ending == "drain":
+                await asyncio.gather(*(task for (_, what), task in self._waits.items() if what == "end"))
             for operator in self.operators:
                 self.close_errors += operator.stop(self._ending)
         except BaseException as error:
@@ -277,6 +283,7 @@ class Slice:
     def _turn(self) -> bool:
         """Moves what can be moved. Whether more can be moved at once."""
         is_ready = False
+        self._check_ends()
         if self._idleness.began():
             self._hand_on(Watermark(None), 0)
         for place, operator in enumerate(self.operators):
@@ -285,11 +292,31 @@ class Slice:
                     self._hand_on(item, place + 1)
             if self._is_at_end(place) and not operator.is_finished:
                 operator.finish()
+            for stage in operator.ending:
+                self._end_later(stage)
         if not self.operators or self.operators[0].wants_input:
             self._room.set()
         for place, operator in enumerate(self.operators):
             is_ready = is_ready or (operator.is_ready and self._has_room_after(place))
         return is_ready
+
+    def _end_later(self, stage: AsyncStage) -> None:
+        """Stops a runtime that has had all rows for a while and still keeps some: if it has lost them, it says so."""
+        if stage in self._late:
+            return
+        self._late.add(stage)
+
+        def end() -> None:
+            if stage.held_rows and stage.can_end and self._ending is None and not self._is_draining:
+                self._await(stage.runtime, "end", partial(aside, stage.begin_end(), "arroyo-udf-end"))
+                self._wake.set()
+
+        self._loop.call_later(_LOST_AFTER, end)
+
+    def _check_ends(self) -> None:
+        for (_, what), task in self._waits.items():
+            if what == "end" and task.done():
+                task.result()  # raises what has failed
 
     def _has_room_after(self, place: int) -> bool:
         return place + 1 == len(self.operators) or self.operators[place + 1].wants_input
@@ -346,8 +373,8 @@ class Slice:
         """Wakes for results that can be handed on, and for room in runtimes that have refused rows."""
         for place, operator in enumerate(self.operators):
             if operator.held_rows and self._has_room_after(place):
-                for runtime in operator.runtimes:
-                    self._await(runtime, "results", runtime.wait_async)
+                for stage in operator.waiting:
+                    self._await(stage.runtime, "results", stage.wait_results)
                 for runtime in operator.wanting_room:
                     self._await(runtime, "room", runtime.wait_room_async)
 

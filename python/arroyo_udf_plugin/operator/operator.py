@@ -147,6 +147,19 @@ class Operator:
         return [stage.runtime for stage in self._async]
 
     @property
+    def waiting(self) -> list[AsyncStage]:
+        """Those with rows: after `wait_results` of one, `take` has something to do."""
+        return [stage for stage in self._async if stage.held_rows]
+
+    @property
+    def ending(self) -> list[AsyncStage]:
+        """Those that nothing more comes to: call `begin_end` of each. Rows still come out meanwhile."""
+        if not self._is_at_end:
+            return []
+        upto = next((place for place, stage in enumerate(self.stages) if not stage.is_empty), len(self.stages))
+        return [stage for stage in self.stages[: upto + 1] if isinstance(stage, AsyncStage) and stage.can_end]
+
+    @property
     def wanting_room(self) -> list[Runtime]:
         """Those that have refused rows: after `wait_room_async` of one, `take` has something to do."""
         return [stage.runtime for stage in self._async if stage.wants_room]

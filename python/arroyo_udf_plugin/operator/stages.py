@@ -15,7 +15,7 @@ import contextlib
 import dataclasses
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from ..errors import InvalidState, UserCodeError, WouldBlock
 from ..host.answers import STEP_ROWS, Answered, Waiting, Window, count, schema_of, with_refused
 from ..host.arguments import Piece
+from ..host.batches import contract_broken
 from ..host.policy import Decided, Policy
 from ..host.runtime import Runtime
 from ..host.started import Mode
@@ -237,6 +238,9 @@ class AsyncStage(RunningStage):
         self._sent = 0  # rows that the runtime has
         self._is_refused = False
         self._may_have_more = False  # results in the runtime
+        self._must_have = False  # results: `wait` has seen some
+        self._is_stopping = False
+        self._close_error: str | None = None
         self._watermarks: collections.deque[tuple[int, Watermark]] = collections.deque()
 
     def start(self) -> None:
@@ -288,6 +292,9 @@ class AsyncStage(RunningStage):
         self._send()
         yield from self._out(self._waiting.uncalled())
         results = self.runtime.drain_results(self._window.step)
+        if results is None and self._must_have:
+            raise contract_broken(self._function.where, "wait answers OK, and drain_results has no results")
+        self._must_have = False
         self._may_have_more = results is not None
         if results is not None:
             self._window.drained(results.num_rows, results.nbytes)
@@ -330,6 +337,29 @@ class AsyncStage(RunningStage):
             else:
                 self._unsent[0] = first + step, [array.slice(step) for array in arrays]
 
+    async def wait_results(self) -> None:
+        """Waits until `turn` has something to do."""
+        await self.runtime.wait_async()
+        self._must_have = not self._is_stopping
+
+    def begin_end(self) -> Callable[[], None]:
+        """Nothing more comes. Returns what the caller must call in another thread, because it waits: it stops the
+        runtime, while rows still run and come out. A plugin that has lost rows then says so, or breaks the contract.
+
+        It raises what `Runtime.stop` raises, and keeps the text of a Context that failed to close.
+        """
+        self._is_stopping = True
+
+        def end() -> None:
+            self._close_error = self._stopped("drain", None)
+
+        return end
+
+    @property
+    def can_end(self) -> bool:
+        """Whether the runtime has all rows, and `begin_end` was not called."""
+        return not self._unsent and not self._is_stopping
+
     def statistics(self) -> Statistics | None:
         """Of the runtime, also after its end. None: it has not started."""
         if self._ended is None and self._runtime is not None:
@@ -368,6 +398,9 @@ class AsyncStage(RunningStage):
 
     def stop(self, mode: Mode, deadline: float | None) -> str | None:
         """Ends the runtime and closes its Context; the text of a `close` that failed."""
+        return self._close_error or self._stopped(mode, deadline)
+
+    def _stopped(self, mode: Mode, deadline: float | None) -> str | None:
         try:
             self.runtime.stop(mode, deadline)
         except UserCodeError as error:
