@@ -23,7 +23,7 @@ def blocks(guide: Path) -> list[tuple[str, str]]:
 
 def is_program(language: str, text: str) -> bool:
     """Whether a block is run as it is; other code is a part of an example."""
-    return language == "python" and re.search(r"import .*\bload\b", text) is not None
+    return language == "python" and re.search(r"import .*\b(load|run_pipeline)\b", text) is not None
 
 
 PARTS = [

@@ -137,7 +137,10 @@ def test_the_second_signal_ends_at_once(folder: Path, start: Any, function: str)
         return command.process.poll() is not None
 
     until(ended, "its end")
-    assert "arroyo-udf: stopped by SIGTERM\n" in command.ended(128 + signal.SIGTERM)
+    _, errors = command.process.communicate(timeout=60)
+    assert "arroyo-udf: stopped by SIGTERM\n" in errors
+    # A shell shows both as 143: the last signal may come when Python has given up its handlers.
+    assert command.process.returncode in (128 + signal.SIGTERM, -signal.SIGTERM)
 
 
 @pytest.mark.parametrize("function", ["waits", "blocks"])
