@@ -11,6 +11,7 @@ Assumes: one thread at a time.
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import dataclasses
 import os
@@ -130,7 +131,7 @@ def _sqlite_path(uri: str, name: str) -> str:
     return path
 
 
-class _Connected:
+class _Connected(abc.ABC):
     """The part that both databases share."""
 
     kind: str
@@ -193,16 +194,16 @@ class _Connected:
         connection.set_autocommit(True)
         return result
 
-    def _begun(self, transaction: Transaction) -> None:
+    def _begun(self, transaction: Transaction) -> None:  # noqa: B027 (most databases need nothing)
         """Called for each connection."""
 
+    @abc.abstractmethod
     def _passes(self, error: Any) -> bool:
         """Whether the same may succeed later."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _is_undone(self, error: Any) -> bool:
         """Whether a commit that failed has not happened for certain."""
-        raise NotImplementedError
 
     def close(self) -> None:
         connection, self._connection = self._connection, None

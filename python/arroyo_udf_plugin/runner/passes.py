@@ -27,7 +27,7 @@ from .notes import Note
 
 
 @dataclasses.dataclass
-class Counts:
+class CallCounts:
     """One function's results by outcome. statistics: of an async function, up to its stop; None for a sync one."""
 
     function: str
@@ -59,7 +59,7 @@ class Summary:
     seconds: float = 0.0
     rows_per_s: float = 0.0
     statistics: Statistics | None = None
-    calls: list[Counts] = dataclasses.field(default_factory=list)
+    calls: list[CallCounts] = dataclasses.field(default_factory=list)
     warnings: list[str] = dataclasses.field(default_factory=list)
 
     @property
@@ -191,10 +191,10 @@ class _Into:
     def close(self) -> None: ...
 
 
-def _counted(stage: RunningStage) -> Counts:
+def _counted(stage: RunningStage) -> CallCounts:
     counts = stage.counts
     statistics = stage.statistics() if isinstance(stage, AsyncStage) else None
-    return Counts(stage.stage.call.function.name, counts.values, counts.errors, counts.timed_out, statistics)
+    return CallCounts(stage.stage.call.function.name, counts.values, counts.errors, counts.timed_out, statistics)
 
 
 def names_of(calls: Sequence[Call]) -> str:
