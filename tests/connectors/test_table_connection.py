@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import adbc_driver_sqlite.dbapi
 import pytest
 from sinks import SCHEMA, batch, execute, rows_of
 from tables import with_checkpoints, written
+from waiting import until
 
 import postgresql as postgresql_server
 from arroyo_udf_plugin import InvalidArgument
@@ -173,7 +175,15 @@ def test_a_server_that_is_killed_and_started_again(own_server: str, tmp_path: Pa
         restart(folder)
         sink.apply(epoch, stored)
     sink.close()
-    assert sorted(row[0] for row in rows_of(own_server, "t")) == [2, 3, 4]
+    found: list[int] = []
+
+    def is_read() -> bool:
+        with contextlib.suppress(adbc_driver_postgresql.dbapi.OperationalError):  # it may notice the last kill only now
+            found.extend(sorted(row[0] for row in rows_of(own_server, "t")))
+        return bool(found)
+
+    until(is_read, "the server")
+    assert found == [2, 3, 4]
 
 
 def restart(folder: str) -> None:
