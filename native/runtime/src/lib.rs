@@ -25,6 +25,7 @@
 //! | [`sized`]   | structs of the contract that may be smaller or larger than they are here                      |
 //! | [`memory`]  | memory for results: asked for before it is needed                                             |
 //! | [`retired`] | input arrays that wait to be released in a thread of the host                                 |
+//! | [`isolation`] | plugins whose functions run in workers: processes, subinterpreters                 |
 //! | [`arroyo`]  | the same functions behind Arroyo's own symbols                                                |
 //! | [`sdk`]     | the code that `#[udf]` expands to: types, the sync loop, the tokio executor                    |
 //!
@@ -43,6 +44,7 @@ pub mod histogram;
 pub mod inbox;
 #[cfg(all(test, loom))]
 mod interleavings;
+pub mod isolation;
 pub mod limits;
 pub mod log;
 pub mod machine;

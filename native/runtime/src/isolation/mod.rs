@@ -1,0 +1,109 @@
+//! Plugins in isolation: their functions run in workers, which are processes or subinterpreters of their own.
+//!
+//! A plugin that is opened in isolation is an [`Instance`]. Its functions are numbered from the base that [`open`] answers,
+//! in one table for all instances of the process ([`TABLE`]). So a host calls them as it calls any plugin: the checks of
+//! batches, the handles, and the one machine of each runtime are the same, and order, budget, retries, timeouts and
+//! statistics with them. An instance only runs what it is given.
+//!
+//! Guarantees: a closed instance answers INVALID_STATE, and its workers have ended.
+//! Assumes: descriptors are constants of libraries that are never unloaded.
+
+use crate::arrow::Batch;
+use crate::exports::{self, Plugin, Ran};
+use crate::failure::Failure;
+use crate::retired::Retired;
+use crate::runtime::Runtime;
+use crate::signature::{text, Signature};
+use crate::sized;
+use crate::sync::Unpoisoned;
+use arroyo_udf_abi as abi;
+use std::sync::{Arc, RwLock};
+
+/// A plugin in one isolation. `function` is its own number of a function, from 0.
+pub trait Instance: Send + Sync + 'static {
+    /// As [`Plugin::run`].
+    fn run(&self, function: u32, signature: &'static Signature, batch: &Arc<Batch>) -> Result<Ran, Failure>;
+
+    /// As [`Plugin::start`].
+    fn start(&self, function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure>;
+}
+
+struct Function {
+    signature: &'static Signature,
+    number: u32,
+    /// None: closed.
+    instance: RwLock<Option<Arc<dyn Instance>>>,
+}
+
+static FUNCTIONS: RwLock<Vec<&'static Function>> = RwLock::new(Vec::new());
+
+/// The functions of all instances.
+pub static TABLE: abi::Table = exports::table::<Isolated>();
+
+/// Adds the functions of an instance. Answers the number of the first; the others follow.
+///
+/// # Safety
+/// The descriptor is valid and a constant of a library.
+pub unsafe fn open(descriptor: *const abi::Descriptor, instance: &Arc<dyn Instance>) -> Result<u32, String> {
+    // SAFETY: passed on; a valid descriptor has n_functions functions.
+    let opened = unsafe {
+        let descriptor = sized::read(descriptor)?;
+        let plugin = text(descriptor.name);
+        let retired: &'static Retired = Box::leak(Box::default());
+        (0..descriptor.n_functions as u32)
+            .map(|number| {
+                let signature = Signature::read(&plugin, *descriptor.functions.add(number as usize))?;
+                let signature = &*Box::leak(Box::new(Signature { retired, ..signature }));
+                Ok(&*Box::leak(Box::new(Function { signature, number, instance: RwLock::new(Some(Arc::clone(instance))) })))
+            })
+            .collect::<Result<Vec<_>, String>>()?
+    };
+    let mut functions = FUNCTIONS.write().unpoisoned();
+    let base = functions.len();
+    functions.extend(opened);
+    Ok(base as u32)
+}
+
+/// Closes an instance: its functions answer INVALID_STATE from now on. The caller ends its workers.
+pub fn close(base: u32, functions: u32) {
+    let all = FUNCTIONS.read().unpoisoned();
+    for function in all.iter().skip(base as usize).take(functions as usize) {
+        let instance = function.instance.write().unpoisoned().take();
+        drop(instance);
+    }
+}
+
+fn get(function: u32) -> Result<&'static Function, Failure> {
+    let functions = FUNCTIONS.read().unpoisoned();
+    functions.get(function as usize).copied().ok_or_else(|| Failure::argument(format!("function number {function} is not open")))
+}
+
+impl Function {
+    fn instance(&self) -> Result<Arc<dyn Instance>, Failure> {
+        let instance = self.instance.read().unpoisoned().clone();
+        instance.ok_or_else(|| Failure::state(format!("{}: the plugin is closed: load it again", self.signature.name)))
+    }
+}
+
+struct Isolated;
+
+impl Plugin for Isolated {
+    /// Each plugin describes itself.
+    fn describe() -> *const abi::Descriptor {
+        std::ptr::null()
+    }
+
+    fn signature(function: u32) -> Result<&'static Signature, Failure> {
+        get(function).map(|function| function.signature)
+    }
+
+    fn run(function: u32, batch: &Arc<Batch>) -> Result<Ran, Failure> {
+        let function = get(function)?;
+        function.instance()?.run(function.number, function.signature, batch)
+    }
+
+    fn start(function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
+        let function = get(function)?;
+        function.instance()?.start(function.number, runtime)
+    }
+}
