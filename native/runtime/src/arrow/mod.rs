@@ -9,6 +9,7 @@
 //! | `data`     | out: memory with its owner, exported as an array that releases it            |
 //! | `bitmap`   | validity and booleans, read and built                                        |
 //! | `build`    | out: single values -> a column                                               |
+//! | `concat`   | out: arrays of one type, one after another                                   |
 //! | `view`     | in and out: an array that came in, again, for code that wants it whole       |
 //!
 //! Guarantees: an array that came in is checked by the rules in [`check`](mod@check) before it is read; an array that goes out
@@ -20,6 +21,7 @@ mod bitmap;
 mod build;
 mod check;
 mod column;
+mod concat;
 mod data;
 mod layout;
 mod view;
@@ -29,6 +31,7 @@ pub use bitmap::Validity;
 pub use build::build;
 pub use check::{check, check_rows};
 pub use column::{Column, BAD_OFFSETS};
+pub use concat::concat;
 pub use data::{ArrayData, Buffer};
 pub use layout::{child_schema, Layout};
 pub use view::{view, view_batch};
