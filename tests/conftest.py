@@ -23,7 +23,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    config.addinivalue_line("markers", "arroyo: builds Arroyo's published crates, for minutes (make test-arroyo)")
+    config.addinivalue_line("markers", "arroyo: builds crates of Arroyo and its guide, for minutes (make test-arroyo)")
     config.addinivalue_line("markers", "server: needs a PostgreSQL server (make test-server)")
     config.addinivalue_line("markers", "pipelines: kills engines many times, for minutes (make test-pipelines)")
 

@@ -70,6 +70,7 @@ def test_the_output_equals_the_reference(flights: Path, environment: dict[str, s
     assert output().equals(reference(flights))
 
 
+@pytest.mark.pipelines
 def test_the_output_equals_the_reference_after_kills(flights: Path, environment: dict[str, str]) -> None:
     """Each engine commits three epochs and is killed in the middle of whatever it does."""
     options: list[str] = []
