@@ -19,6 +19,7 @@ import pyarrow.dataset as ds
 import pytest
 from waiting import until
 
+pytestmark = pytest.mark.pipelines
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "flights"
 COMMAND = [sys.executable, "-m", "arroyo_udf_plugin.cli", "run", "pipeline.toml"]
 RESULTS = ["route", "speed", "plane"]
@@ -70,7 +71,6 @@ def test_the_output_equals_the_reference(flights: Path, environment: dict[str, s
     assert output().equals(reference(flights))
 
 
-@pytest.mark.pipelines
 def test_the_output_equals_the_reference_after_kills(flights: Path, environment: dict[str, str]) -> None:
     """Each engine commits three epochs and is killed in the middle of whatever it does."""
     options: list[str] = []
