@@ -22,7 +22,7 @@ use std::sync::Arc;
 ///
 /// # Safety
 /// The GIL is held; the batch was made for this function.
-pub unsafe fn run(function: &'static PythonFunction, batch: &Arc<Batch>) -> Result<Ran, Failure> {
+pub unsafe fn run(function: &PythonFunction, batch: &Arc<Batch>) -> Result<Ran, Failure> {
     // SAFETY: passed on.
     let answered = unsafe {
         if function.signature.vectorized {
