@@ -19,7 +19,7 @@ use crate::state;
 use crate::traceback::raised_text;
 use arroyo_udf_plugin::arrow::Batch;
 use arroyo_udf_plugin::machine::Token;
-use arroyo_udf_plugin::runtime::{After, Executor, Orders, Runtime, TimeSlice};
+use arroyo_udf_plugin::runtime::{After, Executor, Orders, Runtime, Seat, TimeSlice};
 use arroyo_udf_plugin::sync::Unpoisoned;
 use pyo3_ffi::*;
 use std::ptr::{null, null_mut};
@@ -68,7 +68,7 @@ struct Running {
 }
 
 pub struct AsyncioExecutor {
-    pub(super) runtime: Arc<Runtime>,
+    pub(super) runtime: Seat,
     pub(super) function: Arc<PythonFunction>,
     eventfd: Watched,
     context: Option<Owned>,
@@ -102,11 +102,12 @@ pub unsafe fn new(function: &Arc<PythonFunction>, runtime: Arc<Runtime>) -> Opti
     };
     let state = Arc::clone(&function.state);
     let Some(watch) = state.watch.get().map(Arc::clone) else { unreachable!("the loop has called `watch`") };
+    let seat = Seat::take(&runtime);
+    let eventfd = Watched { eventfd: Arc::new(Mutex::new(Some(eventfd))), watch: Arc::clone(&watch) };
+    seat.serve(Box::new(eventfd.clone()));
     watch.add(&runtime);
-    let eventfd = Watched { eventfd: Arc::new(Mutex::new(Some(eventfd))), watch };
-    runtime.serve(Box::new(eventfd.clone()));
     let body = AsyncioExecutor {
-        runtime,
+        runtime: seat,
         function: Arc::clone(function),
         eventfd,
         context: None,
@@ -326,7 +327,7 @@ method! {
 method! {
     /// warn(text: str): writes to the host's log.
     fn warn(this: AsyncioExecutor, said) {
-        let (runtime, said) = (Arc::clone(&(*this).runtime), text(said));
+        let (runtime, said) = (Arc::clone((*this).runtime.runtime()), text(said));
         gil::without(|| runtime.log().warn(&said));
         none()
     }
