@@ -8,6 +8,8 @@
 //! Guarantees: a closed instance answers INVALID_STATE, and its workers have ended.
 //! Assumes: descriptors are constants of libraries that are never unloaded.
 
+pub mod process;
+
 use crate::arrow::Batch;
 use crate::exports::{self, Plugin, Ran};
 use crate::failure::Failure;
