@@ -21,6 +21,7 @@
 //! | [`asyncio`]     | runs rows on the event loop                                                 |
 //! | [`starting`]    | `start`: gives a runtime its executor                                       |
 //! | [`imported`]    | functions of libraries built for Arroyo                                     |
+//! | [`process`]     | worker processes: opened by a host, and their life                          |
 //! | [`host`]        | helpers for the Python host                                                 |
 //! | [`ledger`]      | the ids that a runtime was sent and has not answered                        |
 //! | [`results`]     | the results of a plugin, checked before pyarrow reads them                  |
@@ -50,6 +51,7 @@ mod micro_batch;
 mod modules;
 mod object;
 mod outcome;
+mod process;
 mod pyarrow;
 mod registry;
 mod results;
@@ -207,10 +209,13 @@ const fn fast(name: &'static CStr, function: PyCFunctionFast) -> PyMethodDef {
     }
 }
 
-static mut METHODS: [PyMethodDef; 32] = [
+static mut METHODS: [PyMethodDef; 35] = [
     method(c"register", registry::register, METH_VARARGS),
     method(c"open_arroyo", imported::open_arroyo, METH_O),
     method(c"import_arroyo", imported::import_arroyo, METH_VARARGS),
+    method(c"open_processes", process::open_processes, METH_VARARGS),
+    method(c"close_instance", process::close_instance, METH_VARARGS),
+    method(c"work", process::work, METH_NOARGS),
     method(c"schema", pyarrow::schema, METH_O),
     method(c"parker", parker::parker, METH_O),
     method(c"watch", asyncio::watch, METH_NOARGS),

@@ -94,8 +94,9 @@ unsafe fn run_into_column(function: &PythonFunction, batch: &Batch, converted: &
         if interrupt::waits() {
             return Err(text);
         }
-        column.push_null();
-        errors.push((row, results::error_text(text)));
+        let text = results::error_text(text);
+        column.push_error(&text);
+        errors.push((row, text));
     }
     Ok((column.finish().export(), errors))
 }
