@@ -10,6 +10,7 @@
 //! last, CPython's PyGILState functions take for the interpreter of that thread.
 
 use crate::gil;
+use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::sync::Unpoisoned;
 use pyo3_ffi::*;
@@ -40,7 +41,7 @@ unsafe impl Sync for Interpreter {}
 // SAFETY: a thread state that no thread uses may be used or deleted by any thread.
 unsafe impl Send for Kept {}
 
-/// Those that [`Interpreter::adopt`] has made known.
+/// Those that [`Interpreter::make`] has made.
 static SUBINTERPRETERS: RwLock<Vec<Arc<Interpreter>>> = RwLock::new(Vec::new());
 
 struct Inside<'a>(&'a Interpreter);
@@ -155,17 +156,37 @@ impl Interpreter {
         known.unwrap_or_else(|| Arc::new(Interpreter { closed: AtomicBool::new(true), ..Interpreter::new(current) }))
     }
 
-    /// A subinterpreter that the caller has just made, in a thread of the toolkit that has entered no other one.
+    /// A new subinterpreter, in a thread of the toolkit that enters no other one. `make` is called with the main
+    /// interpreter's GIL; if it succeeds, the thread holds the new one's with its first thread state.
     ///
     /// # Safety
-    /// The thread holds the subinterpreter's GIL with its first thread state.
-    pub unsafe fn adopt() -> Arc<Interpreter> {
-        // SAFETY: passed on.
-        let (sub, state) = unsafe { (PyInterpreterState_Get(), PyThreadState_Get()) };
-        let interpreter = Arc::new(Interpreter::new(sub));
-        SUBINTERPRETERS.write().unpoisoned().push(Arc::clone(&interpreter));
-        OF_SUB.with(|own| own.set(OfSub { interpreter: Arc::clone(&interpreter), state })).unwrap_or_else(|_| unreachable!("see above"));
-        interpreter
+    /// `make` does as it is told; if it fails, the thread holds the GIL that it held before, or none.
+    pub unsafe fn make(make: impl FnOnce() -> Result<(), Failure>) -> Result<Arc<Interpreter>, Failure> {
+        let main = Interpreter::main();
+        let Some(_inside) = Inside::enter(main) else { return Err(main.ended()) };
+        // SAFETY: the main interpreter is up, see `enter`. Not PyGILState_Ensure, which would keep a thread state of the main
+        // interpreter for this thread.
+        unsafe {
+            let outer = PyThreadState_New(PyInterpreterState_Main());
+            if outer.is_null() {
+                return Err(no_memory());
+            }
+            gil::restore(outer);
+            let made = make().map(|()| {
+                let (sub, state) = (PyInterpreterState_Get(), PyEval_SaveThread());
+                let interpreter = Arc::new(Interpreter::new(sub));
+                SUBINTERPRETERS.write().unpoisoned().push(Arc::clone(&interpreter));
+                let own = OfSub { interpreter: Arc::clone(&interpreter), state };
+                OF_SUB.with(|it| it.set(own)).unwrap_or_else(|_| unreachable!("it enters no other one"));
+                interpreter
+            });
+            if compat::PyThreadState_GetUnchecked().is_null() {
+                gil::restore(outer);
+            }
+            PyThreadState_Clear(outer);
+            PyThreadState_DeleteCurrent();
+            made
+        }
     }
 
     pub fn is_main(&self) -> bool {
@@ -214,7 +235,7 @@ impl Interpreter {
                 // SAFETY: passed on. Making a state needs no GIL.
                 let state = unsafe { PyThreadState_New(self.sub) };
                 if state.is_null() {
-                    return Err(Failure::for_now(arroyo_udf_plugin::abi::OUT_OF_MEMORY, "no memory for a thread state"));
+                    return Err(no_memory());
                 }
                 self.kept.lock().unpoisoned().push(Kept(state));
                 drop(own.set(OfSub { interpreter: Arc::clone(self), state }));
@@ -240,13 +261,13 @@ impl Interpreter {
         true
     }
 
-    /// Ends a subinterpreter, in the thread that adopted it, which holds no GIL. The error says why it cannot end: it stays
+    /// Ends a subinterpreter, in the thread that made it, which holds no GIL. The error says why it cannot end: it stays
     /// then, with all its memory.
     pub fn end(self: &Arc<Self>, patience: Duration) -> Result<(), String> {
         if !self.close(patience) {
             return Err("a thread is still within its code".into());
         }
-        let Some(state) = OF_SUB.with(|own| own.get().map(|own| own.state)) else { unreachable!("this thread has adopted it") };
+        let Some(state) = OF_SUB.with(|own| own.get().map(|own| own.state)) else { unreachable!("this thread has made it") };
         let kept = std::mem::take(&mut *self.kept.lock().unpoisoned());
         // SAFETY: nobody enters any more, so the kept states are unused, and stay so. CPython aborts the process if another
         // thread state is left, so that is looked at before.
@@ -269,4 +290,8 @@ impl Interpreter {
         SUBINTERPRETERS.write().unpoisoned().retain(|one| !Arc::ptr_eq(one, self));
         Ok(())
     }
+}
+
+fn no_memory() -> Failure {
+    Failure::for_now(abi::OUT_OF_MEMORY, "no memory for a thread state")
 }

@@ -11,6 +11,7 @@
 //! | [`eventfd`]     | wakes an event loop from any thread                                         |
 //! | [`values`]      | values between Arrow and Python                                             |
 //! | [`state`]       | what the module keeps for each interpreter                                  |
+//! | [`described`]   | a plugin's descriptor, for Python code                                      |
 //! | [`function`]    | a user's function; [`registry`]: the functions that plugins have registered |
 //! | [`pyarrow`]     | values that go through pyarrow                                              |
 //! | [`calls`]       | a row -> a call; [`outcome`]: what the call returned -> the row's outcome   |
@@ -21,6 +22,7 @@
 //! | [`asyncio`]     | runs rows on the event loop                                                 |
 //! | [`starting`]    | `start`: gives a runtime its executor                                       |
 //! | [`imported`]    | functions of libraries built for Arroyo                                     |
+//! | [`subinterpreter`] | plugins in subinterpreters: opened by a host                             |
 //! | [`process`]     | worker processes: opened by a host, and their life                          |
 //! | [`host`]        | helpers for the Python host                                                 |
 //! | [`ledger`]      | the ids that a runtime was sent and has not answered                        |
@@ -38,6 +40,7 @@ mod blocking;
 mod call_info;
 mod calls;
 mod crashes;
+mod described;
 mod eventfd;
 mod function;
 mod gil;
@@ -58,6 +61,7 @@ mod results;
 mod signals;
 mod starting;
 mod state;
+mod subinterpreter;
 mod sync;
 mod traceback;
 mod values;
@@ -67,11 +71,13 @@ use arroyo_udf_plugin::arrow::Batch;
 use arroyo_udf_plugin::arroyo;
 use arroyo_udf_plugin::exports::{self, Plugin, Ran};
 use arroyo_udf_plugin::failure::Failure;
+use arroyo_udf_plugin::isolation;
 use arroyo_udf_plugin::limits;
 use arroyo_udf_plugin::runtime::Runtime;
 use arroyo_udf_plugin::signature::Signature;
 use arroyo_udf_plugin::timer;
 use asyncio::parker;
+use interpreter::Interpreter;
 use object::{none, Owned};
 use pyo3_ffi::*;
 use std::ffi::{c_int, c_void, CStr};
@@ -99,7 +105,7 @@ impl Plugin for Core {
     }
 
     fn start(function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
-        starting::start(&registry::get(function)?, runtime)
+        starting::start(Interpreter::main(), &Arc::downgrade(&registry::get(function)?), runtime)
     }
 }
 
@@ -124,7 +130,10 @@ unsafe extern "C" fn stop_all(module: *mut PyObject, _: *mut PyObject) -> *mut P
             STOPPED.call_once(|| first = true);
         }
         if first {
-            gil::without(|| exports::stop_all(EXIT_TIME));
+            gil::without(|| {
+                exports::stop_all(EXIT_TIME);
+                isolation::close_all();
+            });
             if object::call(modules::EXECUTOR, c"stop_loop", &[]).is_none() {
                 PyErr_Clear(); // the module cannot be imported: no loop has started
             }
@@ -147,12 +156,14 @@ unsafe extern "C" fn advance_clock(_module: *mut PyObject, nanoseconds: *mut PyO
     }
 }
 
-/// The time limits of a Context, for the Python half of the asyncio executor. False: an exception is set.
-unsafe fn add_limits(module: *mut PyObject) -> bool {
+/// The time limits of a Context, for the Python half of the asyncio executor; statuses, for code without cffi. False: an
+/// exception is set.
+unsafe fn add_constants(module: *mut PyObject) -> bool {
     let texts = [
         (c"INIT_TOOK_TOO_LONG", limits::init_took_too_long(limits::INIT_TIME)),
         (c"CLOSE_TOOK_TOO_LONG", limits::close_took_too_long(limits::CLOSE_TIME)),
     ];
+    let statuses = [(c"ENVIRONMENT", abi::ENVIRONMENT), (c"USER_CODE", abi::USER_CODE), (c"OUT_OF_MEMORY", abi::OUT_OF_MEMORY)];
     // SAFETY: the GIL is held, in the module's exec; the module gets its own references.
     unsafe {
         let add =
@@ -160,6 +171,7 @@ unsafe fn add_limits(module: *mut PyObject) -> bool {
         add(c"INIT_SECONDS", PyFloat_FromDouble(limits::INIT_TIME.as_secs_f64()))
             && add(c"CLOSE_SECONDS", PyFloat_FromDouble(limits::CLOSE_TIME.as_secs_f64()))
             && add(c"GRACE_SECONDS", PyFloat_FromDouble(limits::GRACE.as_secs_f64()))
+            && statuses.iter().all(|(name, status)| add(name, PyLong_FromLong((*status).into())))
             && texts.iter().all(|(name, text)| add(name, PyUnicode_FromStringAndSize(text.as_ptr().cast(), text.len() as Py_ssize_t)))
     }
 }
@@ -188,7 +200,7 @@ unsafe extern "C" fn exec(module: *mut PyObject) -> c_int {
                 return -1;
             }
         }
-        if add_limits(module) && asyncio::add_types(module) && call_info::add_type(module) {
+        if add_constants(module) && asyncio::add_types(module) && call_info::add_type(module) {
             0
         } else {
             -1
@@ -209,11 +221,13 @@ const fn fast(name: &'static CStr, function: PyCFunctionFast) -> PyMethodDef {
     }
 }
 
-static mut METHODS: [PyMethodDef; 35] = [
+static mut METHODS: [PyMethodDef; 37] = [
+    method(c"described", described::described, METH_O),
     method(c"register", registry::register, METH_VARARGS),
     method(c"open_arroyo", imported::open_arroyo, METH_O),
     method(c"import_arroyo", imported::import_arroyo, METH_VARARGS),
     method(c"open_processes", process::open_processes, METH_VARARGS),
+    method(c"open_subinterpreters", subinterpreter::open_subinterpreters, METH_VARARGS),
     method(c"close_instance", process::close_instance, METH_VARARGS),
     method(c"work", process::work, METH_NOARGS),
     method(c"schema", pyarrow::schema, METH_O),

@@ -1,4 +1,5 @@
-"""Where a plugin's functions run: in the host's own interpreter, or in worker processes (docs/isolation.md).
+"""Where a plugin's functions run: in the host's own interpreter, in subinterpreters, or in worker processes
+(docs/isolation.md).
 
 The other isolations answer the same table, the same descriptor and the same functions as the thread does: the native core
 opens them, and nothing above knows the difference.
@@ -10,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from .. import abi
-from .._native import open_processes
+from .._native import open_processes, open_subinterpreters
 from ..abi import ffi
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, by_status
 
 Isolation: TypeAlias = Literal["thread", "subinterpreter", "process"]
 ISOLATIONS: tuple[str, ...] = get_args(Isolation)
@@ -62,7 +63,9 @@ class Where:
 
 
 def open_isolated(path: str, table: Any, descriptor: Any, where: Where) -> tuple[Any, int]:
-    """The table and the number of the first function of a plugin in worker processes. `descriptor` is the plugin's own."""
+    """The table and the number of the first function of a plugin in workers. `table`, `descriptor`: the plugin's own."""
+    if where.isolation == "subinterpreter":
+        return _open_subinterpreters(path, table, where)
     try:
         address, base = open_processes(
             os.fsencode(path),
@@ -75,6 +78,13 @@ def open_isolated(path: str, table: Any, descriptor: Any, where: Where) -> tuple
         )
     except ValueError as error:
         raise InvalidArgument(f"{path}: {error}") from None
+    return ffi.cast("arroyo_udf_table *", address), base
+
+
+def _open_subinterpreters(path: str, table: Any, where: Where) -> tuple[Any, int]:
+    address, base = open_subinterpreters(abi.address(table), where.count)
+    if isinstance(base, str):
+        raise by_status(address, f"{path}: {base}")
     return ffi.cast("arroyo_udf_table *", address), base
 
 
