@@ -50,6 +50,8 @@ def leave() -> None:
     if executor := sys.modules.get("arroyo_udf_plugin.plugin.executor"):
         executor.stop_loop()
     threading._shutdown()  # type: ignore[attr-defined]  # as Python itself, which then aborts if one is left
+    # What threading keeps of this thread, which it has not made, deletes itself, and needs a module that still works.
+    vars(threading._thread_local_info).clear()  # type: ignore[attr-defined]
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
