@@ -9,12 +9,14 @@ counts are small; otherwise an AbiError names the culprit. Plugins are never unl
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, Self
 
 import pyarrow as pa
 
+from .._native import close_instance
 from ..abi import (
     ABI_VERSION,
     ASYNC,
@@ -29,8 +31,9 @@ from ..abi import (
     printable,
 )
 from ..errors import AbiError, InvalidArgument, LoadError
-from . import imported
+from . import imported, isolation
 from .function import Function, Uncallable
+from .isolation import Isolation, Where
 
 _OPEN = ffi.RTLD_NOW | ffi.RTLD_LOCAL | ffi.RTLD_NODELETE
 _MOST_FUNCTIONS = 1 << 16
@@ -55,6 +58,7 @@ class Plugin:
     path: its file, absolute. functions: by name.
     name, language, hash, toolkit_version, abi_version: from its descriptor and table. `language` is "python", "rust",
         "c", or "arroyo" for a library that was built for that engine; `hash` identifies the source and the build.
+    isolation: where its functions run. With workers, close the plugin when it is not needed any more: `with load(...)`.
     """
 
     path: str
@@ -64,6 +68,7 @@ class Plugin:
     toolkit_version: str
     abi_version: int
     functions: Mapping[str, Function]
+    isolation: Isolation
 
     def __init__(
         self,
@@ -71,9 +76,12 @@ class Plugin:
         arguments: imported.Types | None = None,
         returns: pa.DataType | pa.Field | None = None,
         validate: bool = False,
+        where: Where = Where(),
     ) -> None:
         self.path = os.path.abspath(path)
+        self.isolation = where.isolation
         first, foreign = 0, None
+        self._close: Callable[[], None] | None = None
         if arguments is not None and returns is not None:
             _refuse_plugin(self.path)
             self._table, foreign, first = imported.open_library(self.path, arguments, returns)
@@ -86,6 +94,9 @@ class Plugin:
             self.language = printable(described.language, "the plugin's language")
             self.hash = printable(described.hash, "the plugin's hash")
             self.toolkit_version = printable(described.toolkit_version, "the toolkit's version")
+            if where.isolation != "thread":
+                self._table, first = isolation.open_isolated(self.path, self._table, described, where)
+                self._close = partial(close_instance, first, described.n_functions)
             functions = _Functions(self.name)
             for number in range(described.n_functions):
                 one = known(described.functions[number], f"function number {number}")
@@ -109,6 +120,18 @@ class Plugin:
             raise error
         return table
 
+    def close(self) -> None:
+        """Ends the workers of a plugin in isolation; its functions then raise InvalidState. Without isolation it does
+        nothing: libraries are never unloaded. A second call does nothing."""
+        if self._close is not None:
+            self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def __repr__(self) -> str:
         return f"<{self.language} plugin {self.name}: {', '.join(self.functions)}>"
 
@@ -119,6 +142,10 @@ def load(
     arguments: imported.Types | None = None,
     returns: pa.DataType | pa.Field | None = None,
     validate: bool = False,
+    isolation: Isolation = "thread",
+    workers: int | Literal["auto"] = 1,
+    memory_limit: int | None = None,
+    cpu_limit: int | None = None,
 ) -> Plugin:
     """Opens a plugin, checks it and reads its descriptor. Runs no user code and starts no interpreter.
 
@@ -133,12 +160,19 @@ def load(
         without "lib" and from the first dot on.
     validate: also check every value of every result: that texts are UTF-8, decimals within their precision, and so on.
         Without it the structure is checked, offsets included, and the texts of errors.
+    isolation: where the functions run. "thread": in this interpreter. "process": in worker processes, which may crash: that
+        costs the row in hand. See docs/isolation.md.
+    workers: how many interpreters or processes; "auto": one per core.
+    memory_limit, cpu_limit: of each worker process: bytes of its own memory, seconds of processor time.
     Raises LoadError if the file is not a plugin, AbiError if it breaks the contract, InvalidArgument if only one of
     `arguments` and `returns` is given, or a value that is not an Arrow type.
     """
     if (arguments is None) != (returns is None):
         raise InvalidArgument(f"{os.fspath(path)}: give both `arguments` and `returns`, or neither")
-    return Plugin(path, arguments, returns, validate)
+    where = Where(isolation=isolation, workers=workers, memory_limit=memory_limit, cpu_limit=cpu_limit)
+    if arguments is not None and isolation != "thread":
+        raise InvalidArgument(f"{os.fspath(path)}: a library that was built for the Arroyo engine runs in threads alone")
+    return Plugin(path, arguments, returns, validate, where)
 
 
 # ---- Open and check --------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 use super::conversion::{Conversion, Int};
 use super::write::Scalar;
 use arroyo_udf_plugin::arrow::{ArrayData, Buffer, Validity};
+use arroyo_udf_plugin::isolation::process::journal::{self, Journal};
 use pyo3_ffi::PyObject;
 
 /// The values, by width.
@@ -19,6 +20,8 @@ enum Values {
 pub struct ColumnWriter {
     validity: Validity,
     values: Values,
+    /// In a worker process: where each row is written down before the next one begins.
+    journal: Option<&'static mut Journal<'static>>,
 }
 
 impl ColumnWriter {
@@ -35,7 +38,9 @@ impl ColumnWriter {
             Conversion::Utf8 | Conversion::Binary => Values::Bytes(first_offset(rows), Vec::with_capacity(rows * 8)),
             Conversion::LargeUtf8 | Conversion::LargeBinary => Values::LargeBytes(first_offset(rows), Vec::with_capacity(rows * 8)),
         };
-        ColumnWriter { validity: Validity::with_capacity(rows), values }
+        // SAFETY: the writer lives as long as the loop over the batch's rows, and no longer.
+        let journal = unsafe { journal::take() };
+        ColumnWriter { validity: Validity::with_capacity(rows), values, journal }
     }
 
     /// Appends what a function returned. The error is a text for the row; then nothing was appended.
@@ -45,12 +50,13 @@ impl ColumnWriter {
     #[inline]
     pub unsafe fn push(&mut self, conversion: &Conversion, object: *mut PyObject) -> Result<(), String> {
         // SAFETY: passed on; the bytes are copied before the object goes away.
-        match (unsafe { conversion.write(object) }?, &mut self.values) {
-            (Scalar::Fixed(x), Values::W8(values)) => values.push(x),
-            (Scalar::Fixed(x), Values::W4(values)) => values.push(x as u32),
-            (Scalar::Fixed(x), Values::W2(values)) => values.push(x as u16),
-            (Scalar::Fixed(x), Values::W1(values)) => values.push(x as u8),
-            (Scalar::Fixed(x), Values::Bits(bits)) => bits.push(x != 0),
+        let scalar = unsafe { conversion.write(object) }?;
+        match (&scalar, &mut self.values) {
+            (Scalar::Fixed(x), Values::W8(values)) => values.push(*x),
+            (Scalar::Fixed(x), Values::W4(values)) => values.push(*x as u32),
+            (Scalar::Fixed(x), Values::W2(values)) => values.push(*x as u16),
+            (Scalar::Fixed(x), Values::W1(values)) => values.push(*x as u8),
+            (Scalar::Fixed(x), Values::Bits(bits)) => bits.push(*x != 0),
             (Scalar::Bytes(bytes), Values::Bytes(offsets, data)) => {
                 let end = i32::try_from(data.len() + bytes.len());
                 offsets.push(end.map_err(|_| "the results of this batch exceed 2 GiB; use large_utf8 or smaller batches")?);
@@ -65,11 +71,32 @@ impl ColumnWriter {
             }
         }
         self.validity.push(true);
+        match (&mut self.journal, scalar) {
+            (None, _) => {}
+            (Some(journal), Scalar::Fixed(x)) => journal.fixed(x),
+            (Some(journal), Scalar::Bytes(bytes)) => journal.bytes(bytes),
+        }
         Ok(())
     }
 
     #[inline]
     pub fn push_null(&mut self) {
+        if let Some(journal) = &mut self.journal {
+            journal.null();
+        }
+        self.skip();
+    }
+
+    /// A row without a value: an error with this text.
+    pub fn push_error(&mut self, text: &str) {
+        if let Some(journal) = &mut self.journal {
+            journal.error(text);
+        }
+        self.skip();
+    }
+
+    #[inline]
+    fn skip(&mut self) {
         match &mut self.values {
             Values::Bits(bits) => bits.push(false),
             Values::W1(values) => values.push(0),

@@ -47,6 +47,14 @@ pub(super) const NOT_NATIVE: &str = "pyarrow converts this type, a batch at a ti
 
 pub(super) const DAY_SECONDS: i64 = 86_400;
 
+/// Whether values of this type are converted here, and not by pyarrow. Needs no GIL.
+pub fn is_native(schema: &ArrowSchema) -> bool {
+    // SAFETY: a valid schema has a NUL-terminated format.
+    let format = unsafe { CStr::from_ptr(schema.format) }.to_bytes();
+    let is_timestamp = format.starts_with(b"ts") && format.len() > 3;
+    is_timestamp || format == b"tdD" || matches!(format, [letter] if b"bcsilCSILfguUzZ".contains(letter))
+}
+
 impl Conversion {
     /// The conversion for a field of a descriptor. None: Python does not know the zone; an exception is set.
     ///

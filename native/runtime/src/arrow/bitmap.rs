@@ -19,7 +19,7 @@ pub(super) unsafe fn bit(bitmap: *const u8, i: usize) -> bool {
 /// # Safety
 /// `start + count` bits are within the bitmap.
 #[inline]
-pub(super) unsafe fn bits(bitmap: *const u8, start: usize, count: usize) -> u64 {
+pub(crate) unsafe fn bits(bitmap: *const u8, start: usize, count: usize) -> u64 {
     let (byte, shift) = (start >> 3, start & 7);
     let n_bytes = (shift + count).div_ceil(8);
     let mut raw = [0u8; 16];
@@ -37,7 +37,7 @@ pub(super) unsafe fn bits(bitmap: *const u8, start: usize, count: usize) -> u64 
 ///
 /// # Safety
 /// `start + count` bits are within the bitmap.
-pub(super) unsafe fn nulls(bitmap: *const u8, start: usize, count: usize) -> usize {
+pub(crate) unsafe fn nulls(bitmap: *const u8, start: usize, count: usize) -> usize {
     // SAFETY: passed on.
     let ones = |i: usize| unsafe { bits(bitmap, start + i, (count - i).min(64)) }.count_ones() as usize;
     count - (0..count).step_by(64).map(ones).sum::<usize>()

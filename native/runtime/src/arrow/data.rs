@@ -23,8 +23,12 @@ impl Buffer {
     }
 
     /// Memory that lives as long as its owner; or as long as the array is used, without one.
-    pub(super) fn owned_by(pointer: *const c_void, owner: Option<Box<dyn Any + Send>>) -> Buffer {
+    pub(crate) fn owned_by(pointer: *const c_void, owner: Option<Box<dyn Any + Send>>) -> Buffer {
         Buffer { pointer, _owner: owner }
+    }
+
+    pub(crate) fn pointer(&self) -> *const u8 {
+        self.pointer.cast()
     }
 }
 

@@ -28,6 +28,7 @@ mod view;
 
 pub use batch::Batch;
 pub use bitmap::Validity;
+pub(crate) use bitmap::{bits, nulls};
 pub use build::build;
 pub use check::{check, check_rows};
 pub use column::{Column, BAD_OFFSETS};

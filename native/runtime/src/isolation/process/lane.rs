@@ -1,0 +1,117 @@
+//! A lane: two mailboxes and their bells, one for each direction. And how descriptors get from one process to another.
+//!
+//! Both processes hold the same lane, mirrored: what one sends, the other receives.
+
+use super::mailbox::{Bell, Mailbox};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+#[derive(Debug)]
+pub struct Lane {
+    pub sent: Mailbox,
+    pub received: Mailbox,
+    /// Rings the other process.
+    pub theirs: Bell,
+    /// Is rung by the other process.
+    pub ours: Bell,
+}
+
+const DESCRIPTORS: usize = 4;
+
+impl Lane {
+    pub fn create() -> io::Result<Lane> {
+        Ok(Lane { sent: Mailbox::create()?, received: Mailbox::create()?, theirs: Bell::create()?, ours: Bell::create()? })
+    }
+
+    /// Sends it to the other process, with a message.
+    pub fn send(&self, socket: RawFd, message: &[u8]) -> io::Result<()> {
+        let descriptors = [
+            self.sent.memory().file().as_raw_fd(),
+            self.received.memory().file().as_raw_fd(),
+            self.theirs.as_raw_fd(),
+            self.ours.as_raw_fd(),
+        ];
+        send(socket, message, descriptors)
+    }
+
+    /// Receives one, mirrored, and the message with it. None: the other end of the socket is closed.
+    pub fn receive(socket: RawFd) -> io::Result<Option<(Lane, Vec<u8>)>> {
+        let Some((message, descriptors)) = receive(socket)? else { return Ok(None) };
+        let [received, sent, ours, theirs] = descriptors;
+        let (sent, received) = (Mailbox::open(sent)?, Mailbox::open(received)?);
+        Ok(Some((Lane { sent, received, theirs: Bell::open(theirs), ours: Bell::open(ours) }, message)))
+    }
+}
+
+/// Two ends of a socket that keeps messages apart. Programs that are started inherit neither.
+pub fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: room for two descriptors, which are then ours.
+    unsafe {
+        if libc::socketpair(libc::AF_UNIX, libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC, 0, ends.as_mut_ptr()) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
+    }
+}
+
+/// The room for descriptors beside a message, in words, so that it is aligned.
+const CONTROL: usize = 8;
+const LONGEST: usize = 1 << 16;
+
+fn header<'a>(part: &'a mut libc::iovec, control: &'a mut [u64; CONTROL]) -> libc::msghdr {
+    // SAFETY: all fields of the struct may be zero.
+    let mut header: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
+    (header.msg_iov, header.msg_iovlen) = (part, 1);
+    (header.msg_control, header.msg_controllen) = (control.as_mut_ptr().cast(), size_of_val(control));
+    header
+}
+
+fn send(socket: RawFd, message: &[u8], descriptors: [RawFd; DESCRIPTORS]) -> io::Result<()> {
+    let mut part = libc::iovec { iov_base: message.as_ptr().cast_mut().cast(), iov_len: message.len() };
+    let mut control = [0u64; CONTROL];
+    let mut header = header(&mut part, &mut control);
+    let bytes = size_of_val(&descriptors) as u32;
+    // SAFETY: the header points to the part and to room for four descriptors and what precedes them.
+    unsafe {
+        header.msg_controllen = libc::CMSG_SPACE(bytes) as usize;
+        let first = libc::CMSG_FIRSTHDR(&header);
+        (*first).cmsg_level = libc::SOL_SOCKET;
+        (*first).cmsg_type = libc::SCM_RIGHTS;
+        (*first).cmsg_len = libc::CMSG_LEN(bytes) as usize;
+        libc::CMSG_DATA(first).cast::<[RawFd; DESCRIPTORS]>().write_unaligned(descriptors);
+        match libc::sendmsg(socket, &header, libc::MSG_NOSIGNAL) {
+            sent if sent < 0 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn receive(socket: RawFd) -> io::Result<Option<(Vec<u8>, [OwnedFd; DESCRIPTORS])>> {
+    let mut message = vec![0u8; LONGEST];
+    let mut part = libc::iovec { iov_base: message.as_mut_ptr().cast(), iov_len: message.len() };
+    let mut control = [0u64; CONTROL];
+    let mut header = header(&mut part, &mut control);
+    // SAFETY: the header points to room of the lengths that it states; the system fills in what it received.
+    unsafe {
+        let length = loop {
+            match libc::recvmsg(socket, &mut header, libc::MSG_CMSG_CLOEXEC) {
+                length if length >= 0 => break length as usize,
+                _ if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
+                _ => return Err(io::Error::last_os_error()),
+            }
+        };
+        if length == 0 {
+            return Ok(None);
+        }
+        message.truncate(length);
+        let first = libc::CMSG_FIRSTHDR(&header);
+        let expected = libc::CMSG_LEN(size_of::<[RawFd; DESCRIPTORS]>() as u32) as usize;
+        if first.is_null() || (*first).cmsg_type != libc::SCM_RIGHTS || (*first).cmsg_len != expected {
+            return Err(io::Error::other("a message without its descriptors"));
+        }
+        let descriptors = libc::CMSG_DATA(first).cast::<[RawFd; DESCRIPTORS]>().read_unaligned();
+        Ok(Some((message, descriptors.map(|descriptor| OwnedFd::from_raw_fd(descriptor)))))
+    }
+}

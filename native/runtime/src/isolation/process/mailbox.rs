@@ -1,0 +1,268 @@
+//! A mailbox: one message at a time, from one process to another, in shared memory. And the bell that wakes the other one.
+//!
+//! A message is written, posted, read, and taken away; then the next may be written. While a message grows, its writer can
+//! publish how many parts of it are whole: the reader finds these even if the writer dies ([`Reader::parts`]).
+//!
+//! Guarantees: a reader never reads beyond the memory that it has mapped, whatever the writer has written. A posted message
+//! is seen with all its bytes (release and acquire).
+
+use super::memory::Memory;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What lies at the beginning of the memory.
+#[repr(C)]
+struct Head {
+    posted: AtomicU64,
+    taken: AtomicU64,
+    parts: AtomicU64,
+    begun: AtomicU64,
+}
+
+/// Where messages begin: buffers of Arrow are aligned to it.
+pub const ALIGNMENT: usize = 64;
+
+/// What a message larger than this took is given back before the next one.
+const KEPT: usize = 16 << 20;
+
+#[derive(Debug)]
+pub struct Mailbox(Memory);
+
+impl Mailbox {
+    pub fn create() -> io::Result<Mailbox> {
+        Memory::create().map(Mailbox)
+    }
+
+    pub fn open(descriptor: OwnedFd) -> io::Result<Mailbox> {
+        Memory::open(descriptor).map(Mailbox)
+    }
+
+    pub fn memory(&self) -> &Memory {
+        &self.0
+    }
+
+    fn head(&self) -> &Head {
+        // SAFETY: the memory is larger than the head, aligned to pages, and mapped as long as self. All fields are atomics.
+        unsafe { &*self.0.address().cast::<Head>() }
+    }
+
+    /// Whether the last message has been taken away.
+    pub fn is_free(&self) -> bool {
+        let head = self.head();
+        head.posted.load(Ordering::Acquire) == head.taken.load(Ordering::Acquire)
+    }
+
+    /// The number of the last message.
+    pub fn posted(&self) -> u64 {
+        self.head().posted.load(Ordering::Acquire)
+    }
+
+    /// Begins a message. The mailbox is free.
+    pub fn write(&mut self) -> Writer<'_> {
+        if self.0.size() > KEPT {
+            self.0.trim(KEPT);
+        }
+        self.head().parts.store(0, Ordering::Release);
+        Writer { memory: &mut self.0, at: ALIGNMENT }
+    }
+
+    /// Posts the message that was written. Ring the bell afterwards.
+    pub fn post(&self) {
+        let head = self.head();
+        head.posted.store(head.posted.load(Ordering::Relaxed) + 1, Ordering::Release);
+    }
+
+    /// The number of the message that the writer has begun last. From then on, parts belong to that one.
+    pub fn begun(&self) -> u64 {
+        self.head().begun.load(Ordering::Acquire)
+    }
+
+    /// Reads the message, whole or not.
+    pub fn read(&mut self) -> io::Result<Reader<'_>> {
+        self.0.follow()?;
+        let parts = self.head().parts.load(Ordering::Acquire);
+        Ok(Reader { memory: &self.0, at: ALIGNMENT, parts })
+    }
+
+    /// Takes the message away.
+    pub fn take(&self) {
+        let head = self.head();
+        head.taken.store(head.posted.load(Ordering::Acquire), Ordering::Release);
+    }
+}
+
+/// Writes a message. An error: there is no memory for it.
+pub struct Writer<'a> {
+    memory: &'a mut Memory,
+    at: usize,
+}
+
+impl Writer<'_> {
+    fn room(&mut self, bytes: usize) -> io::Result<*mut u8> {
+        let end = self.at.checked_add(bytes).ok_or(io::ErrorKind::OutOfMemory)?;
+        self.memory.reserve(end)?;
+        let start = self.at;
+        self.at = end;
+        Ok(self.memory.address().wrapping_add(start))
+    }
+
+    pub fn byte(&mut self, byte: u8) -> io::Result<()> {
+        // SAFETY: room for one byte was made.
+        self.room(1).map(|to| unsafe { to.write(byte) })
+    }
+
+    pub fn number(&mut self, number: u64) -> io::Result<()> {
+        // SAFETY: room for eight bytes was made, which may be unaligned.
+        self.room(8).map(|to| unsafe { to.cast::<u64>().write_unaligned(number) })
+    }
+
+    /// The length, then the bytes.
+    pub fn text(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.number(bytes.len() as u64)?;
+        // SAFETY: the slice has so many bytes.
+        unsafe { self.bytes(bytes.as_ptr(), bytes.len()) }
+    }
+
+    /// # Safety
+    /// So many bytes can be read at `from`.
+    pub unsafe fn bytes(&mut self, from: *const u8, count: usize) -> io::Result<()> {
+        let to = self.room(count)?;
+        if count > 0 {
+            // SAFETY: as promised, and room was made.
+            unsafe { std::ptr::copy_nonoverlapping(from, to, count) };
+        }
+        Ok(())
+    }
+
+    /// Aligned room for a buffer, for the caller to fill in before anything else is written.
+    pub fn buffer(&mut self, bytes: usize) -> io::Result<*mut u8> {
+        self.at = self.at.next_multiple_of(ALIGNMENT);
+        self.room(bytes)
+    }
+
+    /// Says that the writer works on the other mailbox's message of this number, and that parts belong to that one.
+    pub fn begin(&self, number: u64) {
+        self.head().begun.store(number, Ordering::Release);
+    }
+
+    fn head(&self) -> &Head {
+        // SAFETY: as in `Mailbox::head`.
+        unsafe { &*self.memory.address().cast::<Head>() }
+    }
+
+    /// Publishes that what is written up to here has so many whole parts.
+    pub fn publish(&mut self, parts: u64) {
+        self.head().parts.store(parts, Ordering::Release);
+    }
+}
+
+/// Reads a message. An error is the text that it is broken, which never happens while the writer is sound.
+pub struct Reader<'a> {
+    memory: &'a Memory,
+    at: usize,
+    parts: u64,
+}
+
+impl Reader<'_> {
+    /// How many parts were published when the reading began.
+    pub fn parts(&self) -> u64 {
+        self.parts
+    }
+
+    fn skip(&mut self, bytes: usize) -> Result<*const u8, String> {
+        let end = self.at.checked_add(bytes).filter(|end| *end <= self.memory.size()).ok_or("a message is cut off")?;
+        let start = self.at;
+        self.at = end;
+        Ok(self.memory.address().wrapping_add(start))
+    }
+
+    pub fn byte(&mut self) -> Result<u8, String> {
+        // SAFETY: the byte is mapped.
+        self.skip(1).map(|from| unsafe { from.read_volatile() })
+    }
+
+    pub fn number(&mut self) -> Result<u64, String> {
+        let mut bytes = [0; 8];
+        let from = self.skip(8)?;
+        // SAFETY: eight bytes are mapped there.
+        unsafe { std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), 8) };
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    pub fn size(&mut self) -> Result<usize, String> {
+        usize::try_from(self.number()?).map_err(|error| error.to_string())
+    }
+
+    /// A text, copied.
+    pub fn text(&mut self) -> Result<Box<[u8]>, String> {
+        let length = self.size()?;
+        self.bytes(length)
+    }
+
+    /// So many bytes, copied.
+    pub fn bytes(&mut self, count: usize) -> Result<Box<[u8]>, String> {
+        let from = self.skip(count)?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(count).map_err(|error| error.to_string())?;
+        // SAFETY: so many bytes are mapped there, and the vector has room for them.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), count);
+            bytes.set_len(count);
+        }
+        Ok(bytes.into())
+    }
+
+    /// The place of an aligned buffer.
+    pub fn buffer(&mut self, bytes: usize) -> Result<*const u8, String> {
+        self.at = self.at.next_multiple_of(ALIGNMENT).min(self.memory.size());
+        self.skip(bytes)
+    }
+}
+
+/// Wakes the other process: an eventfd.
+#[derive(Debug)]
+pub struct Bell(OwnedFd);
+
+impl Bell {
+    pub fn create() -> io::Result<Bell> {
+        // SAFETY: the descriptor that comes back is ours.
+        match unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) } {
+            descriptor if descriptor < 0 => Err(io::Error::last_os_error()),
+            // SAFETY: as above.
+            descriptor => Ok(Bell(unsafe { OwnedFd::from_raw_fd(descriptor) })),
+        }
+    }
+
+    pub fn open(descriptor: OwnedFd) -> Bell {
+        Bell(descriptor)
+    }
+
+    pub fn ring(&self) {
+        let one = 1u64;
+        // SAFETY: eight bytes, as an eventfd wants them. It cannot fail but for a number that is never reached.
+        unsafe { libc::write(self.0.as_raw_fd(), (&raw const one).cast(), 8) };
+    }
+
+    /// Waits until it rings or `other` has something to say, for at most so long. Answers whether `other` does.
+    pub fn wait(&self, other: RawFd, timeout: Option<std::time::Duration>) -> bool {
+        let mut descriptors = [self.0.as_raw_fd(), other].map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+        let time = timeout.map(|time| libc::timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) });
+        let mut number = 0u64;
+        // SAFETY: the array has two elements; the time is null or valid; the mask is null; eight bytes are read.
+        unsafe {
+            let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+            libc::ppoll(descriptors.as_mut_ptr(), 2, time, std::ptr::null());
+            if descriptors[0].revents != 0 {
+                libc::read(self.0.as_raw_fd(), (&raw mut number).cast(), 8);
+            }
+        }
+        descriptors[1].revents != 0
+    }
+}
+
+impl AsRawFd for Bell {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}

@@ -1,0 +1,59 @@
+//! What the first byte of a message says, and what follows it.
+
+/// To a worker: a batch for a sync function. The function's number, then the arguments ([`super::parcel`]).
+pub const RUN: u8 = 1;
+/// To a worker: end, after all that must be done at an exit.
+pub const LEAVE: u8 = 2;
+
+/// From a worker: it is ready.
+pub const READY: u8 = 1;
+/// From a worker: a status and a text; no row was called.
+pub const FAILED: u8 = 2;
+/// From a worker: how each row ended, in their order ([`super::record`]). Readable before it is posted.
+pub const RECORDS: u8 = 3;
+/// From a worker: whether outcome and error are there, then the results ([`super::parcel`]).
+pub const RESULTS: u8 = 4;
+
+/// With the first lane: the process of the host, the limits, the plugin's file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hello {
+    pub host: u32,
+    pub limits: Limits,
+    /// Absolute.
+    pub plugin: Vec<u8>,
+}
+
+/// Limits of each worker; 0: none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of memory that is its own.
+    pub memory: u64,
+    /// Seconds of processor time.
+    pub cpu: u64,
+}
+
+impl Hello {
+    pub fn write(&self) -> Vec<u8> {
+        let numbers = [u64::from(self.host), self.limits.memory, self.limits.cpu];
+        numbers.iter().flat_map(|number| number.to_le_bytes()).chain(self.plugin.iter().copied()).collect()
+    }
+
+    pub fn read(message: &[u8]) -> Option<Hello> {
+        let (numbers, plugin) = message.split_at_checked(24)?;
+        let number = |i: usize| numbers[i * 8..i * 8 + 8].try_into().map(u64::from_le_bytes).ok();
+        let limits = Limits { memory: number(1)?, cpu: number(2)? };
+        Some(Hello { host: u32::try_from(number(0)?).ok()?, limits, plugin: plugin.to_vec() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_reads_what_the_host_has_written() {
+        let hello = Hello { host: 7, limits: Limits { memory: 1 << 40, cpu: 3 }, plugin: b"/a b/\xff.so".to_vec() };
+        assert_eq!(Hello::read(&hello.write()), Some(hello));
+        assert_eq!(Hello::read(b"short"), None);
+    }
+}

@@ -1,0 +1,162 @@
+//! Workers that are processes: a plugin's functions run in them, and a crash costs the row in hand.
+//!
+//! | module     | what it is for                                                                          |
+//! |------------|-----------------------------------------------------------------------------------------|
+//! | `memory`   | memory that two processes share                                                         |
+//! | `mailbox`  | one message at a time through such memory, and the bell that wakes the other process    |
+//! | `lane`     | a mailbox in each direction, and how the other process gets it                          |
+//! | `message`  | what the first byte of a message says                                                   |
+//! | `parcel`   | Arrow arrays in a message                                                               |
+//! | `record`   | how a row ended, in a message                                                           |
+//! | [`journal`]| how each row of a batch ended, before the next one begins                               |
+//! | [`child`]  | a process, how it starts and ends                                                       |
+//! | `worker`   | the host's side of a worker                                                             |
+//! | `seat`     | the place of a worker: restarts it, and runs rows in it                                 |
+//! | [`serve`]  | the worker's side                                                                       |
+//!
+//! Guarantees: each row is called at most once. What a worker has written is copied before it is checked, and checked before
+//! it is used. A worker never outlives its host, also if the host is killed (`serve`). In a process that was forked from the
+//! host, calls answer INVALID_STATE (R13).
+//!
+//! Death. Functions called row by row write each row's end into shared memory before the next row begins. So the row in hand
+//! is the one after those: it is the error, with what the process's end says, and later rows run in the next worker. What a
+//! vectorised function returns is there at once or not at all: it loses its batch.
+
+pub mod child;
+pub mod journal;
+mod lane;
+mod mailbox;
+mod memory;
+mod message;
+mod parcel;
+mod record;
+mod seat;
+pub mod serve;
+mod worker;
+
+pub use message::{Hello, Limits};
+pub use worker::Spec;
+
+use super::Instance;
+use crate::arrow::{build, check_rows, Batch};
+use crate::exports::Ran;
+use crate::failure::Failure;
+use crate::results;
+use crate::runtime::Runtime;
+use crate::signature::Signature;
+use crate::value::Value;
+use arroyo_udf_abi as abi;
+use seat::{Call, Seat, Seated, Share};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A share of a batch has at least so many rows: a wake-up costs as much as some hundred of the cheapest calls.
+const LEAST_SHARE: usize = 256;
+
+/// A plugin whose functions run in worker processes.
+pub struct Processes {
+    /// The process that may use the workers.
+    host: u32,
+    seats: Vec<Seat>,
+}
+
+impl Processes {
+    /// Workers start when they are first needed.
+    pub fn new(spec: Spec, workers: usize) -> Processes {
+        let spec = Arc::new(spec);
+        Processes { host: std::process::id(), seats: (0..workers.max(1)).map(|_| Seat::new(Arc::clone(&spec))).collect() }
+    }
+
+    /// The places for so many shares: those that are free; if none is, the one that fewest wait for.
+    fn seats(&self, wanted: usize) -> Vec<Seated<'_>> {
+        let mut seats: Vec<_> = self.seats.iter().filter_map(Seat::try_take).take(wanted).collect();
+        if seats.is_empty() {
+            seats.extend(self.seats.iter().min_by_key(|seat| seat.waiting()).map(Seat::take));
+        }
+        seats
+    }
+
+    fn check_process(&self, name: &str) -> Result<(), Failure> {
+        if std::process::id() == self.host {
+            return Ok(());
+        }
+        Err(Failure::state(format!("{name}: this process was forked from the one that opened the plugin: load the plugin here")))
+    }
+}
+
+impl Instance for Processes {
+    fn run(&self, function: u32, signature: &'static Signature, batch: &Arc<Batch>) -> Result<Ran, Failure> {
+        self.check_process(&signature.name)?;
+        let call = Call { function, signature, batch };
+        let (good, mut failed) = readable(signature, batch);
+        let wanted = if signature.vectorized { 1 } else { (batch.rows() / LEAST_SHARE).clamp(1, self.seats.len()) };
+        let mut seats = self.seats(wanted);
+        let mut values = vec![Value::Null; batch.rows()];
+        let mut none_called = true;
+        for rows in good {
+            let mut shares = cut(rows, seats.len());
+            match call.run(&mut seats, &mut shares) {
+                Ok(None) => {}
+                Ok(Some(ran)) => return Ok(ran),
+                Err(failure) if none_called => return Err(failure),
+                Err(failure) => shares.iter_mut().for_each(|share| share.fail(&failure.text)), // other rows were called
+            }
+            none_called = false;
+            for share in shares {
+                let first = share.first();
+                share.values.into_iter().enumerate().for_each(|(i, value)| values[first + i] = value);
+                failed.extend(share.failed);
+            }
+        }
+        failed.sort_unstable_by_key(|(row, _)| *row);
+        let column = build(&signature.returns, values.iter()).export();
+        let (results, with_outcomes) = results::ran(&signature.name, column, &failed);
+        Ok(Ran { results, with_outcomes })
+    }
+
+    fn start(&self, _function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
+        let name = &runtime.signature().name;
+        self.check_process(name)?;
+        Err(Failure::new(
+            abi::NOT_IMPLEMENTED,
+            format!("{name}: async functions do not run in processes yet: load with isolation=\"thread\""),
+        ))
+    }
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        if std::process::id() == self.host {
+            self.seats.iter_mut().for_each(Seat::leave);
+        } else {
+            std::mem::take(&mut self.seats).into_iter().for_each(std::mem::forget);
+            // the workers are the parent's
+        }
+    }
+}
+
+/// The rows whose offsets can be followed, in ranges, and the errors of the others.
+fn readable(signature: &Signature, batch: &Batch) -> (Vec<Range<usize>>, Vec<(usize, String)>) {
+    // SAFETY: the batch was checked when it was taken, against the types of this schema.
+    let check = |rows: Range<usize>| unsafe { check_rows(batch.array(), signature.argument_schema, rows, false) };
+    let all = 0..batch.rows();
+    let Err(text) = check(all.clone()) else { return (vec![all], Vec::new()) };
+    if signature.vectorized {
+        return (Vec::new(), all.map(|row| (row, text.clone())).collect());
+    }
+    let (mut good, mut bad): (Vec<Range<usize>>, Vec<(usize, String)>) = (Vec::new(), Vec::new());
+    for row in all {
+        match (check(row..row + 1), good.last_mut()) {
+            (Err(text), _) => bad.push((row, text)),
+            (Ok(()), Some(last)) if last.end == row => last.end += 1,
+            (Ok(()), _) => good.push(row..row + 1),
+        }
+    }
+    (good, bad)
+}
+
+/// Rows in so many shares of about the same size.
+fn cut(rows: Range<usize>, shares: usize) -> Vec<Share> {
+    let bound = |i: usize| rows.start + rows.len() * i / shares;
+    (0..shares).map(|i| Share::new(bound(i)..bound(i + 1))).collect()
+}

@@ -1,0 +1,133 @@
+//! The host's side of one worker: starts its process, sends it work, waits for answers, and notices its end.
+
+use super::child::{Process, Program};
+use super::lane::Lane;
+use super::mailbox::{Reader, Writer};
+use super::message::{Hello, FAILED, LEAVE, READY};
+use std::io;
+use std::time::{Duration, Instant};
+
+/// How long the process may take to start.
+const START_TIME: Duration = Duration::from_secs(60);
+/// How long it may take to end when it is asked to.
+const LEAVE_TIME: Duration = Duration::from_secs(1);
+
+/// How workers start: all of an instance alike.
+#[derive(Debug, Clone)]
+pub struct Spec {
+    pub program: Program,
+    pub hello: Hello,
+}
+
+#[derive(Debug)]
+pub struct Worker {
+    process: Process,
+    lane: Lane,
+    /// It has said that it is ready.
+    ready: bool,
+    /// How many rows it has answered.
+    pub answered: u64,
+}
+
+impl Worker {
+    /// Starts the process; [`Worker::ready`] waits for it.
+    pub fn start(spec: &Spec) -> Result<Worker, String> {
+        let lane = Lane::create().map_err(|error| format!("no shared memory for a worker process: {error}"))?;
+        let program = spec.program.path.to_string_lossy();
+        let process = Process::start(&spec.program).map_err(|error| format!("{program} cannot be started: {error}"))?;
+        match lane.send(process.socket(), &spec.hello.write()) {
+            Ok(()) => Ok(Worker { process, lane, ready: false, answered: 0 }),
+            Err(_) => Err(format!("{} before it was ready; standard error may say why", process.bury())),
+        }
+    }
+
+    /// Waits until it is ready for work.
+    pub fn ready(&mut self) -> Result<(), String> {
+        if self.ready {
+            return Ok(());
+        }
+        self.wait(Some(START_TIME)).map_err(|why| match why {
+            NoAnswer::Ended => "it ended before it was ready; standard error may say why".to_string(),
+            NoAnswer::Late => format!("it was not ready after {} s", START_TIME.as_secs()),
+        })?;
+        let broken = |error| format!("it said something else than that it is ready: {error}");
+        let mut message = self.lane.received.read().map_err(|error| broken(error.to_string()))?;
+        let said = match message.byte().map_err(broken)? {
+            READY => Ok(()),
+            FAILED => {
+                message.number().map_err(broken)?;
+                Err(String::from_utf8_lossy(&message.text().map_err(broken)?).into_owned())
+            }
+            other => Err(broken(format!("{other}"))),
+        };
+        self.lane.received.take();
+        self.ready = said.is_ok();
+        said
+    }
+
+    /// Whether the process has not ended.
+    pub fn lives(&self) -> bool {
+        !self.lane.ours.wait(self.process.end(), Some(Duration::ZERO))
+    }
+
+    /// Sends work. An error: there is no memory for it, and nothing was sent.
+    pub fn post(&mut self, write: impl FnOnce(&mut Writer) -> io::Result<()>) -> io::Result<()> {
+        write(&mut self.lane.sent.write())?;
+        self.lane.sent.post();
+        self.lane.theirs.ring();
+        Ok(())
+    }
+
+    /// Waits for the answer, which [`Worker::answer`] then reads.
+    pub fn wait(&mut self, timeout: Option<Duration>) -> Result<(), NoAnswer> {
+        let until = timeout.map(|timeout| Instant::now() + timeout);
+        while self.lane.received.is_free() {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Err(NoAnswer::Late);
+            }
+            let ended = self.lane.ours.wait(self.process.end(), left);
+            // What it said before it ended counts.
+            if ended && self.lane.received.is_free() {
+                return Err(NoAnswer::Ended);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the answer, whole or not.
+    pub fn answer(&mut self) -> io::Result<Reader<'_>> {
+        self.lane.received.read()
+    }
+
+    /// The answer was read; it may send the next.
+    pub fn take(&self) {
+        self.lane.received.take();
+    }
+
+    /// Whether it had begun to work on what was sent last.
+    pub fn has_begun(&self) -> bool {
+        self.lane.received.begun() == self.lane.sent.posted()
+    }
+
+    /// Says how it ended; kills it if it has not.
+    pub fn bury(self) -> String {
+        self.process.bury()
+    }
+
+    /// Ends it in good order, or kills it if that takes too long.
+    pub fn leave(mut self) {
+        if self.post(|message| message.byte(LEAVE)).is_ok() {
+            let _ = self.wait(Some(LEAVE_TIME)); // then it is killed
+        }
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// The process has ended.
+    Ended,
+    /// The time is over.
+    Late,
+}
