@@ -14,7 +14,7 @@ use arroyo_udf_plugin::arrow::{Column, Layout, BAD_OFFSETS};
 use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::limits::{init_took_too_long, INIT_TIME};
 use arroyo_udf_plugin::machine::{Outcome, Stuck, Token};
-use arroyo_udf_plugin::runtime::{self, After, Attempt, Orders, Runtime, Turn};
+use arroyo_udf_plugin::runtime::{self, After, Attempt, Orders, Runtime, Seat, Turn};
 use arroyo_udf_plugin::threads::{self, AUTHORS_STACK};
 use arroyo_udf_plugin::value::Value;
 use std::ffi::{c_char, c_void, CStr};
@@ -57,12 +57,13 @@ pub fn start(function: &'static Function, runtime: &Arc<Runtime>) -> Result<(), 
     let number = started.number;
     // Without room, so that a send fails after the receiver has stopped waiting.
     let (opened, waiting) = sync_channel(0);
-    let of_thread = Arc::clone(runtime);
+    let seat = Seat::take(runtime);
+    let of_thread = seat.clone();
     let thread = threads::spawn("udf-c", AUTHORS_STACK, move || serve(body, started, of_thread, &opened)).map_err(|error| {
         started::leave(number);
         Failure::for_now(abi::ENVIRONMENT, format!("{name}: no thread for an async function: {error}"))
     })?;
-    runtime.serve(Box::new(CExecutor { number, thread: thread.thread().clone() }));
+    seat.serve(Box::new(CExecutor { number, thread: thread.thread().clone() }));
     let failed = |text: String| Failure::new(abi::USER_CODE, format!("{name}: start failed: {text}"));
     match waiting.recv_timeout(INIT_TIME) {
         Ok(opened) => opened.map_err(|text| failed(format!("init failed: {text}"))),
@@ -71,7 +72,7 @@ pub fn start(function: &'static Function, runtime: &Arc<Runtime>) -> Result<(), 
 }
 
 /// The thread's life.
-fn serve(body: &Async, started: Arc<Started>, runtime: Arc<Runtime>, opened: &SyncSender<Result<(), String>>) {
+fn serve(body: &Async, started: Arc<Started>, runtime: Seat, opened: &SyncSender<Result<(), String>>) {
     started.take_thread();
     let mut context = null_mut();
     // SAFETY: the author's init, called once with a place for the Context.
@@ -109,7 +110,7 @@ fn result(text: *const c_char) -> Result<(), String> {
 struct Open<'f> {
     body: &'f Async,
     started: &'f Started,
-    runtime: &'f Runtime,
+    runtime: &'f Seat,
     context: *mut c_void,
     /// The arguments of the call that is made now.
     arguments: Vec<Argument>,

@@ -40,7 +40,7 @@ pub trait Plugin: 'static {
     /// outcome of rows.
     fn run(function: u32, batch: &Arc<Batch>) -> Result<Ran, Failure>;
 
-    /// Gives `runtime` its executor ([`Runtime::serve`]), and waits for the Context's init.
+    /// Gives `runtime` its executor ([`Seat::serve`](crate::runtime::Seat::serve)), and waits for the Context's init.
     fn start(function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure>;
 }
 

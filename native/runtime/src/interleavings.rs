@@ -8,7 +8,7 @@
 use crate::abi;
 use crate::arrow::Layout;
 use crate::machine::{Outcome, Stop, Stuck, Token};
-use crate::runtime::{samples, After, Drained, Executor, Orders, Put, Runtime, Turn};
+use crate::runtime::{samples, After, Drained, Executor, Orders, Put, Runtime, Seat, Turn};
 use crate::sync::{AtomicBool, Condvar, Mutex, Ordering};
 use crate::value::Value;
 use loom::thread::{self, JoinHandle};
@@ -66,13 +66,13 @@ fn runtime(max_rows: u64) -> Arc<Runtime> {
 /// Starts an executor, which runs until the runtime is settled or poisoned.
 fn executor(runtime: &Arc<Runtime>) -> JoinHandle<()> {
     let bell = Bell::new();
-    runtime.serve(Box::new(BellExecutor(Arc::clone(&bell))));
-    let runtime = Arc::clone(runtime);
+    let seat = Seat::take(runtime);
+    seat.serve(Box::new(BellExecutor(Arc::clone(&bell))));
     thread::spawn(move || {
         let mut orders = Orders::default();
         loop {
-            match runtime.turn(&mut orders, &mut AtOnce(&runtime)) {
-                After::Settled => return runtime.closed(Ok(())),
+            match seat.turn(&mut orders, &mut AtOnce(&seat)) {
+                After::Settled => return seat.closed(Ok(())),
                 After::Asleep => bell.wait(),
                 After::Again => {}
             }
@@ -81,7 +81,7 @@ fn executor(runtime: &Arc<Runtime>) -> JoinHandle<()> {
 }
 
 /// Ends each attempt as soon as it begins.
-struct AtOnce<'r>(&'r Runtime);
+struct AtOnce<'s>(&'s Seat);
 
 impl Turn for AtOnce<'_> {
     fn cancel(&mut self, _: Token) {}
@@ -142,6 +142,19 @@ fn r1_a_row_that_is_sent_while_the_executor_falls_asleep_is_run() {
         executor.join().unwrap();
         let statistics = runtime.statistics();
         assert_eq!((statistics.accepted, statistics.drained, statistics.queued), (2, 2, 0));
+    });
+}
+
+#[test]
+fn r1_a_row_that_is_sent_while_two_executors_fall_asleep_is_run() {
+    every_order(2, || {
+        let runtime = runtime(10);
+        let executors = [executor(&runtime), executor(&runtime)];
+        assert!(send(&runtime, 0));
+        runtime.wait(abi::RESULTS, FOREVER);
+        assert_eq!(drain(&runtime), Some(1));
+        runtime.stop_soon(Stop::Drain);
+        executors.into_iter().for_each(|executor| executor.join().unwrap());
     });
 }
 

@@ -9,7 +9,7 @@
 //! runtime while it sleeps or runs the author's code. So a runtime that is released with stuck attempts (R13) is freed: its
 //! sleeping threads end, and a stuck one ends when its attempt returns.
 //!
-//! Lost wake-ups: a thread sleeps only after [`Runtime::end_turn`] has said so, and not while a look is owed
+//! Lost wake-ups: a thread sleeps only after [`Seat::end_turn`] has said so, and not while a look is owed
 //! (`State::owed`). A thread that learns of work, from the runtime or from `end_turn`, either makes a thread or owes a look.
 //! Where no more threads may be made, at least one is not within an attempt, and comes to that look: the machine opens no
 //! more attempts than there may be threads.
@@ -20,13 +20,13 @@ use crate::failure::Failure;
 use crate::limits::{init_took_too_long, INIT_TIME};
 use crate::machine::{Outcome, Token};
 use crate::panics::catch_own;
-use crate::runtime::{After, Attempt, Executor, Orders, Runtime};
+use crate::runtime::{After, Attempt, Executor, Orders, Runtime, Seat, WeakSeat};
 use crate::sync::Unpoisoned;
 use crate::threads::{self, AUTHORS_STACK};
 use crate::value::Value;
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 
 /// The work of a pool's threads.
@@ -52,15 +52,16 @@ pub trait Work: Send + Sync + 'static {
 
 /// Makes a pool the executor of `runtime`, and waits until the work is open.
 pub fn start(runtime: &Arc<Runtime>, work: impl Work) -> Result<(), Failure> {
+    let seat = Seat::take(runtime);
     let pool = Arc::new(Pool {
-        runtime: Arc::downgrade(runtime),
+        runtime: seat.downgrade(),
         most_threads: runtime.settings().allowed_in_flight as usize,
         work: Box::new(work),
         running: Mutex::default(),
         state: Mutex::new(State::default()),
         changed: Condvar::new(),
     });
-    runtime.serve(Box::new(PoolExecutor(Arc::clone(&pool))));
+    seat.serve(Box::new(PoolExecutor(Arc::clone(&pool))));
     let name = &runtime.signature().name;
     let mut state = pool.lock();
     if let Err(error) = pool.spawn(&mut state, Pool::open) {
@@ -78,7 +79,7 @@ pub fn start(runtime: &Arc<Runtime>, work: impl Work) -> Result<(), Failure> {
 }
 
 struct Pool {
-    runtime: Weak<Runtime>,
+    runtime: WeakSeat,
     most_threads: usize,
     work: Box<dyn Work>,
     /// The thread of each attempt that runs.
@@ -207,7 +208,7 @@ impl Pool {
     }
 
     /// The turn of a thread that has just ended an attempt or looked for one. Stuck attempts are the only orders, and rare.
-    fn turn(&self, runtime: &Runtime) -> After {
+    fn turn(&self, runtime: &Seat) -> After {
         let after = runtime.end_turn();
         if after != After::Again {
             return after;
@@ -253,7 +254,7 @@ impl Pool {
     }
 
     /// Ends the pool, in the first thread that finds it settled; the others end before it closes.
-    fn end(&self, runtime: &Runtime) {
+    fn end(&self, runtime: &Seat) {
         let mut state = self.lock();
         if std::mem::replace(&mut state.over, true) {
             return;

@@ -222,6 +222,7 @@ def _data(
         "/* Generated: the data of this plugin. */",
         f"#define PLUGIN_NAME {c_string(identity.name)}",
         f"#define PLUGIN_PYTHON {c_string(sys.executable)}",
+        f"#define PLUGIN_FORMAT {version.PLUGIN_FORMAT}",
         f"static const char PARCEL[] = {c_string(json.dumps(dataclasses.asdict(parcel), ensure_ascii=False))};",
     ]
     for number, (udf, read) in enumerate(functions):

@@ -18,7 +18,7 @@ use crate::object::{none, text, Owned};
 use crate::traceback::raised_text;
 use arroyo_udf_plugin::arrow::Batch;
 use arroyo_udf_plugin::machine::Token;
-use arroyo_udf_plugin::runtime::{After, Executor, Orders, Runtime, TimeSlice};
+use arroyo_udf_plugin::runtime::{After, Executor, Orders, Runtime, Seat, TimeSlice};
 use arroyo_udf_plugin::sync::Unpoisoned;
 use pyo3_ffi::*;
 use std::ptr::{null, null_mut};
@@ -63,7 +63,7 @@ struct Running {
 }
 
 pub struct AsyncioExecutor {
-    pub(super) runtime: Arc<Runtime>,
+    pub(super) runtime: Seat,
     pub(super) function: &'static PythonFunction,
     eventfd: Watched,
     context: Option<Owned>,
@@ -98,10 +98,11 @@ pub unsafe fn new(function: &'static PythonFunction, runtime: Arc<Runtime>) -> O
         return None;
     };
     let eventfd = Watched(Arc::new(Mutex::new(Some(eventfd))));
-    runtime.serve(Box::new(eventfd.clone()));
+    let seat = Seat::take(&runtime);
+    seat.serve(Box::new(eventfd.clone()));
     watch::add(&runtime);
     let body = AsyncioExecutor {
-        runtime,
+        runtime: seat,
         function,
         eventfd,
         context: None,
@@ -311,7 +312,7 @@ method! {
 method! {
     /// warn(text: str): writes to the host's log.
     fn warn(this: AsyncioExecutor, said) {
-        let (runtime, said) = (Arc::clone(&(*this).runtime), text(said));
+        let (runtime, said) = (Arc::clone((*this).runtime.runtime()), text(said));
         gil::without(|| runtime.log().warn(&said));
         none()
     }

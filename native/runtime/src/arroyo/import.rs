@@ -16,7 +16,7 @@ use crate::exports::Ran;
 use crate::failure::Failure;
 use crate::machine::{Outcome, Stuck, Token};
 use crate::results;
-use crate::runtime::{After, Attempt, Executor, Orders, Runtime, Turn};
+use crate::runtime::{After, Attempt, Executor, Orders, Runtime, Seat, Turn};
 use crate::signature::{field, Signature};
 use crate::threads::{self, AUTHORS_STACK};
 use crate::value::Value;
@@ -78,7 +78,8 @@ pub fn start(library: Library, runtime: &Arc<Runtime>) -> Result<(), Failure> {
         return Err(Failure::new(abi::NOT_IMPLEMENTED, format!("{name}: not for this kind of function")));
     };
     let (tell, told) = mpsc::channel();
-    let of_thread = Arc::clone(runtime);
+    let seat = Seat::take(runtime);
+    let of_thread = seat.clone();
     let serve = move || {
         let waker = ThreadWaker::of_this_thread();
         if tell.send(waker.clone()).is_ok() {
@@ -88,7 +89,7 @@ pub fn start(library: Library, runtime: &Arc<Runtime>) -> Result<(), Failure> {
     let failed = |text: String| Failure::for_now(abi::ENVIRONMENT, format!("{name}: no thread to call it: {text}"));
     threads::spawn("udf-arroyo", AUTHORS_STACK, serve).map_err(|error| failed(error.to_string()))?;
     let waker = told.recv().map_err(|error| failed(error.to_string()))?;
-    runtime.serve(Box::new(ArroyoExecutor(waker.clone())));
+    seat.serve(Box::new(ArroyoExecutor(waker.clone())));
     waker.wake();
     Ok(())
 }
@@ -104,7 +105,7 @@ impl Executor for ArroyoExecutor {
 
 /// The thread's end: sends rows to a runtime of the library.
 struct RowSender {
-    runtime: Arc<Runtime>,
+    runtime: Seat,
     functions: AsyncFunctions,
     waker: ThreadWaker,
     theirs: Option<Theirs>,
@@ -134,21 +135,21 @@ impl Turn for RowSender {
 }
 
 impl RowSender {
-    fn new(runtime: Arc<Runtime>, functions: AsyncFunctions, waker: ThreadWaker) -> RowSender {
+    fn new(runtime: Seat, functions: AsyncFunctions, waker: ThreadWaker) -> RowSender {
         let (running, cancelled) = (HashMap::new(), HashSet::new());
         RowSender { runtime, functions, waker, theirs: None, running, cancelled, next_id: 0, nap: SHORTEST_NAP }
     }
 
     /// The thread's life. A panic of ours poisons the runtime; then the library's runtime ends, and with it the rows in it.
     fn live(mut self) {
-        let runtime = Arc::clone(&self.runtime);
+        let runtime = self.runtime.clone();
         runtime.guard(|| self.serve());
         runtime.guard(|| self.theirs = None);
         runtime.guard(|| runtime.closed(Ok(())));
     }
 
     fn serve(&mut self) {
-        let runtime = Arc::clone(&self.runtime);
+        let runtime = self.runtime.clone();
         let mut orders = Orders::default();
         loop {
             match runtime.turn(&mut orders, self) {

@@ -115,7 +115,7 @@ fn begin<P: Plugin>(function: u32, on_error: OnError, wanted: Wanted) -> Result<
         };
         of_thread.die(&failure);
         runtime.poison(&failure);
-        runtime.closed(Ok(())); // it has no executor, and no call has begun
+        runtime.has_no_executor();
     });
     match thread {
         Ok(_) => Ok(started),

@@ -8,6 +8,7 @@
 //! Guarantees: a closed instance answers INVALID_STATE, and its workers have ended.
 //! Assumes: descriptors are constants of libraries that are never unloaded.
 
+pub mod python;
 pub mod process;
 
 use crate::arrow::Batch;

@@ -1,22 +1,29 @@
 //! The executor's side of a runtime: turns, attempts and how they ended, closing.
 //!
-//! An executor (tokio, asyncio, threads, C, an Arroyo library) has no rules of its own. It works in turns:
+//! An executor (tokio, asyncio, threads, C, an Arroyo library) has no rules of its own. It has a [`Seat`] at its runtime,
+//! and works in turns:
 //!
-//! 1. [`Runtime::begin_turn`]: it gets its [`Orders`], cancels attempts, and reports stuck ones.
-//! 2. It starts attempts ([`Runtime::next`]), and reports those that have ended ([`Runtime::end`]).
-//! 3. [`Runtime::end_turn`]: it takes another turn, sleeps, or closes ([`After`]).
+//! 1. [`Seat::begin_turn`]: it gets its [`Orders`], cancels attempts, and reports stuck ones.
+//! 2. It starts attempts ([`Seat::next`]), and reports those that have ended ([`Seat::end`]).
+//! 3. [`Seat::end_turn`]: it takes another turn, sleeps, or closes ([`After`]).
 //!
-//! An executor that works in one piece calls [`Runtime::turn`] instead; one that awaits or calls into Python in between
+//! An executor that works in one piece calls [`Seat::turn`] instead; one that awaits or calls into Python in between
 //! uses the two halves. Attempts may also end between turns; [`Runtime::notify`] then informs the host.
 //!
-//! Guarantees: after [`After::Asleep`], [`Executor::wake`] is called once, as soon as there is something to do.
+//! A runtime may have several executors, one for each worker of an isolation. Each takes the next row when it can, so that
+//! the one machine keeps order, cap and budget; cancellations go to the executor that runs the attempt.
+//!
+//! Guarantees: after [`After::Asleep`], [`Executor::wake`] is called once, as soon as there is something to do for it.
 
+use super::seats::SeatState;
 use super::{Runtime, State};
 use crate::arrow::Batch;
 use crate::machine::{Outcome, Start, Stuck, Token};
+use crate::sync::MutexGuard;
 use crate::timer::now;
 use crate::value::Value;
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 /// Runs the attempts of a runtime.
@@ -36,17 +43,23 @@ pub type Attempt = Start<Arc<Batch>>;
 /// The duties of an executor before it starts attempts. Kept from turn to turn, so that a turn costs no allocation.
 #[derive(Debug, Default)]
 pub struct Orders {
-    /// Attempts to cancel. They stay open until [`Runtime::end`].
+    /// Attempts to cancel. They stay open until [`Seat::end`].
     pub cancelled: Vec<Token>,
     /// Attempts that ignore their cancellation: report each once (R8).
     pub stuck: Vec<Stuck>,
+}
+
+impl Orders {
+    pub(super) fn is_empty(&self) -> bool {
+        self.cancelled.is_empty() && self.stuck.is_empty()
+    }
 }
 
 /// What comes after a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum After {
-    /// Close the Context, then call [`Runtime::closed`]: the runtime is stopped, and no attempt runs or waits.
+    /// Close the Context, then call [`Seat::closed`]: the runtime is stopped, and no attempt runs or waits.
     Settled,
     /// Sleep until [`Executor::wake`].
     Asleep,
@@ -54,7 +67,7 @@ pub enum After {
     Again,
 }
 
-/// The executor's part of [`Runtime::turn`].
+/// The executor's part of [`Seat::turn`].
 pub trait Turn {
     /// Cancels an attempt, which may have ended by now.
     fn cancel(&mut self, attempt: Token);
@@ -70,71 +83,9 @@ impl Runtime {
         self.log.warn(&format!("{}, row {row}: a call ignores its cancellation{details}", self.signature.name));
     }
 
-    /// Sets the executor. Once, before the first row.
-    pub fn serve(&self, executor: Box<dyn Executor>) {
-        self.lock().interrupts = executor.interrupts();
-        assert!(self.executor.set(executor).is_ok(), "a runtime has one executor");
-    }
-
-    /// One turn of an executor that works in one piece.
-    pub fn turn(&self, orders: &mut Orders, executor: &mut impl Turn) -> After {
-        self.begin_turn(orders);
-        orders.cancelled.drain(..).for_each(|attempt| executor.cancel(attempt));
-        orders.stuck.drain(..).for_each(|attempt| executor.stuck(&attempt));
-        executor.work();
-        self.end_turn()
-    }
-
-    /// The first half of a turn: adds to `orders`.
-    pub fn begin_turn(&self, orders: &mut Orders) {
-        let mut state = self.lock();
-        state.machine.take_cancellations(&mut orders.cancelled);
-        state.machine.take_stuck(&mut orders.stuck);
-    }
-
-    /// The second half of a turn: informs the host of rows that have ended, and puts the executor to sleep unless there is more to do.
-    pub fn end_turn(&self) -> After {
-        let mut state = self.lock();
-        // In this order: a batch that is sent from now on wakes the executor, and one that was sent before is seen.
-        self.inbox.set_asleep(true);
-        self.take_in(&mut state);
-        let has_work = state.has_work();
-        self.inbox.set_asleep(!has_work);
-        let after = match has_work {
-            _ if state.machine.is_settled() => After::Settled,
-            true => After::Again,
-            false => After::Asleep,
-        };
-        if after == After::Settled {
-            state.closing.get_or_insert_with(Instant::now);
-        }
-        self.wake_after(state);
-        if after == After::Settled {
-            self.changed.notify_all(); // a stop waits only so long for the `close`
-        }
-        after
-    }
-
     /// Wakes a host that waits for rows which have ended by now: for outcomes reported outside a turn.
     pub fn notify(&self) {
         self.wake_after(self.lock());
-    }
-
-    /// The next attempt. None: there is none to start now; [`Runtime::end_turn`] says whether to sleep.
-    pub fn next(&self) -> Option<Attempt> {
-        let now = self.clock();
-        let mut state = self.lock();
-        let now = state.not_back(now);
-        self.next_locked(&mut state, now)
-    }
-
-    /// Reports an attempt and asks for the next, under one lock. A late outcome is discarded.
-    pub fn end_and_next(&self, token: Token, outcome: Outcome<Value>) -> Option<Attempt> {
-        let now = self.clock();
-        let mut state = self.lock();
-        let now = state.not_back(now);
-        state.end(now, token, outcome);
-        self.next_locked(&mut state, now)
     }
 
     /// Reports an attempt. The host learns of it at the end of the turn, or by [`Runtime::notify`]. False: it came late and
@@ -154,18 +105,10 @@ impl Runtime {
         let now = self.clock();
         let mut state = self.lock();
         let now = state.not_back(now);
+        state.note_end(token);
         state.discarded += u64::from(!state.machine.is_open(token));
         state.machine.end_rows(now, token, outcomes);
         self.keep_time(&mut state);
-    }
-
-    fn next_locked(&self, state: &mut State, now: u64) -> Option<Attempt> {
-        if !state.machine.can_start() {
-            self.take_in(state);
-        }
-        let attempt = state.machine.start(now);
-        self.keep_time(state);
-        attempt
     }
 
     /// Whether an attempt could start now.
@@ -199,16 +142,6 @@ impl Runtime {
         state.stuck || state.machine.is_overwhelmed()
     }
 
-    /// The executor has ended; nothing of this runtime runs any more, and so no attempt either. An error is why the Context's `close` failed.
-    pub fn closed(&self, result: Result<(), String>) {
-        let mut state = self.lock();
-        let now = state.not_back(now());
-        state.machine.end_all(now);
-        state.closed.get_or_insert(result);
-        self.wake_after(state);
-        self.changed.notify_all();
-    }
-
     /// Reports a failure of the toolkit itself: rows that have not ended become errors with this text, and their attempts are
     /// cancelled (R17).
     pub fn poison(&self, text: &str) {
@@ -217,22 +150,160 @@ impl Runtime {
         self.wake_after(state);
         self.changed.notify_all();
     }
+
+    /// There is no executor, because it could not start; and so there were no attempts.
+    pub fn has_no_executor(&self) {
+        let mut state = self.lock();
+        state.closed.get_or_insert(Ok(()));
+        self.wake_after(state);
+        self.changed.notify_all();
+    }
+}
+
+/// An executor's place at a runtime.
+#[derive(Clone)]
+pub struct Seat {
+    runtime: Arc<Runtime>,
+    number: usize,
+}
+
+/// A seat that does not keep its runtime.
+pub struct WeakSeat {
+    runtime: Weak<Runtime>,
+    number: usize,
+}
+
+impl WeakSeat {
+    pub fn upgrade(&self) -> Option<Seat> {
+        Some(Seat { runtime: self.runtime.upgrade()?, number: self.number })
+    }
+}
+
+impl Deref for Seat {
+    type Target = Runtime;
+
+    fn deref(&self) -> &Runtime {
+        &self.runtime
+    }
+}
+
+impl Seat {
+    /// A further seat at a runtime. Before the first row; [`Seat::serve`] comes before that, too.
+    pub fn take(runtime: &Arc<Runtime>) -> Seat {
+        let mut state = runtime.lock();
+        state.seats.push(SeatState::default());
+        Seat { runtime: Arc::clone(runtime), number: state.seats.len() - 1 }
+    }
+
+    pub fn downgrade(&self) -> WeakSeat {
+        WeakSeat { runtime: Arc::downgrade(&self.runtime), number: self.number }
+    }
+
+    pub fn runtime(&self) -> &Arc<Runtime> {
+        &self.runtime
+    }
+
+    /// Sets the executor. Once, before the first row.
+    pub fn serve(&self, executor: Box<dyn Executor>) {
+        let mut state = self.lock();
+        state.interrupts = executor.interrupts();
+        let seat = &mut state.seats[self.number];
+        assert!(seat.executor.is_none(), "a seat has one executor");
+        seat.executor = Some(Arc::from(executor));
+    }
+
+    /// One turn of an executor that works in one piece.
+    pub fn turn(&self, orders: &mut Orders, executor: &mut impl Turn) -> After {
+        self.begin_turn(orders);
+        orders.cancelled.drain(..).for_each(|attempt| executor.cancel(attempt));
+        orders.stuck.drain(..).for_each(|attempt| executor.stuck(&attempt));
+        executor.work();
+        self.end_turn()
+    }
+
+    /// The first half of a turn: adds to `orders`.
+    pub fn begin_turn(&self, orders: &mut Orders) {
+        self.lock().take_orders(self.number, orders);
+    }
+
+    /// The second half of a turn: informs the host of rows that have ended, and puts the executor to sleep unless there is more to do.
+    pub fn end_turn(&self) -> After {
+        let mut state = self.lock();
+        // In this order: a batch that is sent from now on wakes the executor, and one that was sent before is seen.
+        self.inbox.set_asleep(true);
+        self.take_in(&mut state);
+        let has_work = state.has_work(self.number);
+        state.seats[self.number].asleep = !has_work;
+        self.inbox.set_asleep(state.any_asleep());
+        let after = match has_work {
+            _ if state.machine.is_settled() => After::Settled,
+            true => After::Again,
+            false => After::Asleep,
+        };
+        if after == After::Settled {
+            state.closing.get_or_insert_with(Instant::now);
+        }
+        self.wake_after(state);
+        if after == After::Settled {
+            self.changed.notify_all(); // a stop waits only so long for the `close`
+        }
+        after
+    }
+
+    /// The next attempt. None: there is none to start now; [`Seat::end_turn`] says whether to sleep.
+    pub fn next(&self) -> Option<Attempt> {
+        let now = self.clock();
+        let mut state = self.lock();
+        let now = state.not_back(now);
+        self.next_locked(state, now)
+    }
+
+    /// Reports an attempt and asks for the next, under one lock. A late outcome is discarded.
+    pub fn end_and_next(&self, token: Token, outcome: Outcome<Value>) -> Option<Attempt> {
+        let now = self.clock();
+        let mut state = self.lock();
+        let now = state.not_back(now);
+        state.end(now, token, outcome);
+        self.next_locked(state, now)
+    }
+
+    fn next_locked(&self, mut state: MutexGuard<'_, State>, now: u64) -> Option<Attempt> {
+        if !state.machine.can_start() {
+            self.take_in(&mut state);
+        }
+        let attempt = state.machine.start(now);
+        self.keep_time(&mut state);
+        let attempt = attempt?;
+        state.note_start(attempt.token, self.number);
+        if state.is_shared() && self.inbox.is_asleep() {
+            if let Some(executor) = state.wake_for_row() {
+                self.inbox.set_asleep(state.any_asleep());
+                drop(state);
+                executor.wake();
+            }
+        }
+        Some(attempt)
+    }
+
+    /// The executor has ended; nothing that it has started runs any more. An error is why the Context's `close` failed.
+    pub fn closed(&self, result: Result<(), String>) {
+        let mut state = self.lock();
+        let now = state.not_back(now());
+        if state.close_seat(self.number, now, result) {
+            let failed = state.seats.iter().find_map(|seat| seat.closed.clone().and_then(Result::err));
+            state.closed.get_or_insert(failed.map_or(Ok(()), Err));
+        }
+        self.wake_after(state);
+        self.changed.notify_all();
+    }
 }
 
 impl State {
-    fn end(&mut self, now: u64, token: Token, outcome: Outcome<Value>) -> bool {
+    pub(super) fn end(&mut self, now: u64, token: Token, outcome: Outcome<Value>) -> bool {
+        self.note_end(token);
         let says_something = matches!(outcome, Outcome::Value(_) | Outcome::Error(_));
         let counts = self.machine.end(now, token, outcome);
         self.discarded += u64::from(says_something && !counts);
         counts
-    }
-
-    /// Whether the executor has something to do. Drops cancellations that it could not carry out.
-    pub(super) fn has_work(&mut self) -> bool {
-        let machine = &mut self.machine;
-        if !self.interrupts {
-            machine.take_cancellations(&mut Vec::new());
-        }
-        machine.can_start() || machine.has_cancellations() || machine.has_stuck() || machine.is_settled() && self.closed.is_none()
     }
 }

@@ -4,6 +4,7 @@
 //! |----------------|-------------------------------------------------------------------------------|
 //! | [`host`]       | the host's side: send, drain, cancel, statistics, stop                        |
 //! | [`executor`]   | the executor's side: turns, attempts and how they ended, closing              |
+//! | `seats`        | which executor is woken, and which one runs an attempt                        |
 //! | [`wake_ups`]   | wait, arm, disarm; the wake-ups that a change makes necessary                 |
 //! | [`time_slice`] | how long an executor starts rows before others get the thread                 |
 //!
@@ -11,7 +12,7 @@
 //! that kind is collected there and done after the lock is given back. A sleeper announces itself under the mutex
 //! (`set_asleep`, `waiting`, `armed`) and is woken once, by the thread that makes its condition true.
 //!
-//! Assumes: one executor, which takes turns; any number of host threads.
+//! Assumes: executors, usually one, that take turns; any number of host threads.
 //!
 //! `send` takes the mutex only to wake the executor. Otherwise it leaves its batch in the [`Inbox`], and each method that
 //! must see all batches moves them to the machine first ([`Runtime::take_in`]). Lock order: the mutex, then the inbox.
@@ -20,12 +21,13 @@ pub mod executor;
 pub mod host;
 #[cfg(test)]
 pub mod samples;
+mod seats;
 #[cfg(all(test, not(loom)))]
 mod tests;
 pub mod time_slice;
 pub mod wake_ups;
 
-pub use executor::{After, Attempt, Executor, Orders, Turn};
+pub use executor::{After, Attempt, Executor, Orders, Seat, Turn, WeakSeat};
 pub use host::{Drained, NotTaken, Put};
 pub use time_slice::TimeSlice;
 pub use wake_ups::SPACE;
@@ -42,7 +44,8 @@ use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::timer::{now, Alarm, Ticking};
 use crate::value::Value;
 use arroyo_udf_abi as abi;
-use std::sync::{Arc, OnceLock, Weak};
+use seats::{Runners, SeatState};
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 use wake_ups::Armed;
 
@@ -56,7 +59,6 @@ pub struct Runtime {
     state: Mutex<State>,
     /// For threads in wait, disarm and stop.
     changed: Condvar,
-    executor: OnceLock<Box<dyn Executor>>,
     log: log::Place,
     me: Weak<Runtime>,
 }
@@ -65,6 +67,8 @@ struct State {
     machine: Machine<Arc<Batch>, Value>,
     /// Batches on their way from the inbox to the machine; empty otherwise.
     arrived: Vec<Sent<Batch>>,
+    seats: Vec<SeatState>,
+    runners: Runners,
     wake_ups: u64,
     blocked: u64,
     left_behind: u64,
@@ -80,9 +84,9 @@ struct State {
     latest: u64,
     /// Rings when the machine next needs the time, or earlier.
     alarm: Alarm,
-    /// Since when the executor closes: it has been told to.
+    /// Since when executors close: one has been told to.
     closing: Option<Instant>,
-    /// How the executor closed: the Context's `close` may fail.
+    /// How the executors closed: a Context's `close` may fail.
     closed: Option<Result<(), String>>,
     /// A stop has given up on attempts that are stuck.
     stuck: bool,
@@ -109,7 +113,7 @@ impl State {
 }
 
 impl Runtime {
-    /// A runtime without an executor: [`Runtime::serve`] sets it. Fails if there is no thread for timers.
+    /// A runtime without an executor: [`Seat::serve`] sets it. Fails if there is no thread for timers.
     pub fn new(signature: &'static Signature, chosen: Chosen) -> Result<Arc<Runtime>, Failure> {
         // Here, so that nothing that comes later can fail for want of it. Under loom no time passes.
         #[cfg(not(all(test, loom)))]
@@ -126,6 +130,8 @@ impl Runtime {
                 machine: Machine::new(chosen.settings),
                 arrived: Vec::new(),
                 news: false,
+                seats: Vec::new(),
+                runners: Runners::default(),
                 wake_ups: 0,
                 blocked: 0,
                 left_behind: 0,
@@ -141,7 +147,6 @@ impl Runtime {
                 interrupts: true,
             }),
             changed: Condvar::new(),
-            executor: OnceLock::new(),
             log: log::Place::default(),
             me: me.clone(),
         }))

@@ -11,6 +11,11 @@ use std::sync::Arc;
 
 /// A runtime that holds at most `max_rows`, one attempt at a time, ordered and without limits of time.
 pub fn runtime(returns: Layout, max_rows: u64) -> Arc<Runtime> {
+    runtime_of(returns, max_rows, 1)
+}
+
+/// As `runtime`, so many attempts at a time.
+pub fn runtime_of(returns: Layout, max_rows: u64, allowed_in_flight: u32) -> Arc<Runtime> {
     let nothing: &'static abi::ArrowSchema = Box::leak(Box::new(abi::ArrowSchema::empty()));
     let signature = Signature {
         name: "plugin.function".into(),
@@ -30,7 +35,7 @@ pub fn runtime(returns: Layout, max_rows: u64) -> Arc<Runtime> {
     };
     let settings = Settings {
         ordered: true,
-        allowed_in_flight: 1,
+        allowed_in_flight,
         timeout: None,
         deadline: None,
         max_rows,

@@ -1,6 +1,6 @@
 //! A runtime without a real executor: failures of the toolkit, which no plugin can bring about.
 
-use super::{samples, After, Drained, Executor, Orders, Runtime};
+use super::{samples, After, Drained, Executor, Orders, Runtime, Seat};
 use crate::abi;
 use crate::arrow::Layout;
 use crate::machine::{Outcome, Stop};
@@ -19,10 +19,10 @@ impl Executor for Idle {
     fn wake(&self) {}
 }
 
-fn served(returns: Layout) -> Arc<Runtime> {
-    let runtime = samples::runtime(returns, 10);
-    runtime.serve(Box::new(Idle));
-    runtime
+fn served(returns: Layout) -> Seat {
+    let seat = Seat::take(&samples::runtime(returns, 10));
+    seat.serve(Box::new(Idle));
+    seat
 }
 
 fn send(runtime: &Runtime, id: u64) {
@@ -64,7 +64,7 @@ fn r17_a_stop_after_a_poisoning_waits_for_calls_that_are_cancelled() {
     runtime.poison("a mistake");
     assert_eq!(rows(&runtime), 1, "answered at once");
     let stop = {
-        let runtime = Arc::clone(&runtime);
+        let runtime = runtime.clone();
         std::thread::spawn(move || runtime.stop(Stop::Cancel, SOON))
     };
     let mut orders = Orders::default();
@@ -141,4 +141,102 @@ fn r14_ready_withdraws_the_former_request() {
         assert_eq!(rung.load(Ordering::Relaxed), expected);
         assert_eq!(rows(&runtime), 1);
     }
+}
+
+/// Counts how often it is woken.
+#[derive(Clone, Default)]
+struct Counting(Arc<AtomicU32>);
+
+impl Executor for Counting {
+    fn wake(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl Counting {
+    /// How often since the last look.
+    fn woken(&self) -> u32 {
+        self.0.swap(0, Ordering::SeqCst)
+    }
+}
+
+/// A runtime with two executors, which runs that many attempts at once.
+fn shared() -> [(Seat, Counting); 2] {
+    let runtime = samples::runtime_of(Layout::Fixed(8), 100, 4);
+    [(); 2].map(|()| {
+        let (seat, executor) = (Seat::take(&runtime), Counting::default());
+        seat.serve(Box::new(executor.clone()));
+        (seat, executor)
+    })
+}
+
+#[test]
+fn a_row_wakes_one_executor_and_further_rows_the_next() {
+    let [(one, first), (other, second)] = shared();
+    send(&one, 0);
+    assert_eq!((first.woken(), second.woken()), (1, 0));
+    let attempt = one.next().unwrap();
+    assert_eq!((first.woken(), second.woken()), (0, 0), "there is nothing more to start");
+    send(&one, 1);
+    assert_eq!((first.woken(), second.woken()), (0, 1), "the first may be in the middle of a long call");
+    send(&one, 2);
+    assert_eq!((first.woken(), second.woken()), (0, 0), "nobody sleeps");
+    let more = [other.next().unwrap(), other.next().unwrap()];
+    for seat in [&one, &other] {
+        assert_eq!(seat.end_turn(), After::Asleep);
+    }
+    send(&one, 3);
+    assert_eq!((first.woken(), second.woken()), (1, 0), "it has one attempt, the second has two");
+    for attempt in more.iter().chain([&attempt]) {
+        assert!(one.end(attempt.token, Outcome::Value(Value::Fixed(1))));
+    }
+}
+
+#[test]
+fn r6_a_cancellation_goes_to_the_executor_that_runs_the_attempt() {
+    let [(one, first), (other, second)] = shared();
+    send(&one, 0);
+    send(&one, 1);
+    let (mine, theirs) = (one.next().unwrap(), other.next().unwrap());
+    for seat in [&one, &other] {
+        assert_eq!(seat.end_turn(), After::Asleep);
+    }
+    (first.woken(), second.woken());
+    one.cancel(theirs.id, 1);
+    assert_eq!((first.woken(), second.woken()), (0, 1));
+    let mut orders = Orders::default();
+    one.begin_turn(&mut orders);
+    assert!(orders.cancelled.is_empty());
+    other.begin_turn(&mut orders);
+    assert_eq!(orders.cancelled, [theirs.token]);
+    other.end(theirs.token, Outcome::Cancelled);
+    one.end(mine.token, Outcome::Value(Value::Fixed(1)));
+    assert_eq!(one.counts().cancelled, 1);
+}
+
+#[test]
+fn r13_a_runtime_has_ended_when_its_last_executor_has_closed() {
+    let [(one, first), (other, second)] = shared();
+    one.stop_soon(Stop::Cancel);
+    assert_eq!((first.woken(), second.woken()), (1, 1));
+    assert_eq!((one.end_turn(), other.end_turn()), (After::Settled, After::Settled));
+    one.closed(Err("it would not".into()));
+    assert!(matches!(one.drain(0), Ok(Drained::Nothing)));
+    other.closed(Ok(()));
+    assert!(matches!(one.drain(0), Ok(Drained::End)));
+    let failure = one.stop(Stop::Cancel, SOON).unwrap_err();
+    assert!(failure.text.contains("it would not"), "{failure:?}");
+}
+
+#[test]
+fn an_executor_that_ends_takes_its_attempts_with_it() {
+    let [(one, _), (other, _)] = shared();
+    send(&one, 0);
+    send(&one, 1);
+    let (_gone, stays) = (one.next().unwrap(), other.next().unwrap());
+    one.closed(Ok(()));
+    assert_eq!(one.counts().cancelled, 1);
+    assert!(other.end(stays.token, Outcome::Value(Value::Fixed(1))));
+    send(&one, 2);
+    assert!(other.next().is_some(), "the other goes on");
 }

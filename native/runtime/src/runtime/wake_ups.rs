@@ -3,6 +3,7 @@
 //! Guarantees: a thread that waits for a condition, or a function armed for it, learns of it once it holds, after the
 //! results are visible. An armed function is called once, with no lock held (R14).
 
+use super::seats::Woken;
 use super::{Runtime, State};
 use crate::sync::{MutexGuard, Unpoisoned};
 use arroyo_udf_abi as abi;
@@ -24,7 +25,7 @@ unsafe impl Send for Armed {}
 /// What to do after the mutex is given back.
 #[must_use]
 struct Todo {
-    wake_executor: bool,
+    executors: Woken,
     wake_waiters: bool,
     call: Option<Armed>,
 }
@@ -101,25 +102,21 @@ impl Runtime {
     /// The wake-ups that a change makes necessary.
     fn todo(&self, state: &mut State) -> Todo {
         state.news = state.machine.has_results();
-        let wake_executor = self.inbox.is_asleep() && state.has_work();
-        if wake_executor {
-            self.inbox.set_asleep(false);
-            state.wake_ups += 1;
+        let mut executors = Woken::new();
+        if self.inbox.is_asleep() {
+            state.wake_seats(&mut executors);
+            self.inbox.set_asleep(state.any_asleep());
         }
         let wakes = |bit: u32, waiting: u32| waiting > 0 && self.holds(state, bit);
         let wake_waiters = wakes(abi::RESULTS, state.waiting[0]) || wakes(abi::ROOM, state.waiting[1]);
         let ready = !state.calling && state.armed.as_ref().is_some_and(|armed| self.holds(state, armed.condition));
         let call = if ready { state.armed.take() } else { None };
         state.calling |= call.is_some();
-        Todo { wake_executor, wake_waiters, call }
+        Todo { executors, wake_waiters, call }
     }
 
     fn act(&self, todo: Todo) {
-        if todo.wake_executor {
-            if let Some(executor) = self.executor.get() {
-                executor.wake();
-            }
-        }
+        todo.executors.iter().for_each(|executor| executor.wake());
         if todo.wake_waiters {
             self.changed.notify_all();
         }
@@ -133,7 +130,7 @@ impl Runtime {
             let todo = self.todo(&mut state);
             drop(state);
             self.changed.notify_all();
-            if todo.call.is_some() || todo.wake_executor {
+            if todo.call.is_some() || !todo.executors.is_empty() {
                 self.act(todo);
             }
         }

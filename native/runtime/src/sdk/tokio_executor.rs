@@ -25,7 +25,7 @@ use crate::failure::Failure;
 use crate::limits::{CLOSE_TIME, INIT_TIME};
 use crate::machine::{Outcome, Token};
 use crate::panics::{self, catch_future};
-use crate::runtime::{After, Attempt, Executor, Orders, Runtime, TimeSlice};
+use crate::runtime::{After, Attempt, Executor, Orders, Runtime, Seat, TimeSlice};
 use crate::sync::Unpoisoned;
 use crate::threads::block_signals;
 use crate::value;
@@ -55,8 +55,9 @@ where
 {
     let woken = Arc::new(Notify::new());
     let tokio = tokio_runtime()?;
-    runtime.serve(Box::new(TokioExecutor(Arc::clone(&woken))));
-    tokio.spawn(dispatch(Arc::clone(runtime), run(Shared::new(function, Arc::clone(runtime), call), woken), async { Ok(()) }));
+    let seat = Seat::take(runtime);
+    seat.serve(Box::new(TokioExecutor(Arc::clone(&woken))));
+    tokio.spawn(dispatch(seat.clone(), run(Shared::new(function, seat, call), woken), async { Ok(()) }));
     Ok(())
 }
 
@@ -78,7 +79,8 @@ where
         }
     };
     let woken = Arc::new(Notify::new());
-    runtime.serve(Box::new(TokioExecutor(Arc::clone(&woken))));
+    let seat = Seat::take(runtime);
+    seat.serve(Box::new(TokioExecutor(Arc::clone(&woken))));
     let handle = tokio.handle().clone();
     let shared = Arc::clone(&context);
     let stopped = Arc::clone(runtime);
@@ -92,7 +94,7 @@ where
         closed
     };
     let call = move |arguments: A| call(Arc::clone(&shared), arguments);
-    handle.spawn(dispatch(Arc::clone(runtime), run(Shared::new(function, Arc::clone(runtime), call), woken), end));
+    handle.spawn(dispatch(seat.clone(), run(Shared::new(function, seat, call), woken), end));
     Ok(())
 }
 
@@ -136,7 +138,7 @@ impl Executor for TokioExecutor {
 ///
 /// `serving` is a future of its own, so that nothing that it holds outlives it. A panic in it is the toolkit's; all its calls
 /// have been dropped then.
-async fn dispatch(runtime: Arc<Runtime>, serving: impl Future<Output = ()>, end: impl Future<Output = Result<(), String>>) {
+async fn dispatch(runtime: Seat, serving: impl Future<Output = ()>, end: impl Future<Output = Result<(), String>>) {
     if let Err(text) = catch_future(serving).await {
         runtime.guard(|| runtime.poison(&format!("internal error: the dispatcher of tokio {text}")));
     }
@@ -198,7 +200,7 @@ where
 /// What the slots of a handle share. One task polls them, so one after another.
 struct Shared<A, C> {
     function: &'static Function,
-    runtime: Arc<Runtime>,
+    runtime: Seat,
     call: C,
     /// Rows have ended, and the host does not know yet.
     news: AtomicBool,
@@ -228,7 +230,7 @@ where
     F: Future<Output = R>,
     C: Fn(A) -> F,
 {
-    fn new(function: &'static Function, runtime: Arc<Runtime>, call: C) -> Self {
+    fn new(function: &'static Function, runtime: Seat, call: C) -> Self {
         let news = AtomicBool::new(false);
         Shared { function, runtime, call, news, slice: TimeSlice::new(TURN), arguments: PhantomData }
     }
@@ -367,9 +369,10 @@ mod tests {
     fn a_dispatcher_that_panics_poisons_its_runtime() {
         let tokio = new_tokio().expect("a runtime of tokio");
         let runtime = samples::runtime(Layout::Fixed(8), 10);
-        runtime.serve(Box::new(TokioExecutor(Arc::default())));
+        let seat = Seat::take(&runtime);
+        seat.serve(Box::new(TokioExecutor(Arc::default())));
         assert!(runtime.send(0, samples::batch()).is_ok());
-        tokio.spawn(dispatch(Arc::clone(&runtime), async { panic!("a mistake") }, async { Ok(()) }));
+        tokio.spawn(dispatch(seat, async { panic!("a mistake") }, async { Ok(()) }));
         assert!(runtime.wait(abi::RESULTS, Duration::from_secs(60)));
         assert_eq!(runtime.take(0).map(|rows| rows.len()), Ok(1));
         let failure = runtime.stop(Stop::Drain, Duration::MAX).expect_err("the stop says why");

@@ -24,6 +24,7 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+#include "arroyo_udf_c_python.h"
 #include "arroyo_udf_c_slots.h"
 #include "plugin_data.h"
 
@@ -428,10 +429,15 @@ static arroyo_udf_status start(uint32_t function, const arroyo_udf_options *opti
   return status;
 }
 
-static const void *extension(const char *id) { /* none yet */
-  (void)id;
-  return NULL;
-}
+static const arroyo_udf_c_python PYTHON = {
+    .size = sizeof(arroyo_udf_c_python),
+    .format = PLUGIN_FORMAT,
+    .parcel = PARCEL,
+    .library = library_path,
+    .python = PLUGIN_PYTHON,
+};
+
+static const void *extension(const char *id) { return id && !strcmp(id, ARROYO_UDF_C_PYTHON) ? &PYTHON : NULL; }
 
 /* The other slots. Before the plugin has started there is no handle. Drained results mean that user code has run. The
  * installed core may be older than this plugin and lack slots of later versions. */

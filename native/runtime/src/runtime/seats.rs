@@ -1,0 +1,178 @@
+//! The seats of a runtime: which executor sleeps, which one runs an attempt, and which one is woken for a row.
+//!
+//! Guarantees: a cancellation, and the report of a stuck attempt, go to the seat that runs it. A row that may start wakes
+//! one seat, of those that sleep the one with the fewest attempts; that one wakes the next if there is more to start. With
+//! one seat, which is the usual case, nothing of this is kept.
+
+use super::executor::{Executor, Orders};
+use super::State;
+use crate::machine::{Outcome, Token};
+use std::sync::Arc;
+
+/// One seat.
+pub(super) struct SeatState {
+    /// None: it is not served yet.
+    pub executor: Option<Arc<dyn Executor>>,
+    pub asleep: bool,
+    /// How the executor has ended.
+    pub closed: Option<Result<(), String>>,
+    /// Attempts that run here; kept only if there are several seats, as is the next.
+    running: u64,
+    /// For the executor's next turn.
+    orders: Orders,
+}
+
+impl Default for SeatState {
+    /// The executor sleeps until its first row.
+    fn default() -> SeatState {
+        SeatState { executor: None, asleep: true, closed: None, running: 0, orders: Orders::default() }
+    }
+}
+
+/// Where the attempt of a token runs, by the token's index.
+#[derive(Default)]
+pub(super) struct Runners(Vec<Option<(Token, usize)>>);
+
+impl Runners {
+    fn add(&mut self, token: Token, seat: usize) {
+        if self.0.len() <= token.index() {
+            self.0.resize(token.index() + 1, None);
+        }
+        self.0[token.index()] = Some((token, seat));
+    }
+
+    fn seat(&self, token: Token) -> Option<usize> {
+        self.0.get(token.index()).copied().flatten().filter(|(running, _)| *running == token).map(|(_, seat)| seat)
+    }
+
+    fn remove(&mut self, token: Token) -> Option<usize> {
+        let seat = self.seat(token)?;
+        self.0[token.index()] = None;
+        Some(seat)
+    }
+
+    fn of(&self, seat: usize) -> Vec<Token> {
+        self.0.iter().flatten().filter(|(_, runner)| *runner == seat).map(|(token, _)| *token).collect()
+    }
+}
+
+impl State {
+    /// Whether there are several seats.
+    pub(super) fn is_shared(&self) -> bool {
+        self.seats.len() > 1
+    }
+
+    pub(super) fn any_asleep(&self) -> bool {
+        self.seats.iter().any(|seat| seat.asleep)
+    }
+
+    /// An attempt starts at a seat.
+    pub(super) fn note_start(&mut self, token: Token, seat: usize) {
+        if self.is_shared() {
+            self.runners.add(token, seat);
+            self.seats[seat].running += 1;
+        }
+    }
+
+    /// An attempt has ended, or had before.
+    pub(super) fn note_end(&mut self, token: Token) {
+        if let Some(seat) = self.runners.remove(token) {
+            self.seats[seat].running -= 1;
+        }
+    }
+
+    /// The executor of a seat has ended, and with it all attempts that run there. True: it was the last.
+    pub(super) fn close_seat(&mut self, seat: usize, now: u64, result: Result<(), String>) -> bool {
+        self.seats[seat].closed.get_or_insert(result);
+        let is_last = self.seats.iter().all(|seat| seat.closed.is_some());
+        if is_last {
+            self.machine.end_all(now);
+        } else {
+            for token in self.runners.of(seat) {
+                self.end(now, token, Outcome::Cancelled);
+            }
+        }
+        is_last
+    }
+
+    /// Moves a seat's orders out.
+    pub(super) fn take_orders(&mut self, seat: usize, into: &mut Orders) {
+        if self.is_shared() {
+            self.sort_orders();
+            let orders = &mut self.seats[seat].orders;
+            into.cancelled.append(&mut orders.cancelled);
+            into.stuck.append(&mut orders.stuck);
+        } else {
+            self.machine.take_cancellations(&mut into.cancelled);
+            self.machine.take_stuck(&mut into.stuck);
+        }
+    }
+
+    /// Gives the machine's orders to the seats that they are for.
+    fn sort_orders(&mut self) {
+        let mut orders = Orders::default();
+        self.machine.take_cancellations(&mut orders.cancelled);
+        self.machine.take_stuck(&mut orders.stuck);
+        for token in orders.cancelled {
+            if let Some(seat) = self.runners.seat(token) {
+                self.seats[seat].orders.cancelled.push(token);
+            }
+        }
+        for stuck in orders.stuck {
+            if let Some(seat) = self.runners.seat(stuck.token) {
+                self.seats[seat].orders.stuck.push(stuck);
+            }
+        }
+    }
+
+    /// Whether the executor of a seat has something to do that no other can do. Drops cancellations that none could carry
+    /// out.
+    fn is_needed(&mut self, seat: usize) -> bool {
+        if !self.interrupts {
+            self.machine.take_cancellations(&mut Vec::new());
+        }
+        let has_orders = if self.is_shared() {
+            self.sort_orders();
+            !self.seats[seat].orders.is_empty()
+        } else {
+            self.machine.has_cancellations() || self.machine.has_stuck()
+        };
+        has_orders || self.machine.is_settled() && self.closed.is_none() && self.seats[seat].closed.is_none()
+    }
+
+    /// Whether the executor of a seat has something to do.
+    pub(super) fn has_work(&mut self, seat: usize) -> bool {
+        self.is_needed(seat) || self.machine.can_start()
+    }
+
+    /// Marks a seat as awake. Its executor must be woken once the lock is given back.
+    fn awake(&mut self, seat: usize) -> Option<Arc<dyn Executor>> {
+        self.seats[seat].asleep = false;
+        self.wake_ups += 1;
+        self.seats[seat].executor.clone()
+    }
+
+    /// If a row may start: the sleeping executor that is to start it. (One that is awake will look by itself, but may be in
+    /// the middle of a long call.)
+    pub(super) fn wake_for_row(&mut self) -> Option<Arc<dyn Executor>> {
+        if !self.machine.can_start() {
+            return None;
+        }
+        let sleeping = (0..self.seats.len()).filter(|&seat| self.seats[seat].asleep && self.seats[seat].closed.is_none());
+        let seat = sleeping.min_by_key(|&seat| self.seats[seat].running)?;
+        self.awake(seat)
+    }
+
+    /// All sleeping executors that have something to do now.
+    pub(super) fn wake_seats(&mut self, woken: &mut Woken) {
+        for seat in 0..self.seats.len() {
+            if self.seats[seat].asleep && self.is_needed(seat) {
+                woken.extend(self.awake(seat));
+            }
+        }
+        woken.extend(self.wake_for_row());
+    }
+}
+
+/// Executors to wake; almost always one at most.
+pub(super) type Woken = smallvec::SmallVec<[Arc<dyn Executor>; 1]>;
