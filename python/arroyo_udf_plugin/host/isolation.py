@@ -5,18 +5,21 @@ The other isolations answer the same table, the same descriptor and the same fun
 core opens them, and nothing above knows the difference.
 """
 
+import atexit
 import os
 import sys
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from .. import abi
-from .._native import open_processes, open_subinterpreters
+from .._native import open_processes, open_subinterpreters, stop_all
 from ..abi import ffi
 from ..errors import InvalidArgument, by_status
 
 Isolation: TypeAlias = Literal["thread", "subinterpreter", "process"]
 ISOLATIONS: tuple[str, ...] = get_args(Isolation)
+
+atexit.register(stop_all)  # before the interpreter ends, while its threads still get the GIL (R18)
 
 _WORKER = b"arroyo_udf_plugin.worker"
 MOST_WORKERS = 1024
