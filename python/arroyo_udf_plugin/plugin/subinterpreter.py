@@ -1,25 +1,44 @@
-"""A plugin's source in a subinterpreter. The native core (native/python/src/subinterpreter) calls this there, at the
-start and at the end.
+"""A plugin's source in a subinterpreter. The native core (native/python/src/subinterpreter) calls this there: when a
+plugin comes, when it goes, and when the interpreter ends.
+
+A plugin that went leaves the modules that it has imported, as it would in the main interpreter, but not its own.
 
 Like everything that is imported in a subinterpreter, this uses neither cffi nor pyarrow.
 """
 
+import gc
+import os
 import re
 import sys
 import threading
 
+from .._native import described
 from .loading import Refused, Registered
 from .loading import load as load_plugin
+from .module import forget, name_of
 
-__all__ = ["leave", "load"]
+__all__ = ["leave", "load", "unload"]
 
+_module = ""  # of the plugin that is here
 _REFUSES = re.compile(r"module (\S+) does not support loading in subinterpreters")
 
 
 def load(
-    descriptor: int, parcel: str, library: str, built_with: str, built_format: int, prints_to_stderr: bool
+    descriptor: int,
+    parcel: str,
+    library: str,
+    built_with: str,
+    built_format: int,
+    environment: dict[bytes, bytes],
+    prints_to_stderr: bool,
 ) -> list[Registered] | tuple[int, str]:
-    """What to register; or a status and a text, if the plugin does not load."""
+    """What to register; or a status and a text, if the plugin does not load.
+
+    environment: of the process. An interpreter reads it once, and this one may have been there before.
+    """
+    global _module
+    _module = name_of(*described(descriptor)[:2])
+    os.environ._data = environment  # type: ignore[attr-defined]  # setting a variable would set it in the process
     if prints_to_stderr:
         sys.stdout = sys.stderr
     try:
@@ -43,6 +62,20 @@ def _refusal(error: BaseException | None) -> re.Match[str] | None:
             return said
         error = error.__cause__ or error.__context__
     return None
+
+
+def unload() -> bool:
+    """Removes the plugin that was loaded. False: a thread or a Task of it is left, so no other one must come."""
+    forget(_module)
+    gc.collect()
+    executor = sys.modules.get("arroyo_udf_plugin.plugin.executor")
+    known = {threading.main_thread()}
+    if executor is not None:
+        if not executor.is_idle():
+            return False
+        known |= executor.threads()
+    left = (thread for thread in threading.enumerate() if thread not in known)
+    return all(isinstance(thread, threading._DummyThread) for thread in left)  # those are the toolkit's
 
 
 def leave() -> None:

@@ -3,17 +3,21 @@
 //! | module       | what it does                                                            |
 //! |--------------|-------------------------------------------------------------------------|
 //! | [`creation`] | makes a subinterpreter                                                  |
-//! | [`worker`]   | one subinterpreter with the plugin's functions, and the thread it lives in |
+//! | [`home`]     | a subinterpreter with the thread that it lives in                       |
+//! | [`worker`]   | a home with a plugin's functions                                        |
 //!
 //! A batch of a sync function is cut into shares, of which each worker runs one. An async or blocking function has an
 //! executor, and a Context, in each worker.
 //!
 //! Guarantees: a host's thread enters no subinterpreter, and so releases its arrays nowhere else (R19). When an instance is
-//! dropped its runtimes are stopped, and its interpreters have ended, or stay with all their memory because something in
-//! them does not end. A function that needs pyarrow is refused by name, because pyarrow does not load in a subinterpreter.
+//! dropped its runtimes are stopped, and nothing of the plugin is left in its homes; a home in which something does not end
+//! is not used again. A function that needs pyarrow is refused by name, because pyarrow does not load in a subinterpreter.
 
 mod creation;
+mod home;
 mod worker;
+
+pub use home::end_idle;
 
 use crate::gil;
 use crate::modules::{EXECUTOR, SUBINTERPRETER};
@@ -32,12 +36,12 @@ use arroyo_udf_plugin::runtime::Runtime;
 use arroyo_udf_plugin::signature::{text, Signature};
 use arroyo_udf_plugin::sync::Unpoisoned;
 use pyo3_ffi::*;
-use std::ffi::c_uint;
+use std::ffi::{c_uint, OsString};
+use std::os::unix::ffi::OsStringExt;
 use std::ptr::null_mut;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use worker::{Program, Share, Worker};
 
 /// The least rows of a share: for fewer, another thread is not worth waking.
@@ -62,7 +66,7 @@ impl Subinterpreters {
 
     /// The workers, the least busy first.
     fn idlest(&self) -> Vec<&Worker> {
-        let mut workers: Vec<_> = self.workers.iter().map(|worker| (worker.busy.load(Ordering::Relaxed), worker)).collect();
+        let mut workers: Vec<_> = self.workers.iter().map(|worker| (worker.busy(), worker)).collect();
         workers.sort_by_key(|(busy, _)| *busy);
         workers.into_iter().map(|(_, worker)| worker).collect()
     }
@@ -114,9 +118,8 @@ impl Drop for Subinterpreters {
         for runtime in runtimes {
             drop(runtime.stop(Stop::Cancel, END_TIME)); // only a host that still drains could use the status
         }
-        for worker in self.workers.drain(..) {
-            drop(worker.end(END_TIME)); // if it cannot end, it stays
-        }
+        let until = Instant::now() + END_TIME;
+        self.workers.drain(..).for_each(|worker| worker.end(until));
     }
 }
 
@@ -194,14 +197,25 @@ unsafe fn open(table: &Table, workers: usize) -> Result<u32, Failure> {
 }
 
 /// `sys.path`, as far as it is text.
-unsafe fn main_path() -> Vec<String> {
-    // SAFETY: the GIL is held; sys.path and its items are borrowed.
+unsafe fn main_path() -> Vec<OsString> {
+    // SAFETY: the GIL is held; sys.path and its items are borrowed, and bytes are copied.
     unsafe {
         let path = PySys_GetObject(c"path".as_ptr());
         if path.is_null() || PyList_Check(path) == 0 {
             return Vec::new();
         }
-        let items = (0..PyList_Size(path)).map(|i| PyList_GetItem(path, i));
-        items.filter(|item| PyUnicode_Check(*item) != 0).map(|item| object::text(item)).collect()
+        let mut folders = Vec::new();
+        for i in 0..PyList_Size(path) {
+            match Owned::new(PyUnicode_EncodeFSDefault(PyList_GetItem(path, i))) {
+                Some(folder) => folders.push(OsString::from_vec(bytes_of(folder.ptr()).to_vec())),
+                None => PyErr_Clear(), // it is no text
+            }
+        }
+        folders
     }
+}
+
+unsafe fn bytes_of<'a>(object: *mut PyObject) -> &'a [u8] {
+    // SAFETY: the caller keeps the bytes object.
+    unsafe { std::slice::from_raw_parts(PyBytes_AsString(object).cast(), PyBytes_Size(object) as usize) }
 }

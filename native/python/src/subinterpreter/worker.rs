@@ -1,8 +1,8 @@
-//! A worker: a subinterpreter with a plugin's functions, and the thread that made it, runs batches in it and ends it.
+//! A worker: a home with a plugin's functions.
 
 use super::creation;
+use super::home::{Functions, Home};
 use crate::function::PythonFunction;
-use crate::interpreter::Interpreter;
 use crate::modules::SUBINTERPRETER;
 use crate::object::{self, exception_text, Owned};
 use crate::pyarrow::RowErrors;
@@ -17,14 +17,15 @@ use arroyo_udf_plugin::isolation::python::PythonPlugin;
 use arroyo_udf_plugin::panics::catch_own;
 use arroyo_udf_plugin::runtime::Runtime;
 use arroyo_udf_plugin::signature::Signature;
-use arroyo_udf_plugin::sync::Unpoisoned;
 use arroyo_udf_plugin::threads::{self, AUTHORS_STACK};
 use pyo3_ffi::*;
+use std::ffi::{CStr, OsString};
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
+use std::sync::mpsc::{channel, Sender};
+use std::sync::{Arc, Weak};
+use std::time::Instant;
 
 /// What the functions of a plugin are made from.
 pub struct Program {
@@ -32,7 +33,7 @@ pub struct Program {
     pub signatures: Vec<&'static Signature>,
     pub plugin: PythonPlugin,
     /// `sys.path` of the main interpreter.
-    pub path: Vec<String>,
+    pub path: Vec<OsString>,
     /// Standard output is the host's: what `print` writes goes to standard error.
     pub prints_to_stderr: bool,
 }
@@ -55,50 +56,61 @@ pub struct Share {
 }
 
 pub struct Worker {
-    interpreter: Arc<Interpreter>,
+    home: Home,
     functions: Vec<Weak<PythonFunction>>,
-    shares: Sender<Share>,
     /// Shares that wait or run.
-    pub busy: Arc<AtomicUsize>,
-    /// How the worker has ended.
-    ended: Mutex<Receiver<Result<(), String>>>,
+    busy: Arc<AtomicUsize>,
 }
 
 impl Worker {
-    /// Starts one, with the plugin's module executed in it.
+    /// Executes the plugin's module in a home. One at a time in the process, because the first import of some standard modules
+    /// in several interpreters at once crashes.
     pub fn start(program: &Arc<Program>) -> Result<Worker, Failure> {
-        let (started, starts) = channel();
-        let (shares, waiting) = channel();
-        let (end, ended) = channel();
-        let busy = Arc::new(AtomicUsize::new(0));
-        let (program, busy_too) = (Arc::clone(program), Arc::clone(&busy));
-        let live = move || {
-            let made = catch_own(|| begin(&program)).unwrap_or_else(|text| Err(Failure::internal(text)));
-            match made {
-                Ok((interpreter, functions)) => {
-                    let weak = functions.iter().map(Arc::downgrade).collect();
-                    drop(started.send(Ok((Arc::clone(&interpreter), weak))));
-                    serve(&interpreter, &functions, &waiting, &busy_too);
-                    drop(end.send(finish(&interpreter, functions)));
-                }
-                Err(failure) => drop(started.send(Err(failure))),
+        let _alone = creation::one_at_a_time();
+        let home = Home::find()?;
+        let (done, loaded) = channel();
+        let program = Arc::clone(program);
+        home.run(move |interpreter, functions| {
+            // SAFETY: the GIL is held inside.
+            let loaded = interpreter.enter(|| unsafe { load(&program) }).and_then(|loaded| loaded);
+            drop(done.send(loaded.map(|loaded| {
+                *functions = loaded;
+                functions.iter().map(Arc::downgrade).collect()
+            })));
+        });
+        match loaded.recv().unwrap_or_else(|_| Err(Failure::internal("a plugin does not load in a subinterpreter"))) {
+            Ok(functions) => Ok(Worker { home, functions, busy: Arc::default() }),
+            Err(failure) => {
+                home.end(Instant::now() + super::END_TIME);
+                Err(failure)
             }
-        };
-        let spawned = threads::spawn("udf-python", AUTHORS_STACK, live);
-        spawned.map_err(|error| Failure::for_now(abi::ENVIRONMENT, format!("no thread for a subinterpreter: {error}")))?;
-        let started = starts.recv().unwrap_or_else(|_| Err(Failure::internal("the thread of a subinterpreter has ended")));
-        started.map(|(interpreter, functions)| Worker { interpreter, functions, shares, busy, ended: Mutex::new(ended) })
+        }
+    }
+
+    /// How many shares wait or run.
+    pub fn busy(&self) -> usize {
+        self.busy.load(Ordering::Relaxed)
     }
 
     /// Answers by the share's own channel.
     pub fn run(&self, share: Share) {
         self.busy.fetch_add(1, Ordering::Relaxed);
-        drop(self.shares.send(share)); // without a thread, the share is dropped, and its channel closes
+        let busy = Arc::clone(&self.busy);
+        self.home.run(move |interpreter, functions| {
+            let Share { function, batch, rows, number, answers } = share;
+            // SAFETY: the GIL is held inside; the batch was checked against this function's signature.
+            let run = || interpreter.enter(|| unsafe { sync::run_rows(&functions[function], &batch, rows) });
+            let ran = catch_own(run).and_then(|ran| ran.map_err(|failure| failure.text));
+            drop(batch); // before the answer: then the host alone has it (R19)
+            busy.fetch_sub(1, Ordering::Relaxed);
+            drop(answers.send((number, ran)));
+        });
     }
 
-    /// Starts an async or blocking function here. In a thread of its own, because no other may enter.
+    /// Starts an async or blocking function here. In a thread of its own, because the host's must not enter, and the home's
+    /// serves sync functions.
     pub fn serve(&self, function: usize, runtime: &Arc<Runtime>) -> Result<(), Failure> {
-        let (interpreter, function) = (Arc::clone(&self.interpreter), Weak::clone(&self.functions[function]));
+        let (interpreter, function) = (Arc::clone(self.home.interpreter()), Weak::clone(&self.functions[function]));
         let (done, answer) = channel();
         let runtime = Arc::clone(runtime);
         let start = move || {
@@ -111,33 +123,18 @@ impl Worker {
         answer.recv().unwrap_or_else(|_| Err(Failure::internal("the thread of a start has ended")))
     }
 
-    /// Ends the worker, after the shares that it has. The error says why it goes on.
-    pub fn end(self, patience: Duration) -> Result<(), String> {
-        drop(self.shares);
-        match self.ended.into_inner().unpoisoned().recv_timeout(patience) {
-            Ok(ended) => ended,
-            Err(RecvTimeoutError::Timeout) => Err("a call is still running".into()),
-            Err(RecvTimeoutError::Disconnected) => Err("its thread has failed".into()),
-        }
-    }
-}
-
-/// How long threads may take to leave an interpreter that ends.
-const LEAVE_TIME: Duration = Duration::from_secs(1);
-
-type Functions = Vec<Arc<PythonFunction>>;
-
-/// The start, in the worker's thread.
-fn begin(program: &Program) -> Result<(Arc<Interpreter>, Functions), Failure> {
-    let _alone = creation::one_at_a_time();
-    let interpreter = creation::create()?;
-    // SAFETY: the GIL is held inside.
-    let loaded = interpreter.enter(|| unsafe { load(program) })?;
-    match loaded {
-        Ok(functions) => Ok((interpreter, functions)),
-        Err(failure) => {
-            drop(finish(&interpreter, Vec::new())); // why it goes on is of no use to anybody
-            Err(failure)
+    /// Removes the plugin from its home after the shares that it has, and waits for that until then. If something of it
+    /// stays, the home ends.
+    pub fn end(self, until: Instant) {
+        let (done, unloaded) = channel();
+        self.home.run(move |interpreter, functions| {
+            // SAFETY: the GIL is held inside.
+            let clean = interpreter.enter(|| unsafe { unload(functions) });
+            let _ = done.send(matches!(clean, Ok(true)));
+        });
+        match unloaded.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(true) => self.home.keep(),
+            _ => self.home.end(until),
         }
     }
 }
@@ -145,19 +142,20 @@ fn begin(program: &Program) -> Result<(Arc<Interpreter>, Functions), Failure> {
 /// Executes the plugin's module.
 ///
 /// # Safety
-/// The GIL is held, in a new interpreter.
+/// The GIL is held.
 unsafe fn load(program: &Program) -> Result<Functions, Failure> {
     // SAFETY: passed on; the texts are C strings.
     unsafe {
-        let failed = || Failure::new(abi::ENVIRONMENT, format!("a subinterpreter does not start: {}", exception_text()));
+        let failed = || Failure::new(abi::ENVIRONMENT, format!("a subinterpreter does not load plugins: {}", exception_text()));
         set_path(&program.path).ok_or_else(failed)?;
-        let text = |text: &std::ffi::CStr| Owned::new(PyUnicode_DecodeFSDefault(text.as_ptr()));
+        let text = |text: &CStr| Owned::new(PyUnicode_DecodeFSDefault(text.as_ptr()));
         let arguments = [
             object::address(program.descriptor),
             Owned::new(PyUnicode_FromString(program.plugin.parcel.as_ptr())),
             text(program.plugin.library),
             text(program.plugin.python),
             Owned::new(PyLong_FromUnsignedLong(program.plugin.format.into())),
+            environment(),
             Owned::new(PyBool_FromLong(program.prints_to_stderr.into())),
         ];
         let arguments = arguments.into_iter().collect::<Option<Vec<_>>>().ok_or_else(failed)?;
@@ -172,12 +170,31 @@ unsafe fn load(program: &Program) -> Result<Functions, Failure> {
     }
 }
 
+/// Removes the plugin. False: something of it is left.
+///
+/// # Safety
+/// The GIL is held.
+unsafe fn unload(functions: &mut Functions) -> bool {
+    functions.clear();
+    // SAFETY: passed on.
+    unsafe {
+        match object::call(SUBINTERPRETER, c"unload", &[]) {
+            Some(clean) => clean.ptr() == Py_True(),
+            None => {
+                PyErr_Clear();
+                false
+            }
+        }
+    }
+}
+
 /// Sets `sys.path`, as the main interpreter has it: a program may have changed it. None: an exception is set.
-unsafe fn set_path(path: &[String]) -> Option<()> {
-    // SAFETY: the GIL is held; sys.path is borrowed.
+unsafe fn set_path(path: &[OsString]) -> Option<()> {
+    // SAFETY: the GIL is held.
     unsafe {
         let list = Owned::new(PyList_New(0))?;
         for folder in path {
+            let folder = folder.as_bytes();
             let folder = Owned::new(PyUnicode_DecodeFSDefaultAndSize(folder.as_ptr().cast(), folder.len() as Py_ssize_t))?;
             if PyList_Append(list.ptr(), folder.ptr()) < 0 {
                 return None;
@@ -187,26 +204,17 @@ unsafe fn set_path(path: &[String]) -> Option<()> {
     }
 }
 
-/// Runs shares until nobody can send any more.
-fn serve(interpreter: &Arc<Interpreter>, functions: &Functions, shares: &Receiver<Share>, busy: &AtomicUsize) {
-    while let Ok(Share { function, batch, rows, number, answers }) = shares.recv() {
-        // SAFETY: the GIL is held inside; the batch was checked against this function's signature.
-        let run = || interpreter.enter(|| unsafe { sync::run_rows(&functions[function], &batch, rows) });
-        let ran = catch_own(run).and_then(|ran| ran.map_err(|failure| failure.text));
-        drop(batch); // before the answer: then the host alone has it (R19)
-        busy.fetch_sub(1, Ordering::Relaxed);
-        drop(answers.send((number, ran)));
+/// The environment of the process, which an interpreter reads once, as a dict of bytes. None: an exception is set.
+unsafe fn environment() -> Option<Owned> {
+    // SAFETY: the GIL is held; the texts are copied.
+    unsafe {
+        let bytes = |text: OsString| Owned::new(PyBytes_FromStringAndSize(text.as_bytes().as_ptr().cast(), text.len() as Py_ssize_t));
+        let dict = Owned::new(PyDict_New())?;
+        for (name, value) in std::env::vars_os() {
+            if PyDict_SetItem(dict.ptr(), bytes(name)?.ptr(), bytes(value)?.ptr()) < 0 {
+                return None;
+            }
+        }
+        Some(dict)
     }
-}
-
-/// The end, in the worker's thread. The error says why the interpreter stays.
-fn finish(interpreter: &Arc<Interpreter>, functions: Functions) -> Result<(), String> {
-    // SAFETY: the GIL is held inside. Functions go where they came from.
-    let left = interpreter.enter(|| unsafe {
-        let left = object::call(SUBINTERPRETER, c"leave", &[]).map(drop).ok_or_else(|| exception_text());
-        drop(functions);
-        left
-    });
-    left.map_err(|failure| failure.text)??;
-    interpreter.end(LEAVE_TIME)
 }
