@@ -54,8 +54,8 @@ KILL_CAUSE = "the worker process was killed by signal 9 (SIGKILL) during this ca
 
 
 def run(*arguments: object) -> None:
-    """A program of its own, which may crash; Python's development mode tells what it leaves behind."""
-    command = [sys.executable, "-X", "dev", "-W", "error", *map(str, arguments)]
+    """A program of its own, which may crash."""
+    command = [sys.executable, "-W", "error", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
 
