@@ -8,8 +8,9 @@
 //! Guarantees: a closed instance answers INVALID_STATE, and its workers have ended.
 //! Assumes: descriptors are constants of libraries that are never unloaded.
 
-pub mod python;
 pub mod process;
+pub mod python;
+pub mod relay;
 
 use crate::arrow::Batch;
 use crate::exports::{self, Plugin, Ran};
