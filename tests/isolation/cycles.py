@@ -1,7 +1,7 @@
 """A program: opens a plugin in isolation over and over, uses and closes it, and fails if anything grows or crashes.
 
     python cycles.py PLUGIN MODE cycles COUNT      one worker at a time; memory, descriptors and threads stay flat
-    python cycles.py PLUGIN MODE crowd COUNT       four threads, each with a worker of its own, that start at once
+    python cycles.py PLUGIN MODE crowd COUNT       four threads, each with a worker of its own, all at once
 
 A quarter of the cycles comes first, uncounted: it makes what is made once. Memory may grow by four mebibytes: the
 allocator keeps free pages.
