@@ -2,6 +2,7 @@
 # demo   build the example functions in three languages, run them over 336,776 flights, compare
 # test   lints, Rust tests, and pytest on Python 3.11 and 3.13: 12 minutes from a fresh clone on two processors, at most
 # test-lowest  the tests of hosts, files and commands on Python 3.11 with the lowest versions of all dependencies
+# test-isolation  functions in subinterpreters and worker processes: their tests again, stress, kills; 12 minutes at most
 # test-arroyo  plugins and Arroyo's published crates in each other's place; the first build takes minutes
 # test-server  plugins and tables against a PostgreSQL server
 # test-pipelines  pipelines killed twenty times, on files, on S3 and in databases: nothing may be lost (ten minutes)
@@ -26,7 +27,7 @@ REQUIRE_ALL =
 # Processes that share the tests of pytest.
 WORKERS = 2
 
-.PHONY: demo docs test test-rust test-python test-lowest test-arroyo test-server lint check simulation mutants loom soak
+.PHONY: demo docs test test-rust test-python test-lowest test-isolation test-arroyo test-server lint check simulation mutants loom soak
 .PHONY: check-memory check-address bench package fuzz test-pipelines check-kill
 .DEFAULT_GOAL = test
 # Targets share environments and caches, and each uses all processors.
@@ -114,14 +115,21 @@ endef
 PARALLEL = -n $(WORKERS) --dist worksteal
 
 test-python:
-	$(call pytest,$(PARALLEL) -m "not arroyo and not server and not pipelines$$not_again")
+	$(call pytest,$(PARALLEL) -m "not arroyo and not server and not pipelines and not isolation$$not_again")
 
 # Not what runs in native code alone, whatever the versions of pyarrow, cffi and click are, and not what tests words.
 NOT_LOWEST = async blocking boot docs ended environment first_hour interrupt leaks readme retry stopping
 
 test-lowest:
-	@python=$$($(ENVIRONMENT) 3.11 lowest) && $$python -m pytest -q $(PARALLEL) -m 'not arroyo and not server and not pipelines' \
-	tests/cli tests/connectors tests/python $(foreach name,$(NOT_LOWEST),--ignore-glob='*/test_*$(name)*.py')
+	@python=$$($(ENVIRONMENT) 3.11 lowest) && $$python -m pytest -q $(PARALLEL) \
+	-m 'not arroyo and not server and not pipelines and not isolation' tests/cli tests/connectors tests/python \
+	$(foreach name,$(NOT_LOWEST),--ignore-glob='*/test_*$(name)*.py')
+
+# The tests of functions once more in each mode that this Python has (tests/python/every_mode.py), then stress and kills.
+test-isolation:
+	$(call pytest,$(PARALLEL) --isolation=process && \
+	{ [ $$version = 3.11 ] || $$python -m pytest -q $(PARALLEL) --isolation=subinterpreter; } && \
+	$$python -m pytest -q -m isolation tests/isolation)
 
 test-arroyo:
 	$(call pytest,$(PARALLEL) -m arroyo)

@@ -54,7 +54,8 @@ def test_commands_and_programs_print_what_the_guide_says(guide: Path, tmp_path: 
 
     A block `text` is the last lines of what the block before it has printed.
     """
-    (tmp_path / "build").symlink_to(ROOT / "build")
+    for name in ("build", "examples"):
+        (tmp_path / name).symlink_to(ROOT / name)
     folder, printed = tmp_path, ""
     environment = os.environ | {"PATH": f"{sys.prefix}/bin:{os.environ['PATH']}"}
     for language, text in blocks(guide):

@@ -21,22 +21,15 @@ MODES = ("thread", "subinterpreter", "process")
 FILES = {
     "tests/python/test_async.py": 1,
     "tests/python/test_asyncio.py": 1,
-    "tests/python/test_arguments.py": 2,
-    "tests/python/test_batches.py": 2,
+    "tests/python/test_batches.py": 1,
     "tests/python/test_blocking.py": 1,
     "tests/python/test_call_info.py": 1,
-    "tests/python/test_casting.py": 2,
-    "tests/python/test_decorators.py": 2,
     "tests/python/test_ended.py": 1,
     "tests/python/test_executor.py": 1,
     "tests/python/test_interrupt.py": 1,
-    "tests/python/test_large.py": 2,
     "tests/python/test_lifecycle.py": 1,
-    "tests/python/test_map.py": 2,
     "tests/python/test_misbehaving.py": 1,
-    "tests/python/test_policy.py": 2,
     "tests/python/test_retry.py": 1,
-    "tests/python/test_send_context.py": 2,
     "tests/python/test_statistics.py": 1,
     "tests/python/test_sync.py": 2,
     "tests/python/test_types.py": 2,
@@ -45,12 +38,20 @@ FILES = {
     "tests/abi/test_c_functions.py": 2,
     "tests/abi/test_row_texts.py": 2,
     "tests/native/test_rust_functions.py": 2,
-    "tests/operator/test_constants.py": 2,
-    "tests/operator/test_model.py": 1,
     "tests/operator/test_operator.py": 1,
 }
 
-NOT_HERE: dict[str, dict[str, str]] = {"thread": {}, "subinterpreter": {}, "process": {}}
+BATCHES = "refuses micro-batches by name"
+NOT_NATIVE = "refuses types that need pyarrow by name"
+PYARROW = "refuses a module that imports pyarrow by name"
+OWN_HOST = "the test starts a host of its own, which loads into a thread"
+INSIDE = "the test looks into the plugin's module, which is elsewhere"
+# Files, or tests in them.
+NOT_HERE: dict[str, dict[str, str]] = {
+    "thread": {},
+    "process": {},
+    "subinterpreter": {},
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
