@@ -66,7 +66,7 @@ class Where:
 
 
 def open_isolated(path: str, table: Any, descriptor: Any, where: Where) -> tuple[Any, int]:
-    """The table and the number of the first function of a plugin in workers. `table`, `descriptor`: the plugin's own."""
+    """The table and the number of the first function of a plugin in workers. `table`, `descriptor`: the plugin's."""
     if where.isolation == "subinterpreter":
         return _open_subinterpreters(path, table, where)
     try:

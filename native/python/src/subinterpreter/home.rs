@@ -31,6 +31,9 @@ pub struct Home {
 /// Those that wait for a plugin.
 static IDLE: Mutex<Vec<Home>> = Mutex::new(Vec::new());
 
+/// How long the end of a plugin's runtimes may take, and then that of its workers.
+pub const END_TIME: Duration = Duration::from_secs(2);
+
 /// How long threads may take to leave an interpreter that ends.
 const LEAVE_TIME: Duration = Duration::from_secs(1);
 

@@ -22,7 +22,6 @@ pub use home::end_idle;
 use crate::gil;
 use crate::modules::{EXECUTOR, SUBINTERPRETER};
 use crate::object::{self, Owned};
-use crate::registry;
 use crate::values::conversion::is_native;
 use arroyo_udf_plugin::abi::{self, Table};
 use arroyo_udf_plugin::arrow::{self, Batch};
@@ -35,20 +34,18 @@ use arroyo_udf_plugin::results;
 use arroyo_udf_plugin::runtime::Runtime;
 use arroyo_udf_plugin::signature::{text, Signature};
 use arroyo_udf_plugin::sync::Unpoisoned;
+use home::END_TIME;
 use pyo3_ffi::*;
 use std::ffi::{c_uint, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::ptr::null_mut;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, Weak};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use worker::{Program, Share, Worker};
 
 /// The least rows of a share: for fewer, another thread is not worth waking.
 const LEAST_ROWS: usize = 256;
-/// How long the end of an instance may take, for its runtimes and then for its workers.
-const END_TIME: Duration = Duration::from_secs(2);
-
 struct Subinterpreters {
     workers: Vec<Worker>,
     /// Those that were started here.
@@ -183,7 +180,7 @@ unsafe fn open(table: &Table, workers: usize) -> Result<u32, Failure> {
             let text = "subinterpreters are for plugins in Python, built by this version: choose isolation=\"process\" or \"thread\"";
             return Err(Failure::new(abi::NOT_IMPLEMENTED, text));
         };
-        let signatures = registry::signatures(descriptor).map_err(Failure::argument)?;
+        let signatures = isolation::signatures(descriptor).map_err(Failure::argument)?;
         // Here first, because some standard modules crash if a subinterpreter is where the process first imports them.
         for module in [EXECUTOR, SUBINTERPRETER] {
             let failed = || Failure::new(abi::ENVIRONMENT, object::exception_text());
