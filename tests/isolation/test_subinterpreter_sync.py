@@ -252,3 +252,29 @@ def test_r18_a_process_ends_without_a_word_in_development_mode(file: Path, end: 
     command = [sys.executable, "-X", "dev", "-W", "error", "-c", PROGRAM, str(file), end]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout, done.stderr) == (0, "[3]\n", "")
+
+
+FORKS = """
+import ctypes
+import os
+import sys
+import pyarrow as pa
+from arroyo_udf_plugin import InvalidState, load
+plugin = load(sys.argv[1], isolation="subinterpreter", workers=2)
+numbers = pa.array([1])
+child = ctypes.PyDLL(None).fork()  # as a host in C forks; CPython itself does not survive os.fork with a subinterpreter
+if child == 0:
+    try:
+        plugin.functions["plus"](numbers, numbers)
+    except InvalidState as error:
+        print(error, flush=True)
+    os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print(plugin.functions["plus"](numbers, numbers).to_pylist())
+"""
+
+
+def test_r13_a_forked_child_is_told_to_load_the_plugin(file: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", FORKS, str(file)], capture_output=True, text=True, timeout=300)
+    refused = "isolated.plus: this process was forked from the one that opened the plugin: load the plugin here"
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{refused}\n7\n[2]\n", "")

@@ -152,7 +152,7 @@ impl Interpreter {
         if current == unsafe { PyInterpreterState_Main() } {
             return Arc::clone(Interpreter::main());
         }
-        let known = SUBINTERPRETERS.read().unpoisoned().iter().find(|one| one.sub == current).cloned();
+        let known = SUBINTERPRETERS.read().unpoisoned().iter().rfind(|one| one.sub == current).cloned(); // not one from before a fork
         known.unwrap_or_else(|| Arc::new(Interpreter { closed: AtomicBool::new(true), ..Interpreter::new(current) }))
     }
 

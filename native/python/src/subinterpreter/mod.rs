@@ -61,6 +61,15 @@ impl Subinterpreters {
         Ok(started)
     }
 
+    /// Refuses a function that needs pyarrow, and a call in a process that was forked from the one with the workers (R13).
+    fn check(&self, signature: &Signature) -> Result<(), Failure> {
+        if self.workers.iter().all(Worker::is_here) {
+            return check(signature);
+        }
+        let text = "this process was forked from the one that opened the plugin: load the plugin here";
+        Err(Failure::state(format!("{}: {text}", signature.name)))
+    }
+
     /// The workers, the least busy first.
     fn idlest(&self) -> Vec<&Worker> {
         let mut workers: Vec<_> = self.workers.iter().map(|worker| (worker.busy(), worker)).collect();
@@ -71,7 +80,7 @@ impl Subinterpreters {
 
 impl Instance for Subinterpreters {
     fn run(&self, function: u32, signature: &'static Signature, batch: &Arc<Batch>) -> Result<Ran, Failure> {
-        check(signature)?;
+        self.check(signature)?;
         let rows = batch.rows();
         let shares = (rows / LEAST_ROWS).clamp(1, self.workers.len());
         let (answers, answered) = channel();
@@ -96,7 +105,7 @@ impl Instance for Subinterpreters {
     }
 
     fn start(&self, function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
-        check(runtime.signature())?;
+        self.check(runtime.signature())?;
         let mut runtimes = self.runtimes.lock().unpoisoned();
         runtimes.retain(|runtime| runtime.strong_count() > 0);
         runtimes.push(Arc::downgrade(runtime));
@@ -182,7 +191,8 @@ unsafe fn open(table: &Table, workers: usize) -> Result<u32, Failure> {
         };
         let signatures = isolation::signatures(descriptor).map_err(Failure::argument)?;
         // Here first, because some standard modules crash if a subinterpreter is where the process first imports them.
-        for module in [EXECUTOR, SUBINTERPRETER] {
+        let starts = signatures.iter().any(|signature| signature.kind == abi::ASYNC);
+        for module in [SUBINTERPRETER].into_iter().chain(starts.then_some(EXECUTOR)) {
             let failed = || Failure::new(abi::ENVIRONMENT, object::exception_text());
             drop(Owned::new(PyImport_ImportModule(module.as_ptr())).ok_or_else(failed)?);
         }

@@ -87,6 +87,11 @@ impl Worker {
         }
     }
 
+    /// Whether this is not a process that was forked from its own.
+    pub fn is_here(&self) -> bool {
+        self.home.is_here()
+    }
+
     /// How many shares wait or run.
     pub fn busy(&self) -> usize {
         self.busy.load(Ordering::Relaxed)
@@ -126,6 +131,9 @@ impl Worker {
     /// Removes the plugin from its home after the shares that it has, and waits for that until then. If something of it
     /// stays, the home ends.
     pub fn end(self, until: Instant) {
+        if !self.is_here() {
+            return std::mem::forget(self);
+        }
         let (done, unloaded) = channel();
         self.home.run(move |interpreter, functions| {
             // SAFETY: the GIL is held inside.
