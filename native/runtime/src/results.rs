@@ -100,7 +100,7 @@ fn row_text(name: &str, row: u64, text: &str) -> String {
 }
 
 /// A struct array without nulls of its own.
-fn structure(length: usize, children: Vec<ArrowArray>) -> ArrowArray {
+pub(crate) fn structure(length: usize, children: Vec<ArrowArray>) -> ArrowArray {
     ArrayData { length, null_count: 0, buffers: vec![Buffer::none()], children }.export()
 }
 

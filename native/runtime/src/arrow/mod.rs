@@ -26,7 +26,7 @@ mod data;
 mod layout;
 mod view;
 
-pub use batch::Batch;
+pub use batch::{Batch, Origin};
 pub use bitmap::Validity;
 pub(crate) use bitmap::{bits, nulls};
 pub use build::build;

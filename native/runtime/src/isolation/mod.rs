@@ -10,6 +10,7 @@
 
 pub mod process;
 pub mod python;
+pub mod relay;
 
 use crate::arrow::Batch;
 use crate::exports::{self, Plugin, Ran};

@@ -123,6 +123,17 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         self.advance();
     }
 
+    /// Asks for the cancellation of a row's attempt, and leaves the row to it: it ends as the attempt does. For a machine
+    /// below another one, which has decided about the row.
+    pub fn ask(&mut self, now: u64, id: u64) {
+        let row = self.rows.keys().find(|&row| self.rows[row].id == id);
+        match row.map(|row| self.rows[row].stage) {
+            Some(Stage::Running(slot)) => self.cancellations.push(Token { slot, generation: self.attempts[slot].generation }),
+            Some(_) => {}
+            None => self.cancel(now, id, 1),
+        }
+    }
+
     /// Refuses further batches. `Cancel` also ends every row that has not ended; it may follow `Drain`.
     pub fn stop(&mut self, now: u64, mode: Stop) {
         self.stop = Some(match self.stop {

@@ -250,6 +250,11 @@ impl Seat {
         after
     }
 
+    /// Whether the executor takes no further rows for now: then rows do not wake it, and others start them.
+    pub fn set_full(&self, full: bool) {
+        self.lock().seats[self.number].full = full;
+    }
+
     /// The next attempt. None: there is none to start now; [`Seat::end_turn`] says whether to sleep.
     pub fn next(&self) -> Option<Attempt> {
         let now = self.clock();
@@ -273,7 +278,10 @@ impl Seat {
         }
         let attempt = state.machine.start(now);
         self.keep_time(&mut state);
-        let attempt = attempt?;
+        let mut attempt = attempt?;
+        if let Some(origin) = attempt.batch.origin(attempt.row) {
+            (attempt.id, attempt.attempt, attempt.deadline) = (origin.row_id, origin.attempt, origin.deadline);
+        }
         state.note_start(attempt.token, self.number);
         if state.is_shared() && self.inbox.is_asleep() {
             if let Some(executor) = state.wake_for_row() {

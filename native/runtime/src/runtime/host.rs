@@ -162,6 +162,15 @@ impl Runtime {
         self.wake_after(state);
     }
 
+    /// Asks for the cancellation of a row's attempt; the row ends as the attempt does ([`crate::isolation::relay`]).
+    pub fn ask(&self, id: u64) {
+        let mut state = self.lock();
+        self.take_in(&mut state);
+        let now = state.not_back(now());
+        state.machine.ask(now, id);
+        self.wake_after(state);
+    }
+
     /// The machine's part of the statistics.
     pub fn counts(&self) -> Counts {
         let mut state = self.lock();

@@ -14,6 +14,8 @@ pub(super) struct SeatState {
     /// None: it is not served yet.
     pub executor: Option<Arc<dyn Executor>>,
     pub asleep: bool,
+    /// It takes no further rows for now.
+    pub full: bool,
     /// How the executor has ended.
     pub closed: Option<Result<(), String>>,
     /// Attempts that run here; kept only if there are several seats, as is the next.
@@ -25,7 +27,7 @@ pub(super) struct SeatState {
 impl Default for SeatState {
     /// The executor sleeps until its first row.
     fn default() -> SeatState {
-        SeatState { executor: None, asleep: true, closed: None, running: 0, orders: Orders::default() }
+        SeatState { executor: None, asleep: true, full: false, closed: None, running: 0, orders: Orders::default() }
     }
 }
 
@@ -142,7 +144,7 @@ impl State {
 
     /// Whether the executor of a seat has something to do.
     pub(super) fn has_work(&mut self, seat: usize) -> bool {
-        self.is_needed(seat) || self.machine.can_start()
+        self.is_needed(seat) || !self.seats[seat].full && self.machine.can_start()
     }
 
     /// Marks a seat as awake. Its executor must be woken once the lock is given back.
@@ -158,7 +160,8 @@ impl State {
         if !self.machine.can_start() {
             return None;
         }
-        let sleeping = (0..self.seats.len()).filter(|&seat| self.seats[seat].asleep && self.seats[seat].closed.is_none());
+        let takes_rows = |seat: &SeatState| seat.asleep && !seat.full && seat.closed.is_none();
+        let sleeping = (0..self.seats.len()).filter(|&seat| takes_rows(&self.seats[seat]));
         let seat = sleeping.min_by_key(|&seat| self.seats[seat].running)?;
         self.awake(seat)
     }

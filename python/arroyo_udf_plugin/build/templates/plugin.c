@@ -437,7 +437,6 @@ static const arroyo_udf_c_python PYTHON = {
     .python = PLUGIN_PYTHON,
 };
 
-static const void *extension(const char *id) { return id && !strcmp(id, ARROYO_UDF_C_PYTHON) ? &PYTHON : NULL; }
 
 /* The other slots. Before the plugin has started there is no handle. Drained results mean that user code has run. The
  * installed core may be older than this plugin and lack slots of later versions. */
@@ -458,6 +457,13 @@ static const void *extension(const char *id) { return id && !strcmp(id, ARROYO_U
 #define FORWARDER(slot, parameters, arguments) .slot = forward_##slot,
 
 ARROYO_UDF_C_SLOTS(FORWARD)
+
+/* Of its own, or of the core's, once the plugin has started. */
+static const void *extension(const char *id) {
+  if (id && !strcmp(id, ARROYO_UDF_C_PYTHON)) return &PYTHON;
+  const arroyo_udf_table *table = __atomic_load_n(&core, __ATOMIC_ACQUIRE);
+  return table && HAS(table, extension) ? table->extension(id) : NULL;
+}
 
 ARROYO_UDF_EXPORT const arroyo_udf_table arroyo_udf_plugin = {
     .magic = ARROYO_UDF_MAGIC,

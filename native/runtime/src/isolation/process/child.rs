@@ -59,6 +59,17 @@ impl Process {
         self.end.as_raw_fd()
     }
 
+    /// The same, for others to wait for.
+    pub fn end_too(&self) -> io::Result<OwnedFd> {
+        self.end.try_clone()
+    }
+
+    pub fn has_ended(&self) -> bool {
+        let mut end = libc::pollfd { fd: self.end.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one element; it does not wait.
+        unsafe { libc::poll(&mut end, 1, 0) > 0 }
+    }
+
     /// Kills it, if it has not ended, and says how it ended.
     pub fn bury(mut self) -> String {
         said(self.kill())

@@ -2,10 +2,11 @@
 //!
 //! Both processes hold the same lane, mirrored: what one sends, the other receives.
 
-use super::mailbox::{Bell, Mailbox};
+use super::mailbox::{wait, Bell, Mailbox, Writer};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 #[derive(Debug)]
 pub struct Lane {
@@ -22,6 +23,30 @@ const DESCRIPTORS: usize = 4;
 impl Lane {
     pub fn create() -> io::Result<Lane> {
         Ok(Lane { sent: Mailbox::create()?, received: Mailbox::create()?, theirs: Bell::create()?, ours: Bell::create()? })
+    }
+
+    /// Sends a message. The mailbox is free. An error: there is no memory for it, and nothing was sent.
+    pub fn post(&mut self, write: impl FnOnce(&mut Writer) -> io::Result<()>) -> io::Result<()> {
+        write(&mut self.sent.write())?;
+        self.post_written();
+        Ok(())
+    }
+
+    /// Sends the message that is written.
+    pub fn post_written(&self) {
+        self.sent.post();
+        self.theirs.ring();
+    }
+
+    /// The received message was read: the other process may send the next.
+    pub fn take(&self) {
+        self.received.take();
+        self.theirs.ring();
+    }
+
+    /// Waits until the other process rings, or `end` has something to say, for at most so long. Answers whether `end` does.
+    pub fn wait(&self, end: Option<RawFd>, timeout: Option<Duration>) -> bool {
+        wait([&self.ours, &self.ours], end, timeout)
     }
 
     /// Sends it to the other process, with a message.

@@ -10,6 +10,7 @@ use super::memory::Memory;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// What lies at the beginning of the memory.
 #[repr(C)]
@@ -244,21 +245,27 @@ impl Bell {
         unsafe { libc::write(self.0.as_raw_fd(), (&raw const one).cast(), 8) };
     }
 
-    /// Waits until it rings or `other` has something to say, for at most so long. Answers whether `other` does.
-    pub fn wait(&self, other: RawFd, timeout: Option<std::time::Duration>) -> bool {
-        let mut descriptors = [self.0.as_raw_fd(), other].map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
-        let time = timeout.map(|time| libc::timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) });
+    /// Makes it quiet.
+    fn answer(&self) {
         let mut number = 0u64;
-        // SAFETY: the array has two elements; the time is null or valid; the mask is null; eight bytes are read.
-        unsafe {
-            let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-            libc::ppoll(descriptors.as_mut_ptr(), 2, time, std::ptr::null());
-            if descriptors[0].revents != 0 {
-                libc::read(self.0.as_raw_fd(), (&raw mut number).cast(), 8);
-            }
-        }
-        descriptors[1].revents != 0
+        // SAFETY: eight bytes, as an eventfd gives them. It does not wait.
+        unsafe { libc::read(self.0.as_raw_fd(), (&raw mut number).cast(), 8) };
     }
+}
+
+/// Waits until a bell rings or `end` has something to say, for at most so long. Answers whether `end` does.
+pub fn wait(bells: [&Bell; 2], end: Option<RawFd>, timeout: Option<Duration>) -> bool {
+    // The system ignores a negative descriptor.
+    let descriptors = [bells[0].as_raw_fd(), bells[1].as_raw_fd(), end.unwrap_or(-1)];
+    let mut descriptors = descriptors.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+    let time = timeout.map(|time| libc::timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) });
+    // SAFETY: the array has three elements; the time is null or valid; the mask is null.
+    unsafe {
+        let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        libc::ppoll(descriptors.as_mut_ptr(), 3, time, std::ptr::null());
+    }
+    bells.into_iter().zip(&descriptors).filter(|(_, descriptor)| descriptor.revents != 0).for_each(|(bell, _)| bell.answer());
+    descriptors[2].revents != 0
 }
 
 impl AsRawFd for Bell {

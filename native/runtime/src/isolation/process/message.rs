@@ -1,5 +1,9 @@
 //! What the first byte of a message says, and what follows it.
 
+use super::mailbox::Mailbox;
+use arroyo_udf_abi as abi;
+use std::io;
+
 /// To a worker: a batch for a sync function. The function's number, then the arguments ([`super::parcel`]).
 pub const RUN: u8 = 1;
 /// To a worker: end, after all that must be done at an exit.
@@ -13,6 +17,40 @@ pub const FAILED: u8 = 2;
 pub const RECORDS: u8 = 3;
 /// From a worker: whether outcome and error are there, then the results ([`super::parcel`]).
 pub const RESULTS: u8 = 4;
+
+/// To a worker, in the lane of a started function: the rows to cancel (a count, then the key of each), then the rows to call (a
+/// count, then each: key, row, deadline, attempt, trace parent, then a value for each argument). Keys rise.
+pub const ATTEMPTS: u8 = 3;
+/// From a worker, in that lane: rows that have ended (a count, then each: key, outcome, [`super::record`]).
+pub const OUTCOMES: u8 = 5;
+/// From a worker, in that lane: a text for the log.
+pub const LOG: u8 = 6;
+
+pub fn write_failure(into: &mut Mailbox, status: abi::Status, text: &str) -> io::Result<()> {
+    let mut message = into.write();
+    message.byte(FAILED)?;
+    message.number(status as u64)?;
+    message.text(text.as_bytes())
+}
+
+/// With the lane of a started function: its number, and how it is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Start {
+    pub function: u32,
+    pub allowed_in_flight: u32,
+    pub lineage: [u8; 16],
+}
+
+impl Start {
+    pub fn write(&self) -> Vec<u8> {
+        [&self.function.to_le_bytes()[..], &self.allowed_in_flight.to_le_bytes(), &self.lineage].concat()
+    }
+
+    pub fn read(message: &[u8]) -> Option<Start> {
+        let number = |at: usize| message.get(at..at + 4)?.try_into().map(u32::from_le_bytes).ok();
+        Some(Start { function: number(0)?, allowed_in_flight: number(4)?, lineage: message.get(8..24)?.try_into().ok()? })
+    }
+}
 
 /// With the first lane: the process of the host, the limits, the plugin's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,5 +93,7 @@ mod tests {
         let hello = Hello { host: 7, limits: Limits { memory: 1 << 40, cpu: 3 }, plugin: b"/a b/\xff.so".to_vec() };
         assert_eq!(Hello::read(&hello.write()), Some(hello));
         assert_eq!(Hello::read(b"short"), None);
+        let start = Start { function: 7, allowed_in_flight: u32::MAX, lineage: [3; 16] };
+        assert_eq!(Start::read(&start.write()), Some(start));
     }
 }

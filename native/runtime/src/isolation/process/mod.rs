@@ -12,7 +12,10 @@
 //! | [`child`]  | a process, how it starts and ends                                                       |
 //! | `worker`   | the host's side of a worker                                                             |
 //! | `seat`     | the place of a worker: restarts it, and runs rows in it                                 |
-//! | [`serve`]  | the worker's side                                                                       |
+//! | `executor` | a runtime of the host whose calls run in one worker                                     |
+//! | [`serve`]  | the worker's side: its life                                                             |
+//! | `plugin`   | the worker's side: the plugin, called for batches                                       |
+//! | `started`  | the worker's side of a started function                                                 |
 //!
 //! Guarantees: each row is called at most once. What a worker has written is copied before it is checked, and checked before
 //! it is used. A worker never outlives its host, also if the host is killed (`serve`). In a process that was forked from the
@@ -23,15 +26,18 @@
 //! vectorised function returns is there at once or not at all: it loses its batch.
 
 pub mod child;
+mod executor;
 pub mod journal;
 mod lane;
 mod mailbox;
 mod memory;
 mod message;
 mod parcel;
+mod plugin;
 mod record;
 mod seat;
 pub mod serve;
+mod started;
 mod worker;
 
 pub use message::{Hello, Limits};
@@ -45,7 +51,6 @@ use crate::results;
 use crate::runtime::Runtime;
 use crate::signature::Signature;
 use crate::value::Value;
-use arroyo_udf_abi as abi;
 use seat::{Call, Seat, Seated, Share};
 use std::ops::Range;
 use std::sync::Arc;
@@ -57,21 +62,21 @@ const LEAST_SHARE: usize = 256;
 pub struct Processes {
     /// The process that may use the workers.
     host: u32,
-    seats: Vec<Seat>,
+    seats: Vec<Arc<Seat>>,
 }
 
 impl Processes {
     /// Workers start when they are first needed.
     pub fn new(spec: Spec, workers: usize) -> Processes {
         let spec = Arc::new(spec);
-        Processes { host: std::process::id(), seats: (0..workers.max(1)).map(|_| Seat::new(Arc::clone(&spec))).collect() }
+        Processes { host: std::process::id(), seats: (0..workers.max(1)).map(|_| Arc::new(Seat::new(Arc::clone(&spec)))).collect() }
     }
 
     /// The places for so many shares: those that are free; if none is, the one that fewest wait for.
     fn seats(&self, wanted: usize) -> Vec<Seated<'_>> {
-        let mut seats: Vec<_> = self.seats.iter().filter_map(Seat::try_take).take(wanted).collect();
+        let mut seats: Vec<_> = self.seats.iter().filter_map(|seat| seat.try_take()).take(wanted).collect();
         if seats.is_empty() {
-            seats.extend(self.seats.iter().min_by_key(|seat| seat.waiting()).map(Seat::take));
+            seats.extend(self.seats.iter().min_by_key(|seat| seat.waiting()).map(|seat| seat.take()));
         }
         seats
     }
@@ -114,20 +119,16 @@ impl Instance for Processes {
         Ok(Ran { results, with_outcomes })
     }
 
-    fn start(&self, _function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
-        let name = &runtime.signature().name;
-        self.check_process(name)?;
-        Err(Failure::new(
-            abi::NOT_IMPLEMENTED,
-            format!("{name}: async functions do not run in processes yet: load with isolation=\"thread\""),
-        ))
+    fn start(&self, function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
+        self.check_process(&runtime.signature().name)?;
+        executor::start(&self.seats, function, runtime)
     }
 }
 
 impl Drop for Processes {
     fn drop(&mut self) {
         if std::process::id() == self.host {
-            self.seats.iter_mut().for_each(Seat::leave);
+            self.seats.iter().for_each(|seat| seat.take().leave());
         } else {
             std::mem::take(&mut self.seats).into_iter().for_each(std::mem::forget);
             // the workers are the parent's

@@ -1,10 +1,10 @@
 //! The place of a worker: there is one worker in it at a time, and the next one after its death.
 
 use super::mailbox::Reader;
-use super::message::{FAILED, RECORDS, RESULTS, RUN};
+use super::message::{Start, FAILED, RECORDS, RESULTS, RUN};
 use super::parcel::{self, Take};
 use super::record;
-use super::worker::{Spec, Worker};
+use super::worker::{Further, Spec, Worker};
 use crate::arrow::{check, Batch, Layout};
 use crate::exports::Ran;
 use crate::failure::Failure;
@@ -36,11 +36,13 @@ pub struct Place {
     /// How many workers in a row have ended without a row answered; and when the next one may start.
     failures: u32,
     not_before: Option<Instant>,
+    /// No worker starts any more.
+    closed: bool,
 }
 
 impl Seat {
     pub fn new(spec: Arc<Spec>) -> Seat {
-        Seat { place: Mutex::new(Place { spec, worker: None, failures: 0, not_before: None }), waiting: AtomicUsize::new(0) }
+        Seat { place: Mutex::new(Place { spec, worker: None, failures: 0, not_before: None, closed: false }), waiting: AtomicUsize::new(0) }
     }
 
     /// None: another thread uses it.
@@ -63,20 +65,24 @@ impl Seat {
     pub fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
-
-    /// Ends the worker.
-    pub fn leave(&mut self) {
-        if let Some(worker) = self.place.get_mut().unpoisoned().worker.take() {
-            worker.leave();
-        }
-    }
 }
 
 impl Place {
+    /// Ends the worker, and lets no other start.
+    pub fn leave(&mut self) {
+        self.closed = true;
+        if let Some(worker) = self.worker.take() {
+            worker.leave();
+        }
+    }
+
     /// Makes sure that there is a worker, which may not be ready yet.
     fn occupy(&mut self) -> Result<(), String> {
         if self.worker.as_ref().is_some_and(|worker| !worker.lives()) {
             self.clear(); // it ended between two calls: no row is lost
+        }
+        if self.closed {
+            return Err("the plugin is closed".into());
         }
         if self.worker.is_none() {
             if let Some(at) = self.not_before.take() {
@@ -105,6 +111,21 @@ impl Place {
             return Err(format!("{how}: {why}"));
         }
         self.worker.as_mut().ok_or_else(|| "there is no worker".to_string())
+    }
+
+    /// A lane for a started function, in a worker that is ready.
+    pub fn further(&mut self, start: &Start) -> Result<Further, String> {
+        let worker = self.ready()?;
+        worker.answered += 1; // a function that fails at its start is no reason to pause
+        worker.add_lane(start).map_err(|error| format!("no shared memory for its calls: {error}"))
+    }
+
+    /// How the worker of a lane ended, which has ended.
+    pub fn obituary(&mut self, further: &Further) -> String {
+        if self.worker.as_ref().is_some_and(|worker| worker.has(further)) {
+            return self.clear();
+        }
+        further.obituary.get().cloned().unwrap_or_else(|| "the worker process has ended".to_string())
     }
 
     /// Removes the worker, and says how it ended.

@@ -6,25 +6,20 @@
 //! Assumes that the host is sound: what it sends is not checked again, and arguments are used where they lie.
 
 use super::child;
-use super::journal::Journal;
 use super::lane::Lane;
-use super::mailbox::{Mailbox, Reader};
-use super::message::{Hello, Limits, FAILED, LEAVE, READY, RECORDS, RESULTS, RUN};
-use super::parcel::{self, Take};
-use crate::arrow::{check_rows, child_schema, Column, Layout};
-use crate::failure::Failure;
-use crate::signature::{text, Signature};
-use crate::sized;
-use crate::threads::{self, OWN_STACK};
-use crate::value::Value;
+use super::message::{write_failure, Hello, Limits, LEAVE, READY, RUN};
+pub use super::plugin::Journals;
+use super::plugin::Plugin;
+use super::started;
+use crate::threads::{self, AUTHORS_STACK, OWN_STACK};
 use arroyo_udf_abi as abi;
-use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::OnceLock;
 
-/// Whether the loop over the rows of a function takes the [`Journal`]: of its plugin's language, and its types.
-pub type Journals = fn(&str, &Signature) -> bool;
+/// The plugin of this process, which is a worker.
+static PLUGIN: OnceLock<Plugin> = OnceLock::new();
 
 /// A worker's life: returns when the host asks it to leave. An error: it cannot work, and the host knows it if it is there.
 pub fn serve(journals: Journals) -> Result<(), String> {
@@ -42,12 +37,12 @@ pub fn serve(journals: Journals) -> Result<(), String> {
         Err(why) => write_failure(&mut lane.sent, abi::ENVIRONMENT, why),
     };
     said.map_err(|error| failed("no shared memory", error))?;
-    lane.sent.post();
-    lane.theirs.ring();
+    let opened = opened.map(|plugin| PLUGIN.get_or_init(|| plugin));
+    lane.post_written();
     let plugin = opened?;
     loop {
         while lane.received.is_free() {
-            lane.ours.wait(-1, None);
+            lane.wait(None, None);
         }
         let number = lane.received.posted();
         let Lane { sent, received, .. } = &mut lane;
@@ -58,8 +53,7 @@ pub fn serve(journals: Journals) -> Result<(), String> {
             other => return Err(format!("the host sends a message of kind {other}")),
         }
         lane.received.take();
-        lane.sent.post();
-        lane.theirs.ring();
+        lane.post_written();
     }
 }
 
@@ -77,7 +71,7 @@ fn control_socket() -> io::Result<OwnedFd> {
     }
 }
 
-/// Ends this process when the host ends, or closes the socket.
+/// Ends this process when the host ends, or closes the socket. Begins what comes through the socket: started functions.
 fn end_with(host: u32, socket: OwnedFd) -> io::Result<()> {
     let end = child::descriptor(host)?; // an error: it has ended already
                                         // SAFETY: it takes nothing and always succeeds.
@@ -86,14 +80,24 @@ fn end_with(host: u32, socket: OwnedFd) -> io::Result<()> {
     }
     threads::spawn("udf-host-watch", OWN_STACK, move || loop {
         let mut descriptors = [socket.as_raw_fd(), end.as_raw_fd()].map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
-        // SAFETY: an array of two; _exit runs nothing of this process.
-        unsafe {
-            if libc::poll(descriptors.as_mut_ptr(), 2, -1) > 0 {
-                libc::_exit(0);
-            }
+        // SAFETY: an array of two.
+        unsafe { libc::poll(descriptors.as_mut_ptr(), 2, -1) };
+        let arrived = if descriptors[0].revents == libc::POLLIN { Lane::receive(socket.as_raw_fd()) } else { Ok(None) };
+        match arrived {
+            Ok(Some((lane, message))) => begin(lane, message),
+            _ if descriptors.iter().all(|descriptor| descriptor.revents == 0) => {} // a signal
+            // SAFETY: it runs nothing of this process.
+            _ => unsafe { libc::_exit(0) },
         }
     })?;
     Ok(())
+}
+
+/// Starts a function, in a thread of its own, which also says what is wrong.
+fn begin(lane: Lane, message: Vec<u8>) {
+    let Some(plugin) = PLUGIN.get() else { return };
+    // Without a thread the lane ends, and the host waits no longer than for a start.
+    drop(threads::spawn("udf-started", AUTHORS_STACK, move || started::serve(plugin, lane, &message)));
 }
 
 fn limit(limits: Limits) -> io::Result<()> {
@@ -105,229 +109,4 @@ fn limit(limits: Limits) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-fn write_failure(into: &mut Mailbox, status: abi::Status, text: &str) -> io::Result<()> {
-    let mut message = into.write();
-    message.byte(FAILED)?;
-    message.number(status as u64)?;
-    message.text(text.as_bytes())
-}
-
-/// The plugin, opened in this process.
-struct Plugin {
-    table: &'static abi::Table,
-    language: String,
-    functions: Vec<Function>,
-}
-
-struct Function {
-    signature: Signature,
-    arguments: Layout,
-}
-
-impl Plugin {
-    fn open(path: Vec<u8>) -> Result<Plugin, String> {
-        let path = CString::new(path).map_err(|error| error.to_string())?;
-        let file = path.to_string_lossy();
-        // SAFETY: the path is a text; the host has checked this library's table and descriptor before. It is never closed.
-        unsafe {
-            let library = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL | libc::RTLD_NODELETE);
-            let error = || match libc::dlerror() {
-                text if text.is_null() => "no reason given".to_string(),
-                text => CStr::from_ptr(text).to_string_lossy().into_owned(),
-            };
-            if library.is_null() {
-                return Err(format!("{file}: cannot be opened: {}", error()));
-            }
-            let table = libc::dlsym(library, c"arroyo_udf_plugin".as_ptr()).cast::<abi::Table>().as_ref();
-            let table = table.filter(|table| table.magic == abi::MAGIC).ok_or_else(|| format!("{file}: is not a plugin"))?;
-            let descriptor = sized::read((table.describe)())?;
-            let plugin = text(descriptor.name);
-            let functions = (0..descriptor.n_functions as usize)
-                .map(|number| {
-                    let signature = Signature::read(&plugin, *descriptor.functions.add(number))?;
-                    let arguments = Layout::Struct(signature.arguments.iter().map(|(_, layout)| layout.clone()).collect());
-                    Ok(Function { signature, arguments })
-                })
-                .collect::<Result<Vec<_>, String>>()?;
-            Ok(Plugin { table, language: text(descriptor.language), functions })
-        }
-    }
-
-    /// Runs the batch of message `number`, and writes the answer. An error: the host's message is broken, or there is no
-    /// memory for an answer.
-    fn run(&self, message: &mut Reader, sent: &mut Mailbox, number: u64, journals: Journals) -> Result<(), String> {
-        let index = message.size()?;
-        let function = self.functions.get(index).ok_or("the host calls a function that is not there")?;
-        let arguments = Arguments(parcel::read(&function.arguments, Take::View, message)?);
-        let rows = arguments.0.length as usize;
-        let call = |first: usize, count: usize| function.call(self.table, index as u32, arguments.slice(first, count));
-        let memory = |error: io::Error| format!("no shared memory for the results: {error}");
-        if function.signature.vectorized {
-            sent.write().begin(number);
-            return match call(0, rows) {
-                Ok(results) => results.write(&function.signature, sent).map_err(memory),
-                Err(failure) => write_failure(sent, failure.status, &failure.text).map_err(memory),
-            };
-        }
-        let mut message = sent.write();
-        message.byte(RECORDS).map_err(memory)?;
-        let mut journal = Journal::new(message);
-        // The journal is empty now, so the host may look into it.
-        journal.begin(number);
-        let whole = journals(&self.language, &function.signature);
-        let mut failure = None;
-        while (journal.rows() as usize) < rows {
-            let first = journal.rows() as usize;
-            let count = if whole { rows - first } else { 1 };
-            match journal.during(|| call(first, count)) {
-                Ok(results) => {
-                    let written = journal.rows() as usize - first;
-                    (written..count).for_each(|row| journal.record(results.row(&function.signature, row).as_ref().map_err(|text| &**text)));
-                }
-                Err(why) if journal.rows() == 0 => {
-                    failure = Some(why);
-                    break;
-                }
-                Err(why) => journal.error(&why.text),
-            }
-            if let Some(error) = journal.broken() {
-                return Err(format!("no shared memory for the results: {error}"));
-            }
-        }
-        match failure {
-            Some(failure) => write_failure(sent, failure.status, &failure.text).map_err(memory),
-            None => Ok(()),
-        }
-    }
-}
-
-/// The arguments of all rows, where the host has put them.
-struct Arguments(abi::ArrowArray);
-
-impl Arguments {
-    /// Some of the rows, as an array that may be released.
-    fn slice(&self, first: usize, count: usize) -> abi::ArrowArray {
-        let whole = &self.0;
-        abi::ArrowArray {
-            length: count as i64,
-            null_count: whole.null_count,
-            offset: first as i64,
-            n_buffers: whole.n_buffers,
-            n_children: whole.n_children,
-            buffers: whole.buffers,
-            children: whole.children,
-            dictionary: whole.dictionary,
-            release: Some(release_slice),
-            private_data: std::ptr::null_mut(),
-        }
-    }
-}
-
-unsafe extern "C" fn release_slice(array: *mut abi::ArrowArray) {
-    // SAFETY: called with the array, once.
-    unsafe { (*array).release = None };
-}
-
-impl Drop for Arguments {
-    fn drop(&mut self) {
-        if let Some(release) = self.0.release {
-            // SAFETY: ours, released once.
-            unsafe { release(&mut self.0) };
-        }
-    }
-}
-
-impl Function {
-    fn call(&self, table: &abi::Table, number: u32, mut arguments: abi::ArrowArray) -> Result<Results, Failure> {
-        let mut error = abi::Error::empty();
-        let mut results = Results { array: abi::ArrowArray::empty(), schema: std::ptr::null() };
-        // SAFETY: the arguments are of the declared types; the other structs are ours, to be filled in.
-        let status = unsafe { (table.run)(number, &mut arguments, std::ptr::null(), &mut results.array, &mut results.schema, &mut error) };
-        if status == abi::OK {
-            return Ok(results);
-        }
-        // SAFETY: the plugin has filled in the error, and releases it itself.
-        unsafe {
-            let text = text(error.text);
-            if let Some(release) = error.release {
-                release(&mut error);
-            }
-            Err(Failure::new(status, text))
-        }
-    }
-}
-
-/// What `run` has answered.
-struct Results {
-    array: abi::ArrowArray,
-    schema: *const abi::ArrowSchema,
-}
-
-impl Drop for Results {
-    fn drop(&mut self) {
-        if let Some(release) = self.array.release {
-            // SAFETY: ours, released once.
-            unsafe { release(&mut self.array) };
-        }
-    }
-}
-
-impl Results {
-    /// The field of this name.
-    fn field(&self, name: &CStr) -> Option<&abi::ArrowArray> {
-        // SAFETY: the plugin answers with a valid schema, and an array that follows it.
-        unsafe {
-            let schema = self.schema.as_ref()?;
-            let is_named =
-                |i: &usize| child_schema(schema, *i).is_ok_and(|child| !child.name.is_null() && CStr::from_ptr(child.name) == name);
-            let i = (0..self.array.n_children as usize).find(is_named)?;
-            (*self.array.children.add(i)).as_ref()
-        }
-    }
-
-    /// How row `row` of the call ended.
-    fn row(&self, signature: &Signature, row: usize) -> Result<Value, String> {
-        let read = |name: &CStr, layout: &Layout| {
-            let Some(field) = self.field(name) else { return Ok(Value::Null) };
-            // SAFETY: an array of the plugin, which lives as long as self.
-            unsafe { Column::new(field, layout, "the result") }?.value(layout, self.array.offset as usize + row)
-        };
-        match read(c"outcome", &Layout::Fixed(1))? {
-            Value::Null | Value::Fixed(0) => read(c"value", &signature.returns),
-            _ => match read(c"error", &Layout::Text)? {
-                Value::Bytes(text) => {
-                    let text = String::from_utf8_lossy(&text);
-                    let head = format!("{}, row {row}: ", signature.name);
-                    Err(text.strip_prefix(&head).unwrap_or(&text).to_string())
-                }
-                _ => Err("the function failed, and does not say why".to_string()),
-            },
-        }
-    }
-
-    /// All of them.
-    fn write(&self, signature: &Signature, sent: &mut Mailbox) -> io::Result<()> {
-        // SAFETY: the plugin answers with a valid schema, and an array that follows it in all that the check cannot tell.
-        unsafe {
-            let schema = self.schema.as_ref().ok_or_else(|| io::Error::other("results without a schema"))?;
-            check_rows(&self.array, schema, 0..self.array.length as usize, false).map_err(io::Error::other)?;
-        }
-        let rows = self.array.offset as usize..(self.array.offset + self.array.length) as usize;
-        let mut message = sent.write();
-        message.byte(RESULTS)?;
-        let fields = [c"value", c"outcome", c"error"].map(|name| self.field(name));
-        message.byte(u8::from(fields[1].is_some()))?;
-        message.number(rows.len() as u64)?;
-        message.number(0)?; // no validity of its own
-        let layouts = [&signature.returns, &Layout::Fixed(1), &Layout::Text];
-        for (field, layout) in fields.into_iter().zip(layouts) {
-            if let Some(field) = field {
-                // SAFETY: checked above.
-                unsafe { parcel::write(field, layout, rows.clone(), &mut message) }?;
-            }
-        }
-        Ok(())
-    }
 }

@@ -3,8 +3,10 @@
 use super::child::{Process, Program};
 use super::lane::Lane;
 use super::mailbox::{Reader, Writer};
-use super::message::{Hello, FAILED, LEAVE, READY};
+use super::message::{Hello, Start, FAILED, LEAVE, READY};
 use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How long the process may take to start.
@@ -27,6 +29,16 @@ pub struct Worker {
     ready: bool,
     /// How many rows it has answered.
     pub answered: u64,
+    /// How it ended, once that is known.
+    obituary: Arc<OnceLock<String>>,
+}
+
+/// A lane beside the first one.
+pub struct Further {
+    pub lane: Lane,
+    /// Readable once the process has ended.
+    pub end: OwnedFd,
+    pub obituary: Arc<OnceLock<String>>,
 }
 
 impl Worker {
@@ -36,7 +48,7 @@ impl Worker {
         let program = spec.program.path.to_string_lossy();
         let process = Process::start(&spec.program).map_err(|error| format!("{program} cannot be started: {error}"))?;
         match lane.send(process.socket(), &spec.hello.write()) {
-            Ok(()) => Ok(Worker { process, lane, ready: false, answered: 0 }),
+            Ok(()) => Ok(Worker { process, lane, ready: false, answered: 0, obituary: Arc::default() }),
             Err(_) => Err(format!("{} before it was ready; standard error may say why", process.bury())),
         }
     }
@@ -67,15 +79,12 @@ impl Worker {
 
     /// Whether the process has not ended.
     pub fn lives(&self) -> bool {
-        !self.lane.ours.wait(self.process.end(), Some(Duration::ZERO))
+        !self.process.has_ended()
     }
 
     /// Sends work. An error: there is no memory for it, and nothing was sent.
     pub fn post(&mut self, write: impl FnOnce(&mut Writer) -> io::Result<()>) -> io::Result<()> {
-        write(&mut self.lane.sent.write())?;
-        self.lane.sent.post();
-        self.lane.theirs.ring();
-        Ok(())
+        self.lane.post(write)
     }
 
     /// Waits for the answer, which [`Worker::answer`] then reads.
@@ -86,7 +95,7 @@ impl Worker {
             if left.is_some_and(|left| left.is_zero()) {
                 return Err(NoAnswer::Late);
             }
-            let ended = self.lane.ours.wait(self.process.end(), left);
+            let ended = self.lane.wait(Some(self.process.end()), left);
             // What it said before it ended counts.
             if ended && self.lane.received.is_free() {
                 return Err(NoAnswer::Ended);
@@ -112,7 +121,21 @@ impl Worker {
 
     /// Says how it ended; kills it if it has not.
     pub fn bury(self) -> String {
-        self.process.bury()
+        let how = self.process.bury();
+        let _ = self.obituary.set(how.clone()); // for those who use further lanes
+        how
+    }
+
+    /// A further lane, for a started function. The worker is ready.
+    pub fn add_lane(&self, start: &Start) -> io::Result<Further> {
+        let lane = Lane::create()?;
+        lane.send(self.process.socket(), &start.write())?;
+        Ok(Further { lane, end: self.process.end_too()?, obituary: Arc::clone(&self.obituary) })
+    }
+
+    /// Whether a further lane is one of this worker's.
+    pub fn has(&self, further: &Further) -> bool {
+        Arc::ptr_eq(&self.obituary, &further.obituary)
     }
 
     /// Ends it in good order, or kills it if that takes too long.

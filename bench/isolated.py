@@ -1,0 +1,21 @@
+"""The functions that test_isolation.py measures. Imports nothing that a subinterpreter lacks."""
+
+from arroyo_udf_plugin import udf
+
+
+@udf
+def busy(x: int) -> int:
+    """Computes for more than a microsecond."""
+    for step in range(40):
+        x = (x * 31 + step) & 0xFFFF
+    return x
+
+
+@udf
+def plus_one(x: int) -> int:
+    return x + 1
+
+
+@udf
+async def at_once(x: int) -> int:
+    return x + 1

@@ -1,0 +1,411 @@
+//! The host's side of a started function: an executor of the host's runtime whose calls run in one worker.
+//!
+//! A thread of its own takes the runtime's turns, sends attempts to the worker, and reports how they ended. If the worker
+//! dies, the attempts that had started are errors, which the machine retries if it was told to; the next worker starts the
+//! function again, with a Context of its own.
+//!
+//! The thread keeps no runtime while it sleeps. So a runtime that is released with stuck attempts is freed, and the worker is
+//! told to let go of it.
+
+use super::mailbox::{wait, Bell, Reader, Writer};
+use super::message::{Start, ATTEMPTS, FAILED, LEAVE, LOG, OUTCOMES, READY};
+use super::record;
+use super::seat::Seat as Place;
+use super::worker::Further;
+use crate::abi;
+use crate::arrow::Column;
+use crate::failure::Failure;
+use crate::limits::{init_took_too_long, CLOSE_TIME, GRACE, INIT_TIME};
+use crate::machine::{Outcome, Token};
+use crate::runtime::{After, Attempt, Executor, Orders, Runtime, Seat, WeakSeat};
+use crate::signature::Signature;
+use crate::threads::{self, OWN_STACK};
+use crate::timer;
+use crate::value::Value;
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::{mpsc, Arc};
+use std::time::{Duration, Instant};
+
+/// The most attempts in one message.
+const MOST_AT_ONCE: usize = 1024;
+
+/// Serves a runtime with one worker in each place, and waits until all have started the function.
+pub fn start(places: &[Arc<Place>], function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
+    let (settings, signature) = (runtime.settings(), runtime.signature());
+    if settings.gather.is_some() {
+        let text = format!("{}: takes micro-batches, which do not run in processes yet: load with isolation=\"thread\"", signature.name);
+        return Err(Failure::new(abi::NOT_IMPLEMENTED, text));
+    }
+    let start = Start {
+        function,
+        // Room for stuck attempts as well, which the host's machine does not count.
+        allowed_in_flight: settings.allowed_in_flight.saturating_add(settings.max_stuck),
+        lineage: runtime.lineage(),
+    };
+    let most = (settings.allowed_in_flight as usize).div_ceil(places.len());
+    let (tell, told) = mpsc::channel();
+    let no_room = |error: io::Error| Failure::for_now(abi::ENVIRONMENT, format!("{}: no thread for its calls: {error}", signature.name));
+    let seats: Vec<Seat> = places.iter().map(|_| Seat::take(runtime)).collect();
+    let mut started = Ok(());
+    for (place, seat) in places.iter().zip(seats) {
+        let spawned = started.clone().and_then(|()| {
+            let bell = Arc::new(Bell::create().map_err(no_room)?);
+            seat.serve(Box::new(ProcessExecutor(Arc::clone(&bell))));
+            let (place, seat, tell) = (Arc::clone(place), seat.clone(), tell.clone());
+            let sender = move || Sender::new(place, start, &seat, bell, most).live(seat, tell);
+            threads::spawn("udf-process", OWN_STACK, sender).map_err(no_room)
+        });
+        if let Err(failure) = spawned.map(drop) {
+            seat.closed(Ok(()));
+            started = Err(failure);
+        }
+    }
+    drop(tell);
+    let all = told.iter().fold(started, |all, one| all.and(one));
+    all.inspect_err(|_| runtime.stop_soon(crate::machine::Stop::Cancel))
+}
+
+/// The runtime's end of the thread.
+struct ProcessExecutor(Arc<Bell>);
+
+impl Executor for ProcessExecutor {
+    fn wake(&self) {
+        self.0.ring();
+    }
+}
+
+impl Drop for ProcessExecutor {
+    fn drop(&mut self) {
+        self.0.ring(); // the runtime is gone
+    }
+}
+
+/// The thread's end.
+struct Sender {
+    place: Arc<Place>,
+    start: Start,
+    signature: &'static Signature,
+    seat: WeakSeat,
+    bell: Arc<Bell>,
+    /// None: the worker has died.
+    worker: Option<Further>,
+    /// The attempts that the worker has, by the key that it knows.
+    running: HashMap<u64, Token>,
+    keys: HashMap<Token, u64>,
+    /// Those of them that are cancelled; and those that the worker has not been told of.
+    cancelled: HashSet<u64>,
+    untold: Vec<u64>,
+    next_key: u64,
+    /// How many attempts it takes.
+    most: usize,
+}
+
+impl Sender {
+    fn new(place: Arc<Place>, start: Start, seat: &Seat, bell: Arc<Bell>, most: usize) -> Sender {
+        Sender {
+            place,
+            start,
+            signature: seat.signature(),
+            seat: seat.downgrade(),
+            bell,
+            worker: None,
+            running: HashMap::new(),
+            keys: HashMap::new(),
+            cancelled: HashSet::new(),
+            untold: Vec::new(),
+            next_key: 0,
+            most,
+        }
+    }
+
+    /// The thread's life. A panic of ours poisons the runtime (R17).
+    fn live(mut self, seat: Seat, tell: mpsc::Sender<Result<(), Failure>>) {
+        let opened = self.open();
+        let is_open = opened.is_ok();
+        if !is_open {
+            seat.closed(Ok(()));
+        }
+        let _ = tell.send(opened);
+        drop(tell); // `start` waits for all
+        if is_open {
+            let runtime = Arc::downgrade(seat.runtime());
+            drop(seat);
+            if crate::panics::catch_own(|| self.serve()).is_err() {
+                if let (Some(runtime), Some(seat)) = (runtime.upgrade(), self.seat.upgrade()) {
+                    runtime.poison("internal error: the sender of attempts has failed");
+                    seat.closed(Ok(()));
+                }
+            }
+        }
+    }
+
+    fn serve(&mut self) {
+        let mut orders = Orders::default();
+        loop {
+            let Some(seat) = self.seat.upgrade() else { return self.let_go() };
+            seat.begin_turn(&mut orders);
+            for token in orders.cancelled.drain(..) {
+                if let Some(&key) = self.keys.get(&token).filter(|&&key| self.cancelled.insert(key)) {
+                    self.untold.push(key);
+                }
+            }
+            orders.stuck.drain(..).for_each(|stuck| seat.report_stuck(stuck.id, "; it goes on in its worker process"));
+            if let Err(text) = self.receive(&seat) {
+                seat.poison(&text);
+            }
+            self.send(&seat);
+            let is_full = self.is_full();
+            seat.set_full(is_full);
+            match seat.end_turn() {
+                After::Settled => {
+                    let closed = self.close(&seat);
+                    return seat.closed(closed);
+                }
+                After::Again if !is_full => {}
+                _ => {
+                    drop(seat);
+                    self.sleep();
+                }
+            }
+        }
+    }
+
+    /// Whether no more attempts can be sent now.
+    fn is_full(&self) -> bool {
+        self.running.len() >= self.most || self.worker.as_ref().is_some_and(|worker| !worker.lane.sent.is_free())
+    }
+
+    fn sleep(&self) {
+        match &self.worker {
+            Some(worker) => wait([&self.bell, &worker.lane.ours], Some(worker.end.as_raw_fd()), None),
+            None => wait([&self.bell, &self.bell], None, None),
+        };
+    }
+
+    /// Starts the function in a worker.
+    fn open(&mut self) -> Result<(), Failure> {
+        let name = &self.signature.name;
+        let no_worker = |why: String| Failure::for_now(abi::ENVIRONMENT, format!("{name}: no worker process: {why}"));
+        let mut worker = self.place.take().further(&self.start).map_err(no_worker)?;
+        let until = Instant::now() + INIT_TIME + 2 * GRACE;
+        while worker.lane.received.is_free() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Failure::new(abi::USER_CODE, format!("{name}: start failed: {}", init_took_too_long(INIT_TIME))));
+            }
+            if worker.lane.wait(Some(worker.end.as_raw_fd()), Some(left)) && worker.lane.received.is_free() {
+                let how = self.place.take().obituary(&worker);
+                return Err(Failure::new(abi::USER_CODE, format!("{name}: start failed: {how}")));
+            }
+        }
+        let broken = |why: String| Failure::internal(format!("{name}: the worker process wrote a broken answer: {why}"));
+        let mut message = worker.lane.received.read().map_err(|error| broken(error.to_string()))?;
+        match message.byte().map_err(broken)? {
+            READY => {}
+            FAILED => {
+                let status = message.number().map_err(broken)? as abi::Status;
+                let text = String::from_utf8_lossy(&message.text().map_err(broken)?).into_owned();
+                return Err(Failure::new(status, text));
+            }
+            other => return Err(broken(format!("a message of kind {other}"))),
+        }
+        worker.lane.take();
+        self.worker = Some(worker);
+        Ok(())
+    }
+
+    /// Takes what the worker has said. An error: its answer is broken.
+    fn receive(&mut self, seat: &Seat) -> Result<(), String> {
+        loop {
+            let Some(worker) = &mut self.worker else { return Ok(()) };
+            if worker.lane.received.is_free() {
+                let mut end = libc::pollfd { fd: worker.end.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+                // SAFETY: one element; it does not wait.
+                let has_ended = unsafe { libc::poll(&mut end, 1, 0) > 0 };
+                if has_ended && worker.lane.received.is_free() {
+                    self.bury(seat);
+                }
+                return Ok(());
+            }
+            let ended = read(self.signature, &mut worker.lane.received.read().map_err(|error| error.to_string())?, seat);
+            worker.lane.take();
+            for (key, outcome) in ended? {
+                let Some(token) = self.running.remove(&key) else { continue };
+                self.keys.remove(&token);
+                let was_cancelled = self.cancelled.remove(&key);
+                seat.end(
+                    token,
+                    match outcome {
+                        Outcome::Error(_) if was_cancelled => Outcome::Cancelled, // its row has ended before
+                        outcome => outcome,
+                    },
+                );
+            }
+        }
+    }
+
+    /// The worker has died: attempts that had started are errors.
+    fn bury(&mut self, seat: &Seat) {
+        let Some(worker) = self.worker.take() else { return };
+        let how = self.place.take().obituary(&worker);
+        for (key, token) in self.running.drain() {
+            let was_cancelled = self.cancelled.remove(&key);
+            let text = format!("{how} during this call");
+            seat.end(token, if was_cancelled { Outcome::Cancelled } else { Outcome::Error(text.into()) });
+        }
+        self.keys.clear();
+        self.untold.clear();
+    }
+
+    /// Sends attempts and cancellations, as many as there is room for.
+    fn send(&mut self, seat: &Seat) {
+        if self.worker.is_none() && seat.can_start() {
+            if let Err(failure) = self.open() {
+                // Each attempt of now is answered; the next ones try again, after the pause that the place makes.
+                for _ in 0..self.most {
+                    let Some(attempt) = seat.next() else { return };
+                    seat.end(attempt.token, Outcome::Error(failure.text.as_str().into()));
+                }
+            }
+        }
+        if self.worker.as_ref().is_none_or(|worker| !worker.lane.sent.is_free()) {
+            return;
+        }
+        let mut attempts = Vec::new();
+        while self.running.len() < self.most && attempts.len() < MOST_AT_ONCE {
+            let Some(attempt) = seat.next() else { break };
+            match arguments(self.signature, &attempt) {
+                Ok(arguments) => {
+                    let key = self.next_key;
+                    self.next_key += 1;
+                    self.running.insert(key, attempt.token);
+                    self.keys.insert(attempt.token, key);
+                    attempts.push((key, attempt, arguments));
+                }
+                Err(text) => {
+                    seat.end(attempt.token, Outcome::Error(text.into()));
+                }
+            }
+        }
+        let untold = std::mem::take(&mut self.untold);
+        if attempts.is_empty() && untold.is_empty() {
+            return;
+        }
+        let Some(worker) = &mut self.worker else { return };
+        if let Err(error) = worker.lane.post(|message| write(&untold, &attempts, message)) {
+            for (key, attempt, _) in attempts {
+                self.running.remove(&key);
+                self.keys.remove(&attempt.token);
+                seat.end(attempt.token, Outcome::Error(format!("no shared memory for its arguments: {error}").into()));
+            }
+            self.untold = untold;
+        }
+    }
+
+    /// The runtime is stopped and nothing runs: closes the Context.
+    fn close(&mut self, seat: &Seat) -> Result<(), String> {
+        let Some(mut worker) = self.worker.take() else { return Ok(()) };
+        let until = Instant::now() + CLOSE_TIME + 4 * GRACE;
+        let mut asked = false;
+        loop {
+            if !asked && worker.lane.sent.is_free() {
+                worker.lane.post(|message| message.byte(LEAVE)).map_err(|error| error.to_string())?;
+                asked = true;
+            }
+            if !worker.lane.received.is_free() {
+                let mut message = worker.lane.received.read().map_err(|error| error.to_string())?;
+                if message.byte()? == LEAVE {
+                    let (status, text) = (message.number()? as abi::Status, message.text()?);
+                    write_log(seat, &message.text()?);
+                    return closed(self.signature, status, &String::from_utf8_lossy(&text));
+                }
+                worker.lane.take(); // outcomes that nobody waits for
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(crate::limits::close_took_too_long(CLOSE_TIME));
+            }
+            if worker.lane.wait(Some(worker.end.as_raw_fd()), Some(left)) && worker.lane.received.is_free() {
+                return Err(self.place.take().obituary(&worker));
+            }
+        }
+    }
+
+    /// The runtime is gone, with attempts that are stuck: the worker lets go of them.
+    fn let_go(&mut self) {
+        let Some(worker) = &mut self.worker else { return };
+        let until = Instant::now() + GRACE;
+        while !worker.lane.sent.is_free() && Instant::now() < until {
+            worker.lane.wait(Some(worker.end.as_raw_fd()), Some(Duration::from_millis(100)));
+        }
+        if worker.lane.sent.is_free() {
+            drop(worker.lane.post(|message| message.byte(LEAVE)));
+        }
+    }
+}
+
+/// The values of an attempt's arguments. An error is the text of its row's.
+fn arguments(signature: &Signature, attempt: &Attempt) -> Result<Vec<Value>, String> {
+    let read = |(column, (name, layout)): (&Column, &(String, crate::arrow::Layout))| {
+        column.value(layout, attempt.row).map_err(|text| format!("argument {name}: {text}"))
+    };
+    attempt.batch.columns().iter().zip(&signature.arguments).map(read).collect()
+}
+
+fn write(untold: &[u64], attempts: &[(u64, Attempt, Vec<Value>)], message: &mut Writer) -> io::Result<()> {
+    message.byte(ATTEMPTS)?;
+    message.number(untold.len() as u64)?;
+    untold.iter().try_for_each(|&key| message.number(key))?;
+    message.number(attempts.len() as u64)?;
+    for (key, attempt, arguments) in attempts {
+        message.number(*key)?;
+        message.number(attempt.id)?;
+        message.number(timer::on_system_clock(attempt.deadline))?;
+        message.number(attempt.attempt.into())?;
+        let trace = attempt.batch.context().and_then(|context| context.trace_parent.as_deref());
+        message.text(trace.map_or(b"", std::ffi::CStr::to_bytes))?;
+        arguments.iter().try_for_each(|value| record::write(Ok(value), message))?;
+    }
+    Ok(())
+}
+
+/// Reads a message of the worker: how attempts ended, by key.
+fn read(signature: &Signature, message: &mut Reader, seat: &Seat) -> Result<Vec<(u64, Outcome<Value>)>, String> {
+    let mut ended = Vec::new();
+    match message.byte()? {
+        OUTCOMES => {
+            for _ in 0..message.number()? {
+                let (key, outcome) = (message.number()?, message.byte()?);
+                let record = record::read(&signature.returns, message)?;
+                let outcome = match (outcome, record) {
+                    (abi::CANCELLED, _) => Outcome::Cancelled,
+                    (_, Ok(value)) => match crate::results::fits(&signature.returns, &value) {
+                        Ok(()) => Outcome::Value(value),
+                        Err(text) => Outcome::Error(text.into()),
+                    },
+                    (_, Err(text)) => Outcome::Error(text.into()),
+                };
+                ended.push((key, outcome));
+            }
+        }
+        LOG => write_log(seat, &message.text()?),
+        other => return Err(format!("the worker process wrote a message of kind {other}")),
+    }
+    Ok(ended)
+}
+
+fn write_log(seat: &Seat, text: &[u8]) {
+    if !text.is_empty() {
+        seat.log().warn(&String::from_utf8_lossy(text));
+    }
+}
+
+/// How the Context was closed: "plugin.f: close failed: text" is what the worker's runtime says.
+fn closed(signature: &Signature, status: abi::Status, text: &str) -> Result<(), String> {
+    match status {
+        abi::OK | abi::STUCK => Ok(()),
+        _ => Err(text.strip_prefix(&format!("{}: close failed: ", signature.name)).unwrap_or(text).to_string()),
+    }
+}
