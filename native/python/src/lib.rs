@@ -133,7 +133,7 @@ unsafe extern "C" fn stop_all(module: *mut PyObject, _: *mut PyObject) -> *mut P
             gil::without(|| {
                 exports::stop_all(EXIT_TIME);
                 isolation::close_all();
-                subinterpreter::end_idle(EXIT_TIME);
+                subinterpreter::end_all();
             });
             if object::call(modules::EXECUTOR, c"stop_loop", &[]).is_none() {
                 PyErr_Clear(); // the module cannot be imported: no loop has started

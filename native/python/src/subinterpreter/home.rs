@@ -5,6 +5,7 @@
 //! use at once, and not with time.
 
 use super::creation;
+use super::halting::halt;
 use crate::function::PythonFunction;
 use crate::interpreter::Interpreter;
 use crate::modules::SUBINTERPRETER;
@@ -104,11 +105,12 @@ impl Home {
     }
 }
 
-/// Ends those that wait for a plugin: before the main interpreter ends.
-pub fn end_idle(patience: Duration) {
+/// Ends all interpreters, before the main one ends: those that wait for a plugin, and by force those that did not end with
+/// theirs.
+pub fn end_all() {
     let idle = std::mem::take(&mut *IDLE.lock().unpoisoned());
-    let until = Instant::now() + patience;
-    idle.into_iter().for_each(|home| home.end(until));
+    idle.into_iter().for_each(|home| home.end(Instant::now() + END_TIME)); // nothing runs there, so each takes milliseconds
+    halt(Interpreter::left());
 }
 
 /// The end, in the home's thread.

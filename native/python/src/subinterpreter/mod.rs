@@ -3,6 +3,7 @@
 //! | module       | what it does                                                            |
 //! |--------------|-------------------------------------------------------------------------|
 //! | [`creation`] | makes a subinterpreter                                                  |
+//! | [`halting`]  | ends those that do not end, when the process does                       |
 //! | [`home`]     | a subinterpreter with the thread that it lives in                       |
 //! | [`worker`]   | a home with a plugin's functions                                        |
 //!
@@ -14,10 +15,11 @@
 //! is not used again. A function that needs pyarrow is refused by name, because pyarrow does not load in a subinterpreter.
 
 mod creation;
+mod halting;
 mod home;
 mod worker;
 
-pub use home::end_idle;
+pub use home::end_all;
 
 use crate::gil;
 use crate::modules::{EXECUTOR, SUBINTERPRETER};
