@@ -15,7 +15,7 @@ use crate::runtime::{Drained, NotTaken, Put, Runtime};
 use crate::signature::Signature;
 use crate::{handles, memory, sized};
 use arroyo_udf_abi as abi;
-use std::ffi::{c_char, c_void};
+use std::ffi::{c_char, c_void, CStr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -40,6 +40,11 @@ pub trait Plugin: 'static {
     /// outcome of rows.
     fn run(function: u32, batch: &Arc<Batch>) -> Result<Ran, Failure>;
 
+    /// A further table; null: there is none by this id.
+    fn extension(_id: &CStr) -> *const c_void {
+        std::ptr::null()
+    }
+
     /// Gives `runtime` its executor ([`Seat::serve`](crate::runtime::Seat::serve)), and waits for the Context's init.
     fn start(function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure>;
 }
@@ -63,7 +68,7 @@ pub const fn table<P: Plugin>() -> abi::Table {
         stop_runtime,
         release,
         set_log,
-        extension,
+        extension: extension::<P>,
     }
 }
 
@@ -397,9 +402,13 @@ unsafe extern "C" fn set_log(handle: abi::Handle, log: *const abi::Log, error: *
     unsafe { guard(error, |text| poison(handle, text), body) }
 }
 
-/// None yet.
-unsafe extern "C" fn extension(_id: *const c_char) -> *const c_void {
-    std::ptr::null()
+unsafe extern "C" fn extension<P: Plugin>(id: *const c_char) -> *const c_void {
+    if id.is_null() {
+        return std::ptr::null();
+    }
+    // SAFETY: the host passes a text.
+    let id = unsafe { CStr::from_ptr(id) };
+    catch_own(|| P::extension(id)).unwrap_or(std::ptr::null())
 }
 
 /// Stops every runtime of this library: before an interpreter ends (R18).
