@@ -182,7 +182,7 @@ pub unsafe extern "C" fn open_subinterpreters(_module: *mut PyObject, arguments:
 
 /// # Safety
 /// The GIL of the main interpreter is held; the table is that of a library that is never unloaded.
-unsafe fn open(table: &Table, workers: usize) -> Result<u32, Failure> {
+pub unsafe fn open(table: &Table, workers: usize) -> Result<u32, Failure> {
     creation::check()?;
     // SAFETY: passed on.
     unsafe {

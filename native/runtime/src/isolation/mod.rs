@@ -8,6 +8,7 @@
 //! Guarantees: a closed instance answers INVALID_STATE, and its workers have ended.
 //! Assumes: descriptors are constants of libraries that are never unloaded.
 
+pub mod contract;
 pub mod process;
 pub mod python;
 pub mod relay;
