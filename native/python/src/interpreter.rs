@@ -26,8 +26,10 @@ pub struct Interpreter {
     closed: AtomicBool,
     /// The number of threads that are inside or about to ask for the GIL.
     inside: AtomicUsize,
-    /// The thread states with which threads enter a subinterpreter again.
-    kept: Mutex<Vec<Kept>>,
+    /// The thread states with which threads enter a subinterpreter again. None: it ends.
+    kept: Mutex<Option<Vec<Kept>>>,
+    /// Held while somebody tries to end it.
+    ending: Mutex<()>,
 }
 
 /// A thread state that its thread keeps while it is outside.
@@ -86,7 +88,9 @@ struct OfSub {
 impl Drop for OfSub {
     fn drop(&mut self) {
         if let Some(_inside) = Inside::enter(&self.interpreter) {
-            self.interpreter.kept.lock().unpoisoned().retain(|kept| kept.0 != self.state);
+            if let Some(kept) = &mut *self.interpreter.kept.lock().unpoisoned() {
+                kept.retain(|kept| kept.0 != self.state);
+            }
             // SAFETY: as above.
             unsafe { delete(self.state) };
         }
@@ -133,7 +137,13 @@ impl Drop for Attached {
 
 impl Interpreter {
     fn new(sub: *mut PyInterpreterState) -> Interpreter {
-        Interpreter { sub, closed: AtomicBool::new(false), inside: AtomicUsize::new(0), kept: Mutex::default() }
+        Interpreter {
+            sub,
+            closed: AtomicBool::new(false),
+            inside: AtomicUsize::new(0),
+            kept: Mutex::new(Some(Vec::new())),
+            ending: Mutex::new(()),
+        }
     }
 
     pub fn main() -> &'static Arc<Interpreter> {
@@ -152,7 +162,7 @@ impl Interpreter {
         if current == unsafe { PyInterpreterState_Main() } {
             return Arc::clone(Interpreter::main());
         }
-        let known = SUBINTERPRETERS.read().unpoisoned().iter().find(|one| one.sub == current).cloned();
+        let known = SUBINTERPRETERS.read().unpoisoned().iter().rfind(|one| one.sub == current).cloned(); // not one from before a fork
         known.unwrap_or_else(|| Arc::new(Interpreter { closed: AtomicBool::new(true), ..Interpreter::new(current) }))
     }
 
@@ -225,19 +235,27 @@ impl Interpreter {
         })
     }
 
+    /// A further thread state of a subinterpreter, to be kept by its thread or not. None: there is no memory, or the
+    /// interpreter ends.
+    fn new_state(&self, keep: bool) -> Option<*mut PyThreadState> {
+        let mut kept = self.kept.lock().unpoisoned();
+        let kept = kept.as_mut()?;
+        // SAFETY: the interpreter does not end while the lock is held. Making a state needs no GIL.
+        let state = unsafe { PyThreadState_New(self.sub) };
+        if state.is_null() {
+            return None;
+        }
+        if keep {
+            kept.push(Kept(state));
+        }
+        Some(state)
+    }
+
     /// This thread's state in a subinterpreter.
-    ///
-    /// # Safety
-    /// The interpreter is up.
-    unsafe fn state_of_thread(self: &Arc<Self>) -> Result<*mut PyThreadState, Failure> {
+    fn state_of_thread(self: &Arc<Self>) -> Result<*mut PyThreadState, Failure> {
         OF_SUB.with(|own| {
             if own.get().is_none() {
-                // SAFETY: passed on. Making a state needs no GIL.
-                let state = unsafe { PyThreadState_New(self.sub) };
-                if state.is_null() {
-                    return Err(no_memory());
-                }
-                self.kept.lock().unpoisoned().push(Kept(state));
+                let state = self.new_state(true).ok_or_else(no_memory)?;
                 drop(own.set(OfSub { interpreter: Arc::clone(self), state }));
             }
             match own.get() {
@@ -268,7 +286,8 @@ impl Interpreter {
             return Err("a thread is still within its code".into());
         }
         let Some(state) = OF_SUB.with(|own| own.get().map(|own| own.state)) else { unreachable!("this thread has made it") };
-        let kept = std::mem::take(&mut *self.kept.lock().unpoisoned());
+        let _ending = self.ending.lock().unpoisoned();
+        let Some(kept) = self.kept.lock().unpoisoned().as_mut().map(std::mem::take) else { return Err("it was ended".into()) };
         // SAFETY: nobody enters any more, so the kept states are unused, and stay so. CPython aborts the process if another
         // thread state is left, so that is looked at before.
         unsafe {
@@ -278,7 +297,7 @@ impl Interpreter {
                 PyThreadState_Delete(other.0);
             }
             let until = Instant::now() + patience;
-            while !PyThreadState_Next(PyInterpreterState_ThreadHead(self.sub)).is_null() {
+            while !self.begin_end(state) {
                 if Instant::now() >= until {
                     PyEval_SaveThread();
                     return Err("a thread that its code has started does not end".into());
@@ -289,6 +308,58 @@ impl Interpreter {
         }
         SUBINTERPRETERS.write().unpoisoned().retain(|one| !Arc::ptr_eq(one, self));
         Ok(())
+    }
+
+    /// Lets no thread state come any more, if this is the only one.
+    ///
+    /// # Safety
+    /// The GIL is held with this state.
+    unsafe fn begin_end(&self, state: *mut PyThreadState) -> bool {
+        let mut kept = self.kept.lock().unpoisoned();
+        // SAFETY: passed on.
+        let first = unsafe { PyInterpreterState_ThreadHead(self.sub) };
+        // SAFETY: as above.
+        let alone = first == state && unsafe { PyThreadState_Next(first) }.is_null();
+        if alone {
+            *kept = None;
+        }
+        alone
+    }
+
+    /// Ends a subinterpreter in which calls go on, or leaves it: `stop` stops the threads that are within Python code, with
+    /// the GIL held, and says whether it could.
+    ///
+    /// # Safety
+    /// The threads that `stop` stops never go on. The interpreter refuses entries ([`Interpreter::close`]).
+    pub unsafe fn end_at_once(&self, stop: impl FnOnce() -> bool) {
+        let _ending = self.ending.lock().unpoisoned();
+        let Some(state) = self.new_state(false) else { return };
+        // SAFETY: all other thread states belong to threads that are stopped, or outside and refused.
+        unsafe {
+            gil::restore(state);
+            if !stop() {
+                PyEval_SaveThread();
+                return;
+            }
+            let mut next = PyInterpreterState_ThreadHead(self.sub);
+            while !next.is_null() {
+                let other = next;
+                next = PyThreadState_Next(other);
+                if other != state {
+                    PyThreadState_Delete(other); // not cleared, which might run code of the stopped thread
+                }
+            }
+            if self.begin_end(state) {
+                Py_EndInterpreter(state);
+            }
+        }
+    }
+
+    /// The subinterpreters of this process that have not ended. They refuse entries from now on.
+    pub fn left() -> Vec<Arc<Interpreter>> {
+        let left = SUBINTERPRETERS.read().unpoisoned().clone();
+        left.iter().for_each(|interpreter| interpreter.closed.store(true, Ordering::SeqCst));
+        left
     }
 }
 

@@ -24,6 +24,7 @@
 //! | [`imported`]    | functions of libraries built for Arroyo                                     |
 //! | [`subinterpreter`] | plugins in subinterpreters: opened by a host                             |
 //! | [`process`]     | worker processes: opened by a host, and their life                          |
+//! | [`opener`]      | the same for hosts that are not Python                                       |
 //! | [`host`]        | helpers for the Python host                                                 |
 //! | [`ledger`]      | the ids that a runtime was sent and has not answered                        |
 //! | [`results`]     | the results of a plugin, checked before pyarrow reads them                  |
@@ -53,6 +54,7 @@ mod ledger;
 mod micro_batch;
 mod modules;
 mod object;
+mod opener;
 mod outcome;
 mod process;
 mod pyarrow;
@@ -107,6 +109,10 @@ impl Plugin for Core {
     fn start(function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
         starting::start(Interpreter::main(), &Arc::downgrade(&registry::get(function)?), runtime)
     }
+
+    fn extension(id: &CStr) -> *const c_void {
+        opener::extension(id)
+    }
 }
 
 static TABLE: abi::Table = exports::table::<Core>();
@@ -133,7 +139,7 @@ unsafe extern "C" fn stop_all(module: *mut PyObject, _: *mut PyObject) -> *mut P
             gil::without(|| {
                 exports::stop_all(EXIT_TIME);
                 isolation::close_all();
-                subinterpreter::end_idle(EXIT_TIME);
+                subinterpreter::end_all();
             });
             if object::call(modules::EXECUTOR, c"stop_loop", &[]).is_none() {
                 PyErr_Clear(); // the module cannot be imported: no loop has started

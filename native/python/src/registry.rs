@@ -50,17 +50,21 @@ pub unsafe fn functions(state: &Arc<State>, signatures: &[&'static Signature], l
             if PyArg_ParseTuple(item, c"OOpp:register".as_ptr(), &mut callable, &mut context, &mut blocking, &mut split) == 0 {
                 return None;
             }
+            if signature.arguments.len() > MOST_ARGUMENTS {
+                raise(PyExc_ValueError, &format!("{}: more than {MOST_ARGUMENTS} arguments", signature.name));
+                return None;
+            }
             PythonFunction::new(state, signature, callable, context, blocking != 0, split != 0).map(Arc::new)
         };
         signatures.iter().enumerate().map(function).collect()
     }
 }
 
-/// The signatures of a plugin's functions, which live as long as the process.
+/// The signatures of a plugin's functions.
 ///
 /// # Safety
 /// The address is that of a valid descriptor, which is a constant.
-pub unsafe fn signatures(descriptor: *const Descriptor) -> Result<Vec<&'static Signature>, String> {
+unsafe fn signatures(descriptor: *const Descriptor) -> Result<Vec<&'static Signature>, String> {
     // SAFETY: passed on; a valid descriptor has n_functions functions.
     unsafe {
         let descriptor = sized::read(descriptor)?;
@@ -68,9 +72,6 @@ pub unsafe fn signatures(descriptor: *const Descriptor) -> Result<Vec<&'static S
         let retired: &'static Retired = Box::leak(Box::default());
         let signature = |i| {
             let signature = Signature::read(&plugin, *descriptor.functions.add(i))?;
-            if signature.arguments.len() > MOST_ARGUMENTS {
-                return Err(format!("{}: more than {MOST_ARGUMENTS} arguments", signature.name));
-            }
             Ok(&*Box::leak(Box::new(Signature { retired, ..signature })))
         };
         (0..descriptor.n_functions as usize).map(signature).collect()

@@ -5,6 +5,7 @@
 //! use at once, and not with time.
 
 use super::creation;
+use super::halting::halt;
 use crate::function::PythonFunction;
 use crate::interpreter::Interpreter;
 use crate::modules::SUBINTERPRETER;
@@ -26,10 +27,15 @@ pub struct Home {
     interpreter: Arc<Interpreter>,
     tasks: Sender<Task>,
     ended: Mutex<Receiver<()>>,
+    /// Its process. In one that was forked from it there is neither the interpreter nor the thread.
+    process: u32,
 }
 
 /// Those that wait for a plugin.
 static IDLE: Mutex<Vec<Home>> = Mutex::new(Vec::new());
+
+/// How long the end of a plugin's runtimes may take, and then that of its workers.
+pub const END_TIME: Duration = Duration::from_secs(2);
 
 /// How long threads may take to leave an interpreter that ends.
 const LEAVE_TIME: Duration = Duration::from_secs(1);
@@ -37,8 +43,14 @@ const LEAVE_TIME: Duration = Duration::from_secs(1);
 impl Home {
     /// An idle one, or a new one.
     pub fn find() -> Result<Home, Failure> {
-        let idle = IDLE.lock().unpoisoned().pop();
-        idle.map_or_else(Home::new, Ok)
+        loop {
+            match IDLE.lock().unpoisoned().pop() {
+                Some(home) if home.is_here() => return Ok(home),
+                Some(home) => std::mem::forget(home),
+                None => break,
+            }
+        }
+        Home::new()
     }
 
     fn new() -> Result<Home, Failure> {
@@ -60,7 +72,12 @@ impl Home {
         let spawned = threads::spawn("udf-python", AUTHORS_STACK, live);
         spawned.map_err(|error| Failure::for_now(abi::ENVIRONMENT, format!("no thread for a subinterpreter: {error}")))?;
         let interpreter = answer.recv().unwrap_or_else(|_| Err(Failure::internal("the thread of a subinterpreter has ended")))?;
-        Ok(Home { interpreter, tasks, ended: Mutex::new(ended) })
+        Ok(Home { interpreter, tasks, ended: Mutex::new(ended), process: std::process::id() })
+    }
+
+    /// Whether this is not a process that was forked from its own.
+    pub fn is_here(&self) -> bool {
+        self.process == std::process::id()
     }
 
     pub fn interpreter(&self) -> &Arc<Interpreter> {
@@ -79,17 +96,21 @@ impl Home {
 
     /// Ends it after the tasks that it has, and waits for that until then. A home in which something does not end stays.
     pub fn end(self, until: Instant) {
+        if !self.is_here() {
+            return std::mem::forget(self);
+        }
         drop(self.tasks);
         let ended = self.ended.into_inner().unpoisoned();
         let _ = ended.recv_timeout(until.saturating_duration_since(Instant::now()));
     }
 }
 
-/// Ends those that wait for a plugin: before the main interpreter ends.
-pub fn end_idle(patience: Duration) {
+/// Ends all interpreters, before the main one ends: those that wait for a plugin, and by force those that did not end with
+/// theirs.
+pub fn end_all() {
     let idle = std::mem::take(&mut *IDLE.lock().unpoisoned());
-    let until = Instant::now() + patience;
-    idle.into_iter().for_each(|home| home.end(until));
+    idle.into_iter().for_each(|home| home.end(Instant::now() + END_TIME)); // nothing runs there, so each takes milliseconds
+    halt(Interpreter::left());
 }
 
 /// The end, in the home's thread.

@@ -3,6 +3,7 @@
 //! | module       | what it does                                                            |
 //! |--------------|-------------------------------------------------------------------------|
 //! | [`creation`] | makes a subinterpreter                                                  |
+//! | [`halting`]  | ends those that do not end, when the process does                       |
 //! | [`home`]     | a subinterpreter with the thread that it lives in                       |
 //! | [`worker`]   | a home with a plugin's functions                                        |
 //!
@@ -14,15 +15,15 @@
 //! is not used again. A function that needs pyarrow is refused by name, because pyarrow does not load in a subinterpreter.
 
 mod creation;
+mod halting;
 mod home;
 mod worker;
 
-pub use home::end_idle;
+pub use home::end_all;
 
 use crate::gil;
 use crate::modules::{EXECUTOR, SUBINTERPRETER};
 use crate::object::{self, Owned};
-use crate::registry;
 use crate::values::conversion::is_native;
 use arroyo_udf_plugin::abi::{self, Table};
 use arroyo_udf_plugin::arrow::{self, Batch};
@@ -35,20 +36,18 @@ use arroyo_udf_plugin::results;
 use arroyo_udf_plugin::runtime::Runtime;
 use arroyo_udf_plugin::signature::{text, Signature};
 use arroyo_udf_plugin::sync::Unpoisoned;
+use home::END_TIME;
 use pyo3_ffi::*;
 use std::ffi::{c_uint, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::ptr::null_mut;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, Weak};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use worker::{Program, Share, Worker};
 
 /// The least rows of a share: for fewer, another thread is not worth waking.
 const LEAST_ROWS: usize = 256;
-/// How long the end of an instance may take, for its runtimes and then for its workers.
-const END_TIME: Duration = Duration::from_secs(2);
-
 struct Subinterpreters {
     workers: Vec<Worker>,
     /// Those that were started here.
@@ -64,6 +63,15 @@ impl Subinterpreters {
         Ok(started)
     }
 
+    /// Refuses a function that needs pyarrow, and a call in a process that was forked from the one with the workers (R13).
+    fn check(&self, signature: &Signature) -> Result<(), Failure> {
+        if self.workers.iter().all(Worker::is_here) {
+            return check(signature);
+        }
+        let text = "this process was forked from the one that opened the plugin: load the plugin here";
+        Err(Failure::state(format!("{}: {text}", signature.name)))
+    }
+
     /// The workers, the least busy first.
     fn idlest(&self) -> Vec<&Worker> {
         let mut workers: Vec<_> = self.workers.iter().map(|worker| (worker.busy(), worker)).collect();
@@ -74,7 +82,7 @@ impl Subinterpreters {
 
 impl Instance for Subinterpreters {
     fn run(&self, function: u32, signature: &'static Signature, batch: &Arc<Batch>) -> Result<Ran, Failure> {
-        check(signature)?;
+        self.check(signature)?;
         let rows = batch.rows();
         let shares = (rows / LEAST_ROWS).clamp(1, self.workers.len());
         let (answers, answered) = channel();
@@ -99,7 +107,7 @@ impl Instance for Subinterpreters {
     }
 
     fn start(&self, function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
-        check(runtime.signature())?;
+        self.check(runtime.signature())?;
         let mut runtimes = self.runtimes.lock().unpoisoned();
         runtimes.retain(|runtime| runtime.strong_count() > 0);
         runtimes.push(Arc::downgrade(runtime));
@@ -174,7 +182,7 @@ pub unsafe extern "C" fn open_subinterpreters(_module: *mut PyObject, arguments:
 
 /// # Safety
 /// The GIL of the main interpreter is held; the table is that of a library that is never unloaded.
-unsafe fn open(table: &Table, workers: usize) -> Result<u32, Failure> {
+pub unsafe fn open(table: &Table, workers: usize) -> Result<u32, Failure> {
     creation::check()?;
     // SAFETY: passed on.
     unsafe {
@@ -183,9 +191,10 @@ unsafe fn open(table: &Table, workers: usize) -> Result<u32, Failure> {
             let text = "subinterpreters are for plugins in Python, built by this version: choose isolation=\"process\" or \"thread\"";
             return Err(Failure::new(abi::NOT_IMPLEMENTED, text));
         };
-        let signatures = registry::signatures(descriptor).map_err(Failure::argument)?;
+        let signatures = isolation::signatures(descriptor).map_err(Failure::argument)?;
         // Here first, because some standard modules crash if a subinterpreter is where the process first imports them.
-        for module in [EXECUTOR, SUBINTERPRETER] {
+        let starts = signatures.iter().any(|signature| signature.kind == abi::ASYNC);
+        for module in [SUBINTERPRETER].into_iter().chain(starts.then_some(EXECUTOR)) {
             let failed = || Failure::new(abi::ENVIRONMENT, object::exception_text());
             drop(Owned::new(PyImport_ImportModule(module.as_ptr())).ok_or_else(failed)?);
         }

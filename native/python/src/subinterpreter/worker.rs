@@ -1,7 +1,7 @@
 //! A worker: a home with a plugin's functions.
 
 use super::creation;
-use super::home::{Functions, Home};
+use super::home::{Functions, Home, END_TIME};
 use crate::function::PythonFunction;
 use crate::modules::SUBINTERPRETER;
 use crate::object::{self, exception_text, Owned};
@@ -30,7 +30,7 @@ use std::time::Instant;
 /// What the functions of a plugin are made from.
 pub struct Program {
     pub descriptor: *const Descriptor,
-    pub signatures: Vec<&'static Signature>,
+    pub signatures: &'static [&'static Signature],
     pub plugin: PythonPlugin,
     /// `sys.path` of the main interpreter.
     pub path: Vec<OsString>,
@@ -81,10 +81,15 @@ impl Worker {
         match loaded.recv().unwrap_or_else(|_| Err(Failure::internal("a plugin does not load in a subinterpreter"))) {
             Ok(functions) => Ok(Worker { home, functions, busy: Arc::default() }),
             Err(failure) => {
-                home.end(Instant::now() + super::END_TIME);
+                home.end(Instant::now() + END_TIME);
                 Err(failure)
             }
         }
+    }
+
+    /// Whether this is not a process that was forked from its own.
+    pub fn is_here(&self) -> bool {
+        self.home.is_here()
     }
 
     /// How many shares wait or run.
@@ -126,6 +131,9 @@ impl Worker {
     /// Removes the plugin from its home after the shares that it has, and waits for that until then. If something of it
     /// stays, the home ends.
     pub fn end(self, until: Instant) {
+        if !self.is_here() {
+            return std::mem::forget(self);
+        }
         let (done, unloaded) = channel();
         self.home.run(move |interpreter, functions| {
             // SAFETY: the GIL is held inside.
@@ -166,7 +174,7 @@ unsafe fn load(program: &Program) -> Result<Functions, Failure> {
             return Err(Failure::new(status, object::text(PyTuple_GetItem(loaded.ptr(), 1))));
         }
         let module = Owned::new(PyImport_ImportModule(c"arroyo_udf_plugin._native".as_ptr())).ok_or_else(failed)?;
-        registry::functions(&state::shared(module.ptr()), &program.signatures, loaded.ptr()).ok_or_else(failed)
+        registry::functions(&state::shared(module.ptr()), program.signatures, loaded.ptr()).ok_or_else(failed)
     }
 }
 

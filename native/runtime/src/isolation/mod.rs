@@ -8,6 +8,7 @@
 //! Guarantees: a closed instance answers INVALID_STATE, and its workers have ended.
 //! Assumes: descriptors are constants of libraries that are never unloaded.
 
+pub mod contract;
 pub mod process;
 pub mod python;
 pub mod relay;
@@ -21,7 +22,8 @@ use crate::signature::{text, Signature};
 use crate::sized;
 use crate::sync::Unpoisoned;
 use arroyo_udf_abi as abi;
-use std::sync::{Arc, RwLock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, RwLock};
 
 /// A plugin in one isolation. `function` is its own number of a function, from 0.
 pub trait Instance: Send + Sync + 'static {
@@ -44,24 +46,41 @@ static FUNCTIONS: RwLock<Vec<&'static Function>> = RwLock::new(Vec::new());
 /// The functions of all instances.
 pub static TABLE: abi::Table = exports::table::<Isolated>();
 
+/// The signatures of a plugin's functions, the same at each call: they live as long as the process.
+///
+/// # Safety
+/// The descriptor is valid and a constant of a library.
+pub unsafe fn signatures(descriptor: *const abi::Descriptor) -> Result<&'static [&'static Signature], String> {
+    static KNOWN: Mutex<BTreeMap<usize, &'static [&'static Signature]>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unpoisoned();
+    if let Some(signatures) = known.get(&(descriptor as usize)) {
+        return Ok(signatures);
+    }
+    // SAFETY: passed on; a valid descriptor has n_functions functions.
+    let signatures = unsafe {
+        let described = sized::read(descriptor)?;
+        let plugin = text(described.name);
+        let retired: &'static Retired = Box::leak(Box::default());
+        (0..described.n_functions as usize)
+            .map(|number| {
+                let signature = Signature::read(&plugin, *described.functions.add(number))?;
+                Ok(&*Box::leak(Box::new(Signature { retired, ..signature })))
+            })
+            .collect::<Result<Vec<_>, String>>()?
+    };
+    Ok(known.entry(descriptor as usize).or_insert(signatures.leak()))
+}
+
 /// Adds the functions of an instance. Answers the number of the first; the others follow.
 ///
 /// # Safety
 /// The descriptor is valid and a constant of a library.
 pub unsafe fn open(descriptor: *const abi::Descriptor, instance: &Arc<dyn Instance>) -> Result<u32, String> {
-    // SAFETY: passed on; a valid descriptor has n_functions functions.
-    let opened = unsafe {
-        let descriptor = sized::read(descriptor)?;
-        let plugin = text(descriptor.name);
-        let retired: &'static Retired = Box::leak(Box::default());
-        (0..descriptor.n_functions as u32)
-            .map(|number| {
-                let signature = Signature::read(&plugin, *descriptor.functions.add(number as usize))?;
-                let signature = &*Box::leak(Box::new(Signature { retired, ..signature }));
-                Ok(&*Box::leak(Box::new(Function { signature, number, instance: RwLock::new(Some(Arc::clone(instance))) })))
-            })
-            .collect::<Result<Vec<_>, String>>()?
-    };
+    // SAFETY: passed on.
+    let signatures = unsafe { signatures(descriptor) }?;
+    let opened = (0..).zip(signatures).map(|(number, signature)| {
+        &*Box::leak(Box::new(Function { signature, number, instance: RwLock::new(Some(Arc::clone(instance))) }))
+    });
     let mut functions = FUNCTIONS.write().unpoisoned();
     let base = functions.len();
     functions.extend(opened);
