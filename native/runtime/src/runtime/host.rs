@@ -171,6 +171,11 @@ impl Runtime {
         self.wake_after(state);
     }
 
+    /// Makes each batch a micro-batch ([`crate::isolation::relay`]). Before the first one.
+    pub fn keep_batches_apart(&self) {
+        self.lock().machine.keep_batches_apart();
+    }
+
     /// The machine's part of the statistics.
     pub fn counts(&self) -> Counts {
         let mut state = self.lock();
