@@ -93,6 +93,9 @@ struct Sender {
     keys: HashMap<Token, u64>,
     /// The rows of cancelled attempts that the worker has not been told of.
     untold: Vec<u64>,
+    /// The first rows of stuck attempts that it has not been told of: key and id. And how many attempts are stuck.
+    untold_stuck: Vec<(u64, u64)>,
+    stuck: usize,
     next_key: u64,
     /// How many attempts it takes.
     most: usize,
@@ -106,6 +109,8 @@ struct Running {
     /// Those of them that were sent, in the order of their keys.
     sent: Vec<usize>,
     is_cancelled: bool,
+    /// Out of the cap (R8).
+    is_stuck: bool,
 }
 
 impl Running {
@@ -135,6 +140,8 @@ impl Sender {
             running: BTreeMap::new(),
             keys: HashMap::new(),
             untold: Vec::new(),
+            untold_stuck: Vec::new(),
+            stuck: 0,
             next_key: 0,
             most,
         }
@@ -173,7 +180,14 @@ impl Sender {
                     self.untold.extend(key..key + attempt.sent.len() as u64);
                 }
             }
-            orders.stuck.drain(..).for_each(|stuck| seat.report_stuck(stuck.id, "; it goes on in its worker process"));
+            for stuck in orders.stuck.drain(..) {
+                let Some(&key) = self.keys.get(&stuck.token) else { continue };
+                if let Some(attempt) = self.running.get_mut(&key).filter(|attempt| !attempt.is_stuck) {
+                    attempt.is_stuck = true;
+                    self.stuck += 1;
+                    self.untold_stuck.push((key, stuck.id));
+                }
+            }
             if let Err(text) = self.receive(&seat) {
                 seat.poison(&text);
             }
@@ -196,7 +210,7 @@ impl Sender {
 
     /// Whether no more attempts can be sent now.
     fn is_full(&self) -> bool {
-        self.running.len() >= self.most || self.worker.as_ref().is_some_and(|worker| !worker.lane.sent.is_free())
+        self.running.len() - self.stuck >= self.most || self.worker.as_ref().is_some_and(|worker| !worker.lane.sent.is_free())
     }
 
     fn sleep(&self) {
@@ -260,6 +274,7 @@ impl Sender {
                 if attempt.ended.iter().all(Option::is_some) {
                     if let Some(attempt) = self.running.remove(&first) {
                         self.keys.remove(&attempt.token);
+                        self.stuck -= usize::from(attempt.is_stuck);
                         attempt.report(seat);
                     }
                 }
@@ -280,6 +295,8 @@ impl Sender {
         }
         self.keys.clear();
         self.untold.clear();
+        self.untold_stuck.clear();
+        self.stuck = 0;
     }
 
     /// Sends attempts and cancellations, as many as there is room for.
@@ -297,13 +314,13 @@ impl Sender {
             return;
         }
         let mut attempts = Vec::new();
-        while self.running.len() < self.most && attempts.len() < MOST_AT_ONCE {
+        while self.running.len() - self.stuck < self.most && attempts.len() < MOST_AT_ONCE {
             let Some(attempt) = seat.next() else { break };
             let read = rows(self.signature, &attempt);
             let ended = read.iter().map(|row| row.as_ref().err().map(|text| Outcome::Error(text.as_str().into()))).collect();
             let sent = (0..read.len()).filter(|&row| read[row].is_ok()).collect::<Vec<_>>();
-            let rows: Rows = read.into_iter().flatten().collect();
-            let running = Running { token: attempt.token, ended, sent, is_cancelled: false };
+            let rows: Vec<Row> = read.into_iter().flatten().collect();
+            let running = Running { token: attempt.token, ended, sent, is_cancelled: false, is_stuck: false };
             if rows.is_empty() {
                 running.report(seat);
                 continue;
@@ -315,17 +332,18 @@ impl Sender {
             attempts.push((key, attempt, rows));
         }
         let untold = std::mem::take(&mut self.untold);
-        if attempts.is_empty() && untold.is_empty() {
+        let stuck = std::mem::take(&mut self.untold_stuck);
+        if attempts.is_empty() && untold.is_empty() && stuck.is_empty() {
             return;
         }
         let Some(worker) = &mut self.worker else { return };
-        if let Err(error) = worker.lane.post(|message| write(&untold, &attempts, message)) {
+        if let Err(error) = worker.lane.post(|message| write(&untold, &stuck, &attempts, message)) {
             for (key, attempt, _) in attempts {
                 self.running.remove(&key);
                 self.keys.remove(&attempt.token);
                 fail(seat, &attempt, &format!("no shared memory for its arguments: {error}"));
             }
-            self.untold = untold;
+            (self.untold, self.untold_stuck) = (untold, stuck);
         }
     }
 
@@ -374,11 +392,14 @@ impl Sender {
 /// All rows of an attempt are errors.
 fn fail(seat: &Seat, attempt: &Attempt, text: &str) {
     let ended = (0..=attempt.others.len()).map(|_| Some(Outcome::Error(text.into()))).collect();
-    Running { token: attempt.token, ended, sent: Vec::new(), is_cancelled: false }.report(seat);
+    Running { token: attempt.token, ended, sent: Vec::new(), is_cancelled: false, is_stuck: false }.report(seat);
 }
 
-/// The rows of an attempt: id, number of the attempt, values of the arguments. An error is the text of the row's.
-fn rows(signature: &Signature, attempt: &Attempt) -> Vec<Result<(u64, u16, Vec<Value>), String>> {
+/// The id of a row, the number of its attempt, the values of its arguments.
+type Row = (u64, u16, Vec<Value>);
+
+/// The rows of an attempt. An error is the text of the row's.
+fn rows(signature: &Signature, attempt: &Attempt) -> Vec<Result<Row, String>> {
     let read = |id: u64, number: u16, batch: &Batch, row: usize| {
         let arguments = batch.columns().iter().zip(&signature.arguments);
         let values = arguments.map(|(column, (name, layout))| column.value(layout, row).map_err(|text| format!("argument {name}: {text}")));
@@ -389,12 +410,15 @@ fn rows(signature: &Signature, attempt: &Attempt) -> Vec<Result<(u64, u16, Vec<V
     std::iter::once(first).chain(others).collect()
 }
 
-type Rows = Vec<(u64, u16, Vec<Value>)>;
-
-fn write(untold: &[u64], attempts: &[(u64, Attempt, Rows)], message: &mut Writer) -> io::Result<()> {
+fn write(untold: &[u64], stuck: &[(u64, u64)], attempts: &[(u64, Attempt, Vec<Row>)], message: &mut Writer) -> io::Result<()> {
     message.byte(ATTEMPTS)?;
     message.number(untold.len() as u64)?;
     untold.iter().try_for_each(|&key| message.number(key))?;
+    message.number(stuck.len() as u64)?;
+    for (key, row) in stuck {
+        message.number(*key)?;
+        message.number(*row)?;
+    }
     message.number(attempts.len() as u64)?;
     for (key, attempt, rows) in attempts {
         message.number(*key)?;

@@ -18,7 +18,8 @@ pub const RECORDS: u8 = 3;
 /// From a worker: whether outcome and error are there, then the results ([`super::parcel`]).
 pub const RESULTS: u8 = 4;
 
-/// To a worker, in the lane of a started function: the rows to cancel (a count, then the key of each), then the calls (a count,
+/// To a worker, in the lane of a started function: the rows to cancel (a count, then the key of each), then the rows
+/// whose calls are stuck (a count, then key and id of each), then the calls (a count,
 /// then each: the key of its first row, the deadline, the trace parent, a count of rows, then for each its id, its attempt, and
 /// a value for each argument). A row has the key after that of the one before.
 pub const ATTEMPTS: u8 = 3;

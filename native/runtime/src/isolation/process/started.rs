@@ -148,6 +148,11 @@ impl Started {
                     // SAFETY: the handle is ours. It may fail only for a row that has ended.
                     unsafe { (self.relay.cancel)(self.handle, message.number()?, std::ptr::null_mut()) };
                 }
+                for _ in 0..message.number()? {
+                    let (key, row) = (message.number()?, message.number()?);
+                    // SAFETY: as above.
+                    unsafe { (self.relay.report_stuck)(self.handle, key, row, std::ptr::null_mut()) };
+                }
                 self.call(message).map(|()| ATTEMPTS)
             }
             kind @ (LEAVE | FORGET) => Ok(kind),
