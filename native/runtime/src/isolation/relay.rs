@@ -30,6 +30,8 @@ pub struct Origin {
 #[repr(C)]
 pub struct Relay {
     pub size: u64,
+    /// Before the first `send`: each batch that is sent is one call of a function that takes micro-batches.
+    pub keep_batches_apart: unsafe extern "C" fn(abi::Handle, *mut abi::Error) -> abi::Status,
     /// As the slot `send`, with an origin for each row.
     pub send: unsafe extern "C" fn(
         abi::Handle,
@@ -41,9 +43,11 @@ pub struct Relay {
     ) -> abi::Status,
     /// Asks for the cancellation of a row's call. The row comes out when the call has ended.
     pub cancel: unsafe extern "C" fn(abi::Handle, u64, *mut abi::Error) -> abi::Status,
+    /// The row's call ignores that: reports it to the log, under the id that the row has in the host's runtime.
+    pub report_stuck: unsafe extern "C" fn(abi::Handle, u64, u64, *mut abi::Error) -> abi::Status,
 }
 
-pub static RELAY: Relay = Relay { size: size_of::<Relay>() as u64, send, cancel };
+pub static RELAY: Relay = Relay { size: size_of::<Relay>() as u64, keep_batches_apart, send, cancel, report_stuck };
 
 impl Relay {
     /// The extension of a plugin; None: it was built before there was one, or has no async functions.
@@ -68,9 +72,27 @@ unsafe extern "C" fn send(
     unsafe { send_from(handle, first_id, arguments, context, origins, error) }
 }
 
+unsafe extern "C" fn keep_batches_apart(handle: abi::Handle, error: *mut abi::Error) -> abi::Status {
+    let body = || -> Result<abi::Status, Failure> {
+        handles::get(handle)?.keep_batches_apart();
+        Ok(abi::OK)
+    };
+    // SAFETY: the worker passes a writable error struct, or null.
+    unsafe { guard(error, |_| {}, body) }
+}
+
 unsafe extern "C" fn cancel(handle: abi::Handle, id: u64, error: *mut abi::Error) -> abi::Status {
     let body = || -> Result<abi::Status, Failure> {
         handles::get(handle)?.ask(id);
+        Ok(abi::OK)
+    };
+    // SAFETY: the worker passes a writable error struct, or null.
+    unsafe { guard(error, |_| {}, body) }
+}
+
+unsafe extern "C" fn report_stuck(handle: abi::Handle, id: u64, row_id: u64, error: *mut abi::Error) -> abi::Status {
+    let body = || -> Result<abi::Status, Failure> {
+        handles::get(handle)?.ask_again(id, row_id);
         Ok(abi::OK)
     };
     // SAFETY: the worker passes a writable error struct, or null.

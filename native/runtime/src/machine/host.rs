@@ -126,12 +126,21 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
     /// Asks for the cancellation of a row's attempt, and leaves the row to it: it ends as the attempt does. For a machine
     /// below another one, which has decided about the row.
     pub fn ask(&mut self, now: u64, id: u64) {
-        let row = self.rows.keys().find(|&row| self.rows[row].id == id);
-        match row.map(|row| self.rows[row].stage) {
-            Some(Stage::Running(slot)) => self.cancellations.push(Token { slot, generation: self.attempts[slot].generation }),
-            Some(_) => {}
-            None => self.cancel(now, id, 1),
+        match self.attempt_of(id) {
+            Some(token) => self.cancellations.push(token),
+            None => self.cancel(now, id, 1), // it has not started
         }
+    }
+
+    /// Tells the executor that a row's attempt ignores that. `reported` is the row's id for the report.
+    pub fn ask_again(&mut self, id: u64, reported: u64) {
+        self.newly_stuck.extend(self.attempt_of(id).map(|token| Stuck { token, id: reported }));
+    }
+
+    fn attempt_of(&self, id: u64) -> Option<Token> {
+        let row = self.rows.keys().find(|&row| self.rows[row].id == id)?;
+        let Stage::Running(slot) = self.rows[row].stage else { return None };
+        Some(Token { slot, generation: self.attempts[slot].generation })
     }
 
     /// Refuses further batches. `Cancel` also ends every row that has not ended; it may follow `Drain`.

@@ -299,6 +299,8 @@ pub struct Machine<B, V> {
     poison: Option<Box<str>>,
     /// Too many stuck attempts were the reason of the poison.
     overwhelmed: bool,
+    /// Rows of different batches are not gathered together, and rows of one do not wait for others.
+    apart: bool,
     counts: Counts,
     latency: Histogram,
 }
@@ -333,9 +335,15 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
             stop: None,
             poison: None,
             overwhelmed: false,
+            apart: false,
             counts: Counts::default(),
             latency: Histogram::default(),
         }
+    }
+
+    /// Makes each batch a micro-batch. Before the first one; for a machine below another one, which gathers.
+    pub fn keep_batches_apart(&mut self) {
+        self.apart = true;
     }
 
     pub fn settings(&self) -> &Settings {

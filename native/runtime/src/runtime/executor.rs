@@ -282,6 +282,11 @@ impl Seat {
         if let Some(origin) = attempt.batch.origin(attempt.row) {
             (attempt.id, attempt.attempt, attempt.deadline) = (origin.row_id, origin.attempt, origin.deadline);
         }
+        for other in &mut attempt.others {
+            if let Some(origin) = other.batch.origin(other.row) {
+                (other.id, other.attempt) = (origin.row_id, origin.attempt);
+            }
+        }
         state.note_start(attempt.token, self.number);
         if state.is_shared() && self.inbox.is_asleep() {
             if let Some(executor) = state.wake_for_row() {

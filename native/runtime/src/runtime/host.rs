@@ -171,6 +171,18 @@ impl Runtime {
         self.wake_after(state);
     }
 
+    /// Has the executor report that a row's attempt ignores its cancellation; `reported` is the row's id in the report.
+    pub fn ask_again(&self, id: u64, reported: u64) {
+        let mut state = self.lock();
+        state.machine.ask_again(id, reported);
+        self.wake_after(state);
+    }
+
+    /// Makes each batch a micro-batch ([`crate::isolation::relay`]). Before the first one.
+    pub fn keep_batches_apart(&self) {
+        self.lock().machine.keep_batches_apart();
+    }
+
     /// The machine's part of the statistics.
     pub fn counts(&self) -> Counts {
         let mut state = self.lock();

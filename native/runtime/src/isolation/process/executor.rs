@@ -8,12 +8,12 @@
 //! told to let go of it.
 
 use super::mailbox::{wait, Bell, Reader, Writer};
-use super::message::{Start, ATTEMPTS, FAILED, LEAVE, LOG, OUTCOMES, READY};
+use super::message::{Start, ATTEMPTS, FAILED, FORGET, LEAVE, LOG, OUTCOMES, READY};
 use super::record;
 use super::seat::Seat as Place;
 use super::worker::Further;
 use crate::abi;
-use crate::arrow::Column;
+use crate::arrow::Batch;
 use crate::failure::Failure;
 use crate::limits::{init_took_too_long, CLOSE_TIME, GRACE, INIT_TIME};
 use crate::machine::{Outcome, Token};
@@ -22,7 +22,7 @@ use crate::signature::Signature;
 use crate::threads::{self, OWN_STACK};
 use crate::timer;
 use crate::value::Value;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::{mpsc, Arc};
@@ -34,14 +34,11 @@ const MOST_AT_ONCE: usize = 1024;
 /// Serves a runtime with one worker in each place, and waits until all have started the function.
 pub fn start(places: &[Arc<Place>], function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
     let (settings, signature) = (runtime.settings(), runtime.signature());
-    if settings.gather.is_some() {
-        let text = format!("{}: takes micro-batches, which do not run in processes yet: load with isolation=\"thread\"", signature.name);
-        return Err(Failure::new(abi::NOT_IMPLEMENTED, text));
-    }
     let start = Start {
         function,
         // Room for stuck attempts as well, which the host's machine does not count.
         allowed_in_flight: settings.allowed_in_flight.saturating_add(settings.max_stuck),
+        batch_size: settings.gather.map_or(0, |gather| gather.rows),
         lineage: runtime.lineage(),
     };
     let most = (settings.allowed_in_flight as usize).div_ceil(places.len());
@@ -91,15 +88,44 @@ struct Sender {
     bell: Arc<Bell>,
     /// None: the worker has died.
     worker: Option<Further>,
-    /// The attempts that the worker has, by the key that it knows.
-    running: HashMap<u64, Token>,
+    /// The attempts that the worker has, by the keys of their first rows, which it knows.
+    running: BTreeMap<u64, Running>,
     keys: HashMap<Token, u64>,
-    /// Those of them that are cancelled; and those that the worker has not been told of.
-    cancelled: HashSet<u64>,
+    /// The rows of cancelled attempts that the worker has not been told of.
     untold: Vec<u64>,
+    /// The first rows of stuck attempts that it has not been told of: key and id. And how many attempts are stuck.
+    untold_stuck: Vec<(u64, u64)>,
+    stuck: usize,
     next_key: u64,
     /// How many attempts it takes.
     most: usize,
+}
+
+/// An attempt that the worker has.
+struct Running {
+    token: Token,
+    /// How its rows ended; None: not yet.
+    ended: Vec<Option<Outcome<Value>>>,
+    /// Those of them that were sent, in the order of their keys.
+    sent: Vec<usize>,
+    is_cancelled: bool,
+    /// Out of the cap (R8).
+    is_stuck: bool,
+}
+
+impl Running {
+    /// Reports an attempt whose rows have all ended.
+    fn report(self, seat: &Seat) {
+        let is_cancelled = self.is_cancelled;
+        let mut outcomes = self.ended.into_iter().map(|outcome| match outcome {
+            Some(Outcome::Error(_)) | None if is_cancelled => Outcome::Cancelled, // its row has ended before
+            outcome => outcome.unwrap_or(Outcome::Cancelled),
+        });
+        match (outcomes.next(), outcomes.len()) {
+            (Some(only), 0) => drop(seat.end(self.token, only)),
+            (first, _) => seat.end_rows(self.token, first.into_iter().chain(outcomes)),
+        }
+    }
 }
 
 impl Sender {
@@ -111,10 +137,11 @@ impl Sender {
             seat: seat.downgrade(),
             bell,
             worker: None,
-            running: HashMap::new(),
+            running: BTreeMap::new(),
             keys: HashMap::new(),
-            cancelled: HashSet::new(),
             untold: Vec::new(),
+            untold_stuck: Vec::new(),
+            stuck: 0,
             next_key: 0,
             most,
         }
@@ -147,11 +174,20 @@ impl Sender {
             let Some(seat) = self.seat.upgrade() else { return self.let_go() };
             seat.begin_turn(&mut orders);
             for token in orders.cancelled.drain(..) {
-                if let Some(&key) = self.keys.get(&token).filter(|&&key| self.cancelled.insert(key)) {
-                    self.untold.push(key);
+                let Some(&key) = self.keys.get(&token) else { continue };
+                if let Some(attempt) = self.running.get_mut(&key) {
+                    attempt.is_cancelled = true;
+                    self.untold.extend(key..key + attempt.sent.len() as u64);
                 }
             }
-            orders.stuck.drain(..).for_each(|stuck| seat.report_stuck(stuck.id, "; it goes on in its worker process"));
+            for stuck in orders.stuck.drain(..) {
+                let Some(&key) = self.keys.get(&stuck.token) else { continue };
+                if let Some(attempt) = self.running.get_mut(&key).filter(|attempt| !attempt.is_stuck) {
+                    attempt.is_stuck = true;
+                    self.stuck += 1;
+                    self.untold_stuck.push((key, stuck.id));
+                }
+            }
             if let Err(text) = self.receive(&seat) {
                 seat.poison(&text);
             }
@@ -174,7 +210,7 @@ impl Sender {
 
     /// Whether no more attempts can be sent now.
     fn is_full(&self) -> bool {
-        self.running.len() >= self.most || self.worker.as_ref().is_some_and(|worker| !worker.lane.sent.is_free())
+        self.running.len() - self.stuck >= self.most || self.worker.as_ref().is_some_and(|worker| !worker.lane.sent.is_free())
     }
 
     fn sleep(&self) {
@@ -232,16 +268,16 @@ impl Sender {
             let ended = read(self.signature, &mut worker.lane.received.read().map_err(|error| error.to_string())?, seat);
             worker.lane.take();
             for (key, outcome) in ended? {
-                let Some(token) = self.running.remove(&key) else { continue };
-                self.keys.remove(&token);
-                let was_cancelled = self.cancelled.remove(&key);
-                seat.end(
-                    token,
-                    match outcome {
-                        Outcome::Error(_) if was_cancelled => Outcome::Cancelled, // its row has ended before
-                        outcome => outcome,
-                    },
-                );
+                let Some((&first, attempt)) = self.running.range_mut(..=key).next_back() else { continue };
+                let Some(&row) = attempt.sent.get((key - first) as usize) else { continue };
+                attempt.ended[row] = Some(outcome);
+                if attempt.ended.iter().all(Option::is_some) {
+                    if let Some(attempt) = self.running.remove(&first) {
+                        self.keys.remove(&attempt.token);
+                        self.stuck -= usize::from(attempt.is_stuck);
+                        attempt.report(seat);
+                    }
+                }
             }
         }
     }
@@ -250,13 +286,17 @@ impl Sender {
     fn bury(&mut self, seat: &Seat) {
         let Some(worker) = self.worker.take() else { return };
         let how = self.place.take().obituary(&worker);
-        for (key, token) in self.running.drain() {
-            let was_cancelled = self.cancelled.remove(&key);
+        for mut attempt in std::mem::take(&mut self.running).into_values() {
             let text = format!("{how} during this call");
-            seat.end(token, if was_cancelled { Outcome::Cancelled } else { Outcome::Error(text.into()) });
+            for row in attempt.ended.iter_mut().filter(|row| row.is_none()) {
+                *row = Some(Outcome::Error(text.as_str().into()));
+            }
+            attempt.report(seat);
         }
         self.keys.clear();
         self.untold.clear();
+        self.untold_stuck.clear();
+        self.stuck = 0;
     }
 
     /// Sends attempts and cancellations, as many as there is room for.
@@ -266,7 +306,7 @@ impl Sender {
                 // Each attempt of now is answered; the next ones try again, after the pause that the place makes.
                 for _ in 0..self.most {
                     let Some(attempt) = seat.next() else { return };
-                    seat.end(attempt.token, Outcome::Error(failure.text.as_str().into()));
+                    fail(seat, &attempt, &failure.text);
                 }
             }
         }
@@ -274,33 +314,36 @@ impl Sender {
             return;
         }
         let mut attempts = Vec::new();
-        while self.running.len() < self.most && attempts.len() < MOST_AT_ONCE {
+        while self.running.len() - self.stuck < self.most && attempts.len() < MOST_AT_ONCE {
             let Some(attempt) = seat.next() else { break };
-            match arguments(self.signature, &attempt) {
-                Ok(arguments) => {
-                    let key = self.next_key;
-                    self.next_key += 1;
-                    self.running.insert(key, attempt.token);
-                    self.keys.insert(attempt.token, key);
-                    attempts.push((key, attempt, arguments));
-                }
-                Err(text) => {
-                    seat.end(attempt.token, Outcome::Error(text.into()));
-                }
+            let read = rows(self.signature, &attempt);
+            let ended = read.iter().map(|row| row.as_ref().err().map(|text| Outcome::Error(text.as_str().into()))).collect();
+            let sent = (0..read.len()).filter(|&row| read[row].is_ok()).collect::<Vec<_>>();
+            let rows: Vec<Row> = read.into_iter().flatten().collect();
+            let running = Running { token: attempt.token, ended, sent, is_cancelled: false, is_stuck: false };
+            if rows.is_empty() {
+                running.report(seat);
+                continue;
             }
+            let key = self.next_key;
+            self.next_key += rows.len() as u64;
+            self.running.insert(key, running);
+            self.keys.insert(attempt.token, key);
+            attempts.push((key, attempt, rows));
         }
         let untold = std::mem::take(&mut self.untold);
-        if attempts.is_empty() && untold.is_empty() {
+        let stuck = std::mem::take(&mut self.untold_stuck);
+        if attempts.is_empty() && untold.is_empty() && stuck.is_empty() {
             return;
         }
         let Some(worker) = &mut self.worker else { return };
-        if let Err(error) = worker.lane.post(|message| write(&untold, &attempts, message)) {
+        if let Err(error) = worker.lane.post(|message| write(&untold, &stuck, &attempts, message)) {
             for (key, attempt, _) in attempts {
                 self.running.remove(&key);
                 self.keys.remove(&attempt.token);
-                seat.end(attempt.token, Outcome::Error(format!("no shared memory for its arguments: {error}").into()));
+                fail(seat, &attempt, &format!("no shared memory for its arguments: {error}"));
             }
-            self.untold = untold;
+            (self.untold, self.untold_stuck) = (untold, stuck);
         }
     }
 
@@ -341,32 +384,53 @@ impl Sender {
             worker.lane.wait(Some(worker.end.as_raw_fd()), Some(Duration::from_millis(100)));
         }
         if worker.lane.sent.is_free() {
-            drop(worker.lane.post(|message| message.byte(LEAVE)));
+            drop(worker.lane.post(|message| message.byte(FORGET)));
         }
     }
 }
 
-/// The values of an attempt's arguments. An error is the text of its row's.
-fn arguments(signature: &Signature, attempt: &Attempt) -> Result<Vec<Value>, String> {
-    let read = |(column, (name, layout)): (&Column, &(String, crate::arrow::Layout))| {
-        column.value(layout, attempt.row).map_err(|text| format!("argument {name}: {text}"))
-    };
-    attempt.batch.columns().iter().zip(&signature.arguments).map(read).collect()
+/// All rows of an attempt are errors.
+fn fail(seat: &Seat, attempt: &Attempt, text: &str) {
+    let ended = (0..=attempt.others.len()).map(|_| Some(Outcome::Error(text.into()))).collect();
+    Running { token: attempt.token, ended, sent: Vec::new(), is_cancelled: false, is_stuck: false }.report(seat);
 }
 
-fn write(untold: &[u64], attempts: &[(u64, Attempt, Vec<Value>)], message: &mut Writer) -> io::Result<()> {
+/// The id of a row, the number of its attempt, the values of its arguments.
+type Row = (u64, u16, Vec<Value>);
+
+/// The rows of an attempt. An error is the text of the row's.
+fn rows(signature: &Signature, attempt: &Attempt) -> Vec<Result<Row, String>> {
+    let read = |id: u64, number: u16, batch: &Batch, row: usize| {
+        let arguments = batch.columns().iter().zip(&signature.arguments);
+        let values = arguments.map(|(column, (name, layout))| column.value(layout, row).map_err(|text| format!("argument {name}: {text}")));
+        values.collect::<Result<Vec<Value>, String>>().map(|values| (id, number, values))
+    };
+    let first = read(attempt.id, attempt.attempt, &attempt.batch, attempt.row);
+    let others = attempt.others.iter().map(|other| read(other.id, other.attempt, &other.batch, other.row));
+    std::iter::once(first).chain(others).collect()
+}
+
+fn write(untold: &[u64], stuck: &[(u64, u64)], attempts: &[(u64, Attempt, Vec<Row>)], message: &mut Writer) -> io::Result<()> {
     message.byte(ATTEMPTS)?;
     message.number(untold.len() as u64)?;
     untold.iter().try_for_each(|&key| message.number(key))?;
-    message.number(attempts.len() as u64)?;
-    for (key, attempt, arguments) in attempts {
+    message.number(stuck.len() as u64)?;
+    for (key, row) in stuck {
         message.number(*key)?;
-        message.number(attempt.id)?;
+        message.number(*row)?;
+    }
+    message.number(attempts.len() as u64)?;
+    for (key, attempt, rows) in attempts {
+        message.number(*key)?;
         message.number(timer::on_system_clock(attempt.deadline))?;
-        message.number(attempt.attempt.into())?;
         let trace = attempt.batch.context().and_then(|context| context.trace_parent.as_deref());
         message.text(trace.map_or(b"", std::ffi::CStr::to_bytes))?;
-        arguments.iter().try_for_each(|value| record::write(Ok(value), message))?;
+        message.number(rows.len() as u64)?;
+        for (id, number, arguments) in rows {
+            message.number(*id)?;
+            message.number((*number).into())?;
+            arguments.iter().try_for_each(|value| record::write(Ok(value), message))?;
+        }
     }
     Ok(())
 }

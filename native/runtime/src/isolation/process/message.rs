@@ -18,11 +18,15 @@ pub const RECORDS: u8 = 3;
 /// From a worker: whether outcome and error are there, then the results ([`super::parcel`]).
 pub const RESULTS: u8 = 4;
 
-/// To a worker, in the lane of a started function: the rows to cancel (a count, then the key of each), then the rows to call (a
-/// count, then each: key, row, deadline, attempt, trace parent, then a value for each argument). Keys rise.
+/// To a worker, in the lane of a started function: the rows to cancel (a count, then the key of each), then the rows
+/// whose calls are stuck (a count, then key and id of each), then the calls (a count,
+/// then each: the key of its first row, the deadline, the trace parent, a count of rows, then for each its id, its attempt, and
+/// a value for each argument). A row has the key after that of the one before.
 pub const ATTEMPTS: u8 = 3;
 /// From a worker, in that lane: rows that have ended (a count, then each: key, outcome, [`super::record`]).
 pub const OUTCOMES: u8 = 5;
+/// To a worker, in that lane: forget the function. Its runtime is gone, with calls that are stuck.
+pub const FORGET: u8 = 7;
 /// From a worker, in that lane: a text for the log.
 pub const LOG: u8 = 6;
 
@@ -38,17 +42,20 @@ pub fn write_failure(into: &mut Mailbox, status: abi::Status, text: &str) -> io:
 pub struct Start {
     pub function: u32,
     pub allowed_in_flight: u32,
+    /// The most rows of a call; 0: it takes one.
+    pub batch_size: u64,
     pub lineage: [u8; 16],
 }
 
 impl Start {
     pub fn write(&self) -> Vec<u8> {
-        [&self.function.to_le_bytes()[..], &self.allowed_in_flight.to_le_bytes(), &self.lineage].concat()
+        [&self.function.to_le_bytes()[..], &self.allowed_in_flight.to_le_bytes(), &self.batch_size.to_le_bytes(), &self.lineage].concat()
     }
 
     pub fn read(message: &[u8]) -> Option<Start> {
         let number = |at: usize| message.get(at..at + 4)?.try_into().map(u32::from_le_bytes).ok();
-        Some(Start { function: number(0)?, allowed_in_flight: number(4)?, lineage: message.get(8..24)?.try_into().ok()? })
+        let batch_size = message.get(8..16)?.try_into().map(u64::from_le_bytes).ok()?;
+        Some(Start { function: number(0)?, allowed_in_flight: number(4)?, batch_size, lineage: message.get(16..32)?.try_into().ok()? })
     }
 }
 
@@ -93,7 +100,7 @@ mod tests {
         let hello = Hello { host: 7, limits: Limits { memory: 1 << 40, cpu: 3 }, plugin: b"/a b/\xff.so".to_vec() };
         assert_eq!(Hello::read(&hello.write()), Some(hello));
         assert_eq!(Hello::read(b"short"), None);
-        let start = Start { function: 7, allowed_in_flight: u32::MAX, lineage: [3; 16] };
+        let start = Start { function: 7, allowed_in_flight: u32::MAX, batch_size: 9, lineage: [3; 16] };
         assert_eq!(Start::read(&start.write()), Some(start));
     }
 }

@@ -6,7 +6,7 @@
 
 use super::lane::Lane;
 use super::mailbox::{Reader, Writer};
-use super::message::{write_failure, Start, ATTEMPTS, LEAVE, LOG, OUTCOMES, READY};
+use super::message::{write_failure, Start, ATTEMPTS, FORGET, LEAVE, LOG, OUTCOMES, READY};
 use super::plugin::{failure, Function, Plugin, Results};
 use super::record;
 use crate::arrow::build;
@@ -51,6 +51,8 @@ struct Started {
     relay: &'static Relay,
     function: &'static Function,
     handle: abi::Handle,
+    /// Each call is a batch of its own.
+    in_batches: bool,
 }
 
 /// Lines for the host's log.
@@ -89,6 +91,8 @@ impl Started {
             max_bytes: NO_LIMIT,
             max_attempts: 1,
             max_stuck: u32::MAX,
+            batch_size: start.batch_size,
+            batch_bytes: if start.batch_size > 0 { NO_LIMIT } else { 0 },
             lineage: start.lineage,
             ..abi::Options::unset()
         };
@@ -106,8 +110,11 @@ impl Started {
             };
             let log =
                 abi::Log { size: size_of::<abi::Log>() as u64, write: Some(write_log), data: std::ptr::from_ref(log).cast_mut().cast() };
+            if start.batch_size > 0 {
+                (relay.keep_batches_apart)(handle, std::ptr::null_mut());
+            }
             (plugin.table.set_log)(handle, &log, std::ptr::null_mut());
-            Ok(Started { table: plugin.table, relay, function, handle })
+            Ok(Started { table: plugin.table, relay, function, handle, in_batches: start.batch_size > 0 })
         }
     }
 
@@ -116,16 +123,13 @@ impl Started {
         loop {
             let mut worked = false;
             if !lane.received.is_free() {
-                match self.take(&mut lane.received.read()?) {
-                    Ok(true) => {}
-                    Ok(false) => {
-                        lane.take();
-                        return self.leave(lane, log);
-                    }
-                    Err(text) => return Err(io::Error::other(text)),
-                }
+                let taken = self.take(&mut lane.received.read()?).map_err(io::Error::other)?;
                 lane.take();
-                worked = true;
+                match taken {
+                    ATTEMPTS => worked = true,
+                    LEAVE => return self.leave(lane, log),
+                    _ => return self.forget(),
+                }
             }
             if lane.sent.is_free() {
                 worked |= self.answer(lane, log)?;
@@ -136,41 +140,46 @@ impl Started {
         }
     }
 
-    /// Passes a message of the host on. False: it asks to leave.
-    fn take(&self, message: &mut Reader) -> Result<bool, String> {
+    /// Passes a message of the host on, and answers its kind.
+    fn take(&self, message: &mut Reader) -> Result<u8, String> {
         match message.byte()? {
             ATTEMPTS => {
                 for _ in 0..message.number()? {
                     // SAFETY: the handle is ours. It may fail only for a row that has ended.
                     unsafe { (self.relay.cancel)(self.handle, message.number()?, std::ptr::null_mut()) };
                 }
-                self.call(message).map(|()| true)
+                for _ in 0..message.number()? {
+                    let (key, row) = (message.number()?, message.number()?);
+                    // SAFETY: as above.
+                    unsafe { (self.relay.report_stuck)(self.handle, key, row, std::ptr::null_mut()) };
+                }
+                self.call(message).map(|()| ATTEMPTS)
             }
-            LEAVE => Ok(false),
+            kind @ (LEAVE | FORGET) => Ok(kind),
             other => Err(format!("the host sends a message of kind {other}")),
         }
     }
 
-    /// Calls the rows of a message: those with the same trace parent together.
+    /// Makes the calls of a message: those with the same trace parent together, unless each is a batch.
     fn call(&self, message: &mut Reader) -> Result<(), String> {
         let mut rows = Rows::default();
         for _ in 0..message.number()? {
-            let key = message.number()?;
-            let origin =
-                Origin { row_id: message.number()?, deadline_ns: message.number()?, attempt: message.number()? as u32, reserved: 0 };
-            let trace = message.text()?;
-            if rows.trace != trace {
+            let (key, deadline_ns, trace) = (message.number()?, message.number()?, message.text()?);
+            if rows.trace != trace || self.in_batches {
                 self.send(std::mem::take(&mut rows))?;
                 rows.trace = trace;
             }
             if rows.origins.is_empty() {
                 rows.first = key;
             }
-            rows.origins.push(origin);
-            let arguments = &self.function.signature.arguments;
-            rows.columns.resize_with(arguments.len(), Vec::new);
-            for (column, (_, layout)) in rows.columns.iter_mut().zip(arguments) {
-                column.push(record::read(layout, message)??);
+            for _ in 0..message.number()? {
+                let (row_id, attempt) = (message.number()?, message.number()? as u32);
+                rows.origins.push(Origin { row_id, deadline_ns, attempt, reserved: 0 });
+                let arguments = &self.function.signature.arguments;
+                rows.columns.resize_with(arguments.len(), Vec::new);
+                for (column, (_, layout)) in rows.columns.iter_mut().zip(arguments) {
+                    column.push(record::read(layout, message)??);
+                }
             }
         }
         self.send(rows)
@@ -246,6 +255,16 @@ impl Started {
             message.byte(number(c"outcome", &Layout::Fixed(1))? as u8)?;
             let ended = results.row(signature, row, key);
             record::write(ended.as_ref().map_err(|text| &**text), message)?;
+        }
+        Ok(())
+    }
+
+    /// Leaves the runtime to its calls, which are stuck: its Context is not closed (R13).
+    fn forget(self) -> io::Result<()> {
+        // SAFETY: the handle is ours, and used no more; nothing rings or writes from now on.
+        unsafe {
+            (self.table.disarm)(self.handle, std::ptr::null_mut());
+            (self.table.set_log)(self.handle, std::ptr::null(), std::ptr::null_mut());
         }
         Ok(())
     }
