@@ -1,4 +1,4 @@
-"""Subinterpreters and worker processes: what a second one gives, what a batch costs on its way, and how fast they start.
+"""Subinterpreters and worker processes: what a second one gives, what the way of a batch costs, how fast they start.
 
 All is wall time, for a machine that is idle. What is compared takes turns; of several turns the fastest counts.
 """
@@ -49,7 +49,9 @@ def batches(rows: int) -> list[pa.Array]:
     return [pa.array(range(first, first + BATCH_ROWS), pa.int64()) for first in range(0, rows, BATCH_ROWS)]
 
 
-def compared(benchmark: Any, name: str, rows: int, reference: str, works: list[Callable[[], object]], goal: float) -> None:
+def compared(
+    benchmark: Any, name: str, rows: int, reference: str, works: list[Callable[[], object]], goal: float
+) -> None:
     subject, other = benchmark.pedantic(fastest, works, rounds=1)
     note(benchmark, name, subject / rows * 1e9, "ns/row", reference, subject / other, goal)
 

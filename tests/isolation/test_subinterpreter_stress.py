@@ -95,9 +95,11 @@ def test_four_interpreters_that_start_at_once_in_a_fresh_process_do_not_crash(fi
     assert _run(AT_ONCE, str(file), "1") == "ok\n"
 
 
+@pytest.mark.isolation
 def test_four_interpreters_start_at_once_fifty_times(file: Path) -> None:
     assert _run(AT_ONCE, str(file), "50") == "ok\n"
 
 
+@pytest.mark.isolation
 def test_five_hundred_plugins_come_and_go_and_memory_stays(file: Path) -> None:
     assert _run(CYCLES, str(file)).startswith("True True")

@@ -1,8 +1,8 @@
 """The tests of functions in every isolation: `pytest --isolation=process`, or `subinterpreter`, or `thread`.
 
-With this option the files of FILES run, and their `load` opens plugins in that isolation. Nothing else in them differs, so
-what they promise holds there too. Single tests that an isolation cannot pass are in NOT_HERE, each with the reason, which
-pytest prints. A plugin for pytest; tests/conftest.py names it.
+With this option the files of FILES run, and their `load` opens plugins in that isolation. Nothing else in them differs,
+so what they promise holds there too. What an isolation does not have is in NOT_HERE, each with the reason, which pytest
+prints. A plugin for pytest; tests/conftest.py names it.
 
 Assumes: tests call `arroyo_udf_plugin.load` in the process of pytest. Programs that tests start decide for themselves.
 """
@@ -41,16 +41,38 @@ FILES = {
     "tests/operator/test_operator.py": 1,
 }
 
-BATCHES = "refuses micro-batches by name"
-NOT_NATIVE = "refuses types that need pyarrow by name"
-PYARROW = "refuses a module that imports pyarrow by name"
+INSIDE = "the test looks into the plugin's module, which is not in this interpreter"
+LANGUAGE = "refuses plugins in other languages by name"
+NOT_NATIVE = "refuses types by name that need pyarrow"
 OWN_HOST = "the test starts a host of its own, which loads into a thread"
-INSIDE = "the test looks into the plugin's module, which is elsewhere"
-# Files, or tests in them.
+PYARROW = "refuses a module by name that imports pyarrow"
+
+# What an isolation does not have: whole files, or tests in them.
 NOT_HERE: dict[str, dict[str, str]] = {
     "thread": {},
-    "process": {},
-    "subinterpreter": {},
+    "process": {
+        "tests/python/test_asyncio.py::test_with_the_standard_loop": OWN_HOST,
+        "tests/python/test_lifecycle.py::test_r12_start_gives_up_on_an_init_that_blocks_the_loop": INSIDE,
+    },
+    "subinterpreter": {
+        "tests/python/test_async.py::test_cancel_rows": NOT_NATIVE,
+        "tests/python/test_async.py::test_r4_a_slice_counts_its_own_bytes_only": NOT_NATIVE,
+        "tests/python/test_async.py::test_structs_of_one_batch_after_another": NOT_NATIVE,
+        "tests/python/test_asyncio.py::test_the_loop": "uvloop does not load there",
+        "tests/python/test_asyncio.py::test_with_the_standard_loop": OWN_HOST,
+        "tests/python/test_batches.py": PYARROW,
+        "tests/python/test_call_info.py::test_example": "environment variables are those of the interpreter's start",
+        "tests/python/test_lifecycle.py::test_r12_start_gives_up_on_an_init_that_blocks_the_loop": INSIDE,
+        "tests/python/test_misbehaving.py": PYARROW,
+        "tests/python/test_retry.py::test_r7_a_retry_does_not_see_what_the_failed_attempt_changed": NOT_NATIVE,
+        "tests/python/test_sync.py": PYARROW,
+        "tests/python/test_types.py": PYARROW,
+        "tests/python/test_vectorized.py": PYARROW,
+        "tests/abi/test_c_async.py": LANGUAGE,
+        "tests/abi/test_c_functions.py": LANGUAGE,
+        "tests/abi/test_row_texts.py": LANGUAGE,
+        "tests/native/test_rust_functions.py": LANGUAGE,
+    },
 }
 
 
@@ -68,14 +90,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     mode = config.getoption("isolation")
     if mode is None:
         return
-    reasons = NOT_HERE[mode]
-    names = {item.nodeid.partition("[")[0] for item in items}
-    files = {name.partition("::")[0] for name in names}
-    if gone := {name for name in reasons if name.partition("::")[0] in files} - names:
-        raise pytest.UsageError(f"every_mode.py names tests that are not there: {', '.join(sorted(gone))}")
+    reasons, there = NOT_HERE[mode], set[str]()
     for item in items:
-        if reason := reasons.get(item.nodeid.partition("[")[0]):
+        test = item.nodeid.partition("[")[0]
+        file = test.partition("::")[0]
+        there |= {test, file}
+        if reason := reasons.get(test) or reasons.get(file):
             item.add_marker(pytest.mark.skip(reason=f"{mode}: {reason}"))
+    if gone := {name for name in reasons if name.partition("::")[0] in there} - there:
+        raise pytest.UsageError(f"every_mode.py names tests that are not there: {', '.join(sorted(gone))}")
 
 
 @pytest.fixture(scope="module", autouse=True)
