@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -77,21 +78,30 @@ def workers() -> list[int]:
 
 
 class Killer(threading.Thread):
-    """Kills a worker of this process now and then, until it is told to end. `kills`: how often."""
+    """Kills a worker of this process some time after each batch, until it is told to end: so workers are killed at any
+    point, but never so often that no batch gets through. `kills`: how often."""
 
     def __init__(self, chance: random.Random) -> None:
         super().__init__()
-        self._chance, self._end, self.kills = chance, threading.Event(), 0
+        self._chance, self._answered, self._ended, self.kills = chance, threading.Event(), False, 0
 
     def run(self) -> None:
-        # The pauses are what is random about this test; nothing waits for them.
-        while not self._end.wait(self._chance.uniform(0.001, 0.1)):
+        while True:
+            self._answered.wait()
+            self._answered.clear()
+            if self._ended:
+                return
+            time.sleep(self._chance.uniform(0, 0.02))  # what is random about this test; nothing waits for it
             if found := workers():
                 os.kill(self._chance.choice(found), signal.SIGKILL)
                 self.kills += 1
 
+    def answered(self) -> None:
+        self._answered.set()
+
     def end(self) -> None:
-        self._end.set()
+        self._ended = True
+        self._answered.set()
         self.join()
 
 
@@ -110,7 +120,7 @@ def test_flights_with_workers_that_are_killed_lose_the_rows_in_hand_alone(
     with load(build_plugin(FLIGHTS, name="fragile"), isolation="process", workers=2) as plugin:
         killer.start()
         try:
-            values, errors = outcomes(plugin, table)
+            values, errors = outcomes(plugin, table, killer.answered)
         finally:
             killer.end()
     assert killer.kills, "nothing was killed"
@@ -129,7 +139,9 @@ def test_flights_with_workers_that_are_killed_lose_the_rows_in_hand_alone(
     assert killed <= killer.kills
 
 
-def outcomes(plugin: Plugin, table: pa.Table) -> tuple[list[float | None], list[str | None]]:
+def outcomes(
+    plugin: Plugin, table: pa.Table, answered: Callable[[], None]
+) -> tuple[list[float | None], list[str | None]]:
     values: list[float | None] = []
     errors: list[str | None] = []
     for batch in table.to_batches(max_chunksize=8192):
@@ -137,4 +149,5 @@ def outcomes(plugin: Plugin, table: pa.Table) -> tuple[list[float | None], list[
         with_errors = found.type.get_field_index("error") >= 0
         values += found.field("value").to_pylist()
         errors += found.field("error").to_pylist() if with_errors else [None] * len(found)
+        answered()
     return values, errors
