@@ -21,7 +21,8 @@ def plus(x: int) -> int:
 """
 ffi = cffi.FFI()
 _header = (ROOT / "native" / "include" / "arroyo_udf_c_python.h").read_text()
-ffi.cdef(_header[_header.index("typedef") : _header.index("#endif /*")])
+_told = "typedef struct arroyo_udf_c_python"
+ffi.cdef(_header[_header.index(_told) : _header.index("} arroyo_udf_c_python;")] + "} arroyo_udf_c_python;")
 
 
 def test_a_python_plugin_has_its_parcel_at_hand_without_a_start(build_plugin: Callable[..., Path]) -> None:
