@@ -95,13 +95,15 @@ test-rust:
 	@python=$$($(ENVIRONMENT)) && export PYO3_PYTHON=$$python PYO3_BUILD_EXTENSION_MODULE=1 && set -x && \
 	cd native && cargo test --quiet --workspace --exclude arroyo-udf-python --all-features --locked
 
-# $(call pytest,ARGUMENTS): in each Python version. The environment answers 3 where one does not run.
+# $(call pytest,ARGUMENTS): in each Python version. The environment answers 3 where one does not run. $$not_again leaves out
+# tests that are no matter of the version, after the first.
 define pytest
-	@missing=; for version in $(VERSIONS); do \
+	@missing=; not_again=; for version in $(VERSIONS); do \
 		python=$$($(ENVIRONMENT) $$version); status=$$?; \
 		if [ $$status -eq 3 ]; then missing="$$missing $$version"; continue; fi; \
 		[ $$status -eq 0 ] || exit $$status; \
 		echo "pytest on Python $$version"; $$python -m pytest -q $(1) || exit 1; \
+		not_again=' and not once'; \
 	done; \
 	for version in $$missing; do echo "$$version NOT TESTED: no Python $$version runs here"; done; \
 	[ -z "$$missing" ] || [ -z "$(REQUIRE_ALL)" ]
@@ -112,7 +114,7 @@ endef
 PARALLEL = -n $(WORKERS) --dist worksteal
 
 test-python:
-	$(call pytest,$(PARALLEL) -m 'not arroyo and not server and not pipelines')
+	$(call pytest,$(PARALLEL) -m "not arroyo and not server and not pipelines$$not_again")
 
 # Not what runs in native code alone, whatever the versions of pyarrow, cffi and click are, and not what tests words.
 NOT_LOWEST = async blocking boot docs ended environment first_hour interrupt leaks readme retry stopping

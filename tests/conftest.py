@@ -17,15 +17,16 @@ BuildPlugin = Callable[..., Path]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The tests that have a make target of their own; the others are `make test`.
+    """The tests that have a make target of their own, or only one Python; the others are `make test` on each.
 
     A job in the background of a script ignores SIGINT, as would its children: tests of Ctrl-C would wait for ever.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    config.addinivalue_line("markers", "arroyo: builds Arroyo's published crates, for minutes (make test-arroyo)")
+    config.addinivalue_line("markers", "arroyo: builds crates of Arroyo and its guide, for minutes (make test-arroyo)")
     config.addinivalue_line("markers", "server: needs a PostgreSQL server (make test-server)")
     config.addinivalue_line("markers", "pipelines: kills engines many times, for minutes (make test-pipelines)")
+    config.addinivalue_line("markers", "once: no matter of Python's version, so make test runs it on one")
 
 
 @pytest.fixture(scope="session", autouse=True)

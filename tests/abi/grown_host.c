@@ -51,7 +51,7 @@ static void use_descriptor(void) {
   const arroyo_udf_descriptor* plugin = table->describe();
   printf("sizes: %d %d %d\n", (int)(plugin->size < sizeof *plugin), (int)(plugin->functions[0]->size < sizeof **plugin->functions),
          (int)(table->table_size < sizeof *table));
-  printf("extension: %d\n", table->extension("isolation/1") != NULL || table->extension(NULL) != NULL);
+  printf("extension: %d\n", table->extension("unknown/1") != NULL || table->extension(NULL) != NULL);
 }
 
 static void use_run(uint32_t same) {

@@ -9,6 +9,7 @@ from arroyo_udf_plugin import build
 from arroyo_udf_plugin.build import c, rust
 from arroyo_udf_plugin.build.cache import Resolution
 
+pytestmark = pytest.mark.once
 HERE = Path(__file__).parent
 SANITIZED = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 LIBRARY = ["-shared", "-fPIC", "-fvisibility=hidden"]

@@ -28,6 +28,7 @@ def functions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     return found
 
 
+@pytest.mark.arroyo
 def test_its_rust_builds_and_is_what_the_text_says(functions: dict[str, object]) -> None:
     assert [repr(function) for function in functions.values()] == [
         "<async function user_name(_id: int64) -> string>",

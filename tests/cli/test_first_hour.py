@@ -5,6 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.once
 SCRIPT = Path(__file__).parent / "first_hour" / "first_hour.t"
 
 

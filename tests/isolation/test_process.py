@@ -3,7 +3,7 @@
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -86,7 +86,7 @@ def file(build_plugin: Callable[..., Path]) -> Path:
 
 
 @pytest.fixture
-def plugin(file: Path) -> Plugin:
+def plugin(file: Path) -> Iterator[Plugin]:
     with load(file, isolation="process") as plugin:
         yield plugin
 
@@ -192,7 +192,7 @@ def test_several_threads_of_a_host_call_at_once(file: Path) -> None:
 def test_a_closed_plugin_refuses_calls_by_name(file: Path) -> None:
     with load(file, isolation="process") as plugin:
         process = plugin.functions["worker"](pa.array([1], pa.int64()))[0].as_py()
-    with pytest.raises(InvalidState, match="isolated.plus: the plugin is closed: load it again"):
+    with pytest.raises(InvalidState, match=r"isolated\.plus: the plugin is closed: load it again"):
         plugin.functions["plus"](pa.array([1]), pa.array([1]))
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)

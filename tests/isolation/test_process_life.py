@@ -151,7 +151,9 @@ def test_the_memory_of_a_worker_can_be_limited(file: Path) -> None:
 
 def test_the_processor_time_of_a_worker_can_be_limited(file: Path) -> None:
     with load(file, isolation="process", cpu_limit=1) as plugin:
-        with pytest.raises(RowError, match=r"life.spins, row 0: .* signal (24 \(SIGXCPU\)|9 \(SIGKILL\)) during this call"):
+        with pytest.raises(
+            RowError, match=r"life.spins, row 0: .* signal (24 \(SIGXCPU\)|9 \(SIGKILL\)) during this call"
+        ):
             plugin.functions["spins"](ONE)
         assert plugin.functions["takes"](ONE).to_pylist() == [1 << 20]
 
@@ -174,6 +176,7 @@ def test_functions_in_other_languages_crash_alone_too(
         outcomes = plugin.functions["plus"].outcomes(pa.array(range(7), pa.int64()))
     assert outcomes.field("value").to_pylist() == [1, 2, 3, None, None, 6, 7]
     errors = outcomes.field("error").to_pylist()
-    assert errors[3].startswith("native.plus, row 3: ") and "three" in errors[3]
+    assert errors[3].startswith("native.plus, row 3: ")
+    assert "three" in errors[3]
     assert errors[4] == f"native.plus, row 4: the worker process was killed by signal {how} during this call"
     assert [row for row, text in enumerate(errors) if text] == [3, 4]

@@ -9,6 +9,7 @@ import pytest
 
 from arroyo_udf_plugin import BuildError, build, load
 
+pytestmark = pytest.mark.once
 USE = "use arroyo_udf_plugin::udf;\n"
 
 # The line with the mistake and the lines after it; a part of the message.

@@ -15,6 +15,7 @@ from arroyo_udf_plugin.build import cache, rust_source
 
 BuildPlugin = Callable[..., Path]
 
+pytestmark = pytest.mark.once
 DEPENDENCIES = {"regex": "1", "tokio": {"version": "1", "features": ["full"]}}
 OPTIONS = {"ordered": False, "allowed_in_flight": 7, "timeout": 2.5}
 FUNCTION = "pub fn f(x: i64) -> i64 { x }\n"

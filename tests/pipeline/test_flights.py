@@ -19,6 +19,7 @@ import pyarrow.dataset as ds
 import pytest
 from waiting import until
 
+pytestmark = pytest.mark.pipelines
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "flights"
 COMMAND = [sys.executable, "-m", "arroyo_udf_plugin.cli", "run", "pipeline.toml"]
 RESULTS = ["route", "speed", "plane"]

@@ -118,6 +118,7 @@ def test_leaving_with_unanswered_rows(functions: dict[str, Function]) -> None:
         runtime.stop("cancel")
 
 
+@pytest.mark.usefixtures("young")
 def test_collection(functions: dict[str, Function]) -> None:
     """Garbage collection releases a runtime with rows in flight, and its eventfds."""
 

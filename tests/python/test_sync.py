@@ -261,6 +261,7 @@ def test_first_call_from_many_threads(build_plugin: BuildPlugin) -> None:
     assert sorted(results) == [(0, [3])] * 4 + [(1, [4])] * 4
 
 
+@pytest.mark.usefixtures("young")
 def test_nothing_is_kept(functions: dict[str, Function]) -> None:
     """Every array is released: the pool holds no more than before."""
     array = pa.array(range(100_000))

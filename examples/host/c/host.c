@@ -3,6 +3,7 @@
  *     cc -Inative/include examples/host/c/host.c -o host -ldl
  *     ./host PLUGIN.so             prints what it contains
  *     ./host PLUGIN.so FUNCTION    calls it with five sample rows, of which the third is null, and prints the results
+ *     ./host PLUGIN.so FUNCTION subinterpreter    the same in two workers; or: process
  *
  * Knows int64 ("l"), float64 ("g") and utf8 ("u") only; an engine uses its own Arrow library.
  */
@@ -218,6 +219,33 @@ static bool call_async(const arroyo_udf_table* table, uint32_t number, struct Ar
   return check("release", table->release(handle, &error), &error) && fine;
 }
 
+/* Calls function number `number` of a plugin with one batch. */
+static bool call(const arroyo_udf_table* table, uint32_t number, const arroyo_udf_function* function) {
+  struct ArrowArray batch;
+  if (!make_batch(function->arguments, &batch)) return false;
+  return (function->kind == ARROYO_UDF_ASYNC ? call_async : call_sync)(table, number, &batch);
+}
+
+/* The same in two workers: an instance takes the place of the plugin, until it is closed. */
+static bool call_isolated(const arroyo_udf_table* table, uint32_t number, const arroyo_udf_function* function,
+                          const char* mode) {
+  const arroyo_udf_isolation* isolation = table->extension("isolation/1");
+  if (isolation == NULL || isolation->size < ARROYO_UDF_ISOLATION_SIZE_1) {
+    fprintf(stderr, "this plugin has no isolation\n");
+    return false;
+  }
+  const arroyo_udf_isolation_options options = {
+      .size = sizeof options,
+      .mode = strcmp(mode, "process") == 0 ? ARROYO_UDF_PROCESS : ARROYO_UDF_SUBINTERPRETER,
+      .workers = 2,
+  };
+  arroyo_udf_instance instance = {.size = sizeof instance};
+  arroyo_udf_error error = {.size = sizeof error};
+  if (!check("open", isolation->open(&options, &instance, &error), &error)) return false;
+  const bool fine = call(instance.table, instance.first + number, function);
+  return check("close", isolation->close(&instance, &error), &error) && fine;
+}
+
 /* ---- Loading ----------------------------------------------------------------------------------------------------- */
 
 /* A plugin's table, or NULL and a line on stderr. Checks magic, version and size before it reads anything else. */
@@ -254,8 +282,8 @@ static bool is_known(const arroyo_udf_descriptor* plugin) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 2 && argc != 3) {
-    fprintf(stderr, "usage: %s PLUGIN.so [FUNCTION]\n", argv[0]);
+  if (argc < 2 || argc > 4) {
+    fprintf(stderr, "usage: %s PLUGIN.so [FUNCTION [subinterpreter|process]]\n", argv[0]);
     return 2;
   }
   const arroyo_udf_table* table = load(argv[1]);
@@ -276,9 +304,7 @@ int main(int argc, char** argv) {
       fprintf(stderr, "function %s has kind %u, which this host cannot call\n", argv[2], (unsigned)function->kind);
       return 1;
     }
-    struct ArrowArray batch;
-    if (!make_batch(function->arguments, &batch)) return 1;
-    return (function->kind == ARROYO_UDF_ASYNC ? call_async : call_sync)(table, i, &batch) ? 0 : 1;
+    return (argc == 3 ? call(table, i, function) : call_isolated(table, i, function, argv[3])) ? 0 : 1;
   }
   fprintf(stderr, "plugin %s has no function %s\n", plugin->name, argv[2]);
   return 1;

@@ -132,6 +132,9 @@ pub const BATCH_CONTEXT_SIZE_1: u64 = 24;
 pub const STATISTICS_SIZE_1: u64 = 1176;
 pub const LOG_SIZE_1: u64 = 24;
 pub const TABLE_SIZE_1: u64 = 128;
+pub const ISOLATION_OPTIONS_SIZE_1: u64 = 32;
+pub const INSTANCE_SIZE_1: u64 = 24;
+pub const ISOLATION_SIZE_1: u64 = 24;
 
 pub type Handle = u64;
 
@@ -329,4 +332,37 @@ pub struct Table {
     pub release: ReleaseFn,
     pub set_log: SetLogFn,
     pub extension: ExtensionFn,
+}
+
+pub const SUBINTERPRETER: u32 = 1;
+pub const PROCESS: u32 = 2;
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct IsolationOptions {
+    pub size: u64,
+    pub mode: u32,
+    pub workers: u32,
+    pub memory_limit: u64,
+    pub cpu_limit: u64,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Instance {
+    pub size: u64,
+    pub table: *const Table,
+    pub first: u32,
+    pub reserved: u32,
+}
+
+pub type IsolationOpenFn = unsafe extern "C" fn(*const IsolationOptions, *mut Instance, *mut Error) -> Status;
+pub type IsolationCloseFn = unsafe extern "C" fn(*const Instance, *mut Error) -> Status;
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Isolation {
+    pub size: u64,
+    pub open: IsolationOpenFn,
+    pub close: IsolationCloseFn,
 }

@@ -22,8 +22,10 @@ use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::arrow::Batch;
 use arroyo_udf_plugin::exports::{self, Ran};
 use arroyo_udf_plugin::failure::Failure;
+use arroyo_udf_plugin::isolation::contract;
 use arroyo_udf_plugin::runtime::Runtime;
 use arroyo_udf_plugin::signature::Signature;
+use std::ffi::{c_void, CStr};
 use std::sync::Arc;
 
 /// This library's plugin.
@@ -45,6 +47,10 @@ impl exports::Plugin for ThisPlugin {
 
     fn start(function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
         executor::start(declared::function(function)?, runtime)
+    }
+
+    fn extension(id: &CStr) -> *const c_void {
+        contract::extension::<Self>(id)
     }
 }
 

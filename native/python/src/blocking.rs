@@ -7,7 +7,7 @@
 use crate::call_info::{self, CurrentCall};
 use crate::calls::{call_row, Called, Converted};
 use crate::function::PythonFunction;
-use crate::gil;
+use crate::interpreter::Interpreter;
 use crate::modules::BLOCKING;
 use crate::object::{self, Owned};
 use crate::outcome::{error_of, outcome_of};
@@ -27,7 +27,11 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 /// What the pool's threads do for one runtime.
 pub struct BlockingCalls {
-    function: &'static PythonFunction,
+    /// For the function's text, also when it has gone.
+    name: &'static str,
+    interpreter: Arc<Interpreter>,
+    /// Weak, because it must not go outside of its interpreter.
+    function: Weak<PythonFunction>,
     kept: Mutex<Kept>,
 }
 
@@ -40,8 +44,21 @@ struct Kept {
 }
 
 impl BlockingCalls {
-    pub fn new(function: &'static PythonFunction) -> BlockingCalls {
-        BlockingCalls { function, kept: Mutex::default() }
+    pub fn new(function: &Arc<PythonFunction>) -> BlockingCalls {
+        BlockingCalls {
+            name: &function.signature.name,
+            interpreter: Arc::clone(&function.state.interpreter),
+            function: Arc::downgrade(function),
+            kept: Mutex::default(),
+        }
+    }
+
+    /// Runs `body` with the GIL held and the function.
+    fn enter<R>(&self, body: impl FnOnce(&Arc<PythonFunction>) -> R) -> Result<R, Failure> {
+        self.interpreter.enter(|| match self.function.upgrade() {
+            Some(function) => Ok(body(&function)),
+            None => Err(Failure::state(format!("{}: the plugin is closed: load it again", self.name))),
+        })?
     }
 
     /// Python never runs while this lock is held.
@@ -51,14 +68,14 @@ impl BlockingCalls {
 
     /// # Safety
     /// The GIL is held.
-    unsafe fn converted(&self, batch: &Arc<Batch>) -> Result<Arc<Converted>, String> {
+    unsafe fn converted(&self, function: &PythonFunction, batch: &Arc<Batch>) -> Result<Arc<Converted>, String> {
         if let Some((of, converted)) = &self.kept().converted {
             if of.as_ptr() == Arc::as_ptr(batch) {
                 return Ok(Arc::clone(converted));
             }
         }
         // SAFETY: passed on.
-        let converted = Arc::new(unsafe { Converted::new(self.function, batch) }?);
+        let converted = Arc::new(unsafe { Converted::new(function, batch) }?);
         let former = self.kept().converted.replace((Arc::downgrade(batch), Arc::clone(&converted)));
         drop(former); // after the line above has given the lock back: dropping may run Python
         Ok(converted)
@@ -66,11 +83,10 @@ impl BlockingCalls {
 
     /// # Safety
     /// The GIL is held; the attempt belongs to this function.
-    unsafe fn call(&self, attempt: &Attempt, info: CallInfo) -> Outcome<Value> {
-        let function = self.function;
+    unsafe fn call(&self, function: &PythonFunction, attempt: &Attempt, info: CallInfo) -> Outcome<Value> {
         // SAFETY: passed on. The Context lives until `close`, which comes after the last attempt.
         unsafe {
-            let converted = match self.converted(&attempt.batch) {
+            let converted = match self.converted(function, &attempt.batch) {
                 Ok(converted) => converted,
                 Err(text) => return error_of(text),
             };
@@ -78,7 +94,7 @@ impl BlockingCalls {
             let Some(variables) = Owned::new(PyContext_New()).filter(|new| PyContext_Enter(new.ptr()) == 0) else {
                 return error_of(raised_text());
             };
-            let called = if call_info::set(CurrentCall::Row(info)) {
+            let called = if call_info::set(&function.state, CurrentCall::Row(info)) {
                 call_row(function, &attempt.batch, &converted, attempt.row, context)
             } else {
                 Called::Raised
@@ -102,16 +118,16 @@ impl BlockingCalls {
 
 impl Work for BlockingCalls {
     fn open(&self) -> Result<(), Failure> {
-        let Some(class) = &self.function.context else { return Ok(()) };
         // SAFETY: the GIL is held inside.
-        gil::enter(|| unsafe {
+        self.enter(|function| unsafe {
+            let Some(class) = &function.context else { return Ok(()) };
             match object::call(BLOCKING, c"open", &[class.ptr()]) {
                 Some(context) => {
                     self.kept().context = Some(context);
                     Ok(())
                 }
                 None => {
-                    let text = format!("{}: start failed: {}", self.function.signature.name, raised_text());
+                    let text = format!("{}: start failed: {}", self.name, raised_text());
                     Err(Failure::new(abi::USER_CODE, text))
                 }
             }
@@ -120,12 +136,12 @@ impl Work for BlockingCalls {
 
     fn run(&self, attempt: &Attempt, info: CallInfo) -> Outcome<Value> {
         // SAFETY: the GIL is held inside.
-        gil::enter(|| unsafe { self.call(attempt, info) }).unwrap_or_else(|failure| Outcome::Error(failure.text.into()))
+        self.enter(|function| unsafe { self.call(function, attempt, info) }).unwrap_or_else(|failure| Outcome::Error(failure.text.into()))
     }
 
     fn report_stuck(&self, runtime: &Runtime, row: u64, thread: Option<libc::pthread_t>) {
         // SAFETY: the GIL is held inside.
-        let stack = gil::enter(|| unsafe {
+        let stack = self.interpreter.enter(|| unsafe {
             let thread = Owned::new(PyLong_FromUnsignedLongLong(thread.unwrap_or(0)));
             match thread.and_then(|thread| object::call(BLOCKING, c"stack", &[thread.ptr()])) {
                 Some(stack) => object::text(stack.ptr()),
@@ -138,7 +154,7 @@ impl Work for BlockingCalls {
 
     fn close(&self) -> Result<(), String> {
         // SAFETY: the GIL is held inside.
-        let closed = gil::enter(|| unsafe {
+        let closed = self.interpreter.enter(|| unsafe {
             let kept = std::mem::take(&mut *self.kept());
             match kept.context.as_ref().map(|context| object::call(BLOCKING, c"close", &[context.ptr()])) {
                 Some(None) => Err(raised_text()),
@@ -150,9 +166,14 @@ impl Work for BlockingCalls {
 }
 
 impl Drop for BlockingCalls {
+    /// In any thread. Nothing is left after `close`, unless a call is stuck.
     fn drop(&mut self) {
-        let mut kept = Some(std::mem::take(&mut *self.kept()));
-        if gil::enter(|| drop(kept.take())).is_err() {
+        let kept = std::mem::take(&mut *self.kept());
+        if kept.context.is_none() && kept.converted.is_none() {
+            return;
+        }
+        let mut kept = Some(kept);
+        if !self.interpreter.is_main() || self.interpreter.enter(|| drop(kept.take())).is_err() {
             std::mem::forget(kept);
         }
     }

@@ -6,13 +6,14 @@
 //!
 //! Assumes: the GIL is held, in the interpreter that runs the functions.
 
-use crate::heap::{method, Body, HeapType};
-use crate::object::{is_main_interpreter, none, Owned};
+use crate::heap::{method, Body};
+use crate::object::{none, Owned};
+use crate::state::{self, State};
 use arroyo_udf_plugin::call_info::CallInfo;
 use pyo3_ffi::*;
 use std::ffi::{c_uint, CStr};
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::Ordering;
 
 /// What a call finds.
 pub enum CurrentCall {
@@ -21,39 +22,33 @@ pub enum CurrentCall {
     MicroBatch(Vec<CallInfo>),
 }
 
-static CURRENT_CALL: HeapType = HeapType::new();
-/// The context variable. Null: no code asks. It lives as long as the process.
-static VARIABLE: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
-
 /// set_call_variable(variable: ContextVar[CurrentCall]): from now on each call finds its information there.
-pub unsafe extern "C" fn set_call_variable(_module: *mut PyObject, variable: *mut PyObject) -> *mut PyObject {
-    // SAFETY: called by Python with the GIL and a valid object, to which a reference is kept for ever.
+pub unsafe extern "C" fn set_call_variable(module: *mut PyObject, variable: *mut PyObject) -> *mut PyObject {
+    // SAFETY: called by Python with the GIL and a valid object, to which the module's state keeps a reference.
     unsafe {
-        if is_main_interpreter() {
-            let former = VARIABLE.swap(Owned::borrowed(variable).into_ptr(), Ordering::AcqRel);
-            Py_XDECREF(former);
-        }
+        let former = state::of(module).call_variable.swap(Owned::borrowed(variable).into_ptr(), Ordering::AcqRel);
+        Py_XDECREF(former);
         none()
     }
 }
 
 /// Whether any code may ask.
-pub fn is_asked_for() -> bool {
-    !VARIABLE.load(Ordering::Acquire).is_null()
+pub fn is_asked_for(state: &State) -> bool {
+    !state.call_variable.load(Ordering::Acquire).is_null()
 }
 
 /// Sets what the call finds that is about to begin in the current context, if any code may ask. False: an exception is set.
 ///
 /// # Safety
-/// The GIL is held, and the call's context is entered.
-pub unsafe fn set(call: CurrentCall) -> bool {
-    let variable = VARIABLE.load(Ordering::Acquire);
+/// The GIL is held, in the interpreter of this state, and the call's context is entered.
+pub unsafe fn set(state: &State, call: CurrentCall) -> bool {
+    let variable = state.call_variable.load(Ordering::Acquire);
     if variable.is_null() {
         return true;
     }
     // SAFETY: the GIL is held; the variable is a ContextVar.
     unsafe {
-        let Some(call) = CURRENT_CALL.make(call) else { return false };
+        let Some(call) = state.current_call.make(call) else { return false };
         Owned::new(PyContextVar_Set(variable, call.ptr())).is_some()
     }
 }
@@ -105,6 +100,6 @@ pub unsafe fn add_type(module: *mut PyObject) -> bool {
     // SAFETY: the methods take an object of this type.
     unsafe {
         let methods = &[(c"row", row as _, METH_NOARGS), (c"rows", rows as _, METH_NOARGS)];
-        CURRENT_CALL.define::<CurrentCall>(module, c"arroyo_udf_plugin._native.CurrentCall", methods, &[])
+        state::of(module).current_call.define::<CurrentCall>(module, c"arroyo_udf_plugin._native.CurrentCall", methods, &[])
     }
 }

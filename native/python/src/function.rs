@@ -1,14 +1,18 @@
 //! `PythonFunction`: a user's function, ready to be called.
 
 use crate::object::Owned;
+use crate::state::State;
 use crate::values::conversion::Conversion;
 use arroyo_udf_plugin::signature::Signature;
 use pyo3_ffi::{PyObject, Py_None};
+use std::sync::Arc;
 
 /// The maximum number of arguments, so that a call needs no allocation.
 pub const MOST_ARGUMENTS: usize = 64;
 
+/// Belongs to one interpreter, and is dropped inside it.
 pub struct PythonFunction {
+    pub state: Arc<State>,
     pub signature: &'static Signature,
     pub callable: Owned,
     /// The class of the Context, if the function takes one.
@@ -25,8 +29,9 @@ impl PythonFunction {
     /// `context`: the class of the Context, or None. Answers None with an exception set if Python lacks a timestamp's zone.
     ///
     /// # Safety
-    /// The GIL is held; both objects are valid.
+    /// The GIL is held, in the interpreter of this state; both objects are valid.
     pub unsafe fn new(
+        state: &Arc<State>,
         signature: &'static Signature,
         callable: *mut PyObject,
         context: *mut PyObject,
@@ -38,6 +43,7 @@ impl PythonFunction {
             let fields = 0..signature.arguments.len();
             let schemas = fields.map(|i| &**signature.argument_schema.children.add(i));
             Some(PythonFunction {
+                state: Arc::clone(state),
                 signature,
                 callable: Owned::borrowed(callable),
                 context: (context != Py_None()).then(|| Owned::borrowed(context)),

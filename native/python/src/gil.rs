@@ -1,91 +1,9 @@
-//! Entering Python from any thread, until the interpreter ends.
+//! Taking the GIL where CPython may end the thread instead: up to 3.13, it unwinds a thread that asks for the GIL of an
+//! interpreter which ends, and the process would abort at our frames.
 //!
-//! Guarantees (R18): after [`close`] no thread asks for the GIL through here. CPython (up to 3.13) would end such a thread by
-//! unwinding it, and the process would abort at our frames. A thread that is still within user code, in a `sleep` or a
-//! `read`, asks for the GIL when that returns: it is held for ever ([`held`]), as later versions of CPython do themselves.
-//!
-//! A thread that Python did not make keeps its thread state until it ends, because making one costs 7 microseconds, and
-//! entering with it 60 nanoseconds.
+//! Guarantees (R18): such a thread is held for ever ([`held`]), as later versions of CPython do themselves.
 
-use arroyo_udf_plugin::failure::Failure;
 use pyo3_ffi::*;
-use std::cell::Cell;
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
-
-static CLOSED: AtomicBool = AtomicBool::new(false);
-/// The number of threads that are inside or about to ask for the GIL.
-static INSIDE: AtomicUsize = AtomicUsize::new(0);
-
-struct Inside;
-
-impl Inside {
-    fn enter() -> Option<Inside> {
-        INSIDE.fetch_add(1, Ordering::SeqCst);
-        let inside = Inside;
-        // Read after the count, so that either `close` sees this thread in the count, or this thread sees CLOSED.
-        (!CLOSED.load(Ordering::SeqCst)).then_some(inside)
-    }
-}
-
-impl Drop for Inside {
-    fn drop(&mut self) {
-        INSIDE.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-/// The thread state of a thread that Python did not make.
-struct ThreadState(Cell<*mut PyThreadState>);
-
-impl Drop for ThreadState {
-    fn drop(&mut self) {
-        let state = self.0.get();
-        if state.is_null() {
-            return;
-        }
-        if let Some(_inside) = Inside::enter() {
-            // SAFETY: the state belongs to this thread, which does not hold the GIL. Not PyGILState_Release: the C
-            // library may have cleared Python's key for this thread already.
-            unsafe {
-                held(|| unwinding::PyEval_RestoreThread(state));
-                PyThreadState_Clear(state);
-                PyThreadState_DeleteCurrent();
-            }
-        }
-    }
-}
-
-thread_local! {
-    static THREAD_STATE: ThreadState = const { ThreadState(Cell::new(null_mut())) };
-}
-
-/// The GIL; given back even if `body` panics.
-struct Held(PyGILState_STATE);
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        // SAFETY: made in `enter`, by the same thread.
-        unsafe { PyGILState_Release(self.0) };
-    }
-}
-
-/// Runs `body` with the GIL held. Fails when the interpreter ends or has ended.
-pub fn enter<R>(body: impl FnOnce() -> R) -> Result<R, Failure> {
-    let Some(_inside) = Inside::enter() else {
-        return Err(Failure::state("the Python interpreter of this process has ended"));
-    };
-    // SAFETY: the interpreter is up, because `close` had not been called when this thread was counted. A new thread state
-    // gives the GIL back right away; the Ensure below, and later ones, find the state.
-    unsafe {
-        if PyGILState_GetThisThreadState().is_null() {
-            held(|| unwinding::PyGILState_Ensure());
-            THREAD_STATE.with(|state| state.0.set(PyEval_SaveThread()));
-        }
-        let _held = Held(held(|| unwinding::PyGILState_Ensure()));
-        Ok(body())
-    }
-}
 
 mod unwinding {
     use pyo3_ffi::{PyGILState_STATE, PyObject, PyThreadState};
@@ -129,13 +47,22 @@ pub unsafe fn vectorcall(callable: *mut PyObject, arguments: *const *mut PyObjec
     held(|| unsafe { unwinding::PyObject_Vectorcall(callable, arguments, count, names) })
 }
 
-/// Refuses further entries, and waits at most `patience` for the threads inside. Called without the GIL.
-pub fn close(patience: Duration) {
-    CLOSED.store(true, Ordering::SeqCst);
-    let until = Instant::now() + patience;
-    while INSIDE.load(Ordering::SeqCst) > 0 && Instant::now() < until {
-        std::thread::yield_now();
-    }
+/// PyGILState_Ensure.
+///
+/// # Safety
+/// The main interpreter is up.
+pub unsafe fn ensure() -> PyGILState_STATE {
+    // SAFETY: passed on.
+    held(|| unsafe { unwinding::PyGILState_Ensure() })
+}
+
+/// PyEval_RestoreThread.
+///
+/// # Safety
+/// The thread state is one of an interpreter that is up, and no thread uses it.
+pub unsafe fn restore(state: *mut PyThreadState) {
+    // SAFETY: passed on.
+    held(|| unsafe { unwinding::PyEval_RestoreThread(state) })
 }
 
 /// Runs `body` without the GIL. Called with it.

@@ -1,7 +1,7 @@
 //! Types of Python objects with a Rust body. The module's exec makes them from a spec; only method tables are static. Python
 //! code cannot instantiate them.
 
-use crate::object::{is_main_interpreter, raise, Owned, ONLY_MAIN};
+use crate::object::{raise, Owned};
 use pyo3_ffi::*;
 use std::ffi::{c_int, c_void, CStr};
 use std::ptr::null_mut;
@@ -32,8 +32,7 @@ pub struct Instance<T> {
     pub body: T,
 }
 
-/// A type of objects. One per process, because functions run in the main interpreter only: that of its first import. An
-/// import in a subinterpreter defines a type of its own, which makes no objects.
+/// A type of objects; each interpreter has its own. An owned reference, or null: not defined yet, or gone with its module.
 pub struct HeapType(AtomicPtr<PyTypeObject>);
 
 /// Defines a function that Python calls as a method of objects with the body `$body`. In the code, `$this` points to the
@@ -61,7 +60,20 @@ impl HeapType {
         HeapType(AtomicPtr::new(null_mut()))
     }
 
-    /// Makes the type with these methods and further type slots, and adds it to the module. False: an exception is set.
+    pub fn ptr(&self) -> *mut PyTypeObject {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Gives the type back.
+    ///
+    /// # Safety
+    /// The GIL is held, in the interpreter that has defined the type.
+    pub unsafe fn clear(&self) {
+        // SAFETY: passed on; the reference was ours.
+        unsafe { Py_XDECREF(self.0.swap(null_mut(), Ordering::AcqRel).cast()) };
+    }
+
+    /// Makes the type with these methods and further type slots, and adds it to the module, once. False: an exception is set.
     ///
     /// # Safety
     /// The GIL is held; the methods and slots are made for bodies of type `T`; `name` is "module.Type".
@@ -105,9 +117,7 @@ impl HeapType {
             if PyModule_AddType(module, kind.ptr().cast()) < 0 {
                 return false;
             }
-            if is_main_interpreter() && self.0.load(Ordering::Acquire).is_null() {
-                self.0.store(kind.into_ptr().cast(), Ordering::Release);
-            }
+            self.0.store(kind.into_ptr().cast(), Ordering::Release);
             true
         }
     }
@@ -115,15 +125,15 @@ impl HeapType {
     /// A new object around a body. None: an exception is set.
     ///
     /// # Safety
-    /// The GIL is held; the main interpreter has defined the type, for bodies of type `T`.
+    /// The GIL is held, in the interpreter that has defined the type, for bodies of type `T`.
     pub unsafe fn make<T: 'static>(&self, body: T) -> Option<Owned> {
         // SAFETY: the memory has room for an instance; its head is set up before any other code sees it.
         unsafe {
-            if !is_main_interpreter() {
-                raise(PyExc_RuntimeError, ONLY_MAIN);
+            let kind = self.ptr();
+            if kind.is_null() {
+                raise(PyExc_RuntimeError, "the interpreter ends");
                 return None;
             }
-            let kind = self.0.load(Ordering::Acquire);
             let object = PyType_GenericAlloc(kind, 0);
             let object = Owned::new(object)?;
             (&raw mut (*object.ptr().cast::<Instance<T>>()).body).write(body);

@@ -3,12 +3,15 @@
 //!
 //! | module          | what it does                                                                |
 //! |-----------------|-----------------------------------------------------------------------------|
-//! | [`gil`]         | enters Python from any thread, until the interpreter ends                   |
+//! | [`gil`]         | takes the GIL where CPython may end the thread instead                      |
+//! | [`interpreter`] | the interpreters, and entering them from any thread, until they end         |
 //! | [`interrupt`]   | Ctrl-C on its way from a plugin to the host                                 |
 //! | [`object`]      | references and exceptions; [`heap`]: types with a Rust body                 |
 //! | [`modules`]     | names the Python halves; [`traceback`]: exceptions of user code as text     |
 //! | [`eventfd`]     | wakes an event loop from any thread                                         |
 //! | [`values`]      | values between Arrow and Python                                             |
+//! | [`state`]       | what the module keeps for each interpreter                                  |
+//! | [`described`]   | a plugin's descriptor, for Python code                                      |
 //! | [`function`]    | a user's function; [`registry`]: the functions that plugins have registered |
 //! | [`pyarrow`]     | values that go through pyarrow                                              |
 //! | [`calls`]       | a row -> a call; [`outcome`]: what the call returned -> the row's outcome   |
@@ -17,8 +20,11 @@
 //! | [`sync`]        | `run`: a batch row by row, or whole                                         |
 //! | [`blocking`]    | runs a row in a thread of the pool                                          |
 //! | [`asyncio`]     | runs rows on the event loop                                                 |
+//! | [`starting`]    | `start`: gives a runtime its executor                                       |
 //! | [`imported`]    | functions of libraries built for Arroyo                                     |
+//! | [`subinterpreter`] | plugins in subinterpreters: opened by a host                             |
 //! | [`process`]     | worker processes: opened by a host, and their life                          |
+//! | [`opener`]      | the same for hosts that are not Python                                       |
 //! | [`host`]        | helpers for the Python host                                                 |
 //! | [`ledger`]      | the ids that a runtime was sent and has not answered                        |
 //! | [`results`]     | the results of a plugin, checked before pyarrow reads them                  |
@@ -35,23 +41,29 @@ mod blocking;
 mod call_info;
 mod calls;
 mod crashes;
+mod described;
 mod eventfd;
 mod function;
 mod gil;
 mod heap;
 mod host;
 mod imported;
+mod interpreter;
 mod interrupt;
 mod ledger;
 mod micro_batch;
 mod modules;
 mod object;
+mod opener;
 mod outcome;
 mod process;
 mod pyarrow;
 mod registry;
 mod results;
 mod signals;
+mod starting;
+mod state;
+mod subinterpreter;
 mod sync;
 mod traceback;
 mod values;
@@ -61,14 +73,14 @@ use arroyo_udf_plugin::arrow::Batch;
 use arroyo_udf_plugin::arroyo;
 use arroyo_udf_plugin::exports::{self, Plugin, Ran};
 use arroyo_udf_plugin::failure::Failure;
+use arroyo_udf_plugin::isolation;
 use arroyo_udf_plugin::limits;
-use arroyo_udf_plugin::machine::Stop;
-use arroyo_udf_plugin::pool;
 use arroyo_udf_plugin::runtime::Runtime;
 use arroyo_udf_plugin::signature::Signature;
 use arroyo_udf_plugin::timer;
-use asyncio::{executor, parker, watch};
-use object::{is_main_interpreter, none, Owned};
+use asyncio::parker;
+use interpreter::Interpreter;
+use object::{none, Owned};
 use pyo3_ffi::*;
 use std::ffi::{c_int, c_void, CStr};
 use std::ptr::{null, null_mut};
@@ -91,35 +103,18 @@ impl Plugin for Core {
     fn run(function: u32, batch: &Arc<Batch>) -> Result<Ran, Failure> {
         let function = registry::get(function)?;
         // SAFETY: the GIL is held inside; the batch was checked against this function's signature.
-        gil::enter(|| unsafe { sync::run(function, batch) })?
+        function.state.interpreter.enter(|| unsafe { sync::run(&function, batch) })?
     }
 
     fn start(function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
-        let function = registry::get(function)?;
-        if function.blocking {
-            return pool::start(runtime, blocking::BlockingCalls::new(function));
-        }
-        // SAFETY: the GIL is held inside.
-        gil::enter(|| unsafe {
-            let text = |why: String| format!("{}: start failed: {why}", function.signature.name);
-            let failed = |why| {
-                runtime.stop_soon(Stop::Cancel); // if its Context opens later, it closes at once
-                Err(Failure::new(abi::USER_CODE, text(why)))
-            };
-            // Without a loop, nothing can wait for it.
-            let prepared = object::call(modules::EXECUTOR, c"prepare", &[]).and_then(|_loop| executor::new(function, Arc::clone(runtime)));
-            let Some(executor) = prepared else {
-                let status = if PyErr_ExceptionMatches(PyExc_MemoryError) != 0 { abi::OUT_OF_MEMORY } else { abi::ENVIRONMENT };
-                return Err(Failure::for_now(status, text(traceback::raised_text())));
-            };
-            match object::call(modules::EXECUTOR, c"start", &[executor.ptr()]) {
-                Some(why) if why.ptr() == Py_None() => Ok(()),
-                Some(why) => failed(object::text(why.ptr())),
-                None => failed(traceback::raised_text()),
-            }
-        })?
+        starting::start(Interpreter::main(), &Arc::downgrade(&registry::get(function)?), runtime)
+    }
+
+    fn extension(id: &CStr) -> *const c_void {
+        opener::extension(id)
     }
 }
+
 static TABLE: abi::Table = exports::table::<Core>();
 const TABLE_NAME: &CStr = c"arroyo_udf_plugin._native.TABLE";
 /// The same functions behind Arroyo's interface.
@@ -131,20 +126,25 @@ const EXIT_TIME: Duration = Duration::from_secs(1);
 
 /// stop_all(): stops every runtime, then lets no thread into Python any more (R18). Call it before the main interpreter
 /// ends; further calls do nothing, and neither do those in subinterpreters.
-unsafe extern "C" fn stop_all(_module: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+unsafe extern "C" fn stop_all(module: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
     static STOPPED: Once = Once::new();
     // SAFETY: called by Python with the GIL, which is given back while other threads finish.
     unsafe {
         let mut first = false;
-        if is_main_interpreter() {
+        let interpreter = &state::of(module).interpreter;
+        if interpreter.is_main() {
             STOPPED.call_once(|| first = true);
         }
         if first {
-            gil::without(|| exports::stop_all(EXIT_TIME));
+            gil::without(|| {
+                exports::stop_all(EXIT_TIME);
+                isolation::close_all();
+                subinterpreter::end_idle(EXIT_TIME);
+            });
             if object::call(modules::EXECUTOR, c"stop_loop", &[]).is_none() {
                 PyErr_Clear(); // the module cannot be imported: no loop has started
             }
-            gil::without(|| gil::close(EXIT_TIME));
+            gil::without(|| interpreter.close(EXIT_TIME));
         }
         none()
     }
@@ -163,12 +163,14 @@ unsafe extern "C" fn advance_clock(_module: *mut PyObject, nanoseconds: *mut PyO
     }
 }
 
-/// The time limits of a Context, for the Python half of the asyncio executor. False: an exception is set.
-unsafe fn add_limits(module: *mut PyObject) -> bool {
+/// The time limits of a Context, for the Python half of the asyncio executor; statuses, for code without cffi. False: an
+/// exception is set.
+unsafe fn add_constants(module: *mut PyObject) -> bool {
     let texts = [
         (c"INIT_TOOK_TOO_LONG", limits::init_took_too_long(limits::INIT_TIME)),
         (c"CLOSE_TOOK_TOO_LONG", limits::close_took_too_long(limits::CLOSE_TIME)),
     ];
+    let statuses = [(c"ENVIRONMENT", abi::ENVIRONMENT), (c"USER_CODE", abi::USER_CODE), (c"OUT_OF_MEMORY", abi::OUT_OF_MEMORY)];
     // SAFETY: the GIL is held, in the module's exec; the module gets its own references.
     unsafe {
         let add =
@@ -176,6 +178,7 @@ unsafe fn add_limits(module: *mut PyObject) -> bool {
         add(c"INIT_SECONDS", PyFloat_FromDouble(limits::INIT_TIME.as_secs_f64()))
             && add(c"CLOSE_SECONDS", PyFloat_FromDouble(limits::CLOSE_TIME.as_secs_f64()))
             && add(c"GRACE_SECONDS", PyFloat_FromDouble(limits::GRACE.as_secs_f64()))
+            && statuses.iter().all(|(name, status)| add(name, PyLong_FromLong((*status).into())))
             && texts.iter().all(|(name, text)| add(name, PyUnicode_FromStringAndSize(text.as_ptr().cast(), text.len() as Py_ssize_t)))
     }
 }
@@ -183,11 +186,16 @@ unsafe fn add_limits(module: *mut PyObject) -> bool {
 unsafe extern "C" fn exec(module: *mut PyObject) -> c_int {
     // SAFETY: called by the import system with the GIL and the new module.
     unsafe {
-        if is_main_interpreter() {
-            PyDateTime_IMPORT(); // the pointer is the process's, and to memory of this interpreter
-            if PyDateTimeAPI().is_null() {
-                return -1;
-            }
+        state::fill(module);
+        // One for all interpreters: its types are static, and its UTC is immortal. Checked, because that is CPython's choice.
+        PyDateTime_IMPORT();
+        let own = PyCapsule_Import(c"datetime.datetime_CAPI".as_ptr(), 0).cast::<PyDateTime_CAPI>();
+        if own.is_null() || PyDateTimeAPI().is_null() {
+            return -1;
+        }
+        if (*own).DateType != (*PyDateTimeAPI()).DateType || (*own).TimeZone_UTC != (*PyDateTimeAPI()).TimeZone_UTC {
+            object::raise(PyExc_ImportError, "datetime has other types in this interpreter than in the main one");
+            return -1;
         }
         let tables = [
             (c"TABLE", TABLE_NAME, (&raw const TABLE).cast_mut().cast::<c_void>()),
@@ -199,7 +207,7 @@ unsafe extern "C" fn exec(module: *mut PyObject) -> c_int {
                 return -1;
             }
         }
-        if add_limits(module) && asyncio::add_types(module) && call_info::add_type(module) {
+        if add_constants(module) && asyncio::add_types(module) && call_info::add_type(module) {
             0
         } else {
             -1
@@ -220,17 +228,19 @@ const fn fast(name: &'static CStr, function: PyCFunctionFast) -> PyMethodDef {
     }
 }
 
-static mut METHODS: [PyMethodDef; 35] = [
+static mut METHODS: [PyMethodDef; 37] = [
+    method(c"described", described::described, METH_O),
     method(c"register", registry::register, METH_VARARGS),
     method(c"open_arroyo", imported::open_arroyo, METH_O),
     method(c"import_arroyo", imported::import_arroyo, METH_VARARGS),
     method(c"open_processes", process::open_processes, METH_VARARGS),
+    method(c"open_subinterpreters", subinterpreter::open_subinterpreters, METH_VARARGS),
     method(c"close_instance", process::close_instance, METH_VARARGS),
     method(c"work", process::work, METH_NOARGS),
     method(c"schema", pyarrow::schema, METH_O),
     method(c"parker", parker::parker, METH_O),
-    method(c"watch", watch::watch, METH_NOARGS),
-    method(c"answer", watch::answer, METH_NOARGS),
+    method(c"watch", asyncio::watch, METH_NOARGS),
+    method(c"answer", asyncio::answer, METH_NOARGS),
     method(c"stop_all", stop_all, METH_NOARGS),
     method(c"advance_clock", advance_clock, METH_O),
     method(c"set_call_variable", call_info::set_call_variable, METH_O),
@@ -263,12 +273,12 @@ static mut MODULE: PyModuleDef = PyModuleDef {
     m_base: PyModuleDef_HEAD_INIT,
     m_name: c"_native".as_ptr(),
     m_doc: null(),
-    m_size: 0,
+    m_size: state::SIZE,
     m_methods: (&raw mut METHODS).cast(),
     m_slots: (&raw mut SLOTS).cast(),
-    m_traverse: None,
-    m_clear: None,
-    m_free: None,
+    m_traverse: Some(state::traverse),
+    m_clear: Some(state::clear),
+    m_free: Some(state::free),
 };
 
 /// Fills the module's slots when it is loaded, not when it is compiled: 3.11 refuses slot numbers that it does not know, and

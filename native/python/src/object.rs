@@ -132,19 +132,6 @@ pub unsafe fn exception_text() -> String {
     unsafe { take_exception().map_or_else(|| "an error without an exception".into(), |e| summary(e.ptr())) }
 }
 
-/// Whether the current interpreter is the main one. Functions run in that one only, so only its imports may set what the
-/// process shares: types, and the API of datetime.
-///
-/// # Safety
-/// The GIL is held.
-pub unsafe fn is_main_interpreter() -> bool {
-    // SAFETY: passed on.
-    unsafe { PyInterpreterState_Get() == PyInterpreterState_Main() }
-}
-
-/// The text of an exception in another interpreter.
-pub const ONLY_MAIN: &str = "functions of plugins run in the main interpreter only";
-
 /// Calls a function of a Python module. None: an exception is set.
 ///
 /// # Safety

@@ -15,6 +15,7 @@ use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::results;
 use arroyo_udf_plugin::value::Value;
 use pyo3_ffi::*;
+use std::ops::Range;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ use std::sync::Arc;
 ///
 /// # Safety
 /// The GIL is held; the batch was made for this function.
-pub unsafe fn run(function: &'static PythonFunction, batch: &Arc<Batch>) -> Result<Ran, Failure> {
+pub unsafe fn run(function: &PythonFunction, batch: &Arc<Batch>) -> Result<Ran, Failure> {
     // SAFETY: passed on.
     let answered = unsafe {
         if function.signature.vectorized {
@@ -30,7 +31,7 @@ pub unsafe fn run(function: &'static PythonFunction, batch: &Arc<Batch>) -> Resu
         } else {
             Converted::new(function, batch).and_then(|converted| match function.returns {
                 Conversion::Pyarrow => run_into_list(function, batch, &converted),
-                _ => run_into_column(function, batch, &converted),
+                _ => run_into_column(function, batch, 0..batch.rows(), &converted),
             })
         }
     };
@@ -41,25 +42,42 @@ pub unsafe fn run(function: &'static PythonFunction, batch: &Arc<Batch>) -> Resu
         }
         return Err(interrupt::failure(&function.signature.name));
     }
-    let (values, errors) = answered.unwrap_or_else(|text| all_failed(function, batch.rows(), text));
+    let (values, errors) = answered.unwrap_or_else(|text| all_failed(function, 0..batch.rows(), text));
     let (results, with_outcomes) = results::ran(&function.signature.name, values, &errors);
     Ok(Ran { results, with_outcomes })
 }
 
+/// Calls the function for some rows of a batch: their values, and the errors by the rows of the batch.
+///
+/// # Safety
+/// The GIL is held, in a thread of the toolkit; the batch was made for this function and has the rows; all types of the
+/// function convert natively.
+pub unsafe fn run_rows(function: &PythonFunction, batch: &Batch, rows: Range<usize>) -> (ArrowArray, RowErrors) {
+    // SAFETY: passed on.
+    let answered =
+        unsafe { Converted::new(function, batch).and_then(|converted| run_into_column(function, batch, rows.clone(), &converted)) };
+    answered.unwrap_or_else(|text| all_failed(function, rows, text))
+}
+
 /// Every row is an error with this text.
-fn all_failed(function: &PythonFunction, rows: usize, text: String) -> (ArrowArray, RowErrors) {
+fn all_failed(function: &PythonFunction, rows: Range<usize>, text: String) -> (ArrowArray, RowErrors) {
     let text = results::error_text(text);
-    let values = arrow::build(&function.signature.returns, std::iter::repeat_n(&Value::Null, rows));
-    (values.export(), (0..rows).map(|row| (row, text.clone())).collect())
+    let values = arrow::build(&function.signature.returns, std::iter::repeat_n(&Value::Null, rows.len()));
+    (values.export(), rows.map(|row| (row, text.clone())).collect())
 }
 
 /// The hot loop: native values in, native values out. The error is Ctrl-C.
-unsafe fn run_into_column(function: &PythonFunction, batch: &Batch, converted: &Converted) -> Result<(ArrowArray, RowErrors), String> {
-    let mut column = ColumnWriter::new(&function.returns, batch.rows());
+unsafe fn run_into_column(
+    function: &PythonFunction,
+    batch: &Batch,
+    rows: Range<usize>,
+    converted: &Converted,
+) -> Result<(ArrowArray, RowErrors), String> {
+    let mut column = ColumnWriter::new(&function.returns, rows.len());
     let mut errors = Vec::new();
     // SAFETY: None always exists.
     let none = unsafe { Py_None() };
-    for row in 0..batch.rows() {
+    for row in rows {
         // SAFETY: the GIL is held and the row exists.
         let text = match unsafe { call_row(function, batch, converted, row, null_mut()) } {
             Called::Returned(object) if object != none => {

@@ -41,6 +41,11 @@ pub trait Plugin: 'static {
     /// outcome of rows.
     fn run(function: u32, batch: &Arc<Batch>) -> Result<Ran, Failure>;
 
+    /// A further table; null: there is none by this id.
+    fn extension(_id: &CStr) -> *const c_void {
+        std::ptr::null()
+    }
+
     /// Gives `runtime` its executor ([`Seat::serve`](crate::runtime::Seat::serve)), and waits for the Context's init.
     fn start(function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure>;
 }
@@ -64,7 +69,7 @@ pub const fn table<P: Plugin>() -> abi::Table {
         stop_runtime,
         release,
         set_log,
-        extension,
+        extension: extension::<P>,
     }
 }
 
@@ -418,12 +423,16 @@ unsafe extern "C" fn set_log(handle: abi::Handle, log: *const abi::Log, error: *
     unsafe { guard(error, |text| poison(handle, text), body) }
 }
 
-unsafe extern "C" fn extension(id: *const c_char) -> *const c_void {
-    // SAFETY: the host passes a NUL-terminated text, or null.
-    if !id.is_null() && unsafe { CStr::from_ptr(id) } == relay::ID {
+unsafe extern "C" fn extension<P: Plugin>(id: *const c_char) -> *const c_void {
+    if id.is_null() {
+        return std::ptr::null();
+    }
+    // SAFETY: the host passes a text.
+    let id = unsafe { CStr::from_ptr(id) };
+    if id == relay::ID {
         return (&raw const relay::RELAY).cast();
     }
-    std::ptr::null()
+    catch_own(|| P::extension(id)).unwrap_or(std::ptr::null())
 }
 
 /// Stops every runtime of this library: before an interpreter ends (R18).

@@ -38,6 +38,8 @@ grows! {
     BatchContext, "batch context", BATCH_CONTEXT_SIZE_1;
     Statistics, "statistics", STATISTICS_SIZE_1;
     Log, "log", LOG_SIZE_1;
+    IsolationOptions, "isolation options", ISOLATION_OPTIONS_SIZE_1;
+    Instance, "instance", INSTANCE_SIZE_1;
 }
 
 /// The size that a struct states. The error is a text for the host.

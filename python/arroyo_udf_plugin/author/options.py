@@ -123,6 +123,19 @@ def seconds_of(text: str) -> float:
     return float(with_unit[1]) * _UNITS[with_unit[2]]
 
 
+_SIZES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "kB": 10**3, "MB": 10**6, "GB": 10**9}
+
+
+def bytes_of(text: str) -> int:
+    """Converts "512 MiB", "2GB" or "1000" to bytes. Raises ValueError for other texts."""
+    with_unit = re.fullmatch(r"(\d+) ?([A-Za-z]+)", text)
+    if with_unit is None:
+        return int(text)
+    if with_unit[2] not in _SIZES:
+        raise ValueError(f"{text!r}: the unit is {', '.join(_SIZES)}")
+    return int(with_unit[1]) * _SIZES[with_unit[2]]
+
+
 def _seconds() -> _Kind:
     def fits(value: Any) -> bool:
         if isinstance(value, str):

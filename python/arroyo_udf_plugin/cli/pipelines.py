@@ -149,7 +149,7 @@ def _planned(document: Document, pipeline: Pipeline) -> Iterator[Planned]:
 
     with shown(), document.located():
         planned = plan(pipeline)
-    with contextlib.closing(planned.source):
+    with contextlib.closing(planned):
         yield planned
 
 

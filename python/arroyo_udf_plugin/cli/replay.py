@@ -13,6 +13,7 @@ import click
 from ..pipeline.calls import Written
 from .calls import call_written, calls_of, split
 from .crashes import named
+from .isolation import where_options
 from .run import CALL, FILE, JSON, OPTION, POLICIES, VALIDATE, Bar, chosen, load, report
 
 
@@ -26,6 +27,7 @@ from .run import CALL, FILE, JSON, OPTION, POLICIES, VALIDATE, Bar, chosen, load
 @click.option("--on-error", type=POLICIES, help="What happens to a failed row; default: as in the run.")
 @click.option("--on-timeout", type=POLICIES, help="What happens to a timed-out row; default: as in the run.")
 @OPTION
+@where_options
 @VALIDATE
 @JSON
 def command(
@@ -36,6 +38,7 @@ def command(
     on_error: Any,
     on_timeout: Any,
     options: tuple[str, ...],
+    where: dict[str, Any],
     validate: bool,
     as_json: bool,
 ) -> None:
@@ -51,19 +54,19 @@ def command(
     path, function = split(note.plugin if plugin is None else plugin)
     if function is not None:
         raise click.UsageError(f"--plugin {plugin}: name the file alone; --call names functions")
-    loaded = load(path, validate)
-    made = calls_of(loaded, path, calls)
-    is_async = any(call.function.kind == "async" for call in made)
-    note = dataclasses.replace(
-        note,
-        plugin=str(path.absolute()),
-        calls=tuple((call.function.name, call.columns, call.name) for call in made),
-        options={**(note.options if is_async else {}), **chosen(options)},
-        on_error=on_error or note.on_error,
-        on_timeout=on_timeout or note.on_timeout,
-    )
-    names = [call.function.where for call in made]
-    with named(names), Bar() as bar, contextlib.redirect_stdout(sys.stderr):
-        summary = replay(failed, output, made, note, bar.show)
+    with load(path, validate, where) as loaded:
+        made = calls_of(loaded, path, calls)
+        is_async = any(call.function.kind == "async" for call in made)
+        note = dataclasses.replace(
+            note,
+            plugin=str(path.absolute()),
+            calls=tuple((call.function.name, call.columns, call.name) for call in made),
+            options={**(note.options if is_async else {}), **chosen(options)},
+            on_error=on_error or note.on_error,
+            on_timeout=on_timeout or note.on_timeout,
+        )
+        names = [call.function.where for call in made]
+        with named(names), Bar() as bar, contextlib.redirect_stdout(sys.stderr):
+            summary = replay(failed, output, made, note, bar.show)
     there = f", {summary.already_there:,} were there already" if summary.already_there else ""
     report(summary, f"{output}: {summary.added:,} rows added of {summary.rows:,} dead letters{there}", as_json)

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from .building import shown
 from .calls import call_written, calls_of, columns_written, only_function, split
 from .crashes import named
 from .files import input_options, output_options
+from .isolation import where_options
 from .pipelines import is_pipeline
 from .pipelines import run as run_pipeline
 from .view import duration
@@ -79,6 +80,7 @@ class _Run(click.Command):
 @click.option("--on-timeout", type=POLICIES, default="fail", show_default=True, help="What happens to a timed-out row.")
 @click.option("--dead-letter", type=FILE, help="The file for rows with the policy dead_letter: .parquet or Arrow.")
 @OPTION
+@where_options
 @VALIDATE
 @JSON
 def command(
@@ -94,6 +96,7 @@ def command(
     on_timeout: Any,
     dead_letter: Path | None,
     options: tuple[str, ...],
+    where: dict[str, Any],
     validate: bool,
     as_json: bool,
 ) -> None:
@@ -117,26 +120,26 @@ def command(
     if written and (function is not None or columns is not None or name is not None):
         raise click.UsageError("--call names function, columns and result: leave out :FUNCTION, --args and --name")
     calls = [call_written(text) for text in written]
-    loaded = load(path, validate)
-    if not calls:
-        function = only_function(loaded, path) if function is None else function
-        calls = [Written(function, None if columns is None else columns_written(columns, "--args"), name)]
-    made = calls_of(loaded, path, calls)
-    names = [call.function.where for call in made]
-    with named(names), Bar() as bar, contextlib.redirect_stdout(sys.stderr):
-        summary = run(
-            made,
-            inputs,
-            target,
-            reading=reading,
-            writing=writing,
-            on_error=on_error,
-            on_timeout=on_timeout,
-            dead_letter=dead_letter,
-            options=chosen(options),
-            plugin=str(path.absolute()),
-            progress=bar.show,
-        )
+    with load(path, validate, where) as loaded:
+        if not calls:
+            function = only_function(loaded, path) if function is None else function
+            calls = [Written(function, None if columns is None else columns_written(columns, "--args"), name)]
+        made = calls_of(loaded, path, calls)
+        names = [call.function.where for call in made]
+        with named(names), Bar() as bar, contextlib.redirect_stdout(sys.stderr):
+            summary = run(
+                made,
+                inputs,
+                target,
+                reading=reading,
+                writing=writing,
+                on_error=on_error,
+                on_timeout=on_timeout,
+                dead_letter=dead_letter,
+                options=chosen(options),
+                plugin=str(path.absolute()),
+                progress=bar.show,
+            )
     report(summary, f"{summary.output}: {summary.written:,} rows written of {summary.rows:,} read", as_json)
 
 
@@ -191,14 +194,14 @@ def chosen(options: tuple[str, ...]) -> dict[str, Any]:
         raise click.UsageError(f"--option {error}") from None
 
 
-def load(path: Path, validate: bool) -> Plugin:
-    """path: a plugin, or a source, which is built if it is new or has changed."""
+def load(path: Path, validate: bool, where: Mapping[str, Any]) -> Plugin:
+    """path: a plugin, or a source, which is built if it is new or has changed. where: see `where_options`."""
     from ..build import plugin_for
     from ..host.library import load as load_plugin
 
     with shown():
         path = plugin_for(path)
-    return load_plugin(path, validate=validate)
+    return load_plugin(path, validate=validate, **where)
 
 
 class Bar:

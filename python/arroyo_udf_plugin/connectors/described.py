@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import pydantic
 
-from ..author.options import seconds_of
+from ..author.options import bytes_of, seconds_of
 
 VARIABLE = re.compile(r"\$(\$?)\{([^}]*)\}")
 """`${NAME}`, with NAME as second group. `$${NAME}` is the text `${NAME}` itself, and has a first group."""
@@ -50,6 +50,22 @@ Seconds = Annotated[
     or_variable,
 ]
 """A time: a number of seconds, or a text such as "10s" or "500ms"."""
+
+
+def _bytes(value: Any) -> Any:
+    try:
+        return bytes_of(value) if isinstance(value, str) else value
+    except ValueError:
+        raise ValueError("write bytes as a whole number, or a text with a unit, such as '512MiB' or '2GB'") from None
+
+
+Bytes = Annotated[
+    int,
+    pydantic.Field(ge=1, lt=1 << 63),
+    pydantic.BeforeValidator(_bytes, json_schema_input_type=int | str),
+    or_variable,
+]
+"""A size: a number of bytes, or a text such as "512MiB"."""
 
 if TYPE_CHECKING:
     Several = Sequence

@@ -37,7 +37,7 @@ def run_pipeline(
     raises.
     """
     planned = plan(pipeline)
-    with contextlib.closing(planned.source):
+    with contextlib.closing(planned):
         return run_planned(
             planned,
             resume=resume,
@@ -57,7 +57,7 @@ def run_planned(
     progress: Callable[[Progress], None] = lambda progress: None,
     progress_every: float | None = None,
 ) -> Summary:
-    """As `run_pipeline`; leaves the source open."""
+    """As `run_pipeline`; leaves source and plugins open."""
     told = planned.resolved.checkpoints
     with _for_pipelines(planned):
         return run(

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .checkpoints import Epochs
 
 _GIVE_UP = 10.0  # seconds for functions to end after an error
-_CUT_OFF = 0.5  # and after a stop
+_CUT_OFF = 0.5  # and after a stop, or Ctrl-C
 _FOR_DRAINING = 0.75  # of the time for a stop; the rest is for the last checkpoint
 
 
@@ -303,7 +303,7 @@ class _Coordinator:
 
     def give_up(self, error: BaseException) -> None:
         """Ends the slices after an error, and notes what remains at risk."""
-        self._give_up_slices(_GIVE_UP)
+        self._give_up_slices(_GIVE_UP if isinstance(error, Exception) else _CUT_OFF)
         if self._epochs is None:
             error.add_note(
                 "There are no checkpoints, so nothing can be resumed. Outputs that appear at the end do not appear."

@@ -1,24 +1,28 @@
-"""Where a plugin's functions run: in the host's own interpreter, or in worker processes (docs/isolation.md).
+"""Where a plugin's functions run: in the host's own interpreter, in subinterpreters, or in worker processes
+(docs/isolation.md).
 
-The other isolations answer the same table, the same descriptor and the same functions as the thread does: the native core
-opens them, and nothing above knows the difference.
+The other isolations answer the same table, the same descriptor and the same functions as the thread does: the native
+core opens them, and nothing above knows the difference.
 """
 
+import atexit
 import os
 import sys
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from .. import abi
-from .._native import open_processes
+from .._native import open_processes, open_subinterpreters, stop_all
 from ..abi import ffi
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, by_status
 
 Isolation: TypeAlias = Literal["thread", "subinterpreter", "process"]
 ISOLATIONS: tuple[str, ...] = get_args(Isolation)
 
+atexit.register(stop_all)  # before the interpreter ends, while its threads still get the GIL (R18)
+
 _WORKER = b"arroyo_udf_plugin.worker"
-_MOST_WORKERS = 1024
+MOST_WORKERS = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +44,8 @@ class Where:
         number = self.workers
         if number != "auto" and (isinstance(number, bool) or not isinstance(number, int) or number < 1):
             raise InvalidArgument(f'workers={number!r}: it is a number from 1 on, or "auto" for one per core')
-        if isinstance(number, int) and number > _MOST_WORKERS:
-            raise InvalidArgument(f"workers={number}: at most {_MOST_WORKERS}")
+        if isinstance(number, int) and number > MOST_WORKERS:
+            raise InvalidArgument(f"workers={number}: at most {MOST_WORKERS}")
         if self.isolation == "thread" and number not in (1, "auto"):
             raise InvalidArgument(
                 f'workers={number} with isolation="thread": a thread shares one interpreter; choose '
@@ -58,11 +62,21 @@ class Where:
     @property
     def count(self) -> int:
         """How many workers there are."""
-        return len(os.sched_getaffinity(0)) if self.workers == "auto" else self.workers
+        return cores() if self.workers == "auto" else self.workers
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0))
 
 
 def open_isolated(path: str, table: Any, descriptor: Any, where: Where) -> tuple[Any, int]:
-    """The table and the number of the first function of a plugin in worker processes. `descriptor` is the plugin's own."""
+    """The table and the number of the first function of a plugin in workers.
+
+    table, descriptor: the plugin's own.
+    """
+    if where.isolation == "subinterpreter":
+        return _open_subinterpreters(path, table, where)
     try:
         address, base = open_processes(
             os.fsencode(path),
@@ -75,6 +89,13 @@ def open_isolated(path: str, table: Any, descriptor: Any, where: Where) -> tuple
         )
     except ValueError as error:
         raise InvalidArgument(f"{path}: {error}") from None
+    return ffi.cast("arroyo_udf_table *", address), base
+
+
+def _open_subinterpreters(path: str, table: Any, where: Where) -> tuple[Any, int]:
+    address, base = open_subinterpreters(abi.address(table), where.count)
+    if isinstance(base, str):
+        raise by_status(address, f"{path}: {base}")
     return ffi.cast("arroyo_udf_table *", address), base
 
 

@@ -76,8 +76,9 @@ class Plugin:
         arguments: imported.Types | None = None,
         returns: pa.DataType | pa.Field | None = None,
         validate: bool = False,
-        where: Where = Where(),
+        where: Where | None = None,
     ) -> None:
+        where = where or Where()
         self.path = os.path.abspath(path)
         self.isolation = where.isolation
         first, foreign = 0, None
@@ -160,8 +161,8 @@ def load(
         without "lib" and from the first dot on.
     validate: also check every value of every result: that texts are UTF-8, decimals within their precision, and so on.
         Without it the structure is checked, offsets included, and the texts of errors.
-    isolation: where the functions run. "thread": in this interpreter. "process": in worker processes, which may crash: that
-        costs the row in hand. See docs/isolation.md.
+    isolation: where the functions run. "thread": in this interpreter. "subinterpreter": in others, with a lock of their
+        own each. "process": in worker processes, which may crash: that costs the row in hand. See docs/isolation.md.
     workers: how many interpreters or processes; "auto": one per core.
     memory_limit, cpu_limit: of each worker process: bytes of its own memory, seconds of processor time.
     Raises LoadError if the file is not a plugin, AbiError if it breaks the contract, InvalidArgument if only one of
@@ -171,7 +172,9 @@ def load(
         raise InvalidArgument(f"{os.fspath(path)}: give both `arguments` and `returns`, or neither")
     where = Where(isolation=isolation, workers=workers, memory_limit=memory_limit, cpu_limit=cpu_limit)
     if arguments is not None and isolation != "thread":
-        raise InvalidArgument(f"{os.fspath(path)}: a library that was built for the Arroyo engine runs in threads alone")
+        raise InvalidArgument(
+            f"{os.fspath(path)}: a library that was built for the Arroyo engine runs in threads alone"
+        )
     return Plugin(path, arguments, returns, validate, where)
 
 

@@ -6,8 +6,9 @@ A call that is wrong does not hide what is wrong with the others; only calls tha
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,7 +21,8 @@ from ..connectors.interface import Source
 from ..connectors.parts import Parts
 from ..connectors.single import File
 from ..connectors.standard_output import StandardOutput
-from ..errors import ArroyoUdfError
+from ..errors import ArroyoUdfError, InvalidArgument
+from ..host.isolation import Where, cores
 from ..host.library import Plugin, load
 from ..operator.blocks import ORIGIN, Block, Columns
 from ..operator.calls import Call, Plan
@@ -50,21 +52,44 @@ class Problems:
             self.add(key, str(error))
 
 
-def checked_calls(pipeline: Pipeline, columns: Columns | None, problems: Problems) -> list[Call]:
-    """The calls of all operators, in their order. columns: of the source; None: unknown, because it cannot be read."""
+def checked_calls(
+    pipeline: Pipeline, columns: Columns | None, problems: Problems, plugins: contextlib.ExitStack
+) -> list[Call]:
+    """The calls of all operators, in their order.
+
+    columns: of the source; None: unknown, because it cannot be read. plugins: takes those that are open.
+    """
     _check_dead_letters(pipeline, problems)
     judge = _Judge(columns, problems)
-    plugins: dict[str, Plugin | None] = {}
+    opened: dict[Hashable, Plugin | None] = {}
     for place, operator in enumerate(pipeline.operators):
         key: Key = ("operators", place)
-        if operator.plugin not in plugins:
-            plugins[operator.plugin] = None
+        where = _where(operator, pipeline.parallelism, key, problems)
+        if (operator.plugin, where) not in opened:
+            opened[operator.plugin, where] = None
             with problems.at(*key, "plugin"):
-                plugins[operator.plugin] = load(plugin_for(Path(operator.plugin)), validate=True)
-        plugin = plugins[operator.plugin]
+                loaded = load(plugin_for(Path(operator.plugin)), validate=True, **dataclasses.asdict(where))
+                opened[operator.plugin, where] = plugins.enter_context(loaded)
+        plugin = opened[operator.plugin, where]
         calls = [judge.call(text, plugin, (*key, "calls", number)) for number, text in enumerate(operator.calls)]
         _check_options(operator, [call for call in calls if call is not None], key, problems)
     return judge.calls
+
+
+def _where(operator: Functions, parallelism: int, key: Key, problems: Problems) -> Where:
+    """Where an operator's functions run: the workers of all slices."""
+    each = max(1, cores() // parallelism) if operator.workers == "auto" else operator.workers
+    try:
+        chosen = Where(
+            isolation=operator.isolation,
+            workers=operator.workers,
+            memory_limit=operator.memory_limit,
+            cpu_limit=operator.cpu_limit,
+        )
+    except InvalidArgument as error:
+        problems.add((*key, "isolation"), str(error))
+        return Where()
+    return chosen if chosen.isolation == "thread" else dataclasses.replace(chosen, workers=each * parallelism)
 
 
 def _check_dead_letters(pipeline: Pipeline, problems: Problems) -> None:

@@ -12,13 +12,13 @@ Assumes: what takes more than the description itself to check is checked by `pla
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pydantic
 
 from ..author.options import OPTIONS
 from ..connectors.blackhole import Blackhole
-from ..connectors.described import Described, Seconds, Several
+from ..connectors.described import Bytes, Described, Seconds, Several
 from ..connectors.files import Files
 from ..connectors.impulse import Impulse
 from ..connectors.parts import Parts
@@ -26,6 +26,7 @@ from ..connectors.single import File
 from ..connectors.standard_input import StandardInput
 from ..connectors.standard_output import StandardOutput
 from ..connectors.table import Table
+from ..host.isolation import MOST_WORKERS, Isolation
 from ..host.policy import Action
 
 SourceModel = Annotated[Impulse | Files | StandardInput, pydantic.Field(discriminator="type")]
@@ -63,6 +64,14 @@ class Functions(Described):
         pydantic.Field(json_schema_extra={"propertyNames": {"enum": list(OPTIONS)}}),
     ] = pydantic.Field(default_factory=dict)
     """Of the async functions, such as timeout = "2s"; they override the author's."""
+    isolation: Isolation = "thread"
+    """Where the functions run: "thread", "subinterpreter" or "process"."""
+    workers: Annotated[int, pydantic.Field(ge=1, le=MOST_WORKERS)] | Literal["auto"] = 1
+    """How many interpreters or processes each slice has; "auto": the cores, divided by the slices."""
+    memory_limit: Bytes | None = None
+    """The memory that each worker process may have of its own, such as "512MiB"."""
+    cpu_limit: Annotated[int, pydantic.Field(ge=1)] | None = None
+    """The seconds of processor time that each worker process may use."""
 
 
 class Checkpoints(Described):

@@ -1,6 +1,7 @@
 """A checked pipeline, ready for the engine.
 
     planned = plan(pipeline)          opens source and plugins; raises InvalidPipeline with all that is wrong
+    with closing(planned): ...        closes them
     planned.operators()               for each slice, new ones
 
 Guarantees: what can be known before the first row is checked here: variables, plugins, functions, columns, types,
@@ -9,6 +10,7 @@ options, sinks. Nothing outside has changed. Texts for people and for checkpoint
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +42,7 @@ class Planned:
     """What the engine runs.
 
     pipeline: as it is described. resolved: with the values of its variables. source: open. columns: of the source.
-    calls: of all operators, in their order. plan: how rows pass through them.
+    calls: of all operators, in their order. plan: how rows pass through them. plugins: open.
     """
 
     pipeline: Pipeline
@@ -50,6 +52,12 @@ class Planned:
     columns: Columns
     calls: Sequence[Call]
     plan: Plan
+    plugins: contextlib.ExitStack
+
+    def close(self) -> None:
+        """Closes the source, and ends the workers of plugins."""
+        self.source.close()
+        self.plugins.close()
 
     @property
     def name(self) -> str:
@@ -152,7 +160,7 @@ class Planned:
 
 
 def plan(pipeline: Pipeline, environment: Mapping[str, str] = os.environ) -> Planned:
-    """Opens and checks all that a pipeline names. The caller closes `source`. Raises InvalidPipeline."""
+    """Opens and checks all that a pipeline names. The caller closes it. Raises InvalidPipeline."""
     values, secrets = resolved(pipeline.model_dump(by_alias=True, warnings=False), environment)
     problems = Problems(secrets)
     try:
@@ -162,16 +170,23 @@ def plan(pipeline: Pipeline, environment: Mapping[str, str] = os.environ) -> Pla
     source: Source | None = None
     with problems.at("source"):
         source = chosen.source.source(chosen.parallelism)
+    plugins = contextlib.ExitStack()
     try:
-        return _checked(pipeline, chosen, secrets, source, problems)
+        return _checked(pipeline, chosen, secrets, source, plugins, problems)
     except BaseException:
+        plugins.close()
         if source is not None:
             source.close()
         raise
 
 
 def _checked(
-    pipeline: Pipeline, chosen: Pipeline, secrets: Secrets, source: Source | None, problems: Problems
+    pipeline: Pipeline,
+    chosen: Pipeline,
+    secrets: Secrets,
+    source: Source | None,
+    plugins: contextlib.ExitStack,
+    problems: Problems,
 ) -> Planned:
     columns = None if source is None else Columns(source.schema)
     if columns is not None and chosen.event_time is not None:
@@ -181,7 +196,7 @@ def _checked(
         problems.add(("checkpoints", "every"), "write a time above 0")
     if chosen.checkpoints is not None and source is not None and not source.resumable:
         problems.add(("source",), f"{source.name} cannot be read again, so it has no checkpoints: leave them out")
-    calls = checked_calls(chosen, columns, problems)
+    calls = checked_calls(chosen, columns, problems, plugins)
     check_places(chosen, source, problems)
     typed = False
     for place, sink in enumerate(chosen.sinks):
@@ -190,7 +205,7 @@ def _checked(
     if source is None or columns is None or problems.found:
         raise InvalidPipeline(problems.found)
     opened = HidingSource(source, secrets) if secrets else source
-    planned = Planned(pipeline, chosen, secrets, opened, columns, calls, Plan(calls, columns, typed))
+    planned = Planned(pipeline, chosen, secrets, opened, columns, calls, Plan(calls, columns, typed), plugins)
     for key, model, _, schema in planned.outputs():
         with problems.at(*key):
             model.check(schema)

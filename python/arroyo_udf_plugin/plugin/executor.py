@@ -49,7 +49,7 @@ from .._native import (
 )
 from .stacks import describe, running, suspended
 
-__all__ = ["blocked", "prepare", "start", "stop_loop"]
+__all__ = ["blocked", "is_idle", "prepare", "start", "stop_loop", "threads"]
 
 DESCRIPTORS = 16
 """More than a new event loop needs."""
@@ -150,6 +150,29 @@ def stop_loop() -> None:
                 task._log_destroy_pending = False  # type: ignore[attr-defined]  # it ends with the process, as it should
             _loop.call_soon_threadsafe(_loop.stop)
             _thread.join(1.0)
+
+
+def is_idle() -> bool:
+    """Whether nothing is left on the loop. What is about to end has a second for it."""
+    if _loop is None:
+        return True
+    try:
+        return asyncio.run_coroutine_threadsafe(_settle(), _loop).result(2 * LEFT_SECONDS)
+    except TimeoutError:
+        return False
+
+
+async def _settle() -> bool:
+    own = {_current_task()}
+    if others := asyncio.all_tasks() - own:
+        await asyncio.wait(others, timeout=LEFT_SECONDS)
+    return not _servers and asyncio.all_tasks() <= own
+
+
+def threads() -> set[threading.Thread]:
+    """The loop's threads: its own, and those that wait for calls of `asyncio.to_thread`."""
+    pool = getattr(_loop, "_default_executor", None)
+    return {thread for thread in (_thread, *getattr(pool, "_threads", ())) if thread is not None}
 
 
 def start(executor: AsyncioExecutor) -> str | None:

@@ -41,9 +41,14 @@ class Parcel:
         return any(word in text for text in (self.source, *(text for _, text in self.modules.values())))
 
 
+def name_of(name: str, key: str) -> str:
+    """The name in sys.modules of a plugin's module."""
+    return f"arroyo_udf_{name}_{key}"
+
+
 def module_of(parcel: Parcel, name: str, key: str, path: str) -> types.ModuleType:
     """Executes a source as a module of its own, once per process. Tracebacks show its lines. path: its `__file__`."""
-    module_name = f"arroyo_udf_{name}_{key}"
+    module_name = name_of(name, key)
     with _locks.setdefault(module_name, threading.Lock()):
         known = sys.modules.get(module_name)
         return execute(module_name, parcel, f"<{name}.py {key[:12]}>", path) if known is None else known

@@ -1,7 +1,9 @@
 //! The engine's side of `arroyo_udf.h` in one file, like `../c/host.c`: opens a plugin, prints its functions, and calls one
 //! with five example rows, the third with nulls.
 //!
-//!     cargo run -- PLUGIN.so [FUNCTION]
+//!     cargo run -- PLUGIN.so [FUNCTION [subinterpreter|process]]
+//!
+//! With a mode, in two workers.
 //!
 //! Handles int64 ("l"), float64 ("g") and utf8 ("u") by hand; an engine would use its Arrow library.
 
@@ -308,12 +310,48 @@ fn kind(function: &abi::Function) -> &'static str {
     }
 }
 
+/// Calls a function with one batch.
+fn call(table: *const abi::Table, number: u32, function: &abi::Function) -> Outcome<()> {
+    let call = match function.kind {
+        abi::SYNC => call_sync,
+        abi::ASYNC => call_async,
+        other => return Err(format!("function {} has kind {other}, which this host cannot call", text(function.name)).into()),
+    };
+    // SAFETY: the contract: the schema is a constant.
+    let batch = make_batch(unsafe { &*function.arguments })?;
+    call(table, number, batch)
+}
+
+/// The same in two workers: an instance takes the place of the plugin, until it is closed.
+fn call_isolated(table: *const abi::Table, number: u32, function: &abi::Function, mode: &str) -> Outcome<()> {
+    // SAFETY: the contract of `extension`: NULL or a constant.
+    let isolation = unsafe { ((*table).extension)(c"isolation/1".as_ptr()) }.cast::<abi::Isolation>();
+    let isolation = known(isolation, abi::ISOLATION_SIZE_1, "the extension isolation/1")?;
+    let options = abi::IsolationOptions {
+        size: size_of::<abi::IsolationOptions>() as u64,
+        mode: if mode == "process" { abi::PROCESS } else { abi::SUBINTERPRETER },
+        workers: 2,
+        memory_limit: 0,
+        cpu_limit: 0,
+    };
+    let mut instance = abi::Instance { size: size_of::<abi::Instance>() as u64, table: null(), first: 0, reserved: 0 };
+    let mut error = NO_ERROR;
+    // SAFETY: the contract of `open`; all pointers are to locals.
+    check("open", unsafe { (isolation.open)(&options, &mut instance, &mut error) }, error)?;
+    let called = call(instance.table, instance.first + number, function);
+    let mut error = NO_ERROR;
+    // SAFETY: the contract of `close`.
+    check("close", unsafe { (isolation.close)(&instance, &mut error) }, error)?;
+    called
+}
+
 fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (path, wanted) = match arguments.as_slice() {
-        [path] => (path, None),
-        [path, function] => (path, Some(function)),
-        _ => return Err("usage: host PLUGIN.so [FUNCTION]".into()),
+    let (path, wanted, mode) = match arguments.as_slice() {
+        [path] => (path, None, None),
+        [path, function] => (path, Some(function), None),
+        [path, function, mode] => (path, Some(function), Some(mode)),
+        _ => return Err("usage: host PLUGIN.so [FUNCTION [subinterpreter|process]]".into()),
     };
     let table = load(path)?;
     // SAFETY: the contract of `describe`: a constant.
@@ -334,16 +372,12 @@ fn main() -> Outcome<()> {
         }
         return Ok(());
     };
-    for (i, function) in functions.iter().enumerate() {
+    for (number, function) in (0..).zip(&functions) {
         if text(function.name) == wanted {
-            let call = match function.kind {
-                abi::SYNC => call_sync,
-                abi::ASYNC => call_async,
-                other => return Err(format!("function {wanted} has kind {other}, which this host cannot call").into()),
+            return match mode {
+                None => call(table, number, function),
+                Some(mode) => call_isolated(table, number, function, mode),
             };
-            // SAFETY: the contract: the schema is a constant.
-            let batch = make_batch(unsafe { &*function.arguments })?;
-            return call(table, i as u32, batch);
         }
     }
     Err(format!("plugin {} has no function {wanted}", text(plugin.name)).into())

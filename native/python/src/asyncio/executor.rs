@@ -8,13 +8,14 @@
 //! Guarantees: the host is told of results once a turn, not once a row; a turn without waiting rows lasts about `SLICE`.
 //! Assumes: only the loop's thread uses it, with the GIL held.
 
-use super::watch;
+use super::watch::Watch;
 use crate::calls::Converted;
 use crate::eventfd::EventFd;
 use crate::function::PythonFunction;
 use crate::gil;
-use crate::heap::{method, Body, HeapType, Method};
+use crate::heap::{method, Body, Method};
 use crate::object::{none, text, Owned};
+use crate::state;
 use crate::traceback::raised_text;
 use arroyo_udf_plugin::arrow::Batch;
 use arroyo_udf_plugin::machine::Token;
@@ -32,15 +33,19 @@ const SLICE: u64 = 1_000_000;
 /// The eventfd that the loop watches, until the executor has closed: user code may keep frames of its calls, and with them
 /// the executor, but must not keep a descriptor. Nobody sleeps with the lock.
 #[derive(Clone)]
-struct Watched(Arc<Mutex<Option<EventFd>>>);
+struct Watched {
+    eventfd: Arc<Mutex<Option<EventFd>>>,
+    /// Of the loop.
+    watch: Arc<Watch>,
+}
 
 impl Watched {
     fn with<T>(&self, use_it: impl FnOnce(&EventFd) -> T) -> Option<T> {
-        self.0.lock().unpoisoned().as_ref().map(use_it)
+        self.eventfd.lock().unpoisoned().as_ref().map(use_it)
     }
 
     fn close(&self) {
-        *self.0.lock().unpoisoned() = None;
+        *self.eventfd.lock().unpoisoned() = None;
     }
 }
 
@@ -48,7 +53,7 @@ impl Watched {
 impl Executor for Watched {
     fn wake(&self) {
         self.with(EventFd::wake);
-        watch::begin();
+        self.watch.begin();
     }
 }
 
@@ -64,7 +69,7 @@ struct Running {
 
 pub struct AsyncioExecutor {
     pub(super) runtime: Seat,
-    pub(super) function: &'static PythonFunction,
+    pub(super) function: Arc<PythonFunction>,
     eventfd: Watched,
     context: Option<Owned>,
     /// Calling it makes the loop call `turn` soon.
@@ -85,25 +90,25 @@ pub struct AsyncioExecutor {
     converted: Option<(Weak<Batch>, Rc<Converted>)>,
 }
 
-static ASYNCIO_EXECUTOR: HeapType = HeapType::new();
-
 /// An `AsyncioExecutor` for a runtime without an executor. None: an exception is set.
 ///
 /// # Safety
-/// The GIL is held.
-pub unsafe fn new(function: &'static PythonFunction, runtime: Arc<Runtime>) -> Option<Owned> {
+/// The GIL is held; the loop of this interpreter runs.
+pub unsafe fn new(function: &Arc<PythonFunction>, runtime: Arc<Runtime>) -> Option<Owned> {
     let Some(eventfd) = EventFd::new() else {
         // SAFETY: the GIL is held.
         unsafe { PyErr_SetFromErrno(PyExc_OSError) };
         return None;
     };
-    let eventfd = Watched(Arc::new(Mutex::new(Some(eventfd))));
+    let state = Arc::clone(&function.state);
+    let Some(watch) = state.watch.get().map(Arc::clone) else { unreachable!("the loop has called `watch`") };
     let seat = Seat::take(&runtime);
+    let eventfd = Watched { eventfd: Arc::new(Mutex::new(Some(eventfd))), watch: Arc::clone(&watch) };
     seat.serve(Box::new(eventfd.clone()));
-    watch::add(&runtime);
+    watch.add(&runtime);
     let body = AsyncioExecutor {
         runtime: seat,
-        function,
+        function: Arc::clone(function),
         eventfd,
         context: None,
         schedule: None,
@@ -117,10 +122,20 @@ pub unsafe fn new(function: &'static PythonFunction, runtime: Arc<Runtime>) -> O
         converted: None,
     };
     // SAFETY: passed on.
-    unsafe { ASYNCIO_EXECUTOR.make(body) }
+    unsafe { state.executor.make(body) }
 }
 
 impl AsyncioExecutor {
+    /// The function. It lives as long as the executor's object.
+    ///
+    /// # Safety
+    /// The GIL is held; `this` is valid.
+    #[inline]
+    pub(super) unsafe fn function<'a>(this: *mut AsyncioExecutor) -> &'a PythonFunction {
+        // SAFETY: the reference into the body ends here; what remains is one to the function, beside it.
+        unsafe { &*Arc::as_ptr(&(*this).function) }
+    }
+
     /// The Context; null for a function without one.
     pub(super) fn context(&self) -> *mut PyObject {
         self.context.as_ref().map_or(null_mut(), Owned::ptr)
@@ -200,7 +215,7 @@ impl AsyncioExecutor {
             if let Some((_, converted)) = (*this).converted.as_ref().filter(|(of, _)| of.as_ptr() == Arc::as_ptr(batch)) {
                 return Ok(Rc::clone(converted));
             }
-            let converted = Rc::new(Converted::new((*this).function, batch)?);
+            let converted = Rc::new(Converted::new(AsyncioExecutor::function(this), batch)?);
             let former = (*this).converted.replace((Arc::downgrade(batch), Rc::clone(&converted)));
             drop(former); // after its place is taken, because dropping may run Python
             Ok(converted)
@@ -215,14 +230,14 @@ method! {
 method! {
     /// name() -> str: "plugin.function".
     fn function_name(this: AsyncioExecutor, _a) {
-        let name = &(*this).function.signature.name;
+        let name = &AsyncioExecutor::function(this).signature.name;
         PyUnicode_FromStringAndSize(name.as_ptr().cast(), name.len() as Py_ssize_t)
     }
 }
 method! {
     /// context_class() -> type | None
     fn context_class(this: AsyncioExecutor, _a) {
-        match &(*this).function.context {
+        match &AsyncioExecutor::function(this).context {
             Some(class) => Owned::borrowed(class.ptr()).into_ptr(),
             None => none(),
         }
@@ -364,6 +379,6 @@ pub(super) unsafe fn add_type(module: *mut PyObject, further: &[Method]) -> bool
     // SAFETY: passed on.
     unsafe {
         let name = c"arroyo_udf_plugin._native.AsyncioExecutor";
-        ASYNCIO_EXECUTOR.define::<AsyncioExecutor>(module, name, &[methods, further].concat(), &[])
+        state::of(module).executor.define::<AsyncioExecutor>(module, name, &[methods, further].concat(), &[])
     }
 }

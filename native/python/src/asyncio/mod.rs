@@ -15,7 +15,35 @@ pub mod parker;
 pub mod slot;
 pub mod watch;
 
-use pyo3_ffi::PyObject;
+use crate::object;
+use crate::state;
+use pyo3_ffi::*;
+use std::sync::Arc;
+use watch::Watch;
+
+/// watch() -> int: the eventfd, for the loop to watch and to answer with `answer()`.
+pub unsafe extern "C" fn watch(module: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+    // SAFETY: called by Python with the GIL and the module.
+    unsafe {
+        let state = state::of(module);
+        if state.watch.get().is_none() {
+            let Some(watch) = Watch::new(Arc::clone(&state.interpreter)) else { return PyErr_SetFromErrno(PyExc_OSError) };
+            drop(state.watch.set(watch)); // unless another thread has
+        }
+        PyLong_FromLong(state.watch.get().map_or(-1, |watch| watch.descriptor()).into())
+    }
+}
+
+/// answer(): the loop runs.
+pub unsafe extern "C" fn answer(module: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+    // SAFETY: called by Python with the GIL and the module.
+    unsafe {
+        if let Some(watch) = state::of(module).watch.get() {
+            watch.answer();
+        }
+        object::none()
+    }
+}
 
 /// Makes the types and adds them to the module. False: an exception is set.
 ///

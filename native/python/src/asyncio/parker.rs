@@ -5,8 +5,9 @@
 //! Assumes: only the loop's thread uses it, with the GIL held.
 
 use crate::gil::vectorcall;
-use crate::heap::{method, Body, HeapType, Instance};
+use crate::heap::{method, Body, Instance};
 use crate::object::{none, raise, Owned};
+use crate::state;
 use pyo3_ffi::*;
 use std::ffi::{c_char, c_void, CStr};
 use std::mem::offset_of;
@@ -21,14 +22,12 @@ pub struct Parker {
     context: Option<Owned>,
 }
 
-static PARKER: HeapType = HeapType::new();
-
 /// parker(loop) -> Parker
-pub unsafe extern "C" fn parker(_module: *mut PyObject, event_loop: *mut PyObject) -> *mut PyObject {
+pub unsafe extern "C" fn parker(module: *mut PyObject, event_loop: *mut PyObject) -> *mut PyObject {
     // SAFETY: called by Python with the GIL.
     unsafe {
         let body = Parker { blocking: 0, parked: false, event_loop: Owned::borrowed(event_loop), callback: None, context: None };
-        PARKER.make(body).map_or(null_mut(), Owned::into_ptr)
+        state::of(module).parker.make(body).map_or(null_mut(), Owned::into_ptr)
     }
 }
 
@@ -147,7 +146,7 @@ pub(super) unsafe fn add_type(module: *mut PyObject) -> bool {
     unsafe {
         let cancel: Plain = std::mem::transmute::<PyCFunctionWithKeywords, Plain>(cancel);
         let add_done_callback: Plain = std::mem::transmute::<PyCFunctionWithKeywords, Plain>(add_done_callback);
-        PARKER.define::<Parker>(
+        state::of(module).parker.define::<Parker>(
             module,
             NAME,
             &[

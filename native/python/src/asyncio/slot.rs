@@ -10,10 +10,12 @@
 use super::executor::AsyncioExecutor;
 use crate::call_info::{self, CurrentCall};
 use crate::calls::{call_row, Called};
-use crate::heap::{method, Body, HeapType, Method};
+use crate::function::PythonFunction;
+use crate::heap::{method, Body, Method};
 use crate::micro_batch::MicroBatch;
 use crate::object::{none, raise, Owned};
 use crate::outcome::{error_of, outcome_of};
+use crate::state;
 use crate::traceback::{describe, raised_text};
 use arroyo_udf_plugin::call_info::CallInfo;
 use arroyo_udf_plugin::machine::{Outcome, Token};
@@ -38,8 +40,6 @@ pub struct Slot {
     spent: bool,
     micro_batch: MicroBatch,
 }
-
-static SLOT: HeapType = HeapType::new();
 
 impl Slot {
     #[inline]
@@ -136,18 +136,18 @@ unsafe fn go_on(executor: *mut AsyncioExecutor, slot: *mut Slot, mut next: Optio
 unsafe fn start(executor: *mut AsyncioExecutor, slot: *mut Slot, attempt: &Attempt) -> Option<Called> {
     // SAFETY: see above.
     unsafe {
-        let function = (*executor).function;
+        let function = AsyncioExecutor::function(executor);
         let context = (*executor).context();
         if function.takes_micro_batches() {
             let before_call = |micro_batch: &MicroBatch| {
                 let rows = || CallInfo::of_rows(&(*executor).runtime, attempt).enumerate();
                 let called = || rows().filter(|(i, _)| micro_batch.calls(*i)).map(|(_, info)| info).collect();
-                set_current_call(slot, || CurrentCall::MicroBatch(called()))
+                set_current_call(function, slot, || CurrentCall::MicroBatch(called()))
             };
             let converted = |batch: &_| AsyncioExecutor::converted(executor, batch);
             return (*slot).micro_batch.call(function, attempt, context, converted, before_call);
         }
-        if !set_current_call(slot, || CurrentCall::Row(CallInfo::new(&(*executor).runtime, attempt))) {
+        if !set_current_call(function, slot, || CurrentCall::Row(CallInfo::new(&(*executor).runtime, attempt))) {
             return Some(Called::Raised);
         }
         Some(match AsyncioExecutor::converted(executor, &attempt.batch) {
@@ -159,13 +159,13 @@ unsafe fn start(executor: *mut AsyncioExecutor, slot: *mut Slot, attempt: &Attem
 
 /// Lets the call that is about to begin ask about itself, if any code asks (R10). False: an exception is set.
 #[inline]
-unsafe fn set_current_call(slot: *mut Slot, call: impl FnOnce() -> CurrentCall) -> bool {
+unsafe fn set_current_call(function: &PythonFunction, slot: *mut Slot, call: impl FnOnce() -> CurrentCall) -> bool {
     // SAFETY: see above. The Task's context is entered.
     unsafe {
-        if !call_info::is_asked_for() {
+        if !call_info::is_asked_for(&function.state) {
             return true;
         }
-        let is_set = call_info::set(call());
+        let is_set = call_info::set(&function.state, call());
         (*slot).context_at_start = if is_set { Owned::new(PyContext_Copy((*slot).context.ptr())) } else { None };
         (*slot).context_at_start.is_some()
     }
@@ -210,7 +210,7 @@ method! {
             spent: false,
             micro_batch: MicroBatch::default(),
         };
-        SLOT.make(body).map_or(null_mut(), Owned::into_ptr)
+        AsyncioExecutor::function(this).state.slot.make(body).map_or(null_mut(), Owned::into_ptr)
     }
 }
 /// A method of `AsyncioExecutor`.
@@ -252,7 +252,7 @@ method! {
     fn ended(this: Slot, result) {
         inspect(this);
         let executor = Slot::executor(this);
-        let function = (*executor).function;
+        let function = AsyncioExecutor::function(executor);
         let next = if !function.takes_micro_batches() {
             end(executor, this, outcome_of(function, result))
         } else {
@@ -289,7 +289,7 @@ method! {
 pub(super) unsafe fn add_type(module: *mut PyObject) -> bool {
     // SAFETY: the methods take an object of this type.
     unsafe {
-        SLOT.define::<Slot>(
+        state::of(module).slot.define::<Slot>(
             module,
             c"arroyo_udf_plugin._native.Slot",
             &[

@@ -5,7 +5,7 @@
 //! of its own, so that the timer's thread keeps deadlines meanwhile.
 
 use crate::eventfd::EventFd;
-use crate::gil;
+use crate::interpreter::Interpreter;
 use crate::modules::EXECUTOR;
 use crate::object;
 use crate::traceback::raised_text;
@@ -15,13 +15,16 @@ use arroyo_udf_plugin::threads;
 use arroyo_udf_plugin::timer::{now, Alarm, Ticking};
 use pyo3_ffi::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 /// A loop that has not answered for this long is blocked, in nanoseconds.
 const PATIENCE: u64 = 500_000_000;
 
-struct Watch {
+pub struct Watch {
+    /// For the loop to watch, and to answer with [`Watch::answer`].
     eventfd: EventFd,
+    interpreter: Arc<Interpreter>,
+    me: Weak<Watch>,
     /// Those that the loop executes.
     runtimes: Mutex<Vec<Weak<Runtime>>>,
     /// The timer will call.
@@ -33,27 +36,47 @@ struct Watch {
     reported: AtomicBool,
 }
 
-/// One per process, as the loop is.
-static WATCH: OnceLock<Arc<Watch>> = OnceLock::new();
+impl Watch {
+    /// Of the loop of an interpreter. None: errno says why the system refuses it.
+    pub fn new(interpreter: Arc<Interpreter>) -> Option<Arc<Watch>> {
+        let eventfd = EventFd::new()?;
+        Some(Arc::new_cyclic(|me| Watch {
+            eventfd,
+            interpreter,
+            me: me.clone(),
+            runtimes: Mutex::new(Vec::new()),
+            ticking: AtomicBool::new(false),
+            alarm: Mutex::new(Alarm::new()),
+            asked: AtomicU64::new(0),
+            answered: AtomicU64::new(0),
+            reported: AtomicBool::new(false),
+        }))
+    }
 
-/// The loop executes this runtime from now on.
-pub fn add(runtime: &Arc<Runtime>) {
-    if let Some(watch) = WATCH.get() {
-        let mut runtimes = watch.runtimes.lock().unpoisoned();
+    pub fn descriptor(&self) -> i32 {
+        self.eventfd.descriptor()
+    }
+
+    /// The loop runs.
+    pub fn answer(&self) {
+        self.answered.store(self.asked.load(SeqCst), SeqCst);
+        self.eventfd.clear();
+    }
+
+    /// The loop executes this runtime from now on.
+    pub fn add(&self, runtime: &Arc<Runtime>) {
+        let mut runtimes = self.runtimes.lock().unpoisoned();
         runtimes.retain(|runtime| runtime.strong_count() > 0);
         runtimes.push(Arc::downgrade(runtime));
     }
-}
 
-/// A runtime has work for the loop. Called with no lock held, from any thread.
-pub fn begin() {
-    let Some(watch) = WATCH.get() else { return };
-    if !watch.ticking.swap(true, SeqCst) {
-        watch.tick_later(now());
+    /// A runtime has work for the loop. Called with no lock held, from any thread.
+    pub fn begin(&self) {
+        if !self.ticking.swap(true, SeqCst) {
+            self.tick_later(now());
+        }
     }
-}
 
-impl Watch {
     /// The runtimes with rows to run.
     fn at_work(&self) -> Vec<Arc<Runtime>> {
         let runtimes = self.runtimes.lock().unpoisoned();
@@ -69,7 +92,26 @@ impl Watch {
     }
 
     fn tick_later(&self, now: u64) {
-        self.alarm.lock().unpoisoned().set(now + PATIENCE, || WATCH.get().map_or_else(Weak::new, Arc::downgrade));
+        self.alarm.lock().unpoisoned().set(now + PATIENCE, || self.me.clone());
+    }
+
+    /// Reports where the loop is blocked, unless it has gone on meanwhile. An interpreter that ends needs no report.
+    fn report(&self) {
+        let text = self.interpreter.enter(|| {
+            if self.is_answered() {
+                return None;
+            }
+            // SAFETY: the GIL is held.
+            unsafe {
+                match object::call(EXECUTOR, c"blocked", &[]) {
+                    Some(text) => (text.ptr() != Py_None()).then(|| object::text(text.ptr())),
+                    None => Some(raised_text()),
+                }
+            }
+        });
+        if let Ok(Some(text)) = text {
+            self.at_work().iter().for_each(|runtime| runtime.log().warn(&format!("{}: {text}", runtime.signature().name)));
+        }
     }
 }
 
@@ -82,8 +124,10 @@ impl Ticking for Watch {
                 for runtime in at_work {
                     runtime.count_blocked();
                 }
-                drop(threads::spawn("udf-watch", threads::AUTHORS_STACK, report));
-                // without a thread there is no report
+                if let Some(watch) = self.me.upgrade() {
+                    drop(threads::spawn("udf-watch", threads::AUTHORS_STACK, move || watch.report()));
+                    // without a thread there is no report
+                }
             }
             return self.tick_later(now);
         }
@@ -99,58 +143,4 @@ impl Ticking for Watch {
         self.eventfd.wake();
         self.tick_later(now);
     }
-}
-
-/// Reports where the loop is blocked, unless it has gone on meanwhile. An interpreter that ends needs no report.
-fn report() {
-    let Some(watch) = WATCH.get() else { return };
-    let text = gil::enter(|| {
-        if watch.is_answered() {
-            return None;
-        }
-        // SAFETY: the GIL is held.
-        unsafe {
-            match object::call(EXECUTOR, c"blocked", &[]) {
-                Some(text) => (text.ptr() != Py_None()).then(|| object::text(text.ptr())),
-                None => Some(raised_text()),
-            }
-        }
-    });
-    if let Ok(Some(text)) = text {
-        watch.at_work().iter().for_each(|runtime| runtime.log().warn(&format!("{}: {text}", runtime.signature().name)));
-    }
-}
-
-/// watch() -> int: the eventfd, for the loop to watch and to answer with `answer()`.
-pub unsafe extern "C" fn watch(_module: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
-    if WATCH.get().is_none() {
-        let Some(eventfd) = EventFd::new() else {
-            // SAFETY: called by Python with the GIL.
-            unsafe { return PyErr_SetFromErrno(PyExc_OSError) };
-        };
-        WATCH.get_or_init(|| {
-            Arc::new(Watch {
-                eventfd,
-                runtimes: Mutex::new(Vec::new()),
-                ticking: AtomicBool::new(false),
-                alarm: Mutex::new(Alarm::new()),
-                asked: AtomicU64::new(0),
-                answered: AtomicU64::new(0),
-                reported: AtomicBool::new(false),
-            })
-        });
-    }
-    let descriptor = WATCH.get().map_or(-1, |watch| watch.eventfd.descriptor());
-    // SAFETY: called by Python with the GIL.
-    unsafe { PyLong_FromLong(descriptor.into()) }
-}
-
-/// answer(): the loop runs.
-pub unsafe extern "C" fn answer(_module: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
-    if let Some(watch) = WATCH.get() {
-        watch.answered.store(watch.asked.load(SeqCst), SeqCst);
-        watch.eventfd.clear();
-    }
-    // SAFETY: called by Python with the GIL.
-    unsafe { object::none() }
 }

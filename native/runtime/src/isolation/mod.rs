@@ -8,6 +8,7 @@
 //! Guarantees: a closed instance answers INVALID_STATE, and its workers have ended.
 //! Assumes: descriptors are constants of libraries that are never unloaded.
 
+pub mod contract;
 pub mod process;
 pub mod python;
 pub mod relay;
@@ -68,13 +69,20 @@ pub unsafe fn open(descriptor: *const abi::Descriptor, instance: &Arc<dyn Instan
     Ok(base as u32)
 }
 
-/// Closes an instance: its functions answer INVALID_STATE from now on. The caller ends its workers.
+/// Closes an instance: its functions answer INVALID_STATE from now on. With its last call its workers end.
 pub fn close(base: u32, functions: u32) {
-    let all = FUNCTIONS.read().unpoisoned();
-    for function in all.iter().skip(base as usize).take(functions as usize) {
-        let instance = function.instance.write().unpoisoned().take();
-        drop(instance);
-    }
+    close_those(base as usize, functions as usize);
+}
+
+/// Closes all instances: before the main interpreter ends.
+pub fn close_all() {
+    close_those(0, usize::MAX);
+}
+
+/// The lock is given back before an instance is dropped, because that may wait for its workers.
+fn close_those(first: usize, count: usize) {
+    let functions = FUNCTIONS.read().unpoisoned().iter().skip(first).take(count).copied().collect::<Vec<_>>();
+    functions.iter().for_each(|function| drop(function.instance.write().unpoisoned().take()));
 }
 
 fn get(function: u32) -> Result<&'static Function, Failure> {

@@ -201,7 +201,8 @@ fn r6_a_cancellation_goes_to_the_executor_that_runs_the_attempt() {
     for seat in [&one, &other] {
         assert_eq!(seat.end_turn(), After::Asleep);
     }
-    (first.woken(), second.woken());
+    first.woken();
+    second.woken();
     one.cancel(theirs.id, 1);
     assert_eq!((first.woken(), second.woken()), (0, 1));
     let mut orders = Orders::default();

@@ -37,11 +37,12 @@ use crate::abi;
 use crate::arrow::Batch;
 use crate::exports::{self, Ran};
 use crate::failure::Failure;
+use crate::isolation::contract;
 use crate::pool;
 use crate::results;
 use crate::runtime::Runtime;
 use crate::signature::{field, structure, Signature};
-use std::ffi::CString;
+use std::ffi::{c_void, CStr, CString};
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
@@ -205,6 +206,10 @@ impl<I: Identity> exports::Plugin for Registered<I> {
             Body::Async { start, .. } => start(runtime),
             Body::Blocking { call, .. } => pool::start(runtime, call),
         }
+    }
+
+    fn extension(id: &CStr) -> *const c_void {
+        contract::extension::<Self>(id)
     }
 }
 

@@ -31,7 +31,8 @@
 #define CAPSULE "arroyo_udf_plugin._native.TABLE"
 #define ADVICE "; set ARROYO_UDF_PYTHON to the python of an environment in which arroyo_udf_plugin is installed"
 
-static const arroyo_udf_table *core; /* the native core's table; set once, when the plugin has started */
+static const arroyo_udf_table *found; /* the native core's table; set once, when Python runs */
+static const arroyo_udf_table *core;  /* the same; set once, when the plugin has started */
 static uint32_t base;                /* the number that function 0 has in the core */
 static void (*guard_exit)(void);     /* guard_our_exit of the plugin that booted Python; NULL in a Python process */
 
@@ -300,7 +301,8 @@ static const arroyo_udf_table *find_core(void) {
   return table;
 }
 
-static void start_plugin(void) {
+/* Finds the core's table; boots Python if need be. Runs no user code. */
+static void start_python(void) {
   if (Py_Version >> 16 != PY_VERSION_HEX >> 16) {
     environment_failed("built for Python %d.%d, and this process has Python %lu.%lu: build it with that one",
                        PY_MAJOR_VERSION, PY_MINOR_VERSION, Py_Version >> 24, Py_Version >> 16 & 0xff);
@@ -317,9 +319,12 @@ static void start_plugin(void) {
     stays = failure; /* it starts once */
   }
   if (lock >= 0) close(lock);
-  if (failure) return;
-  const arroyo_udf_table *table = find_core();
-  if (!table) return;
+  if (!failure) found = find_core();
+}
+
+static void start_plugin(void) {
+  if (!found) start_python();
+  if (!found) return;
   int64_t first = plugin_load();
   if (guard_exit) guard_exit();
   if (first < 0) {
@@ -327,7 +332,7 @@ static void start_plugin(void) {
     return;
   }
   base = (uint32_t)first;
-  __atomic_store_n(&core, table, __ATOMIC_RELEASE);
+  __atomic_store_n(&core, found, __ATOMIC_RELEASE);
 }
 
 /* Not PyGILState_Check(): once the process has had a subinterpreter, it returns 1 in every thread. */
@@ -345,22 +350,29 @@ static int holds_gil(void) {
 
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 
-/* The core's table. NULL: see `why_not_started`. */
-static const arroyo_udf_table *started(void) {
-  const arroyo_udf_table *table = __atomic_load_n(&core, __ATOMIC_ACQUIRE);
-  if (table) return table;
+/* Starts Python, and the plugin too if `whole`. The core's table; NULL: see `why_not_started`. */
+static const arroyo_udf_table *start_once(bool whole) {
   PyThreadState *mine = holds_gil() ? PyEval_SaveThread() : NULL; /* else two first callers could deadlock */
   pthread_mutex_lock(&starting);
-  if (!core && !stays) {
+  if (!(whole ? core : found) && !stays) {
     failure = 0;
     free(failure_text);
     failure_text = NULL;
-    start_plugin();
+    if (whole)
+      start_plugin();
+    else
+      start_python();
   }
-  table = core;
+  const arroyo_udf_table *table = whole ? core : found;
   pthread_mutex_unlock(&starting);
   if (mine) PyEval_RestoreThread(mine);
   return table;
+}
+
+/* The core's table, once the plugin has started. NULL: see `why_not_started`. */
+static const arroyo_udf_table *started(void) {
+  const arroyo_udf_table *table = __atomic_load_n(&core, __ATOMIC_ACQUIRE);
+  return table ? table : start_once(true);
 }
 
 /* The text of the latest failure, for the caller to free; NULL: out of memory. Another thread may have started the plugin
@@ -437,6 +449,36 @@ static const arroyo_udf_c_python PYTHON = {
     .python = PLUGIN_PYTHON,
 };
 
+static const arroyo_udf_c_opener *opener(arroyo_udf_status *status, arroyo_udf_error *error) {
+  const arroyo_udf_table *table = start_once(false);
+  const arroyo_udf_c_opener *opener = table ? table->extension(ARROYO_UDF_C_OPENER) : NULL;
+  if (!table)
+    *status = not_started(error);
+  else if (!opener)
+    *status = refuse(ARROYO_UDF_ENVIRONMENT,
+                     "plugin \"" PLUGIN_NAME "\": the installed arroyo_udf_plugin has no isolation: install a newer one",
+                     error);
+  return opener;
+}
+
+static arroyo_udf_status open_instance(const arroyo_udf_isolation_options *options, arroyo_udf_instance *instance,
+                                       arroyo_udf_error *error) {
+  arroyo_udf_status status = ARROYO_UDF_OK;
+  const arroyo_udf_c_opener *with = opener(&status, error);
+  return with ? with->open(&arroyo_udf_plugin, options, instance, error) : status;
+}
+
+static arroyo_udf_status close_instance(const arroyo_udf_instance *instance, arroyo_udf_error *error) {
+  arroyo_udf_status status = ARROYO_UDF_OK;
+  const arroyo_udf_c_opener *with = opener(&status, error);
+  return with ? with->close(&arroyo_udf_plugin, instance, error) : status;
+}
+
+static const arroyo_udf_isolation ISOLATION = {
+    .size = sizeof(arroyo_udf_isolation),
+    .open = open_instance,
+    .close = close_instance,
+};
 
 /* The other slots. Before the plugin has started there is no handle. Drained results mean that user code has run. The
  * installed core may be older than this plugin and lack slots of later versions. */
@@ -461,6 +503,7 @@ ARROYO_UDF_C_SLOTS(FORWARD)
 /* Of its own, or of the core's, once the plugin has started. */
 static const void *extension(const char *id) {
   if (id && !strcmp(id, ARROYO_UDF_C_PYTHON)) return &PYTHON;
+  if (id && !strcmp(id, "isolation/1")) return &ISOLATION;
   const arroyo_udf_table *table = __atomic_load_n(&core, __ATOMIC_ACQUIRE);
   return table && HAS(table, extension) ? table->extension(id) : NULL;
 }

@@ -1,0 +1,86 @@
+//! Making a subinterpreter with a GIL of its own. That needs Python 3.13: 3.12 has the function, but such an interpreter
+//! corrupts memory there once it imports asyncio.
+
+use crate::interpreter::Interpreter;
+use arroyo_udf_plugin::abi;
+use arroyo_udf_plugin::failure::Failure;
+use arroyo_udf_plugin::sync::Unpoisoned;
+use pyo3_ffi::*;
+use std::ffi::{c_int, CStr};
+use std::ptr::null_mut;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// `PyInterpreterConfig` of 3.12 and later. pyo3_ffi declares it for these versions alone, and a crate without a build
+/// script cannot tell the versions apart.
+#[repr(C)]
+struct Config {
+    use_main_obmalloc: c_int,
+    allow_fork: c_int,
+    allow_exec: c_int,
+    allow_threads: c_int,
+    allow_daemon_threads: c_int,
+    check_multi_interp_extensions: c_int,
+    gil: c_int,
+}
+
+const OWN_GIL: c_int = 2;
+const FIRST_VERSION: std::ffi::c_ulong = 0x030D_0000;
+
+type New = unsafe extern "C" fn(*mut *mut PyThreadState, *const Config) -> PyStatus;
+
+/// Whether this Python can.
+pub fn check() -> Result<(), Failure> {
+    find().map(drop)
+}
+
+fn find() -> Result<New, Failure> {
+    // SAFETY: a constant of the interpreter.
+    let version = unsafe { Py_Version };
+    // SAFETY: the name is a C string. It is looked up because 3.11 does not have it.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"Py_NewInterpreterFromConfig".as_ptr()) };
+    if version < FIRST_VERSION || found.is_null() {
+        let (major, minor) = (version >> 24, version >> 16 & 0xff);
+        let text = format!(
+            "isolation=\"subinterpreter\" needs Python 3.13 or later, and this is {major}.{minor}: choose isolation=\"process\" or \
+             \"thread\""
+        );
+        return Err(Failure::new(abi::NOT_IMPLEMENTED, text));
+    }
+    // SAFETY: the function has this type in the versions that are let through.
+    Ok(unsafe { std::mem::transmute::<*mut libc::c_void, New>(found) })
+}
+
+/// One interpreter of the process starts at a time: the first import of some standard modules in several at once crashes.
+/// Taken without a GIL.
+pub fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static STARTING: Mutex<()> = Mutex::new(());
+    STARTING.lock().unpoisoned()
+}
+
+/// A new one. In a thread of the toolkit that enters no other one, without a GIL.
+pub fn create() -> Result<Arc<Interpreter>, Failure> {
+    let new = find()?;
+    let config = Config {
+        use_main_obmalloc: 0,
+        allow_fork: 0,
+        allow_exec: 0,
+        allow_threads: 1,
+        allow_daemon_threads: 1,
+        check_multi_interp_extensions: 1,
+        gil: OWN_GIL,
+    };
+    let make = || {
+        let mut state = null_mut();
+        // SAFETY: called with the GIL of the main interpreter; both pointers are valid. The message is a constant text.
+        unsafe {
+            let status = new(&mut state, &config);
+            if PyStatus_Exception(status) == 0 {
+                return Ok(());
+            }
+            let why = if status.err_msg.is_null() { c"no reason given" } else { CStr::from_ptr(status.err_msg) };
+            Err(Failure::for_now(abi::ENVIRONMENT, format!("a subinterpreter does not start: {}", why.to_string_lossy())))
+        }
+    };
+    // SAFETY: `make` leaves the thread as it is told.
+    unsafe { Interpreter::make(make) }
+}

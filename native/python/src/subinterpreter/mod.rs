@@ -1,0 +1,221 @@
+//! Plugins in subinterpreters, each with a GIL of its own: `_native.open_subinterpreters`.
+//!
+//! | module       | what it does                                                            |
+//! |--------------|-------------------------------------------------------------------------|
+//! | [`creation`] | makes a subinterpreter                                                  |
+//! | [`home`]     | a subinterpreter with the thread that it lives in                       |
+//! | [`worker`]   | a home with a plugin's functions                                        |
+//!
+//! A batch of a sync function is cut into shares, of which each worker runs one. An async or blocking function has an
+//! executor, and a Context, in each worker.
+//!
+//! Guarantees: a host's thread enters no subinterpreter, and so releases its arrays nowhere else (R19). When an instance is
+//! dropped its runtimes are stopped, and nothing of the plugin is left in its homes; a home in which something does not end
+//! is not used again. A function that needs pyarrow is refused by name, because pyarrow does not load in a subinterpreter.
+
+mod creation;
+mod home;
+mod worker;
+
+pub use home::end_idle;
+
+use crate::gil;
+use crate::modules::{EXECUTOR, SUBINTERPRETER};
+use crate::object::{self, Owned};
+use crate::registry;
+use crate::values::conversion::is_native;
+use arroyo_udf_plugin::abi::{self, Table};
+use arroyo_udf_plugin::arrow::{self, Batch};
+use arroyo_udf_plugin::exports::Ran;
+use arroyo_udf_plugin::failure::Failure;
+use arroyo_udf_plugin::isolation::python::PythonPlugin;
+use arroyo_udf_plugin::isolation::{self, Instance};
+use arroyo_udf_plugin::machine::Stop;
+use arroyo_udf_plugin::results;
+use arroyo_udf_plugin::runtime::Runtime;
+use arroyo_udf_plugin::signature::{text, Signature};
+use arroyo_udf_plugin::sync::Unpoisoned;
+use pyo3_ffi::*;
+use std::ffi::{c_uint, OsString};
+use std::os::unix::ffi::OsStringExt;
+use std::ptr::null_mut;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::{Duration, Instant};
+use worker::{Program, Share, Worker};
+
+/// The least rows of a share: for fewer, another thread is not worth waking.
+const LEAST_ROWS: usize = 256;
+/// How long the end of an instance may take, for its runtimes and then for its workers.
+const END_TIME: Duration = Duration::from_secs(2);
+
+struct Subinterpreters {
+    workers: Vec<Worker>,
+    /// Those that were started here.
+    runtimes: Mutex<Vec<Weak<Runtime>>>,
+}
+
+impl Subinterpreters {
+    fn start(program: &Arc<Program>, workers: usize) -> Result<Subinterpreters, Failure> {
+        let mut started = Subinterpreters { workers: Vec::new(), runtimes: Mutex::default() };
+        for _ in 0..workers {
+            started.workers.push(Worker::start(program)?);
+        }
+        Ok(started)
+    }
+
+    /// The workers, the least busy first.
+    fn idlest(&self) -> Vec<&Worker> {
+        let mut workers: Vec<_> = self.workers.iter().map(|worker| (worker.busy(), worker)).collect();
+        workers.sort_by_key(|(busy, _)| *busy);
+        workers.into_iter().map(|(_, worker)| worker).collect()
+    }
+}
+
+impl Instance for Subinterpreters {
+    fn run(&self, function: u32, signature: &'static Signature, batch: &Arc<Batch>) -> Result<Ran, Failure> {
+        check(signature)?;
+        let rows = batch.rows();
+        let shares = (rows / LEAST_ROWS).clamp(1, self.workers.len());
+        let (answers, answered) = channel();
+        for (number, worker) in self.idlest().into_iter().take(shares).enumerate() {
+            let rows = rows * number / shares..rows * (number + 1) / shares;
+            worker.run(Share { function: function as usize, batch: Arc::clone(batch), rows, number, answers: answers.clone() });
+        }
+        drop(answers);
+        let mut ran: Vec<_> = answered.iter().collect();
+        ran.sort_by_key(|(number, _)| *number);
+        let complete = ran.len() == shares;
+        let (values, errors): (Vec<_>, Vec<_>) =
+            ran.into_iter().map(|(_, ran)| ran).collect::<Result<Vec<_>, _>>().map_err(Failure::internal)?.into_iter().unzip();
+        if !complete {
+            return Err(Failure::state(format!("{}: the plugin is closed: load it again", signature.name)));
+        }
+        // SAFETY: each share is a column of this type that our own code has just built.
+        let values = unsafe { arrow::concat(&signature.returns, values) }.map_err(|text| Failure::new(abi::OUT_OF_MEMORY, text))?;
+        let errors: Vec<_> = errors.into_iter().flatten().collect();
+        let (results, with_outcomes) = results::ran(&signature.name, values, &errors);
+        Ok(Ran { results, with_outcomes })
+    }
+
+    fn start(&self, function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
+        check(runtime.signature())?;
+        let mut runtimes = self.runtimes.lock().unpoisoned();
+        runtimes.retain(|runtime| runtime.strong_count() > 0);
+        runtimes.push(Arc::downgrade(runtime));
+        drop(runtimes);
+        for worker in &self.workers {
+            worker.serve(function as usize, runtime).inspect_err(|_| runtime.stop_soon(Stop::Cancel))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Subinterpreters {
+    fn drop(&mut self) {
+        let runtimes: Vec<_> = self.runtimes.lock().unpoisoned().iter().filter_map(Weak::upgrade).collect();
+        runtimes.iter().for_each(|runtime| runtime.stop_soon(Stop::Cancel));
+        for runtime in runtimes {
+            drop(runtime.stop(Stop::Cancel, END_TIME)); // only a host that still drains could use the status
+        }
+        let until = Instant::now() + END_TIME;
+        self.workers.drain(..).for_each(|worker| worker.end(until));
+    }
+}
+
+/// Refuses a function that needs pyarrow.
+fn check(signature: &Signature) -> Result<(), Failure> {
+    let refused = |what: String| {
+        let text = format!(
+            "{}: {what}, which needs pyarrow, and that does not load in a subinterpreter: choose isolation=\"process\" or \"thread\"",
+            signature.name
+        );
+        Err(Failure::new(abi::NOT_IMPLEMENTED, text))
+    };
+    if signature.vectorized {
+        return refused("takes whole arrays".into());
+    }
+    // SAFETY: a checked signature's schemas are valid, with a child for each argument.
+    unsafe {
+        for (i, (name, _)) in signature.arguments.iter().enumerate() {
+            let schema = &**signature.argument_schema.children.add(i);
+            if !is_native(schema) {
+                return refused(format!("the argument {name:?} has Arrow type {:?}", text(schema.format)));
+            }
+        }
+        if !is_native(signature.return_schema) {
+            return refused(format!("the result has Arrow type {:?}", text(signature.return_schema.format)));
+        }
+    }
+    Ok(())
+}
+
+/// open_subinterpreters(table: int, workers: int) -> tuple[int, int] | tuple[int, str]: the address of the table that runs
+/// the plugin's functions, and the number of the first one in it; or a status and a text. `table` is the plugin's own.
+pub unsafe extern "C" fn open_subinterpreters(_module: *mut PyObject, arguments: *mut PyObject) -> *mut PyObject {
+    let (mut address, mut workers) = (0usize, 0 as c_uint);
+    // SAFETY: called by Python with the GIL, which is given back while workers start; the format names the types. The table
+    // is that of a library that is never unloaded.
+    unsafe {
+        if PyArg_ParseTuple(arguments, c"nI:open_subinterpreters".as_ptr(), &mut address, &mut workers) == 0 {
+            return null_mut();
+        }
+        match open(&*(address as *const Table), workers as usize) {
+            Ok(base) => Py_BuildValue(c"(nI)".as_ptr(), &raw const isolation::TABLE as usize, base),
+            Err(Failure { status, text, .. }) => {
+                let Some(text) = Owned::new(PyUnicode_FromStringAndSize(text.as_ptr().cast(), text.len() as Py_ssize_t)) else {
+                    return null_mut();
+                };
+                Py_BuildValue(c"(iO)".as_ptr(), status, text.ptr())
+            }
+        }
+    }
+}
+
+/// # Safety
+/// The GIL of the main interpreter is held; the table is that of a library that is never unloaded.
+pub unsafe fn open(table: &Table, workers: usize) -> Result<u32, Failure> {
+    creation::check()?;
+    // SAFETY: passed on.
+    unsafe {
+        let descriptor = (table.describe)();
+        let Some(plugin) = PythonPlugin::of(table) else {
+            let text = "subinterpreters are for plugins in Python, built by this version: choose isolation=\"process\" or \"thread\"";
+            return Err(Failure::new(abi::NOT_IMPLEMENTED, text));
+        };
+        let signatures = registry::signatures(descriptor).map_err(Failure::argument)?;
+        // Here first, because some standard modules crash if a subinterpreter is where the process first imports them.
+        for module in [EXECUTOR, SUBINTERPRETER] {
+            let failed = || Failure::new(abi::ENVIRONMENT, object::exception_text());
+            drop(Owned::new(PyImport_ImportModule(module.as_ptr())).ok_or_else(failed)?);
+        }
+        let prints_to_stderr = PySys_GetObject(c"stdout".as_ptr()) == PySys_GetObject(c"stderr".as_ptr());
+        let program = Arc::new(Program { descriptor, signatures, plugin, path: main_path(), prints_to_stderr });
+        let instance: Arc<dyn Instance> = Arc::new(gil::without(|| Subinterpreters::start(&program, workers))?);
+        isolation::open(descriptor, &instance).map_err(Failure::argument)
+    }
+}
+
+/// `sys.path`, as far as it is text.
+unsafe fn main_path() -> Vec<OsString> {
+    // SAFETY: the GIL is held; sys.path and its items are borrowed, and bytes are copied.
+    unsafe {
+        let path = PySys_GetObject(c"path".as_ptr());
+        if path.is_null() || PyList_Check(path) == 0 {
+            return Vec::new();
+        }
+        let mut folders = Vec::new();
+        for i in 0..PyList_Size(path) {
+            match Owned::new(PyUnicode_EncodeFSDefault(PyList_GetItem(path, i))) {
+                Some(folder) => folders.push(OsString::from_vec(bytes_of(folder.ptr()).to_vec())),
+                None => PyErr_Clear(), // it is no text
+            }
+        }
+        folders
+    }
+}
+
+unsafe fn bytes_of<'a>(object: *mut PyObject) -> &'a [u8] {
+    // SAFETY: the caller keeps the bytes object.
+    unsafe { std::slice::from_raw_parts(PyBytes_AsString(object).cast(), PyBytes_Size(object) as usize) }
+}

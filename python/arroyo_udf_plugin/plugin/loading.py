@@ -1,0 +1,115 @@
+"""Loads a plugin's source into an interpreter: the main one (entry.py), or a subinterpreter (subinterpreter.py).
+
+Guarantees: the functions are those that the plugin was built with, in the order of its descriptor. Imports neither cffi
+nor pyarrow, which do not load in a subinterpreter.
+"""
+
+import errno
+import importlib
+import json
+import os
+import sys
+import typing
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from .._native import ENVIRONMENT, OUT_OF_MEMORY, USER_CODE, described, note_interrupt
+from ..author.udf import Udf
+from ..version import PLUGIN_FORMAT, __version__
+from .module import Parcel, functions_of, module_of, user_traceback
+from .origin import source_of
+
+__all__ = ["Refused", "Registered", "load"]
+
+Registered: TypeAlias = tuple[Callable[..., Any], type | None, bool, bool]
+"""What the core calls for a function, the class of its Context, and whether it blocks and may be split."""
+
+
+class Refused(Exception):
+    """The plugin does not load here. `status`: of the ABI; the exception that its module raised is the cause."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def load(
+    descriptor: int, parcel: str, library: str, built_with: str, built_format: int, *, with_pyarrow: bool = True
+) -> list[Registered]:
+    """Executes the plugin's module, and finds its functions. Raises Refused.
+
+    descriptor: its address. parcel: as JSON. library, built_with: the paths of the library and of the Python that built
+    it. built_format: `PLUGIN_FORMAT` of the toolkit that built it. with_pyarrow: false if pyarrow cannot be imported;
+    functions that need it are not called.
+    """
+    if built_format != PLUGIN_FORMAT:
+        reason = f"built in plugin format {built_format}, and the installed arroyo_udf_plugin {__version__} "
+        raise Refused(ENVIRONMENT, f"{reason}loads format {PLUGIN_FORMAT}: build the plugin again")
+    name, key, functions = described(descriptor)
+    carried = Parcel(**json.loads(parcel))
+    try:
+        module = module_of(carried, name, key, source_of(library, name))
+    except BaseException as error:  # SystemExit and KeyboardInterrupt at import are failures, too
+        text = f"its module failed at import\n{user_traceback(error)}{_other_environment(built_with)}"
+        raise Refused(_status_of(error), text) from error
+
+    if carried.contains("call_info"):
+        # Calls that began before this import have no information; so import it before the first call.
+        importlib.import_module("arroyo_udf_plugin.author.call_info")
+    found = {udf.__name__: udf for udf in functions_of(module)}
+    if any(udf.is_async for udf in found.values()):
+        # Now, because there is room: asyncio cannot be imported again after an import that failed halfway.
+        importlib.import_module("arroyo_udf_plugin.plugin.executor")
+    registered = []
+    for function_name, starts, batched, columns, structs in functions:
+        udf = found.get(function_name)
+        if udf is None or not _agrees(udf, starts, batched, columns):
+            reason = f"function {function_name!r} is another than when the plugin was built: its module defines it "
+            raise Refused(ENVIRONMENT, f"{reason}by something that differs here; build it again")
+        registered.append(_registered(udf, columns, structs, with_pyarrow))
+    return registered
+
+
+def _other_environment(built_with: str) -> str:
+    """What to say of a failure if this is not the environment of the build."""
+    prefix = os.path.dirname(os.path.dirname(built_with))
+    if os.path.realpath(prefix) == os.path.realpath(sys.prefix):
+        return ""
+    return (
+        f"\nit was built with {built_with}, and runs in the environment {sys.prefix}: install there what it imports, or"
+        " run it with the Python that built it"
+    )
+
+
+def _status_of(error: BaseException) -> int:
+    """The status of a failed import. After USER_CODE the C side does not try it again."""
+    if note_interrupt(error):
+        return ENVIRONMENT
+    if isinstance(error, MemoryError):
+        return OUT_OF_MEMORY
+    lacking = isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
+    return ENVIRONMENT if lacking or isinstance(error, ImportError) else USER_CODE
+
+
+def _agrees(udf: Udf[..., Any], starts: bool, batched: bool, columns: int) -> bool:
+    extra = udf.definition.__code__.co_argcount - columns  # a Context may come first
+    return udf.starts == starts and extra in (0, int(starts)) and udf.batched == batched
+
+
+def _registered(udf: Udf[..., Any], columns: int, structs: bool, with_pyarrow: bool) -> Registered:
+    """Imports pyarrow only for structs, and for the arrays of micro-batches."""
+    code = udf.definition.__code__
+    context = None
+    if code.co_argcount > columns:
+        context = typing.get_type_hints(udf.definition)[code.co_varnames[0]]
+    function = udf.function
+    if with_pyarrow and (structs or (udf.batched and _has_arrays(udf))):
+        from ..author.types import adapted, signature
+
+        function = adapted(udf, signature(udf).hints)
+    return function, context, udf.blocking, udf.split
+
+
+def _has_arrays(udf: Udf[..., Any]) -> bool:
+    hints = typing.get_type_hints(udf.definition)
+    return any(hasattr(hint, "_export_to_c") for hint in hints.values())
