@@ -163,7 +163,8 @@ def test_micro_batches_are_gathered_by_the_host_and_split_in_the_worker(plugin: 
     rows = answers(plugin.functions["many"], numbers(20))
     values = rows["value"].to_pylist()
     assert values[:10] == [10_000 + a for a in range(10)]
-    assert values[13] is None and [a % 1000 for a in values[10:13] + values[14:]] == [10, 11, 12, *range(14, 20)]
+    assert values[13] is None
+    assert [a % 1000 for a in values[10:13] + values[14:]] == [10, 11, 12, *range(14, 20)]
     assert rows["error"].to_pylist()[13].startswith("started.many, row 13: ValueError: unlucky")
 
 
@@ -190,7 +191,7 @@ def test_r12_a_close_that_fails_is_an_error_of_the_stop(file: Path, monkeypatch:
     with load(file, isolation="process") as plugin:
         runtime = plugin.functions["counts"].start()
         runtime.send(0, numbers(1))
-        with pytest.raises(UserCodeError, match="started.counts: close failed: OSError: still in use"):
+        with pytest.raises(UserCodeError, match=r"started.counts: close failed: OSError: still in use"):
             runtime.stop()
         assert rest(runtime).num_rows == 1
 

@@ -365,6 +365,8 @@ impl Sender {
                 let mut message = worker.lane.received.read().map_err(|error| error.to_string())?;
                 if message.byte()? == LEAVE {
                     let (status, text) = (message.number()? as abi::Status, message.text()?);
+                    seat.count_left_behind(message.number()?);
+                    (0..message.number()?.min(1 << 16)).for_each(|_| seat.count_blocked());
                     write_log(seat, &message.text()?);
                     return closed(self.signature, status, &String::from_utf8_lossy(&text));
                 }
