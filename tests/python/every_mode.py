@@ -51,6 +51,7 @@ PYARROW = "refuses a module by name that imports pyarrow"
 NOT_HERE: dict[str, dict[str, str]] = {
     "thread": {},
     "process": {
+        "tests/python/test_asyncio.py::test_tasks_left_by_calls_and_by_init": "tasks left behind are counted at the stop",
         "tests/python/test_asyncio.py::test_with_the_standard_loop": OWN_HOST,
         "tests/python/test_lifecycle.py::test_r12_start_gives_up_on_an_init_that_blocks_the_loop": INSIDE,
     },
@@ -61,7 +62,7 @@ NOT_HERE: dict[str, dict[str, str]] = {
         "tests/python/test_asyncio.py::test_the_loop": "uvloop does not load there",
         "tests/python/test_asyncio.py::test_with_the_standard_loop": OWN_HOST,
         "tests/python/test_batches.py": PYARROW,
-        "tests/python/test_call_info.py::test_example": "environment variables are those of the interpreter's start",
+        "tests/python/test_lifecycle.py::test_in_a_forked_child": "CPython itself ends a child of such a process",
         "tests/python/test_lifecycle.py::test_r12_start_gives_up_on_an_init_that_blocks_the_loop": INSIDE,
         "tests/python/test_misbehaving.py": PYARROW,
         "tests/python/test_retry.py::test_r7_a_retry_does_not_see_what_the_failed_attempt_changed": NOT_NATIVE,

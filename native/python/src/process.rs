@@ -4,13 +4,16 @@
 use crate::gil;
 use crate::object::{none, raise};
 use crate::values::conversion::is_native;
+use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::isolation::process::child::Program;
 use arroyo_udf_plugin::isolation::process::{serve, Hello, Limits, Processes, Spec};
-use arroyo_udf_plugin::isolation::{self, Instance};
+use arroyo_udf_plugin::isolation::python::PythonPlugin;
+use arroyo_udf_plugin::isolation::{self, contract, Instance};
 use arroyo_udf_plugin::signature::Signature;
 use pyo3_ffi::*;
 use std::ffi::{c_char, c_uint, c_ulonglong, CStr, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
@@ -19,12 +22,13 @@ unsafe fn owned(text: *const c_char) -> OsString {
     OsStr::from_bytes(unsafe { CStr::from_ptr(text) }.to_bytes()).to_owned()
 }
 
-/// open_processes(path: bytes, descriptor: int, python: bytes, module: bytes, workers: int, memory: int, cpu: int) ->
+/// open_processes(path: bytes, table: int, python: bytes, module: bytes, workers: int, memory: int, cpu: int) ->
 /// tuple[int, int]: the address of the table, and the number of the first function in it. `python -m module` is a worker.
-/// The descriptor is a constant of the plugin.
+/// That python is the one of $ARROYO_UDF_PYTHON; else the one that built the plugin, which may be of another version than
+/// this one; else the given one.
 pub unsafe extern "C" fn open_processes(_module: *mut PyObject, arguments: *mut PyObject) -> *mut PyObject {
     let (mut path, mut python, mut module) = (null::<c_char>(), null::<c_char>(), null::<c_char>());
-    let (mut descriptor, mut workers) = (0usize, 0 as c_uint);
+    let (mut table, mut workers) = (0usize, 0 as c_uint);
     let (mut memory, mut cpu) = (0 as c_ulonglong, 0 as c_ulonglong);
     // SAFETY: called by Python with the GIL; the format names the types of the variables; the texts outlive the call.
     unsafe {
@@ -32,7 +36,7 @@ pub unsafe extern "C" fn open_processes(_module: *mut PyObject, arguments: *mut 
             arguments,
             c"ynyyIKK:open_processes".as_ptr(),
             &mut path,
-            &mut descriptor,
+            &mut table,
             &mut python,
             &mut module,
             &mut workers,
@@ -42,11 +46,15 @@ pub unsafe extern "C" fn open_processes(_module: *mut PyObject, arguments: *mut 
         {
             return null_mut();
         }
-        let program = Program { path: owned(python), arguments: vec!["-m".into(), owned(module)] };
+        let table = &*(table as *const abi::Table);
+        let own = PythonPlugin::of(table).map(|about| OsStr::from_bytes(about.python.to_bytes()).to_owned());
+        let own = own.filter(|own| Path::new(own).exists());
+        let python = contract::chosen_python().or(own).unwrap_or_else(|| owned(python));
+        let program = Program { path: python, arguments: vec!["-m".into(), owned(module)] };
         let limits = Limits { memory, cpu };
         let hello = Hello { host: std::process::id(), limits, plugin: CStr::from_ptr(path).to_bytes().to_vec() };
         let instance: Arc<dyn Instance> = Arc::new(Processes::new(Spec { program, hello }, workers as usize));
-        match isolation::open(descriptor as *const _, &instance) {
+        match isolation::open((table.describe)(), &instance) {
             Ok(base) => Py_BuildValue(c"(nI)".as_ptr(), &raw const isolation::TABLE as usize, base),
             Err(text) => raise(PyExc_ValueError, &text),
         }

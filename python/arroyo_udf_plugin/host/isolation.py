@@ -70,18 +70,15 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def open_isolated(path: str, table: Any, descriptor: Any, where: Where) -> tuple[Any, int]:
-    """The table and the number of the first function of a plugin in workers.
-
-    table, descriptor: the plugin's own.
-    """
+def open_isolated(path: str, table: Any, where: Where) -> tuple[Any, int]:
+    """The table and the number of the first function of a plugin in workers. `table` is the plugin's own."""
     if where.isolation == "subinterpreter":
         return _open_subinterpreters(path, table, where)
     try:
         address, base = open_processes(
             os.fsencode(path),
-            abi.address(descriptor),
-            os.fsencode(_python(table)),
+            abi.address(table),
+            os.fsencode(sys.executable),
             _WORKER,
             where.count,
             where.memory_limit or 0,
@@ -97,8 +94,3 @@ def _open_subinterpreters(path: str, table: Any, where: Where) -> tuple[Any, int
     if isinstance(base, str):
         raise by_status(address, f"{path}: {base}")
     return ffi.cast("arroyo_udf_table *", address), base
-
-
-def _python(table: Any) -> str:
-    """The interpreter of the workers."""
-    return os.environ.get("ARROYO_UDF_PYTHON") or sys.executable

@@ -96,7 +96,7 @@ class Plugin:
             self.hash = printable(described.hash, "the plugin's hash")
             self.toolkit_version = printable(described.toolkit_version, "the toolkit's version")
             if where.isolation != "thread":
-                self._table, first = isolation.open_isolated(self.path, self._table, described, where)
+                self._table, first = isolation.open_isolated(self.path, self._table, where)
                 self._close = partial(close_instance, first, described.n_functions)
             functions = _Functions(self.name)
             for number in range(described.n_functions):

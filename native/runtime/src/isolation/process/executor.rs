@@ -31,6 +31,9 @@ use std::time::{Duration, Instant};
 /// The most attempts in one message.
 const MOST_AT_ONCE: usize = 1024;
 
+/// The text of a row whose call the worker has ended because the plugin was closed.
+const LEFT: &str = "the plugin was closed during this call";
+
 /// Serves a runtime with one worker in each place, and waits until all have started the function.
 pub fn start(places: &[Arc<Place>], function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
     let (settings, signature) = (runtime.settings(), runtime.signature());
@@ -119,6 +122,7 @@ impl Running {
         let is_cancelled = self.is_cancelled;
         let mut outcomes = self.ended.into_iter().map(|outcome| match outcome {
             Some(Outcome::Error(_)) | None if is_cancelled => Outcome::Cancelled, // its row has ended before
+            Some(Outcome::Cancelled) | None if !is_cancelled => Outcome::Error(LEFT.into()), // the machine has not asked for it
             outcome => outcome.unwrap_or(Outcome::Cancelled),
         });
         match (outcomes.next(), outcomes.len()) {
@@ -361,6 +365,8 @@ impl Sender {
                 let mut message = worker.lane.received.read().map_err(|error| error.to_string())?;
                 if message.byte()? == LEAVE {
                     let (status, text) = (message.number()? as abi::Status, message.text()?);
+                    seat.count_left_behind(message.number()?);
+                    (0..message.number()?.min(1 << 16)).for_each(|_| seat.count_blocked());
                     write_log(seat, &message.text()?);
                     return closed(self.signature, status, &String::from_utf8_lossy(&text));
                 }

@@ -272,10 +272,14 @@ impl Started {
     /// Ends the runtime, and says how that went.
     fn leave(self, lane: &mut Lane, log: &Log) -> io::Result<()> {
         let (mut error, within) = (abi::Error::empty(), (CLOSE_TIME + 3 * GRACE).as_nanos() as u64);
+        // SAFETY: numbers, which may be zero.
+        let mut statistics: abi::Statistics = unsafe { std::mem::zeroed() };
+        statistics.size = size_of::<abi::Statistics>() as u64;
         // SAFETY: the handle is ours; it ends here, and the log with it.
         let failure = unsafe {
             let status = (self.table.stop_runtime)(self.handle, abi::CANCEL, within, &mut error);
             let failure = failure(status, error);
+            (self.table.statistics)(self.handle, &mut statistics, std::ptr::null_mut());
             (self.table.release)(self.handle, std::ptr::null_mut());
             failure
         };
@@ -287,6 +291,8 @@ impl Started {
             message.byte(LEAVE)?;
             message.number(failure.status as u64)?;
             message.text(failure.text.as_bytes())?;
+            message.number(statistics.left_behind)?;
+            message.number(statistics.blocked)?;
             message.text(&lines.join(&b'\n'))
         })
     }

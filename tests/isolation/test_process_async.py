@@ -1,0 +1,207 @@
+"""Started functions in worker processes: what calls learn of themselves, and what the death of a worker costs."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from waiting import answers, drained, rest, until
+
+from arroyo_udf_plugin import InvalidState, Plugin, UserCodeError, load
+
+SOURCE = """
+import asyncio
+import os
+
+from arroyo_udf_plugin import call_info, udf
+
+
+class Counter:
+    async def init(self) -> None:
+        self.calls = 0
+
+    async def close(self) -> None:
+        if os.environ.get("CLOSES") == "badly":
+            raise OSError("still in use")
+
+
+@udf
+async def counts(context: Counter, a: int) -> str:
+    context.calls += 1
+    return f"{os.getpid()} {context.calls}"
+
+
+@udf(ordered=False, retry_on=("error",), max_attempts=3, backoff=0.001)
+async def third_time(a: int) -> str:
+    info = call_info()
+    if a == 5 and info.attempt < 3:
+        os.abort()
+    return f"{info.row_id} {info.attempt} {info.idempotency_key.hex()}"
+
+
+@udf
+async def dies(a: int) -> int:
+    if a == 7:
+        os._exit(3)
+    await asyncio.sleep(0)
+    return a
+
+
+@udf(timeout=1000.0)
+async def waits(a: int) -> int:
+    await asyncio.Event().wait()
+    return a
+
+
+@udf(blocking=True)
+def blocks(a: int) -> int:
+    if a == 7:
+        os._exit(3)
+    return a * 2
+
+
+@udf(batch_size=10)
+async def many(numbers: list[int]) -> list[int]:
+    if 13 in numbers:
+        raise ValueError("unlucky")
+    return [len(numbers) * 1000 + a for a in numbers]
+
+
+class Refuses:
+    async def init(self) -> None:
+        raise OSError("no model file")
+
+
+@udf
+async def never_starts(context: Refuses, a: int) -> int:
+    return a
+
+
+class Dies:
+    async def init(self) -> None:
+        os._exit(9)
+
+
+@udf
+async def dies_at_start(context: Dies, a: int) -> int:
+    return a
+"""
+LINEAGE = bytes(range(1, 17))
+
+
+@pytest.fixture(scope="module")
+def file(build_plugin: Callable[..., Path]) -> Path:
+    return build_plugin(SOURCE, name="started")
+
+
+@pytest.fixture
+def plugin(file: Path) -> Iterator[Plugin]:
+    with load(file, isolation="process") as plugin:
+        yield plugin
+
+
+def numbers(count: int) -> pa.Array:
+    return pa.array(range(count), pa.int64())
+
+
+def test_calls_share_a_context_and_run_in_another_process(plugin: Plugin) -> None:
+    told = [text.split() for text in plugin.functions["counts"](numbers(50)).to_pylist()]
+    assert {process for process, _ in told} != {str(os.getpid())}
+    assert [int(calls) for _, calls in told] == list(range(1, 51))
+
+
+def test_r10_row_attempt_and_key_are_those_of_the_hosts_runtime(plugin: Plugin) -> None:
+    rows = answers(plugin.functions["third_time"], numbers(10), lineage=LINEAGE).sort_by("id")
+    key = [(LINEAGE + row.to_bytes(8, "big")).hex() for row in range(10)]
+    attempts = rows["attempts"].to_pylist()
+    # Whatever ran beside row 5 in a worker that died was called again, too.
+    assert attempts[5] == 3
+    assert rows["value"].to_pylist() == [f"{row} {attempts[row]} {key[row]}" for row in range(10)]
+
+
+def test_calls_that_had_started_in_a_worker_that_dies_are_errors_and_the_next_rows_run(plugin: Plugin) -> None:
+    rows = answers(plugin.functions["dies"], numbers(20), allowed_in_flight=1)
+    assert rows["value"].to_pylist() == [a if a != 7 else None for a in range(20)]
+    text = rows["error"].to_pylist()[7]
+    assert text == "started.dies, row 7: the worker process ended with exit status 3 during this call"
+
+
+def test_a_worker_that_is_killed_while_calls_run_costs_those_calls(plugin: Plugin) -> None:
+    process = int(plugin.functions["counts"](numbers(1))[0].as_py().split()[0])
+    with plugin.functions["waits"].start(allowed_in_flight=3) as runtime:
+        runtime.send(0, numbers(3))
+        until(lambda: runtime.statistics().running == 3, "three calls")
+        os.kill(process, signal.SIGKILL)
+        rows = drained(runtime, 3)
+        assert {text.partition(": ")[2] for text in rows["error"].to_pylist()} == {
+            "the worker process was killed by signal 9 (SIGKILL) during this call"
+        }
+        runtime.send(3, numbers(1))
+        until(lambda: runtime.statistics().running == 1, "a call in the next worker")
+        runtime.stop("cancel")
+        assert rest(runtime)["outcome"].to_pylist() == [3]
+
+
+def test_cancelled_calls_end_in_the_worker(plugin: Plugin) -> None:
+    with plugin.functions["waits"].start() as runtime:
+        runtime.send(0, numbers(10))
+        until(lambda: runtime.statistics().running == 10, "the calls")
+        runtime.cancel(0, 10)
+        assert drained(runtime, 10)["outcome"].to_pylist() == [3] * 10
+        until(lambda: runtime.statistics().running == 0, "the calls' ends")
+        assert runtime.statistics().stuck == 0
+
+
+def test_a_crash_of_a_blocking_function_costs_its_call(plugin: Plugin) -> None:
+    rows = answers(plugin.functions["blocks"], numbers(12), allowed_in_flight=1)
+    assert rows["value"].to_pylist() == [2 * a if a != 7 else None for a in range(12)]
+
+
+def test_micro_batches_are_gathered_by_the_host_and_split_in_the_worker(plugin: Plugin) -> None:
+    rows = answers(plugin.functions["many"], numbers(20))
+    values = rows["value"].to_pylist()
+    assert values[:10] == [10_000 + a for a in range(10)]
+    assert values[13] is None
+    assert [a % 1000 for a in values[10:13] + values[14:]] == [10, 11, 12, *range(14, 20)]
+    assert rows["error"].to_pylist()[13].startswith("started.many, row 13: ValueError: unlucky")
+
+
+def test_several_workers_serve_one_runtime(file: Path) -> None:
+    with load(file, isolation="process", workers=2) as plugin:
+        rows = answers(plugin.functions["counts"], numbers(5_000))
+        told = [text.split() for text in rows["value"].to_pylist()]
+        assert len({process for process, _ in told}) == 2
+        assert rows["id"].to_pylist() == list(range(5_000))
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [("never_starts", "no model file"), ("dies_at_start", "the worker process ended with exit status 9")],
+)
+def test_r12_an_init_that_fails_is_an_error_of_the_start(plugin: Plugin, function: str, why: str) -> None:
+    with pytest.raises(UserCodeError, match=f"started.{function}: start failed: .*{why}"):
+        plugin.functions[function].start()
+    assert plugin.functions["counts"](numbers(1))
+
+
+def test_r12_a_close_that_fails_is_an_error_of_the_stop(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLOSES", "badly")
+    with load(file, isolation="process") as plugin:
+        runtime = plugin.functions["counts"].start()
+        runtime.send(0, numbers(1))
+        with pytest.raises(UserCodeError, match=r"started.counts: close failed: OSError: still in use"):
+            runtime.stop()
+        assert rest(runtime).num_rows == 1
+
+
+def test_a_closed_plugin_ends_its_runtimes_calls(file: Path) -> None:
+    plugin = load(file, isolation="process")
+    with plugin.functions["waits"].start() as runtime:
+        runtime.send(0, numbers(1))
+        until(lambda: runtime.statistics().running == 1, "the call")
+        plugin.close()
+        assert drained(runtime, 1)["outcome"].to_pylist() == [1]
+    with pytest.raises(InvalidState, match="the plugin is closed"):
+        plugin.functions["waits"].start()
