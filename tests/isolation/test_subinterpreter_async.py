@@ -1,6 +1,7 @@
 """Async and blocking functions in subinterpreters: one machine in front, an executor and a Context in each worker."""
 
 import math
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -36,6 +37,11 @@ async def at_once(x: int | None) -> int | None:
 def waits(x: int) -> int:
     time.sleep(0.0001)
     return x + 1
+
+@udf(blocking=True, timeout=0.05, max_attempts=1)
+def sleeps(x: int) -> int:
+    time.sleep(3600)
+    return x
 
 @udf
 async def about(x: int) -> str:
@@ -191,3 +197,36 @@ def test_r18_a_process_ends_without_a_word_while_plugins_are_open(file: Path, fu
     command = [sys.executable, "-X", "dev", "-W", "error", "-c", PROGRAM, str(file), function]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout, done.stderr) == (0, "sent\n", "")
+
+
+STUCK = """
+import gc
+import logging
+import sys
+import pyarrow as pa
+from arroyo_udf_plugin import load
+from waiting import until
+logging.basicConfig(format="%(message)s", stream=sys.stdout)
+plugin = load(sys.argv[1], isolation="subinterpreter", workers=2)
+runtime = plugin.functions["sleeps"].start(allowed_in_flight=2)
+runtime.send(0, pa.array([1, 1], pa.int64()))
+until(lambda: runtime.statistics().stuck == 2, "both calls to be stuck")
+print(runtime.drain_results()["outcome"].to_pylist(), runtime.stop("cancel", deadline=0))
+runtime.release()
+gc.collect()
+"""
+
+
+def test_r8_stuck_calls_are_reported_with_their_stacks_and_the_process_ends(file: Path) -> None:
+    tests = Path(__file__).resolve().parents[1] / "python"
+    done = subprocess.run(
+        [sys.executable, "-c", STUCK, str(file)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "PYTHONPATH": str(tests)},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "[2, 2] False" in done.stdout
+    assert "a call ignores its cancellation" in done.stdout
+    assert "at sleeps, <isolated.py" in done.stdout

@@ -30,6 +30,8 @@ pub struct Interpreter {
     kept: Mutex<Option<Vec<Kept>>>,
     /// Held while somebody tries to end it.
     ending: Mutex<()>,
+    /// Threads whose stacks may be asked for, by their idents.
+    known: Mutex<Vec<(u64, Kept)>>,
 }
 
 /// A thread state that its thread keeps while it is outside.
@@ -72,6 +74,7 @@ impl Drop for OfMain {
         if state.is_null() {
             return;
         }
+        Interpreter::main().forget(state);
         if let Some(_inside) = Inside::enter(Interpreter::main()) {
             // SAFETY: the state belongs to this thread, which does not hold the GIL.
             unsafe { delete(state) };
@@ -87,6 +90,7 @@ struct OfSub {
 
 impl Drop for OfSub {
     fn drop(&mut self) {
+        self.interpreter.forget(self.state);
         if let Some(_inside) = Inside::enter(&self.interpreter) {
             if let Some(kept) = &mut *self.interpreter.kept.lock().unpoisoned() {
                 kept.retain(|kept| kept.0 != self.state);
@@ -143,6 +147,7 @@ impl Interpreter {
             inside: AtomicUsize::new(0),
             kept: Mutex::new(Some(Vec::new())),
             ending: Mutex::new(()),
+            known: Mutex::default(),
         }
     }
 
@@ -185,6 +190,7 @@ impl Interpreter {
             let made = make().map(|()| {
                 let (sub, state) = (PyInterpreterState_Get(), PyEval_SaveThread());
                 let interpreter = Arc::new(Interpreter::new(sub));
+                interpreter.know(state);
                 SUBINTERPRETERS.write().unpoisoned().push(Arc::clone(&interpreter));
                 let own = OfSub { interpreter: Arc::clone(&interpreter), state };
                 OF_SUB.with(|it| it.set(own)).unwrap_or_else(|_| unreachable!("it enters no other one"));
@@ -212,6 +218,7 @@ impl Interpreter {
                 // A new thread state gives the GIL back right away; the Ensure below, and later ones, find the state.
                 if PyGILState_GetThisThreadState().is_null() {
                     gil::ensure();
+                    self.know(PyThreadState_Get());
                     OF_MAIN.with(|state| state.0.set(PyEval_SaveThread()));
                 }
                 let _ensured = Ensured(gil::ensure());
@@ -235,6 +242,29 @@ impl Interpreter {
         })
     }
 
+    /// This thread's stack may be asked for from now on, until [`Interpreter::forget`].
+    pub fn know(&self, state: *mut PyThreadState) {
+        // SAFETY: it takes nothing and always succeeds.
+        self.known.lock().unpoisoned().push((unsafe { PyThread_get_thread_ident() }, Kept(state)));
+    }
+
+    /// Before the thread state ends.
+    pub fn forget(&self, state: *mut PyThreadState) {
+        self.known.lock().unpoisoned().retain(|(_, known)| known.0 != state);
+    }
+
+    /// The frame that a thread executes: a new reference, or null. Not by `sys._current_frames`, which hands out the frames of
+    /// all interpreters of the process, and so mixes their objects.
+    ///
+    /// # Safety
+    /// The GIL is held, in this interpreter.
+    pub unsafe fn frame(&self, ident: u64) -> *mut PyFrameObject {
+        let known = self.known.lock().unpoisoned();
+        let state = known.iter().find(|(thread, _)| *thread == ident);
+        // SAFETY: a state that is known has not ended, and does not while the lock is held.
+        state.map_or(null_mut(), |(_, state)| unsafe { PyThreadState_GetFrame(state.0) })
+    }
+
     /// A further thread state of a subinterpreter, to be kept by its thread or not. None: there is no memory, or the
     /// interpreter ends.
     fn new_state(&self, keep: bool) -> Option<*mut PyThreadState> {
@@ -256,6 +286,7 @@ impl Interpreter {
         OF_SUB.with(|own| {
             if own.get().is_none() {
                 let state = self.new_state(true).ok_or_else(no_memory)?;
+                self.know(state);
                 drop(own.set(OfSub { interpreter: Arc::clone(self), state }));
             }
             match own.get() {
@@ -317,42 +348,55 @@ impl Interpreter {
     unsafe fn begin_end(&self, state: *mut PyThreadState) -> bool {
         let mut kept = self.kept.lock().unpoisoned();
         // SAFETY: passed on.
-        let first = unsafe { PyInterpreterState_ThreadHead(self.sub) };
-        // SAFETY: as above.
-        let alone = first == state && unsafe { PyThreadState_Next(first) }.is_null();
+        let alone = unsafe { self.states() }.all(|one| one == state);
         if alone {
             *kept = None;
         }
         alone
     }
 
-    /// Ends a subinterpreter in which calls go on, or leaves it: `stop` stops the threads that are within Python code, with
-    /// the GIL held, and says whether it could.
+    /// Ends a subinterpreter in which calls go on, or leaves it. `stop` stops threads, with the GIL held: those with these
+    /// idents, and those that its code has made; false: it cannot.
     ///
     /// # Safety
     /// The threads that `stop` stops never go on. The interpreter refuses entries ([`Interpreter::close`]).
-    pub unsafe fn end_at_once(&self, stop: impl FnOnce() -> bool) {
+    pub unsafe fn end_at_once(&self, stop: impl FnOnce(Vec<u64>) -> bool) {
         let _ending = self.ending.lock().unpoisoned();
         let Some(state) = self.new_state(false) else { return };
-        // SAFETY: all other thread states belong to threads that are stopped, or outside and refused.
+        // SAFETY: all other thread states belong to threads that are stopped or have ended.
         unsafe {
             gil::restore(state);
-            if !stop() {
+            let known = self.known.lock().unpoisoned(); // none of them ends meanwhile
+            let stopped = stop(known.iter().map(|(ident, _)| *ident).collect());
+            if !stopped {
+                drop(known);
                 PyEval_SaveThread();
                 return;
             }
-            let mut next = PyInterpreterState_ThreadHead(self.sub);
-            while !next.is_null() {
-                let other = next;
-                next = PyThreadState_Next(other);
-                if other != state {
-                    PyThreadState_Delete(other); // not cleared, which might run code of the stopped thread
-                }
-            }
+            let others: Vec<_> = self.states().filter(|other| *other != state).collect();
+            others.into_iter().for_each(|other| PyThreadState_Delete(other)); // not cleared, which might run a thread's code
             if self.begin_end(state) {
                 Py_EndInterpreter(state);
             }
         }
+    }
+
+    /// The thread states of a subinterpreter.
+    ///
+    /// # Safety
+    /// The GIL is held, in this interpreter.
+    unsafe fn states(&self) -> impl Iterator<Item = *mut PyThreadState> {
+        // SAFETY: passed on.
+        let mut next = unsafe { PyInterpreterState_ThreadHead(self.sub) };
+        std::iter::from_fn(move || {
+            let state = next;
+            if state.is_null() {
+                return None;
+            }
+            // SAFETY: passed on.
+            next = unsafe { PyThreadState_Next(state) };
+            Some(state)
+        })
     }
 
     /// The subinterpreters of this process that have not ended. They refuse entries from now on.

@@ -150,6 +150,41 @@ unsafe extern "C" fn stop_all(module: *mut PyObject, _: *mut PyObject) -> *mut P
     }
 }
 
+/// know_thread(): the stack of this thread, which Python has made, may be asked for.
+unsafe extern "C" fn know_thread(module: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+    // SAFETY: called by Python with the GIL and the module.
+    unsafe {
+        state::of(module).interpreter.know(PyThreadState_Get());
+        none()
+    }
+}
+
+/// forget_thread(): the thread ends.
+unsafe extern "C" fn forget_thread(module: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+    // SAFETY: called by Python with the GIL and the module.
+    unsafe {
+        state::of(module).interpreter.forget(PyThreadState_Get());
+        none()
+    }
+}
+
+/// frame(ident: int) -> frame | None: what a thread executes that the toolkit knows. See [`Interpreter::frame`].
+unsafe extern "C" fn frame(module: *mut PyObject, ident: *mut PyObject) -> *mut PyObject {
+    // SAFETY: called by Python with the GIL, the module and one argument.
+    unsafe {
+        let ident = PyLong_AsUnsignedLongLong(ident);
+        if !PyErr_Occurred().is_null() {
+            return null_mut();
+        }
+        let frame = state::of(module).interpreter.frame(ident).cast::<PyObject>();
+        if frame.is_null() {
+            none()
+        } else {
+            frame
+        }
+    }
+}
+
 /// advance_clock(nanoseconds: int): moves the clock that rows time out by; for tests. See [`timer::advance`].
 unsafe extern "C" fn advance_clock(_module: *mut PyObject, nanoseconds: *mut PyObject) -> *mut PyObject {
     // SAFETY: called by Python with the GIL and one argument.
@@ -228,7 +263,7 @@ const fn fast(name: &'static CStr, function: PyCFunctionFast) -> PyMethodDef {
     }
 }
 
-static mut METHODS: [PyMethodDef; 37] = [
+static mut METHODS: [PyMethodDef; 40] = [
     method(c"described", described::described, METH_O),
     method(c"register", registry::register, METH_VARARGS),
     method(c"open_arroyo", imported::open_arroyo, METH_O),
@@ -240,6 +275,9 @@ static mut METHODS: [PyMethodDef; 37] = [
     method(c"schema", pyarrow::schema, METH_O),
     method(c"parker", parker::parker, METH_O),
     method(c"watch", asyncio::watch, METH_NOARGS),
+    method(c"know_thread", know_thread, METH_NOARGS),
+    method(c"forget_thread", forget_thread, METH_NOARGS),
+    method(c"frame", frame, METH_O),
     method(c"answer", asyncio::answer, METH_NOARGS),
     method(c"stop_all", stop_all, METH_NOARGS),
     method(c"advance_clock", advance_clock, METH_O),

@@ -5,9 +5,9 @@ The Context is created before the first call and closed after the last one (R12)
 cancellation is reported with its stack (R8).
 """
 
-import sys
 from typing import Any
 
+from .._native import frame
 from .stacks import running
 
 __all__ = ["close", "open", "stack"]
@@ -29,4 +29,4 @@ def close(context: Any) -> None:
 
 def stack(thread: int) -> str:
     """The stack of the user's code in a thread. `thread`: its ident; 0: unknown."""
-    return "\n".join(running(sys._current_frames().get(thread)))
+    return "\n".join(running(frame(thread)))

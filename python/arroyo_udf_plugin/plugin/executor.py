@@ -44,6 +44,9 @@ from .._native import (
     Parker,
     Slot,
     answer,
+    forget_thread,
+    frame,
+    know_thread,
     parker,
     watch,
 )
@@ -109,6 +112,7 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         _thread.join()
         return
     asyncio.set_event_loop(loop)
+    know_thread()
     try:
         while not _stopping:
             try:
@@ -118,6 +122,7 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
                 for server in list(_servers):
                     server.executor.warn(f"{server.name}: {text}")
     finally:
+        forget_thread()
         asyncio.set_event_loop(None)
         loop.close()
 
@@ -198,8 +203,7 @@ def start(executor: AsyncioExecutor) -> str | None:
 def blocked() -> str | None:
     """What to report of the blocked loop's thread, with its stack (R9); None: this place has been reported. Called in
     another thread."""
-    frame = None if _thread is None or _thread.ident is None else sys._current_frames().get(_thread.ident)
-    stack = running(frame)
+    stack = running(None if _thread is None or _thread.ident is None else frame(_thread.ident))
     if stack and stack[-1] not in _blocked_at:
         _blocked_at.add(stack[-1])
         return (

@@ -17,7 +17,7 @@ from .loading import Refused, Registered
 from .loading import load as load_plugin
 from .module import forget, name_of
 
-__all__ = ["leave", "load", "unload"]
+__all__ = ["leave", "load", "threads", "unload"]
 
 _module = ""  # of the plugin that is here
 _REFUSES = re.compile(r"module (\S+) does not support loading in subinterpreters")
@@ -76,6 +76,12 @@ def unload() -> bool:
         known |= executor.threads()
     left = (thread for thread in threading.enumerate() if thread not in known)
     return all(isinstance(thread, threading._DummyThread) for thread in left)  # those are the toolkit's
+
+
+def threads() -> list[int]:
+    """The idents of the threads that code here has made. Python's main thread counts in every interpreter."""
+    others = (thread for thread in threading.enumerate() if thread is not threading.main_thread())
+    return [one.ident for one in others if one.ident is not None and not isinstance(one, threading._DummyThread)]
 
 
 def leave() -> None:

@@ -5,7 +5,8 @@
 //! Assumes: the process is about to end. A stopped thread may hold a lock of a C library, whoever needs it waits.
 
 use crate::interpreter::Interpreter;
-use crate::object::{call, Owned};
+use crate::modules::SUBINTERPRETER;
+use crate::object::call;
 use arroyo_udf_plugin::threads::{self, OWN_STACK};
 use pyo3_ffi::*;
 use std::cell::UnsafeCell;
@@ -45,7 +46,7 @@ pub fn halt(interpreters: Vec<Arc<Interpreter>>) {
         // In a thread of its own, because a call may hold its GIL for ever.
         let end = move || {
             // SAFETY: `stop` stops the threads that it is for.
-            unsafe { interpreter.end_at_once(|| stop()) };
+            unsafe { interpreter.end_at_once(|idents| stop(idents)) };
             drop(done);
         };
         if threads::spawn("udf-halt", OWN_STACK, end).is_ok() {
@@ -64,19 +65,21 @@ extern "C" fn stay(_signal: c_int) {
     }
 }
 
-/// Stops the threads that are within Python code of the current interpreter. False: one does not stop.
+/// Stops these threads, and those that code of the current interpreter has made. False: one does not stop.
 ///
 /// # Safety
-/// The GIL is held, by a thread that runs no Python code.
-unsafe fn stop() -> bool {
-    // SAFETY: passed on. A thread with a frame cannot end without the GIL, so its ident is valid.
+/// The GIL is held, by another thread; threads with these idents have not ended.
+unsafe fn stop(mut idents: Vec<u64>) -> bool {
+    // SAFETY: passed on. A thread of Python's own does not end without the GIL.
     unsafe {
-        let Some(frames) = call(c"sys", c"_current_frames", &[]) else { return false };
-        let Some(idents) = Owned::new(PyDict_Keys(frames.ptr())) else { return false };
-        (0..PyList_Size(idents.ptr())).all(|i| {
-            let ident = PyLong_AsUnsignedLong(PyList_GetItem(idents.ptr(), i));
-            libc::pthread_kill(ident, SIGNAL) == 0 && stopped()
-        })
+        if let Some(made) = call(SUBINTERPRETER, c"threads", &[]) {
+            for i in 0..PyList_Size(made.ptr()) {
+                idents.push(PyLong_AsUnsignedLongLong(PyList_GetItem(made.ptr(), i)));
+            }
+        }
+        idents.sort_unstable();
+        idents.dedup();
+        idents.into_iter().all(|ident| libc::pthread_kill(ident as libc::pthread_t, SIGNAL) == 0 && stopped())
     }
 }
 
