@@ -146,6 +146,13 @@ def test_one_error_is_one_line(tmp_path: Path) -> None:
     assert problems(tmp_path, text) == ["p.toml:33: checkpoints.evry: there is no such key: write 'every'"]
 
 
+def test_one_table_in_the_place_of_several_says_how_toml_writes_them(tmp_path: Path) -> None:
+    text = 'name = "x"\n[source]\ntype = "impulse"\n[sinks]\ntype = "blackhole"\n'
+    assert problems(tmp_path, text) == [
+        "p.toml:4: sinks: write a list; in TOML, each of its parts begins with [[sinks]]"
+    ]
+
+
 def test_a_key_that_is_like_none_says_which_there_are(tmp_path: Path) -> None:
     text = TOML.replace("idle = 10", "idle = 10\nxyz = 1")
     assert problems(tmp_path, text) == ["p.toml:13: event_time.xyz: there is no such key: there are none"]

@@ -112,6 +112,8 @@ def _problem(data: Any, loc: Key, kind: str, context: Mapping[str, Any], message
         text = f"write {context['expected']}"
     elif kind == "string_pattern_mismatch":
         text = "write letters, digits, '_', '.' and '-' only"
+    elif kind in ("list_type", "tuple_type") and isinstance(value, Mapping):
+        text = f"write a list; in TOML, each of its parts begins with [[{key[-1]}]]"
     else:
         text = _WRITE.get(kind, message.replace("Input should", "it must"))
     return Problem(key, text if isinstance(value, Mapping | list) else f"{text}, not {value!r}")
