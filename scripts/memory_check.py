@@ -71,11 +71,14 @@ def main() -> int:
         rows = ["types=i64", "rows=200", "cap=10"]
         arroyo = arroyo_host()
         for suffix, (starts, called) in ARROYO.items():  # as the Arroyo engine calls them, row by row
-            looks_up, adds = (folder / f"{name}{suffix}" for name in ("looks_up", "adds"))
-            looks_up.write_text(starts)
-            adds.write_text(called)
-            runs += [[arroyo, command, build(looks_up), *rows] for command in ("stream", "unpolled", "abandon")]
-            runs += [[arroyo, "call", build(adds), *rows, "batch=7"]]
+            texts = {"looks_up": starts, "adds": called}
+            libraries = {}
+            for name, text in texts.items():
+                source = folder / f"{name}{suffix}"
+                source.write_text(text)
+                libraries[name] = build(source, folder / f"{name}{suffix}.so")
+            runs += [[arroyo, command, libraries["looks_up"], *rows] for command in ("stream", "unpolled", "abandon")]
+            runs += [[arroyo, "call", libraries["adds"], *rows, "batch=7"]]
         for run in runs:
             words = [str(word) for word in run]
             done = subprocess.run([*VALGRIND.split(), *words], env={}, capture_output=True, text=True, check=False)
