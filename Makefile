@@ -95,8 +95,8 @@ test-rust:
 	@python=$$($(ENVIRONMENT)) && export PYO3_PYTHON=$$python PYO3_BUILD_EXTENSION_MODULE=1 && set -x && \
 	cd native && cargo test --quiet --workspace --exclude arroyo-udf-python --all-features --locked
 
-# $(call pytest,ARGUMENTS): in each Python version. The environment answers 3 where one does not run. $$not_again leaves out
-# tests that are no matter of the version, after the first.
+# $(call pytest,ARGUMENTS): in each Python version. The environment answers 3 where one does not run. In ARGUMENTS,
+# $$not_again leaves out the tests marked `once` after the first version.
 define pytest
 	@missing=; not_again=; for version in $(VERSIONS); do \
 		python=$$($(ENVIRONMENT) $$version); status=$$?; \
