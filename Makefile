@@ -1,6 +1,6 @@
 # docs   the reference of the Python package, from its docstrings, in build/docs
 # demo   build the example functions in three languages, run them over 336,776 flights, compare
-# test   lints, Rust tests, and pytest on Python 3.11 and 3.13: 12 minutes from a fresh clone on two processors, at most
+# test   lints, Rust tests, and pytest on Python 3.11 and 3.13: less than 20 minutes from a fresh clone on two idle processors
 # test-lowest  the tests of hosts, files and commands on Python 3.11 with the lowest versions of all dependencies
 # test-isolation  functions in subinterpreters and worker processes: their tests again, stress, kills; 12 minutes at most
 # test-arroyo  plugins and Arroyo's published crates in each other's place; the first build takes minutes
@@ -96,8 +96,8 @@ test-rust:
 	@python=$$($(ENVIRONMENT)) && export PYO3_PYTHON=$$python PYO3_BUILD_EXTENSION_MODULE=1 && set -x && \
 	cd native && cargo test --quiet --workspace --exclude arroyo-udf-python --all-features --locked
 
-# $(call pytest,ARGUMENTS): in each Python version. The environment answers 3 where one does not run. $$not_again leaves out
-# tests that are no matter of the version, after the first.
+# $(call pytest,ARGUMENTS): in each Python version. The environment answers 3 where one does not run. In ARGUMENTS,
+# $$not_again leaves out the tests marked `once` after the first version.
 define pytest
 	@missing=; not_again=; for version in $(VERSIONS); do \
 		python=$$($(ENVIRONMENT) $$version); status=$$?; \

@@ -22,7 +22,7 @@ BuildPlugin = Callable[..., Path]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The tests that have a make target of their own, or only one Python; the others are `make test` on each.
+    """Names the marks of tests with a make target of their own, and of those that `make test` runs on one Python.
 
     A job in the background of a script ignores SIGINT, as would its children: tests of Ctrl-C would wait for ever.
     """
@@ -32,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "server: needs a PostgreSQL server (make test-server)")
     config.addinivalue_line("markers", "pipelines: kills engines many times, for minutes (make test-pipelines)")
     config.addinivalue_line("markers", "isolation: starts and kills workers, for minutes (make test-isolation)")
-    config.addinivalue_line("markers", "once: no matter of Python's version, so make test runs it on one")
+    config.addinivalue_line("markers", "once: little depends on the Python version, so make test runs it on one only")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,12 +9,12 @@ from arroyo_udf_plugin import build
 from arroyo_udf_plugin.build import c, rust
 from arroyo_udf_plugin.build.cache import Resolution
 
-pytestmark = pytest.mark.once
 HERE = Path(__file__).parent
 SANITIZED = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 LIBRARY = ["-shared", "-fPIC", "-fvisibility=hidden"]
 
 
+@pytest.mark.once
 def test_helpers_with_exact_buffers_and_counted_releases(plain_cc, bare):
     host = plain_cc(HERE / "exact.c", *SANITIZED)
     library = plain_cc('#define FIRST_HALF 0\n#include "functions.c"\n', f"-I{HERE}", *SANITIZED, *LIBRARY)
@@ -23,6 +23,7 @@ def test_helpers_with_exact_buffers_and_counted_releases(plain_cc, bare):
     assert done.stdout == "2376 batches are right\n"
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("part", "old", "new", "seen"),
     [

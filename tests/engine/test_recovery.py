@@ -35,11 +35,18 @@ NEVER = Interval(None, None)
 
 def test_a_crash_loses_and_repeats_nothing(functions: dict[str, Function]) -> None:
     store, world = MemoryStore(), World()
-    source = StorySource({"a": [*batches(0, 100), CRASH, *batches(100, 200), CRASH, *batches(200, 300)]})
+    first, second = Gate(), Gate()  # each crash comes after an epoch of its run
+    source = StorySource({"a": [*batches(0, 100), first, CRASH, *batches(100, 200), second, CRASH, *batches(200, 300)]})
     calls = [(functions["doubled"], ["n"]), (functions["late"], ["doubled"])]
-    for resume in (False, True):
+    for gate in (first, second):
+
+        def committed(progress: Progress, gate: Gate = gate) -> None:
+            if progress.checkpoint is not None and progress.checkpoint.epochs:
+                gate.open()
+
+        story = Story(source, world, calls)
         with pytest.raises(Crashed):
-            run(Story(source, world, calls), checkpoints=store, interval=OFTEN, resume=resume)
+            run(story, checkpoints=store, interval=OFTEN, resume=gate is second, progress=committed)
     assert run(Story(source, world, calls), checkpoints=store, interval=OFTEN, resume=True).ended == "finished"
     assert world.shown() == list(range(300))
     assert world.shown(column="late") == [20 * n for n in range(300)]
