@@ -28,6 +28,7 @@ from arroyo_udf_plugin.host.policy import Policy
 from arroyo_udf_plugin.operator.blocks import Block, Columns
 from arroyo_udf_plugin.operator.calls import Call, Plan
 from arroyo_udf_plugin.operator.operator import Operator
+from arroyo_udf_plugin.operator.routes import Routes
 from arroyo_udf_plugin.operator.stages import Dead
 from arroyo_udf_plugin.operator.watermarks import EventTime
 
@@ -250,8 +251,13 @@ class Story:
     def admit(self, rows: Rows) -> Sequence[Block | Dead]:
         return [self._columns.block(rows)]
 
-    def output(self, block: Block) -> pa.RecordBatch:
-        return self.plan.output(block)
+    @property
+    def routes(self) -> Routes:
+        return Routes.in_a_row(len(self.functions), len(self.sink_names))
+
+    def left(self, block: Block, place: int | None) -> Block:
+        is_last = place == (len(self.functions) - 1 if self.functions else None)
+        return Block(self.plan.output(block), block.origin) if is_last else block
 
     def letter(self, dead: Dead) -> pa.RecordBatch:
         return dead.letters

@@ -41,12 +41,12 @@ def problems(*calls: str, environment: dict[str, str] | None = None, **others: A
 
 def test_results_are_columns_of_the_output() -> None:
     made = planned("speed = mph(miles, minutes)", "plane(tail)", "faster = mph(miles, 30)")
-    assert made.plan.schema.names == ["tail", "miles", "minutes", "departure", "speed", "plane", "faster"]
-    assert made.plan.schema.types[4:] == [pa.float64(), pa.string(), pa.float64()]
+    assert made.chain.schemas[0].names == ["tail", "miles", "minutes", "departure", "speed", "plane", "faster"]
+    assert made.chain.schemas[0].types[4:] == [pa.float64(), pa.string(), pa.float64()]
 
 
 def test_no_operators_are_a_copy() -> None:
-    assert planned().plan.schema.names == ["tail", "miles", "minutes", "departure"]
+    assert planned().chain.schemas[None].names == ["tail", "miles", "minutes", "departure"]
     assert planned().operators() == []
 
 
@@ -57,7 +57,7 @@ def test_calls_belong_to_their_operators() -> None:
         {"plugin": "functions.so", "calls": ["d = plane(c)"]},
     ]
     made = planned(operators=operators).operators()
-    assert [(one.name, [stage.stage.call.name for stage in one.stages]) for one in made] == [
+    assert [(one.name, [stage.name for stage in one.stages]) for one in made] == [
         ("functions", ["a", "b"]),
         ("mine", ["c"]),
         ("functions-2", ["d"]),
@@ -68,7 +68,7 @@ def test_a_source_is_built(folder: Path) -> None:
     (folder / "own.py").write_text(
         "from arroyo_udf_plugin import udf\n\n@udf\ndef half(miles: int) -> float:\n    return miles / 2\n"
     )
-    assert planned("half", plugin="own.py").plan.schema.names[-1] == "half"
+    assert planned("half", plugin="own.py").chain.schemas[0].names[-1] == "half"
 
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:

@@ -9,11 +9,11 @@ from typing import Literal
 
 import pyarrow as pa
 
-from .described import Described
+from .described import Output
 from .interface import Json, Sealed, Stage
 
 
-class Blackhole(Described):
+class Blackhole(Output):
     """Drops all rows."""
 
     type: Literal["blackhole"] = "blackhole"

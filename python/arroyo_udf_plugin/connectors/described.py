@@ -28,6 +28,13 @@ class Described(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
 
 
+class Output(Described):
+    """A sink, as a person describes it."""
+
+    after: str | None = None
+    """The operator whose rows it gets, or "source"; default: the last one."""
+
+
 def _or_variable(value: Any, check: pydantic.ValidatorFunctionWrapHandler) -> Any:
     return value if isinstance(value, str) and VARIABLE.search(value) else check(value)
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from ..errors import InvalidArgument
 from .database import PATIENCE, Transaction, open_database
-from .described import Described, Several
+from .described import Output, Several
 from .interface import Json, Sealed, Stage, later_epochs
 from .schemas import index_of
 from .table_target import EPOCHS, Target
@@ -31,7 +31,7 @@ _CHUNK_BYTES = 64 << 20
 _CHUNK = re.compile(r"(\d+)-\d+-\d+\.arrows")
 
 
-class Table(Described):
+class Table(Output):
     """A table in SQLite or PostgreSQL."""
 
     type: Literal["table"] = "table"

@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
-from .described import Described, Several
+from .described import Output, Several
 from .options import NULL_VALUES, ROW_GROUP_ROWS, Writing
 
 Format = Literal["csv", "tsv", "jsonl", "parquet", "arrow", "arrows"]
 
 
-class Written(Described):
+class Written(Output):
     format: Format | None = None
     """The format, if it does not follow from the name."""
 
@@ -38,5 +38,5 @@ class Written(Described):
     """CSV begins with the columns' names."""
 
     def writing(self, **changed: Any) -> Writing:
-        own = {name: getattr(self, name) for name in Written.model_fields}
+        own = {name: getattr(self, name) for name in Written.model_fields if name not in Output.model_fields}
         return Writing(**own | changed)

@@ -12,6 +12,7 @@ from ..connectors.source import Rows
 from ..operator.blocks import Block
 from ..operator.calls import Call
 from ..operator.operator import Operator
+from ..operator.routes import Routes
 from ..operator.stages import Dead
 from ..operator.watermarks import EventTime
 
@@ -19,7 +20,7 @@ from ..operator.watermarks import EventTime
 class Planned(Protocol):
     """A pipeline.
 
-    fingerprint: what must be the same for a resume. parallelism: the number of slices.
+    fingerprint: what must be the same for a resume. parallelism: the number of slices. routes: between operators.
     idle_seconds: after which a source without rows holds no
     watermark back; None: it always does.
     """
@@ -37,6 +38,9 @@ class Planned(Protocol):
     @property
     def idle_seconds(self) -> float | None: ...
 
+    @property
+    def routes(self) -> Routes: ...
+
     def operators(self) -> list[Operator]:
         """New ones for a slice, not started."""
 
@@ -52,8 +56,8 @@ class Planned(Protocol):
     def admit(self, rows: Rows) -> Sequence[Block | Dead]:
         """The source's rows, as the operators take them; those that could not be read, by policy."""
 
-    def output(self, block: Block) -> pa.RecordBatch:
-        """A block that has passed all operators, as rows of the sinks."""
+    def left(self, block: Block, place: int | None) -> Block:
+        """A block that has left an operator, or the source (None), as operators and sinks take it that follow."""
 
     def letter(self, dead: Dead) -> pa.RecordBatch:
         """Dead letters as rows of their sink."""

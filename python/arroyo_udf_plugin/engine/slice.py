@@ -4,10 +4,10 @@
         readers: one task per partition            a turn moves what can be moved, from the first to the last
 
 Guarantees: nothing polls; a slice wakes for rows, results, room and requests. It reads only while the first operator
-wants input, and takes from an operator only while the next one wants input. Between two steps of the event loop no rows
-are between two stages: what a partition gives is pushed, and what an operator gives is handed on, before anything else
-runs. So a snapshot, which is one such step, is a moment of the whole chain. A step that has failed leaves rows between
-two stages; after it there are no snapshots.
+wants input, and takes from an operator only while those that follow want input. Between two steps of the event loop no
+rows are between two stages: what a partition gives is pushed, and what an operator gives is handed on, before anything
+else runs. So a snapshot, which is one such step, is a moment of the whole chain. A step that has failed leaves rows
+between two stages; after it there are no snapshots.
 Assumes: its methods are called in one other thread, except that `seal` may be called in a third.
 """
 
@@ -63,6 +63,7 @@ class Slice:
         self.place = place
         self.sinks = sinks
         self.operators = planned.operators()
+        self._routes = planned.routes
         self.numbers = SliceNumbers(len(self.operators))
         self.close_errors: list[str] = []
         self._planned, self._letters, self._tell, self._read = planned, letters, tell, read
@@ -246,7 +247,7 @@ class Slice:
                 break
             self._take_in(rows)
             await asyncio.sleep(0)  # a turn
-            while self.operators and not self.operators[0].wants_input:
+            while not self._has_room_after(None):
                 self._room.clear()
                 await self._room.wait()
         self._positions[name] = partition.position()
@@ -260,14 +261,14 @@ class Slice:
             n_left -= len(item) if isinstance(item, Block) else len(item.rows)
             if isinstance(item, Dead):
                 self.numbers.dead_letters += len(item.rows)
-            self._hand_on(item, 0)
+            self._hand_on(item, None)
             if isinstance(item, Block) and self._event_time is not None:
                 time = self._event_time.after(item)
                 if self._idleness.ended():  # the watermark holds again
                     time = self._event_time.time
                 if time is not None:
                     self.numbers.watermark = time
-                    self._hand_on(Watermark(time), 0)
+                    self._hand_on(Watermark(time), None)
         self.numbers.dropped += n_left
         self._read(rows.batch.num_rows)
         self._wake.set()
@@ -285,16 +286,16 @@ class Slice:
         is_ready = False
         self._check_ends()
         if self._idleness.began():
-            self._hand_on(Watermark(None), 0)
+            self._hand_on(Watermark(None), None)
         for place, operator in enumerate(self.operators):
             if self._has_room_after(place):
                 for item in operator.take():
-                    self._hand_on(item, place + 1)
+                    self._hand_on(item, place)
             if self._is_at_end(place) and not operator.is_finished:
                 operator.finish()
             for stage in operator.ending:
                 self._end_later(stage)
-        if not self.operators or self.operators[0].wants_input:
+        if self._has_room_after(None):
             self._room.set()
         for place, operator in enumerate(self.operators):
             is_ready = is_ready or (operator.is_ready and self._has_room_after(place))
@@ -318,15 +319,15 @@ class Slice:
             if what == "end" and task.done():
                 task.result()  # raises what has failed
 
-    def _has_room_after(self, place: int) -> bool:
-        return place + 1 == len(self.operators) or self.operators[place + 1].wants_input
+    def _has_room_after(self, place: int | None) -> bool:
+        return all(self.operators[follower].wants_input for follower in self._routes.after(place))
 
     def _is_at_end(self, place: int) -> bool:
         """Whether nothing more is pushed to this operator."""
-        if self._is_draining:
+        if self._is_draining or not self._all_read():
             return False
-        before = self.operators[:place]
-        return self._all_read() and all(operator.is_finished for operator in before)
+        before = self._routes.before[place]
+        return before is None or self.operators[before].is_finished
 
     def _all_read(self) -> bool:
         for task in [task for task in self._readers if task.done()]:
@@ -335,27 +336,31 @@ class Slice:
             self._readers.discard(task)
         return not self._readers
 
-    def _hand_on(self, item: Block | Watermark | Dead, place: int) -> None:
-        """To operator `place`, or behind the last one to the sinks."""
-        numbers = self.numbers.operators
+    def _hand_on(self, item: Block | Watermark | Dead, place: int | None) -> None:
+        """What has left operator `place`, or None, the source, to those that follow."""
+        own = None if place is None else self.numbers.operators[place]
         if isinstance(item, Dead):
             assert self._letters is not None, "a policy has dead letters, and there is no sink for them"
             self._letters.write(self._planned.letter(item))
         elif isinstance(item, Watermark):
-            if place:
-                numbers[place - 1].watermark = item.time
-            if place < len(self.operators):
-                self.operators[place].push_watermark(item.time)
-        elif place < len(self.operators):
-            numbers[place].rows_in += len(item)
-            self.operators[place].push(item)
+            if own is not None:
+                own.watermark = item.time
+            for follower in self._routes.after(place):
+                self.operators[follower].push_watermark(item.time)
         else:
-            self.numbers.rows_out += len(item)
-            rows = self._planned.output(item)
-            for sink in self._outputs:
-                sink.write(rows)
-        if place and isinstance(item, Block):
-            numbers[place - 1].rows_out += len(item)
+            if own is not None:
+                own.rows_out += len(item)
+            self._hand_rows_on(self._planned.left(item, place), place)
+
+    def _hand_rows_on(self, block: Block, place: int | None) -> None:
+        for follower in self._routes.after(place):
+            self.numbers.operators[follower].rows_in += len(block)
+            self.operators[follower].push(block)
+        sinks = self._routes.sinks_after(place)
+        if sinks:
+            self.numbers.rows_out += len(block)
+        for sink in sinks:
+            self._outputs[sink].write(block.rows)
 
     def _check_quiet(self) -> None:
         if self._is_quiet or not self._all_read():

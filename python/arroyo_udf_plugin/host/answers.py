@@ -1,7 +1,7 @@
 """Input rows beside their results: the mechanism of `Runtime.map`, and of calls with rows that are refused.
 
 Guarantees: each row comes out once. Rows that are not called, because an argument of theirs was refused, are errors in
-their place.
+their place; those that are not wanted are null.
 """
 
 from __future__ import annotations
@@ -43,16 +43,21 @@ class Answered(NamedTuple, Generic[T]):
 
 
 def with_refused(
-    results: pa.RecordBatch | None, rows: Sequence[int], refused: Mapping[int, str], schema: pa.Schema, first: int = 0
+    results: pa.RecordBatch | None,
+    rows: Sequence[int],
+    refused: Mapping[int, str | None],
+    schema: pa.Schema,
+    first: int = 0,
 ) -> pa.RecordBatch:
-    """The results of `rows` (rising), with an error for each of the refused rows: all in the order of the rows.
+    """The results of `rows` (rising), with an error for each of the refused rows, or null for one that is refused
+    without a text: all in the order of the rows.
 
     schema: of the outcome. first: the id of row 0.
     """
     errors = sorted(refused)
     columns = {
         "id": [first + row for row in errors],
-        "outcome": [ERROR] * len(errors),
+        "outcome": [VALUE if refused[row] is None else ERROR for row in errors],
         "attempts": [0] * len(errors),
         "error": [refused[row] for row in errors],
     }
@@ -100,7 +105,7 @@ class _Held(Generic[T]):
 
     first: int
     rows: T
-    refused: dict[int, str]
+    refused: dict[int, str | None]
     open: int
     out: list[tuple[int, int] | pa.Array]
 
@@ -123,8 +128,8 @@ class Waiting(Generic[T]):
         self._schema = schema_of(returns)
         self._held: list[_Held[T]] = []  # `first` rises
 
-    def add(self, first: int, rows: T, refused: Mapping[int, str]) -> None:
-        texts = {row: f"{self._where}, row {first + row}: {text}" for row, text in refused.items()}
+    def add(self, first: int, rows: T, refused: Mapping[int, str | None]) -> None:
+        texts = {row: text and f"{self._where}, row {first + row}: {text}" for row, text in refused.items()}
         called = len(rows) - len(refused)
         self._held.append(_Held(first, rows, texts, called, []))
         self.open += called

@@ -41,10 +41,11 @@ class Piece:
     """Rows for one call.
 
     arrays: the arguments. refused: rows that must not be called, and why; arguments that do not fit are null there.
+    A row without a reason is not wanted, and null.
     """
 
     arrays: Sequence[pa.Array]
-    refused: dict[int, str]
+    refused: dict[int, str | None]
 
     @property
     def n_rows(self) -> int:
@@ -126,7 +127,7 @@ class Arguments:
             return [Piece(given, {})], False
         values = self._bound(given, named)
         columns: list[pa.Array | pa.ChunkedArray] = []
-        refused: dict[int, str] = {}
+        refused: dict[int, str | None] = {}
         repeated: list[int] = []
         for i, value in enumerate(values):
             if _is_scalar(value):
@@ -296,12 +297,12 @@ def _from_python(values: Sequence[Any], wanted: pa.DataType) -> pa.Array:
     return array
 
 
-def _between(refused: dict[int, str], start: int, length: int) -> dict[int, str]:
+def _between(refused: dict[int, str | None], start: int, length: int) -> dict[int, str | None]:
     rows = range(start, start + length) if refused else ()
     return {row - start: refused[row] for row in rows if row in refused}
 
 
-def _cut(batches: list[pa.RecordBatch], refused: dict[int, str]) -> Iterator[Piece]:
+def _cut(batches: list[pa.RecordBatch], refused: dict[int, str | None]) -> Iterator[Piece]:
     first = 0
     for batch in batches:
         yield Piece(batch.columns, _between(refused, first, batch.num_rows))

@@ -206,7 +206,7 @@ class Function:
                     for place, (row, text) in enumerate(zip(kept, texts, strict=True))
                 ]
                 results = results.set_column(shape.error, "error", pa.array(texts, pa.utf8()))
-        refused = {row: self._text(row, why) for row, why in piece.refused.items()}
+        refused = {row: why and self._text(row, why) for row, why in piece.refused.items()}
         schema = pa.schema([("value", self.returns), ("outcome", pa.uint8()), ("error", pa.utf8())])
         return with_refused(results, kept, refused, schema)
 

@@ -13,14 +13,13 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import dataclass, fields
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..abi import ERROR, TIMED_OUT, VALUE
 from ..errors import InvalidArgument, RowError
-from .function import Function
 
 Action = Literal["fail", "null", "drop", "dead_letter"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
@@ -42,6 +41,17 @@ LETTER = pa.schema(
 
 _NOLETTERS = pa.RecordBatch.from_pylist([], LETTER)
 _NOWHERE = pa.array([], pa.int64())
+
+
+class Answers(Protocol):
+    """Whose results they are: a `Function`, or what else answers rows. where: for error texts."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def where(self) -> str: ...
+    @property
+    def plugin_hash(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -90,7 +100,7 @@ class Policy:
     def apply(
         self,
         results: pa.RecordBatch | pa.StructArray,
-        function: Function,
+        function: Answers,
         first: int = 0,
         origin: pa.RecordBatch | None = None,
     ) -> Decided:
@@ -141,7 +151,7 @@ def _outcomes(error: Action, timeout: Action, actions: tuple[Action, ...]) -> pa
 
 
 def _letters(
-    results: pa.RecordBatch, function: Function, first: int, origin: pa.RecordBatch | None, positions: pa.Array
+    results: pa.RecordBatch, function: Answers, first: int, origin: pa.RecordBatch | None, positions: pa.Array
 ) -> pa.RecordBatch:
     """The columns failed_... of the results at `positions`."""
     n_rows, names = len(positions), results.schema.names

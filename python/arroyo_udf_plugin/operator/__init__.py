@@ -3,7 +3,9 @@
     push(block), push_watermark(time) ──► stage ──► stage ──► ... ──► take()
 
 operator.py    Operator: the stages of one operator, its policy, its budget
-stages.py      one function of it: sync, or async behind a runtime
+stages.py      one stage of it; an async function behind a runtime
+queued.py      a sync function, or a query
+routes.py      which operators and sinks follow which
 watermarks.py  event time
 state.py       what a snapshot is, as Arrow IPC
 calls.py       functions in their places, and the columns that they take and add

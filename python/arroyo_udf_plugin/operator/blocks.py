@@ -26,6 +26,9 @@ from ..host.policy import LETTER
 ORIGIN = pa.schema([("file", pa.string()), ("row", pa.uint64()), ("unread", pa.string())])
 """Where a row comes from: its file, its number there, and why it could not be read (null: it could)."""
 
+_OWN = "own."
+"""In a longer origin, the prefix of the source's own columns."""
+
 KEY = b"arroyo_udf.run"
 """In the metadata of a schema: the `Note` of a run. It is not handed on to outputs."""
 
@@ -37,7 +40,11 @@ _ALL_READ = pa.nulls(BATCH_ROWS, pa.string())
 
 @dataclasses.dataclass(frozen=True)
 class Block:
-    """Some rows. rows: the columns of the source, then those that the functions so far have added. origin: `ORIGIN`."""
+    """Some rows.
+
+    rows: the columns of the source, or of a query, then those that the functions so far have added.
+    origin: `ORIGIN`; behind a query also the source's own columns, if dead letters want them.
+    """
 
     rows: pa.RecordBatch
     origin: pa.RecordBatch
@@ -62,15 +69,26 @@ class Block:
         return {position: text for position, text in enumerate(texts.to_pylist()) if text is not None}
 
 
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """The schemas of blocks: of their rows, and of their origin."""
+
+    schema: pa.Schema
+    origin: pa.Schema = ORIGIN
+
+
 class Columns:
     """The columns of a source's rows, and its rows as blocks.
 
-    schema: of the blocks. index: the position of a column by its name, with the source's own error for none.
+    schema, origin: of the blocks. index: the position of a column by its name, with the source's own error for none.
     are_letters: they have the columns of dead letters, also if another program has written the file again.
     own: the positions of the rows' own columns, those that dead letters keep.
     """
 
-    def __init__(self, schema: pa.Schema, index: Callable[[str], int] | None = None) -> None:
+    def __init__(
+        self, schema: pa.Schema, index: Callable[[str], int] | None = None, origin: pa.Schema = ORIGIN
+    ) -> None:
+        self.origin = origin
         self.schema = pa.schema(map(_as_cells, schema), schema.metadata)
         self.index = index or (lambda name: index_of(self.schema, name, ""))
         self.are_letters = set(LETTER.names) <= set(self.schema.names)
@@ -91,12 +109,28 @@ class Columns:
 
     def letters(self, block: Block, dead: pa.RecordBatch) -> tuple[pa.RecordBatch, list[pa.Array]]:
         """Dead letters, marked where a row could not be read, and their columns: those of `letter_fields`."""
-        columns = [block.rows.column(position) for position in self.own]
-        stored = [column.storage if isinstance(column.type, CellType) else column for column in columns]
         place = dead.schema.get_field_index("failed_outcome")
         is_unread = block.origin.column("unread").is_valid()
         outcomes = pc.replace_with_mask(dead.column(place), is_unread, pa.scalar(_UNREAD))
-        return dead.set_column(place, "failed_outcome", outcomes), stored
+        return dead.set_column(place, "failed_outcome", outcomes), self._own_columns(block)
+
+    def _own_columns(self, block: Block) -> list[pa.Array]:
+        if block.origin.num_columns > len(ORIGIN):
+            return block.origin.columns[len(ORIGIN) :]  # type: ignore[no-any-return]
+        columns = [block.rows.column(position) for position in self.own]
+        return [column.storage if isinstance(column.type, CellType) else column for column in columns]
+
+    @property
+    def long_origin(self) -> pa.Schema:
+        """Of rows that keep their own columns, whatever becomes of them."""
+        return pa.schema([*ORIGIN, *(field.with_name(f"{_OWN}{field.name}") for field in self.letter_fields())])
+
+    def with_own(self, block: Block) -> Block:
+        """The rows with a `long_origin`."""
+        if block.origin.num_columns > len(ORIGIN):
+            return block
+        columns = [*block.origin.columns, *self._own_columns(block)]
+        return Block(block.rows, pa.RecordBatch.from_arrays(columns, schema=self.long_origin))
 
 
 def _as_text(field: pa.Field) -> pa.Field:

@@ -13,13 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..connectors.cells import CellType, argument, parse
 from ..errors import InvalidArgument
 from ..host.arguments import Piece
 from ..host.casting import Cast, cast, fits
 from ..host.function import Function
-from .blocks import KEY, Block, Columns
+from .blocks import KEY, Block, Columns, Given
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,14 +35,22 @@ class Call:
     """One function of a run.
 
     columns: the arguments, in their order: columns by name, and constants. name: the result's column.
+    condition: the column of rows that are called; the others get null. None: all are.
     """
 
     function: Function
     columns: tuple[str | Constant, ...]
     name: str
+    condition: str | None = None
 
     @classmethod
-    def of(cls, function: Function, columns: Sequence[str | Constant] | None = None, name: str | None = None) -> Call:
+    def of(
+        cls,
+        function: Function,
+        columns: Sequence[str | Constant] | None = None,
+        name: str | None = None,
+        condition: str | None = None,
+    ) -> Call:
         """columns: default: the names of the parameters. name: default: the function's.
 
         Raises InvalidArgument for another number of columns, UnsupportedCall for a function that no row can call.
@@ -56,7 +65,7 @@ class Call:
                 f"{function.name} takes {len(fields)} arguments ({takes}), but the columns named are: "
                 f"{', '.join(map(_shown, columns))}"
             )
-        return cls(function, tuple(columns), name or function.name)
+        return cls(function, tuple(columns), name or function.name, condition)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,23 +95,29 @@ class _Repeated:
 
 
 class Stage:
-    """One call, in its place: which columns of a block it takes."""
+    """One call, in its place: which columns of a block it takes. given: the rows that it is given."""
 
     def __init__(
-        self, call: Call, schema: pa.Schema, arguments: Sequence[_Column | _Repeated], typed: Sequence[int]
+        self,
+        call: Call,
+        given: Given,
+        arguments: Sequence[_Column | _Repeated],
+        typed: Sequence[int],
+        condition: int | None,
     ) -> None:
         self.call = call
-        self.schema = schema
-        """Of the rows that it is given."""
+        self.given = given
         self._arguments = arguments
         self._typed = typed  # the arguments that join the block's columns, for the output
+        self._condition = condition  # the position of its column
 
     def prepare(self, block: Block) -> tuple[Block, Piece]:
         """Casts and parses the arguments. Returns them with the rows that they belong to.
 
         Raises InvalidArgument if a column's type cannot fit.
         """
-        function, refused = self.call.function, block.unread()
+        function = self.call.function
+        refused: dict[int, str | None] = {**block.unread()}
         arguments = []
         for taken, wanted in zip(self._arguments, function.arguments, strict=True):
             found = taken.of(block, wanted)
@@ -110,6 +125,9 @@ class Stage:
                 refused.setdefault(row, text)
             arguments.append(found.array)
         rows = block.rows
+        if self._condition is not None:
+            wanted_rows = pc.fill_null(rows.column(self._condition), False)
+            refused |= dict.fromkeys(pc.indices_nonzero(pc.invert(wanted_rows)).to_pylist())
         for i in self._typed:
             rows = _with(rows, function.arguments.field(i), arguments[i])
         return Block(rows, block.origin), Piece(arguments or [pa.nulls(len(block))], refused)
@@ -182,7 +200,14 @@ class Plan:
                     output[position] = len(fields)
                     fields.append(pa.field(name, wanted.type))
                     joining.append(i)
-            self.stages.append(Stage(call, given_fields, arguments, joining))
+            condition = None
+            if call.condition is not None:
+                condition = results[call.condition] if call.condition in results else source.index(call.condition)
+                if fields[condition].type != pa.bool_():
+                    raise InvalidArgument(
+                        f"the condition {call.condition!r} is {fields[condition].type}: name a column of booleans"
+                    )
+            self.stages.append(Stage(call, Given(given_fields, source.origin), arguments, joining, condition))
             if call.name in [fields[position].name for position in output]:
                 raise InvalidArgument(
                     f"there is a column {call.name!r} already: choose the result's name with --name, "

@@ -24,29 +24,27 @@ from ..host.started import Mode
 from ..host.statistics import Statistics
 from .blocks import Block
 from .calls import Stage
-from .stages import AsyncStage, Item, RunningStage, SyncStage
+from .queued import QueryPlan, QueryStage, SyncStage
+from .stages import AsyncStage, Item, RunningStage
 from .state import Identity, Kept, read, write
 from .watermarks import Watermark
 
 
 class Operator:
-    """name: for people. stages: of a `Plan`, one behind the other; each may take results of those before it.
+    """name: for people. stages: of a `Plan`, one behind the other; or a query. Each may take results of those before.
 
-    policy: for failed rows of all functions. options: for the start of all async functions.
+    policy: for failed rows of all stages. options: for the start of all async functions.
     """
 
     def __init__(
         self,
         name: str,
-        stages: Sequence[Stage],
+        stages: Sequence[Stage | QueryPlan],
         policy: Policy = Policy(),  # noqa: B008 (frozen)
         options: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.name = name
-        self.stages: list[RunningStage] = [
-            AsyncStage(stage, policy, options) if stage.call.function.kind == "async" else SyncStage(stage, policy)
-            for stage in stages
-        ]
+        self.stages = [_running(stage, policy, options) for stage in stages]
         self._async = [stage for stage in self.stages if isinstance(stage, AsyncStage)]
         self._is_at_end = False
 
@@ -58,8 +56,8 @@ class Operator:
         Raises InvalidArgument for a snapshot of other functions or columns, of another plugin hash unless that is
         allowed, of another format version, and for a damaged one; and what `Function.start` raises.
         """
-        schemas = [stage.stage.schema for stage in self.stages]
-        found = [read(state, schemas, f"operator {self.name}") for state in states]
+        given = [stage.given for stage in self.stages]
+        found = [read(state, given, f"operator {self.name}") for state in states]
         by_stage: list[tuple[RunningStage, list[Kept]]] = [
             (stage, [kept[place] for kept in found]) for place, stage in enumerate(self.stages)
         ]
@@ -80,7 +78,7 @@ class Operator:
             raise
 
     def _check(self, stage: RunningStage, was: Identity, allow_changed_plugin: bool) -> None:
-        now = Identity.of(stage.stage.call.function)
+        now = stage.identity
         if was.function != now.function:
             raise InvalidArgument(
                 f"operator {self.name}: the state is of {was.plugin}.{was.function}, and this operator calls "
@@ -180,7 +178,7 @@ class Operator:
 
     def snapshot(self) -> bytes:
         """Rows and watermarks that have not been taken, as `state.py` says."""
-        return write([(stage.kept(), stage.stage.schema) for stage in self.stages])
+        return write([(stage.kept(), stage.given) for stage in self.stages])
 
     def stop(self, mode: Mode = "drain", deadline: float | None = None) -> list[str]:
         """Ends the runtimes and closes their Contexts; may wait for it. Returns the texts of those that failed to
@@ -192,3 +190,9 @@ class Operator:
         """Releases the runtimes; rows that have not been taken are given up."""
         for stage in self._async:
             stage.close()
+
+
+def _running(stage: Stage | QueryPlan, policy: Policy, options: Mapping[str, Any]) -> RunningStage:
+    if isinstance(stage, QueryPlan):
+        return QueryStage(stage, policy)
+    return AsyncStage(stage, policy, options) if stage.call.function.kind == "async" else SyncStage(stage, policy)

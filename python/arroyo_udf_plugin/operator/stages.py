@@ -1,7 +1,7 @@
-"""One function of an operator: what goes in comes out, with the function's results.
+"""One stage of an operator: what goes in comes out, with results.
 
-SyncStage calls the function itself, in steps that take about a tenth of a second. AsyncStage has a runtime: rows wait
-in its queue, run, and come out when `turn` finds them.
+AsyncStage is an async function behind a runtime: rows wait in its queue, run, and come out when `turn` finds them.
+queued.py has those that answer in `turn`.
 
 Guarantees: each row and watermark comes out once. No watermark overtakes a row before it. `turn` waits for nothing but
 a sync function.
@@ -14,7 +14,6 @@ import collections
 import contextlib
 import dataclasses
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,16 +21,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import InvalidState, UserCodeError, WouldBlock
-from ..host.answers import STEP_ROWS, Answered, Waiting, Window, count, schema_of, with_refused
-from ..host.arguments import Piece
+from ..host.answers import Answered, Waiting, Window
 from ..host.batches import contract_broken
 from ..host.policy import Decided, Policy
 from ..host.runtime import Runtime
 from ..host.started import Mode
 from ..host.statistics import Statistics
-from .blocks import Block
+from .blocks import Block, Given
 from .calls import Stage
-from .pace import Pace
 from .state import Identity, Kept
 from .watermarks import Watermark
 
@@ -61,21 +58,20 @@ class Counts:
 
 
 class RunningStage(abc.ABC):
-    """A stage with its rows. held_rows, held_bytes: of rows that have not left."""
+    """A stage with its rows.
 
-    def __init__(self, stage: Stage, policy: Policy) -> None:
-        self.stage = stage
+    name: of the result, for people. identity: of what answers. given: of the rows that it is given.
+    held_rows, held_bytes: of rows that have not left.
+    """
+
+    def __init__(self, name: str, identity: Identity, given: Given, policy: Policy) -> None:
+        self.name, self.identity, self.given = name, identity, given
         self.counts = Counts()
         self.held_rows = 0
         self.held_bytes = 0
         self._policy = policy
-        self._function = stage.call.function
         self._latest: int | None = None
         self._lineage = os.urandom(16)
-
-    @property
-    def name(self) -> str:
-        return self.stage.call.name
 
     @property
     @abc.abstractmethod
@@ -107,17 +103,6 @@ class RunningStage(abc.ABC):
     def restore(self, kept: Sequence[Kept]) -> None:
         """Takes in the rows and watermarks of snapshots, before all others."""
 
-    def _decided(self, answered: Answered[Block]) -> Iterator[Item]:
-        """The rows after the policy. Raises RowError."""
-        rows, results = answered
-        decided = self._policy.apply(results, self._function, origin=rows.origin)
-        self._count(results.num_rows, decided)
-        if len(decided.dead_at):
-            yield Dead(rows.take(decided.dead_at), decided.dead)
-        kept = rows if decided.kept is None else rows.filter(decided.kept)
-        if len(kept):
-            yield self.stage.answered(kept, decided.results.column("value"))
-
     def _count(self, n_rows: int, decided: Decided) -> None:
         counts = self.counts
         counts.rows += n_rows
@@ -132,100 +117,34 @@ class RunningStage(abc.ABC):
         self.held_rows += len(block)
         self.held_bytes += block.rows.nbytes
 
-    def _given(self, block: Block) -> Block:
+    def _without_added(self, block: Block) -> Block:
         """The columns that the stage was given, without those that it has added for the output."""
-        width = len(self.stage.schema)
+        width = len(self.given.schema)
         if block.rows.num_columns == width:
             return block
         return Block(block.rows.select(range(width)), block.origin)
 
 
-class SyncStage(RunningStage):
-    """A sync function."""
+class CallStage(RunningStage):
+    """A stage that calls a function."""
 
     def __init__(self, stage: Stage, policy: Policy) -> None:
-        super().__init__(stage, policy)
-        self._queue: collections.deque[Block | Watermark] = collections.deque()
-        self._pace = Pace()
-        self._schema = schema_of(self._function.returns).remove(0)  # without ids
+        self._stage, self._function = stage, stage.call.function
+        super().__init__(stage.call.name, Identity.of(self._function), stage.given, policy)
 
-    @property
-    def is_ready(self) -> bool:
-        return bool(self._queue)
-
-    @property
-    def is_empty(self) -> bool:
-        return not self._queue
-
-    @property
-    def wants_input(self) -> bool:
-        return self.held_rows < STEP_ROWS
-
-    def push(self, item: Block | Watermark) -> None:
-        if isinstance(item, Block):
-            self._holds(item)
-        elif item.time is not None:
-            self._latest = item.time
-        self._queue.append(item)
-
-    def turn(self) -> Iterator[Item]:
-        """One step of the first block, and the watermarks around it: a slow function's rows leave as they are done."""
-        stepped = False
-        while self._queue:
-            item = self._queue[0]
-            if isinstance(item, Watermark):
-                yield self._queue.popleft()
-                continue
-            if stepped:
-                return
-            stepped = True
-            n_rows, size = min(self._pace.rows, len(item)), item.rows.nbytes
-            step, left = item, None
-            if n_rows < len(item):
-                step, left = item.slice(0, n_rows), item.slice(n_rows, len(item) - n_rows)
-            answered = self._called(step)
-            if left is None:
-                self._queue.popleft()
-            else:
-                self._queue[0] = left
-            self.held_rows -= n_rows
-            self.held_bytes -= size - (0 if left is None else left.rows.nbytes)
-            yield from self._decided(answered)
-
-    def _called(self, block: Block) -> Answered[Block]:
-        rows, piece = self.stage.prepare(block)
-        begun = time.perf_counter()
-        if piece.refused:
-            kept = piece.kept()
-            at = pa.array(kept, pa.int64())
-            called = self._run(Piece([array.take(at) for array in piece.arrays], {})) if kept else None
-            results = with_refused(called, kept, piece.refused, self._schema)
-        else:
-            results = self._run(piece)
-        self._pace.took(piece.n_rows, time.perf_counter() - begun, results.nbytes)
-        return Answered(rows, results)
-
-    def _run(self, piece: Piece) -> pa.RecordBatch:
-        return pa.RecordBatch.from_struct_array(self._function.outcomes(*piece.arrays))
-
-    def kept(self) -> Kept:
-        first, rows, watermarks = 0, [], []
-        for item in self._queue:
-            if isinstance(item, Watermark):
-                watermarks.append((first, item.time))
-            else:
-                rows.append((count(len(item), first), item))
-                first += len(item)
-        return Kept(Identity.of(self._function), self._lineage, first, watermarks, self._latest, rows)
-
-    def restore(self, kept: Sequence[Kept]) -> None:
-        for item in in_order(kept):
-            self.push(item)
-        if len(kept) == 1:
-            self._lineage, self._latest = kept[0].lineage, kept[0].latest
+    def _decided(self, answered: Answered[Block]) -> Iterator[Item]:
+        """The rows after the policy. Raises RowError."""
+        rows, results = answered
+        decided = self._policy.apply(results, self._function, origin=rows.origin)
+        self._count(results.num_rows, decided)
+        if len(decided.dead_at):
+            yield Dead(rows.take(decided.dead_at), decided.dead)
+        kept = rows if decided.kept is None else rows.filter(decided.kept)
+        if len(kept):
+            yield self._stage.answered(kept, decided.results.column("value"))
 
 
-class AsyncStage(RunningStage):
+class AsyncStage(CallStage):
     """An async function. options: for its start."""
 
     def __init__(self, stage: Stage, policy: Policy, options: Mapping[str, Any]) -> None:
@@ -281,7 +200,7 @@ class AsyncStage(RunningStage):
         self._next_id += len(item)
 
     def _add(self, first: int, block: Block) -> None:
-        rows, piece = self.stage.prepare(block)
+        rows, piece = self._stage.prepare(block)
         self._holds(block)
         self._waiting.add(first, rows, piece.refused)
         for start, arrays in piece.runs():
@@ -371,10 +290,10 @@ class AsyncStage(RunningStage):
         rows = []
         for first, positions, block in self._waiting.unanswered():
             whole = len(positions) == len(block)
-            block = self._given(block if whole else block.take(positions))
+            block = self._without_added(block if whole else block.take(positions))
             rows.append((pc.add(positions, pa.scalar(first, pa.uint64())), block))
         watermarks = [(first, watermark.time) for first, watermark in self._watermarks]
-        return Kept(Identity.of(self._function), self._lineage, self._next_id, watermarks, self._latest, rows)
+        return Kept(self.identity, self._lineage, self._next_id, watermarks, self._latest, rows)
 
     def restore(self, kept: Sequence[Kept]) -> None:
         """Rows of one snapshot keep their ids; those of several get new ones, above all that were used."""

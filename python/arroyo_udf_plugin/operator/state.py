@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from ..connectors.cells import CellType
 from ..errors import InvalidArgument
 from ..host.function import Function
-from .blocks import ORIGIN, Block
+from .blocks import Block, Given
 
 VERSION = 1
 _MAGIC = b"AUDFSTAT"
@@ -64,8 +64,8 @@ class Kept:
         return dataclasses.replace(self, watermarks=(), latest=None)
 
 
-def write(stages: Sequence[tuple[Kept, pa.Schema]]) -> bytes:
-    """The state of all stages, each with the schema of the rows that it gets."""
+def write(stages: Sequence[tuple[Kept, Given]]) -> bytes:
+    """The state of all stages, each with what it is given."""
     sink = pa.BufferOutputStream()
     for kept, given in stages:
         schema = _schema(given)
@@ -78,24 +78,24 @@ def write(stages: Sequence[tuple[Kept, pa.Schema]]) -> bytes:
         }
         with pa.ipc.new_stream(sink, schema.with_metadata({_KEY: json.dumps(about).encode()})) as stream:
             for ids, block in kept.rows:
-                columns = [_plain(column) for column in block.rows.columns[: len(given)]]
+                columns = [_plain(column) for column in block.rows.columns[: len(given.schema)]]
                 stream.write_batch(pa.RecordBatch.from_arrays([*columns, ids, *block.origin.columns], schema=schema))
     return framed(sink.getvalue())
 
 
-def read(data: bytes, schemas: Sequence[pa.Schema], name: str) -> list[Kept]:
-    """What `write` has written, for stages that get rows of these schemas. name: of the state, for error texts."""
+def read(data: bytes, stages: Sequence[Given], name: str) -> list[Kept]:
+    """What `write` has written, for stages that are given such rows. name: of the state, for error texts."""
     data = unframed(data, name)
     source = pa.BufferReader(data)
     found = []
     try:
-        for given in schemas:
+        for given in stages:
             with pa.ipc.open_stream(source) as stream:
                 found.append(_read(stream, given, name))
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidArgument(f"{name}: the state is damaged: {error}") from error
     if source.tell() != len(data):
-        raise InvalidArgument(f"{name}: the state is of another number of functions than {len(schemas)}")
+        raise InvalidArgument(f"{name}: the state is of another number of functions than {len(stages)}")
     return found
 
 
@@ -113,7 +113,7 @@ def unframed(data: bytes, name: str) -> bytes:
     return streams
 
 
-def _read(stream: Any, given: pa.Schema, name: str) -> Kept:
+def _read(stream: Any, given: Given, name: str) -> Kept:
     metadata = (stream.schema.metadata or {}).get(_KEY)
     if metadata is None:
         raise ValueError("its notes are missing")
@@ -130,16 +130,16 @@ def _read(stream: Any, given: pa.Schema, name: str) -> Kept:
             f"{name}: {about['function']} had rows with the columns {_columns(stream.schema)}, and now gets "
             f"{_columns(wanted)}: resume with the same columns, or begin anew without --resume"
         )
-    rows, last = [], -1
+    rows, last, schema = [], -1, given.schema
     for batch in stream:
         batch.validate(full=True)
-        ids = batch.column(len(given))
+        ids = batch.column(len(schema))
         if len(batch) and (ids.null_count or ids[0].as_py() <= last or not _rises(ids)):
             raise ValueError("its ids do not rise")
         last = ids[-1].as_py() if len(batch) else last
-        columns = [_celled(batch.column(i), given.field(i).type) for i in range(len(given))]
-        origin = pa.RecordBatch.from_arrays(batch.columns[len(given) + 1 :], schema=ORIGIN)
-        rows.append((ids, Block(pa.RecordBatch.from_arrays(columns, schema=given), origin)))
+        columns = [_celled(batch.column(i), schema.field(i).type) for i in range(len(schema))]
+        origin = pa.RecordBatch.from_arrays(batch.columns[len(schema) + 1 :], schema=given.origin)
+        rows.append((ids, Block(pa.RecordBatch.from_arrays(columns, schema=schema), origin)))
     next_id = int(about.pop("next_id"))
     if last >= next_id:
         raise ValueError(f"row {last} is not below the next id {next_id}")
@@ -151,13 +151,14 @@ def _read(stream: Any, given: pa.Schema, name: str) -> Kept:
     return Kept(Identity(**about), lineage, next_id, watermarks, None if latest is None else int(latest), rows)
 
 
-def _schema(given: pa.Schema) -> pa.Schema:
+def _schema(given: Given) -> pa.Schema:
     """Of the stream. Cells are their text; the reader knows which columns have them."""
-    fields = [field.with_type(pa.string()) if isinstance(field.type, CellType) else field for field in given]
+    fields = [field.with_type(pa.string()) if isinstance(field.type, CellType) else field for field in given.schema]
     for field in fields:
         if field.name in _OWN:
             raise InvalidArgument(f"a column has the name {field.name!r}, which snapshots need: rename it")
-    return pa.schema([*fields, pa.field("$id", pa.uint64()), *(field.with_name(f"${field.name}") for field in ORIGIN)])
+    origin = [field.with_name(f"${field.name}") for field in given.origin]
+    return pa.schema([*fields, pa.field("$id", pa.uint64()), *origin])
 
 
 def _plain(column: pa.Array) -> pa.Array:

@@ -1,4 +1,4 @@
-"""A pipeline: one source, operators in a row, one or more sinks. As it is written, checked and planned.
+"""A pipeline: one source, operators in a row or a tree, one or more sinks. As it is written, checked and planned.
 
     TOML, JSON ──read──► Pipeline ──plan──► Planned ──► engine
     Python     ──────────►  │
@@ -11,6 +11,7 @@ problems.py      all that is wrong, in one error
 variables.py     `${NAME}`: environment variables in texts
 calls.py         calls as a person writes them
 checks.py        calls against plugins, columns and types
+chain.py         operators in their places, and the columns between them
 plan.py          opens source and plugins, and checks all: what the engine needs
 hidden.py        a source whose partitions' names have no values of variables
 explain.py       the chain with its schemas, for people
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from ..connectors.standard_input import StandardInput
     from ..connectors.standard_output import StandardOutput
     from ..connectors.table import Table
-    from .description import Checkpoints, EventTime, Functions, Pipeline
+    from .description import Checkpoints, EventTime, Functions, Pipeline, Sql
     from .document import Document
     from .problems import InvalidPipeline, Problem
 
@@ -49,6 +50,7 @@ __all__ = [
     "Parts",
     "Pipeline",
     "Problem",
+    "Sql",
     "StandardInput",
     "StandardOutput",
     "Table",
@@ -63,7 +65,7 @@ _AT_FIRST_USE = {
     "connectors.standard_input": ("StandardInput",),
     "connectors.standard_output": ("StandardOutput",),
     "connectors.table": ("Table",),
-    "pipeline.description": ("Checkpoints", "EventTime", "Functions", "Pipeline"),
+    "pipeline.description": ("Checkpoints", "EventTime", "Functions", "Pipeline", "Sql"),
     "pipeline.document": ("Document",),
     "pipeline.problems": ("InvalidPipeline", "Problem"),
 }

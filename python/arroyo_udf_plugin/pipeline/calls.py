@@ -6,7 +6,7 @@ Columns are separated by commas; a name with a comma or a quote is in double quo
 Without columns, they are those named like the parameters.
 
 In a pipeline an argument may also be a constant: 3, -2.5, 1e6, 'text' (with '' for one quote), true, false or null. A
-column with such a name is in double quotes there.
+column with such a name is in double quotes there. And `if COLUMN` may follow: rows are called for which it is true.
 """
 
 from __future__ import annotations
@@ -21,28 +21,36 @@ _QUOTED = r'"((?:[^"]|"")*)"'
 _COLUMN = re.compile(rf'\s*(?:{_QUOTED}|([^",]+?))\s*(?:,|$)')
 _ARGUMENT = re.compile(rf"""\s*(?:{_QUOTED}|'((?:[^']|'')*)'|([^"',]+?))\s*(?:,|$)""")
 _CALL = re.compile(rf'\s*(?:(?:{_QUOTED}|([^"=(]+?))\s*=\s*)?([^\W\d]\w*)\s*(?:\((.*)\)\s*)?', re.DOTALL)
+_CONDITION = re.compile(rf'\)\s*if\s+(?:{_QUOTED}|([^\s"()]+))\s*$')
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 _WORDS = {"true": True, "false": False, "null": None}
 
 
 class Written(NamedTuple):
-    """A call as it is written. name, columns: None: as the function and its parameters are named."""
+    """A call as it is written. name, columns: None: as the function and its parameters are named.
+
+    condition: the column that must be true.
+    """
 
     function: str
     columns: tuple[str | Constant, ...] | None
     name: str | None
+    condition: str | None = None
 
 
-def call_written(text: str, constants: bool = False) -> Written:
-    """constants: arguments may be constants. Raises ValueError."""
+def call_written(text: str, in_pipeline: bool = False) -> Written:
+    """in_pipeline: arguments may be constants, and there may be a condition. Raises ValueError."""
+    condition = None
+    if in_pipeline and (found := _CONDITION.search(text)):
+        text, condition = text[: found.start() + 1], _name(found[1], found[2])
     found = _CALL.fullmatch(text)
     if found is None:
         raise ValueError("write FUNCTION, FUNCTION(COLUMN, ...) or NAME = FUNCTION(COLUMN, ...)")
     quoted, plain, function, inner = found.groups()
     arguments: tuple[str | Constant, ...] | None = None
     if inner is not None:
-        arguments = _arguments(inner) if constants else columns_written(inner)
-    return Written(function, arguments, _name(quoted, plain))
+        arguments = _arguments(inner) if in_pipeline else columns_written(inner)
+    return Written(function, arguments, _name(quoted, plain), condition)
 
 
 def columns_written(text: str) -> tuple[str, ...]:

@@ -52,28 +52,22 @@ class Problems:
             self.add(key, str(error))
 
 
-def checked_calls(
-    pipeline: Pipeline, columns: Columns | None, problems: Problems, plugins: contextlib.ExitStack
-) -> list[Call]:
-    """The calls of all operators, in their order.
+class Plugins:
+    """Those that are open, so that each is opened once in each way. closing: closes them."""
 
-    columns: of the source; None: unknown, because it cannot be read. plugins: takes those that are open.
-    """
-    _check_dead_letters(pipeline, problems)
-    judge = _Judge(columns, problems)
-    opened: dict[Hashable, Plugin | None] = {}
-    for place, operator in enumerate(pipeline.operators):
-        key: Key = ("operators", place)
-        where = _where(operator, pipeline.parallelism, key, problems)
-        if (operator.plugin, where) not in opened:
-            opened[operator.plugin, where] = None
-            with problems.at(*key, "plugin"):
+    def __init__(self, pipeline: Pipeline, problems: Problems, closing: contextlib.ExitStack) -> None:
+        self._parallelism, self._problems, self._closing = pipeline.parallelism, problems, closing
+        self._opened: dict[Hashable, Plugin | None] = {}
+
+    def of(self, operator: Functions, key: Key) -> Plugin | None:
+        """The operator's; None: it cannot be opened."""
+        where = _where(operator, self._parallelism, key, self._problems)
+        if (operator.plugin, where) not in self._opened:
+            self._opened[operator.plugin, where] = None
+            with self._problems.at(*key, "plugin"):
                 loaded = load(plugin_for(Path(operator.plugin)), validate=True, **dataclasses.asdict(where))
-                opened[operator.plugin, where] = plugins.enter_context(loaded)
-        plugin = opened[operator.plugin, where]
-        calls = [judge.call(text, plugin, (*key, "calls", number)) for number, text in enumerate(operator.calls)]
-        _check_options(operator, [call for call in calls if call is not None], key, problems)
-    return judge.calls
+                self._opened[operator.plugin, where] = self._closing.enter_context(loaded)
+        return self._opened[operator.plugin, where]
 
 
 def _where(operator: Functions, parallelism: int, key: Key, problems: Problems) -> Where:
@@ -92,16 +86,18 @@ def _where(operator: Functions, parallelism: int, key: Key, problems: Problems) 
     return chosen if chosen.isolation == "thread" else dataclasses.replace(chosen, workers=each * parallelism)
 
 
-def _check_dead_letters(pipeline: Pipeline, problems: Problems) -> None:
+def check_dead_letters(pipeline: Pipeline, problems: Problems) -> None:
     policies = {
         ("operators", place, name): getattr(operator, name)
         for place, operator in enumerate(pipeline.operators)
-        for name in ("on_error", "on_timeout")
+        for name in (("on_error", "on_timeout") if isinstance(operator, Functions) else ("on_error",))
     } | {("source", "bad_records"): getattr(pipeline.source, "bad_records", "fail")}
     wanting = [key for key, policy in policies.items() if policy == "dead_letter"]
     if pipeline.dead_letters is None:
         for key in wanting:
             problems.add(key, 'the policy dead_letter needs a place: add [dead_letters], such as type = "parts"')
+    elif pipeline.dead_letters.after is not None:
+        problems.add(("dead_letters", "after"), "dead letters come from all operators: leave it out")
     elif not wanting:
         problems.add(("dead_letters",), 'no policy sends rows here: write on_error = "dead_letter" for an operator')
 
@@ -123,7 +119,7 @@ def check_places(pipeline: Pipeline, source: Source | None, problems: Problems) 
             taken[place] = f"the place of {Problem(key, '').path}"
 
 
-def _check_options(operator: Functions, calls: Sequence[Call], key: Key, problems: Problems) -> None:
+def check_options(operator: Functions, calls: Sequence[Call], key: Key, problems: Problems) -> None:
     for name, value in operator.options.items():
         if name not in OPTIONS:
             problems.add((*key, "options", name), f"there is no such option: {nearest(name, OPTIONS)}")
@@ -134,10 +130,11 @@ def _check_options(operator: Functions, calls: Sequence[Call], key: Key, problem
         problems.add((*key, "options"), f"options are for async functions, and {names} is none: leave them out")
 
 
-class _Judge:
-    """calls: those that are right so far."""
+class Judge:
+    """Calls one behind the other. columns: before the first; None: unknown. calls: those that are right so far."""
 
     def __init__(self, columns: Columns | None, problems: Problems) -> None:
+        self.columns = columns
         self.calls: list[Call] = []
         self._problems = problems
         self._schema = None if columns is None else columns.schema
@@ -146,7 +143,7 @@ class _Judge:
     def call(self, text: str, plugin: Plugin | None, key: Key) -> Call | None:
         """The call; None: it is wrong, or cannot be judged."""
         try:
-            written = call_written(text, constants=True)
+            written = call_written(text, in_pipeline=True)
         except ValueError as error:
             self._problems.add(key, f"{text!r}: {error}")
             return None
@@ -162,8 +159,8 @@ class _Judge:
             self._problems.add(key, f"plugin {plugin.name} has no function {written.function!r}: {instead}")
             return None
         with self._problems.at(*key):
-            call = Call.of(plugin.functions[written.function], written.columns, written.name)
-            taken = [column for column in call.columns if isinstance(column, str)]
+            call = Call.of(plugin.functions[written.function], *written[1:])
+            taken = [column for column in (*call.columns, call.condition) if isinstance(column, str)]
             if self._schema is None or self._unknown.intersection(taken):
                 return None
             if self._names_are_right(call, taken, key):

@@ -46,15 +46,22 @@ class EventTime(Described):
     """After so long without a row, the source holds the watermark back no more; without it, never."""
 
 
-class Functions(Described):
+class Operator(Described):
+    name: Name | None = None
+    """For views and checkpoints; default: the plugin's file name, or "sql"."""
+    after: str | None = None
+    """The operator whose rows it gets, or "source"; default: the one before it."""
+
+
+class Functions(Operator):
     """An operator: functions of one plugin, each of which adds its result as a column."""
 
+    type: Literal["functions"] = "functions"
     plugin: str
     """A plugin, or a source (.py, .rs or .c), which is built if it is new or has changed."""
     calls: Annotated[Several[str], pydantic.Field(min_length=1)]
-    """NAME = FUNCTION(COLUMN, ...), one after another. An argument may be a constant: 3, 'text', true, false, null."""
-    name: Name | None = None
-    """For views and checkpoints; default: the plugin's file name."""
+    """NAME = FUNCTION(COLUMN, ...), one after another. An argument may be a constant: 3, 'text', true, false, null.
+    With `if COLUMN` behind it, only rows are called for which that column is true; the others get null."""
     on_error: Action = "fail"
     """What happens to a failed row."""
     on_timeout: Action = "fail"
@@ -74,6 +81,20 @@ class Functions(Described):
     """The seconds of processor time that each worker process may use."""
 
 
+class Sql(Operator):
+    """An operator: the items and the condition of a SELECT, in DataFusion's SQL."""
+
+    type: Literal["sql"] = "sql"
+    select: dict[str, str] | None = None
+    """The columns of the result: an expression for each name; otherwise all columns as they are."""
+    where: str | None = None
+    """Rows pass for which it is true."""
+    table: str = "input"
+    """The name by which expressions may call the rows, as in input.column."""
+    on_error: Literal["fail", "drop", "dead_letter"] = "fail"
+    """What happens to a row for which an expression fails, such as 1 / 0."""
+
+
 class Checkpoints(Described):
     """Where the state is kept, so that a pipeline goes on where it has been, and how often."""
 
@@ -85,17 +106,28 @@ class Checkpoints(Described):
     """The rows that are read from one checkpoint to the next; with `every`, whatever comes first."""
 
 
+def _kind(value: Any) -> Any:
+    """Which operator it is: `type` may be left out."""
+    return value.get("type", "functions") if isinstance(value, dict) else getattr(value, "type", "functions")
+
+
+OperatorModel = Annotated[
+    Annotated[Functions, pydantic.Tag("functions")] | Annotated[Sql, pydantic.Tag("sql")],
+    pydantic.Discriminator(_kind),
+]
+
+
 class Pipeline(Described):
-    """One source, operators in a row, one or more sinks."""
+    """One source, operators, one or more sinks."""
 
     name: Name
     """A name by which databases and checkpoints know the pipeline: letters, digits, `_`, `.` and `-`."""
     source: SourceModel
     """Where rows come from."""
-    operators: Several[Functions] = ()
-    """What rows pass through, in this order."""
+    operators: Several[OperatorModel] = ()
+    """What rows pass through, in this order, or where `after` says."""
     sinks: Annotated[Several[SinkModel], pydantic.Field(min_length=1)]
-    """Where rows go; each gets all of them."""
+    """Where rows go; each gets all of them, or those of the operator that `after` names."""
     dead_letters: SinkModel | None = None
     """Where rows go whose policy is "dead_letter"."""
     event_time: EventTime | None = None

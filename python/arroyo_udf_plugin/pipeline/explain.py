@@ -8,7 +8,9 @@ import pyarrow as pa
 
 from ..connectors.cells import CellType
 from ..connectors.described import Described
-from .plan import Planned, operator_names, sink_names
+from .chain import operator_names
+from .description import Sql
+from .plan import Planned, sink_names
 
 
 def explained(planned: Planned) -> str:
@@ -27,17 +29,33 @@ def _lines(planned: Planned) -> Iterator[str]:
     if told.event_time is not None:
         yield f"event time: {_keys(told.event_time)}"
     calls = iter(planned.calls)
-    for operator, name in zip(told.operators, operator_names(told), strict=True):
-        yield f"operator {name}: {_keys(operator, without=('name', 'calls'))}"
+    for place, (operator, name) in enumerate(zip(told.operators, operator_names(told), strict=True)):
+        yield f"operator {name}: {_keys(operator, without=('name', 'calls', 'select', 'where'))}"
+        if isinstance(operator, Sql):
+            yield from _query(operator, planned.chain.schemas[place])
+            continue
         for text in operator.calls:
             call = next(calls)
             yield f"    {text}    {call.function.kind}, {call.name}: {_type(call.function.returns)}"
-    for sink, name in zip(told.sinks, sink_names(told), strict=True):
+    shown = None
+    for sink, name, before in zip(told.sinks, sink_names(told), planned.routes.sinks, strict=True):
+        if shown is not None and planned.chain.schemas[before] != shown:
+            yield from _columns(shown)
+        shown = planned.chain.schemas[before]
         yield f"sink {name}: {_keys(sink)}"
-    yield from _columns(planned.plan.schema)
+    yield from _columns(shown or ())
     if told.dead_letters is not None:
         yield f"dead letters {told.dead_letters.type}: {_keys(told.dead_letters)}"
         yield from _columns(planned.letter_schema)
+
+
+def _query(operator: Sql, schema: pa.Schema) -> Iterator[str]:
+    items = operator.select or {name: name for name in schema.names}
+    width = max(map(len, items), default=0)
+    for (name, text), type_ in zip(items.items(), schema.types, strict=True):
+        yield f"    {name:{width}}  {_type(type_)} = {' '.join(text.split())}"
+    if operator.where is not None:
+        yield f"    where {' '.join(operator.where.split())}"
 
 
 def _keys(model: Described, without: tuple[str, ...] = ()) -> str:

@@ -14,7 +14,6 @@ import contextlib
 import dataclasses
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -24,12 +23,14 @@ from ..connectors.interface import Sink, Source, Stage
 from ..connectors.source import Rows
 from ..host.policy import LETTER, Policy
 from ..operator.blocks import Block, Columns
-from ..operator.calls import Call, Plan
+from ..operator.calls import Call
 from ..operator.operator import Operator
+from ..operator.routes import Routes
 from ..operator.stages import Dead
 from ..operator.watermarks import EventTime
-from .checks import Problems, check_places, checked_calls
-from .description import Pipeline, SinkModel, described
+from .chain import Chain, chained, each_once, operator_names
+from .checks import Problems, check_dead_letters, check_places
+from .description import OperatorModel, Pipeline, SinkModel, Sql, described
 from .document import pipeline_of
 from .hidden import HidingSource
 from .lines import Key
@@ -42,7 +43,7 @@ class Planned:
     """What the engine runs.
 
     pipeline: as it is described. resolved: with the values of its variables. source: open. columns: of the source.
-    calls: of all operators, in their order. plan: how rows pass through them. plugins: open.
+    chain: the operators in their places. plugins: open.
     """
 
     pipeline: Pipeline
@@ -50,8 +51,7 @@ class Planned:
     secrets: Secrets
     source: Source
     columns: Columns
-    calls: Sequence[Call]
-    plan: Plan
+    chain: Chain
     plugins: contextlib.ExitStack
 
     def close(self) -> None:
@@ -80,17 +80,27 @@ class Planned:
             "source": told["source"],
             "columns": {field.name: str(field.type) for field in self.source.schema},
             "event time": self.pipeline.event_time and self.pipeline.event_time.column,
-            "operators": [one["calls"] for one in told["operators"]],
-            "sinks": told["sinks"],
-            "dead letters": told["dead_letters"],
+            "operators": [_asked(one) for one in told["operators"]],
+            "sinks": [_in_a_row(one) for one in told["sinks"]],
+            "dead letters": told["dead_letters"] and _in_a_row(told["dead_letters"]),
         }
+
+    @property
+    def calls(self) -> Sequence[Call]:
+        """Of all operators, in their order."""
+        return self.chain.calls
+
+    @property
+    def routes(self) -> Routes:
+        return self.chain.routes
 
     def operators(self) -> list[Operator]:
         """The operators of one slice, not started."""
-        stages = iter(self.plan.stages)
         return [
-            Operator(name, [next(stages) for _ in one.calls], Policy(one.on_error, one.on_timeout), one.options)
-            for one, name in zip(self.resolved.operators, operator_names(self.pipeline), strict=True)
+            Operator(name, stages, *_policy(one))
+            for one, name, stages in zip(
+                self.resolved.operators, operator_names(self.pipeline), self.chain.stages, strict=True
+            )
         ]
 
     def event_time(self) -> EventTime | None:
@@ -126,7 +136,7 @@ class Planned:
     def outputs(self) -> Iterator[tuple[Key, SinkModel, str, pa.Schema]]:
         """Each sink with its key, model, name and schema; that of dead letters comes last."""
         for place, (model, name) in enumerate(zip(self.resolved.sinks, sink_names(self.pipeline), strict=True)):
-            yield ("sinks", place), model, name, self.plan.schema
+            yield ("sinks", place), model, name, self.chain.schemas[self.routes.sinks[place]]
         if self.resolved.dead_letters is not None:
             yield ("dead_letters",), self.resolved.dead_letters, "dead_letters", self.letter_schema
 
@@ -134,9 +144,9 @@ class Planned:
     def letter_schema(self) -> pa.Schema:
         return pa.schema([*self.columns.letter_fields(), *LETTER])
 
-    def output(self, block: Block) -> pa.RecordBatch:
-        """A block that has passed all operators, as rows of the sinks."""
-        return self.plan.output(block)
+    def left(self, block: Block, place: int | None) -> Block:
+        """A block that has left an operator, or the source (None), as operators and sinks take it that follow."""
+        return self.chain.left(block, place)
 
     def letter(self, dead: Dead) -> pa.RecordBatch:
         """Dead letters as rows of their sink."""
@@ -196,16 +206,16 @@ def _checked(
         problems.add(("checkpoints", "every"), "write a time above 0")
     if chosen.checkpoints is not None and source is not None and not source.resumable:
         problems.add(("source",), f"{source.name} cannot be read again, so it has no checkpoints: leave them out")
-    calls = checked_calls(chosen, columns, problems, plugins)
+    check_dead_letters(chosen, problems)
+    chain = chained(chosen, columns, problems, plugins)
     check_places(chosen, source, problems)
-    typed = False
     for place, sink in enumerate(chosen.sinks):
         with problems.at("sinks", place):
-            typed = sink.typed or typed
-    if source is None or columns is None or problems.found:
+            _ = sink.typed
+    if source is None or columns is None or chain is None or problems.found:
         raise InvalidPipeline(problems.found)
     opened = HidingSource(source, secrets) if secrets else source
-    planned = Planned(pipeline, chosen, secrets, opened, columns, calls, Plan(calls, columns, typed), plugins)
+    planned = Planned(pipeline, chosen, secrets, opened, columns, chain, plugins)
     for key, model, _, schema in planned.outputs():
         with problems.at(*key):
             model.check(schema)
@@ -214,16 +224,25 @@ def _checked(
     return planned
 
 
-def operator_names(pipeline: Pipeline) -> list[str]:
-    """Of the operators, for people; each once."""
-    return _each_once([one.name or Path(one.plugin).stem.removeprefix("lib") for one in pipeline.operators])
+def _policy(operator: OperatorModel) -> tuple[Policy, Mapping[str, Any]]:
+    """What happens to failed rows, and the options of async functions."""
+    if isinstance(operator, Sql):
+        return Policy(operator.on_error), {}
+    return Policy(operator.on_error, operator.on_timeout), operator.options
+
+
+def _asked(operator: Mapping[str, Any]) -> Any:
+    """What an operator does to rows, without names and policies; of functions in a row, their calls."""
+    if operator["type"] == "sql":
+        return {name: operator[name] for name in ("select", "where", "table", "after")}
+    return operator["calls"] if operator["after"] is None else {"after": operator["after"], "calls": operator["calls"]}
+
+
+def _in_a_row(sink: Mapping[str, Any]) -> dict[str, Any]:
+    """A sink as it was described before there was `after`, if it does without."""
+    return {name: value for name, value in sink.items() if name != "after" or value is not None}
 
 
 def sink_names(pipeline: Pipeline) -> list[str]:
     """Of the sinks, for people and databases; each once."""
-    return _each_once([sink.type for sink in pipeline.sinks])
-
-
-def _each_once(names: Sequence[str]) -> list[str]:
-    earlier = [names[:place].count(name) for place, name in enumerate(names)]
-    return [f"{name}-{count + 1}" if count else name for name, count in zip(names, earlier, strict=True)]
+    return each_once([sink.type for sink in pipeline.sinks])

@@ -22,6 +22,7 @@ from ..host.statistics import Statistics
 from ..operator.blocks import ORIGIN, Block, Columns
 from ..operator.calls import Call, Plan
 from ..operator.operator import Operator
+from ..operator.routes import Routes
 from ..operator.stages import AsyncStage, Dead, RunningStage
 from .notes import Note
 
@@ -101,6 +102,7 @@ class Pass:
         self.calls = [stage.call for stage in plan.stages]
         self.fingerprint: dict[str, Any] = {}  # it has no checkpoints, and so is never resumed
         self._columns, self._letters, self._write, self._chosen = columns, letters, write, admit
+        self.routes = Routes.in_a_row(operators=1, sinks=1)
         self._operator = Operator("run", plan.stages, policy, options)
 
     def run(self, summary: Summary, progress: Progress | None = None) -> None:
@@ -140,11 +142,13 @@ class Pass:
         block = self._chosen(self._columns.block(rows))
         return [] if block is None else [block]
 
-    def output(self, block: Block) -> pa.RecordBatch:
-        """The output's rows, and behind them where they come from."""
+    def left(self, block: Block, place: int | None) -> Block:
+        """What has left the operator: the output's rows, and behind them where they come from."""
+        if place is None:
+            return block
         rows = self.plan.output(block)
         names = [*rows.schema.names, *ORIGIN.names]
-        return pa.RecordBatch.from_arrays([*rows.columns, *block.origin.columns], names=names)
+        return Block(pa.RecordBatch.from_arrays([*rows.columns, *block.origin.columns], names=names), block.origin)
 
     def letter(self, dead: Dead) -> pa.RecordBatch:
         """The columns of a dead letter, then those of its row."""
@@ -194,7 +198,7 @@ class _Into:
 def _counted(stage: RunningStage) -> CallCounts:
     counts = stage.counts
     statistics = stage.statistics() if isinstance(stage, AsyncStage) else None
-    return CallCounts(stage.stage.call.function.name, counts.values, counts.errors, counts.timed_out, statistics)
+    return CallCounts(stage.identity.function, counts.values, counts.errors, counts.timed_out, statistics)
 
 
 def names_of(calls: Sequence[Call]) -> str:

@@ -1,0 +1,183 @@
+"""Stages that answer in `turn`, in the thread that asks: sync functions and queries.
+
+Rows wait in a queue until their turn. A turn is a step of about a tenth of a second: a slow function's rows leave as
+they are done.
+"""
+
+from __future__ import annotations
+
+import abc
+import collections
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from ..abi import ERROR
+from ..host.answers import STEP_ROWS, Answered, count, schema_of, with_refused
+from ..host.arguments import Piece
+from ..host.policy import Policy
+from ..sql.query import Found, Query, Select
+from .blocks import Block, Given
+from .calls import Stage
+from .pace import Pace
+from .stages import CallStage, Dead, Item, RunningStage, in_order
+from .state import Identity, Kept
+from .watermarks import Watermark
+
+
+class QueuedStage(RunningStage):
+    """Rows and watermarks in a queue."""
+
+    _queue: collections.deque[Block | Watermark]
+    _pace: Pace
+
+    @abc.abstractmethod
+    def _answer(self, block: Block) -> Iterator[Item]:
+        """What comes of a step's rows; none of them waits any more."""
+
+    @property
+    def is_ready(self) -> bool:
+        return bool(self._queue)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._queue
+
+    @property
+    def wants_input(self) -> bool:
+        return self.held_rows < STEP_ROWS
+
+    def push(self, item: Block | Watermark) -> None:
+        if isinstance(item, Block):
+            self._holds(item)
+        elif item.time is not None:
+            self._latest = item.time
+        self._queue.append(item)
+
+    def turn(self) -> Iterator[Item]:
+        """One step of the first block, and the watermarks around it."""
+        stepped = False
+        while self._queue:
+            item = self._queue[0]
+            if isinstance(item, Watermark):
+                yield self._queue.popleft()
+                continue
+            if stepped:
+                return
+            stepped = True
+            n_rows, size = min(self._pace.rows, len(item)), item.rows.nbytes
+            step, left = item, None
+            if n_rows < len(item):
+                step, left = item.slice(0, n_rows), item.slice(n_rows, len(item) - n_rows)
+            answered = self._answer(step)
+            if left is None:
+                self._queue.popleft()
+            else:
+                self._queue[0] = left
+            self.held_rows -= n_rows
+            self.held_bytes -= size - (0 if left is None else left.rows.nbytes)
+            yield from answered
+
+    def kept(self) -> Kept:
+        first, rows, watermarks = 0, [], []
+        for item in self._queue:
+            if isinstance(item, Watermark):
+                watermarks.append((first, item.time))
+            else:
+                rows.append((count(len(item), first), item))
+                first += len(item)
+        return Kept(self.identity, self._lineage, first, watermarks, self._latest, rows)
+
+    def restore(self, kept: Sequence[Kept]) -> None:
+        for item in in_order(kept):
+            self.push(item)
+        if len(kept) == 1:
+            self._lineage, self._latest = kept[0].lineage, kept[0].latest
+
+
+class SyncStage(QueuedStage, CallStage):
+    """A sync function."""
+
+    def __init__(self, stage: Stage, policy: Policy) -> None:
+        super().__init__(stage, policy)
+        self._queue = collections.deque()
+        self._pace = Pace()
+        self._schema = schema_of(self._function.returns).remove(0)  # without ids
+
+    def _answer(self, block: Block) -> Iterator[Item]:
+        return self._decided(self._called(block))
+
+    def _called(self, block: Block) -> Answered[Block]:
+        rows, piece = self._stage.prepare(block)
+        begun = time.perf_counter()
+        if piece.refused:
+            kept = piece.kept()
+            at = pa.array(kept, pa.int64())
+            called = self._run(Piece([array.take(at) for array in piece.arrays], {})) if kept else None
+            results = with_refused(called, kept, piece.refused, self._schema)
+        else:
+            results = self._run(piece)
+        self._pace.took(piece.n_rows, time.perf_counter() - begun, results.nbytes)
+        return Answered(rows, results)
+
+    def _run(self, piece: Piece) -> pa.RecordBatch:
+        return pa.RecordBatch.from_struct_array(self._function.outcomes(*piece.arrays))
+
+
+@dataclass(frozen=True)
+class QueryPlan:
+    """A query in its place. name: for people. given: the rows that it is given."""
+
+    name: str
+    select: Select
+    given: Given
+
+    @property
+    def where(self) -> str:
+        return f"query {self.name}"
+
+    @property
+    def plugin_hash(self) -> str:
+        """Of what it asks."""
+        return hashlib.sha256(repr(self.select).encode()).hexdigest()
+
+
+class QueryStage(QueuedStage):
+    """The items and the condition of a SELECT. Rows that cannot be computed follow the policy.
+
+    A policy cannot make null of such a row: it has no result to be null.
+    """
+
+    def __init__(self, plan: QueryPlan, policy: Policy) -> None:
+        super().__init__(plan.name, Identity("query", plan.name, plan.plugin_hash), plan.given, policy)
+        self._plan = plan
+        self._query = Query(plan.select, plan.given.schema)
+        self._queue = collections.deque()
+        self._pace = Pace(STEP_ROWS)
+
+    def _answer(self, block: Block) -> Iterator[Item]:
+        begun = time.perf_counter()
+        items: list[Item] = []
+        size = failed = 0
+        for found in self._query.run(block.rows):
+            if isinstance(found, Found):
+                origin = block.origin if found.of is None else block.origin.take(found.of)
+                items.append(Block(found.rows, origin))
+                size += found.rows.nbytes
+            else:
+                items += self._dead(block.slice(found.position, 1), found.text)
+                failed += 1
+        self.counts.rows += len(block) - failed
+        self.counts.values += len(block) - failed
+        self._pace.took(len(block), time.perf_counter() - begun, size)
+        return iter(items)
+
+    def _dead(self, row: Block, text: str) -> list[Item]:
+        """A row that cannot be computed, after the policy. Raises RowError."""
+        result = pa.RecordBatch.from_pydict({"outcome": pa.array([ERROR], pa.uint8()), "error": [text]})
+        decided = self._policy.apply(result, self._plan, origin=row.origin)
+        self._count(1, decided)
+        return [Dead(row, decided.dead)] if len(decided.dead_at) else []

@@ -1,0 +1,12 @@
+"""SQL over record batches: the items and the condition of one SELECT, planned once, by DataFusion.
+
+    SELECT items FROM input WHERE condition          batch in, batch out, as often as wanted
+
+query.py     a SELECT over batches of one schema
+feed.py      a query that never ends: batches are handed to it one by one
+tokens.py    what a text of SQL consists of, with positions
+
+Guarantees: a row's result depends on this row and the functions of the time only, so that batches may be cut anywhere.
+What DataFusion sees of a user's text is the user's text, never one that was generated anew.
+Assumes: `pip install 'arroyo_udf_plugin[sql]'`; it is imported when the first query is planned.
+"""

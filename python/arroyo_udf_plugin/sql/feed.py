@@ -1,0 +1,159 @@
+"""A query of DataFusion over batches that are handed to it one by one, so that planning and starting are paid once.
+
+DataFusion asks an object for its rows that says that it is a pyarrow Dataset, and asks it for little more than an
+iterator. A batch is put there and the query asked for its next result: it takes the batch and answers. If nothing is
+left of the batch, the query asks for another one, finds none, and ends; it is started again with the next batch.
+
+This is not documented. So `works` tries it once in each process, and without it each batch is a query of its own.
+
+Guarantees: nothing waits. Memory does not grow: a plan keeps notes of each execution, so it is made anew after some.
+Assumes: `datafusion` of the major version in pyproject.toml; one thread at a time uses a feed.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+TABLE = "__in"
+_EXECUTIONS = 500  # of one plan: each leaves about 4 KB behind
+_ROW_BY_ROW = {"ProjectionExec", "FilterExec", "DataSourceExec", "DatasetExec", "CooperativeExec"}
+_ROW_TO_ROWS = _ROW_BY_ROW | {"UnnestExec"}
+_ALL_ROWS = 8192
+
+
+def context(batch_rows: int = _ALL_ROWS) -> Any:
+    """A session of DataFusion in which everything runs in the thread that asks."""
+    from datafusion import SessionConfig, SessionContext
+
+    options = {
+        "datafusion.execution.batch_size": str(batch_rows),
+        "datafusion.sql_parser.map_string_types_to_utf8view": "false",
+    }
+    return SessionContext(SessionConfig(options).with_target_partitions(1))
+
+
+def operators_of(plan: Any) -> set[str]:
+    """The names of a physical plan's operators."""
+    own = plan.display().split(":")[0].split(" ")[0].split("(")[0].strip()
+    return {own}.union(*(operators_of(child) for child in plan.children()))
+
+
+def is_by_row(operators: set[str]) -> bool:
+    """Whether each row is answered without the others, by one row or none."""
+    return operators <= _ROW_BY_ROW
+
+
+def is_by_rows(operators: set[str]) -> bool:
+    """The same, and by several rows, too."""
+    return operators <= _ROW_TO_ROWS
+
+
+class Feed:
+    """A query over batches of one schema. text: over the table `TABLE`. one_by_one: `is_by_row` of its plan."""
+
+    def __init__(self, text: str, schema: pa.Schema, one_by_one: bool) -> None:
+        self._text, self._table = text, _Table(schema)
+        # With whole batches a filter collects its results before it answers.
+        self._context = context(1 if one_by_one else _ALL_ROWS)
+        self._context.remove_optimizer_rule("push_down_filter")  # filters would go to the table
+        self._context.register_dataset(TABLE, self._table)
+        self._one_by_one = one_by_one
+        self._stream: Any = None
+        self._plan: Any = None
+        self._executions = 0
+
+    def run(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
+        """The rows of its answer. Raises what DataFusion raises, and takes other batches then."""
+        self._table.waiting.append(batch)
+        try:
+            if not self._one_by_one:
+                return [answer.to_pyarrow() for answer in self._begun()]
+            if self._stream is None:
+                self._stream = self._begun()
+            try:
+                return [next(self._stream).to_pyarrow()]
+            except StopIteration:
+                self._stream = None
+                return []
+        except BaseException:
+            self._stream = None
+            raise
+        finally:
+            self._table.waiting.clear()
+
+    def _begun(self) -> Any:
+        if self._executions % _EXECUTIONS == 0:
+            self._plan = self._context.sql(self._text).execution_plan()
+        self._executions += 1
+        return self._context.execute(self._plan, 0)
+
+
+class Single:
+    """As `Feed`, in a documented way: each batch is a table and a query of its own."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def run(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
+        """As `Feed.run`."""
+        own = context()
+        own.register_record_batches(TABLE, [[batch]])
+        return [answer.to_pyarrow() for answer in own.sql(self._text).execute_stream()]
+
+
+@functools.cache
+def works() -> bool:
+    """Whether this DataFusion takes batches as `Feed` hands them over."""
+    schema = pa.schema([("n", pa.int64())])
+    asked = [[1, 2, 3], [5], [6, 7], [0, 9, 1]]
+    try:
+        feed = Feed(f"SELECT n + 1 AS m FROM {TABLE} WHERE n < 5", schema, one_by_one=True)
+        answers = [feed.run(pa.record_batch([pa.array(one, pa.int64())], schema=schema)) for one in asked]
+    except Exception:
+        return False
+    return [[n for one in each for n in one.column(0).to_pylist()] for each in answers] == [[2, 3, 4], [], [], [1, 2]]
+
+
+def _dataset_class() -> Any:
+    from pyarrow.dataset import Dataset  # slow to import
+
+    return Dataset
+
+
+class _Table:
+    """What DataFusion asks of a Dataset. waiting: the batch that comes next, if there is one."""
+
+    # A real subclass would have a half in C++ that nobody has made.
+    __class__ = property(lambda self: _dataset_class())
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+        self.waiting: list[pa.RecordBatch] = []
+
+    def get_fragments(self, filter: Any = None) -> list[_Table]:
+        return [self]
+
+    def scanner(self, schema: Any = None, columns: Sequence[str] | None = None, **_: Any) -> _Scanner:
+        return _Scanner(self, columns)
+
+
+class _Scanner:
+    def __init__(self, table: _Table, columns: Sequence[str] | None) -> None:
+        whole = columns is None or list(columns) == table.schema.names
+        self._table, self._columns = table, None if whole else columns
+        self.projected_schema = table.schema
+        if columns is not None:
+            self.projected_schema = pa.schema([table.schema.field(name) for name in columns])
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        return iter(self)
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        waiting = self._table.waiting
+        while waiting:
+            batch = waiting.pop()
+            yield batch if self._columns is None else batch.select(self._columns)

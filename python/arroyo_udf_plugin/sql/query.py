@@ -1,0 +1,196 @@
+"""The items and the condition of a SELECT, over record batches of one schema.
+
+    query = Query(Select({"kmh": "speed * 1.852"}, where="alt > 5000"), schema)
+    for found in query.run(batch): ...             found.rows, and which row of the batch each of them is of
+
+Guarantees: everything about names and types is checked when it is made. A row that cannot be computed (1 / 0) fails
+alone. Items that are only columns cost no query. now() is the time of the batch, not of the plan.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import time
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+
+from ..connectors.cells import CellType, decoded
+from ..errors import InvalidArgument
+from .feed import TABLE, Feed, Single, context, is_by_row, is_by_rows, operators_of, works
+from .tokens import column_name, quoted, with_now
+
+_ROW, _NOW = "__row", "__now"
+_OWN = (_ROW, _NOW)
+_NUMBERS = pa.array(range(8192), pa.uint32())
+
+
+@dataclasses.dataclass(frozen=True)
+class Select:
+    """items: expressions by the name of their result; None: all columns as they are. table: the name that the items
+    and the condition may use for the rows."""
+
+    items: Mapping[str, str] | None = None
+    where: str | None = None
+    table: str = "input"
+
+
+class WrongQuery(InvalidArgument):
+    """item: the item that is wrong; None: the condition, or the whole."""
+
+    def __init__(self, text: str, item: str | None) -> None:
+        self.item = item
+        super().__init__(text)
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """rows: of the result. of: the position of each in the batch; None: each is of the row in its place."""
+
+    rows: pa.RecordBatch
+    of: pa.UInt32Array | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Failed:
+    """A row that cannot be computed, and why."""
+
+    position: int
+    text: str
+
+
+class Query:
+    """schema: of the results. Raises WrongQuery."""
+
+    def __init__(self, select: Select, given: pa.Schema) -> None:
+        for name in given.names:
+            if name in _OWN:
+                raise WrongQuery(f"a column has the name {name}, which queries need: rename it", None)
+        self._cells = [i for i, type_ in enumerate(given.types) if isinstance(type_, CellType)]
+        self._given = pa.schema(
+            pa.field(field.name, pa.string() if i in self._cells else field.type) for i, field in enumerate(given)
+        )
+        items = {name: quoted(name) for name in self._given.names} if select.items is None else select.items
+        self._columns = self._only_columns(items, select)
+        if self._columns is not None:
+            fields = [self._given.field(position) for position in self._columns]
+            self.schema = pa.schema(map(pa.Field.with_name, fields, items))
+            return
+        try:
+            self._plan(items, select)
+        except InvalidArgument:
+            raise
+        except Exception as error:
+            raise self._wrong(items, select, error) from None
+
+    def _only_columns(self, items: Mapping[str, str], select: Select) -> list[int] | None:
+        if select.where is not None:
+            return None
+        names = [column_name(text, select.table) for text in items.values()]
+        found = [self._given.get_field_index(name) if name is not None else -1 for name in names]
+        return None if -1 in found else found
+
+    def _plan(self, items: Mapping[str, str], select: Select) -> None:
+        text = _text([f"{text}\nAS {quoted(f'__c{i}')}" for i, text in enumerate(items.values())], select)
+        self._has_now = with_now(text) != text
+        text = with_now(text)
+        own = [pa.field(_ROW, pa.uint32())] + [pa.field(_NOW, pa.timestamp("ns"))] * self._has_now
+        self._fed = pa.schema([*self._given, *own])
+        planned = _planned(text, self._fed)
+        operators = operators_of(planned.execution_plan())
+        if not is_by_rows(operators):
+            raise WrongQuery(_NOT_BY_ROW, None)
+        self._is_by_row = is_by_row(operators)
+        types = [_settled(type_) for type_ in planned.schema().types[1:]]
+        self.schema = pa.schema(zip(items, types, strict=True))
+        self._runs = Feed(text, self._fed, self._is_by_row) if works() else Single(text)
+
+    def _wrong(self, items: Mapping[str, str], select: Select, error: Exception) -> WrongQuery:
+        """Which item is wrong, if one is by itself."""
+        own = [pa.field(_ROW, pa.uint32()), pa.field(_NOW, pa.timestamp("ns"))]
+        fed = pa.schema([*self._given, *own])
+        alone = [(name, dataclasses.replace(select, where=None), [text]) for name, text in items.items()]
+        for name, chosen, texts in [*alone, (None, select, [])]:
+            try:
+                _planned(with_now(_text(texts, chosen)), fed)
+            except Exception as found:
+                return WrongQuery(told(found), name)
+        return WrongQuery(told(error), None)
+
+    def run(self, batch: pa.RecordBatch) -> Iterator[Found | Failed]:
+        """batch: in the schema that was given. Rows come in their order."""
+        if self._cells:
+            columns = [decoded(column) for column in batch.columns]
+            batch = pa.RecordBatch.from_arrays(columns, schema=self._given)
+        if self._columns is not None:
+            rows = pa.RecordBatch.from_arrays([batch.column(i) for i in self._columns], schema=self.schema)
+            yield Found(rows, None)
+            return
+        length = batch.num_rows
+        numbers = _NUMBERS.slice(0, length) if length <= len(_NUMBERS) else pa.array(range(length), pa.uint32())
+        own = [pa.repeat(pa.scalar(time.time_ns(), pa.timestamp("ns")), length)] if self._has_now else []
+        yield from self._run(pa.RecordBatch.from_arrays([*batch.columns, numbers, *own], schema=self._fed), length)
+
+    def _run(self, fed: pa.RecordBatch, whole: int) -> Iterator[Found | Failed]:
+        """whole: the rows of the batch, of which `fed` has some."""
+        try:
+            answers = self._runs.run(fed)
+        except Exception as error:
+            if fed.num_rows == 1:
+                yield Failed(fed.column(_ROW)[0].as_py(), told(error))
+                return
+            half = fed.num_rows // 2
+            yield from self._run(fed.slice(0, half), whole)
+            yield from self._run(fed.slice(half), whole)
+            return
+        for answer in answers:
+            columns = answer.columns
+            rows = pa.RecordBatch.from_arrays(
+                [
+                    column if column.type == type_ else column.cast(type_)
+                    for column, type_ in zip(columns[1:], self.schema.types, strict=True)
+                ],
+                schema=self.schema,
+            )
+            if rows.num_rows:
+                yield Found(rows, None if self._is_by_row and rows.num_rows == whole else columns[0])
+
+
+_NOT_BY_ROW = (
+    "aggregates, window functions, DISTINCT, ORDER BY and subqueries need more than one row, and rows pass one by one "
+    "here: leave them out"
+)
+
+
+def _text(items: list[str], select: Select) -> str:
+    condition = "" if select.where is None else f"\nWHERE ({select.where}\n)"
+    return f"SELECT {', '.join([_ROW, *items])}\nFROM {TABLE} AS {quoted(select.table)}{condition}"
+
+
+def _planned(text: str, fed: pa.Schema) -> pa.lib.object:
+    own = context()
+    own.register_record_batches(TABLE, [[pa.RecordBatch.from_arrays([pa.nulls(0, t) for t in fed.types], schema=fed)]])
+    return own.sql(text)
+
+
+def _settled(type_: pa.DataType) -> pa.DataType:
+    """A result's type as the toolkit has it."""
+    if type_ == pa.string_view():
+        return pa.string()
+    return pa.binary() if type_ == pa.binary_view() else type_
+
+
+_NOISE = re.compile(
+    r"^((DataFusion|Schema|Execution|Arrow|SQL|Internal|External) error: |Error during planning: |Optimizer rule '\w+' "
+    r"failed|caused by|type_coercion|This feature is not implemented: |\s)+"
+)
+_FIELD = re.compile(r"No field named (.+?)\.(?:\s|$)")
+
+
+def told(error: Exception) -> str:
+    """What DataFusion says, without its own names."""
+    text = _NOISE.sub("", str(error)).replace(f"{TABLE}.", "")
+    if found := _FIELD.search(text):
+        return f"there is no column {found[1]}"
+    return text.split("\n\tCandidate")[0].split("Valid fields are")[0].strip().rstrip(".")

@@ -1,0 +1,105 @@
+"""Operators of SQL in a description, and operators and sinks that form a tree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+
+from arroyo_udf_plugin.engine.embedded import run_pipeline
+from arroyo_udf_plugin.errors import RowError
+from arroyo_udf_plugin.pipeline.document import pipeline_of
+from arroyo_udf_plugin.pipeline.plan import plan
+from arroyo_udf_plugin.pipeline.problems import InvalidPipeline
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+def described(*operators: dict[str, Any], **others: Any) -> Any:
+    told = {
+        "name": "planes",
+        "source": {"type": "files", "paths": ["flights.parquet"]},
+        "operators": list(operators),
+        "sinks": [{"type": "parts", "path": "out"}],
+    }
+    return pipeline_of(told | others)
+
+
+def rows(path: str = "out") -> list[dict[str, Any]]:
+    return ds.dataset(path).to_table().to_pylist()  # type: ignore[no-any-return]
+
+
+PER_MINUTE = {"type": "sql", "select": {"tail": "tail", "rate": "miles / minutes"}}
+
+
+def test_a_row_that_cannot_be_computed_fails_alone() -> None:
+    run_pipeline(described(PER_MINUTE | {"on_error": "drop"}))
+    assert rows() == [{"tail": "N1", "rate": 1}, {"tail": "N3", "rate": 5}]
+
+
+def test_it_is_named() -> None:
+    with pytest.raises(RowError, match=r"query sql, flights.parquet, row 2: Divide by zero"):
+        run_pipeline(described(PER_MINUTE))
+
+
+def test_dead_letters_behind_a_query_have_the_rows_of_the_source() -> None:
+    query = {"type": "sql", "select": {"tail": "lower(tail)", "zero": "minutes - 60"}, "where": "miles > 150"}
+    call = {"plugin": "functions.so", "calls": ["mph(zero, zero)"], "on_error": "dead_letter"}
+    run_pipeline(described(query, call, dead_letters={"type": "parts", "path": "dead"}))
+    assert [row["tail"] for row in rows()] == ["n2"]
+    (letter,) = rows("dead")
+    assert (letter["tail"], letter["miles"], letter["failed_row"]) == ("N3", 300, 3)
+    assert "ZeroDivisionError" in letter["failed_error"]
+
+
+def test_rows_go_several_ways() -> None:
+    sinks = [
+        {"type": "parts", "path": "all", "after": "source"},
+        {"type": "parts", "path": "far", "after": "far"},
+        {"type": "parts", "path": "planes"},
+    ]
+    far = {"type": "sql", "name": "far", "where": "input.miles >= 200"}
+    near = {"plugin": "functions.so", "calls": ["plane(tail)"], "after": "source"}
+    run_pipeline(described(far, near, sinks=sinks))
+    assert [len(rows(path)) for path in ("all", "far", "planes")] == [3, 2, 3]
+    assert [row["plane"] for row in rows("planes")] == ["n1", "n2", "n3"]
+    assert "plane" not in rows("far")[0]
+
+
+@pytest.mark.parametrize(
+    ("operator", "text"),
+    [
+        ({"type": "sql", "select": {"a": "tail", "b": "milez"}}, "operators[0].select.b: there is no column milez"),
+        ({"type": "sql", "where": "nothing > 3"}, "operators[0].where: there is no column nothing"),
+        ({"type": "sql", "select": {"n": "count(*)"}}, "operators[0].select.n: "),
+        (
+            {"type": "sql", "after": "soruce"},
+            "operators[0].after: there is no operator 'soruce' before it: write 'source'",
+        ),
+        ({"plugin": "functions.so", "calls": ["plane(tail) if miles"]}, "the condition 'miles' is int64"),
+        ({"plugin": "functions.so", "calls": ["plane(tail) if nowhere"]}, "there is no column 'nowhere'"),
+        ({"type": "sequel"}, "there is no type 'sequel': write 'sql'"),
+    ],
+)
+def test_what_is_wrong(operator: dict[str, Any], text: str) -> None:
+    with pytest.raises(InvalidPipeline) as error:
+        plan(described(operator)).close()
+    assert text in str(error.value)
+
+
+def test_an_operator_whose_rows_nobody_takes() -> None:
+    lost = {"type": "sql", "name": "lost"}
+    with pytest.raises(InvalidPipeline, match=r"operators\[0\]: nothing takes its rows"):
+        plan(described(lost, {"type": "sql", "after": "source"})).close()
+
+
+def test_only_rows_whose_condition_is_true_are_called() -> None:
+    wanted = {
+        "type": "sql",
+        "select": {"tail": "tail", "wanted": "CASE miles WHEN 100 THEN true WHEN 200 THEN false END"},
+    }
+    run_pipeline(described(wanted, {"plugin": "functions.so", "calls": ["plane(tail) if wanted", "up = plane(tail)"]}))
+    assert [(row["plane"], row["up"]) for row in rows()] == [("n1", "n1"), (None, "n2"), (None, "n3")]
+    assert ds.dataset("out").schema.field("plane").type == pa.string()
