@@ -1,4 +1,4 @@
-"""arroyo-udf run PIPELINE.toml, check and schema: pipelines.
+"""arroyo-udf run PIPELINE.toml or QUERY.sql, check and schema: pipelines.
 
 `run` has two forms, one for plugins (run.py) and this one; the ending of its first argument tells them apart.
 """
@@ -27,11 +27,15 @@ if TYPE_CHECKING:
     from ..pipeline.description import Pipeline
     from ..pipeline.document import Document
     from ..pipeline.plan import Planned
+    from ..planner.script import Script
 
-_ENDINGS = (".toml", ".json")
+_ENDINGS = (".toml", ".json", ".sql")
 
-_FILE = click.argument("file", metavar="PIPELINE.toml")
+_FILE = click.argument("file", metavar="PIPELINE.toml|QUERY.sql")
 _CHECKPOINTS = click.option("--checkpoints", metavar="DIR|URL", help="Where checkpoints are kept.")
+_UDFS = click.option(
+    "--udf", "udfs", multiple=True, metavar="FILE", help="Of a query: a plugin or source whose functions it calls."
+)
 _PARALLELISM = click.option("--parallelism", type=click.IntRange(1, 1024), help="How many slices run side by side.")
 
 
@@ -45,6 +49,7 @@ def is_pipeline(argument: str) -> bool:
 @_CHECKPOINTS
 @click.option("--resume", is_flag=True, help="Go on from the latest checkpoint.")
 @_PARALLELISM
+@_UDFS
 @click.option(
     "--stop-timeout",
     type=click.FloatRange(min=0),
@@ -60,12 +65,13 @@ def run(
     checkpoints: str | None,
     resume: bool,
     parallelism: int | None,
+    udfs: tuple[str, ...],
     stop_timeout: float,
     allow_changed_plugin: bool,
     explain: bool,
     as_json: bool,
 ) -> None:
-    """Run a pipeline: a source, functions in a row, and sinks, described in a TOML or JSON file.
+    """Run a pipeline: a source, functions, and sinks, described in a TOML or JSON file, or as a query in SQL.
 
     With checkpoints, Ctrl-C or SIGTERM lets the rows in flight end, takes a last checkpoint and ends with status 0;
     --resume goes on from there, and after a crash. A second signal ends at once. Without checkpoints the first one
@@ -75,10 +81,10 @@ def run(
     from ..engine.stopping import StopRequest
     from ..pipeline.explain import explained
 
-    document = _read(file)
+    document = _read(file, udfs)
     pipeline = _chosen(document.pipeline, checkpoints, parallelism)
     with _planned(document, pipeline) as planned:
-        if explain:
+        if explain or document.explain:
             click.echo(explained(planned))
             return
         stop = StopRequest(stop_timeout)
@@ -96,22 +102,25 @@ def run(
                         progress_every=shows.every,
                     )
 
-            summary = start() if pipeline.checkpoints is None else _drained(start, stop, _go_on(file, checkpoints))
+            summary = (
+                start() if pipeline.checkpoints is None else _drained(start, stop, _go_on(file, udfs, checkpoints))
+            )
     _report(summary, as_json, err=any(sink.type == "stdout" for sink in pipeline.sinks))
     if summary.ended == "resumable":
-        click.echo(f"stopped; go on with: {_go_on(file, checkpoints)}", err=True)
+        click.echo(f"stopped; go on with: {_go_on(file, udfs, checkpoints)}", err=True)
 
 
 @click.command("check")
 @_FILE
 @_CHECKPOINTS
 @_PARALLELISM
-def check(file: str, checkpoints: str | None, parallelism: int | None) -> None:
+@_UDFS
+def check(file: str, checkpoints: str | None, parallelism: int | None, udfs: tuple[str, ...]) -> None:
     """Check a pipeline without running it: keys, variables, plugins, columns, types, sinks.
 
     Plugins are built, and sources and sinks are looked at. No row is taken, and nothing is written.
     """
-    document = _read(file)
+    document = _read(file, udfs)
     with _planned(document, _chosen(document.pipeline, checkpoints, parallelism)) as planned:
         click.echo(f"{file}: the pipeline {planned.name} can be run")
 
@@ -124,7 +133,14 @@ def schema() -> None:
     click.echo(json.dumps(schema_of_pipelines(), indent=2))
 
 
-def _read(file: str) -> Document:
+def _read(file: str, udfs: tuple[str, ...]) -> Document | Script:
+    if file.endswith(".sql"):
+        from ..planner.script import Script
+
+        with shown():
+            return Script.read(file, udfs)
+    if udfs:
+        raise click.UsageError("--udf is for queries (.sql): an operator of a description names its plugin")
     from ..pipeline.document import Document
 
     return Document.read(file)
@@ -144,7 +160,7 @@ def _chosen(pipeline: Pipeline, place: str | None, parallelism: int | None) -> P
 
 
 @contextlib.contextmanager
-def _planned(document: Document, pipeline: Pipeline) -> Iterator[Planned]:
+def _planned(document: Document | Script, pipeline: Pipeline) -> Iterator[Planned]:
     from ..pipeline.plan import plan
 
     with shown(), document.located():
@@ -193,9 +209,10 @@ def text_of(error: Exception) -> str:
     return "\n".join([str(error), *getattr(error, "__notes__", ())])
 
 
-def _go_on(file: str, checkpoints: str | None) -> str:
+def _go_on(file: str, udfs: tuple[str, ...], checkpoints: str | None) -> str:
     place = [] if checkpoints is None else ["--checkpoints", checkpoints]
-    return shlex.join(["arroyo-udf", "run", file, *place, "--resume"])
+    functions = [word for udf in udfs for word in ("--udf", udf)]
+    return shlex.join(["arroyo-udf", "run", file, *functions, *place, "--resume"])
 
 
 def _report(summary: Summary, as_json: bool, err: bool) -> None:

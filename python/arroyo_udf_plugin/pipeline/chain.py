@@ -107,7 +107,7 @@ class _Building:
         if columns is None:
             return
         key: Key = ("operators", place)
-        select = Select(operator.select, operator.where, operator.table)
+        select = Select(operator.select, operator.where, operator.table, operator.required)
         try:
             schema = Query(select, columns.schema).schema
         except WrongQuery as error:

@@ -91,8 +91,10 @@ class Sql(Operator):
     """Rows pass for which it is true."""
     table: str = "input"
     """The name by which expressions may call the rows, as in input.column."""
+    required: Several[str] = ()
+    """Columns that must not be null: a row fails in which one is."""
     on_error: Literal["fail", "drop", "dead_letter"] = "fail"
-    """What happens to a row for which an expression fails, such as 1 / 0."""
+    """What happens to a row that fails, also because an expression does, such as 1 / 0."""
 
 
 class Checkpoints(Described):

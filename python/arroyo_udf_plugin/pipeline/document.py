@@ -42,6 +42,9 @@ _WRITE = {
 class Document:
     """file: its name. pipeline: what it says. lines: where its keys are; none for JSON."""
 
+    explain = False
+    """As of a query: whether the text itself asks to be explained, not run."""
+
     def __init__(self, file: str, data: Any, lines: Mapping[Key, int], is_json: bool) -> None:
         self.file = file
         self.lines = lines

@@ -234,7 +234,7 @@ def _policy(operator: OperatorModel) -> tuple[Policy, Mapping[str, Any]]:
 def _asked(operator: Mapping[str, Any]) -> Any:
     """What an operator does to rows, without names and policies; of functions in a row, their calls."""
     if operator["type"] == "sql":
-        return {name: operator[name] for name in ("select", "where", "table", "after")}
+        return {name: operator[name] for name in ("select", "where", "table", "required", "after")}
     return operator["calls"] if operator["after"] is None else {"after": operator["after"], "calls": operator["calls"]}
 
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 import dataclasses
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..connectors.cells import CellType, decoded
 from ..errors import InvalidArgument
@@ -29,11 +30,12 @@ _NUMBERS = pa.array(range(8192), pa.uint32())
 @dataclasses.dataclass(frozen=True)
 class Select:
     """items: expressions by the name of their result; None: all columns as they are. table: the name that the items
-    and the condition may use for the rows."""
+    and the condition may use for the rows. required: columns that must not be null: a row fails in which one is."""
 
     items: Mapping[str, str] | None = None
     where: str | None = None
     table: str = "input"
+    required: Sequence[str] = ()
 
 
 class WrongQuery(InvalidArgument):
@@ -71,6 +73,11 @@ class Query:
         self._given = pa.schema(
             pa.field(field.name, pa.string() if i in self._cells else field.type) for i, field in enumerate(given)
         )
+        self._required = []
+        for name in select.required:
+            if (position := self._given.get_field_index(name)) < 0:
+                raise WrongQuery(f"there is no column {name}", None)
+            self._required.append(position)
         items = {name: quoted(name) for name in self._given.names} if select.items is None else select.items
         self._columns = self._only_columns(items, select)
         if self._columns is not None:
@@ -123,14 +130,30 @@ class Query:
         if self._cells:
             columns = [decoded(column) for column in batch.columns]
             batch = pa.RecordBatch.from_arrays(columns, schema=self._given)
+        whole = length = batch.num_rows
+        numbers = _NUMBERS.slice(0, length) if length <= len(_NUMBERS) else pa.array(range(length), pa.uint32())
+        if incomplete := self._incomplete(batch):
+            yield from (Failed(row, f"column {name!r} is null, and NOT NULL") for row, name in incomplete.items())
+            complete = pa.array([row not in incomplete for row in range(length)])
+            batch, numbers = batch.filter(complete), numbers.filter(complete)
+            length = batch.num_rows
         if self._columns is not None:
             rows = pa.RecordBatch.from_arrays([batch.column(i) for i in self._columns], schema=self.schema)
-            yield Found(rows, None)
+            if length:
+                yield Found(rows, None if length == whole else numbers)
             return
-        length = batch.num_rows
-        numbers = _NUMBERS.slice(0, length) if length <= len(_NUMBERS) else pa.array(range(length), pa.uint32())
         own = [pa.repeat(pa.scalar(time.time_ns(), pa.timestamp("ns")), length)] if self._has_now else []
-        yield from self._run(pa.RecordBatch.from_arrays([*batch.columns, numbers, *own], schema=self._fed), length)
+        yield from self._run(pa.RecordBatch.from_arrays([*batch.columns, numbers, *own], schema=self._fed), whole)
+
+    def _incomplete(self, batch: pa.RecordBatch) -> dict[int, str]:
+        """Rows in which a required column is null, and which one."""
+        found: dict[int, str] = {}
+        for position in self._required:
+            column = batch.column(position)
+            if column.null_count:
+                rows = pc.indices_nonzero(column.is_null()).to_pylist()
+                found = dict.fromkeys(rows, self._given.field(position).name) | found
+        return dict(sorted(found.items()))
 
     def _run(self, fed: pa.RecordBatch, whole: int) -> Iterator[Found | Failed]:
         """whole: the rows of the batch, of which `fed` has some."""

@@ -1,0 +1,349 @@
+"""Statements into a pipeline's description: what their names mean, and which parts they share.
+
+A table that is read is the source, with a query for columns that its connector does not have. A view is built where it
+is first selected from, and everybody else takes the same rows. An insert is a view whose rows go to a sink.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pydantic
+
+from ..connectors.cells import CellType
+from ..connectors.standard_output import StandardOutput
+from ..errors import ArroyoUdfError
+from ..host.policy import ACTIONS
+from ..pipeline.description import EventTime, Pipeline, SinkModel, SourceModel
+from ..pipeline.lines import Key
+from ..pipeline.problems import nearest
+from ..pipeline.variables import resolved
+from ..sql.query import Select as SelectItems
+from ..sql.query import WrongQuery
+from ..sql.tokens import quoted
+from .column_types import cast_to
+from .diagnostics import wrong_query
+from .flow import SOURCE, Flow, Node, Policies
+from .functions import Udf
+from .rounds import Rounds, Wanted
+from .selects import QueryText, Relation
+from .statements import CreateTable, CreateView, Insert, Select, Set, Statement
+from .tables import interval_seconds, kind_of, sink_of, source_of
+from .text import Text, Tokens, Wrong
+
+_NOWHERE = Relation(None, None, SOURCE, 0)
+_SETTINGS = ("on_error", "on_timeout", "dead_letters")
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """places: the offset of the text from which a part of the description comes, by its key."""
+
+    pipeline: Pipeline
+    places: Mapping[Key, int]
+
+
+def compiled(text: Text, statements: Sequence[Statement], udfs: Mapping[str, Udf]) -> Compiled:
+    """Raises Refused with all that is wrong."""
+    compiler = _Compiler(text, udfs)
+    for statement in statements:
+        try:
+            compiler.statement(statement)
+        except Wrong as error:
+            compiler.wrong.append(error)
+    return compiler.finished()
+
+
+class _Compiler:
+    def __init__(self, text: Text, udfs: Mapping[str, Udf]) -> None:
+        self.wrong: list[Wrong] = []
+        self._text, self._udfs = text, udfs
+        self._tables: dict[str, CreateTable] = {}
+        self._views: dict[str, CreateView | Insert] = {}  # an insert into a table in memory is one
+        self._broken: set[str] = set()  # names whose statements are wrong
+        self._built: dict[int, Node] = {}  # by the query
+        self._outputs: list[Insert | Select] = []
+        self._settings: dict[str, Set] = {}
+        self._source: tuple[CreateTable, SourceModel, Node] | None = None
+        self._event_time: EventTime | None = None
+
+    # ---- Statements ----
+
+    def statement(self, statement: Statement) -> None:
+        if isinstance(statement, CreateTable):
+            self._new(statement.name, statement.at)
+            self._broken.add(statement.name)
+            kind_of(statement)
+            self._tables[statement.name] = statement
+            self._broken.discard(statement.name)
+        elif isinstance(statement, CreateView):
+            self._new(statement.name, statement.at)
+            self._views[statement.name] = statement
+        elif isinstance(statement, Set):
+            self._set(statement)
+        elif isinstance(statement, Insert) and self._is_in_memory(statement):
+            if statement.table in self._views:
+                raise Wrong(f"{statement.table} has rows already: insert into a table in memory once", statement.at)
+            self._views[statement.table] = statement
+        else:
+            self._outputs.append(statement)
+
+    def _new(self, name: str, at: int) -> None:
+        if name in self._tables or name in self._views or name in self._broken:
+            raise Wrong(f"there is a table or view {name} already: rename one", at)
+
+    def _set(self, setting: Set) -> None:
+        if setting.name == "updating_ttl":
+            raise Wrong("updating_ttl: updating SQL is not supported. Leave it out", setting.at)
+        if setting.name not in _SETTINGS:
+            raise Wrong(f"there is no setting {setting.name}: {nearest(setting.name, _SETTINGS)}", setting.at)
+        if setting.name != "dead_letters" and setting.value not in ACTIONS:
+            raise Wrong(f"{setting.name} = '{setting.value}': {nearest(setting.value, ACTIONS)}", setting.at)
+        self._settings[setting.name] = setting
+
+    def _is_in_memory(self, insert: Insert) -> bool:
+        table = self._tables.get(insert.table)
+        if table is None:
+            if insert.table in self._broken:
+                raise Wrong(None, insert.at)
+            if insert.table in self._views:
+                raise Wrong(f"{insert.table} is a view: insert into a table", insert.at)
+            raise Wrong(f"there is no table {insert.table}: {self._nearest(insert.table)}", insert.at)
+        kind = kind_of(table)
+        if kind == "source":
+            raise Wrong(f"{insert.table} is a source: insert into a table with type = 'sink'", insert.at)
+        return kind == "memory"
+
+    def _nearest(self, name: str) -> str:
+        return nearest(name, [*self._tables, *self._views])
+
+    # ---- The pipeline ----
+
+    def finished(self) -> Compiled:
+        """The description. Raises Refused."""
+        flow = Flow(self._policies())
+        for output in self._outputs:
+            try:
+                self._output(flow, output)
+            except Wrong as error:
+                self.wrong.append(error)
+        if not self._outputs and not self.wrong:
+            self.wrong.append(
+                Wrong("nothing comes out: write SELECT ..., or INSERT INTO a table SELECT ...", len(self._text.text))
+            )
+        if any(one.text is not None for one in self.wrong):
+            raise self._text.refused(self.wrong)
+        assert self._source is not None, "each output has a table"
+        table, model, _ = self._source
+        name = re.sub(r"[^A-Za-z0-9_.-]", "_", Path(self._text.file).stem).lstrip("_.-")[:100] or "query"
+        pipeline = Pipeline(
+            name=name,
+            source=model,
+            operators=flow.operators,
+            sinks=flow.sinks,
+            dead_letters=self._letters(),
+            event_time=self._event_time,
+        )
+        letters = self._settings.get("dead_letters")
+        own = {("source",): table.at, ("event_time",): table.at}
+        return Compiled(pipeline, flow.places | own | ({} if letters is None else {("dead_letters",): letters.at}))
+
+    def _policies(self) -> Policies:
+        chosen: dict[str, Any] = {name: one.value for name, one in self._settings.items() if name != "dead_letters"}
+        on_error = chosen.get("on_error", "fail")
+        return Policies(**chosen, on_row="fail" if on_error == "null" else on_error)
+
+    def _letters(self) -> SinkModel | None:
+        from ..connectors.parts import Parts
+
+        setting = self._settings.get("dead_letters")
+        return None if setting is None else Parts(path=setting.value)
+
+    def _output(self, flow: Flow, output: Insert | Select) -> None:
+        if isinstance(output, Select):
+            node = self._query(flow, output.query, {}, "select", None)
+            flow.sink(node, StandardOutput(format="jsonl"), output.at)
+            return
+        table = self._tables[output.table]
+        node = self._query(flow, output.query, {}, f"{table.name}_rows", self._wanted(table, output))
+        sink = self._described(table, lambda: sink_of(table))
+        flow.sink(node, sink, table.at)
+
+    def _wanted(self, table: CreateTable, insert: Insert) -> list[Wanted] | None:
+        """The columns of a table that an insert fills. None: whatever comes."""
+        if table.columns is None:
+            if insert.columns is None:
+                return None
+            return [Wanted(name, None) for name, _ in insert.columns]
+        for column in table.columns:
+            if column.generated:
+                raise Wrong(
+                    f"{column.name} is generated, and {table.name} is inserted into: compute it in the SELECT",
+                    column.at,
+                )
+        types = {column.name: column.type for column in table.columns}
+        if insert.columns is None:
+            return [Wanted(name, type_) for name, type_ in types.items()]
+        for name, at in insert.columns:
+            if name not in types:
+                raise Wrong(f"table {table.name} has no column {name}: {nearest(name, types)}", at)
+        missing = [name for name in types if name not in dict(insert.columns)]
+        if missing:
+            raise Wrong(f"{', '.join(missing)} would get no values: name all columns of {table.name}", insert.at)
+        return [Wanted(name, types[name]) for name, _ in insert.columns]
+
+    # ---- Queries ----
+
+    def _query(
+        self,
+        flow: Flow,
+        query: QueryText,
+        ctes: Mapping[str, QueryText],
+        name: str,
+        wanted: Sequence[Wanted] | None,
+    ) -> Node:
+        if wanted is None and id(query) in self._built:
+            return self._built[id(query)]
+        known = {**ctes, **query.ctes}
+        relation = query.relation
+        if relation.query is not None:
+            before = self._query(flow, relation.query, known, relation.alias, None)
+        else:
+            before = self._named(flow, relation.name or "", relation.at, known)
+        node = Rounds(self._text, self._udfs, flow, query, before, name).built(wanted)
+        if wanted is None:
+            self._built[id(query)] = node
+        return node
+
+    def _named(self, flow: Flow, name: str, at: int, ctes: Mapping[str, QueryText]) -> Node:
+        if name in ctes:
+            others = {other: query for other, query in ctes.items() if other != name}
+            return self._query(flow, ctes[name], others, name, None)
+        if name in self._broken:
+            raise Wrong(None, at)
+        if name in self._views:
+            return self._view(flow, name, self._views[name])
+        if name not in self._tables:
+            raise Wrong(f"there is no table {name}: {nearest(name, [*self._tables, *self._views, *ctes])}", at)
+        table = self._tables[name]
+        kind = kind_of(table)
+        if kind == "memory":
+            raise Wrong(f"nothing is inserted into {name}: write INSERT INTO {name} SELECT ... before", at)
+        if kind == "sink":
+            raise Wrong(f"{name} is a sink: select from a table with type = 'source', or from what goes into it", at)
+        if self._source is not None and self._source[0] is not table:
+            raise Wrong(
+                f"a second table is read, {name} beside {self._source[0].name}: write two files, one for each", at
+            )
+        if self._source is None:
+            self._broken.add(name)  # once is enough to say what is wrong
+            self._source = (table, *self._read(flow, table))
+            self._broken.discard(name)
+        return self._source[2]
+
+    def _view(self, flow: Flow, name: str, view: CreateView | Insert) -> Node:
+        self._broken.add(name)  # it does not read itself, and what is wrong with it is said once
+        if isinstance(view, CreateView):
+            node = self._query(flow, view.query, {}, name, None)
+        elif id(view) in self._built:
+            node = self._built[id(view)]
+        else:
+            node = self._query(flow, view.query, {}, name, self._wanted(self._tables[name], view))
+            self._built[id(view)] = node
+        self._broken.discard(name)
+        return node
+
+    # ---- The source ----
+
+    def _read(self, flow: Flow, table: CreateTable) -> tuple[SourceModel, Node]:
+        """The source of a table, and its rows with the table's columns."""
+        model = self._described(table, lambda: source_of(table))
+        schema = self._described(table, lambda: _schema_of(model))
+        self._event_time = _event_time(table, schema)
+        items, parts, required = self._columns(table, schema)
+        node = Node(SOURCE, schema)
+        if not required and list(items.items()) == [(name, quoted(name)) for name in schema.names]:
+            return model, node
+        try:
+            return model, flow.query(node, SelectItems(items, None, table.name, tuple(required)), table.name, table.at)
+        except WrongQuery as error:
+            empty = QueryText({}, (), _NOWHERE, (), table.at)
+            raise wrong_query(error, parts.get(error.item or "", ()), empty, schema, self._udfs) from None
+
+    def _columns(
+        self, table: CreateTable, schema: pa.Schema
+    ) -> tuple[dict[str, str], dict[str, Tokens], Sequence[str]]:
+        """The table's columns as expressions of the source's, their text, and the source's columns that may not be
+        null."""
+        names = {"subtask_index": "subtask"} if table.options["connector"].value == "impulse" else {}
+        if table.columns is None:
+            own = {source: name for name, source in names.items()}
+            return {own.get(name, name): quoted(name) for name in schema.names}, {}, ()
+        items: dict[str, str] = {}
+        parts: dict[str, Tokens] = {}
+        required: list[str] = []
+        for column in table.columns:
+            if column.generated:
+                items[column.name], parts[column.name] = self._text.cut(column.generated), column.generated
+                continue
+            source = names.get(column.name, column.name)
+            if source not in schema.names:
+                raise Wrong(
+                    f"the connector reads no column {column.name}: {nearest(column.name, schema.names)}", column.at
+                )
+            given = schema.field(source).type
+            given = pa.string() if isinstance(given, CellType) else given
+            found = cast_to(quoted(source), given, column.type)
+            if found is None:
+                raise Wrong(f"{column.name} is {given} where it is read, not {column.type}: write that type", column.at)
+            items[column.name] = found
+            required += [source] if column.not_null else []
+        return items, parts, required
+
+    def _described(self, table: CreateTable, make: Any) -> Any:
+        """What a connector makes of the options; its errors have the table's place."""
+        try:
+            return make()
+        except pydantic.ValidationError as error:
+            texts = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
+            raise Wrong(f"table {table.name}: {'; '.join(texts)}", table.at) from None
+        except (ArroyoUdfError, OSError) as error:
+            raise Wrong(f"table {table.name}: {error}", table.at) from None
+
+
+def _schema_of(model: SourceModel) -> pa.Schema:
+    values, _ = resolved(model.model_dump(by_alias=True, warnings=False), os.environ)
+    source = type(model).model_validate(values).source(1)
+    try:
+        return source.schema
+    finally:
+        source.close()
+
+
+def _event_time(table: CreateTable, schema: pa.Schema) -> EventTime | None:
+    """WATERMARK FOR column [AS column - INTERVAL '...']: of a column that is read."""
+    watermark = table.watermark
+    if watermark is None:
+        return None
+    column, part = watermark.column, list(watermark.expression)
+    if column not in schema.names:
+        known = [field.name for field in schema if pa.types.is_timestamp(field.type)]
+        raise Wrong(
+            f"the event time is a column that is read, and {column} is none: {nearest(column, known)}", watermark.at
+        )
+    if not part or [token.name for token in part] == [column]:
+        return EventTime(column=column)
+    texts = [token.word or token.text for token in part[:3]]
+    if part[0].name != column or texts[1:] != ["-", "interval"] or len(part) not in (4, 5):
+        raise Wrong(f"write WATERMARK FOR {column} AS {column} - INTERVAL '5 seconds'", part[0].start)
+    unit = part[4].word if len(part) == 5 else ""
+    try:
+        return EventTime(column=column, lateness=interval_seconds(f"{part[3].value} {unit}".strip()))
+    except ValueError:
+        raise Wrong("write an interval such as INTERVAL '5 seconds'", part[3].start) from None

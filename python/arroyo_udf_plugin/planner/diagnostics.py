@@ -1,0 +1,68 @@
+"""What DataFusion says about a query, with the place in the user's text and what to write instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+import pyarrow as pa
+
+from ..pipeline.problems import nearest
+from ..sql.feed import context
+from ..sql.query import WrongQuery
+from .selects import QueryText
+from .text import Text, Tokens, Wrong
+
+_PLACE = re.compile(r" at Line: (\d+), Column: (\d+)")
+_PARSER = re.compile(r'ParserError\("(.*)"\)', re.DOTALL)
+_COLUMN = re.compile(r"there is no column (\S+)")
+_FUNCTION = re.compile(r"Invalid function '([^']+)'")
+_AGGREGATE = re.compile(r"must appear in the GROUP BY|must be in GROUP BY")
+
+
+def check_syntax(text: Text, part: Tokens) -> None:
+    """Raises Wrong for a query that DataFusion cannot read, at the place that it names."""
+    start, end = part[0].start, part[-1].end
+    before = re.sub(r"[^\n]", " ", text.text[:start])
+    try:
+        context().sql(before + text.text[start:end])
+    except Exception as error:
+        if (found := _PARSER.search(str(error))) is None:
+            return  # what names mean is not known to it yet
+        place = _PLACE.search(found[1])
+        raise Wrong(f"{_PLACE.sub('', found[1])}", _offset(text.text, place) if place else end) from None
+
+
+def _offset(text: str, place: re.Match[str]) -> int:
+    lines = text.splitlines(keepends=True)[: int(place[1]) - 1]
+    return sum(map(len, lines)) + int(place[2]) - 1
+
+
+def wrong_query(
+    error: WrongQuery, part: Tokens, query: QueryText, schema: pa.Schema, functions: Collection[str]
+) -> Wrong:
+    """part: of the text in which it is wrong; empty: not known."""
+    text = str(error)
+    at = part[0].start if part else query.at
+    if found := _COLUMN.search(text):
+        name = found[1].replace('"', "").split(".")
+        known = [column for column in schema.names if not column.startswith("__")]
+        instead = nearest(name[-1], known)
+        return Wrong(f"there is no column {'.'.join(name)}: {instead}", _of_name(part, name[-1], at))
+    if found := _FUNCTION.search(text):
+        name = [found[1]]
+        return Wrong(f"there is no function {found[1]}: {_near(found[1], functions)}", _of_name(part, found[1], at))
+    if _AGGREGATE.search(text):
+        return Wrong("an aggregate needs a GROUP BY with a window, which is not supported yet", at)
+    return Wrong(" ".join(text.split()), at)
+
+
+def _near(name: str, functions: Collection[str]) -> str:
+    instead = nearest(name, [*functions, *context().udfs()])
+    return instead if instead.startswith("write") else "write one of DataFusion's, or name the UDF's file with --udf"
+
+
+def _of_name(part: Tokens, name: str, otherwise: int) -> int:
+    """Where a name is in a range."""
+    found = [token.start for token in part if (token.name or "").lower() == name.lower()]
+    return found[0] if found else otherwise

@@ -1,0 +1,103 @@
+"""A pipeline while it is built: operators one behind the other, or several behind one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from ..connectors.described import Output
+from ..host.policy import Action
+from ..pipeline.description import Functions, OperatorModel, SinkModel, Sql
+from ..pipeline.lines import Key
+from ..sql.query import Query, Select
+from .functions import Udf
+
+SOURCE = "source"
+
+
+@dataclass(frozen=True)
+class Node:
+    """Rows that somebody may take. operator: whose they are. schema: of the rows."""
+
+    operator: str
+    schema: pa.Schema
+
+
+@dataclass(frozen=True)
+class Policies:
+    """on_error, on_timeout: of functions. on_row: of rows that a query cannot compute."""
+
+    on_error: Action = "fail"
+    on_timeout: Action = "fail"
+    on_row: Any = "fail"
+
+
+class Flow:
+    """operators, sinks: so far. places: the offset of the text from which each of them comes, by its key."""
+
+    def __init__(self, policies: Policies) -> None:
+        self.policies = policies
+        self.operators: list[OperatorModel] = []
+        self.sinks: list[SinkModel] = []
+        self.places: dict[Key, int] = {}
+        self._names = {SOURCE}
+        self._results = 0
+
+    def result(self) -> int:
+        """A new number for the result of a call."""
+        self._results += 1
+        return self._results
+
+    def query(self, before: Node, select: Select, name: str, at: int) -> Node:
+        """Raises WrongQuery."""
+        query = Query(select, before.schema)
+        operator = Sql(
+            name=self._named(name),
+            after=self._after(before),
+            select=None if select.items is None else dict(select.items),
+            where=select.where,
+            table=select.table,
+            required=tuple(select.required),
+            on_error=self.policies.on_row,
+        )
+        return self._added(operator, query.schema, at)
+
+    def calls(self, before: Node, file: str, calls: Mapping[str, tuple[str, Udf]], at: int) -> Node:
+        """calls: each with its function, by the name of the result."""
+        operator = Functions(
+            name=self._named(re.sub(r"^lib", "", re.split(r"[/.]", file.rpartition("/")[2])[0])),
+            plugin=file,
+            after=self._after(before),
+            calls=tuple(text for text, _ in calls.values()),
+            on_error=self.policies.on_error,
+            on_timeout=self.policies.on_timeout,
+        )
+        fields = [pa.field(name, udf.function.returns) for name, (_, udf) in calls.items()]
+        return self._added(operator, pa.schema([*before.schema, *fields]), at)
+
+    def sink(self, before: Node, sink: Output, at: int) -> None:
+        """Takes rows. sink: without `after`."""
+        self.places["sinks", len(self.sinks)] = at
+        self.sinks.append(sink.model_copy(update={"after": before.operator}))  # type: ignore[arg-type]
+
+    def _added(self, operator: OperatorModel, schema: pa.Schema, at: int) -> Node:
+        self.places["operators", len(self.operators)] = at
+        self.operators.append(operator)
+        return Node(operator.name or "", schema)
+
+    def _after(self, before: Node) -> str | None:
+        """None: it is the one before."""
+        latest = self.operators[-1].name if self.operators else SOURCE
+        return None if latest == before.operator else before.operator
+
+    def _named(self, wanted: str) -> str:
+        """A name that no other operator has."""
+        base = re.sub(r"[^A-Za-z0-9_.-]", "_", wanted).lstrip("_.-")[:90] or "sql"
+        names: Sequence[str] = [base, *(f"{base}-{number}" for number in range(2, len(self.operators) + 3))]
+        name = next(name for name in names if name not in self._names)
+        self._names.add(name)
+        return name

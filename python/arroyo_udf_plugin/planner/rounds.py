@@ -1,0 +1,279 @@
+"""A SELECT with calls of UDFs anywhere in it, as operators.
+
+    conditions without calls ──► arguments ──► calls ──► ... ──► conditions with them ──► ... ──► items
+
+A round is a query that computes the arguments of calls, and the operators that make them; it is left out if all
+arguments are columns. What is an argument of another call is called in an earlier round. Conditions with calls come
+before the calls of the items, so that these are made only for rows that remain.
+
+The same call twice is one call, unless the function is volatile. A query is cut from the user's text, with results
+`__r1` in the places of calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from ..host.casting import fits
+from ..sql.query import Query, Select, WrongQuery
+from ..sql.tokens import column_name, quoted
+from .calls import Called, calls_in, conjuncts, cut, may_fail
+from .column_types import cast_to
+from .diagnostics import wrong_query
+from .flow import Flow, Node
+from .functions import Udf
+from .selects import Item, QueryText, Star
+from .text import Text, Tokens, Wrong
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A column that a table has. type: None: any."""
+
+    name: str
+    type: pa.DataType | None
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of the result. part: its expression; empty: it is the column `source`. at: where it is."""
+
+    name: str
+    part: Tokens
+    source: str
+    at: int
+
+
+class Rounds:
+    """query: its relation is `node`. name: for the last operator."""
+
+    def __init__(
+        self, text: Text, udfs: Mapping[str, Udf], flow: Flow, query: QueryText, node: Node, name: str
+    ) -> None:
+        self._text, self._udfs, self._flow, self._query, self._name = text, udfs, flow, query, name
+        self._node, self._table = node, query.relation.alias
+        self._results: dict[Called, str] = {}
+        self._same: dict[tuple[str, str], str] = {}  # results, by what is called and the guards
+        self._conditions: list[Tokens] = []  # that the next query checks
+        self._later: list[Tokens] = []  # what is still to be computed
+
+    def built(self, wanted: Sequence[Wanted] | None = None) -> Node:
+        """The rows of the result. wanted: the columns that they must have, by position. Raises Wrong."""
+        columns = self._columns(wanted)
+        conditions = conjuncts(self._query.where) if self._query.where else []
+        calls = {id(part): self._calls(part) for part in conditions}
+        item_calls = [call for column in columns for call in self._calls(column.part)]
+        first = next((place for place, part in enumerate(conditions) if calls[id(part)]), len(conditions))
+        early = [
+            place
+            for place, part in enumerate(conditions)
+            if not calls[id(part)] and (place < first or not may_fail(part))
+        ]
+        self._conditions = [conditions[place] for place in early]
+        late = [part for place, part in enumerate(conditions) if place not in early]
+        for place, part in enumerate(late):
+            self._later = [column.part for column in columns] + late[place:]
+            self._make(calls[id(part)])
+            self._conditions.append(part)
+        self._later = [column.part for column in columns]
+        self._make(item_calls)
+        return self._finish(columns, wanted)
+
+    def _calls(self, part: Tokens) -> list[Called]:
+        return calls_in(part, self._udfs) if part else []
+
+    # ---- The columns of the result ----
+
+    def _columns(self, wanted: Sequence[Wanted] | None) -> list[_Column]:
+        columns: list[_Column] = []
+        for item in self._query.items:
+            columns += self._star(item) if isinstance(item, Star) else [self._item(item)]
+        if wanted is not None:
+            if len(wanted) != len(columns):
+                names = ", ".join(one.name for one in wanted)
+                raise Wrong(
+                    f"the SELECT has {len(columns)} columns, and the table {len(wanted)}: {names}", self._query.at
+                )
+            columns = [
+                _Column(one.name, column.part, column.source, column.at)
+                for one, column in zip(wanted, columns, strict=True)
+            ]
+        for place, column in enumerate(columns):
+            if column.name in [other.name for other in columns[:place]]:
+                raise Wrong(f"there are two columns {column.name}: write AS and another name", column.at)
+        return columns
+
+    def _star(self, star: Star) -> list[_Column]:
+        names = self._node.schema.names
+        if star.table not in (None, self._table):
+            raise Wrong(f"there is no table {star.table} here: write {self._table}.*", star.at)
+        for name, at in star.without.items():
+            if name not in names:
+                raise Wrong(f"there is no column {name} to leave out: there are {', '.join(names)}", at)
+        return [_Column(name, (), name, star.at) for name in names if name not in star.without]
+
+    def _item(self, item: Item) -> _Column:
+        text = self._text.cut(item.part)
+        name = item.alias or (item.part[-1].name if _is_path(item.part) else None) or " ".join(text.split())
+        return _Column(name, item.part, "", item.part[0].start)
+
+    # ---- Calls ----
+
+    def _make(self, calls: Iterable[Called]) -> None:
+        """Makes those that are not made, in rounds."""
+        left = [call for call in calls if call not in self._results]
+        while left:
+            ready = [call for call in left if all(inner in self._results for inner in call.inner)]
+            self._round(ready)
+            left = [call for call in left if call not in ready]
+
+    def _round(self, calls: Sequence[Called]) -> None:
+        arguments: dict[str, str] = {}  # computed ones, by the name of their column
+        parts: dict[str, Tokens] = {}
+        made: dict[str, tuple[Called, Udf, list[str], str | None]] = {}
+        for call in calls:
+            udf = self._udfs[call.name]
+            self._check_count(call, udf)
+            texts = [cut(self._text.text, part, self._results) for part in call.arguments]
+            guard = " AND ".join(one.text(self._text.text, self._results) for one in call.guards)
+            what = self._normal(call.whole)
+            same = self._same.get((what, "")) or self._same.get((what, guard))
+            if same is not None:
+                self._results[call] = same
+                continue
+            number = self._flow.result()
+            result = self._results[call] = f"__r{number}"
+            if udf.is_once:
+                self._same[what, guard] = result
+            columns = []
+            for place, (text, part) in enumerate(zip(texts, call.arguments, strict=True)):
+                column = column_name(text, self._table)
+                if column not in self._node.schema.names:
+                    column = f"__a{number}_{place}"
+                    arguments[column], parts[column] = text, part
+                columns.append(column or "")
+            if guard:
+                arguments[f"__g{number}"], parts[f"__g{number}"] = guard, call.guards[0].part
+            made[result] = call, udf, columns, f"__g{number}" if guard else None
+        if arguments or (self._conditions and made):
+            self._compute(arguments, parts, {column for _, _, columns, _ in made.values() for column in columns})
+        self._check_types(made)
+        self._call(made)
+
+    def _check_count(self, call: Called, udf: Udf) -> None:
+        if len(call.arguments) != len(udf.function.arguments):
+            raise Wrong(f"{len(call.arguments)} arguments are given, and it is {udf.signature}", call.start)
+        if udf.function.kind not in ("sync", "async"):
+            raise Wrong(f"{udf.signature} is {udf.function.kind}, and no row can call it", call.start)
+
+    def _compute(self, arguments: Mapping[str, str], parts: Mapping[str, Tokens], taken: set[str]) -> None:
+        """A query that adds columns, checks conditions, and leaves out what nobody needs any more."""
+        needed = taken | self._names_needed()
+        keep = {name: quoted(name) for name in self._node.schema.names if name in needed}
+        self._query_over({**keep, **arguments}, parts, "arguments")
+
+    def _names_needed(self) -> set[str]:
+        """Names of columns, and results, in what is still to be computed or checked."""
+        parts = [*self._later, *self._conditions]
+        names = {token.name or "" for part in parts for token in part}
+        if any(isinstance(item, Star) for item in self._query.items):
+            names |= {name for name in self._node.schema.names if not name.startswith("__")}
+        calls = {self._normal(call.whole) for part in parts for call in self._calls(part)}
+        return names | {result for (what, _), result in self._same.items() if what in calls}
+
+    def _normal(self, part: Tokens) -> str:
+        """The same text for what is the same, with or without the table's name."""
+        words = [token.word or token.text for token in part]
+        is_table = [
+            token.name == self._table and words[place + 1 : place + 2] == ["."] for place, token in enumerate(part)
+        ]
+        return " ".join(
+            word for place, word in enumerate(words) if not is_table[place] and not (place and is_table[place - 1])
+        )
+
+    def _query_over(self, items: Mapping[str, str], parts: Mapping[str, Tokens], name: str) -> None:
+        try:
+            self._node = self._flow.query(self._node, self._select(items), name, self._query.at)
+        except WrongQuery as error:
+            raise self._wrong(error, parts) from None
+        self._conditions = []
+
+    def _select(self, items: Mapping[str, str]) -> Select:
+        where = "\n) AND (".join(cut(self._text.text, part, self._results) for part in self._conditions)
+        return Select(items, f"({where}\n)" if where else None, self._table)
+
+    def _wrong(self, error: WrongQuery, parts: Mapping[str, Tokens]) -> Wrong:
+        part = parts.get(error.item or "", self._query.where or ())
+        return wrong_query(error, part, self._query, self._node.schema, self._udfs)
+
+    def _check_types(self, made: Mapping[str, tuple[Called, Udf, list[str], str | None]]) -> None:
+        for call, udf, columns, _ in made.values():
+            for part, column, wanted in zip(call.arguments, columns, udf.function.arguments, strict=True):
+                given = self._node.schema.field(column).type
+                if fits(given, wanted) is not None:
+                    raise Wrong(
+                        f"{self._text.cut(part)} is {given}, and it is {udf.signature}: write CAST(... AS ...) for "
+                        f"{wanted.name}",
+                        part[0].start,
+                    )
+
+    def _call(self, made: Mapping[str, tuple[Called, Udf, list[str], str | None]]) -> None:
+        """An operator for each plugin."""
+        for file in dict.fromkeys(udf.file for _, udf, _, _ in made.values()):
+            calls: dict[str, tuple[str, Udf]] = {}
+            for result, (_, udf, columns, guard) in made.items():
+                if udf.file == file:
+                    condition = f" if {quoted(guard)}" if guard else ""
+                    text = f"{result} = {udf.function.name}({', '.join(map(quoted, columns))}){condition}"
+                    calls[result] = text, udf
+            at = next(call.start for call, udf, _, _ in made.values() if udf.file == file)
+            self._node = self._flow.calls(self._node, file, calls, at)
+
+    # ---- The end ----
+
+    def _finish(self, columns: Sequence[_Column], wanted: Sequence[Wanted] | None) -> Node:
+        items = {
+            column.name: cut(self._text.text, column.part, self._results) if column.part else quoted(column.source)
+            for column in columns
+        }
+        parts = {column.name: column.part for column in columns}
+        if wanted is not None:
+            items = self._cast(items, parts, columns, wanted)
+        names = self._node.schema.names
+        if not self._conditions and [column_name(text, self._table) for text in items.values()] == names == list(items):
+            return self._node
+        self._query_over(items, parts, self._name)
+        return self._node
+
+    def _cast(
+        self,
+        items: Mapping[str, str],
+        parts: Mapping[str, Tokens],
+        columns: Sequence[_Column],
+        wanted: Sequence[Wanted],
+    ) -> dict[str, str]:
+        """The items in the types of the table's columns."""
+        try:
+            types = Query(self._select(items), self._node.schema).schema.types
+        except WrongQuery as error:
+            raise self._wrong(error, parts) from None
+        cast: dict[str, str] = {}
+        for one, column, given in zip(wanted, columns, types, strict=True):
+            text = items[column.name]
+            found = text if one.type is None else cast_to(text, given, one.type)
+            if found is None:
+                raise Wrong(
+                    f"{one.name} is {one.type} in the table, and this is {given}: write CAST(... AS ...)", column.at
+                )
+            cast[column.name] = found
+        return cast
+
+
+def _is_path(part: Tokens) -> bool:
+    """Whether an expression is a column, also of a table: a, t.a"""
+    return len(part) in (1, 3) and all(
+        (token.name is not None) if place % 2 == 0 else token.text == "." for place, token in enumerate(part)
+    )

@@ -1,0 +1,252 @@
+"""Tables over connectors: the options of CREATE TABLE ... WITH (...) as sources and sinks of a pipeline.
+
+Options have Arroyo's names; what it does not have is named as in a pipeline's description.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from ..author.options import bytes_of, seconds_of
+from ..connectors.blackhole import Blackhole
+from ..connectors.files import Files
+from ..connectors.impulse import Impulse
+from ..connectors.parts import Parts
+from ..connectors.single import File
+from ..connectors.standard_input import StandardInput
+from ..connectors.standard_output import StandardOutput
+from ..connectors.table import Table
+from ..pipeline.description import SinkModel, SourceModel
+from ..pipeline.problems import nearest
+from .statements import CreateTable, Option
+from .text import Wrong
+
+_FORMATS = {"json": "jsonl", "csv": "csv", "tsv": "tsv", "parquet": "parquet", "arrow": "arrow"}
+_NO_FORMATS = {
+    "debezium_json": "updating SQL is not supported",
+    "avro": "it is not supported yet",
+    "protobuf": "it is not supported yet",
+    "raw_string": "it is not supported yet",
+    "raw_bytes": "it is not supported yet",
+}
+_TEXT = {"csv", "tsv", "jsonl"}
+
+
+class _Options:
+    """The options of one table, each of which is asked for once; `end` refuses the others."""
+
+    def __init__(self, table: CreateTable) -> None:
+        self._table, self._left = table, dict(table.options)
+        self._known: list[str] = []
+        self.take("connector")
+        self.take("type")
+
+    def take(self, name: str) -> Option | None:
+        self._known.append(name)
+        return self._left.pop(name, None)
+
+    def text(self, name: str) -> str | None:
+        found = self.take(name)
+        return None if found is None else found.value
+
+    def need(self, name: str, what: str) -> str:
+        found = self.take(name)
+        if found is None:
+            raise Wrong(f"table {self._table.name} has no {name}: write {name} = '{what}'", self._table.at)
+        return found.value
+
+    def one_of(self, name: str, known: Mapping[str, Any]) -> Any:
+        """What the option's value stands for; None: it is not there."""
+        found = self.take(name)
+        if found is None:
+            return None
+        if found.value not in known:
+            raise Wrong(f"{name} = '{found.value}' is not known: {nearest(found.value, known)}", found.at)
+        return known[found.value]
+
+    def read(self, name: str, read: Callable[[str], Any], write: str) -> Any:
+        """The option's value as `read` reads it; None: it is not there."""
+        found = self.take(name)
+        if found is None:
+            return None
+        try:
+            return read(found.value)
+        except ValueError:
+            raise Wrong(f"{name} = '{found.value}': write {write}", found.at) from None
+
+    def format(self) -> str | None:
+        found = self.take("format")
+        if found is None:
+            return None
+        if found.value in _NO_FORMATS:
+            raise Wrong(f"format = '{found.value}': {_NO_FORMATS[found.value]}", found.at)
+        if found.value not in _FORMATS:
+            raise Wrong(f"format = '{found.value}' is not known: {nearest(found.value, _FORMATS)}", found.at)
+        return _FORMATS[found.value]
+
+    def end(self) -> None:
+        for name, option in self._left.items():
+            raise Wrong(f"there is no option {name} here: {nearest(name, self._known)}", option.at)
+
+
+def kind_of(table: CreateTable) -> str:
+    """ "source" or "sink" by its options, "memory" without a connector, "both" if its use decides. Raises Wrong."""
+    connector = table.options.get("connector")
+    if connector is None:
+        if table.options and (name := next(iter(table.options))):
+            raise Wrong(f"table {table.name} has options and no connector: add one", table.options[name].at)
+        return "memory"
+    known = {**_SOURCES, **_SINKS}
+    if connector.value not in known:
+        raise Wrong(f"there is no connector '{connector.value}': {nearest(connector.value, known)}", connector.at)
+    if (chosen := table.options.get("type")) is not None:
+        if chosen.value not in ("source", "sink"):
+            raise Wrong(f"type = '{chosen.value}': write 'source' or 'sink'", chosen.at)
+        if connector.value not in (_SOURCES if chosen.value == "source" else _SINKS):
+            raise Wrong(f"the connector {connector.value} has no {chosen.value}s", chosen.at)
+        return chosen.value
+    if connector.value in _SOURCES and connector.value in _SINKS:
+        return "both"
+    return "source" if connector.value in _SOURCES else "sink"
+
+
+def source_of(table: CreateTable) -> SourceModel:
+    """Raises Wrong, and what pydantic raises."""
+    return _made(table, _SOURCES)  # type: ignore[no-any-return]
+
+
+def sink_of(table: CreateTable) -> SinkModel:
+    """Raises Wrong, and what pydantic raises."""
+    return _made(table, _SINKS)  # type: ignore[no-any-return]
+
+
+def _made(table: CreateTable, makers: Mapping[str, Callable[[CreateTable, _Options], Any]]) -> Any:
+    options = _Options(table)
+    made = makers[table.options["connector"].value](table, options)
+    options.end()
+    return made
+
+
+# ---- Sources ----
+
+
+def _impulse(table: CreateTable, options: _Options) -> Impulse:
+    return Impulse(
+        rate=options.read("event_rate", float, "a number of rows per second"),
+        rows=options.read("message_count", int, "a whole number"),
+        partitions=options.read("partitions", int, "a whole number"),
+        start=options.read("start", _instant, "a time with its zone, such as 2026-01-01T00:00:00Z"),
+        interval=options.read("event_time_interval", interval_seconds, "a time such as 10 ms or INTERVAL '1 second'"),
+    )
+
+
+def _files(table: CreateTable, options: _Options) -> Files:
+    return Files(
+        paths=(options.need("path", "data/*.parquet"),),
+        watch=options.read("source.watch", interval_seconds, "a time such as 10 s"),
+        **_reading(table, options),
+    )
+
+
+def _standard_input(table: CreateTable, options: _Options) -> StandardInput:
+    return StandardInput(**_reading(table, options))
+
+
+def _reading(table: CreateTable, options: _Options) -> dict[str, Any]:
+    format_ = options.format()
+    keys = {
+        "format": format_,
+        "bad_records": options.one_of("bad_data", {"fail": "fail", "drop": "drop", "dead_letter": "dead_letter"}),
+        "limit": options.read("source.limit", int, "a whole number"),
+        **_dialect(options),
+    }
+    read = [column for column in table.columns or () if not column.generated]
+    if read:
+        keys["columns"] = tuple(column.name for column in read)
+    if read and (format_ is None or format_ in _TEXT):
+        keys["types"] = {one.name: str(one.type) for one in read if not pa.types.is_nested(one.type)}
+    return {name: value for name, value in keys.items() if value is not None}
+
+
+def _dialect(options: _Options) -> dict[str, Any]:
+    return {
+        "delimiter": options.text("csv.delimiter"),
+        "quote": options.text("csv.quote"),
+        "header": options.one_of("csv.header", {"true": True, "false": False}),
+        "null_values": options.read("csv.null_value", lambda text: (text,), "a text"),
+    }
+
+
+# ---- Sinks ----
+
+
+def _parts(table: CreateTable, options: _Options) -> Parts:
+    keys = {
+        "path": options.need("path", "out"),
+        "format": options.format(),
+        "part_seconds": options.read("rolling_policy.interval", interval_seconds, "a time such as 10 s"),
+        "part_bytes": options.read("rolling_policy.file_size", bytes_of, "a size such as 128 MiB"),
+        "compression": options.text("parquet.compression") or options.text("json.compression"),
+        **_dialect(options),
+    }
+    return Parts(**{name: value for name, value in keys.items() if value is not None})
+
+
+def _file(table: CreateTable, options: _Options) -> File:
+    keys = {"path": options.need("path", "out.csv"), "format": options.format(), **_dialect(options)}
+    return File(**{name: value for name, value in keys.items() if value is not None})
+
+
+def _standard_output(table: CreateTable, options: _Options) -> StandardOutput:
+    keys = {"format": options.format() or "jsonl", **_dialect(options)}
+    return StandardOutput(**{name: value for name, value in keys.items() if value is not None})
+
+
+def _blackhole(table: CreateTable, options: _Options) -> Blackhole:
+    options.take("format")
+    return Blackhole()
+
+
+def _database(table: CreateTable, options: _Options) -> Table:
+    return Table(
+        uri=options.need("uri", "sqlite:flights.db"),
+        table=options.text("table") or table.name,
+        key=tuple(table.primary_key),
+    )
+
+
+_SOURCES: dict[str, Callable[[CreateTable, _Options], Any]] = {
+    "impulse": _impulse,
+    "filesystem": _files,
+    "single_file": _files,
+    "stdin": _standard_input,
+}
+_SINKS: dict[str, Callable[[CreateTable, _Options], Any]] = {
+    "filesystem": _parts,
+    "single_file": _file,
+    "stdout": _standard_output,
+    "blackhole": _blackhole,
+    "postgres": _database,
+    "sqlite": _database,
+}
+
+_UNITS = {"millisecond": 0.001, "second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0}
+
+
+def interval_seconds(text: str) -> float:
+    """10 s, 500ms, or as an INTERVAL has it: 5 seconds, 1 minute."""
+    number, _, unit = text.strip().partition(" ")
+    if (found := _UNITS.get(unit.strip().lower().removesuffix("s"))) is not None:
+        return float(number) * found
+    return seconds_of(text)
+
+
+def _instant(text: str) -> datetime.datetime:
+    found = datetime.datetime.fromisoformat(text)
+    if found.tzinfo is None:
+        raise ValueError
+    return found

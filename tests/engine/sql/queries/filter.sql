@@ -1,0 +1,13 @@
+SELECT id FROM flights WHERE alt > 20 AND tail IS NOT NULL
+-- result rows (id)
+-- [11]
+-- [12]
+-- [13]
+-- [16]
+-- [18]
+-- [1]
+-- [21]
+-- [23]
+-- [2]
+-- [6]
+-- [7]

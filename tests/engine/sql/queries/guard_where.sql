@@ -1,0 +1,14 @@
+SELECT id FROM flights WHERE alt < 0 OR positive(alt) > 30
+-- result rows (id)
+-- [0]
+-- [11]
+-- [12]
+-- [16]
+-- [17]
+-- [21]
+-- [22]
+-- [23]
+-- [2]
+-- [5]
+-- [6]
+-- [7]

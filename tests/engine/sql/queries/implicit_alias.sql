@@ -1,0 +1,11 @@
+SELECT id a, alt + 1 b, tail || 'x' c FROM flights f WHERE f.id < 9
+-- result rows (a, b, c)
+-- [0, -9, "N00x"]
+-- [1, 28, "D01x"]
+-- [2, 65, "B02x"]
+-- [3, 12, null]
+-- [4, null, "D04x"]
+-- [5, -4, "B05x"]
+-- [6, 33, "N06x"]
+-- [7, 70, "D07x"]
+-- [8, 17, "B08x"]

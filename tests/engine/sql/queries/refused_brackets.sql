@@ -1,0 +1,2 @@
+SELECT (id FROM flights
+-- refused 1:8: this ( has no )

@@ -1,0 +1,3 @@
+CREATE TABLE t (a INT, b BIGGINT) WITH (connector = 'blackhole');
+INSERT INTO t SELECT id, id FROM flights
+-- refused 1:26: there is no type BIGGINT for columns of tables: write BOOLEAN, BOOL, TINYINT, SMALLINT, INT, INTEGER, BIGINT, FLOAT, REAL, DOUBLE, TEXT, VARCHAR, STRING, JSON, BYTEA, BYTES, DATE, DECIMAL(P, S), TIMESTAMP(3), TYPE[], STRUCT<NAME TYPE>

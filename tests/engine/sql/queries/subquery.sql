@@ -1,0 +1,12 @@
+SELECT s.t + 1 AS u FROM (SELECT twice(id) AS t FROM flights WHERE ok) AS s WHERE s.t > 5
+-- result rows (u)
+-- [13]
+-- [17]
+-- [21]
+-- [25]
+-- [29]
+-- [33]
+-- [37]
+-- [41]
+-- [45]
+-- [9]

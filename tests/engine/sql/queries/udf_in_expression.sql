@@ -1,0 +1,15 @@
+SELECT upper(plane(tail)) || '!' AS p, id + twice(id) * 2 AS z FROM flights AS f WHERE f.id > 10
+-- result rows (p, z)
+-- ["P-B11!", 55]
+-- ["P-B14!", 70]
+-- ["P-B20!", 100]
+-- ["P-B23!", 115]
+-- ["P-D13!", 65]
+-- ["P-D16!", 80]
+-- ["P-D19!", 95]
+-- ["P-D22!", 110]
+-- ["P-N12!", 60]
+-- ["P-N15!", 75]
+-- ["P-N18!", 90]
+-- ["P-N21!", 105]
+-- [null, 85]

@@ -1,0 +1,15 @@
+SELECT id FROM flights WHERE NOT is_big(id * 4)
+-- result rows (id)
+-- [0]
+-- [10]
+-- [11]
+-- [12]
+-- [1]
+-- [2]
+-- [3]
+-- [4]
+-- [5]
+-- [6]
+-- [7]
+-- [8]
+-- [9]

@@ -1,0 +1,12 @@
+SELECT id FROM flights WHERE is_big(alt) OR is_plane(tail)
+-- result rows (id)
+-- [0]
+-- [12]
+-- [15]
+-- [17]
+-- [18]
+-- [21]
+-- [2]
+-- [6]
+-- [7]
+-- [9]

@@ -1,0 +1,14 @@
+WITH q AS (SELECT id, alt FROM flights WHERE ok), r AS (SELECT twice(alt) AS t, id FROM q) SELECT * FROM r
+-- result rows (t, id)
+-- [-12, 22]
+-- [-20, 0]
+-- [0, 10]
+-- [128, 2]
+-- [148, 12]
+-- [20, 20]
+-- [32, 8]
+-- [52, 18]
+-- [64, 6]
+-- [84, 16]
+-- [null, 14]
+-- [null, 4]

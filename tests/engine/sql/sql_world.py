@@ -1,0 +1,293 @@
+"""A table of flights, functions for it, and two ways to run a query over them: the engine, and DataFusion alone."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+import decimal
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from datafusion import SessionConfig, SessionContext, udf
+
+from arroyo_udf_plugin import failpoints
+from arroyo_udf_plugin.connectors.parts import Parts
+from arroyo_udf_plugin.engine.embedded import run_pipeline
+from arroyo_udf_plugin.pipeline.description import Checkpoints, Pipeline
+from arroyo_udf_plugin.pipeline.plan import plan
+from arroyo_udf_plugin.planner.script import Script
+from arroyo_udf_plugin.planner.text import Text
+
+FUNCTIONS = """
+import asyncio
+
+from arroyo_udf_plugin import udf
+
+@udf
+async def plane(tail: str) -> str:
+    await asyncio.sleep(0)
+    return "P-" + tail
+
+@udf
+def twice(n: int) -> int:
+    return 2 * n
+
+@udf(allowed_in_flight=3)
+async def add(a: int, b: int) -> int:
+    await asyncio.sleep(0)
+    return a + b
+
+@udf
+def is_big(n: int) -> bool:
+    return n > 50
+
+@udf
+async def is_plane(tail: str) -> bool:
+    await asyncio.sleep(0)
+    return tail.startswith("N")
+
+@udf
+def tags_of(tail: str) -> list[str]:
+    return [tail[:1], tail[1:]]
+
+@udf
+def half(x: float) -> float:
+    return x / 2
+
+@udf
+def known(n: int | None) -> str:
+    return "none" if n is None else str(n)
+
+@udf(ordered=False, allowed_in_flight=4)
+async def label(tail: str, n: int) -> str:
+    await asyncio.sleep(0)
+    return f"{tail}/{n}"
+
+@udf
+def positive(n: int) -> int:
+    if n < 0:
+        raise ValueError(f"{n} is negative")
+    return n
+"""
+
+PRELUDE = (
+    "CREATE TABLE flights WITH (connector = 'filesystem', path = 'flights', format = 'parquet', type = 'source'); "
+    "CREATE TABLE out WITH (connector = 'blackhole'); CREATE TABLE out2 WITH (connector = 'blackhole');\n"
+)
+SCHEMA = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("tail", pa.string()),
+        ("alt", pa.int64()),
+        ("speed", pa.float64()),
+        ("ok", pa.bool_()),
+        ("day", pa.timestamp("us")),
+        ("tags", pa.list_(pa.string())),
+        ("pos", pa.struct([("lat", pa.float64()), ("lon", pa.float64())])),
+        ("cents", pa.decimal128(10, 2)),
+        ("small", pa.int32()),
+    ]
+)
+
+
+def _flight(n: int) -> dict[str, Any]:
+    return {
+        "id": n,
+        "tail": None if n % 7 == 3 else f"{'NDB'[n % 3]}{n:02}",
+        "alt": None if n % 5 == 4 else n * 37 % 90 - 10,
+        "speed": n * 12.5,
+        "ok": None if n % 6 == 5 else n % 2 == 0,
+        "day": datetime.datetime(2013, 1, 1) + datetime.timedelta(hours=7 * n),
+        "tags": None if n % 8 == 7 else ["a", "b", "c"][: n % 4],
+        "pos": {"lat": n / 4, "lon": -n / 8},
+        "cents": decimal.Decimal(n * 125) / 100,
+        "small": n % 3,
+    }
+
+
+FLIGHTS = pa.Table.from_pylist([_flight(n) for n in range(24)], SCHEMA)
+_FILES = 6
+
+
+def write_flights(folder: Path) -> None:
+    """In several files, so that checkpoints and slices lie between them."""
+    (folder / "flights").mkdir()
+    size = len(FLIGHTS) // _FILES
+    for number in range(_FILES):
+        pq.write_table(FLIGHTS.slice(number * size, size), folder / "flights" / f"{number}.parquet")
+
+
+# ---- The file of a query ----
+
+
+@dataclasses.dataclass(frozen=True)
+class Query:
+    """text: of the statements. results: rows by the output's name and columns. refused: the error."""
+
+    text: str
+    results: dict[str, list[str]]
+    refused: str | None
+
+    @classmethod
+    def read(cls, path: Path) -> Query:
+        results: dict[str, list[str]] = {}
+        refused = None
+        lines = path.read_text().splitlines()
+        statements = list(itertools.takewhile(lambda line: not re.match("-- (result|refused)", line), lines))
+        for line in lines[len(statements) :]:
+            if found := re.fullmatch(r"-- result (.*)", line):
+                rows = results[found[1]] = []
+            elif line.startswith("-- refused "):
+                refused = line.removeprefix("-- refused ")
+            elif refused is not None:
+                refused += "\n" + line.removeprefix("-- ")
+            else:
+                rows.append(line.removeprefix("-- "))
+        return cls("\n".join(statements), results, refused)
+
+
+def shown(table: pa.Table) -> list[str]:
+    """The values of each row as JSON, sorted; times and decimals as texts."""
+    return sorted(json.dumps(list(row.values()), default=str) for row in table.to_pylist())
+
+
+# ---- The engine ----
+
+
+class Killed(BaseException):
+    """The engine ends here."""
+
+
+def pipeline_of(text: str, udfs: Sequence[str], **others: Any) -> Pipeline:
+    """The query's pipeline, with parts as sinks, in folders of the outputs' names."""
+    script = Script("query.sql", PRELUDE + text, udfs)
+    names = outputs_of(text)
+    sinks = [Parts(path=name, after=sink.after) for name, sink in zip(names, script.pipeline.sinks, strict=True)]
+    return script.pipeline.model_copy(update={"sinks": tuple(sinks), **others})
+
+
+def outputs_of(text: str) -> list[str]:
+    """The names of a text's outputs: of tables that are inserted into, and "rows" of a SELECT alone."""
+    return [name for statement in statements(text) if (name := _output(statement)) is not None]
+
+
+def _output(statement: str) -> str | None:
+    found = re.match(r"(?i)(?:explain\s+)?(?:insert into (out\w*|t)\b|select|with|\()", statement)
+    return None if found is None else found[1] or "rows"
+
+
+def statements(text: str) -> list[str]:
+    """The texts of the statements."""
+    found = Text("", text)
+    return [found.cut(part) for part in found.statements()]
+
+
+def run(text: str, udfs: Sequence[str], parallelism: int = 1) -> dict[str, list[str]]:
+    """The results of the engine."""
+    pipeline = pipeline_of(text, udfs, parallelism=parallelism)
+    run_pipeline(pipeline)
+    return results_of(pipeline)
+
+
+def run_killed(text: str, udfs: Sequence[str], monkeypatch: Any) -> dict[str, list[str]]:
+    """The same, of an engine that ends twice in the middle of an epoch and is resumed with another parallelism."""
+    checkpoints = Checkpoints(place="state", every_rows=4)
+    for parallelism, moment in ((1, "committed"), (2, "staged")):
+        pipeline = pipeline_of(text, udfs, checkpoints=checkpoints, parallelism=parallelism)
+        with monkeypatch.context() as patch:
+            patch.setattr(failpoints, "reached", _killer(moment, 2))
+            try:
+                run_pipeline(pipeline, resume=Path("state").exists())
+            except Killed:
+                continue
+    pipeline = pipeline_of(text, udfs, checkpoints=checkpoints)
+    run_pipeline(pipeline, resume=True)
+    return results_of(pipeline)
+
+
+def results_of(pipeline: Pipeline) -> dict[str, list[str]]:
+    """What is in the parts, by their names and columns."""
+    with contextlib.closing(plan(pipeline)) as planned:
+        columns = [", ".join(planned.chain.schemas[place].names) for place in planned.routes.sinks]
+    found = zip(pipeline.sinks, columns, strict=True)
+    return {f"{sink.path} ({names})": _rows(sink.path) for sink, names in found if isinstance(sink, Parts)}
+
+
+def _killer(moment: str, time: int) -> Callable[[str], None]:
+    """Ends the engine the so-manieth time that it reaches a moment."""
+    times = itertools.count(1)
+
+    def reached(name: str) -> None:
+        if name == moment and next(times) == time:
+            raise Killed
+
+    return reached
+
+
+def _rows(folder: str) -> list[str]:
+    return shown(ds.dataset(folder).to_table()) if Path(folder).exists() and any(Path(folder).iterdir()) else []
+
+
+# ---- DataFusion alone ----
+
+
+def reference(text: str, functions: dict[str, Any]) -> dict[str, list[str]]:
+    """The results of DataFusion by the outputs' names, with the functions as plain Python."""
+    context = SessionContext(SessionConfig().with_target_partitions(1))
+    context.register_record_batches("flights", [FLIGHTS.to_batches()])
+    for function in functions.values():
+        context.register_udf(_plain(function))
+    results: dict[str, list[str]] = {}
+    for statement in statements(text):
+        found = re.match(r"(?is)insert into (\w+)\s*(?:\([\w\s,]*\)\s*)?(select.*|with.*|\(.*)", statement)
+        if re.match(r"(?i)create (view|table \w+ as)", statement):
+            context.sql(statement).collect()
+        elif found is not None:
+            results[found[1]] = shown(_collected(context, found[2]))
+        elif not re.match("(?i)set|create", statement):
+            results["rows"] = shown(_collected(context, statement))
+    return results
+
+
+def _collected(context: SessionContext, text: str) -> pa.Table:
+    return context.sql(text).to_arrow_table()
+
+
+def _plain(function: Any) -> Any:
+    """A function of a plugin as DataFusion's own: its author's code for each row, and F3 for nulls."""
+    types, returns = [field.type for field in function.arguments], function.returns
+
+    def call(*columns: pa.Array) -> pa.Array:
+        rows = pa.RecordBatch.from_arrays(list(columns), names=[str(i) for i in range(len(columns))])
+        return pa.array(list(_answers(function, rows)), returns)
+
+    return udf(call, types, returns, "volatile", name=function.name)
+
+
+def _answers(function: Any, rows: pa.RecordBatch) -> Iterator[Any]:
+    nullable = [field.nullable for field in function.arguments]
+    for row in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+        lacks = any(value is None and not may for value, may in zip(row, nullable, strict=True))
+        yield None if lacks else PLAIN[function.name](*row)
+
+
+PLAIN: dict[str, Callable[..., Any]] = {
+    "plane": lambda tail: "P-" + tail,
+    "twice": lambda n: 2 * n,
+    "add": lambda a, b: a + b,
+    "is_big": lambda n: n > 50,
+    "is_plane": lambda tail: tail.startswith("N"),
+    "tags_of": lambda tail: [tail[:1], tail[1:]],
+    "half": lambda x: x / 2,
+    "known": lambda n: "none" if n is None else str(n),
+    "label": lambda tail, n: f"{tail}/{n}",
+    "positive": lambda n: n,
+}

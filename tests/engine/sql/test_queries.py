@@ -1,0 +1,74 @@
+"""Each file in queries/ is a query with its result or its refusal.
+
+A result is the engine's, whatever the parallelism, and whether it was killed or not; and DataFusion's over the same
+rows, with the functions as plain Python. `write.py` fills in the results of new queries.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sql_world import PRELUDE, Query, reference, run, run_killed
+
+from arroyo_udf_plugin import load
+from arroyo_udf_plugin.pipeline.plan import plan
+from arroyo_udf_plugin.planner.script import Script
+from arroyo_udf_plugin.planner.text import Refused
+
+QUERIES = {path.stem: Query.read(path) for path in sorted((Path(__file__).parent / "queries").glob("*.sql"))}
+ANSWERED = {name: query for name, query in QUERIES.items() if query.refused is None}
+REFUSED = {name: query for name, query in QUERIES.items() if query.refused is not None}
+UDFS = ["functions.so"]
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+@pytest.mark.parametrize("name", ANSWERED)
+def test_the_result(name: str) -> None:
+    query = ANSWERED[name]
+    assert query.results, "python tests/engine/sql/write.py fills in the results"
+    assert run(query.text, UDFS) == query.results
+
+
+@pytest.mark.parametrize("name", ANSWERED)
+def test_datafusion_has_the_same_result(name: str) -> None:
+    query = ANSWERED[name]
+    with load("functions.so") as plugin:
+        found = reference(query.text, dict(plugin.functions))
+    assert found == {name.split(" ", 1)[0]: rows for name, rows in query.results.items()}
+
+
+@pytest.mark.parametrize("name", ANSWERED)
+def test_the_result_of_two_slices(name: str) -> None:
+    query = ANSWERED[name]
+    assert run(query.text, UDFS, parallelism=2) == query.results
+
+
+@pytest.mark.parametrize("name", ANSWERED)
+def test_the_result_of_an_engine_that_is_killed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = ANSWERED[name]
+    assert run_killed(query.text, UDFS, monkeypatch) == query.results
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_the_refusal(name: str) -> None:
+    assert refusal(REFUSED[name].text) == REFUSED[name].refused
+
+
+def refusal(text: str) -> str:
+    """The error, with lines counted without the prelude's."""
+
+    def planned() -> None:
+        script = Script("query.sql", PRELUDE + text, UDFS)
+        with script.located():
+            plan(script.pipeline).close()
+
+    with pytest.raises(Refused) as error:
+        planned()
+    lines = []
+    for line in str(error.value).splitlines():
+        file, number, rest = line.split(":", 2)
+        assert file == "query.sql"
+        lines.append(f"{int(number) - 1}:{rest}")
+    return "\n".join(lines)
