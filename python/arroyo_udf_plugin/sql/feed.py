@@ -20,7 +20,7 @@ import pyarrow as pa
 
 TABLE = "__in"
 _EXECUTIONS = 500  # of one plan: each leaves about 4 KB behind
-_ROW_BY_ROW = {"ProjectionExec", "FilterExec", "DataSourceExec", "DatasetExec", "CooperativeExec"}
+_ROW_BY_ROW = {"ProjectionExec", "FilterExec", "DataSourceExec", "DatasetExec", "CooperativeExec", "EmptyExec"}
 _ROW_TO_ROWS = _ROW_BY_ROW | {"UnnestExec"}
 _ALL_ROWS = 8192
 
