@@ -14,7 +14,10 @@ ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 GUIDES = [
     README,
-    *(ROOT / "docs" / f"{name}.md" for name in ("files", "functions", "isolation", "pipelines", "python", "sql", "types")),
+    *(
+        ROOT / "docs" / f"{name}.md"
+        for name in ("files", "functions", "isolation", "pipelines", "python", "sql", "types")
+    ),
 ]
 EXAMPLES = [path for path in (ROOT / "examples").glob("*/*") if path.suffix in (".py", ".rs", ".c")]
 

@@ -43,29 +43,46 @@ class Block:
     """Some rows.
 
     rows: the columns of the source, or of a query, then those that the functions so far have added.
-    origin: `ORIGIN`; behind a query also the source's own columns, if dead letters want them.
+    origins: where they come from, `ORIGIN`; behind a query also the source's own columns, if dead letters want them.
+    of: which of `origins` each row comes from; None: from the one in its place. Few ask, so nobody copies them before.
     """
 
     rows: pa.RecordBatch
-    origin: pa.RecordBatch
+    origins: pa.RecordBatch
+    of: pa.Array | None = None
+
+    @property
+    def origin(self) -> pa.RecordBatch:
+        """Of each row."""
+        return self.origins if self.of is None else self.origins.take(self.of)
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
 
     def slice(self, start: int, length: int) -> Block:
-        return Block(self.rows.slice(start, length), self.origin.slice(start, length))
+        rows = self.rows.slice(start, length)
+        if self.of is None:
+            return Block(rows, self.origins.slice(start, length))
+        return Block(rows, self.origins, self.of.slice(start, length))
 
     def take(self, positions: pa.Array) -> Block:
-        return Block(self.rows.take(positions), self.origin.take(positions))
+        return self.with_rows(self.rows.take(positions), positions)
 
     def filter(self, mask: pa.BooleanArray) -> Block:
-        return Block(self.rows.filter(mask), self.origin.filter(mask))
+        return self.take(pc.indices_nonzero(mask))
+
+    def with_rows(self, rows: pa.RecordBatch, of: pa.Array | None = None) -> Block:
+        """Other rows that come from these. of: which of these each comes from; None: from the one in its place."""
+        if of is None or self.of is None:
+            return Block(rows, self.origins, self.of if of is None else of)
+        return Block(rows, self.origins, self.of.take(of))
 
     def unread(self) -> dict[int, str]:
         """The rows that could not be read, by position, and why."""
-        texts = self.origin.column("unread")
+        texts = self.origins.column("unread")
         if texts.null_count == len(texts):
             return {}
+        texts = self.origin.column("unread")
         return {position: text for position, text in enumerate(texts.to_pylist()) if text is not None}
 
 
@@ -115,7 +132,7 @@ class Columns:
         return dead.set_column(place, "failed_outcome", outcomes), self._own_columns(block)
 
     def _own_columns(self, block: Block) -> list[pa.Array]:
-        if block.origin.num_columns > len(ORIGIN):
+        if block.origins.num_columns > len(ORIGIN):
             return block.origin.columns[len(ORIGIN) :]  # type: ignore[no-any-return]
         columns = [block.rows.column(position) for position in self.own]
         return [column.storage if isinstance(column.type, CellType) else column for column in columns]
@@ -127,7 +144,7 @@ class Columns:
 
     def with_own(self, block: Block) -> Block:
         """The rows with a `long_origin`."""
-        if block.origin.num_columns > len(ORIGIN):
+        if block.origins.num_columns > len(ORIGIN):
             return block
         columns = [*block.origin.columns, *self._own_columns(block)]
         return Block(block.rows, pa.RecordBatch.from_arrays(columns, schema=self.long_origin))

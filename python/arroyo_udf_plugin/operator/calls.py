@@ -130,13 +130,13 @@ class Stage:
             refused |= dict.fromkeys(pc.indices_nonzero(pc.invert(wanted_rows)).to_pylist())
         for i in self._typed:
             rows = _with(rows, function.arguments.field(i), arguments[i])
-        return Block(rows, block.origin), Piece(arguments or [pa.nulls(len(block))], refused)
+        return block.with_rows(rows), Piece(arguments or [pa.nulls(len(block))], refused)
 
     def answered(self, block: Block, values: pa.Array) -> Block:
         """The rows with their results as a further column."""
         function = self.call.function
         values = values if values.type == function.returns else values.cast(function.returns)
-        return Block(_with(block.rows, pa.field(self.call.name, function.returns), values), block.origin)
+        return block.with_rows(_with(block.rows, pa.field(self.call.name, function.returns), values))
 
 
 def _with(rows: pa.RecordBatch, field: pa.Field, column: pa.Array) -> pa.RecordBatch:

@@ -29,9 +29,9 @@ from .watermarks import Watermark
 
 
 class QueuedStage(RunningStage):
-    """Rows and watermarks in a queue."""
+    """Rows and watermarks in a queue, each with its bytes."""
 
-    _queue: collections.deque[Block | Watermark]
+    _queue: collections.deque[tuple[Block | Watermark, int]]
     _pace: Pace
 
     @abc.abstractmethod
@@ -51,39 +51,42 @@ class QueuedStage(RunningStage):
         return self.held_rows < STEP_ROWS
 
     def push(self, item: Block | Watermark) -> None:
+        size = 0
         if isinstance(item, Block):
-            self._holds(item)
+            size = self._holds(item)
         elif item.time is not None:
             self._latest = item.time
-        self._queue.append(item)
+        self._queue.append((item, size))
 
     def turn(self) -> Iterator[Item]:
         """One step of the first block, and the watermarks around it."""
         stepped = False
         while self._queue:
-            item = self._queue[0]
+            item, size = self._queue[0]
             if isinstance(item, Watermark):
-                yield self._queue.popleft()
+                self._queue.popleft()
+                yield item
                 continue
             if stepped:
                 return
             stepped = True
-            n_rows, size = min(self._pace.rows, len(item)), item.rows.nbytes
-            step, left = item, None
+            n_rows = min(self._pace.rows, len(item))
+            step, left, left_size = item, None, 0
             if n_rows < len(item):
                 step, left = item.slice(0, n_rows), item.slice(n_rows, len(item) - n_rows)
             answered = self._answer(step)
             if left is None:
                 self._queue.popleft()
             else:
-                self._queue[0] = left
+                left_size = left.rows.nbytes
+                self._queue[0] = left, left_size
             self.held_rows -= n_rows
-            self.held_bytes -= size - (0 if left is None else left.rows.nbytes)
+            self.held_bytes -= size - left_size
             yield from answered
 
     def kept(self) -> Kept:
         first, rows, watermarks = 0, [], []
-        for item in self._queue:
+        for item, _ in self._queue:
             if isinstance(item, Watermark):
                 watermarks.append((first, item.time))
             else:
@@ -161,17 +164,18 @@ class QueryStage(QueuedStage):
     def _answer(self, block: Block) -> Iterator[Item]:
         begun = time.perf_counter()
         items: list[Item] = []
-        size = failed = 0
+        answered = failed = 0
         for found in self._query.run(block.rows):
             if isinstance(found, Found):
-                origin = block.origin if found.of is None else block.origin.take(found.of)
-                items.append(Block(found.rows, origin))
-                size += found.rows.nbytes
+                items.append(block.with_rows(found.rows, found.of))
+                answered += found.rows.num_rows
             else:
                 items += self._dead(block.slice(found.position, 1), found.text)
                 failed += 1
         self.counts.rows += len(block) - failed
         self.counts.values += len(block) - failed
+        # Only lists that become rows make results that are larger than what they come from.
+        size = sum(item.rows.nbytes for item in items if isinstance(item, Block)) if answered > len(block) else 0
         self._pace.took(len(block), time.perf_counter() - begun, size)
         return iter(items)
 

@@ -113,16 +113,19 @@ class RunningStage(abc.ABC):
         counts.dropped += decided.dropped
         counts.dead_letters += len(decided.dead_at)
 
-    def _holds(self, block: Block) -> None:
+    def _holds(self, block: Block) -> int:
+        """Counts its rows and bytes, and returns these."""
+        size = int(block.rows.nbytes)
         self.held_rows += len(block)
-        self.held_bytes += block.rows.nbytes
+        self.held_bytes += size
+        return size
 
     def _without_added(self, block: Block) -> Block:
         """The columns that the stage was given, without those that it has added for the output."""
         width = len(self.given.schema)
         if block.rows.num_columns == width:
             return block
-        return Block(block.rows.select(range(width)), block.origin)
+        return block.with_rows(block.rows.select(range(width)))
 
 
 class CallStage(RunningStage):

@@ -50,7 +50,7 @@ class Chain:
         if self.keeps and self.routes.after(place):
             block = self.source.with_own(block)
         plan = self.plans.get(place)
-        return block if plan is None else Block(plan.output(block), block.origin)
+        return block if plan is None else block.with_rows(plan.output(block))
 
 
 def chained(

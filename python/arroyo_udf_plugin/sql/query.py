@@ -22,8 +22,8 @@ from ..errors import InvalidArgument
 from .feed import TABLE, Feed, Single, context, is_by_row, is_by_rows, operators_of, works
 from .tokens import column_name, quoted, with_now
 
-_ROW, _NOW = "__row", "__now"
-_OWN = (_ROW, _NOW)
+_ROW = pa.field("__row", pa.uint32())
+_NOW = pa.field("__now", pa.timestamp("ns"))
 _NUMBERS = pa.array(range(8192), pa.uint32())
 
 
@@ -67,7 +67,7 @@ class Query:
 
     def __init__(self, select: Select, given: pa.Schema) -> None:
         for name in given.names:
-            if name in _OWN:
+            if name in (_ROW.name, _NOW.name):
                 raise WrongQuery(f"a column has the name {name}, which queries need: rename it", None)
         self._cells = [i for i, type_ in enumerate(given.types) if isinstance(type_, CellType)]
         self._given = pa.schema(
@@ -99,24 +99,22 @@ class Query:
         return None if -1 in found else found
 
     def _plan(self, items: Mapping[str, str], select: Select) -> None:
-        text = _text([f"{text}\nAS {quoted(f'__c{i}')}" for i, text in enumerate(items.values())], select)
+        text = _text([f"{text}\nAS {quoted(name)}" for name, text in items.items()], select)
         self._has_now = with_now(text) != text
         text = with_now(text)
-        own = [pa.field(_ROW, pa.uint32())] + [pa.field(_NOW, pa.timestamp("ns"))] * self._has_now
-        self._fed = pa.schema([*self._given, *own])
-        planned = _planned(text, self._fed)
+        fed = pa.schema([*self._given, *([_ROW, _NOW] if self._has_now else [_ROW])])
+        planned = _planned(text, fed)
         operators = operators_of(planned.execution_plan())
         if not is_by_rows(operators):
             raise WrongQuery(_NOT_BY_ROW, None)
         self._is_by_row = is_by_row(operators)
         types = [_settled(type_) for type_ in planned.schema().types[1:]]
         self.schema = pa.schema(zip(items, types, strict=True))
-        self._runs = Feed(text, self._fed, self._is_by_row) if works() else Single(text)
+        self._runs = Feed(text, fed, self._is_by_row) if works() else Single(text)
 
     def _wrong(self, items: Mapping[str, str], select: Select, error: Exception) -> WrongQuery:
         """Which item is wrong, if one is by itself."""
-        own = [pa.field(_ROW, pa.uint32()), pa.field(_NOW, pa.timestamp("ns"))]
-        fed = pa.schema([*self._given, *own])
+        fed = pa.schema([*self._given, _ROW, _NOW])
         alone = [(name, dataclasses.replace(select, where=None), [text]) for name, text in items.items()]
         for name, chosen, texts in [*alone, (None, select, [])]:
             try:
@@ -142,8 +140,10 @@ class Query:
             if length:
                 yield Found(rows, None if length == whole else numbers)
             return
-        own = [pa.repeat(pa.scalar(time.time_ns(), pa.timestamp("ns")), length)] if self._has_now else []
-        yield from self._run(pa.RecordBatch.from_arrays([*batch.columns, numbers, *own], schema=self._fed), whole)
+        fed = batch.append_column(_ROW, numbers)
+        if self._has_now:
+            fed = fed.append_column(_NOW, pa.repeat(pa.scalar(time.time_ns(), _NOW.type), length))
+        yield from self._run(fed, whole)
 
     def _incomplete(self, batch: pa.RecordBatch) -> dict[int, str]:
         """Rows in which a required column is null, and which one."""
@@ -161,23 +161,24 @@ class Query:
             answers = self._runs.run(fed)
         except Exception as error:
             if fed.num_rows == 1:
-                yield Failed(fed.column(_ROW)[0].as_py(), told(error))
+                yield Failed(fed.column(_ROW.name)[0].as_py(), told(error))
                 return
             half = fed.num_rows // 2
             yield from self._run(fed.slice(0, half), whole)
             yield from self._run(fed.slice(half), whole)
             return
         for answer in answers:
-            columns = answer.columns
-            rows = pa.RecordBatch.from_arrays(
-                [
-                    column if column.type == type_ else column.cast(type_)
-                    for column, type_ in zip(columns[1:], self.schema.types, strict=True)
-                ],
-                schema=self.schema,
-            )
-            if rows.num_rows:
-                yield Found(rows, None if self._is_by_row and rows.num_rows == whole else columns[0])
+            if not answer.num_rows:
+                continue
+            rows = answer.remove_column(0)
+            if rows.schema != self.schema:
+                rows = self._settled(rows)
+            yield Found(rows, None if self._is_by_row and rows.num_rows == whole else answer.column(0))
+
+    def _settled(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """In the query's schema: DataFusion has views of texts, and fields that are never null."""
+        columns = [column.cast(type_) for column, type_ in zip(rows.columns, self.schema.types, strict=True)]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
 _NOT_BY_ROW = (
@@ -188,7 +189,7 @@ _NOT_BY_ROW = (
 
 def _text(items: list[str], select: Select) -> str:
     condition = "" if select.where is None else f"\nWHERE ({select.where}\n)"
-    return f"SELECT {', '.join([_ROW, *items])}\nFROM {TABLE} AS {quoted(select.table)}{condition}"
+    return f"SELECT {', '.join([_ROW.name, *items])}\nFROM {TABLE} AS {quoted(select.table)}{condition}"
 
 
 def _planned(text: str, fed: pa.Schema) -> pa.lib.object:

@@ -162,7 +162,7 @@ def shown(table: pa.Table) -> list[str]:
 # ---- The engine ----
 
 
-class Killed(BaseException):
+class Killed(Exception):
     """The engine ends here."""
 
 

@@ -1,0 +1,45 @@
+"""A query in processes that are killed with SIGKILL: nothing is lost, and nothing comes twice."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sql_world import pipeline_of, results_of, run
+
+from arroyo_udf_plugin.pipeline.description import Checkpoints, described
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+CHILD = Path(__file__).parents[1] / "kill" / "child.py"
+TEXT = """
+CREATE VIEW v AS
+SELECT id, alt, CASE WHEN alt >= 0 THEN label(tail, positive(alt)) ELSE 'low' END AS l
+FROM flights WHERE NOT is_big(alt);
+INSERT INTO out SELECT id, plane(l) AS p, twice(id) AS t FROM v;
+INSERT INTO out2 SELECT id, unnest(tags_of(l)) AS tag FROM v WHERE is_plane(l);
+"""
+
+
+def engine(moment: str, epochs: int, parallelism: int, *words: str) -> int:
+    """Its exit status."""
+    checkpoints = Checkpoints(place="state", every_rows=3)
+    pipeline = pipeline_of(TEXT, ["functions.so"], checkpoints=checkpoints, parallelism=parallelism)
+    Path("pipeline.json").write_text(json.dumps(described(pipeline)))
+    command = [sys.executable, str(CHILD), "pipeline.json", moment, str(epochs), *words]
+    return subprocess.run(command, stdout=subprocess.DEVNULL).returncode
+
+
+def test_a_query_whose_engines_are_killed() -> None:
+    wanted = run(TEXT, ["functions.so"])
+    for folder in ("out", "out2"):
+        Path(folder).rename(f"wanted-{folder}")
+    assert engine("committed", 1, 1) == -signal.SIGKILL
+    assert engine("staged", 1, 2, "--resume") == -signal.SIGKILL
+    assert engine("renamed", 0, 1, "--resume") == -signal.SIGKILL
+    assert engine("never", 0, 2, "--resume") == 0
+    assert results_of(pipeline_of(TEXT, ["functions.so"])) == wanted

@@ -1,0 +1,237 @@
+"""Tables over connectors, settings, and what is not an expression."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pytest
+from sql_world import FLIGHTS
+
+from arroyo_udf_plugin.engine.embedded import run_pipeline
+from arroyo_udf_plugin.errors import InvalidArgument, RowError
+from arroyo_udf_plugin.pipeline.description import Pipeline
+from arroyo_udf_plugin.pipeline.explain import explained
+from arroyo_udf_plugin.pipeline.plan import plan
+from arroyo_udf_plugin.planner.script import Script
+from arroyo_udf_plugin.planner.text import Refused
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+OUT = "CREATE TABLE out WITH (connector = 'filesystem', path = 'out', format = 'parquet', type = 'sink');"
+FLIGHTS_TABLE = (
+    "CREATE TABLE flights WITH (connector = 'filesystem', path = 'flights', format = 'parquet', type = 'source');"
+)
+
+
+def pipeline(text: str) -> Pipeline:
+    return Script("query.sql", text, ["functions.so"]).pipeline
+
+
+def run(text: str) -> Any:
+    return run_pipeline(pipeline(f"{OUT} {text}"))
+
+
+def rows(path: str = "out") -> list[dict[str, Any]]:
+    return sorted(ds.dataset(path).to_table().to_pylist(), key=str)
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(Refused) as error:
+        pipeline(text)
+    return str(error.value)
+
+
+TRIPS = "a,b,c,d\n1,x,2013-01-02 03:04:05,1.50\n2,,NA,2\nthree,z,2013-01-01,3\n"
+
+
+def trips(columns: str, options: str = "") -> str:
+    Path("trips.csv").write_text(TRIPS)
+    options = f"connector = 'filesystem', path = 'trips.csv', type = 'source'{options}"
+    return f"CREATE TABLE trips ({columns}) WITH ({options});"
+
+
+def test_columns_have_their_types() -> None:
+    table = trips("c TIMESTAMP(6), a BIGINT, d DECIMAL(6, 2)", ", bad_data = 'drop'")
+    run(f"{table} INSERT INTO out SELECT * FROM trips")
+    schema = ds.dataset("out").schema
+    assert list(map(str, schema.types)) == ["timestamp[us]", "int64", "decimal128(6, 2)"]
+    assert sorted(row["a"] for row in rows()) == [1, 2]
+
+
+def test_text_without_columns_is_text() -> None:
+    Path("trips.csv").write_text(TRIPS)
+    table = "CREATE TABLE trips WITH (connector = 'single_file', path = 'trips.csv', type = 'source');"
+    run(f"{table} INSERT INTO out SELECT a || '!' AS a, b IS NULL AS n FROM trips")
+    assert rows() == [{"a": "1!", "n": False}, {"a": "2!", "n": True}, {"a": "three!", "n": False}]
+
+
+def test_columns_that_are_computed() -> None:
+    table = trips("a TEXT, b TEXT, twice_b TEXT GENERATED ALWAYS AS (b || b) STORED")
+    run(f"{table} INSERT INTO out SELECT twice_b FROM trips WHERE a = '1'")
+    assert rows() == [{"twice_b": "xx"}]
+
+
+def test_a_column_that_may_not_be_null() -> None:
+    table = trips("a TEXT, b TEXT NOT NULL")
+    with pytest.raises(RowError, match=r"trips.csv, row 2: column 'b' is null, and NOT NULL"):
+        run(f"{table} INSERT INTO out SELECT a FROM trips")
+
+
+def test_rows_that_fail_are_left_out() -> None:
+    table = trips("a TEXT, b TEXT NOT NULL")
+    run(f"{table} SET on_error = 'drop'; INSERT INTO out SELECT CAST(a AS INT) AS n FROM trips")
+    assert rows() == [{"n": 1}]
+
+
+def test_dead_letters_are_rows_of_the_source() -> None:
+    settings = "SET on_error = 'dead_letter'; SET dead_letters = 'dead';"
+    summary = run(f"{FLIGHTS_TABLE} {settings} INSERT INTO out SELECT 100 / alt AS q, positive(alt) AS p FROM flights")
+    letters = sorted(rows("dead"), key=lambda row: int(row["id"]))
+    wrong = [row["id"] for row in FLIGHTS.to_pylist() if row["alt"] is not None and row["alt"] <= 0]
+    assert [letter["id"] for letter in letters] == wrong
+    assert set(FLIGHTS.schema.names) < set(letters[0])
+    assert len(rows()) + len(letters) == len(FLIGHTS)
+    assert summary.progress.rows_out == len(rows())
+
+
+def test_a_table_in_memory() -> None:
+    memory = "CREATE TABLE mem (a INT, b TEXT); INSERT INTO mem SELECT id, plane(tail) FROM flights WHERE id < 2;"
+    run(f"{FLIGHTS_TABLE} {memory} INSERT INTO out SELECT a, b FROM mem")
+    assert rows() == [{"a": 0, "b": "P-N00"}, {"a": 1, "b": "P-D01"}]
+    assert str(ds.dataset("out").schema.field("a").type) == "int32"
+
+
+def test_the_impulse() -> None:
+    table = """CREATE TABLE impulse WITH (connector = 'impulse', message_count = 5, start = '2020-01-01T00:00:00Z',
+               event_time_interval = INTERVAL '1 minute');"""
+    run(f"{table} INSERT INTO out SELECT counter, subtask_index, date_part('minute', event_time) AS m FROM impulse")
+    assert rows() == [{"counter": n, "subtask_index": 0, "m": n} for n in range(5)]
+
+
+def test_a_database_with_a_key() -> None:
+    table = "CREATE TABLE planes (small INT PRIMARY KEY, n BIGINT) WITH (connector = 'sqlite', uri = 'sqlite:out.db');"
+    run(f"{FLIGHTS_TABLE} {table} INSERT INTO planes SELECT small, id FROM flights")
+    with sqlite3.connect("out.db") as connection:
+        found = connection.execute("SELECT small, n FROM planes ORDER BY small").fetchall()
+    connection.close()
+    assert found == [(0, 21), (1, 22), (2, 23)]
+
+
+def test_the_event_time() -> None:
+    columns = "id BIGINT, day TIMESTAMP(6), WATERMARK FOR day AS day - INTERVAL '90' SECOND"
+    table = FLIGHTS_TABLE.replace("flights WITH", f"flights ({columns}) WITH")
+    time = pipeline(f"{table} SELECT id FROM flights").event_time
+    assert time is not None
+    assert (time.column, time.lateness) == ("day", 90.0)
+
+
+def test_the_time_is_not_that_of_the_plan() -> None:
+    """Each file is a batch of its own."""
+    run(f"{FLIGHTS_TABLE} INSERT INTO out SELECT CAST(now() AS TEXT) AS t, current_date AS d FROM flights")
+    assert len({row["t"] for row in rows()}) == 6
+
+
+def test_rows_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLACE", "flights")
+    table = FLIGHTS_TABLE.replace("'flights'", "'${PLACE}'")
+    described = pipeline(f"{OUT} {table} INSERT INTO out SELECT id FROM flights")
+    assert "${PLACE}" in described.model_dump_json()
+    run_pipeline(described)
+    assert len(rows()) == 24
+
+
+def test_a_shared_view_is_computed_once() -> None:
+    text = "CREATE VIEW v AS SELECT twice(id) AS t FROM flights; SELECT t FROM v; SELECT t + 1 AS u FROM v;"
+    calls = [one for operator in pipeline(FLIGHTS_TABLE + text).operators for one in getattr(operator, "calls", ())]
+    assert calls == ['__r1 = twice("id")']
+
+
+def test_explain_shows_the_operators() -> None:
+    script = Script(
+        "query.sql", f"{FLIGHTS_TABLE} EXPLAIN SELECT upper(plane(tail)) AS p FROM flights", ["functions.so"]
+    )
+    assert script.explain
+    planned = plan(script.pipeline)
+    planned.close()
+    told = explained(planned)
+    assert '__r1 = plane("tail")    async, __r1: string' in told
+    assert "p  string = upper(__r1)" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("CREATE TABLE t (a INT, a TEXT) WITH (connector = 'impulse')", "1:24: there is a column a already"),
+        ("CREATE TABLE t (a INT,) WITH (connector = 'impulse')", "1:16: a column is missing"),
+        ("CREATE TABLE t (a DECIMAL(99)) WITH (connector = 'impulse')", "1:19: write DECIMAL(P, S)"),
+        ("CREATE TABLE t (a TIMESTAMP(2)) WITH (connector = 'impulse')", "1:28: write TIMESTAMP(0)"),
+        (
+            "CREATE TABLE t (a INT) WITH (connector = 'impulse') x",
+            "1:53: write WITH (option = 'value', ...), or the end",
+        ),
+        ("CREATE TABLE t (a INT) WITH (rows = 3)", "1:30: table t has options and no connector"),
+        ("CREATE TABLE t WITH (connector = 'stdout', type = 'source')", "1:44: the connector stdout has no sources"),
+        ("CREATE TABLE t WITH (connector = 'stdout', type = 'both')", "1:44: type = 'both': write 'source' or 'sink'"),
+        ("CREATE TABLE t WITH (connector = 'impulse', connector = 'x')", "1:45: the option connector is there twice"),
+        ("CREATE INDEX i", "1:8: write TABLE or VIEW here, not INDEX"),
+        ("SET on_error", "1:13: write TO here, not the end"),
+        ("INSERT flights SELECT 1", "1:8: write INTO here, not flights"),
+        ("SELECT a FROM t WHERE (b", "1:23: this ( has no )"),
+        ("SELECT a) FROM t", "1:9: nothing is open that this ) closes"),
+        ("SELECT /* a FROM t", "1:8: this comment has no end"),
+        ("SELECT CASE WHEN a THEN b FROM t", "1:18: Expected: "),
+    ],
+)
+def test_what_is_wrong_in_a_statement(text: str, told: str) -> None:
+    assert told in refusal(text)
+
+
+def test_columns_that_are_not_there() -> None:
+    wrong = FLIGHTS_TABLE.replace("flights WITH", "flights (idd BIGINT) WITH")
+    assert "1:14: table flights: flights/0.parquet: there is no column 'idd'" in refusal(
+        f"{wrong} SELECT idd FROM flights"
+    )
+    wrong = FLIGHTS_TABLE.replace("flights WITH", "flights (tail BIGINT) WITH")
+    assert "tail is string where it is read, not int64" in refusal(f"{wrong} SELECT tail FROM flights")
+
+
+def test_a_missing_file_is_told_once() -> None:
+    table = "CREATE TABLE t WITH (connector = 'filesystem', path = 'no.parquet', type = 'source');"
+    assert refusal(f"{table}\nSELECT a FROM t;\nSELECT b FROM t") == (
+        "query.sql:1:14: table t: no.parquet: there is no such file"
+    )
+
+
+def test_two_functions_of_one_name() -> None:
+    with pytest.raises(InvalidArgument, match=r"functions.so and functions.so both have a function"):
+        Script("query.sql", f"{FLIGHTS_TABLE} SELECT id FROM flights", ["functions.so", "functions.so"])
+
+
+# ---- The command line ----
+
+
+def cli(*words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([sys.executable, "-m", "arroyo_udf_plugin.cli", *words], capture_output=True, text=True)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def test_the_commands() -> None:
+    Path("q.sql").write_text(f"{FLIGHTS_TABLE}\nSELECT id, plane(tail) AS p FROM flights WHERE id < 2")
+    done = cli("run", "q.sql", "--udf", "functions.so")
+    assert list(map(json.loads, done.stdout.splitlines())) == [{"id": 0, "p": "P-N00"}, {"id": 1, "p": "P-D01"}]
+    assert "q: 24 rows read, 2 written" in done.stderr
+    assert cli("check", "q.sql", "--udf", "functions.so").stdout == "q.sql: the pipeline q can be run\n"
+    assert "Error: q.sql:2:12: there is no function plane" in cli("check", "q.sql", status=1).stderr
+    assert "operator functions" in cli("run", "q.sql", "--udf", "functions.so", "--explain").stdout
+
+
+def test_functions_of_a_description_are_in_it() -> None:
+    Path("p.toml").write_text('name = "p"')
+    assert "--udf is for queries (.sql)" in cli("check", "p.toml", "--udf", "functions.so", status=2).stderr
