@@ -136,7 +136,9 @@ class Query:
             batch, numbers = batch.filter(complete), numbers.filter(complete)
             length = batch.num_rows
         if self._columns is not None:
-            rows = pa.RecordBatch.from_arrays([batch.column(i) for i in self._columns], schema=self.schema)
+            rows = batch.select(self._columns).replace_schema_metadata(None)
+            if rows.schema != self.schema:
+                rows = self._settled(rows)
             if length:
                 yield Found(rows, None if length == whole else numbers)
             return
@@ -177,7 +179,10 @@ class Query:
 
     def _settled(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """In the query's schema: DataFusion has views of texts, and fields that are never null."""
-        columns = [column.cast(type_) for column, type_ in zip(rows.columns, self.schema.types, strict=True)]
+        columns = [
+            column if column.type == type_ else column.cast(type_)
+            for column, type_ in zip(rows.columns, self.schema.types, strict=True)
+        ]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 

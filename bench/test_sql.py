@@ -1,0 +1,121 @@
+"""SQL: a stage that takes batch after batch, against one bare query over all of them; and a function in SQL, against
+the same in a description."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from arroyo_udf_plugin import run_pipeline
+from arroyo_udf_plugin.pipeline import Blackhole, Files, Functions, Pipeline
+from arroyo_udf_plugin.planner.script import Script
+from arroyo_udf_plugin.sql.feed import context
+from arroyo_udf_plugin.sql.query import Query, Select
+from conftest import BATCH_ROWS, Compare, plugin_path
+
+BATCHES = 100
+
+THREE = Select(
+    {"id": "id", "a": "alt * 2 + 1", "b": "speed * 1.852", "c": "upper(callsign)"},
+    "alt > 5000",  # of 0 to 39,999: it keeps 88 %
+    "rows",
+)
+TEN = Select(
+    {
+        "id": "id",
+        "a": "alt * 2 + 1",
+        "b": "speed * 1.852",
+        "c": "upper(callsign)",
+        "d": "callsign || '-' || callsign",
+        "e": "date_trunc('minute', time)",
+        "f": "CASE WHEN alt > 20000 THEN 'high' ELSE 'low' END",
+        "g": "substr(callsign, 1, 3)",
+        "h": "regexp_like(callsign, '^DLH00')",
+        "i": "abs(speed - 400)",
+    },
+    "alt > 5000 AND callsign LIKE 'DLH%'",
+    "rows",
+)
+
+
+@pytest.fixture(scope="module")
+def batches() -> list[pa.RecordBatch]:
+    return [_batch(number * BATCH_ROWS) for number in range(16)]
+
+
+def _batch(first: int) -> pa.RecordBatch:
+    numbers = range(first, first + BATCH_ROWS)
+    return pa.record_batch(
+        {
+            "id": pa.array(numbers, pa.int64()),
+            "alt": pa.array([n * 7919 % 40_000 for n in numbers], pa.int64()),
+            "speed": pa.array([n % 9000 / 10 for n in numbers], pa.float64()),
+            "callsign": [f"DLH{n % 97:04}" for n in numbers],
+            "time": pa.array([n * 1000 for n in numbers], pa.timestamp("us")),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "select", "goal"),
+    [("a filter of 88 % and three expressions", THREE, 1.3), ("ten expressions", TEN, 1.1)],
+)
+def test_expressions(compare: Compare, batches: list[pa.RecordBatch], name: str, select: Select, goal: float) -> None:
+    asked = Query(select, batches[0].schema)
+    items = ", ".join(f"{text} AS {name}" for name, text in (select.items or {}).items())
+    text = f"SELECT {items} FROM rows WHERE {select.where}"
+
+    def handed_over() -> None:
+        for number in range(BATCHES):
+            for _ in asked.run(batches[number % len(batches)]):
+                pass
+
+    def bare() -> None:
+        own = context()
+        own.register_record_batches("rows", [[batches[number % len(batches)] for number in range(BATCHES)]])
+        for answer in own.sql(text).execute_stream():
+            answer.to_pyarrow()
+
+    compare(
+        f"SQL: {name}", handed_over, bare, n=BATCHES, unit="us/batch", scale=1e6, reference_name="one query", goal=goal
+    )
+
+
+def test_columns(compare: Compare, batches: list[pa.RecordBatch]) -> None:
+    asked = Query(Select({"id": "id", "callsign": "callsign"}), batches[0].schema)
+
+    def run() -> None:
+        for number in range(BATCHES):
+            for _ in asked.run(batches[number % len(batches)]):
+                pass
+
+    compare("SQL: columns alone", run, None, n=BATCHES, unit="us/batch", scale=1e6, goal=5)
+
+
+def test_a_function(compare: Compare, flights: pa.Table, tmp_path: Path) -> None:
+    file = tmp_path / "flights.parquet"
+    pyarrow.parquet.write_table(flights, file)
+    text = f"""
+        CREATE TABLE flights WITH (connector = 'filesystem', path = '{file}', format = 'parquet', type = 'source');
+        CREATE TABLE nothing WITH (connector = 'blackhole');
+        INSERT INTO nothing SELECT *, mph(distance, air_time) AS speed FROM flights"""
+    in_sql = Script("query.sql", text, [str(plugin_path(".py"))]).pipeline
+    described = Pipeline(
+        name="speeds",
+        source=Files(paths=[str(file)]),
+        operators=[Functions(plugin=str(plugin_path(".py")), calls=["speed = mph(distance, air_time)"])],
+        sinks=[Blackhole()],
+    )
+    compare(
+        "SQL: mph in a query",
+        lambda: run_pipeline(in_sql),
+        lambda: run_pipeline(described),
+        n=len(flights),
+        unit="ns/row",
+        scale=1e9,
+        reference_name="a description",
+        goal=1.15,
+    )
