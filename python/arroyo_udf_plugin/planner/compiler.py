@@ -92,6 +92,10 @@ class _Compiler:
                 raise Wrong(f"{statement.table} has rows already: insert into a table in memory once", statement.at)
             self._views[statement.table] = statement
         else:
+            if isinstance(statement, Insert) and statement.table in [
+                one.table for one in self._outputs if isinstance(one, Insert)
+            ]:
+                raise Wrong(f"{statement.table} is inserted into already: name another table", statement.at)
             self._outputs.append(statement)
 
     def _new(self, name: str, at: int) -> None:
@@ -128,6 +132,7 @@ class _Compiler:
     def finished(self) -> Compiled:
         """The description. Raises Refused."""
         flow = Flow(self._policies())
+        self._check_letters()
         for output in self._outputs:
             try:
                 self._output(flow, output)
@@ -153,6 +158,20 @@ class _Compiler:
         letters = self._settings.get("dead_letters")
         own = {("source",): table.at, ("event_time",): table.at}
         return Compiled(pipeline, flow.places | own | ({} if letters is None else {("dead_letters",): letters.at}))
+
+    def _check_letters(self) -> None:
+        """A policy dead_letter and a place for dead letters belong together."""
+        wanting = [one.at for one in self._settings.values() if one.value == "dead_letter"]
+        wanting += [
+            option.at
+            for table in self._tables.values()
+            if (option := table.options.get("bad_data")) is not None and option.value == "dead_letter"
+        ]
+        place = self._settings.get("dead_letters")
+        if wanting and place is None:
+            self.wrong.append(Wrong("dead letters need a place: write SET dead_letters = 'folder'", wanting[0]))
+        if place is not None and not wanting:
+            self.wrong.append(Wrong("nothing sends rows here: write SET on_error = 'dead_letter'", place.at))
 
     def _policies(self) -> Policies:
         chosen: dict[str, Any] = {name: one.value for name, one in self._settings.items() if name != "dead_letters"}

@@ -71,6 +71,10 @@ async def label(tail: str, n: int) -> str:
     await asyncio.sleep(0)
     return f"{tail}/{n}"
 
+@udf(volatility="volatile")
+def ticket(n: int) -> int:
+    return n
+
 @udf
 def positive(n: int) -> int:
     if n < 0:
@@ -290,4 +294,5 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "known": lambda n: "none" if n is None else str(n),
     "label": lambda tail, n: f"{tail}/{n}",
     "positive": lambda n: n,
+    "ticket": lambda n: n,
 }

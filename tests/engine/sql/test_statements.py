@@ -152,6 +152,17 @@ def test_a_shared_view_is_computed_once() -> None:
     assert calls == ['__r1 = twice("id")']
 
 
+def test_calls_of_a_volatile_function_are_calls_of_their_own() -> None:
+    (operator,) = [
+        one
+        for one in pipeline(
+            f"{FLIGHTS_TABLE} SELECT ticket(id) + ticket(id) AS a, twice(id) + twice(id) AS b FROM flights"
+        ).operators
+        if one.type == "functions"
+    ]
+    assert list(operator.calls) == ['__r1 = ticket("id")', '__r2 = ticket("id")', '__r3 = twice("id")']
+
+
 def test_explain_shows_the_operators() -> None:
     script = Script(
         "query.sql", f"{FLIGHTS_TABLE} EXPLAIN SELECT upper(plane(tail)) AS p FROM flights", ["functions.so"]
