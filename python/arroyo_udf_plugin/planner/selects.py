@@ -33,6 +33,7 @@ _OPERATORS = {
     *("case", "when", "then", "else", "interval", "date", "timestamp", "time", "zone", "at", "collate", "div", "xor"),
     *("any", "all", "some", "rlike", "regexp", "unknown", "exists", "array", "over", "filter", "within"),
 }
+_UNITS = {"year", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond", "nanosecond"}
 _TYPE_ENDS = {"precision", "unsigned", "zone", "varying"}
 
 
@@ -158,7 +159,7 @@ def _is_alias(part: Tokens) -> bool:
     if before.kind == "sign":
         return before.text in (")", "]", "}")
     if before.kind in ("text", "number"):
-        return len(part) < 3 or part[-3].word != "interval"
+        return len(part) < 3 or part[-3].word != "interval" or last.word.removesuffix("s") not in _UNITS
     return before.word not in _OPERATORS
 
 

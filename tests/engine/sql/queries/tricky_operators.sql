@@ -1,0 +1,14 @@
+SELECT id % 2 = 0 AS even, id & 3 AS a, id | 1 AS o, id << 1 AS s FROM flights WHERE (twice(id) & 4) = 4
+-- result rows (even, a, o, s)
+-- [false, 3, 11, 22]
+-- [false, 3, 15, 30]
+-- [false, 3, 19, 38]
+-- [false, 3, 23, 46]
+-- [false, 3, 3, 6]
+-- [false, 3, 7, 14]
+-- [true, 2, 11, 20]
+-- [true, 2, 15, 28]
+-- [true, 2, 19, 36]
+-- [true, 2, 23, 44]
+-- [true, 2, 3, 4]
+-- [true, 2, 7, 12]
