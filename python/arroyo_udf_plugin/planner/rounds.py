@@ -12,6 +12,7 @@ The same call twice is one call, unless the function is volatile. A query is cut
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,8 @@ from .flow import Flow, Node
 from .functions import Udf
 from .selects import Item, QueryText, Star
 from .text import Text, Tokens, Wrong
+
+_OWN = re.compile(r"__[arg]\d+(_\d+)?")
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,21 @@ class _Column:
     at: int
 
 
+@dataclass(frozen=True)
+class _Making:
+    """A call that is made in a round. columns: its arguments. guard: the column of its condition."""
+
+    call: Called
+    udf: Udf
+    columns: Sequence[str]
+    guard: str | None
+
+    def text(self, result: str) -> str:
+        """As a pipeline has it."""
+        condition = f" if {quoted(self.guard)}" if self.guard else ""
+        return f"{result} = {self.udf.function.name}({', '.join(map(quoted, self.columns))}){condition}"
+
+
 class Rounds:
     """query: its relation is `node`. name: for the last operator."""
 
@@ -59,10 +77,15 @@ class Rounds:
         self._same: dict[tuple[str, str], str] = {}  # results, by what is called and the guards
         self._conditions: list[Tokens] = []  # that the next query checks
         self._later: list[Tokens] = []  # what is still to be computed
+        self._stars: set[str] = set()  # columns that a star stands for
 
     def built(self, wanted: Sequence[Wanted] | None = None) -> Node:
         """The rows of the result. wanted: the columns that they must have, by position. Raises Wrong."""
+        for name in self._node.schema.names:
+            if _OWN.fullmatch(name):
+                raise Wrong(f"a column has the name {name}, which calls need: rename it", self._query.relation.at)
         columns = self._columns(wanted)
+        self._stars = {column.source for column in columns if not column.part}
         conditions = conjuncts(self._query.where) if self._query.where else []
         calls = {id(part): self._calls(part) for part in conditions}
         item_calls = [call for column in columns for call in self._calls(column.part)]
@@ -133,7 +156,7 @@ class Rounds:
     def _round(self, calls: Sequence[Called]) -> None:
         arguments: dict[str, str] = {}  # computed ones, by the name of their column
         parts: dict[str, Tokens] = {}
-        made: dict[str, tuple[Called, Udf, list[str], str | None]] = {}
+        made: dict[str, _Making] = {}
         for call in calls:
             udf = self._udfs[call.name]
             self._check_count(call, udf)
@@ -157,10 +180,10 @@ class Rounds:
                 columns.append(column or "")
             if guard:
                 arguments[f"__g{number}"], parts[f"__g{number}"] = guard, call.guards[0].part
-            made[result] = call, udf, columns, f"__g{number}" if guard else None
+            made[result] = _Making(call, udf, columns, f"__g{number}" if guard else None)
         if arguments or (self._conditions and made):
-            self._compute(arguments, parts, {column for _, _, columns, _ in made.values() for column in columns})
-        self._check_types(made)
+            self._compute(arguments, parts, {column for making in made.values() for column in making.columns})
+        self._check_types(made.values())
         self._call(made)
 
     def _check_count(self, call: Called, udf: Udf) -> None:
@@ -179,8 +202,7 @@ class Rounds:
         """Names of columns, and results, in what is still to be computed or checked."""
         parts = [*self._later, *self._conditions]
         names = {token.name or "" for part in parts for token in part}
-        if any(isinstance(item, Star) for item in self._query.items):
-            names |= {name for name in self._node.schema.names if not name.startswith("__")}
+        names |= self._stars
         calls = {self._normal(call.whole) for part in parts for call in self._calls(part)}
         return names | {result for (what, _), result in self._same.items() if what in calls}
 
@@ -209,28 +231,24 @@ class Rounds:
         part = parts.get(error.item or "", self._query.where or ())
         return wrong_query(error, part, self._query, self._node.schema, self._udfs)
 
-    def _check_types(self, made: Mapping[str, tuple[Called, Udf, list[str], str | None]]) -> None:
-        for call, udf, columns, _ in made.values():
-            for part, column, wanted in zip(call.arguments, columns, udf.function.arguments, strict=True):
+    def _check_types(self, made: Iterable[_Making]) -> None:
+        for making in made:
+            wanted = making.udf.function.arguments
+            for part, column, field in zip(making.call.arguments, making.columns, wanted, strict=True):
                 given = self._node.schema.field(column).type
-                if fits(given, wanted) is not None:
+                if fits(given, field) is not None:
                     raise Wrong(
-                        f"{self._text.cut(part)} is {given}, and it is {udf.signature}: write CAST(... AS ...) for "
-                        f"{wanted.name}",
+                        f"{self._text.cut(part)} is {given}, and it is {making.udf.signature}: write CAST(... AS ...) "
+                        f"for {field.name}",
                         part[0].start,
                     )
 
-    def _call(self, made: Mapping[str, tuple[Called, Udf, list[str], str | None]]) -> None:
+    def _call(self, made: Mapping[str, _Making]) -> None:
         """An operator for each plugin."""
-        for file in dict.fromkeys(udf.file for _, udf, _, _ in made.values()):
-            calls: dict[str, tuple[str, Udf]] = {}
-            for result, (_, udf, columns, guard) in made.items():
-                if udf.file == file:
-                    condition = f" if {quoted(guard)}" if guard else ""
-                    text = f"{result} = {udf.function.name}({', '.join(map(quoted, columns))}){condition}"
-                    calls[result] = text, udf
-            at = next(call.start for call, udf, _, _ in made.values() if udf.file == file)
-            self._node = self._flow.calls(self._node, file, calls, at)
+        for file in dict.fromkeys(making.udf.file for making in made.values()):
+            own = {result: making for result, making in made.items() if making.udf.file == file}
+            calls = {result: (making.text(result), making.udf) for result, making in own.items()}
+            self._node = self._flow.calls(self._node, file, calls, min(making.call.start for making in own.values()))
 
     # ---- The end ----
 
