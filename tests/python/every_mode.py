@@ -33,7 +33,7 @@ FILES = {
     "tests/python/test_statistics.py": 1,
     "tests/python/test_sync.py": 2,
     "tests/python/test_types.py": 2,
-    "tests/python/test_vectorized.py": 2,
+    "tests/python/test_vectorized.py": 1,
     "tests/abi/test_c_async.py": 1,
     "tests/abi/test_c_functions.py": 2,
     "tests/abi/test_row_texts.py": 2,
