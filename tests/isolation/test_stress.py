@@ -15,6 +15,7 @@ from kills import chance, kill_worker
 from arroyo_udf_plugin import Function, load
 
 pytestmark = pytest.mark.isolation
+needs_subinterpreters = pytest.mark.skipif(sys.version_info < (3, 13), reason="subinterpreters need Python 3.13")
 
 BuildPlugin = Callable[..., Path]
 PROGRAM = Path(__file__).with_name("cycles.py")
@@ -58,16 +59,20 @@ def run(*arguments: object) -> None:
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
 
 
-@pytest.mark.skipif(sys.version_info < (3, 13), reason="subinterpreters need Python 3.13")
+@needs_subinterpreters
 def test_four_subinterpreters_start_at_once_fifty_times(build_plugin: BuildPlugin) -> None:
     """CPython's start of an interpreter is not safe beside another one's. In fifty processes, because each keeps the
-    interpreters that it has made; test_subinterpreter_stress.py has what happens then."""
+    interpreters that it has made."""
     for _ in range(50):
-        run(PROGRAM, build_plugin(CYCLES, name="cycles"), "subinterpreter", "crowd", 2)
+        run(PROGRAM, build_plugin(CYCLES, name="cycles"), "subinterpreter", "crowd", 1)
 
 
-def test_five_hundred_processes_come_and_go_and_leave_nothing_behind(build_plugin: BuildPlugin) -> None:
-    run(PROGRAM, build_plugin(CYCLES, name="cycles"), "process", "cycles", 500)
+@pytest.mark.parametrize(
+    "isolation",
+    [pytest.param("subinterpreter", marks=needs_subinterpreters), "process"],
+)
+def test_five_hundred_plugins_come_and_go_and_leave_nothing_behind(build_plugin: BuildPlugin, isolation: str) -> None:
+    run(PROGRAM, build_plugin(CYCLES, name="cycles"), isolation, "cycles", 500)
 
 
 def test_flights_with_workers_that_are_killed_lose_the_rows_in_hand_alone(
