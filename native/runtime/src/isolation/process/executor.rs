@@ -11,7 +11,7 @@ use super::mailbox::{wait, Bell, Reader, Writer};
 use super::message::{Start, ATTEMPTS, FAILED, FORGET, LEAVE, LOG, OUTCOMES, READY};
 use super::record;
 use super::place::{NoWorker, Seat as Place};
-use super::worker::Further;
+use super::worker::{Further, Interrupted, TICK};
 use crate::abi;
 use crate::arrow::Batch;
 use crate::failure::Failure;
@@ -34,8 +34,9 @@ const MOST_AT_ONCE: usize = 1024;
 /// The text of a row whose call the worker has ended because the plugin was closed.
 const LEFT: &str = "the plugin was closed during this call";
 
-/// Serves a runtime with one worker in each place, and waits until all have started the function.
-pub fn start(places: &[Arc<Place>], function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
+/// Serves a runtime with one worker in each place, and waits until all have started the function. If the host ends that, an
+/// `init` goes on in its worker, and its Context is closed.
+pub fn start(places: &[Arc<Place>], interrupted: Interrupted, function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
     let (settings, signature) = (runtime.settings(), runtime.signature());
     let most = (settings.allowed_in_flight as usize).div_ceil(places.len());
     let start = Start {
@@ -62,7 +63,14 @@ pub fn start(places: &[Arc<Place>], function: u32, runtime: &Arc<Runtime>) -> Re
         }
     }
     drop(tell);
-    let all = told.iter().fold(started, |all, one| all.and(one));
+    let all = loop {
+        match told.recv_timeout(TICK) {
+            Ok(one) => started = started.and(one),
+            Err(mpsc::RecvTimeoutError::Disconnected) => break started,
+            Err(mpsc::RecvTimeoutError::Timeout) if interrupted() => break Err(super::interrupted(&signature.name)),
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+        }
+    };
     all.inspect_err(|_| runtime.stop_soon(crate::machine::Stop::Cancel))
 }
 
@@ -383,7 +391,7 @@ impl Sender {
                     let (status, text) = (message.number()? as abi::Status, message.text()?);
                     seat.count_left_behind(message.number()?);
                     (0..message.number()?.min(1 << 16)).for_each(|_| seat.count_blocked());
-                    write_log(seat, &message.text()?);
+                    write_log(seat, &mut message)?;
                     return closed(self.signature, status, &String::from_utf8_lossy(&text));
                 }
                 worker.lane.take(); // outcomes that nobody waits for
@@ -476,16 +484,18 @@ fn read(signature: &Signature, message: &mut Reader, seat: &Seat) -> Result<Vec<
                 ended.push((key, outcome));
             }
         }
-        LOG => write_log(seat, &message.text()?),
+        LOG => write_log(seat, message)?,
         other => return Err(format!("the worker process wrote a message of kind {other}")),
     }
     Ok(ended)
 }
 
-fn write_log(seat: &Seat, text: &[u8]) {
-    if !text.is_empty() {
-        seat.log().warn(&String::from_utf8_lossy(text));
+/// Writes what the worker's runtime would have written.
+fn write_log(seat: &Seat, message: &mut Reader) -> Result<(), String> {
+    for _ in 0..message.number()? {
+        seat.log().warn(&String::from_utf8_lossy(&message.text()?));
     }
+    Ok(())
 }
 
 /// How the Context was closed: "plugin.f: close failed: text" is what the worker's runtime says.

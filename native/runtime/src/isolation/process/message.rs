@@ -27,7 +27,7 @@ pub const ATTEMPTS: u8 = 3;
 pub const OUTCOMES: u8 = 5;
 /// To a worker, in that lane: forget the function. Its runtime is gone, with calls that are stuck.
 pub const FORGET: u8 = 7;
-/// From a worker, in that lane: a text for the log.
+/// From a worker, in that lane: lines for the log (a count, then each).
 pub const LOG: u8 = 6;
 
 pub fn write_failure(into: &mut Mailbox, status: abi::Status, text: &str) -> io::Result<()> {

@@ -68,13 +68,16 @@ pub struct Processes {
     /// The process that may use the workers.
     host: u32,
     seats: Vec<Arc<Seat>>,
+    interrupted: Interrupted,
 }
 
 impl Processes {
     /// Workers start when they are first needed.
     pub fn new(spec: Spec, workers: usize) -> Processes {
+        let interrupted = spec.interrupted;
         let spec = Arc::new(spec);
-        Processes { host: std::process::id(), seats: (0..workers.max(1)).map(|_| Arc::new(Seat::new(Arc::clone(&spec)))).collect() }
+        let seats = (0..workers.max(1)).map(|_| Arc::new(Seat::new(Arc::clone(&spec)))).collect();
+        Processes { host: std::process::id(), seats, interrupted }
     }
 
     /// The places for so many shares: those that are free; if none is, the one that fewest wait for.
@@ -109,9 +112,7 @@ impl Instance for Processes {
             match call.run(&mut seats, &mut shares) {
                 Ok(None) => {}
                 Ok(Some(ran)) => return Ok(ran),
-                Err(NoResults::Interrupted) => {
-                    return Err(Failure::new(abi::USER_CODE, format!("{}: interrupted by the host", signature.name)))
-                }
+                Err(NoResults::Interrupted) => return Err(interrupted(&signature.name)),
                 Err(NoResults::NotCalled(failure)) if none_called => return Err(failure),
                 Err(NoResults::NotCalled(failure)) => shares.iter_mut().for_each(|share| share.fail(&failure.text)),
             }
@@ -131,7 +132,7 @@ impl Instance for Processes {
 
     fn start(&self, function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
         self.check_process(&runtime.signature().name)?;
-        executor::start(&self.seats, function, runtime)
+        executor::start(&self.seats, self.interrupted, function, runtime)
     }
 }
 
@@ -144,6 +145,11 @@ impl Drop for Processes {
             // the workers are the parent's
         }
     }
+}
+
+/// What a call answers that the host has ended, which knows why.
+fn interrupted(name: &str) -> Failure {
+    Failure::new(abi::USER_CODE, format!("{name}: the host has interrupted the call"))
 }
 
 /// The rows whose offsets can be followed, in ranges, and the errors of the others.

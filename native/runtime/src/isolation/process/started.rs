@@ -231,7 +231,7 @@ impl Started {
         if !lines.is_empty() {
             lane.post(|message| {
                 message.byte(LOG)?;
-                message.text(&lines.join(&b'\n'))
+                write_lines(&lines, message)
             })?;
             return Ok(true);
         }
@@ -305,9 +305,14 @@ impl Started {
             message.text(failure.text.as_bytes())?;
             message.number(statistics.left_behind)?;
             message.number(statistics.blocked)?;
-            message.text(&lines.join(&b'\n'))
+            write_lines(&lines, message)
         })
     }
+}
+
+fn write_lines(lines: &[Vec<u8>], message: &mut Writer) -> io::Result<()> {
+    message.number(lines.len() as u64)?;
+    lines.iter().try_for_each(|line| message.text(line))
 }
 
 /// Rows with the same trace parent.

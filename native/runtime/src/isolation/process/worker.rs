@@ -14,7 +14,7 @@ const START_TIME: Duration = Duration::from_secs(60);
 /// How long it may take to end when it is asked to.
 const LEAVE_TIME: Duration = Duration::from_secs(1);
 /// How often the host is asked whether it ends a call that waits.
-const TICK: Duration = Duration::from_millis(50);
+pub const TICK: Duration = Duration::from_millis(50);
 
 /// Whether the host ends the call that waits in this thread.
 pub type Interrupted = fn() -> bool;
