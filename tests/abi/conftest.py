@@ -158,11 +158,11 @@ def flights(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture(scope="session")
 def bare() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs a program with an empty environment."""
+    """Runs a program with an empty environment, but for the variables that are named."""
 
-    def run(*command: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    def run(*command: object, cwd: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
         words = [str(word) for word in command]
-        return subprocess.run(words, env={}, cwd=cwd, capture_output=True, text=True, timeout=120)
+        return subprocess.run(words, env=variables, cwd=cwd, capture_output=True, text=True, timeout=120)
 
     return run
 

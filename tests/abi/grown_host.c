@@ -131,6 +131,29 @@ static void use_error(arroyo_udf_handle handle) {
   printf("no error: %d\n", (int)table->wait(handle, 9, 0, NULL));
 }
 
+static void use_isolation(uint32_t same) {
+  struct ArrowArray batch, results;
+  const struct ArrowSchema* schema;
+  const arroyo_udf_isolation* isolation = table->extension("isolation/1");
+  printf("isolation: %d\n", isolation->size == ARROYO_UDF_ISOLATION_SIZE_1);
+  arroyo_udf_isolation_options options = {.size = sizeof options, .mode = ARROYO_UDF_PROCESS, .later = OURS};
+  arroyo_udf_instance instance = {.size = sizeof instance, .later = OURS};
+  print("open, later option", isolation->open(&options, &instance, &error));
+  options.size = ARROYO_UDF_ISOLATION_OPTIONS_SIZE_1 - 1;
+  print("open, small options", isolation->open(&options, &instance, &error));
+  options = (arroyo_udf_isolation_options){.size = sizeof options, .mode = ARROYO_UDF_PROCESS};
+  instance.size = ARROYO_UDF_INSTANCE_SIZE_1 - 1;
+  print("open, small instance", isolation->open(&options, &instance, &error));
+  instance.size = sizeof instance;
+  print("open", isolation->open(&options, &instance, &error));
+  printf("instance: %d %d\n", instance.table != NULL, (int)instance.later);
+  make(&batch);
+  const arroyo_udf_status status = instance.table->run(instance.first + same, &batch, NULL, &results, &schema, &error);
+  print("isolated run", status);
+  if (status == ARROYO_UDF_OK) print_value("isolated value", &results, schema);
+  print("close", isolation->close(&instance, &error));
+}
+
 int main(int argc, char** argv) {
   void* library = dlopen(argv[argc - 1], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == NULL) return fprintf(stderr, "%s\n", dlerror()), 1;
@@ -145,6 +168,7 @@ int main(int argc, char** argv) {
   use_send(handle);
   use_statistics(handle);
   use_log(handle);
+  use_isolation(number[0]);
   use_error(handle);
   print("release", table->release(handle, &error));
   print("statistics after release", table->statistics(handle, &(arroyo_udf_statistics){.size = 8}, &error));

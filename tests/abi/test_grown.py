@@ -53,6 +53,7 @@ ARROYO_UDF_PLUGIN(same, later);
 }
 SYNC_IN_C = SOURCES[".c"].split("static void later")[0].replace("_async.h", "_plugin.h") + "ARROYO_UDF_PLUGIN(same);\n"
 SIZED = {"error", "options", "function", "descriptor", "batch_context", "statistics", "log"}
+SIZED |= {"isolation", "isolation_options", "instance"}
 
 
 def grown(folder: Path, slots: bool = False) -> Path:
@@ -92,15 +93,18 @@ def later(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_later_host_uses_every_struct_with_a_plugin_of_version_1(later, plain_cc, bare, tmp_path, suffix) -> None:
     source = tmp_path / f"one{suffix}"
     source.write_text(SOURCES[suffix])
-    done = bare(plain_cc(HERE / "grown_host.c", f"-I{later}", "-Wall", "-Werror", "-ldl"), build(source))
+    host = plain_cc(HERE / "grown_host.c", f"-I{later}", "-Wall", "-Werror", "-ldl")
+    done = bare(host, build(source), ARROYO_UDF_PYTHON=sys.executable)
     assert (done.returncode, done.stderr) == (0, "")
     assert "wrote to" not in done.stdout
     said = [line.partition(": ")[::2] for line in done.stdout.splitlines()]
     lines = {what: text.strip() for what, text in said}
-    fine = ("run", "start", "send", "wait", "drain", "statistics", "log", "no log", "release")
+    fine = ["run", "start", "send", "wait", "drain", "statistics", "log", "no log", "release"]
+    fine += ["open", "isolated run", "close"]
     assert {what: lines[what] for what in fine} == dict.fromkeys(fine, "0")
     assert (lines["sizes"], lines["extension"]) == ("1 1 1", "0")
-    assert (lines["run value"], lines["drained value"]) == ("42", "42")
+    assert (lines["run value"], lines["drained value"], lines["isolated value"]) == ("42", "42", "42")
+    assert (lines["isolation"], lines["instance"]) == ("1", "1 7")
     assert lines["filled in"] == "1 7, accepted: 1"
     assert lines["untouched"] == "1"
     assert [text for what, text in said if what == "still ours"] == ["1", "1"]
@@ -110,15 +114,18 @@ def test_a_later_host_uses_every_struct_with_a_plugin_of_version_1(later, plain_
         ("start, small options", 127, 128),
         ("small statistics", 1175, 1176),
         ("small log", 8, 24),
+        ("open, small options", 31, 32),
+        ("open, small instance", 23, 24),
     ):
         assert lines[what].startswith("16 "), what
         assert f"of size {size}, where version 1 has {known}; set `size`" in lines[what]
-    assert "an option of a later version is chosen" in lines["start, later option"]
+    for what in ("start, later option", "open, later option"):
+        assert "an option of a later version is chosen" in lines[what]
     assert lines["log without a function"] == "16 set_log: write is null"
     assert (lines["error"], lines["error of version 1"], lines["small error"]) == ("16 1 0", "16 1", "16 0")
     assert lines["no error"] == "16"
     assert lines["statistics after release"].startswith("17 ")
-    assert lines["released"] == "2"
+    assert lines["released"] == "3"
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
-"""Version 1 of the contract is frozen: `version_1/arroyo_udf.h` is the header as published, and never changes. Hosts
-and plugins compiled with it work with plugins and hosts of today. Drafts of version 1 had another magic number."""
+"""Version 1 of the contract is frozen: `version_1/arroyo_udf.h` is the header as published. It never changes, and gains
+only what declares a new extension. Hosts and plugins compiled with it work with plugins and hosts of today. Drafts of
+version 1 had another magic number."""
 
 import ctypes
 import re
@@ -16,6 +17,7 @@ HERE = Path(__file__).resolve().parent
 FROZEN = HERE / "version_1"
 ROOT = HERE.parents[1]
 SIZED = {"error", "options", "function", "descriptor", "batch_context", "statistics", "log", "table"}
+SIZED |= {"isolation", "isolation_options", "instance"}
 
 
 def declared(header: Path) -> cffi.FFI:

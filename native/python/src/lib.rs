@@ -141,6 +141,7 @@ unsafe extern "C" fn stop_all(module: *mut PyObject, _: *mut PyObject) -> *mut P
         if first {
             gil::without(|| {
                 exports::stop_all(EXIT_TIME);
+                subinterpreter::begin_exit(EXIT_TIME);
                 isolation::close_all();
                 subinterpreter::end_all();
             });

@@ -11,10 +11,10 @@ use crate::log::Log;
 use crate::machine::Stop;
 use crate::options;
 use crate::panics::catch_own;
-use crate::retired::Retired;
-use crate::runtime::{Drained, NotTaken, Put, Runtime};
+use crate::retired;
+use crate::runtime::{Drained, Runtime};
 use crate::signature::Signature;
-use crate::{handles, memory, sized};
+use crate::{handles, memory, sending, sized};
 use arroyo_udf_abi as abi;
 use std::ffi::{c_char, c_void, CStr};
 use std::sync::Arc;
@@ -84,18 +84,6 @@ fn of_kind(signature: &Signature, kind: u32, slot: &str, instead: &str) -> Resul
     Err(Failure::new(abi::NOT_IMPLEMENTED, format!("{}: {slot} is not for this kind of function; {instead}", signature.name)))
 }
 
-fn null(slot: &str, what: &str) -> Failure {
-    Failure::argument(format!("{slot}: {what} is null"))
-}
-
-/// The end of a call into a plugin: releases the input arrays that it needs no more (R19). None: the call has reached no
-/// plugin.
-fn sweep(retired: Option<&Retired>) {
-    if let Some(retired) = retired {
-        retired.sweep();
-    }
-}
-
 unsafe extern "C" fn run<P: Plugin>(
     function: u32,
     arguments: *mut abi::ArrowArray,
@@ -112,10 +100,10 @@ unsafe extern "C" fn run<P: Plugin>(
         // SAFETY: the host passes a context of the size that it states, or null.
         unsafe { BatchContext::read(context) }.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
         if results.is_null() || schema.is_null() {
-            return Err(null("run", "results or schema"));
+            return Err(Failure::null("run", "results or schema"));
         }
         // SAFETY: the host passes a valid array, or null.
-        let arguments = unsafe { arguments.as_mut() }.ok_or_else(|| null("run", "arguments"))?;
+        let arguments = unsafe { arguments.as_mut() }.ok_or_else(|| Failure::null("run", "arguments"))?;
         // SAFETY: as above.
         let batch = unsafe { Batch::take(arguments, &signature.arguments) };
         let mut batch = batch.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
@@ -142,7 +130,7 @@ unsafe extern "C" fn run<P: Plugin>(
     };
     // SAFETY: the host passes a writable error struct, or null.
     let status = unsafe { guard(error, |_| {}, body) };
-    sweep(retired);
+    retired::sweep(retired);
     status
 }
 
@@ -159,10 +147,10 @@ unsafe extern "C" fn start<P: Plugin>(
         of_kind(signature, abi::ASYNC, "start", "call run for a sync function")?;
         handles::check_process()?;
         if handle.is_null() {
-            return Err(null("start", "handle"));
+            return Err(Failure::null("start", "handle"));
         }
         // SAFETY: the host passes options of the size that they state, or null.
-        let options = unsafe { read_options(options) }.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
+        let options = unsafe { chosen(options) }.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
         let runtime = Runtime::new(signature, options::choose(&options, &signature.options, &signature.name)?)?;
         P::start(function, &runtime)?;
         let started = handles::insert(Arc::clone(&runtime)).inspect_err(|_| runtime.stop_soon(Stop::Cancel))?;
@@ -172,38 +160,20 @@ unsafe extern "C" fn start<P: Plugin>(
     };
     // SAFETY: the host passes a writable error struct, or null.
     let status = unsafe { guard(error, |_| {}, body) };
-    sweep(retired);
+    retired::sweep(retired);
     status
 }
 
-/// The options that a host passes, of the size that they state. Options of a later header are larger; they are accepted if
-/// all bytes that this plugin does not know are 0, which means: not chosen.
+/// The options that a host passes.
 ///
 /// # Safety
-/// `options` is null or points to its size in bytes.
-unsafe fn read_options(options: *const abi::Options) -> Result<abi::Options, String> {
+/// `options` is null or points to options of the size that they state.
+unsafe fn chosen(options: *const abi::Options) -> Result<abi::Options, String> {
     if options.is_null() {
         return Ok(abi::Options::unset());
     }
     // SAFETY: passed on.
-    let read = unsafe { sized::read(options) }?;
-    let known = size_of::<abi::Options>();
-    // SAFETY: the caller promises `size` bytes.
-    let beyond =
-        unsafe { std::slice::from_raw_parts(options.cast::<u8>().wrapping_add(known), (read.size as usize).saturating_sub(known)) };
-    if beyond.iter().any(|&byte| byte != 0) {
-        return Err(
-            "an option of a later version is chosen, unknown to this plugin: build the plugin again, or leave the option out".into()
-        );
-    }
-    Ok(read)
-}
-
-/// A call with this handle has panicked: a mistake of the toolkit ends the runtime (R17). Not a released one.
-fn poison(handle: abi::Handle, text: &str) {
-    if let Ok(runtime) = handles::get(handle) {
-        runtime.poison(text);
-    }
+    unsafe { sized::read_options(options) }
 }
 
 unsafe extern "C" fn send(
@@ -214,58 +184,7 @@ unsafe extern "C" fn send(
     error: *mut abi::Error,
 ) -> abi::Status {
     // SAFETY: passed on.
-    unsafe { send_from(handle, first_id, arguments, context, std::ptr::null(), error) }
-}
-
-/// As `send`. `origins`: null, or what each row is in another runtime.
-///
-/// # Safety
-/// As for `send`, whose caller is a host; there are as many origins as rows.
-pub(crate) unsafe fn send_from(
-    handle: abi::Handle,
-    first_id: u64,
-    arguments: *mut abi::ArrowArray,
-    context: *const abi::BatchContext,
-    origins: *const relay::Origin,
-    error: *mut abi::Error,
-) -> abi::Status {
-    let mut retired = None;
-    let put = |runtime: &Arc<Runtime>| {
-        // SAFETY: the host passes a valid array, or null.
-        let arguments = unsafe { arguments.as_mut() }.ok_or_else(|| null("send", "arguments"))?;
-        let signature = runtime.signature();
-        retired = Some(signature.retired);
-        let refused = |text: String| Failure::argument(format!("{}: {text}", signature.name));
-        // SAFETY: the host passes a context of the size that it states, or null.
-        let context = unsafe { BatchContext::read(context) }.map_err(refused)?;
-        // SAFETY: as above.
-        let mut batch = unsafe { Batch::take(arguments, &signature.arguments) }.map_err(refused)?;
-        batch.set_context(context);
-        batch.set_retired(signature.retired);
-        if !origins.is_null() {
-            // SAFETY: as promised, one for each row.
-            batch.set_origins(unsafe { relay::origins(origins, batch.rows()) });
-        }
-        match runtime.put(first_id, batch) {
-            Ok(Put::Done) => Ok((abi::OK, None)),
-            Ok(Put::Deliver) => Ok((abi::OK, Some(Arc::clone(runtime)))),
-            Err(NotTaken { batch, failure }) => {
-                *arguments = batch.into_array();
-                failure.map_or(Ok((abi::WOULD_BLOCK, None)), Err)
-            }
-        }
-    };
-    let body = || {
-        let (status, deliver) = handles::with(handle, put)??;
-        if let Some(runtime) = deliver {
-            runtime.guard(|| runtime.deliver()); // after a panic too the batch is accepted: its rows come out, as errors
-        }
-        Ok(status)
-    };
-    // SAFETY: the host passes a writable error struct, or null.
-    let status = unsafe { guard(error, |text| poison(handle, text), body) };
-    sweep(retired);
-    status
+    unsafe { sending::send(handle, first_id, arguments, context, |_| None, error) }
 }
 
 unsafe extern "C" fn drain_results(
@@ -280,7 +199,7 @@ unsafe extern "C" fn drain_results(
         let runtime = handles::get(handle)?;
         retired = Some(runtime.signature().retired);
         if results.is_null() || schema.is_null() {
-            return Err(null("drain_results", "results or schema"));
+            return Err(Failure::null("drain_results", "results or schema"));
         }
         match runtime.drain(max_rows)? {
             Drained::Rows(drained) => {
@@ -296,8 +215,8 @@ unsafe extern "C" fn drain_results(
         }
     };
     // SAFETY: the host passes a writable error struct, or null.
-    let status = unsafe { guard(error, |text| poison(handle, text), body) };
-    sweep(retired);
+    let status = unsafe { guard(error, |text| handles::poison(handle, text), body) };
+    retired::sweep(retired);
     status
 }
 
@@ -314,7 +233,7 @@ unsafe extern "C" fn wait(handle: abi::Handle, wanted: u32, timeout_ns: u64, err
         Ok(if held { abi::OK } else { abi::WOULD_BLOCK })
     };
     // SAFETY: the host passes a writable error struct, or null.
-    unsafe { guard(error, |text| poison(handle, text), body) }
+    unsafe { guard(error, |text| handles::poison(handle, text), body) }
 }
 
 unsafe extern "C" fn arm(
@@ -325,12 +244,12 @@ unsafe extern "C" fn arm(
     error: *mut abi::Error,
 ) -> abi::Status {
     let body = || {
-        let function = function.ok_or_else(|| null("arm", "fn"))?;
+        let function = function.ok_or_else(|| Failure::null("arm", "fn"))?;
         let holds = handles::get(handle)?.arm(condition(wanted)?, function, data);
         Ok(if holds { abi::READY } else { abi::OK })
     };
     // SAFETY: the host passes a writable error struct, or null.
-    unsafe { guard(error, |text| poison(handle, text), body) }
+    unsafe { guard(error, |text| handles::poison(handle, text), body) }
 }
 
 unsafe extern "C" fn disarm(handle: abi::Handle, error: *mut abi::Error) -> abi::Status {
@@ -339,7 +258,7 @@ unsafe extern "C" fn disarm(handle: abi::Handle, error: *mut abi::Error) -> abi:
         Ok(abi::OK)
     };
     // SAFETY: the host passes a writable error struct, or null.
-    unsafe { guard(error, |text| poison(handle, text), body) }
+    unsafe { guard(error, |text| handles::poison(handle, text), body) }
 }
 
 unsafe extern "C" fn cancel(handle: abi::Handle, first_id: u64, rows: u64, error: *mut abi::Error) -> abi::Status {
@@ -348,14 +267,14 @@ unsafe extern "C" fn cancel(handle: abi::Handle, first_id: u64, rows: u64, error
         Ok(abi::OK)
     };
     // SAFETY: the host passes a writable error struct, or null.
-    unsafe { guard(error, |text| poison(handle, text), body) }
+    unsafe { guard(error, |text| handles::poison(handle, text), body) }
 }
 
 unsafe extern "C" fn statistics(handle: abi::Handle, into: *mut abi::Statistics, error: *mut abi::Error) -> abi::Status {
     let body = || {
         let runtime = handles::get(handle)?;
         if into.is_null() {
-            return Err(null("statistics", "statistics"));
+            return Err(Failure::null("statistics", "statistics"));
         }
         // SAFETY: the host passes a struct of the size that it states. A struct that was filled in begins with its size.
         unsafe {
@@ -365,7 +284,7 @@ unsafe extern "C" fn statistics(handle: abi::Handle, into: *mut abi::Statistics,
         Ok(abi::OK)
     };
     // SAFETY: the host passes a writable error struct, or null.
-    unsafe { guard(error, |text| poison(handle, text), body) }
+    unsafe { guard(error, |text| handles::poison(handle, text), body) }
 }
 
 unsafe extern "C" fn stop_runtime(handle: abi::Handle, mode: u32, deadline_ns: u64, error: *mut abi::Error) -> abi::Status {
@@ -383,8 +302,8 @@ unsafe extern "C" fn stop_runtime(handle: abi::Handle, mode: u32, deadline_ns: u
         status
     };
     // SAFETY: the host passes a writable error struct, or null.
-    let status = unsafe { guard(error, |text| poison(handle, text), body) };
-    sweep(retired);
+    let status = unsafe { guard(error, |text| handles::poison(handle, text), body) };
+    retired::sweep(retired);
     status
 }
 
@@ -407,8 +326,8 @@ unsafe extern "C" fn release(handle: abi::Handle, error: *mut abi::Error) -> abi
         status
     };
     // SAFETY: the host passes a writable error struct, or null.
-    let status = unsafe { guard(error, |text| poison(handle, text), body) };
-    sweep(retired);
+    let status = unsafe { guard(error, |text| handles::poison(handle, text), body) };
+    retired::sweep(retired);
     status
 }
 
@@ -420,7 +339,7 @@ unsafe extern "C" fn set_log(handle: abi::Handle, log: *const abi::Log, error: *
         Ok(abi::OK)
     };
     // SAFETY: the host passes a writable error struct, or null.
-    unsafe { guard(error, |text| poison(handle, text), body) }
+    unsafe { guard(error, |text| handles::poison(handle, text), body) }
 }
 
 unsafe extern "C" fn extension<P: Plugin>(id: *const c_char) -> *const c_void {

@@ -32,6 +32,11 @@ impl Failure {
         Failure::new(abi::INVALID_STATE, text)
     }
 
+    /// The caller of a slot has passed null.
+    pub fn null(slot: &str, what: &str) -> Self {
+        Failure::argument(format!("{slot}: {what} is null"))
+    }
+
     /// The toolkit's mistake.
     pub fn internal(text: impl Into<String>) -> Self {
         Failure::new(abi::INTERNAL, text)

@@ -159,3 +159,10 @@ mod tests {
         }
     }
 }
+
+/// A call with this handle has panicked: a mistake of the toolkit ends the runtime (R17). Not a released one.
+pub fn poison(handle: Handle, text: &str) {
+    if let Ok(runtime) = get(handle) {
+        runtime.poison(text);
+    }
+}

@@ -7,6 +7,7 @@
 //! | [`exports`] | the slots of the C table: guards, checks, status and text; calls an [`exports::Plugin`]        |
 //! | [`handles`] | handle -> started function, checked by generation and process                                 |
 //! | [`batch_context`] | what a host says of all rows of a batch                                                 |
+//! | [`sending`] | how a batch enters a started function                                                       |
 //! | [`inbox`]   | where `send` leaves batches, without waiting for the machine                                  |
 //! | [`runtime`] | one started function: the machine under its mutex; the host's side, the executor's side, wake-ups |
 //! | [`machine`] | rows, order, cap, budget, deadlines, cancel, stop: no I/O, time is an argument                 |
@@ -25,7 +26,7 @@
 //! | [`sized`]   | structs of the contract that may be smaller or larger than they are here                      |
 //! | [`memory`]  | memory for results: asked for before it is needed                                             |
 //! | [`retired`] | input arrays that wait to be released in a thread of the host                                 |
-//! | [`isolation`] | plugins whose functions run in workers: processes, subinterpreters                 |
+//! | [`isolation`] | plugins whose functions run in workers: processes, subinterpreters                           |
 //! | [`arroyo`]  | the same functions behind Arroyo's own symbols                                                |
 //! | [`sdk`]     | the code that `#[udf]` expands to: types, the sync loop, the tokio executor                    |
 //!
@@ -56,6 +57,7 @@ pub mod results;
 pub mod retired;
 pub mod runtime;
 pub mod sdk;
+pub mod sending;
 pub mod signature;
 pub mod sized;
 pub mod sync;

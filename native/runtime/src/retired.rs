@@ -56,6 +56,14 @@ impl Retired {
     }
 }
 
+/// The end of a call into a plugin: releases the input arrays that it needs no more (R19). None: the call has reached no
+/// plugin.
+pub fn sweep(retired: Option<&Retired>) {
+    if let Some(retired) = retired {
+        retired.sweep();
+    }
+}
+
 fn release(arrays: Vec<ArrowArray>) {
     for mut array in arrays {
         if let Some(release) = array.release {

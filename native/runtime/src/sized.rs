@@ -70,6 +70,26 @@ pub unsafe fn read<T: Grows>(from: *const T) -> Result<T, String> {
     }
 }
 
+/// As [`read`], for options. Those of a later header are larger; they are accepted if all bytes that this library does not
+/// know are 0, which means: not chosen.
+///
+/// # Safety
+/// As for [`size`].
+pub unsafe fn read_options<T: Grows>(from: *const T) -> Result<T, String> {
+    // SAFETY: passed on. The struct has the size that it states.
+    let (known, beyond) = unsafe {
+        let (known, size) = (read(from)?, size(from)? as usize);
+        let beyond = from.cast::<u8>().wrapping_add(size_of::<T>());
+        (known, std::slice::from_raw_parts(beyond, size.saturating_sub(size_of::<T>())))
+    };
+    if beyond.iter().any(|&byte| byte != 0) {
+        return Err(
+            "an option of a later version is chosen, unknown to this plugin: build the plugin again, or leave the option out".into()
+        );
+    }
+    Ok(known)
+}
+
 /// Fills in the part of a struct that both sides know, all but its size. Returns how many bytes that are, with the size.
 ///
 /// # Safety

@@ -194,7 +194,10 @@ enum {
   ARROYO_UDF_BATCH_CONTEXT_SIZE_1 = 24,
   ARROYO_UDF_STATISTICS_SIZE_1 = 1176,
   ARROYO_UDF_LOG_SIZE_1 = 24,
-  ARROYO_UDF_TABLE_SIZE_1 = 128
+  ARROYO_UDF_TABLE_SIZE_1 = 128,
+  ARROYO_UDF_ISOLATION_OPTIONS_SIZE_1 = 32,
+  ARROYO_UDF_INSTANCE_SIZE_1 = 24,
+  ARROYO_UDF_ISOLATION_SIZE_1 = 24
 };
 
 /* A started async function. Opaque, never 0, checked on each call; valid only in the plugin that returned it. */
@@ -408,6 +411,43 @@ typedef struct arroyo_udf_table {
    * and a start of its own. */
   const void* (*extension)(const char* id);
 } arroyo_udf_table;
+
+/* ---- Isolation: functions in workers ---------------------------------------------------------------------------- */
+
+/* What a worker is. */
+enum {
+  ARROYO_UDF_SUBINTERPRETER = 1, /* of Python, with a lock of its own: only for plugins in Python, from 3.13 on */
+  ARROYO_UDF_PROCESS = 2         /* if it dies, the row in hand is an error, and the next one is started */
+};
+
+typedef struct arroyo_udf_isolation_options {
+  uint64_t size;         /* sizeof(arroyo_udf_isolation_options) */
+  uint32_t mode;         /* ARROYO_UDF_SUBINTERPRETER or ARROYO_UDF_PROCESS */
+  uint32_t workers;      /* how many; 0: one */
+  uint64_t memory_limit; /* bytes that a process may have of its own; 0: no limit */
+  uint64_t cpu_limit;    /* seconds of processor time that a process may use; 0: no limit */
+} arroyo_udf_isolation_options;
+
+/* A plugin whose functions run in workers. */
+typedef struct arroyo_udf_instance {
+  uint64_t size;                 /* in: sizeof(arroyo_udf_instance) of the caller */
+  const arroyo_udf_table* table; /* takes the place of the plugin's own table, for all slots but describe */
+  uint32_t first;                /* function number n of the plugin is number first + n of this table */
+  uint32_t reserved;
+} arroyo_udf_instance;
+
+/* The extension "isolation/1". A plugin may be open in several instances, and be called by its own table as well. */
+typedef struct arroyo_udf_isolation {
+  uint64_t size; /* sizeof(arroyo_udf_isolation) of the plugin's header */
+
+  /* Opens an instance. [waits] It runs the plugin's module in each subinterpreter; processes start when they are needed.
+   * Their python is that of $ARROYO_UDF_PYTHON, by default the one that built the plugin. */
+  arroyo_udf_status (*open)(const arroyo_udf_isolation_options* options, arroyo_udf_instance* instance,
+                            arroyo_udf_error* error);
+
+  /* Ends the workers of an instance. [waits] Its functions answer INVALID_STATE from now on. */
+  arroyo_udf_status (*close)(const arroyo_udf_instance* instance, arroyo_udf_error* error);
+} arroyo_udf_isolation;
 
 /* The only symbol that a plugin must export. */
 extern const arroyo_udf_table arroyo_udf_plugin;

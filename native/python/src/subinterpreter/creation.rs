@@ -50,8 +50,8 @@ fn find() -> Result<New, Failure> {
     Ok(unsafe { std::mem::transmute::<*mut libc::c_void, New>(found) })
 }
 
-/// One interpreter of the process starts at a time: the first import of some standard modules in several at once crashes.
-/// Taken without a GIL.
+/// One interpreter of the process starts or ends at a time: the first import of some standard modules in several at once
+/// crashes. Taken without a GIL.
 pub fn one_at_a_time() -> MutexGuard<'static, ()> {
     static STARTING: Mutex<()> = Mutex::new(());
     STARTING.lock().unpoisoned()

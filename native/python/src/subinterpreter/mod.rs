@@ -19,7 +19,7 @@ mod halting;
 mod home;
 mod worker;
 
-pub use home::end_all;
+pub use home::{begin_exit, end_all};
 
 use crate::gil;
 use crate::modules::{EXECUTOR, SUBINTERPRETER};
@@ -37,14 +37,13 @@ use arroyo_udf_plugin::results;
 use arroyo_udf_plugin::runtime::Runtime;
 use arroyo_udf_plugin::signature::{text, Signature};
 use arroyo_udf_plugin::sync::Unpoisoned;
-use home::END_TIME;
+use home::{end_until, time_until};
 use pyo3_ffi::*;
 use std::ffi::{c_uint, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::ptr::null_mut;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Instant;
 use worker::{Program, Share, Worker};
 
 /// The least rows of a share: for fewer, another thread is not worth waking.
@@ -126,10 +125,11 @@ impl Drop for Subinterpreters {
         let runtimes: Vec<_> = self.runtimes.lock().unpoisoned().iter().filter_map(Weak::upgrade).collect();
         runtimes.iter().for_each(|runtime| runtime.stop_soon(Stop::Cancel));
         for runtime in runtimes {
-            drop(runtime.stop(Stop::Cancel, END_TIME)); // only a host that still drains could use the status
+            drop(runtime.stop(Stop::Cancel, time_until(end_until()))); // only a host that still drains could use the status
         }
-        let until = Instant::now() + END_TIME;
-        self.workers.drain(..).for_each(|worker| worker.end(until));
+        let until = end_until();
+        let leaving: Vec<_> = self.workers.drain(..).filter_map(Worker::leave).collect();
+        leaving.into_iter().for_each(|leaving| leaving.wait(until));
     }
 }
 

@@ -1,7 +1,7 @@
 //! A worker: a home with a plugin's functions.
 
 use super::creation;
-use super::home::{Functions, Home, END_TIME};
+use super::home::{end_until, leave_time, time_until, Functions, Home};
 use crate::function::PythonFunction;
 use crate::modules::SUBINTERPRETER;
 use crate::object::{self, exception_text, Owned};
@@ -23,7 +23,7 @@ use std::ffi::{CStr, OsString};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{channel, Sender};
+use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -81,7 +81,7 @@ impl Worker {
         match loaded.recv().unwrap_or_else(|_| Err(Failure::internal("a plugin does not load in a subinterpreter"))) {
             Ok(functions) => Ok(Worker { home, functions, busy: Arc::default() }),
             Err(failure) => {
-                home.end(Instant::now() + END_TIME);
+                home.end().into_iter().for_each(|ending| ending.wait(end_until()));
                 Err(failure)
             }
         }
@@ -128,21 +128,34 @@ impl Worker {
         answer.recv().unwrap_or_else(|_| Err(Failure::internal("the thread of a start has ended")))
     }
 
-    /// Removes the plugin from its home after the shares that it has, and waits for that until then. If something of it
-    /// stays, the home ends.
-    pub fn end(self, until: Instant) {
+    /// Removes the plugin from its home, after the shares that it has. None: that is not of this process.
+    pub fn leave(self) -> Option<Leaving> {
         if !self.is_here() {
-            return std::mem::forget(self);
+            std::mem::forget(self);
+            return None;
         }
         let (done, unloaded) = channel();
         self.home.run(move |interpreter, functions| {
             // SAFETY: the GIL is held inside.
             let clean = interpreter.enter(|| unsafe { unload(functions) });
-            let _ = done.send(matches!(clean, Ok(true)));
+            let _ = done.send(matches!(clean, Ok(true)) && interpreter.is_left_within(leave_time()));
         });
-        match unloaded.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        Some(Leaving { home: self.home, unloaded })
+    }
+}
+
+/// A plugin that is about to leave its home.
+pub struct Leaving {
+    home: Home,
+    unloaded: Receiver<bool>,
+}
+
+impl Leaving {
+    /// Waits for it until then. If something of the plugin stays, the home ends.
+    pub fn wait(self, until: Instant) {
+        match self.unloaded.recv_timeout(time_until(until)) {
             Ok(true) => self.home.keep(),
-            _ => self.home.end(until),
+            _ => self.home.end().into_iter().for_each(|ending| ending.wait(until)),
         }
     }
 }

@@ -36,7 +36,7 @@ pub unsafe fn read(options: *const abi::IsolationOptions) -> Result<abi::Isolati
         return Err(Failure::argument("open: options is null"));
     }
     // SAFETY: passed on.
-    let mut options = unsafe { sized::read(options) }.map_err(Failure::argument)?;
+    let mut options = unsafe { sized::read_options(options) }.map_err(Failure::argument)?;
     if ![abi::SUBINTERPRETER, abi::PROCESS].contains(&options.mode) {
         let text = format!("isolation mode {}: it is ARROYO_UDF_SUBINTERPRETER or ARROYO_UDF_PROCESS", options.mode);
         return Err(Failure::argument(text));

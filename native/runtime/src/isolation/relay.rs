@@ -7,9 +7,8 @@
 //! the call has ended.
 
 use crate::arrow;
-use crate::exports::send_from;
 use crate::failure::{guard, Failure};
-use crate::handles;
+use crate::{handles, sending};
 use arroyo_udf_abi as abi;
 use std::ffi::CStr;
 
@@ -70,8 +69,8 @@ unsafe extern "C" fn send(
     origins: *const Origin,
     error: *mut abi::Error,
 ) -> abi::Status {
-    // SAFETY: passed on: the worker keeps what a host must keep.
-    unsafe { send_from(handle, first_id, arguments, context, origins, error) }
+    // SAFETY: the worker keeps what a host must keep, and passes an origin for each row.
+    unsafe { sending::send(handle, first_id, arguments, context, |rows| Some(origins_of(origins, rows)), error) }
 }
 
 unsafe extern "C" fn keep_batches_apart(handle: abi::Handle, error: *mut abi::Error) -> abi::Status {
@@ -105,7 +104,7 @@ unsafe extern "C" fn report_stuck(handle: abi::Handle, id: u64, row_id: u64, err
 ///
 /// # Safety
 /// There are so many.
-pub(crate) unsafe fn origins(origins: *const Origin, rows: usize) -> Box<[arrow::Origin]> {
+unsafe fn origins_of(origins: *const Origin, rows: usize) -> Box<[arrow::Origin]> {
     // SAFETY: as promised.
     let origins = unsafe { std::slice::from_raw_parts(origins, rows) };
     let origin = |from: &Origin| arrow::Origin { row_id: from.row_id, attempt: from.attempt as u16, deadline: from.deadline_ns };

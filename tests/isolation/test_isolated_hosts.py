@@ -44,7 +44,7 @@ def host(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         target = ROOT / "build" / "example_host"
         command = ["cargo", "build", "--quiet", "--locked", "--target-dir", str(target)]
         subprocess.run(command, cwd=ROOT / "examples" / "host" / "rust", check=True)
-        return target / "debug" / "host"
+        return target / "debug" / "arroyo-udf-example-host"
     program = tmp_path_factory.mktemp("host") / "host"
     include, source = ROOT / "native" / "include", ROOT / "examples" / "host" / "c" / "host.c"
     subprocess.run(["cc", f"-I{include}", str(source), "-o", str(program), "-ldl"], check=True)

@@ -1,0 +1,60 @@
+//! How a batch enters a started function: the slot `send`, and the same for a worker, whose rows are attempts of another
+//! runtime.
+
+use crate::arrow::{Batch, Origin};
+use crate::batch_context::BatchContext;
+use crate::failure::{guard, Failure};
+use crate::runtime::{NotTaken, Put, Runtime};
+use crate::{handles, retired};
+use arroyo_udf_abi as abi;
+use std::sync::Arc;
+
+/// `origins` answers for a number of rows what each is in another runtime; None: this runtime is the only one.
+///
+/// # Safety
+/// As for the slot `send`, whose caller is a host.
+pub unsafe fn send(
+    handle: abi::Handle,
+    first_id: u64,
+    arguments: *mut abi::ArrowArray,
+    context: *const abi::BatchContext,
+    origins: impl FnOnce(usize) -> Option<Box<[Origin]>>,
+    error: *mut abi::Error,
+) -> abi::Status {
+    let mut retired = None;
+    let put = |runtime: &Arc<Runtime>| {
+        // SAFETY: the host passes a valid array, or null.
+        let arguments = unsafe { arguments.as_mut() }.ok_or_else(|| Failure::null("send", "arguments"))?;
+        let signature = runtime.signature();
+        retired = Some(signature.retired);
+        let refused = |text: String| Failure::argument(format!("{}: {text}", signature.name));
+        // SAFETY: the host passes a context of the size that it states, or null.
+        let context = unsafe { BatchContext::read(context) }.map_err(refused)?;
+        // SAFETY: as above.
+        let mut batch = unsafe { Batch::take(arguments, &signature.arguments) }.map_err(refused)?;
+        batch.set_context(context);
+        batch.set_retired(signature.retired);
+        if let Some(origins) = origins(batch.rows()) {
+            batch.set_origins(origins);
+        }
+        match runtime.put(first_id, batch) {
+            Ok(Put::Done) => Ok((abi::OK, None)),
+            Ok(Put::Deliver) => Ok((abi::OK, Some(Arc::clone(runtime)))),
+            Err(NotTaken { batch, failure }) => {
+                *arguments = batch.into_array();
+                failure.map_or(Ok((abi::WOULD_BLOCK, None)), Err)
+            }
+        }
+    };
+    let body = || {
+        let (status, deliver) = handles::with(handle, put)??;
+        if let Some(runtime) = deliver {
+            runtime.guard(|| runtime.deliver()); // after a panic too the batch is accepted: its rows come out, as errors
+        }
+        Ok(status)
+    };
+    // SAFETY: the host passes a writable error struct, or null.
+    let status = unsafe { guard(error, |text| handles::poison(handle, text), body) };
+    retired::sweep(retired);
+    status
+}
