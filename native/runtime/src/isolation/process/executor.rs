@@ -8,7 +8,7 @@
 //! told to let go of it.
 
 use super::mailbox::{wait, Bell, Reader, Writer};
-use super::message::{Start, ATTEMPTS, FAILED, FORGET, LEAVE, LOG, OUTCOMES, READY};
+use super::message::{Counts, Start, ATTEMPTS, FAILED, FORGET, LEAVE, LOG, OUTCOMES, READY};
 use super::record;
 use super::place::{NoWorker, Seat as Place};
 use super::worker::{Further, Interrupted, TICK};
@@ -98,6 +98,8 @@ struct Sender {
     bell: Arc<Bell>,
     /// None: the worker has died.
     worker: Option<Further>,
+    /// What it had counted when it last said so.
+    counted: Counts,
     /// The attempts that the worker has, by the keys of their first rows, which it knows.
     running: BTreeMap<u64, Running>,
     keys: HashMap<Token, u64>,
@@ -158,6 +160,7 @@ impl Sender {
             seat: seat.downgrade(),
             bell,
             worker: None,
+            counted: Counts::default(),
             running: BTreeMap::new(),
             keys: HashMap::new(),
             untold: Vec::new(),
@@ -272,6 +275,7 @@ impl Sender {
             other => return Err(broken(format!("a message of kind {other}"))),
         }
         worker.lane.take();
+        self.counted = Counts::default();
         self.worker = Some(worker);
         Ok(())
     }
@@ -289,7 +293,8 @@ impl Sender {
                 }
                 return Ok(());
             }
-            let ended = read(self.signature, &mut worker.lane.received.read().map_err(|error| error.to_string())?, seat);
+            let mut message = worker.lane.received.read().map_err(|error| error.to_string())?;
+            let ended = read(self.signature, &mut message, seat, &mut self.counted);
             worker.lane.take();
             for (key, outcome) in ended? {
                 let Some((&first, attempt)) = self.running.range_mut(..=key).next_back() else { continue };
@@ -389,8 +394,7 @@ impl Sender {
                 let mut message = worker.lane.received.read().map_err(|error| error.to_string())?;
                 if message.byte()? == LEAVE {
                     let (status, text) = (message.number()? as abi::Status, message.text()?);
-                    seat.count_left_behind(message.number()?);
-                    (0..message.number()?.min(1 << 16)).for_each(|_| seat.count_blocked());
+                    count(seat, Counts::read(&mut message)?, &mut self.counted);
                     write_log(seat, &mut message)?;
                     return closed(self.signature, status, &String::from_utf8_lossy(&text));
                 }
@@ -466,9 +470,13 @@ fn write(untold: &[u64], stuck: &[(u64, u64)], attempts: &[(u64, Attempt, Vec<Ro
 }
 
 /// Reads a message of the worker: how attempts ended, by key.
-fn read(signature: &Signature, message: &mut Reader, seat: &Seat) -> Result<Vec<(u64, Outcome<Value>)>, String> {
+fn read(signature: &Signature, message: &mut Reader, seat: &Seat, counted: &mut Counts) -> Result<Vec<(u64, Outcome<Value>)>, String> {
     let mut ended = Vec::new();
-    match message.byte()? {
+    let kind = message.byte()?;
+    if let OUTCOMES | LOG = kind {
+        count(seat, Counts::read(message)?, counted);
+    }
+    match kind {
         OUTCOMES => {
             for _ in 0..message.number()? {
                 let (key, outcome) = (message.number()?, message.byte()?);
@@ -488,6 +496,15 @@ fn read(signature: &Signature, message: &mut Reader, seat: &Seat) -> Result<Vec<
         other => return Err(format!("the worker process wrote a message of kind {other}")),
     }
     Ok(ended)
+}
+
+/// Counts what the worker has counted since it has said so last.
+fn count(seat: &Seat, counts: Counts, counted: &mut Counts) {
+    let before = std::mem::replace(counted, counts);
+    let new = |now: u64, before: u64| now.saturating_sub(before).min(1 << 16);
+    seat.count_left_behind(new(counts.left_behind, before.left_behind));
+    (0..new(counts.blocked, before.blocked)).for_each(|_| seat.count_blocked());
+    (0..new(counts.discarded, before.discarded)).for_each(|_| seat.count_discarded());
 }
 
 /// Writes what the worker's runtime would have written.
