@@ -173,9 +173,9 @@ def test_a_call_in_another_thread_goes_on(plugin: Plugin) -> None:
     former = signal.signal(signal.SIGINT, signal.default_int_handler)
     got = []
     thread = threading.Thread(target=lambda: got.append(plugin.functions["waits"](pa.array([1, 3], pa.int64()))))
+    thread.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            thread.start()
             signal.raise_signal(signal.SIGINT)
     finally:
         signal.signal(signal.SIGINT, former)

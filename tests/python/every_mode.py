@@ -51,7 +51,6 @@ PYARROW = "refuses a module by name that imports pyarrow"
 NOT_HERE: dict[str, dict[str, str]] = {
     "thread": {},
     "process": {
-        "tests/python/test_asyncio.py::test_tasks_left_by_calls_and_by_init": "counts them at the stop",
         "tests/python/test_asyncio.py::test_with_the_standard_loop": OWN_HOST,
         "tests/python/test_lifecycle.py::test_r12_start_gives_up_on_an_init_that_blocks_the_loop": INSIDE,
     },

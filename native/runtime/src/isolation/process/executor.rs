@@ -9,9 +9,9 @@
 
 use super::mailbox::{wait, Bell, Reader, Writer};
 use super::message::{Counts, Start, ATTEMPTS, FAILED, FORGET, LEAVE, LOG, OUTCOMES, READY};
-use super::record;
 use super::place::{NoWorker, Seat as Place};
-use super::worker::{Further, Interrupted, TICK};
+use super::record;
+use super::worker::{was_interrupted, Further, Interrupted, TICK};
 use crate::abi;
 use crate::arrow::Batch;
 use crate::failure::Failure;
@@ -67,7 +67,7 @@ pub fn start(places: &[Arc<Place>], interrupted: Interrupted, function: u32, run
         match told.recv_timeout(TICK) {
             Ok(one) => started = started.and(one),
             Err(mpsc::RecvTimeoutError::Disconnected) => break started,
-            Err(mpsc::RecvTimeoutError::Timeout) if interrupted() => break Err(super::interrupted(&signature.name)),
+            Err(mpsc::RecvTimeoutError::Timeout) if interrupted() => break Err(was_interrupted(&signature.name)),
             Err(mpsc::RecvTimeoutError::Timeout) => {}
         }
     };

@@ -50,13 +50,12 @@ use super::Instance;
 use crate::arrow::{build, check_rows, Batch};
 use crate::exports::Ran;
 use crate::failure::Failure;
-use crate::results;
 use crate::machine::Stop;
+use crate::results;
 use crate::runtime::Runtime;
 use crate::signature::Signature;
 use crate::sync::Unpoisoned;
 use crate::value::Value;
-use arroyo_udf_abi as abi;
 use call::{Call, NoResults, Share};
 use place::{Seat, Seated};
 use std::ops::Range;
@@ -120,7 +119,7 @@ impl Instance for Processes {
             match call.run(&mut seats, &mut shares) {
                 Ok(None) => {}
                 Ok(Some(ran)) => return Ok(ran),
-                Err(NoResults::Interrupted) => return Err(interrupted(&signature.name)),
+                Err(NoResults::Interrupted) => return Err(worker::was_interrupted(&signature.name)),
                 Err(NoResults::NotCalled(failure)) if none_called => return Err(failure),
                 Err(NoResults::NotCalled(failure)) => shares.iter_mut().for_each(|share| share.fail(&failure.text)),
             }
@@ -162,11 +161,6 @@ impl Drop for Processes {
             // the workers are the parent's
         }
     }
-}
-
-/// What a call answers that the host has ended, which knows why.
-fn interrupted(name: &str) -> Failure {
-    Failure::new(abi::USER_CODE, format!("{name}: the host has interrupted the call"))
 }
 
 /// The rows whose offsets can be followed, in ranges, and the errors of the others.
