@@ -220,7 +220,12 @@ impl Sender {
             seat.set_full(is_full);
             match seat.end_turn() {
                 After::Settled => {
-                    let closed = self.close(&seat);
+                    let closed = if seat.is_given_up() {
+                        self.let_go();
+                        Ok(())
+                    } else {
+                        self.close(&seat)
+                    };
                     return seat.closed(closed);
                 }
                 After::Again if !is_full => {}
@@ -410,7 +415,7 @@ impl Sender {
         }
     }
 
-    /// The runtime is gone, with attempts that are stuck: the worker lets go of them.
+    /// The runtime is gone, or its stop has given up, with attempts that were stuck: the worker closes no Context (R13).
     fn let_go(&mut self) {
         let Some(worker) = &mut self.worker else { return };
         let until = Instant::now() + GRACE;
