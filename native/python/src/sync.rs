@@ -8,16 +8,36 @@ use crate::pyarrow::{self, RowErrors};
 use crate::traceback::raised_text;
 use crate::values::column::ColumnWriter;
 use crate::values::conversion::Conversion;
-use arroyo_udf_plugin::abi::ArrowArray;
+use arroyo_udf_plugin::abi::{self, ArrowArray};
 use arroyo_udf_plugin::arrow::{self, Batch};
 use arroyo_udf_plugin::exports::Ran;
 use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::results;
+use arroyo_udf_plugin::signature::Signature;
 use arroyo_udf_plugin::value::Value;
 use pyo3_ffi::*;
 use std::ops::Range;
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+
+/// This process is a worker, and its host keeps the time of calls.
+static HOST_KEEPS_TIME: AtomicBool = AtomicBool::new(false);
+
+/// Says that this process is a worker, and its host keeps the time of calls.
+pub fn host_keeps_time() {
+    HOST_KEEPS_TIME.store(true, Ordering::Release);
+}
+
+/// Refuses a function with a timeout where nobody could end its calls.
+pub fn check_timeout(signature: &Signature) -> Result<(), Failure> {
+    if signature.run_timeout.is_none() || HOST_KEEPS_TIME.load(Ordering::Acquire) {
+        return Ok(());
+    }
+    let text = "has a timeout, and a call can be ended only with the process it runs in: load the plugin with \
+                isolation=\"process\", or leave the timeout out";
+    Err(Failure::new(abi::NOT_IMPLEMENTED, format!("{}: {text}", signature.name)))
+}
 
 /// Fails only by Ctrl-C, which the host raises: the batch ends where it came (R2).
 ///

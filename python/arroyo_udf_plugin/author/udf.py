@@ -2,6 +2,7 @@
 
     @udf                     def         sync: called row by row
     @udf(vectorized=True)    def         sync: called with whole Arrow arrays
+    @udf(timeout=60)         def         sync, for worker processes alone: a batch may take so long
     @udf(blocking=True)      def         async for the host; each call runs on a thread of a pool
     @udf                     async def   async: called row by row
     @udf(batch_size=100)     async def   async: called with lists of up to 100 rows
@@ -128,7 +129,7 @@ class Udf(Generic[P, R]):
             elif name not in OPTIONS:
                 known = ", ".join((*_KINDS, "split", "volatility", *OPTIONS))
                 raise self.mistake(f"has the unknown option {name!r}; there are {known}")
-            elif not self.starts:
+            elif not self.starts and name != "timeout":
                 raise self.mistake(
                     f"is sync, and {name!r} is for async functions; write `async def` or blocking=True, or leave it out"
                 )
@@ -154,7 +155,7 @@ def udf(
 ) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
 @overload
 def udf(
-    *, vectorized: bool, split: bool = ..., volatility: Volatility = ...
+    *, vectorized: bool, split: bool = ..., volatility: Volatility = ..., timeout: float | str = ...
 ) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
 
 
@@ -170,6 +171,8 @@ def udf(function: Any = None, /, **options: Any) -> Any:
     failing row is alone.
     volatility: "immutable" if the result depends on the arguments alone, "stable" if also on what does not change
     during a query, "volatile" if on anything else. For engines, which also see the docstring.
+    timeout of a sync function: seconds, or a text such as "500ms". Only for plugins that are loaded with
+    isolation="process": a worker that takes longer for a batch is killed. Default: none.
     All other options are for `async def` and blocking functions; see `Options`.
     Raises BuildError, with file and line, for an option that does not fit.
     """

@@ -237,7 +237,8 @@ def _data(
             f".vectorized = {int(udf.vectorized)}, "
             f".arguments = &ARGUMENTS_{number}, .returns = &RETURNS_{number}, "
             f".options = {'NULL' if udf.options is None else f'&OPTIONS_{number}'}, "
-            f".documentation = {_documentation(udf)}, .volatility = {_volatility(udf)} }};"
+            f".documentation = {_documentation(udf)}, .volatility = {_volatility(udf)}, "
+            f".timeout_ns = UINT64_C({_timeout(udf)}) }};"
         )
     addresses = ", ".join(f"&FUNCTION_{number}" for number in range(len(functions)))
     lines += [
@@ -256,6 +257,12 @@ def _documentation(udf: Udf[Any, Any]) -> str:
 
 def _volatility(udf: Udf[Any, Any]) -> str:
     return "0" if udf.volatility is None else f"ARROYO_UDF_{udf.volatility.upper()}"
+
+
+def _timeout(udf: Udf[Any, Any]) -> int:
+    """Of a sync function, in nanoseconds; 0: none."""
+    timeout = 0 if udf.starts else abi_fields(udf.chosen).get("timeout_ns", 0)
+    return 0 if timeout == 2**64 - 1 else timeout
 
 
 def c_string(text: str) -> str:

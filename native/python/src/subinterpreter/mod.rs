@@ -24,6 +24,7 @@ pub use home::{begin_exit, end_all};
 use crate::gil;
 use crate::modules::{EXECUTOR, SUBINTERPRETER};
 use crate::object::{self, Owned};
+use crate::sync;
 use crate::values::conversion::is_native;
 use arroyo_udf_plugin::abi::{self, Table};
 use arroyo_udf_plugin::arrow::{self, Batch};
@@ -82,6 +83,7 @@ impl Subinterpreters {
 impl Instance for Subinterpreters {
     fn run(&self, function: u32, signature: &'static Signature, batch: &Arc<Batch>) -> Result<Ran, Failure> {
         self.check(signature)?;
+        sync::check_timeout(signature)?;
         let rows = batch.rows();
         let shares = (rows / LEAST_ROWS).clamp(1, self.workers.len());
         let (answers, answered) = channel();

@@ -132,9 +132,15 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         }
     }
 
-    /// Tells the executor that a row's attempt ignores that. `reported` is the row's id for the report.
-    pub fn ask_again(&mut self, id: u64, reported: u64) {
-        self.newly_stuck.extend(self.attempt_of(id).map(|token| Stuck { token, id: reported }));
+    /// A row's attempt ignores that: it is out of the cap, and its executor reports it. `reported` is the row's id there.
+    pub fn give_up_asking(&mut self, id: u64, reported: u64) {
+        let Some(token) = self.attempt_of(id) else { return };
+        if self.attempts[token.slot].state == AttemptState::Open {
+            self.open.remove(&mut self.attempts, token.slot);
+            self.attempts[token.slot].state = AttemptState::Stuck;
+            self.counts.stuck += 1;
+        }
+        self.newly_stuck.push(Stuck { token, id: reported });
     }
 
     fn attempt_of(&self, id: u64) -> Option<Token> {

@@ -171,10 +171,11 @@ impl Runtime {
         self.wake_after(state);
     }
 
-    /// Has the executor report that a row's attempt ignores its cancellation; `reported` is the row's id in the report.
-    pub fn ask_again(&self, id: u64, reported: u64) {
+    /// A row's attempt ignores that: the executor reports it, and another may run in its place. `reported` is the row's id in
+    /// the report.
+    pub fn give_up_asking(&self, id: u64, reported: u64) {
         let mut state = self.lock();
-        state.machine.ask_again(id, reported);
+        state.machine.give_up_asking(id, reported);
         self.wake_after(state);
     }
 

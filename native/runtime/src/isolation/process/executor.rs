@@ -10,7 +10,7 @@
 use super::mailbox::{wait, Bell, Reader, Writer};
 use super::message::{Start, ATTEMPTS, FAILED, FORGET, LEAVE, LOG, OUTCOMES, READY};
 use super::record;
-use super::seat::Seat as Place;
+use super::place::{NoWorker, Seat as Place};
 use super::worker::Further;
 use crate::abi;
 use crate::arrow::Batch;
@@ -37,14 +37,13 @@ const LEFT: &str = "the plugin was closed during this call";
 /// Serves a runtime with one worker in each place, and waits until all have started the function.
 pub fn start(places: &[Arc<Place>], function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
     let (settings, signature) = (runtime.settings(), runtime.signature());
+    let most = (settings.allowed_in_flight as usize).div_ceil(places.len());
     let start = Start {
         function,
-        // Room for stuck attempts as well, which the host's machine does not count.
-        allowed_in_flight: settings.allowed_in_flight.saturating_add(settings.max_stuck),
+        allowed_in_flight: most as u32,
         batch_size: settings.gather.map_or(0, |gather| gather.rows),
         lineage: runtime.lineage(),
     };
-    let most = (settings.allowed_in_flight as usize).div_ceil(places.len());
     let (tell, told) = mpsc::channel();
     let no_room = |error: io::Error| Failure::for_now(abi::ENVIRONMENT, format!("{}: no thread for its calls: {error}", signature.name));
     let seats: Vec<Seat> = places.iter().map(|_| Seat::take(runtime)).collect();
@@ -117,8 +116,18 @@ struct Running {
 }
 
 impl Running {
+    /// Whether a micro-batch that was sent has failed as a whole.
+    fn failed_whole(&self) -> bool {
+        let cancelled = |row: &usize| matches!(self.ended[*row], Some(Outcome::Cancelled));
+        !self.is_cancelled && self.sent.len() > 1 && self.sent.iter().all(cancelled)
+    }
+
     /// Reports an attempt whose rows have all ended.
     fn report(self, seat: &Seat) {
+        if self.failed_whole() {
+            seat.end(self.token, Outcome::Error("the call has failed".into())); // the machine splits it
+            return;
+        }
         let is_cancelled = self.is_cancelled;
         let mut outcomes = self.ended.into_iter().map(|outcome| match outcome {
             Some(Outcome::Error(_)) | None if is_cancelled => Outcome::Cancelled, // its row has ended before
@@ -227,7 +236,10 @@ impl Sender {
     /// Starts the function in a worker.
     fn open(&mut self) -> Result<(), Failure> {
         let name = &self.signature.name;
-        let no_worker = |why: String| Failure::for_now(abi::ENVIRONMENT, format!("{name}: no worker process: {why}"));
+        let no_worker = |why: NoWorker| match why {
+            NoWorker::Because(why) => Failure::for_now(abi::ENVIRONMENT, format!("{name}: no worker process: {why}")),
+            NoWorker::Interrupted => Failure::internal(format!("{name}: the host has interrupted a thread of the toolkit")),
+        };
         let mut worker = self.place.take().further(&self.start).map_err(no_worker)?;
         let until = Instant::now() + INIT_TIME + 2 * GRACE;
         while worker.lane.received.is_free() {
@@ -289,9 +301,13 @@ impl Sender {
     /// The worker has died: attempts that had started are errors.
     fn bury(&mut self, seat: &Seat) {
         let Some(worker) = self.worker.take() else { return };
-        let how = self.place.take().obituary(&worker);
+        let mut place = self.place.take();
+        let text = match place.is_closed() {
+            true => LEFT.to_string(),
+            false => format!("{} during this call", place.obituary(&worker)),
+        };
+        drop(place);
         for mut attempt in std::mem::take(&mut self.running).into_values() {
-            let text = format!("{how} during this call");
             for row in attempt.ended.iter_mut().filter(|row| row.is_none()) {
                 *row = Some(Outcome::Error(text.as_str().into()));
             }

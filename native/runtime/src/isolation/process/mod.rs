@@ -11,7 +11,8 @@
 //! | [`journal`]| how each row of a batch ended, before the next one begins                               |
 //! | [`child`]  | a process, how it starts and ends                                                       |
 //! | `worker`   | the host's side of a worker                                                             |
-//! | `seat`     | the place of a worker: restarts it, and runs rows in it                                 |
+//! | `place`    | the place of a worker: restarts it                                                      |
+//! | `call`     | a call of a sync function: rows in the workers of places                                |
 //! | `executor` | a runtime of the host whose calls run in one worker                                     |
 //! | [`serve`]  | the worker's side: its life                                                             |
 //! | `plugin`   | the worker's side: the plugin, called for batches                                       |
@@ -23,8 +24,10 @@
 //!
 //! Death. Functions called row by row write each row's end into shared memory before the next row begins. So the row in hand
 //! is the one after those: it is the error, with what the process's end says, and later rows run in the next worker. What a
-//! vectorised function returns is there at once or not at all: it loses its batch.
+//! vectorised function returns is there at once or not at all: it loses its batch. A worker that takes longer than the
+//! function's timeout is killed, which is such a death: the row in hand has timed out.
 
+mod call;
 pub mod child;
 mod executor;
 pub mod journal;
@@ -33,15 +36,15 @@ mod mailbox;
 mod memory;
 mod message;
 mod parcel;
+mod place;
 mod plugin;
 mod record;
-mod seat;
 pub mod serve;
 mod started;
 mod worker;
 
 pub use message::{Hello, Limits};
-pub use worker::Spec;
+pub use worker::{Interrupted, Spec};
 
 use super::Instance;
 use crate::arrow::{build, check_rows, Batch};
@@ -51,7 +54,9 @@ use crate::results;
 use crate::runtime::Runtime;
 use crate::signature::Signature;
 use crate::value::Value;
-use seat::{Call, Seat, Seated, Share};
+use arroyo_udf_abi as abi;
+use call::{Call, NoResults, Share};
+use place::{Seat, Seated};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -92,30 +97,35 @@ impl Processes {
 impl Instance for Processes {
     fn run(&self, function: u32, signature: &'static Signature, batch: &Arc<Batch>) -> Result<Ran, Failure> {
         self.check_process(&signature.name)?;
-        let call = Call { function, signature, batch };
+        let call = Call { function, signature, batch, timeout: signature.run_timeout };
         let (good, mut failed) = readable(signature, batch);
         let wanted = if signature.vectorized { 1 } else { (batch.rows() / LEAST_SHARE).clamp(1, self.seats.len()) };
         let mut seats = self.seats(wanted);
         let mut values = vec![Value::Null; batch.rows()];
+        let mut late = Vec::new();
         let mut none_called = true;
         for rows in good {
             let mut shares = cut(rows, seats.len());
             match call.run(&mut seats, &mut shares) {
                 Ok(None) => {}
                 Ok(Some(ran)) => return Ok(ran),
-                Err(failure) if none_called => return Err(failure),
-                Err(failure) => shares.iter_mut().for_each(|share| share.fail(&failure.text)), // other rows were called
+                Err(NoResults::Interrupted) => {
+                    return Err(Failure::new(abi::USER_CODE, format!("{}: interrupted by the host", signature.name)))
+                }
+                Err(NoResults::NotCalled(failure)) if none_called => return Err(failure),
+                Err(NoResults::NotCalled(failure)) => shares.iter_mut().for_each(|share| share.fail(&failure.text)),
             }
             none_called = false;
             for share in shares {
                 let first = share.first();
                 share.values.into_iter().enumerate().for_each(|(i, value)| values[first + i] = value);
                 failed.extend(share.failed);
+                late.extend(share.late);
             }
         }
         failed.sort_unstable_by_key(|(row, _)| *row);
         let column = build(&signature.returns, values.iter()).export();
-        let (results, with_outcomes) = results::ran(&signature.name, column, &failed);
+        let (results, with_outcomes) = results::ran_with_late(&signature.name, column, &failed, &late);
         Ok(Ran { results, with_outcomes })
     }
 
