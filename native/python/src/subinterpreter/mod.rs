@@ -5,6 +5,7 @@
 //! | [`creation`] | makes a subinterpreter                                                  |
 //! | [`halting`]  | ends those that do not end, when the process does                       |
 //! | [`home`]     | a subinterpreter with the thread that it lives in                       |
+//! | [`stopping`] | Ctrl-C during a call                                                    |
 //! | [`worker`]   | a home with a plugin's functions                                        |
 //!
 //! A batch of a sync function is cut into shares, of which each worker runs one. An async or blocking function has an
@@ -17,11 +18,14 @@
 mod creation;
 mod halting;
 mod home;
+mod stopping;
 mod worker;
 
 pub use home::{begin_exit, end_all};
 
 use crate::gil;
+use crate::handlers;
+use crate::interrupt;
 use crate::modules::{EXECUTOR, SUBINTERPRETER};
 use crate::object::{self, Owned};
 use crate::sync;
@@ -42,12 +46,19 @@ use pyo3_ffi::*;
 use std::ffi::{c_uint, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::ptr::null_mut;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, Weak};
-use worker::{Program, Share, Worker};
+use std::time::{Duration, Instant};
+use stopping::Stopping;
+use worker::{Answer, Program, Share, Worker};
 
 /// The least rows of a share: for fewer, another thread is not worth waking.
 const LEAST_ROWS: usize = 256;
+/// How often a call that waits for its shares looks for Ctrl-C.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long an interrupted call waits for the row in hand. After that it goes on without the call.
+const STOP_TIME: Duration = Duration::from_secs(1);
+
 struct Subinterpreters {
     workers: Vec<Worker>,
     /// Those that were started here.
@@ -87,12 +98,20 @@ impl Instance for Subinterpreters {
         let rows = batch.rows();
         let shares = (rows / LEAST_ROWS).clamp(1, self.workers.len());
         let (answers, answered) = channel();
+        let stopping = Arc::new(Stopping::default());
         for (number, worker) in self.idlest().into_iter().take(shares).enumerate() {
             let rows = rows * number / shares..rows * (number + 1) / shares;
-            worker.run(Share { function: function as usize, batch: Arc::clone(batch), rows, number, answers: answers.clone() });
+            let (batch, stopping, answers) = (Arc::clone(batch), Arc::clone(&stopping), answers.clone());
+            worker.run(Share { function: function as usize, batch, rows, number, stopping, answers });
         }
         drop(answers);
-        let mut ran: Vec<_> = answered.iter().collect();
+        let Some(mut ran) = collect(&answered, || handlers::end_call()) else {
+            stopping.ask();
+            let until = Instant::now() + STOP_TIME;
+            let late = collect(&answered, || Instant::now() >= until);
+            late.into_iter().flatten().filter_map(|(_, ran)| ran.ok()).for_each(|(values, _)| sync::discard(values));
+            return Err(interrupt::failure(&signature.name));
+        };
         ran.sort_by_key(|(number, _)| *number);
         let complete = ran.len() == shares;
         let (values, errors): (Vec<_>, Vec<_>) =
@@ -117,6 +136,22 @@ impl Instance for Subinterpreters {
             worker.serve(function as usize, runtime).inspect_err(|_| runtime.stop_soon(Stop::Cancel))?;
         }
         Ok(())
+    }
+}
+
+/// All answers. None: `stop` has answered true, between two looks at what has come; the answers until then are discarded.
+fn collect(answered: &Receiver<Answer>, stop: impl Fn() -> bool) -> Option<Vec<Answer>> {
+    let mut answers = Vec::new();
+    loop {
+        match answered.recv_timeout(LOOK) {
+            Ok(answer) => answers.push(answer),
+            Err(RecvTimeoutError::Disconnected) => return Some(answers),
+            Err(RecvTimeoutError::Timeout) if !stop() => {}
+            Err(RecvTimeoutError::Timeout) => {
+                answers.into_iter().filter_map(|(_, ran)| ran.ok()).for_each(|(values, _)| sync::discard(values));
+                return None;
+            }
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A worker: a home with a plugin's functions.
 
 use super::creation;
+use super::stopping::Stopping;
 use super::home::{end_until, leave_time, time_until, Functions, Home};
 use crate::function::PythonFunction;
 use crate::modules::SUBINTERPRETER;
@@ -23,7 +24,7 @@ use std::ffi::{CStr, OsString};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::mpsc::{channel, Receiver, SendError, Sender};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -52,6 +53,7 @@ pub struct Share {
     pub batch: Arc<Batch>,
     pub rows: Range<usize>,
     pub number: usize,
+    pub stopping: Arc<Stopping>,
     pub answers: Sender<Answer>,
 }
 
@@ -102,13 +104,20 @@ impl Worker {
         self.busy.fetch_add(1, Ordering::Relaxed);
         let busy = Arc::clone(&self.busy);
         self.home.run(move |interpreter, functions| {
-            let Share { function, batch, rows, number, answers } = share;
-            // SAFETY: the GIL is held inside; the batch was checked against this function's signature.
-            let run = || interpreter.enter(|| unsafe { sync::run_rows(&functions[function], &batch, rows) });
-            let ran = catch_own(run).and_then(|ran| ran.map_err(|failure| failure.text));
+            let Share { function, batch, rows, number, stopping, answers } = share;
+            let ran = catch_own(|| {
+                // SAFETY: the GIL is held inside; the batch was checked against this function's signature.
+                interpreter.enter(|| unsafe {
+                    stopping.guard(interpreter, || sync::run_rows(&functions[function], &batch, rows, || stopping.is_asked()))
+                })
+            });
+            let ran = ran.and_then(|ran| ran.map_err(|failure| failure.text));
+            let ran = ran.and_then(|ran| ran.ok_or_else(|| "the call was interrupted".to_string()));
             drop(batch); // before the answer: then the host alone has it (R19)
             busy.fetch_sub(1, Ordering::Relaxed);
-            drop(answers.send((number, ran)));
+            if let Err(SendError((_, Ok(late)))) = answers.send((number, ran)) {
+                sync::discard(late.0); // the call was interrupted
+            }
         });
     }
 
