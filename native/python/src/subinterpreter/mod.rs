@@ -43,7 +43,7 @@ use arroyo_udf_plugin::signature::{text, Signature};
 use arroyo_udf_plugin::sync::Unpoisoned;
 use home::{end_until, time_until};
 use pyo3_ffi::*;
-use std::ffi::{c_uint, OsString};
+use std::ffi::{c_uint, CStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::ptr::null_mut;
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
@@ -105,7 +105,7 @@ impl Instance for Subinterpreters {
             worker.run(Share { function: function as usize, batch, rows, number, stopping, answers });
         }
         drop(answers);
-        let Some(mut ran) = collect(&answered, || handlers::end_call()) else {
+        let Some(mut ran) = collect(&answered, handlers::end_call) else {
             stopping.ask();
             let until = Instant::now() + STOP_TIME;
             let late = collect(&answered, || Instant::now() >= until);
@@ -235,10 +235,21 @@ pub unsafe fn open(table: &Table, workers: usize) -> Result<u32, Failure> {
             let failed = || Failure::new(abi::ENVIRONMENT, object::exception_text());
             drop(Owned::new(PyImport_ImportModule(module.as_ptr())).ok_or_else(failed)?);
         }
+        let parcel = prepared(plugin.parcel).ok_or_else(|| Failure::new(abi::INTERNAL, object::exception_text()))?;
         let prints_to_stderr = PySys_GetObject(c"stdout".as_ptr()) == PySys_GetObject(c"stderr".as_ptr());
-        let program = Arc::new(Program { descriptor, signatures, plugin, path: main_path(), prints_to_stderr });
+        let program = Arc::new(Program { descriptor, signatures, plugin, parcel, path: main_path(), prints_to_stderr });
         let instance: Arc<dyn Instance> = Arc::new(gil::without(|| Subinterpreters::start(&program, workers))?);
         isolation::open(descriptor, &instance).map_err(Failure::argument)
+    }
+}
+
+/// A plugin's parcel as workers take it. None: an exception is set.
+unsafe fn prepared(parcel: &CStr) -> Option<Vec<u8>> {
+    // SAFETY: the GIL is held; bytes are copied.
+    unsafe {
+        let text = Owned::new(PyUnicode_FromString(parcel.as_ptr()))?;
+        let prepared = object::call(SUBINTERPRETER, c"prepared", &[text.ptr()])?;
+        Some(bytes_of(prepared.ptr()).to_vec())
     }
 }
 

@@ -1,10 +1,11 @@
 //! A worker: a home with a plugin's functions.
 
 use super::creation;
-use super::stopping::Stopping;
 use super::home::{end_until, leave_time, time_until, Functions, Home};
+use super::stopping::Stopping;
 use crate::function::PythonFunction;
-use crate::modules::SUBINTERPRETER;
+use crate::interpreter::Interpreter;
+use crate::modules::{EXECUTOR, SUBINTERPRETER};
 use crate::object::{self, exception_text, Owned};
 use crate::pyarrow::RowErrors;
 use crate::registry;
@@ -23,7 +24,7 @@ use pyo3_ffi::*;
 use std::ffi::{CStr, OsString};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, Receiver, SendError, Sender};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
@@ -33,6 +34,8 @@ pub struct Program {
     pub descriptor: *const Descriptor,
     pub signatures: &'static [&'static Signature],
     pub plugin: PythonPlugin,
+    /// Its parcel, as `prepared` of subinterpreter.py gives it.
+    pub parcel: Vec<u8>,
     /// `sys.path` of the main interpreter.
     pub path: Vec<OsString>,
     /// Standard output is the host's: what `print` writes goes to standard error.
@@ -62,6 +65,8 @@ pub struct Worker {
     functions: Vec<Weak<PythonFunction>>,
     /// Shares that wait or run.
     busy: Arc<AtomicUsize>,
+    /// What a start needs has been imported.
+    can_start: Arc<AtomicBool>,
 }
 
 impl Worker {
@@ -81,7 +86,7 @@ impl Worker {
             })));
         });
         match loaded.recv().unwrap_or_else(|_| Err(Failure::internal("a plugin does not load in a subinterpreter"))) {
-            Ok(functions) => Ok(Worker { home, functions, busy: Arc::default() }),
+            Ok(functions) => Ok(Worker { home, functions, busy: Arc::default(), can_start: Arc::default() }),
             Err(failure) => {
                 home.end().into_iter().for_each(|ending| ending.wait(end_until()));
                 Err(failure)
@@ -126,9 +131,12 @@ impl Worker {
     pub fn serve(&self, function: usize, runtime: &Arc<Runtime>) -> Result<(), Failure> {
         let (interpreter, function) = (Arc::clone(self.home.interpreter()), Weak::clone(&self.functions[function]));
         let (done, answer) = channel();
-        let runtime = Arc::clone(runtime);
+        let (runtime, can_start) = (Arc::clone(runtime), Arc::clone(&self.can_start));
         let start = move || {
-            let started = catch_own(|| starting::start(&interpreter, &function, &runtime));
+            let started = catch_own(|| {
+                prepare(&interpreter, &can_start)?;
+                starting::start(&interpreter, &function, &runtime)
+            });
             drop(runtime);
             drop(done.send(started.unwrap_or_else(|text| Err(Failure::internal(text)))));
         };
@@ -169,6 +177,21 @@ impl Leaving {
     }
 }
 
+/// Imports what a start needs: asyncio takes longer than all else in an interpreter, and many plugins never start anything.
+fn prepare(interpreter: &Arc<Interpreter>, can_start: &AtomicBool) -> Result<(), Failure> {
+    if can_start.load(Ordering::SeqCst) {
+        return Ok(());
+    }
+    let _alone = creation::one_at_a_time();
+    // SAFETY: the GIL is held inside.
+    interpreter.enter(|| unsafe {
+        let failed = || Failure::new(abi::ENVIRONMENT, format!("a subinterpreter cannot start functions: {}", exception_text()));
+        drop(Owned::new(PyImport_ImportModule(EXECUTOR.as_ptr())).ok_or_else(failed)?);
+        can_start.store(true, Ordering::SeqCst);
+        Ok(())
+    })?
+}
+
 /// Executes the plugin's module.
 ///
 /// # Safety
@@ -181,7 +204,7 @@ unsafe fn load(program: &Program) -> Result<Functions, Failure> {
         let text = |text: &CStr| Owned::new(PyUnicode_DecodeFSDefault(text.as_ptr()));
         let arguments = [
             object::address(program.descriptor),
-            Owned::new(PyUnicode_FromString(program.plugin.parcel.as_ptr())),
+            Owned::new(PyBytes_FromStringAndSize(program.parcel.as_ptr().cast(), program.parcel.len() as Py_ssize_t)),
             text(program.plugin.library),
             text(program.plugin.python),
             Owned::new(PyLong_FromUnsignedLong(program.plugin.format.into())),

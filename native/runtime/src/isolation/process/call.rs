@@ -87,7 +87,10 @@ enum Answer {
     /// The function was not called.
     Failed(Failure),
     /// The worker is gone: how it ended, and whether it had begun.
-    Died { how: String, begun: bool },
+    Died {
+        how: String,
+        begun: bool,
+    },
     /// It took too long, and is gone.
     Late,
     /// What it has written makes no sense, and it is gone. Nobody knows which rows were called.

@@ -9,8 +9,8 @@
 
 use super::mailbox::{wait, Bell, Reader, Writer};
 use super::message::{Start, ATTEMPTS, FAILED, FORGET, LEAVE, LOG, OUTCOMES, READY};
-use super::record;
 use super::place::{NoWorker, Seat as Place};
+use super::record;
 use super::worker::Further;
 use crate::abi;
 use crate::arrow::Batch;
