@@ -22,8 +22,8 @@ The rooms, each uses only those below it; `make lint` checks that:
 
 Importing this package is cheap, because each worker does it, and possible in a subinterpreter, where neither cffi nor
 pyarrow can be imported: names that need one of them, or that few sources need, are looked up when first used. So is
-`call_info`, because importing it makes every call pay for it. `build` is imported here, so that the function and not the
-room of the same name is what the package offers.
+`call_info`, because importing it makes every call pay for it. `build` is imported here, so that the function and not
+the room of the same name is what the package offers.
 """
 
 import importlib
