@@ -4,7 +4,6 @@ Runs on uvloop if installed; `test_with_the_standard_loop` repeats all of it on 
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import subprocess
 import sys
@@ -295,8 +294,8 @@ def test_example(
     build_plugin: Callable[..., Path], examples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run and its restore book each row once."""
+    monkeypatch.setenv("BOOKINGS_DB", str(tmp_path / "bookings"))
     book = load(build_plugin(examples / "idempotent" / "udf.py")).functions["book"]
-    monkeypatch.setitem(os.environ, "BOOKINGS_DB", str(tmp_path / "bookings"))
     database = sqlite3.connect(tmp_path / "bookings")
     database.execute("CREATE TABLE bookings (key BLOB PRIMARY KEY, account TEXT, amount INTEGER)")
     database.commit()

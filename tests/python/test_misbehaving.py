@@ -21,21 +21,12 @@ BuildPlugin = Callable[..., Path]
 
 SOURCE = """
 import asyncio
-import datetime
-from typing import Annotated
-import pyarrow as pa
 from arroyo_udf_plugin import udf
-
-Moment = Annotated[datetime.datetime, pa.timestamp("us", "UTC")]
 
 class Loud(int):
     def __str__(self) -> str:
         return "\\u20ac" * 50
     __repr__ = __str__
-
-class Timeless(datetime.datetime):
-    def astimezone(self, tz=None):
-        return self.day
 
 @udf
 def loud(x: int) -> int:
@@ -44,10 +35,6 @@ def loud(x: int) -> int:
 @udf
 async def loud_later(x: int) -> int:
     return Loud(2**70 + x)
-
-@udf
-def timeless(x: int) -> Moment:
-    return Timeless(2020, 1, x, tzinfo=datetime.timezone.utc)
 
 @udf
 def wordy(x: int) -> int:
@@ -75,6 +62,22 @@ async def ignores(x: int) -> int:
         except asyncio.CancelledError:
             pass
 """
+WITH_PYARROW = """
+import datetime
+from typing import Annotated
+import pyarrow as pa
+from arroyo_udf_plugin import udf
+
+Moment = Annotated[datetime.datetime, pa.timestamp("us", "UTC")]
+
+class Timeless(datetime.datetime):
+    def astimezone(self, tz=None):
+        return self.day
+
+@udf
+def timeless(x: int) -> Moment:
+    return Timeless(2020, 1, x, tzinfo=datetime.timezone.utc)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +103,8 @@ def test_numbers_with_a_text_of_their_own(functions: dict[str, Function]) -> Non
         assert text in drained(runtime, 1)["error"][0].as_py()
 
 
-def test_datetime_whose_conversion_answers_something_else(functions: dict[str, Function]) -> None:
+def test_datetime_whose_conversion_answers_something_else(build_plugin: BuildPlugin) -> None:
+    functions = load(build_plugin(WITH_PYARROW, name="misbehaving")).functions
     error = functions["timeless"].outcomes(pa.array([1]))[0]["error"].as_py()
     assert "returned a Timeless whose astimezone() answers int" in error
 
