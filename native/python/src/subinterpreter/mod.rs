@@ -5,10 +5,11 @@
 //! | [`creation`] | makes a subinterpreter                                                  |
 //! | [`halting`]  | ends those that do not end, when the process does                       |
 //! | [`home`]     | a subinterpreter with the thread that it lives in                       |
+//! | [`shares`]   | a batch, cut for the workers                                            |
 //! | [`stopping`] | Ctrl-C during a call                                                    |
 //! | [`worker`]   | a home with a plugin's functions                                        |
 //!
-//! A batch of a sync function is cut into shares, of which each worker runs one. An async or blocking function has an
+//! A batch of a sync function is cut into shares, which the workers run. An async or blocking function has an
 //! executor, and a Context, in each worker.
 //!
 //! Guarantees: a host's thread enters no subinterpreter, and so releases its arrays nowhere else (R19). When an instance is
@@ -18,6 +19,7 @@
 mod creation;
 mod halting;
 mod home;
+mod shares;
 mod stopping;
 mod worker;
 
@@ -43,19 +45,15 @@ use arroyo_udf_plugin::signature::{text, Signature};
 use arroyo_udf_plugin::sync::Unpoisoned;
 use home::{end_until, time_until};
 use pyo3_ffi::*;
+use shares::{discard, Call};
 use std::ffi::{c_uint, CStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::ptr::null_mut;
-use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
-use stopping::Stopping;
-use worker::{Answer, Program, Share, Worker};
+use worker::{Program, Worker};
 
-/// The least rows of a share: for fewer, another thread is not worth waking.
-const LEAST_ROWS: usize = 256;
-/// How often a call that waits for its shares looks for Ctrl-C.
-const LOOK: Duration = Duration::from_millis(50);
 /// How long an interrupted call waits for the row in hand. After that it goes on without the call.
 const STOP_TIME: Duration = Duration::from_secs(1);
 
@@ -95,30 +93,25 @@ impl Instance for Subinterpreters {
     fn run(&self, function: u32, signature: &'static Signature, batch: &Arc<Batch>) -> Result<Ran, Failure> {
         self.check(signature)?;
         sync::check_timeout(signature)?;
-        let rows = batch.rows();
-        let shares = (rows / LEAST_ROWS).clamp(1, self.workers.len());
-        let (answers, answered) = channel();
-        let stopping = Arc::new(Stopping::default());
-        for (number, worker) in self.idlest().into_iter().take(shares).enumerate() {
-            let rows = rows * number / shares..rows * (number + 1) / shares;
-            let (batch, stopping, answers) = (Arc::clone(batch), Arc::clone(&stopping), answers.clone());
-            worker.run(Share { function: function as usize, batch, rows, number, stopping, answers });
-        }
-        drop(answers);
-        let Some(mut ran) = collect(&answered, handlers::end_call) else {
-            stopping.ask();
+        let call = Arc::new(Call::new(function as usize, batch, self.workers.len()));
+        let (sender, answers) = channel();
+        self.idlest().into_iter().take(call.shares).for_each(|worker| worker.run(Arc::clone(&call), sender.clone()));
+        drop(sender);
+        let Some(answered) = call.collect(&answers, handlers::end_call) else {
+            call.stopping.ask();
             let until = Instant::now() + STOP_TIME;
-            let late = collect(&answered, || Instant::now() >= until);
-            late.into_iter().flatten().filter_map(|(_, ran)| ran.ok()).for_each(|(values, _)| sync::discard(values));
+            discard(call.collect(&answers, || Instant::now() >= until).into_iter().flatten());
             return Err(interrupt::failure(&signature.name));
         };
-        ran.sort_by_key(|(number, _)| *number);
-        let complete = ran.len() == shares;
-        let (values, errors): (Vec<_>, Vec<_>) =
-            ran.into_iter().map(|(_, ran)| ran).collect::<Result<Vec<_>, _>>().map_err(Failure::internal)?.into_iter().unzip();
-        if !complete {
+        if let Some(text) = answered.iter().find_map(|one| one.as_ref().err().cloned()) {
+            discard(answered);
+            return Err(Failure::internal(text));
+        }
+        if answered.len() < call.shares {
+            discard(answered);
             return Err(Failure::state(format!("{}: the plugin is closed: load it again", signature.name)));
         }
+        let (values, errors): (Vec<_>, Vec<_>) = answered.into_iter().flatten().unzip();
         // SAFETY: each share is a column of this type that our own code has just built.
         let values = unsafe { arrow::concat(&signature.returns, values) }.map_err(|text| Failure::new(abi::OUT_OF_MEMORY, text))?;
         let errors: Vec<_> = errors.into_iter().flatten().collect();
@@ -136,22 +129,6 @@ impl Instance for Subinterpreters {
             worker.serve(function as usize, runtime).inspect_err(|_| runtime.stop_soon(Stop::Cancel))?;
         }
         Ok(())
-    }
-}
-
-/// All answers. None: `stop` has answered true, between two looks at what has come; the answers until then are discarded.
-fn collect(answered: &Receiver<Answer>, stop: impl Fn() -> bool) -> Option<Vec<Answer>> {
-    let mut answers = Vec::new();
-    loop {
-        match answered.recv_timeout(LOOK) {
-            Ok(answer) => answers.push(answer),
-            Err(RecvTimeoutError::Disconnected) => return Some(answers),
-            Err(RecvTimeoutError::Timeout) if !stop() => {}
-            Err(RecvTimeoutError::Timeout) => {
-                answers.into_iter().filter_map(|(_, ran)| ran.ok()).for_each(|(values, _)| sync::discard(values));
-                return None;
-            }
-        }
     }
 }
 

@@ -2,18 +2,16 @@
 
 use super::creation;
 use super::home::{end_until, leave_time, time_until, Functions, Home};
-use super::stopping::Stopping;
+use super::shares::{discard, Answer, Call};
 use crate::function::PythonFunction;
 use crate::interpreter::Interpreter;
 use crate::modules::{EXECUTOR, SUBINTERPRETER};
 use crate::object::{self, exception_text, Owned};
-use crate::pyarrow::RowErrors;
 use crate::registry;
 use crate::starting;
 use crate::state;
 use crate::sync;
-use arroyo_udf_plugin::abi::{self, ArrowArray, Descriptor};
-use arroyo_udf_plugin::arrow::Batch;
+use arroyo_udf_plugin::abi::{self, Descriptor};
 use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::isolation::python::PythonPlugin;
 use arroyo_udf_plugin::panics::catch_own;
@@ -22,7 +20,6 @@ use arroyo_udf_plugin::signature::Signature;
 use arroyo_udf_plugin::threads::{self, AUTHORS_STACK};
 use pyo3_ffi::*;
 use std::ffi::{CStr, OsString};
-use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, Receiver, SendError, Sender};
@@ -47,23 +44,10 @@ unsafe impl Send for Program {}
 // SAFETY: as above.
 unsafe impl Sync for Program {}
 
-/// Rows that a worker has run: which share of the batch, and its values and errors.
-pub type Answer = (usize, Result<(ArrowArray, RowErrors), String>);
-
-/// Rows of a batch to run.
-pub struct Share {
-    pub function: usize,
-    pub batch: Arc<Batch>,
-    pub rows: Range<usize>,
-    pub number: usize,
-    pub stopping: Arc<Stopping>,
-    pub answers: Sender<Answer>,
-}
-
 pub struct Worker {
     home: Home,
     functions: Vec<Weak<PythonFunction>>,
-    /// Shares that wait or run.
+    /// Calls that wait or run.
     busy: Arc<AtomicUsize>,
     /// What a start needs has been imported.
     can_start: Arc<AtomicBool>,
@@ -99,30 +83,33 @@ impl Worker {
         self.home.is_here()
     }
 
-    /// How many shares wait or run.
+    /// How many calls wait or run.
     pub fn busy(&self) -> usize {
         self.busy.load(Ordering::Relaxed)
     }
 
-    /// Answers by the share's own channel.
-    pub fn run(&self, share: Share) {
+    /// Runs shares of a call, until all are taken.
+    pub fn run(&self, call: Arc<Call>, answers: Sender<Answer>) {
         self.busy.fetch_add(1, Ordering::Relaxed);
         let busy = Arc::clone(&self.busy);
         self.home.run(move |interpreter, functions| {
-            let Share { function, batch, rows, number, stopping, answers } = share;
-            let ran = catch_own(|| {
-                // SAFETY: the GIL is held inside; the batch was checked against this function's signature.
-                interpreter.enter(|| unsafe {
-                    stopping.guard(interpreter, || sync::run_rows(&functions[function], &batch, rows, || stopping.is_asked()))
-                })
-            });
-            let ran = ran.and_then(|ran| ran.map_err(|failure| failure.text));
-            let ran = ran.and_then(|ran| ran.ok_or_else(|| "the call was interrupted".to_string()));
-            drop(batch); // before the answer: then the host alone has it (R19)
-            busy.fetch_sub(1, Ordering::Relaxed);
-            if let Err(SendError((_, Ok(late)))) = answers.send((number, ran)) {
-                sync::discard(late.0); // the call was interrupted
+            while let Some((number, rows)) = call.next() {
+                let Some(batch) = call.batch.upgrade() else { break };
+                let ran = catch_own(|| {
+                    // SAFETY: the GIL is held inside; the batch was checked against this function's signature.
+                    interpreter.enter(|| unsafe {
+                        let (function, stopping) = (&functions[call.function], &call.stopping);
+                        stopping.guard(interpreter, || sync::run_rows(function, &batch, rows, || stopping.is_asked()))
+                    })
+                });
+                drop(batch);
+                let ran = ran.and_then(|ran| ran.map_err(|failure| failure.text));
+                let ran = ran.and_then(|ran| ran.ok_or_else(|| "the call was interrupted".to_string()));
+                if let Err(SendError((_, late))) = answers.send((number, ran)) {
+                    discard([late]);
+                }
             }
+            busy.fetch_sub(1, Ordering::Relaxed);
         });
     }
 
