@@ -196,12 +196,15 @@ def test_r12_a_close_that_fails_is_an_error_of_the_stop(file: Path, monkeypatch:
         assert rest(runtime).num_rows == 1
 
 
-def test_a_closed_plugin_ends_its_runtimes_calls(file: Path) -> None:
+def test_a_closed_plugin_ends_its_runtimes_calls(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
     plugin = load(file, isolation="process")
     with plugin.functions["waits"].start() as runtime:
         runtime.send(0, numbers(1))
         until(lambda: runtime.statistics().running == 1, "the call")
         plugin.close()
-        assert drained(runtime, 1)["outcome"].to_pylist() == [1]
+        assert drained(runtime, 1)["outcome"].to_pylist() == [3]
+        with pytest.raises(InvalidState, match="stopped; start it again to send more"):
+            runtime.send(1, numbers(1))
+    assert capfd.readouterr().err == ""
     with pytest.raises(InvalidState, match="the plugin is closed"):
         plugin.functions["waits"].start()

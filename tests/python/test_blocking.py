@@ -457,7 +457,7 @@ HEAD = "from arroyo_udf_plugin import udf\nclass Opened:\n    async def init(sel
         ("@udf(blocking=True)\nasync def f(x: int) -> int: return x", "is async, and blocking=True"),
         ("@udf(blocking=True, vectorized=True)\ndef f(x: int) -> int: return x", "leave one out"),
         ("@udf(blocking=1)\ndef f(x: int) -> int: return x", "blocking=1; write True or False"),
-        ("@udf(blocking=False, timeout=1.0)\ndef f(x: int) -> int: return x", "'timeout' is for async functions"),
+        ("@udf(blocking=False, seed=1)\ndef f(x: int) -> int: return x", "'seed' is for async functions"),
         ("@udf(blocking=True, timeout=0)\ndef f(x: int) -> int: return x", "timeout=0; write seconds"),
         ("@udf(blocking=True)\ndef f(opened: Opened, x: int) -> int: return x", "write `def init(self) -> None`"),
         ("@udf(blocking=True)\ndef f(x: int) -> int: yield x", "write `return`"),

@@ -8,10 +8,10 @@
 //! told to let go of it.
 
 use super::mailbox::{wait, Bell, Reader, Writer};
-use super::message::{Start, ATTEMPTS, FAILED, FORGET, LEAVE, LOG, OUTCOMES, READY};
+use super::message::{Counts, Start, ATTEMPTS, FAILED, FORGET, LEAVE, LOG, OUTCOMES, READY};
 use super::place::{NoWorker, Seat as Place};
 use super::record;
-use super::worker::Further;
+use super::worker::{was_interrupted, Further, Interrupted, TICK};
 use crate::abi;
 use crate::arrow::Batch;
 use crate::failure::Failure;
@@ -34,8 +34,9 @@ const MOST_AT_ONCE: usize = 1024;
 /// The text of a row whose call the worker has ended because the plugin was closed.
 const LEFT: &str = "the plugin was closed during this call";
 
-/// Serves a runtime with one worker in each place, and waits until all have started the function.
-pub fn start(places: &[Arc<Place>], function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
+/// Serves a runtime with one worker in each place, and waits until all have started the function. If the host ends that, an
+/// `init` goes on in its worker, and its Context is closed.
+pub fn start(places: &[Arc<Place>], interrupted: Interrupted, function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
     let (settings, signature) = (runtime.settings(), runtime.signature());
     let most = (settings.allowed_in_flight as usize).div_ceil(places.len());
     let start = Start {
@@ -62,7 +63,14 @@ pub fn start(places: &[Arc<Place>], function: u32, runtime: &Arc<Runtime>) -> Re
         }
     }
     drop(tell);
-    let all = told.iter().fold(started, |all, one| all.and(one));
+    let all = loop {
+        match told.recv_timeout(TICK) {
+            Ok(one) => started = started.and(one),
+            Err(mpsc::RecvTimeoutError::Disconnected) => break started,
+            Err(mpsc::RecvTimeoutError::Timeout) if interrupted() => break Err(was_interrupted(&signature.name)),
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+        }
+    };
     all.inspect_err(|_| runtime.stop_soon(crate::machine::Stop::Cancel))
 }
 
@@ -90,6 +98,8 @@ struct Sender {
     bell: Arc<Bell>,
     /// None: the worker has died.
     worker: Option<Further>,
+    /// What it had counted when it last said so.
+    counted: Counts,
     /// The attempts that the worker has, by the keys of their first rows, which it knows.
     running: BTreeMap<u64, Running>,
     keys: HashMap<Token, u64>,
@@ -150,6 +160,7 @@ impl Sender {
             seat: seat.downgrade(),
             bell,
             worker: None,
+            counted: Counts::default(),
             running: BTreeMap::new(),
             keys: HashMap::new(),
             untold: Vec::new(),
@@ -209,7 +220,12 @@ impl Sender {
             seat.set_full(is_full);
             match seat.end_turn() {
                 After::Settled => {
-                    let closed = self.close(&seat);
+                    let closed = if seat.is_given_up() {
+                        self.let_go();
+                        Ok(())
+                    } else {
+                        self.close(&seat)
+                    };
                     return seat.closed(closed);
                 }
                 After::Again if !is_full => {}
@@ -264,6 +280,7 @@ impl Sender {
             other => return Err(broken(format!("a message of kind {other}"))),
         }
         worker.lane.take();
+        self.counted = Counts::default();
         self.worker = Some(worker);
         Ok(())
     }
@@ -281,7 +298,8 @@ impl Sender {
                 }
                 return Ok(());
             }
-            let ended = read(self.signature, &mut worker.lane.received.read().map_err(|error| error.to_string())?, seat);
+            let mut message = worker.lane.received.read().map_err(|error| error.to_string())?;
+            let ended = read(self.signature, &mut message, seat, &mut self.counted);
             worker.lane.take();
             for (key, outcome) in ended? {
                 let Some((&first, attempt)) = self.running.range_mut(..=key).next_back() else { continue };
@@ -381,9 +399,8 @@ impl Sender {
                 let mut message = worker.lane.received.read().map_err(|error| error.to_string())?;
                 if message.byte()? == LEAVE {
                     let (status, text) = (message.number()? as abi::Status, message.text()?);
-                    seat.count_left_behind(message.number()?);
-                    (0..message.number()?.min(1 << 16)).for_each(|_| seat.count_blocked());
-                    write_log(seat, &message.text()?);
+                    count(seat, Counts::read(&mut message)?, &mut self.counted);
+                    write_log(seat, &mut message)?;
                     return closed(self.signature, status, &String::from_utf8_lossy(&text));
                 }
                 worker.lane.take(); // outcomes that nobody waits for
@@ -398,7 +415,7 @@ impl Sender {
         }
     }
 
-    /// The runtime is gone, with attempts that are stuck: the worker lets go of them.
+    /// The runtime is gone, or its stop has given up, with attempts that were stuck: the worker closes no Context (R13).
     fn let_go(&mut self) {
         let Some(worker) = &mut self.worker else { return };
         let until = Instant::now() + GRACE;
@@ -458,9 +475,13 @@ fn write(untold: &[u64], stuck: &[(u64, u64)], attempts: &[(u64, Attempt, Vec<Ro
 }
 
 /// Reads a message of the worker: how attempts ended, by key.
-fn read(signature: &Signature, message: &mut Reader, seat: &Seat) -> Result<Vec<(u64, Outcome<Value>)>, String> {
+fn read(signature: &Signature, message: &mut Reader, seat: &Seat, counted: &mut Counts) -> Result<Vec<(u64, Outcome<Value>)>, String> {
     let mut ended = Vec::new();
-    match message.byte()? {
+    let kind = message.byte()?;
+    if let OUTCOMES | LOG = kind {
+        count(seat, Counts::read(message)?, counted);
+    }
+    match kind {
         OUTCOMES => {
             for _ in 0..message.number()? {
                 let (key, outcome) = (message.number()?, message.byte()?);
@@ -476,16 +497,27 @@ fn read(signature: &Signature, message: &mut Reader, seat: &Seat) -> Result<Vec<
                 ended.push((key, outcome));
             }
         }
-        LOG => write_log(seat, &message.text()?),
+        LOG => write_log(seat, message)?,
         other => return Err(format!("the worker process wrote a message of kind {other}")),
     }
     Ok(ended)
 }
 
-fn write_log(seat: &Seat, text: &[u8]) {
-    if !text.is_empty() {
-        seat.log().warn(&String::from_utf8_lossy(text));
+/// Counts what the worker has counted since it has said so last.
+fn count(seat: &Seat, counts: Counts, counted: &mut Counts) {
+    let before = std::mem::replace(counted, counts);
+    let new = |now: u64, before: u64| now.saturating_sub(before).min(1 << 16);
+    seat.count_left_behind(new(counts.left_behind, before.left_behind));
+    (0..new(counts.blocked, before.blocked)).for_each(|_| seat.count_blocked());
+    (0..new(counts.discarded, before.discarded)).for_each(|_| seat.count_discarded());
+}
+
+/// Writes what the worker's runtime would have written.
+fn write_log(seat: &Seat, message: &mut Reader) -> Result<(), String> {
+    for _ in 0..message.number()? {
+        seat.log().warn(&String::from_utf8_lossy(&message.text()?));
     }
+    Ok(())
 }
 
 /// How the Context was closed: "plugin.f: close failed: text" is what the worker's runtime says.

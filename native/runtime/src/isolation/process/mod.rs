@@ -50,31 +50,41 @@ use super::Instance;
 use crate::arrow::{build, check_rows, Batch};
 use crate::exports::Ran;
 use crate::failure::Failure;
+use crate::machine::Stop;
 use crate::results;
 use crate::runtime::Runtime;
 use crate::signature::Signature;
+use crate::sync::Unpoisoned;
 use crate::value::Value;
-use arroyo_udf_abi as abi;
 use call::{Call, NoResults, Share};
 use place::{Seat, Seated};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 /// A share of a batch has at least so many rows: a wake-up costs as much as some hundred of the cheapest calls.
 const LEAST_SHARE: usize = 256;
+
+/// How long a runtime may take to end when the plugin is closed.
+const END_TIME: Duration = Duration::from_secs(2);
 
 /// A plugin whose functions run in worker processes.
 pub struct Processes {
     /// The process that may use the workers.
     host: u32,
     seats: Vec<Arc<Seat>>,
+    interrupted: Interrupted,
+    /// That its functions serve.
+    runtimes: Mutex<Vec<Weak<Runtime>>>,
 }
 
 impl Processes {
     /// Workers start when they are first needed.
     pub fn new(spec: Spec, workers: usize) -> Processes {
+        let interrupted = spec.interrupted;
         let spec = Arc::new(spec);
-        Processes { host: std::process::id(), seats: (0..workers.max(1)).map(|_| Arc::new(Seat::new(Arc::clone(&spec)))).collect() }
+        let seats = (0..workers.max(1)).map(|_| Arc::new(Seat::new(Arc::clone(&spec)))).collect();
+        Processes { host: std::process::id(), seats, interrupted, runtimes: Mutex::default() }
     }
 
     /// The places for so many shares: those that are free; if none is, the one that fewest wait for.
@@ -109,9 +119,7 @@ impl Instance for Processes {
             match call.run(&mut seats, &mut shares) {
                 Ok(None) => {}
                 Ok(Some(ran)) => return Ok(ran),
-                Err(NoResults::Interrupted) => {
-                    return Err(Failure::new(abi::USER_CODE, format!("{}: interrupted by the host", signature.name)))
-                }
+                Err(NoResults::Interrupted) => return Err(worker::was_interrupted(&signature.name)),
                 Err(NoResults::NotCalled(failure)) if none_called => return Err(failure),
                 Err(NoResults::NotCalled(failure)) => shares.iter_mut().for_each(|share| share.fail(&failure.text)),
             }
@@ -131,13 +139,22 @@ impl Instance for Processes {
 
     fn start(&self, function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
         self.check_process(&runtime.signature().name)?;
-        executor::start(&self.seats, function, runtime)
+        let mut runtimes = self.runtimes.lock().unpoisoned();
+        runtimes.retain(|runtime| runtime.strong_count() > 0);
+        runtimes.push(Arc::downgrade(runtime));
+        drop(runtimes);
+        executor::start(&self.seats, self.interrupted, function, runtime)
     }
 }
 
 impl Drop for Processes {
     fn drop(&mut self) {
         if std::process::id() == self.host {
+            let runtimes: Vec<_> = self.runtimes.lock().unpoisoned().iter().filter_map(Weak::upgrade).collect();
+            runtimes.iter().for_each(|runtime| runtime.stop_soon(Stop::Cancel));
+            for runtime in runtimes {
+                drop(runtime.stop(Stop::Cancel, END_TIME)); // only a host that still drains could use the status
+            }
             self.seats.iter().for_each(|seat| seat.take().leave());
         } else {
             std::mem::take(&mut self.seats).into_iter().for_each(std::mem::forget);

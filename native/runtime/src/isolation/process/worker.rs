@@ -4,6 +4,8 @@ use super::child::{Process, Program};
 use super::lane::Lane;
 use super::mailbox::{Reader, Writer};
 use super::message::{Hello, Start, FAILED, LEAVE, READY};
+use crate::failure::Failure;
+use arroyo_udf_abi as abi;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
@@ -14,10 +16,15 @@ const START_TIME: Duration = Duration::from_secs(60);
 /// How long it may take to end when it is asked to.
 const LEAVE_TIME: Duration = Duration::from_secs(1);
 /// How often the host is asked whether it ends a call that waits.
-const TICK: Duration = Duration::from_millis(50);
+pub const TICK: Duration = Duration::from_millis(50);
 
 /// Whether the host ends the call that waits in this thread.
 pub type Interrupted = fn() -> bool;
+
+/// What a call answers that the host has ended, which knows why.
+pub fn was_interrupted(name: &str) -> Failure {
+    Failure::new(abi::USER_CODE, format!("{name}: the host has interrupted the call"))
+}
 
 /// How workers start: all of an instance alike.
 #[derive(Debug, Clone)]
