@@ -244,8 +244,8 @@ impl Sender {
 
     fn sleep(&self) {
         match &self.worker {
-            Some(worker) => wait([&self.bell, &worker.lane.ours], Some(worker.end.as_raw_fd()), None),
-            None => wait([&self.bell, &self.bell], None, None),
+            Some(worker) => wait(&[&self.bell, &worker.lane.ours], &[worker.end.as_raw_fd()], None),
+            None => wait(&[&self.bell], &[], None),
         };
     }
 
