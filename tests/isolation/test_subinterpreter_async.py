@@ -78,6 +78,7 @@ async def ignores(x: int) -> int:
 
 @udf
 def spins(x: int) -> int:
+    os.write(x, b"x")
     while True:
         pass
 
@@ -258,19 +259,21 @@ def test_r8_stuck_calls_are_reported_with_their_stacks_and_the_process_ends(file
 
 
 NEVER = """
+import os
 import sys
 import threading
 import pyarrow as pa
 from arroyo_udf_plugin import load
 from waiting import until
 plugin = load(sys.argv[1], isolation="subinterpreter", workers=2)
-function, ones = plugin.functions[sys.argv[2]], pa.array([1, 1], pa.int64())
+function = plugin.functions[sys.argv[2]]
 if sys.argv[2] == "spins":
-    threading.Thread(target=function, args=(ones,), daemon=True).start()
-    until(lambda: len(threading.enumerate()) == 2, "the call")
+    reads, writes = os.pipe()
+    threading.Thread(target=function, args=(pa.array([writes]),), daemon=True).start()
+    os.read(reads, 1)
 else:
     runtime = function.start(allowed_in_flight=4)
-    runtime.send(0, ones)
+    runtime.send(0, pa.array([1, 1]))
     until(lambda: runtime.statistics().running > 0, "a call")
 """
 

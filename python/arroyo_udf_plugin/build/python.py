@@ -7,7 +7,6 @@ Assumes that the Python that builds also runs the plugin: its path is in the lib
 """
 
 import contextlib
-import dataclasses
 import hashlib
 import inspect
 import json
@@ -223,7 +222,7 @@ def _data(
         f"#define PLUGIN_NAME {c_string(identity.name)}",
         f"#define PLUGIN_PYTHON {c_string(sys.executable)}",
         f"#define PLUGIN_FORMAT {version.PLUGIN_FORMAT}",
-        f"static const char PARCEL[] = {c_string(json.dumps(dataclasses.asdict(parcel), ensure_ascii=False))};",
+        f"static const char PARCEL[] = {c_string(json.dumps(parcel._asdict(), ensure_ascii=False))};",
     ]
     for number, (udf, read) in enumerate(functions):
         lines.append(f"static struct ArrowSchema ARGUMENTS_{number} = {_exported(read.arguments)};")

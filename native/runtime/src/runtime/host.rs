@@ -117,6 +117,7 @@ impl Runtime {
     /// As [`Runtime::drain`], the rows themselves. An error means nothing now; `true`: and nothing will come.
     pub fn take(&self, max_rows: u64) -> Result<Vec<Finished<Value>>, bool> {
         let mut state = self.lock();
+        state.take_outcomes();
         if !state.machine.has_results() {
             return Err(state.is_over() && state.machine.is_empty());
         }
