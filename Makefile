@@ -131,7 +131,7 @@ test-lowest:
 test-isolation:
 	$(call pytest,$(PARALLEL) --isolation=process && \
 	{ [ $$version = 3.11 ] || $$python -m pytest -q $(PARALLEL) --isolation=subinterpreter; } && \
-	$$python -m pytest -q -m isolation tests/isolation)
+	$$python -m pytest -q $(PARALLEL) -m isolation tests/isolation)
 
 test-arroyo:
 	$(call pytest,$(PARALLEL) -m arroyo)
