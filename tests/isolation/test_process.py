@@ -15,6 +15,7 @@ Answer = tuple[list[object], list[str | None]]
 
 PYTHON = """
 import os
+import time
 from datetime import datetime
 from decimal import Decimal
 
@@ -71,6 +72,22 @@ def all_die(a: pa.Int64Array) -> pa.Int64Array:
 
 @udf
 def worker(a: int) -> int:
+    return os.getpid()
+
+
+called = 0
+
+
+@udf
+def waits_for_the_others(a: int) -> int:
+    global called
+    called += 1
+    path = f"{__file__}.{os.getppid()}"
+    if a == 0:
+        while not os.path.exists(path):
+            time.sleep(0.001)
+    elif called == 7 * 256:
+        open(path, "x").close()
     return os.getpid()
 
 
@@ -172,6 +189,14 @@ def test_several_workers_share_a_batch_and_keep_its_order(file: Path) -> None:
         assert len(set(plugin.functions["worker"](numbers).to_pylist())) == 2
         assert answers(plugin, "plus", numbers, numbers) == answers(load(file), "plus", numbers, numbers)
         assert answers(plugin, "dies", numbers)[0] == [a * 10 if a not in (7, 8) else None for a in range(2_000)]
+
+
+def test_a_worker_that_is_done_takes_the_next_share(file: Path) -> None:
+    """A share of one worker waits until the other one has run all the rest."""
+    numbers = pa.array(range(8 * 256), pa.int64())
+    with load(file, isolation="process", workers=2) as plugin:
+        processes = plugin.functions["waits_for_the_others"](numbers).to_pylist()
+    assert [processes.count(process) for process in (processes[0], processes[-1])] == [256, 7 * 256]
 
 
 def test_several_threads_of_a_host_call_at_once(file: Path) -> None:

@@ -210,7 +210,7 @@ def test_development_mode_has_nothing_to_say_in_the_host_or_the_worker(
     host = [sys.executable, "-c", textwrap.dedent(program), str(file)]
     done = subprocess.run(host, capture_output=True, text=True, env=environment, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("True ['error']\n1\n"), done.stdout
+    assert done.stdout.startswith("True ['default', 'error']\n1\n"), done.stdout
 
 
 @pytest.mark.parametrize(("source", "suffix", "how"), [(RUST, ".rs", "6 (SIGABRT)"), (C, ".c", "11 (SIGSEGV)")])

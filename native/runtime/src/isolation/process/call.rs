@@ -9,7 +9,6 @@ use super::message::{FAILED, RECORDS, RESULTS, RUN};
 use super::parcel::{self, Take};
 use super::place::{NoWorker, Place, Seated, TRIES};
 use super::record;
-use super::worker::NoAnswer;
 use crate::arrow::{check, Batch, Layout};
 use crate::exports::Ran;
 use crate::failure::Failure;
@@ -39,7 +38,7 @@ pub struct Share {
     pub failed: Vec<(usize, String)>,
     /// Those of them that timed out.
     pub late: Vec<usize>,
-    /// When the worker must have answered.
+    /// When the worker that has it must have answered; it is not known before it has begun.
     until: Option<Instant>,
 }
 
@@ -95,7 +94,15 @@ enum Answer {
     Late,
     /// What it has written makes no sense, and it is gone. Nobody knows which rows were called.
     Broken(String),
-    Interrupted,
+}
+
+/// What a worker does for a call.
+struct Task {
+    share: usize,
+    /// How many workers in a row have ended before they began.
+    in_vain: u32,
+    /// The share has not reached it.
+    failed: Option<NoResults>,
 }
 
 /// Why a call has no results.
@@ -107,7 +114,8 @@ pub enum NoResults {
 }
 
 impl Call<'_> {
-    /// Runs shares, each in the worker of a seat, at the same time. Some: the results of a vectorised function.
+    /// Runs shares in the workers of seats: each takes the next share when it has done one. Some: the results of a vectorised
+    /// function.
     pub fn run(&self, seats: &mut [Seated], shares: &mut [Share]) -> Result<Option<Ran>, NoResults> {
         for seat in seats.iter_mut() {
             seat.occupy().map_err(|why| self.no_worker(why))?; // all of them start at once
@@ -115,21 +123,31 @@ impl Call<'_> {
         for seat in seats.iter_mut() {
             seat.ready().map_err(|why| self.no_worker(why))?;
         }
-        let posted: Vec<_> = seats.iter_mut().zip(shares.iter_mut()).map(|(seat, share)| self.post(seat, share)).collect();
+        let mut taken = 0;
+        let mut tasks: Vec<_> = seats.iter_mut().map(|seat| self.take(seat, shares, &mut taken)).collect();
         let mut none_called = true;
         let mut failure = None;
         let mut results = None;
-        for (i, posted) in posted.into_iter().enumerate() {
-            match posted.and_then(|()| self.collect(&mut seats[i], &mut shares[i])) {
-                Ok(ran) => {
-                    none_called = false;
-                    results = ran;
+        while tasks.iter().any(Option::is_some) {
+            let mut all_wait = true;
+            for (seat, place) in seats.iter_mut().zip(&mut tasks) {
+                let Some(task) = place else { continue };
+                let Some(ended) = self.advance(seat, &mut shares[task.share], task) else { continue };
+                all_wait = false;
+                *place = None;
+                match ended {
+                    Ok(ran) => {
+                        (none_called, results) = (false, ran);
+                        *place = self.take(seat, shares, &mut taken);
+                    }
+                    Err(NoResults::NotCalled(why)) => failure = Some(why),
+                    Err(NoResults::Interrupted) => return Err(interrupt(seats, &tasks)),
                 }
-                Err(NoResults::NotCalled(why)) => failure = Some(why),
-                Err(NoResults::Interrupted) => {
-                    seats[i..].iter_mut().for_each(|seat| drop(seat.clear()));
-                    return Err(NoResults::Interrupted);
-                }
+            }
+            let waiting = seats.iter().zip(&tasks).filter(|(_, task)| task.is_some()).map(|(seat, _)| &**seat);
+            let until = tasks.iter().flatten().filter_map(|task| shares[task.share].until).min();
+            if all_wait && Place::wait(waiting, until) {
+                return Err(interrupt(seats, &tasks));
             }
         }
         match failure {
@@ -138,6 +156,14 @@ impl Call<'_> {
             None => {}
         }
         Ok(results)
+    }
+
+    /// Hands the next share to a worker; None: all are taken.
+    fn take(&self, seat: &mut Place, shares: &mut [Share], taken: &mut usize) -> Option<Task> {
+        let share = *taken;
+        let posted = self.post(seat, shares.get_mut(share)?);
+        *taken += 1;
+        Some(Task { share, in_vain: 0, failed: posted.err() })
     }
 
     fn no_worker(&self, why: NoWorker) -> NoResults {
@@ -161,30 +187,32 @@ impl Call<'_> {
             // SAFETY: the batch has these rows, which were checked (`readable`).
             unsafe { parcel::write(self.batch.array(), &arguments, share.left(), message) }
         });
-        share.until = self.timeout.map(|timeout| Instant::now() + timeout);
+        share.until = None;
         posted.map_err(|error| self.no_worker(NoWorker::Because(format!("no shared memory for the batch: {error}"))))
     }
 
-    /// Waits until all rows of a share have ended. Some: the results of a vectorised function.
-    fn collect(&self, place: &mut Place, share: &mut Share) -> Result<Option<Ran>, NoResults> {
-        let mut in_vain = 0;
+    /// Goes on with a share, as far as that needs no waiting. Some: all its rows have ended, with the results of a vectorised
+    /// function, if it is one.
+    fn advance(&self, place: &mut Place, share: &mut Share, task: &mut Task) -> Option<Result<Option<Ran>, NoResults>> {
+        if let Some(why) = task.failed.take() {
+            return Some(self.give_up(share, why));
+        }
         loop {
-            let answer = self.answer(place, share);
+            let answer = self.answer(place, share)?;
             // A vectorised function returns all rows at once.
             let in_hand = if self.signature.vectorized { share.left().len() } else { 1.min(share.left().len()) };
             let during = if self.signature.vectorized { "a call for a batch with this row" } else { "this call" };
             match answer {
-                Answer::Results(ran) => return Ok(Some(ran)),
-                Answer::Interrupted => return Err(NoResults::Interrupted),
-                Answer::Failed(failure) if share.values.is_empty() => return Err(NoResults::NotCalled(failure)),
+                Answer::Results(ran) => return Some(Ok(Some(ran))),
+                Answer::Failed(failure) if share.values.is_empty() => return Some(Err(NoResults::NotCalled(failure))),
                 Answer::Failed(failure) => share.fail(&failure.text),
                 Answer::Broken(why) => share.fail(&format!("the worker process was ended, because its answer is broken: {why}")),
                 Answer::Died { how, begun: true } => share.fail_some(in_hand, &format!("{how} during {during}")),
                 Answer::Died { how, begun: false } => {
-                    in_vain += 1;
-                    if in_vain == TRIES {
+                    task.in_vain += 1;
+                    if task.in_vain == TRIES {
                         let why = NoWorker::Because(format!("{how} before it called the function, {TRIES} times in a row"));
-                        return self.give_up(share, self.no_worker(why));
+                        return Some(self.give_up(share, self.no_worker(why)));
                     }
                 }
                 Answer::Late => {
@@ -196,10 +224,11 @@ impl Call<'_> {
                 Answer::Rows => {}
             }
             if share.left().is_empty() {
-                return Ok(None);
+                share.until = None;
+                return Some(Ok(None));
             }
             if let Err(why) = self.post(place, share) {
-                return self.give_up(share, why);
+                return Some(self.give_up(share, why));
             }
         }
     }
@@ -215,15 +244,17 @@ impl Call<'_> {
         }
     }
 
-    /// Waits for an answer.
-    fn answer(&self, place: &mut Place, share: &mut Share) -> Answer {
-        let interrupted = place.interrupted();
-        let Some(worker) = place.worker() else { return Answer::Died { how: "the worker process is gone".into(), begun: false } };
-        let waited = worker.wait(share.until, interrupted);
-        match waited {
-            Err(NoAnswer::Interrupted) => return Answer::Interrupted,
-            Err(NoAnswer::Late) => worker.kill(), // first, so that no further row begins
-            Ok(()) | Err(NoAnswer::Ended) => {}
+    /// What the worker has answered. None: nothing yet.
+    fn answer(&self, place: &mut Place, share: &mut Share) -> Option<Answer> {
+        let Some(worker) = place.worker() else { return Some(Answer::Died { how: "the worker process is gone".into(), begun: false }) };
+        if share.until.is_none() && worker.has_begun() {
+            share.until = self.timeout.map(|timeout| Instant::now() + timeout);
+        }
+        let is_late = !worker.has_answered() && share.until.is_some_and(|until| until <= Instant::now());
+        if is_late {
+            worker.kill(); // first, so that no further row begins
+        } else if !worker.has_answered() && worker.lives() {
+            return None;
         }
         let (begun, whole) = (worker.has_begun(), worker.has_answered());
         let read = match worker.answer() {
@@ -232,13 +263,13 @@ impl Call<'_> {
             Err(error) => Err(error.to_string()),
         };
         worker.answered += share.values.len() as u64;
-        match read {
+        Some(match read {
             Ok(Some(answer)) => {
                 worker.take();
                 worker.answered += 1;
                 answer
             }
-            Ok(None) if waited == Err(NoAnswer::Late) => {
+            Ok(None) if is_late => {
                 worker.answered += 1; // its time was pause enough
                 place.clear();
                 Answer::Late
@@ -248,7 +279,7 @@ impl Call<'_> {
                 place.clear();
                 Answer::Broken(broken)
             }
-        }
+        })
     }
 
     /// Reads an answer, `whole` or as far as it goes; then the answer is None.
@@ -293,6 +324,13 @@ impl Call<'_> {
         unsafe { check(&array.0, schema) }?;
         Ok(Ran { results: array.into_array(), with_outcomes })
     }
+}
+
+/// Ends a call: the workers that have a share of it.
+fn interrupt(seats: &mut [Seated], tasks: &[Option<Task>]) -> NoResults {
+    let busy = seats.iter_mut().zip(tasks).filter(|(_, task)| task.is_some());
+    busy.for_each(|(seat, _)| drop(seat.clear()));
+    NoResults::Interrupted
 }
 
 /// An array that is released unless it goes on.

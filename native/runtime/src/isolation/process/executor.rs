@@ -139,6 +139,10 @@ impl Running {
             return;
         }
         let is_cancelled = self.is_cancelled;
+        if is_cancelled && self.ended.iter().all(|row| matches!(row, Some(Outcome::Cancelled))) {
+            seat.end(self.token, Outcome::Cancelled); // whatever came too late, the worker has counted
+            return;
+        }
         let mut outcomes = self.ended.into_iter().map(|outcome| match outcome {
             Some(Outcome::Error(_)) | None if is_cancelled => Outcome::Cancelled, // its row has ended before
             Some(Outcome::Cancelled) | None if !is_cancelled => Outcome::Error(LEFT.into()), // the machine has not asked for it
@@ -244,8 +248,8 @@ impl Sender {
 
     fn sleep(&self) {
         match &self.worker {
-            Some(worker) => wait([&self.bell, &worker.lane.ours], Some(worker.end.as_raw_fd()), None),
-            None => wait([&self.bell, &self.bell], None, None),
+            Some(worker) => wait(&[&self.bell, &worker.lane.ours], &[worker.end.as_raw_fd()], None),
+            None => wait(&[&self.bell], &[], None),
         };
     }
 

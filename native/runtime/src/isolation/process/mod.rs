@@ -68,6 +68,9 @@ const LEAST_SHARE: usize = 256;
 /// How long a runtime may take to end when the plugin is closed.
 const END_TIME: Duration = Duration::from_secs(2);
 
+/// So many shares for each worker: one that the system gives less time takes fewer.
+const SHARES: usize = 4;
+
 /// A plugin whose functions run in worker processes.
 pub struct Processes {
     /// The process that may use the workers.
@@ -183,8 +186,10 @@ fn readable(signature: &Signature, batch: &Batch) -> (Vec<Range<usize>>, Vec<(us
     (good, bad)
 }
 
-/// Rows in so many shares of about the same size.
-fn cut(rows: Range<usize>, shares: usize) -> Vec<Share> {
+/// Rows in shares of about the same size, for so many workers.
+fn cut(rows: Range<usize>, workers: usize) -> Vec<Share> {
+    let most = rows.len() / LEAST_SHARE;
+    let shares = if workers > 1 { (workers * SHARES).min(most).max(workers) } else { 1 };
     let bound = |i: usize| rows.start + rows.len() * i / shares;
     (0..shares).map(|i| Share::new(bound(i)..bound(i + 1))).collect()
 }

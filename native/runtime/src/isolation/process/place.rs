@@ -4,7 +4,7 @@
 //! to do with it. What says itself why it cannot start is believed at once.
 
 use super::message::Start;
-use super::worker::{Further, Interrupted, Spec, Unready, Worker};
+use super::worker::{Further, Spec, Unready, Worker};
 use crate::sync::Unpoisoned;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -81,9 +81,13 @@ impl Place {
         self.closed
     }
 
-    /// Whether the host ends the calls of this thread.
-    pub fn interrupted(&self) -> Interrupted {
-        self.spec.interrupted
+    /// Waits until a worker of these places answers or ends, or for some time, at most until then. Answers whether the host ends
+    /// the call that waits.
+    pub fn wait<'a>(places: impl Iterator<Item = &'a Place>, until: Option<Instant>) -> bool {
+        let places: Vec<&Place> = places.collect();
+        let Some(interrupted) = places.first().map(|place| place.spec.interrupted) else { return false };
+        // The host is not asked if there is something to do, because that may take the GIL.
+        !Worker::wait_for_any(places.into_iter().filter_map(|place| place.worker.as_ref()), until) && interrupted()
     }
 
     pub fn worker(&mut self) -> Option<&mut Worker> {

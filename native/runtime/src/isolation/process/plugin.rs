@@ -68,6 +68,9 @@ impl Plugin {
         let rows = arguments.0.length as usize;
         let call = |first: usize, count: usize| function.call(self.table, index as u32, arguments.slice(first, count));
         let memory = |error: io::Error| format!("no shared memory for the results: {error}");
+        if function.signature.run_timeout.is_some() && !function.signature.vectorized {
+            drop(call(0, 0)); // imports the plugin's module, if that was not done; the time begins afterwards
+        }
         if function.signature.vectorized {
             sent.write().begin(number);
             return match call(0, rows) {

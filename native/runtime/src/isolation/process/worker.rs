@@ -2,7 +2,7 @@
 
 use super::child::{Process, Program};
 use super::lane::Lane;
-use super::mailbox::{Reader, Writer};
+use super::mailbox::{wait, Reader, Writer};
 use super::message::{Hello, Start, FAILED, LEAVE, READY};
 use crate::failure::Failure;
 use arroyo_udf_abi as abi;
@@ -127,6 +127,14 @@ impl Worker {
             }
         }
         Ok(())
+    }
+
+    /// Waits until one of these workers answers or ends, or for [`TICK`], at most until then. False: none has.
+    pub fn wait_for_any<'a>(workers: impl Iterator<Item = &'a Worker>, until: Option<Instant>) -> bool {
+        let workers: Vec<&Worker> = workers.collect();
+        let (bells, ends): (Vec<_>, Vec<_>) = workers.iter().map(|worker| (&worker.lane.ours, worker.process.end())).unzip();
+        let left = until.map_or(TICK, |until| until.saturating_duration_since(Instant::now()).min(TICK));
+        wait(&bells, &ends, Some(left)) || workers.iter().any(|worker| worker.has_answered())
     }
 
     /// Whether there is a whole answer.
