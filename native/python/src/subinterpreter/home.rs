@@ -56,6 +56,11 @@ pub fn leave_time() -> Duration {
     time_until(end_until()).min(LEAVE_TIME)
 }
 
+/// Whether the process ends: nothing starts any more.
+pub fn is_exit() -> bool {
+    LAST.get().is_some()
+}
+
 /// The process ends: all plugins and interpreters together have so long from now on.
 pub fn begin_exit(patience: Duration) {
     LAST.get_or_init(|| Instant::now() + patience);
@@ -139,6 +144,7 @@ impl Ending {
 /// Ends all interpreters, before the main one ends: those that wait for a plugin, and by force those that did not end with
 /// theirs.
 pub fn end_all() {
+    creation::settle(end_until()); // a start that asks for the main interpreter's GIL later would be unwound
     let idle = std::mem::take(&mut *IDLE.lock().unpoisoned());
     let ending: Vec<_> = idle.into_iter().filter_map(Home::end).collect();
     ending.into_iter().for_each(|ending| ending.wait(end_until()));

@@ -1,7 +1,7 @@
 //! A worker: a home with a plugin's functions.
 
 use super::creation;
-use super::home::{end_until, leave_time, time_until, Functions, Home};
+use super::home::{end_until, is_exit, leave_time, time_until, Functions, Home};
 use super::shares::{discard, Answer, Call};
 use crate::function::PythonFunction;
 use crate::interpreter::Interpreter;
@@ -58,6 +58,9 @@ impl Worker {
     /// in several interpreters at once crashes.
     pub fn start(program: &Arc<Program>) -> Result<Worker, Failure> {
         let _alone = creation::one_at_a_time();
+        if is_exit() {
+            return Err(Failure::state("the process ends"));
+        }
         let home = Home::find()?;
         let (done, loaded) = channel();
         let program = Arc::clone(program);
@@ -170,6 +173,9 @@ fn prepare(interpreter: &Arc<Interpreter>, can_start: &AtomicBool) -> Result<(),
         return Ok(());
     }
     let _alone = creation::one_at_a_time();
+    if is_exit() {
+        return Err(Failure::state("the process ends"));
+    }
     // SAFETY: the GIL is held inside.
     interpreter.enter(|| unsafe {
         let failed = || Failure::new(abi::ENVIRONMENT, format!("a subinterpreter cannot start functions: {}", exception_text()));
