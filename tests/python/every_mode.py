@@ -45,7 +45,6 @@ FILES = {
     "tests/native/test_rust_functions.py": 2,
 }
 
-FORK = "CPython itself ends a forked child of such a process"
 INSIDE = "the test looks into the plugin's module, which is not in this interpreter"
 LATER = "what a worker has counted comes with its next answer"
 LANGUAGE = "refuses plugins in other languages by name"
@@ -99,12 +98,10 @@ NOT_HERE: dict[str, dict[str, str | dict[str, str]]] = {
             "test_calls_that_run_at_a_poisoning_are_cancelled_before_the_context_is_closed": INSIDE,
         },
         "tests/python/test_lifecycle.py": {
-            "test_in_a_forked_child": FORK,
             "test_r12_start_gives_up_on_an_init_that_blocks_the_loop": INSIDE,
         },
         "tests/python/test_map.py": PYARROW,
         "tests/python/test_misbehaving.py": {
-            "test_a_forked_child_starts_nothing_and_ends": FORK,
             "test_converted_batches_are_told_apart": NOT_NATIVE,
             "test_datetime_whose_conversion_answers_something_else": PYARROW,
             "test_lists_that_raise_when_they_are_read": NOT_NATIVE,
