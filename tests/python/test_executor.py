@@ -63,7 +63,7 @@ async def blocks(x: int) -> int:
     thread_gate.wait()
     return x
 
-blocked, unblocked = threading.Event(), threading.Event()
+others, blocked, unblocked = threading.Semaphore(0), threading.Event(), threading.Event()
 
 @udf(timeout=1000)
 async def blocks_others(x: int) -> int:
@@ -72,7 +72,14 @@ async def blocks_others(x: int) -> int:
         blocked.set()
         unblocked.wait()
     else:
+        others.release()
         await asyncio.Event().wait()
+    return x
+
+@udf
+def wait_for_others(x: int) -> int:
+    for _ in range(x):
+        others.acquire(timeout=60)
     return x
 
 @udf
@@ -200,7 +207,7 @@ def test_calls_that_a_blocked_loop_could_not_cancel_are_not_reported(
     """R8: they end as soon as their cancellations reach them. So it is if the loop's thread had no processor."""
     with functions["opens"].start() as opener, functions["blocks_others"].start() as runtime:
         runtime.send(0, pa.array(range(21)))
-        until(lambda: runtime.statistics().running == 21, "all calls")
+        functions["wait_for_others"](pa.array([20]))
         opener.send(0, pa.array([600]))
         functions["wait_until_blocked"](pa.array([0]))
         runtime.cancel(1, 20)
