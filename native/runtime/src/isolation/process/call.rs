@@ -5,7 +5,7 @@
 //! the rows after it have not been called.
 
 use super::mailbox::Reader;
-use super::message::{FAILED, RECORDS, RESULTS, RUN};
+use super::message::{read_failure, FAILED, RECORDS, RESULTS, RUN};
 use super::parcel::{self, Take};
 use super::place::{NoWorker, Place, Seated, TRIES};
 use super::record;
@@ -301,11 +301,7 @@ impl Call<'_> {
                 }
             }
             RESULTS => self.results(message).map(|ran| Some(Answer::Results(ran))),
-            FAILED => {
-                let status = message.number()? as abi::Status;
-                let text = String::from_utf8_lossy(&message.text()?).into_owned();
-                Ok(Some(Answer::Failed(Failure::new(status, text))))
-            }
+            FAILED => read_failure(message).map(|failure| Some(Answer::Failed(failure))),
             other => Err(format!("a message of kind {other}")),
         }
     }

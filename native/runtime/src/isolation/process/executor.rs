@@ -8,7 +8,7 @@
 //! told to let go of it.
 
 use super::mailbox::{wait, Bell, Reader, Writer};
-use super::message::{Counts, Start, ATTEMPTS, FAILED, FORGET, LEAVE, LOG, OUTCOMES, READY};
+use super::message::{read_failure, Counts, Start, ATTEMPTS, FAILED, FORGET, LEAVE, LOG, OUTCOMES, READY};
 use super::place::{NoWorker, Seat as Place};
 use super::record;
 use super::worker::{was_interrupted, Further, Interrupted, TICK};
@@ -276,11 +276,7 @@ impl Sender {
         let mut message = worker.lane.received.read().map_err(|error| broken(error.to_string()))?;
         match message.byte().map_err(broken)? {
             READY => {}
-            FAILED => {
-                let status = message.number().map_err(broken)? as abi::Status;
-                let text = String::from_utf8_lossy(&message.text().map_err(broken)?).into_owned();
-                return Err(Failure::new(status, text));
-            }
+            FAILED => return Err(read_failure(&mut message).map_err(broken)?),
             other => return Err(broken(format!("a message of kind {other}"))),
         }
         worker.lane.take();

@@ -1,6 +1,7 @@
 //! What the first byte of a message says, and what follows it.
 
 use super::mailbox::{Mailbox, Reader, Writer};
+use crate::failure::Failure;
 use arroyo_udf_abi as abi;
 use std::io;
 
@@ -53,6 +54,15 @@ pub fn write_failure(into: &mut Mailbox, status: abi::Status, text: &str) -> io:
     message.byte(FAILED)?;
     message.number(status as u64)?;
     message.text(text.as_bytes())
+}
+
+/// Reads what [`write_failure`] has written, after the first byte.
+pub fn read_failure(message: &mut Reader) -> Result<Failure, String> {
+    let (status, text) = (message.number()?, message.text()?);
+    match abi::Status::try_from(status) {
+        Ok(status) if status >= abi::INVALID_ARGUMENT => Ok(Failure::new(status, String::from_utf8_lossy(&text))),
+        _ => Err(format!("a failure of status {status}")),
+    }
 }
 
 /// With the lane of a started function: its number, and how it is started.
@@ -112,6 +122,19 @@ impl Hello {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failure_of_a_worker_is_none_of_the_good_statuses() {
+        let mut mailbox = Mailbox::create().unwrap();
+        let mut said = |status| {
+            write_failure(&mut mailbox, status, "why").unwrap();
+            let mut message = mailbox.read().unwrap();
+            assert_eq!(message.byte(), Ok(FAILED));
+            read_failure(&mut message)
+        };
+        assert_eq!(said(abi::USER_CODE), Ok(Failure::new(abi::USER_CODE, "why")));
+        assert_eq!(said(abi::OK), Err("a failure of status 0".to_string()));
+    }
 
     #[test]
     fn a_worker_reads_what_the_host_has_written() {

@@ -3,7 +3,7 @@
 use super::child::{Process, Program};
 use super::lane::Lane;
 use super::mailbox::{wait, Reader, Writer};
-use super::message::{Hello, Start, FAILED, LEAVE, READY};
+use super::message::{read_failure, Hello, Start, FAILED, LEAVE, READY};
 use crate::failure::Failure;
 use arroyo_udf_abi as abi;
 use std::io;
@@ -90,10 +90,7 @@ impl Worker {
         let mut message = self.lane.received.read().map_err(|error| broken(error.to_string()))?;
         let said = match message.byte().map_err(broken)? {
             READY => Ok(()),
-            FAILED => {
-                message.number().map_err(broken)?;
-                Err(String::from_utf8_lossy(&message.text().map_err(broken)?).into_owned())
-            }
+            FAILED => Err(read_failure(&mut message).map_err(broken)?.text),
             other => Err(broken(format!("{other}"))),
         };
         self.lane.received.take();
