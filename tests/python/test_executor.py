@@ -198,6 +198,7 @@ def test_a_stuck_attempt(functions: dict[str, Function]) -> None:
             opener.send(0, pa.array([400]))
             opener.stop()
             rest(opener)
+        until(lambda: runtime.statistics().stuck == 0, "its end")
         assert runtime.stop()
 
 
