@@ -340,6 +340,13 @@ def test_map_yields_results_beside_their_rows(functions: Any) -> None:
     assert seen == 40_000
 
 
+def test_batches_of_map_go_into_one_table(functions: Any) -> None:
+    """Those with rows that were called, and those with rows that did not fit."""
+    with functions["half"].start() as runtime:
+        table = pa.Table.from_batches([results for _, results in runtime.map([[1], [300], [2, 300]])])
+    assert table["outcome"].to_pylist() == [0, 1, 0, 1]
+
+
 @pytest.mark.parametrize("name", ["half", "backwards"])
 def test_map_answers_rows_that_do_not_fit_in_their_place(functions: Any, name: str) -> None:
     wide = 300 if name == "half" else 2**63
