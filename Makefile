@@ -12,7 +12,7 @@
 # soak   a million calls and a thousand starts, in Python and in Rust: nothing may grow
 # check-kill  as test-pipelines, a hundred times
 # fuzz   broken arrays, options and handles over plugins, broken plugins under the host: SECONDS=600 for each side
-# check-memory  hosts in C over plugins in three languages, under valgrind
+# check-memory  hosts in C over plugins in three languages, under valgrind; QUICK=1: a part of it, in two minutes
 # check-address  the tests of the runtime and of functions in Rust, with AddressSanitizer
 # package  sdist and wheels in build/dist, each wheel tested outside the checkout
 # bench  measure against the references, print the ratios
@@ -82,8 +82,10 @@ SECONDS = 600
 fuzz:
 	@python=$$($(ENVIRONMENT)) && $$python scripts/fuzz.py $(SECONDS)
 
+# QUICK=1: a part of it, in two minutes.
+QUICK =
 check-memory:
-	@python=$$($(ENVIRONMENT)) && $$python scripts/memory_check.py
+	@python=$$($(ENVIRONMENT)) && $$python scripts/memory_check.py $(if $(QUICK),quick)
 
 # Stable rustc contains the sanitizer, but as an unstable option. It ignores leaks, because these tests keep stuck calls
 # and refused batches; check-memory looks for leaks. With a target named, build scripts run without the sanitizer.
@@ -129,7 +131,7 @@ test-lowest:
 test-isolation:
 	$(call pytest,$(PARALLEL) --isolation=process && \
 	{ [ $$version = 3.11 ] || $$python -m pytest -q $(PARALLEL) --isolation=subinterpreter; } && \
-	$$python -m pytest -q -m isolation tests/isolation)
+	$$python -m pytest -q $(PARALLEL) -m isolation tests/isolation)
 
 test-arroyo:
 	$(call pytest,$(PARALLEL) -m arroyo)

@@ -266,6 +266,8 @@ typedef struct arroyo_udf_function {
   const char* documentation;            /* UTF-8; NULL: none */
   uint32_t volatility;                  /* ARROYO_UDF_IMMUTABLE, ..._STABLE or ..._VOLATILE; 0: not said */
   uint32_t reserved;
+  uint64_t timeout_ns;                  /* of a sync function, for a batch: only for instances in processes (see
+                                           arroyo_udf_isolation); 0: none */
 } arroyo_udf_function;
 
 typedef struct arroyo_udf_descriptor {

@@ -20,15 +20,15 @@ The rooms, each uses only those below it; `make lint` checks that:
     author/            what a function's author imports
     abi.py             the C contract, through cffi;   errors.py: the exceptions;   version.py
 
-Importing this package is cheap, and possible in a subinterpreter, where neither cffi nor pyarrow can be imported: names
-that need one of them are looked up when first used. So is `call_info`, because importing it makes every call pay for
-it. `build` is imported here, so that the function and not the room of the same name is what the package offers.
+Importing this package is cheap, because each worker does it, and possible in a subinterpreter, where neither cffi nor
+pyarrow can be imported: names that need one of them, or that few sources need, are looked up when first used. So is
+`call_info`, because importing it makes every call pay for it. `build` is imported here, so that the function and not
+the room of the same name is what the package offers.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .author.options import Options, StartOptions
 from .author.udf import udf
 from .build import build
 from .errors import (
@@ -50,6 +50,7 @@ from .version import __version__ as __version__
 
 if TYPE_CHECKING:
     from .author.call_info import CallInfo, call_info, call_infos
+    from .author.options import Options, StartOptions
     from .dead_letters import DeadLetters
     from .engine.embedded import run_pipeline
     from .host.answers import Answered
@@ -95,6 +96,7 @@ __all__ = [
 
 _AT_FIRST_USE = {
     "author.call_info": ("CallInfo", "call_info", "call_infos"),
+    "author.options": ("Options", "StartOptions"),
     "dead_letters": ("DeadLetters",),
     "engine.embedded": ("run_pipeline",),
     "host.answers": ("Answered",),

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +17,7 @@ Answer = tuple[list[object], list[str | None]]
 
 PYTHON = """
 import os
+import time
 from datetime import datetime
 from decimal import Decimal
 
@@ -71,6 +74,22 @@ def all_die(a: pa.Int64Array) -> pa.Int64Array:
 
 @udf
 def worker(a: int) -> int:
+    return os.getpid()
+
+
+called = 0
+
+
+@udf
+def waits_for_the_others(a: int) -> int:
+    global called
+    called += 1
+    path = f"{__file__}.{os.getppid()}"
+    if a == 0:
+        while not os.path.exists(path):
+            time.sleep(0.001)
+    elif called == 7 * 256:
+        open(path, "x").close()
     return os.getpid()
 
 
@@ -174,6 +193,14 @@ def test_several_workers_share_a_batch_and_keep_its_order(file: Path) -> None:
         assert answers(plugin, "dies", numbers)[0] == [a * 10 if a not in (7, 8) else None for a in range(2_000)]
 
 
+def test_a_worker_that_is_done_takes_the_next_share(file: Path) -> None:
+    """A share of one worker waits until the other one has run all the rest."""
+    numbers = pa.array(range(8 * 256), pa.int64())
+    with load(file, isolation="process", workers=2) as plugin:
+        processes = plugin.functions["waits_for_the_others"](numbers).to_pylist()
+    assert [processes.count(process) for process in (processes[0], processes[-1])] == [256, 7 * 256]
+
+
 def test_several_threads_of_a_host_call_at_once(file: Path) -> None:
     numbers = pa.array(range(1_000), pa.int64())
     expected = [2 * a if a != 13 else None for a in range(1_000)]
@@ -222,26 +249,37 @@ def test_a_module_that_fails_is_an_error_of_the_call_and_not_of_the_process(buil
         del os.environ["FAIL_AT_RUN"]
 
 
-def test_r13_calls_in_a_forked_child_are_refused_and_the_parents_worker_lives_on(plugin: Plugin) -> None:
-    one = pa.array([1], pa.int64())
-    process = plugin.functions["worker"](one)[0].as_py()
+FORKS = """
+import os, sys
+import pyarrow as pa
+from arroyo_udf_plugin import InvalidState, load
+
+with load(sys.argv[1], isolation="process") as plugin:
+    one = pa.array([1])
+    process = plugin.functions["worker"](one)
     child = os.fork()
     if child == 0:
-        refused = False
         try:
             plugin.functions["worker"](one)
         except InvalidState:
-            refused = True
-        plugin.close()
-        os._exit(0 if refused else 1)
-    assert os.waitpid(child, 0)[1] == 0
-    assert plugin.functions["worker"](one)[0].as_py() == process
+            plugin.close()
+            os._exit(7)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert plugin.functions["worker"](one) == process
+"""
+
+
+def test_r13_calls_in_a_forked_child_are_refused_and_the_parents_worker_lives_on(plugin: Plugin) -> None:
+    """In a process of its own: CPython ends the forked child of one that has had subinterpreters."""
+    done = subprocess.run([sys.executable, "-c", FORKS, plugin.path], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(
     ("options", "wrong"),
     [
-        ({"isolation": "fiber"}, "isolation='fiber': it is 'thread', 'subinterpreter', 'process'"),
+        ({"isolation": "fiber"}, "isolation='fiber': write one of 'thread', 'subinterpreter', 'process'"),
         ({"isolation": "process", "workers": 0}, 'workers=0: it is a number from 1 on, or "auto"'),
         ({"workers": 2}, 'workers=2 with isolation="thread"'),
         ({"memory_limit": 1 << 30}, 'memory_limit is for isolation="process"'),

@@ -14,6 +14,7 @@ from arroyo_udf_plugin import InvalidState, Plugin, UserCodeError, load
 SOURCE = """
 import asyncio
 import os
+import threading
 
 from arroyo_udf_plugin import call_info, udf
 
@@ -49,10 +50,21 @@ async def dies(a: int) -> int:
     return a
 
 
+begun = threading.Semaphore(0)
+
+
 @udf(timeout=1000.0)
 async def waits(a: int) -> int:
+    begun.release()
     await asyncio.Event().wait()
     return a
+
+
+@udf
+def wait_for_calls(count: int) -> int:
+    for _ in range(count):
+        assert begun.acquire(timeout=60)
+    return count
 
 
 @udf(blocking=True)
@@ -132,7 +144,7 @@ def test_a_worker_that_is_killed_while_calls_run_costs_those_calls(plugin: Plugi
     process = int(plugin.functions["counts"](numbers(1))[0].as_py().split()[0])
     with plugin.functions["waits"].start(allowed_in_flight=3) as runtime:
         runtime.send(0, numbers(3))
-        until(lambda: runtime.statistics().running == 3, "three calls")
+        plugin.functions["wait_for_calls"](pa.array([3]))
         os.kill(process, signal.SIGKILL)
         rows = drained(runtime, 3)
         assert {text.partition(": ")[2] for text in rows["error"].to_pylist()} == {
@@ -147,7 +159,7 @@ def test_a_worker_that_is_killed_while_calls_run_costs_those_calls(plugin: Plugi
 def test_cancelled_calls_end_in_the_worker(plugin: Plugin) -> None:
     with plugin.functions["waits"].start() as runtime:
         runtime.send(0, numbers(10))
-        until(lambda: runtime.statistics().running == 10, "the calls")
+        plugin.functions["wait_for_calls"](pa.array([10]))
         runtime.cancel(0, 10)
         assert drained(runtime, 10)["outcome"].to_pylist() == [3] * 10
         until(lambda: runtime.statistics().running == 0, "the calls' ends")
@@ -196,12 +208,15 @@ def test_r12_a_close_that_fails_is_an_error_of_the_stop(file: Path, monkeypatch:
         assert rest(runtime).num_rows == 1
 
 
-def test_a_closed_plugin_ends_its_runtimes_calls(file: Path) -> None:
+def test_a_closed_plugin_ends_its_runtimes_calls(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
     plugin = load(file, isolation="process")
     with plugin.functions["waits"].start() as runtime:
         runtime.send(0, numbers(1))
-        until(lambda: runtime.statistics().running == 1, "the call")
+        plugin.functions["wait_for_calls"](pa.array([1]))
         plugin.close()
-        assert drained(runtime, 1)["outcome"].to_pylist() == [1]
+        assert drained(runtime, 1)["outcome"].to_pylist() == [3]
+        with pytest.raises(InvalidState, match="stopped; start it again to send more"):
+            runtime.send(1, numbers(1))
+    assert capfd.readouterr().err == ""
     with pytest.raises(InvalidState, match="the plugin is closed"):
         plugin.functions["waits"].start()

@@ -168,6 +168,51 @@ def test_a_worker_that_cannot_start_is_an_error_of_the_call(file: Path, monkeypa
             plugin.functions["worker"](ONE)
 
 
+def test_development_mode_has_nothing_to_say_in_the_host_or_the_worker(
+    build_plugin: Callable[..., Path],
+) -> None:
+    file = build_plugin(
+        """
+        import sys
+        from arroyo_udf_plugin import udf
+
+        @udf
+        def modes(a: int) -> str:
+            if a == 1:
+                sys.exit()
+            return f"{sys.flags.dev_mode} {sys.warnoptions}"
+
+        class Context:
+            async def init(self) -> None: ...
+            async def close(self) -> None: ...
+
+        @udf
+        async def later(context: Context, a: int) -> int:
+            return a
+
+        @udf(blocking=True)
+        def blocks(a: int) -> int:
+            return a
+        """,
+        name="modes",
+    )
+    program = """
+        import sys
+        import pyarrow as pa
+        from arroyo_udf_plugin import load
+        with load(sys.argv[1], isolation="process", workers=2) as plugin:
+            print(plugin.functions["modes"](pa.array([0]))[0])
+            print(plugin.functions["modes"].outcomes(pa.array([1]))[0]["outcome"])
+            print(plugin.functions["later"](pa.array([1])), plugin.functions["blocks"](pa.array([1])))
+        load(sys.argv[1], isolation="process").functions["later"].start().send(0, pa.array([1]))
+    """
+    environment = os.environ | {"PYTHONDEVMODE": "1", "PYTHONWARNINGS": "error"}
+    host = [sys.executable, "-c", textwrap.dedent(program), str(file)]
+    done = subprocess.run(host, capture_output=True, text=True, env=environment, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("True ['default', 'error']\n1\n"), done.stdout
+
+
 @pytest.mark.parametrize(("source", "suffix", "how"), [(RUST, ".rs", "6 (SIGABRT)"), (C, ".c", "11 (SIGSEGV)")])
 def test_functions_in_other_languages_crash_alone_too(
     build_plugin: Callable[..., Path], source: str, suffix: str, how: str

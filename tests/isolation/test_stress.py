@@ -1,22 +1,21 @@
 """Many starts, many ends, and workers that are killed at random (make test-isolation)."""
 
 import os
-import random
-import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv
 import pytest
+from kills import chance, kill_worker
 
-from arroyo_udf_plugin import Plugin, load
+from arroyo_udf_plugin import Function, load
 
 pytestmark = pytest.mark.isolation
+needs_subinterpreters = pytest.mark.skipif(sys.version_info < (3, 13), reason="subinterpreters need Python 3.13")
 
 BuildPlugin = Callable[..., Path]
 PROGRAM = Path(__file__).with_name("cycles.py")
@@ -60,94 +59,59 @@ def run(*arguments: object) -> None:
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
 
 
-@pytest.mark.skipif(sys.version_info < (3, 13), reason="subinterpreters need Python 3.13")
+@needs_subinterpreters
 def test_four_subinterpreters_start_at_once_fifty_times(build_plugin: BuildPlugin) -> None:
     """CPython's start of an interpreter is not safe beside another one's. In fifty processes, because each keeps the
-    interpreters that it has made; test_subinterpreter_stress.py has what happens then."""
+    interpreters that it has made."""
     for _ in range(50):
-        run(PROGRAM, build_plugin(CYCLES, name="cycles"), "subinterpreter", "crowd", 2)
+        run(PROGRAM, build_plugin(CYCLES, name="cycles"), "subinterpreter", "crowd", 1)
 
 
-def test_five_hundred_processes_come_and_go_and_leave_nothing_behind(build_plugin: BuildPlugin) -> None:
-    run(PROGRAM, build_plugin(CYCLES, name="cycles"), "process", "cycles", 500)
-
-
-def workers() -> list[int]:
-    """The processes that this one has started."""
-    return [int(child) for task in Path("/proc/self/task").glob("*/children") for child in task.read_text().split()]
-
-
-class Killer(threading.Thread):
-    """Kills a worker of this process some time after each batch, until it is told to end: so workers are killed at any
-    point, but never so often that no batch gets through. `kills`: how often."""
-
-    def __init__(self, chance: random.Random) -> None:
-        super().__init__()
-        self._chance, self._answered, self._ended, self.kills = chance, threading.Event(), False, 0
-
-    def run(self) -> None:
-        while True:
-            self._answered.wait()
-            self._answered.clear()
-            if self._ended:
-                return
-            time.sleep(self._chance.uniform(0, 0.02))  # what is random about this test; nothing waits for it
-            if found := workers():
-                os.kill(self._chance.choice(found), signal.SIGKILL)
-                self.kills += 1
-
-    def answered(self) -> None:
-        self._answered.set()
-
-    def end(self) -> None:
-        self._ended = True
-        self._answered.set()
-        self.join()
+@pytest.mark.parametrize(
+    "isolation",
+    [pytest.param("subinterpreter", marks=needs_subinterpreters), "process"],
+)
+def test_five_hundred_plugins_come_and_go_and_leave_nothing_behind(build_plugin: BuildPlugin, isolation: str) -> None:
+    run(PROGRAM, build_plugin(CYCLES, name="cycles"), isolation, "cycles", 500)
 
 
 def test_flights_with_workers_that_are_killed_lose_the_rows_in_hand_alone(
     build_plugin: BuildPlugin, flights: Path
 ) -> None:
     """R1, R2: every row is answered; a row that neither crashed nor was in hand at a kill has its value."""
-    seed = int(os.environ.get("KILL_SEED", random.randrange(1 << 32)))
-    print(f"KILL_SEED={seed}")
-    chance = random.Random(seed)
+    random = chance()
     options = pyarrow.csv.ConvertOptions(include_columns=["distance", "air_time"], null_values=["NA"])
     table = pyarrow.csv.read_csv(flights, convert_options=options)
-    crashes = [chance.random() < 0.0002 for _ in range(table.num_rows)]
+    crashes = [random.random() < 0.0002 for _ in range(table.num_rows)]
     table = table.append_column("crashes", pa.array(crashes))
-    killer = Killer(chance)
+    kills, answered = 0, []
     with load(build_plugin(FLIGHTS, name="fragile"), isolation="process", workers=2) as plugin:
-        killer.start()
-        try:
-            values, errors = outcomes(plugin, table, killer.answered)
-        finally:
-            killer.end()
-    assert killer.kills, "nothing was killed"
-    killed = 0
+        mph = plugin.functions["mph"]
+        for batch in table.to_batches(max_chunksize=8192):
+            killed: list[bool] = []
+            # One kill for each batch, at any point of it: no row depends on when it comes.
+            killer = threading.Timer(random.uniform(0, 0.02), lambda: killed.append(kill_worker(os.getpid(), random)))  # noqa: B023
+            killer.start()
+            answered += answers(mph, batch)
+            killer.join()
+            kills += sum(killed)
+    assert kills, "nothing was killed"
+    lost = 0
     columns = (column.to_pylist() for column in table.columns)
-    for row, (distance, minutes, crash) in enumerate(zip(*columns, strict=True)):
-        error = errors[row]
+    for distance, minutes, crash, (value, error) in zip(*columns, answered, strict=True):
         if error is None:
-            assert values[row] == (None if minutes is None else distance * 60.0 / minutes)
+            assert value == (None if minutes is None else distance * 60.0 / minutes)
             assert minutes is None or not crash
         elif error.endswith(KILL_CAUSE):
-            killed += 1
+            lost += 1
         else:
             assert error.endswith(CRASH_CAUSE)
             assert crash
-    assert killed <= killer.kills
+    assert lost <= kills
 
 
-def outcomes(
-    plugin: Plugin, table: pa.Table, answered: Callable[[], None]
-) -> tuple[list[float | None], list[str | None]]:
-    values: list[float | None] = []
-    errors: list[str | None] = []
-    for batch in table.to_batches(max_chunksize=8192):
-        found = plugin.functions["mph"].outcomes(*batch.columns)
-        with_errors = found.type.get_field_index("error") >= 0
-        values += found.field("value").to_pylist()
-        errors += found.field("error").to_pylist() if with_errors else [None] * len(found)
-        answered()
-    return values, errors
+def answers(function: Function, batch: pa.RecordBatch) -> list[tuple[float | None, str | None]]:
+    """The value and the error of each row."""
+    found = function.outcomes(*batch.columns)
+    errors = found.field("error").to_pylist() if found.type.get_field_index("error") >= 0 else [None] * len(found)
+    return list(zip(found.field("value").to_pylist(), errors, strict=True))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from waiting import answers, drained, rest
+from waiting import advance, answers, drained, rest, until
 
 from arroyo_udf_plugin import InvalidState, Plugin, UserCodeError, load
 
@@ -62,6 +62,29 @@ async def thread(x: int) -> int:
 async def hangs(x: int) -> int:
     await asyncio.sleep(3600 if x == 1 else 0)
     return x
+
+@udf
+async def blocks(x: int) -> int:
+    time.sleep(3600)
+    return x
+
+@udf(timeout=0.05, max_attempts=1)
+async def ignores(x: int) -> int:
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            pass
+
+@udf
+def spins(x: int) -> int:
+    os.write(x, b"x")
+    while True:
+        pass
+
+@udf
+def home(x: int) -> int:
+    return threading.get_ident()
 
 class Connection:
     async def init(self) -> None:
@@ -206,12 +229,15 @@ import sys
 import pyarrow as pa
 from arroyo_udf_plugin import load
 from waiting import until
-logging.basicConfig(format="%(message)s", stream=sys.stdout)
+reports = []
+handler = logging.Handler()
+handler.emit = lambda record: reports.append(record.getMessage())
+logging.getLogger("arroyo_udf_plugin").addHandler(handler)
 plugin = load(sys.argv[1], isolation="subinterpreter", workers=2)
 runtime = plugin.functions["sleeps"].start(allowed_in_flight=2)
 runtime.send(0, pa.array([1, 1], pa.int64()))
-until(lambda: runtime.statistics().stuck == 2, "both calls to be stuck")
-print(runtime.drain_results()["outcome"].to_pylist(), runtime.stop("cancel", deadline=0))
+until(lambda: runtime.statistics().stuck == 2 and len(reports) == 2, "both calls to be stuck, and reported")
+print(runtime.drain_results()["outcome"].to_pylist(), runtime.stop("cancel", deadline=0), *reports, sep="\\n")
 runtime.release()
 gc.collect()
 """
@@ -227,6 +253,54 @@ def test_r8_stuck_calls_are_reported_with_their_stacks_and_the_process_ends(file
         env={**os.environ, "PYTHONPATH": str(tests)},
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert "[2, 2] False" in done.stdout
-    assert "a call ignores its cancellation" in done.stdout
-    assert "at sleeps, <isolated.py" in done.stdout
+    assert done.stdout.startswith("[2, 2]\nFalse\n")
+    assert done.stdout.count("a call ignores its cancellation") == 2
+    assert done.stdout.count("at sleeps, <isolated.py") == 2
+
+
+NEVER = """
+import os
+import sys
+import threading
+import pyarrow as pa
+from arroyo_udf_plugin import load
+from waiting import until
+plugin = load(sys.argv[1], isolation="subinterpreter", workers=2)
+function = plugin.functions[sys.argv[2]]
+if sys.argv[2] == "spins":
+    reads, writes = os.pipe()
+    threading.Thread(target=function, args=(pa.array([writes]),), daemon=True).start()
+    os.read(reads, 1)
+else:
+    runtime = function.start(allowed_in_flight=4)
+    runtime.send(0, pa.array([1, 1]))
+    until(lambda: runtime.statistics().running > 0, "a call")
+"""
+
+
+@pytest.mark.parametrize("function", ["sleeps", "blocks", "ignores", "spins"])
+def test_r18_a_process_ends_while_calls_never_return(file: Path, function: str) -> None:
+    tests = Path(__file__).resolve().parents[1] / "python"
+    done = subprocess.run(
+        [sys.executable, "-c", NEVER, str(file), function],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "PYTHONPATH": str(tests)},
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_an_interpreter_with_a_stuck_call_is_not_used_again(file: Path) -> None:
+    def use() -> object:
+        with load(file, isolation="subinterpreter") as plugin:
+            thread = plugin.functions["home"](pa.array([1]))[0].as_py()
+            runtime = plugin.functions["sleeps"].start(allowed_in_flight=1)
+            runtime.send(0, pa.array([1]))
+            until(lambda: runtime.statistics().running == 1, "the call")
+            runtime.cancel(0)
+            advance(1.5)
+            until(lambda: runtime.statistics().stuck == 1, "it to be stuck")
+            return thread
+
+    assert use() != use()

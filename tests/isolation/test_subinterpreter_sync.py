@@ -1,5 +1,6 @@
 """Sync functions in subinterpreters: the same answers as in a thread, from interpreters of their own."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -64,8 +65,14 @@ def count(x: int) -> int:
     return calls
 
 @udf
-def thread(x: int) -> int:
-    return threading.get_ident()
+def meets(x: int, event: int) -> str:
+    global calls
+    calls += 1
+    if x == 0:
+        os.eventfd_read(event)
+    if x == 1023:
+        os.eventfd_write(event, 1)
+    return f"{threading.get_ident()} {calls}"
 
 @udf
 def variable(x: int) -> str | None:
@@ -122,14 +129,15 @@ def test_r2_an_exception_is_the_error_of_its_row_with_its_number_in_the_batch(fi
 
 
 def test_each_interpreter_has_the_module_to_itself_and_a_thread_of_its_own(file: Path) -> None:
-    rows = pa.array(range(1_024), pa.int64())
-    here = threading.get_ident()
+    """The worker that waits in the first share runs that one alone, and the other one the rest."""
+    event = os.eventfd(0)
     with load(file, isolation="subinterpreter", workers=2) as two:
-        counted = two.functions["count"](rows).to_pylist()
-        threads = set(two.functions["thread"](rows).to_pylist())
-        assert counted == [*range(1, 513), *range(1, 513)]
-        assert len(threads - {here}) == 2
-        assert two.functions["count"](rows[:1]).to_pylist() == [513]
+        answered = two.functions["meets"](pa.array(range(1_024)), pa.array([event] * 1_024)).to_pylist()
+    os.close(event)
+    threads, calls = zip(*(map(int, text.split()) for text in answered), strict=True)
+    assert len({*threads[:256]}) == len({*threads[256:]}) == 1
+    assert len({*threads, threading.get_ident()}) == 3
+    assert [*calls] == [*range(1, 257), *range(1, 769)]
 
 
 def test_a_batch_is_not_cut_into_shares_that_are_not_worth_waking_a_thread(file: Path) -> None:

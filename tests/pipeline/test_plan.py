@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ pytestmark = pytest.mark.usefixtures("folder")
 
 def described(*calls: str, **others: Any) -> dict[str, Any]:
     """A pipeline over the flights. others: further keys, of the operator and of the pipeline."""
-    operator = {key: others.pop(key) for key in ("on_error", "on_timeout", "options", "plugin") if key in others}
+    keys = ("isolation", "on_error", "on_timeout", "options", "plugin", "workers")
+    operator = {key: others.pop(key) for key in keys if key in others}
     return {
         "name": "test",
         "source": {"type": "files", "paths": ["flights.parquet"]},
@@ -122,6 +124,24 @@ def test_options_are_checked() -> None:
     assert problems("mph(miles, minutes)", options={"timeout": 1}) == [
         "operators[0].options: options are for async functions, and mph is none: leave them out"
     ]
+
+
+def test_a_timeout_of_a_sync_function_needs_worker_processes(folder: Path) -> None:
+    (folder / "own.py").write_text(
+        "from arroyo_udf_plugin import udf\n\n@udf(timeout=60)\ndef half(miles: int) -> float:\n    return miles / 2\n"
+    )
+    assert problems("half", plugin="own.py") == [
+        "operators[0].calls[0]: half has a timeout, and only worker processes keep one: choose isolation = "
+        '"process" for this operator, or leave the timeout out'
+    ]
+    with contextlib.closing(planned("half", plugin="own.py", isolation="process")) as made:
+        assert made.plan.schema.names[-1] == "half"
+
+
+def test_the_workers_of_all_slices_are_counted() -> None:
+    wrong = problems("mph(miles, minutes)", "plan", isolation="process", workers=1024, parallelism=2)
+    assert wrong[0] == "operators[0].isolation: workers=2048: at most 1024"
+    assert len(wrong) == 2
 
 
 def test_a_plugin_that_is_missing() -> None:

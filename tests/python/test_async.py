@@ -246,14 +246,14 @@ def test_structs_of_one_batch_after_another(functions: dict[str, Function]) -> N
 def test_cancel_rows(functions: dict[str, Function]) -> None:
     """Rows come out as cancelled, and their calls end; ids that are not there do no harm."""
     with functions["passes"].start() as runtime:
-        runtime.send(0, ints(400, 401, 402, 403), ints(None, None, None, None))
-        until(lambda: runtime.statistics().running == 4, "the calls")
+        runtime.send(0, ints(400, 401, 402, 403, 0), ints(None, None, None, None, 0))
+        until(lambda: runtime.statistics().held == 1, "the calls, which begin before the last one ends")
         runtime.cancel(0, 2)
         runtime.cancel(3)
         runtime.cancel(1000, 5)
-        runtime.send(4, ints(0), ints(402))
+        runtime.send(5, ints(0), ints(402))
         runtime.stop()
-        assert rest(runtime)["outcome"].to_pylist() == [CANCELLED, CANCELLED, 0, CANCELLED, 0]
+        assert rest(runtime)["outcome"].to_pylist() == [CANCELLED, CANCELLED, 0, CANCELLED, 0, 0]
     with functions["cancelled_calls"].start() as runtime:
         runtime.send(0, ints(0))
         assert {400, 401, 403} <= set(drained(runtime, 1)["value"][0].as_py())

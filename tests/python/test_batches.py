@@ -17,11 +17,6 @@ VALUE, ERROR, TIMED_OUT, CANCELLED = range(4)
 
 SOURCE = """
 import asyncio
-import dataclasses
-from typing import Annotated
-
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from arroyo_udf_plugin import udf
 
@@ -79,6 +74,23 @@ async def short(xs: list[int]) -> list[int]:
 async def wrong(xs: list[int]) -> list[int]:
     return "abc"
 
+class Context:
+    async def init(self) -> None:
+        self.factor = 3
+
+@udf(batch_size=100, max_wait="1ms")
+async def times(context: Context, xs: list[int]) -> list[int]:
+    return [context.factor * x for x in xs]
+"""
+WITH_PYARROW = """
+import dataclasses
+from typing import Annotated
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from arroyo_udf_plugin import udf
+
 @udf(batch_size=100, max_wait="1ms")
 async def arrays(xs: pa.Int64Array, ys: Annotated[pa.Array, pa.float32()]) -> pa.DoubleArray:
     return pc.add(xs.cast(pa.float64()), ys.cast(pa.float64()))
@@ -91,20 +103,18 @@ class Point:
 @udf(batch_size=100, max_wait="1ms")
 async def mirrored(points: list[Point | None], tags: list[list[str]]) -> list[Point | Exception | None]:
     return [p and Point(p.y, p.x) for p in points]
-
-class Context:
-    async def init(self) -> None:
-        self.factor = 3
-
-@udf(batch_size=100, max_wait="1ms")
-async def times(context: Context, xs: list[int]) -> list[int]:
-    return [context.factor * x for x in xs]
 """
 
 
 @pytest.fixture(scope="module")
 def plugin(build_plugin: Callable[..., Path]) -> Plugin:
     return load(build_plugin(SOURCE))
+
+
+@pytest.fixture(scope="module")
+def of_pyarrow(build_plugin: Callable[..., Path]) -> Plugin:
+    """Functions whose module needs pyarrow."""
+    return load(build_plugin(WITH_PYARROW))
 
 
 def results(plugin: Plugin, name: str, *columns: pa.Array, **options: Any) -> tuple[dict[str, list[Any]], Any]:
@@ -223,17 +233,17 @@ def test_a_wrong_number_of_results_is_the_error_of_the_rows_that_cause_it(plugin
     assert "returned str, not a list with a result for each row" in out["error"][0]
 
 
-def test_arrow_arrays_instead_of_lists(plugin: Plugin) -> None:
-    out, _ = results(plugin, "arrays", pa.array([1, 2, None]), pa.array([0.5, None, 1.0], pa.float32()))
+def test_arrow_arrays_instead_of_lists(of_pyarrow: Plugin) -> None:
+    out, _ = results(of_pyarrow, "arrays", pa.array([1, 2, None]), pa.array([0.5, None, 1.0], pa.float32()))
     assert out["value"] == [1.5, None, None], "these see nulls, as vectorised functions do"
 
 
-def test_structs_and_lists_as_items(plugin: Plugin) -> None:
+def test_structs_and_lists_as_items(of_pyarrow: Plugin) -> None:
     points = pa.array(
         [{"x": 1, "y": 2}, None], pa.struct([pa.field("x", pa.int64(), False), pa.field("y", pa.int64(), False)])
     )
     tags = pa.array([["a"], []], pa.list_(pa.field("item", pa.utf8(), False)))
-    out, _ = results(plugin, "mirrored", points, tags)
+    out, _ = results(of_pyarrow, "mirrored", points, tags)
     assert out["value"] == [{"x": 2, "y": 1}, None]
 
 

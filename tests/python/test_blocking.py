@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from waiting import drained, rest, until
+from waiting import advance, drained, rest, until
 
 from arroyo_udf_plugin import BuildError, Function, InvalidState, Runtime, UserCodeError, build, load
 
@@ -39,8 +39,16 @@ def passes(number: int, opens: int | None) -> int:
     if opens is not None:
         gate(opens).set()
         return number
+    waiting.append(number)
     gate(number).wait()
     return number
+
+waiting: list[int] = []
+
+@udf(blocking=True)
+def waits(number: int) -> int:
+    '''How many calls have come to a gate.'''
+    return waiting.count(number)
 
 four = threading.Barrier(4)
 threads: set[int] = set()
@@ -317,8 +325,10 @@ def test_stuck_calls(
     def reports() -> list[str]:
         return [record.getMessage() for record in caplog.records if "blocking.passes" in record.getMessage()]
 
-    with functions["passes"].start(timeout=0.01, allowed_in_flight=2, max_stuck=9) as runtime:
+    with functions["passes"].start(allowed_in_flight=2, max_stuck=9) as runtime:
         runtime.send(0, ints(800, 800), ints(None, None))
+        until(lambda: all_of(functions["waits"], ints(800))["value"].to_pylist() == [2], "the calls")
+        advance(120)
         assert drained(runtime, 2)["outcome"].to_pylist() == [TIMED_OUT, TIMED_OUT]
         runtime.send(2, ints(*range(20)), ints(*[801] * 20))
         drained(runtime, 20)
@@ -447,7 +457,7 @@ HEAD = "from arroyo_udf_plugin import udf\nclass Opened:\n    async def init(sel
         ("@udf(blocking=True)\nasync def f(x: int) -> int: return x", "is async, and blocking=True"),
         ("@udf(blocking=True, vectorized=True)\ndef f(x: int) -> int: return x", "leave one out"),
         ("@udf(blocking=1)\ndef f(x: int) -> int: return x", "blocking=1; write True or False"),
-        ("@udf(blocking=False, timeout=1.0)\ndef f(x: int) -> int: return x", "'timeout' is for async functions"),
+        ("@udf(blocking=False, seed=1)\ndef f(x: int) -> int: return x", "'seed' is for async functions"),
         ("@udf(blocking=True, timeout=0)\ndef f(x: int) -> int: return x", "timeout=0; write seconds"),
         ("@udf(blocking=True)\ndef f(opened: Opened, x: int) -> int: return x", "write `def init(self) -> None`"),
         ("@udf(blocking=True)\ndef f(x: int) -> int: yield x", "write `return`"),

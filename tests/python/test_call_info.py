@@ -4,7 +4,6 @@ Runs on uvloop if installed; `test_with_the_standard_loop` repeats all of it on 
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import subprocess
 import sys
@@ -69,6 +68,10 @@ async def keeps_its_key(x: int) -> int:
     if info.attempt == 2:
         raise ValueError("again")
     return len(set(keys[x])) * 10 + len(keys[x])
+
+@udf
+async def kept_keys(x: int) -> int:
+    return sum(map(len, keys.values()))
 
 async def child(pause: int) -> int:
     for _ in range(pause):
@@ -223,7 +226,7 @@ def test_r10_a_retry_has_another_number_and_the_same_key(functions: dict[str, Fu
 def test_r10_the_key_is_the_same_after_errors_and_timeouts(functions: dict[str, Function]) -> None:
     with functions["keeps_its_key"].start(timeout=1000) as runtime:
         runtime.send(0, pa.array(range(20)))
-        until(lambda: runtime.statistics().running == 20, "the first attempts")
+        until(lambda: answers(functions["kept_keys"], [0])[0]["value"] == 20, "the first attempts")
         advance(1000)
         rows = drained(runtime, 20)
     assert rows["value"].to_pylist() == [13] * 20
@@ -295,8 +298,8 @@ def test_example(
     build_plugin: Callable[..., Path], examples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run and its restore book each row once."""
+    monkeypatch.setenv("BOOKINGS_DB", str(tmp_path / "bookings"))
     book = load(build_plugin(examples / "idempotent" / "udf.py")).functions["book"]
-    monkeypatch.setitem(os.environ, "BOOKINGS_DB", str(tmp_path / "bookings"))
     database = sqlite3.connect(tmp_path / "bookings")
     database.execute("CREATE TABLE bookings (key BLOB PRIMARY KEY, account TEXT, amount INTEGER)")
     database.commit()

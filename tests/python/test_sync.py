@@ -18,18 +18,11 @@ from arroyo_udf_plugin import Function, InvalidArgument, RowError, UnsupportedCa
 BuildPlugin = Callable[..., Path]
 
 SOURCE = """
-import sys
-from typing import Annotated
-import pyarrow as pa
 from arroyo_udf_plugin import udf
 
 @udf
 def add(a: int, b: int) -> int:
     return a + b
-
-@udf
-def narrow(x: int) -> Annotated[int, pa.int8()]:
-    return x
 
 @udf
 def word(x: int) -> str:
@@ -59,6 +52,20 @@ def grouped(x: int) -> int:
 def deep(x: int) -> int:
     return deep(x)
 
+@udf
+async def later(x: int) -> int:
+    return x
+"""
+WITH_PYARROW = """
+from typing import Annotated
+
+import pyarrow as pa
+from arroyo_udf_plugin import udf
+
+@udf
+def narrow(x: int) -> Annotated[int, pa.int8()]:
+    return x
+
 @udf(vectorized=True)
 def wrong_length(x: pa.Int64Array) -> pa.Int64Array:
     return x[1:]
@@ -76,10 +83,6 @@ def raises(x: pa.Int64Array) -> pa.Int64Array:
     raise ValueError("not this batch")
 
 @udf
-async def later(x: int) -> int:
-    return x
-
-@udf
 def total(items: list[int]) -> int:
     return sum(items)
 """
@@ -88,6 +91,12 @@ def total(items: list[int]) -> int:
 @pytest.fixture(scope="module")
 def functions(build_plugin: BuildPlugin) -> Any:
     return load(build_plugin(SOURCE, name="sync")).functions
+
+
+@pytest.fixture(scope="module")
+def of_pyarrow(build_plugin: BuildPlugin) -> Any:
+    """Functions whose module needs pyarrow."""
+    return load(build_plugin(WITH_PYARROW, name="sync")).functions
 
 
 class Exporter:
@@ -130,10 +139,10 @@ def test_what_is_accepted(functions: dict[str, Function]) -> None:
     assert add.outcomes(a, b).equals(pa.StructArray.from_arrays([expected], ["value"]))
 
 
-def test_list_items_may_be_declared_nullable(functions: dict[str, Function]) -> None:
+def test_list_items_may_be_declared_nullable(of_pyarrow: dict[str, Function]) -> None:
     """Other libraries declare items nullable and name them freely; only the values count."""
     lists = pa.array([[1, 2], []], pa.list_(pa.field("element", pa.int64())))
-    assert functions["total"](lists).to_pylist() == [3, 0]
+    assert of_pyarrow["total"](lists).to_pylist() == [3, 0]
 
 
 @pytest.mark.parametrize(
@@ -173,11 +182,11 @@ def failures(function: Function, rows: list[int]) -> dict[int, str]:
     return caught.value.errors
 
 
-def test_failed_rows_and_their_neighbours(functions: dict[str, Function]) -> None:
+def test_failed_rows_and_their_neighbours(of_pyarrow: dict[str, Function]) -> None:
     """F4, R2: one row's failure touches no other row."""
-    errors = failures(functions["narrow"], [127, 128, -128, -129, 2**62])
+    errors = failures(of_pyarrow["narrow"], [127, 128, -128, -129, 2**62])
     assert list(errors) == [1, 3, 4]
-    result = functions["narrow"].outcomes(pa.array([127, 128]))
+    result = of_pyarrow["narrow"].outcomes(pa.array([127, 128]))
     assert {field.name: field.type for field in result.type} == {
         "value": pa.int8(),
         "outcome": pa.uint8(),
@@ -188,9 +197,9 @@ def test_failed_rows_and_their_neighbours(functions: dict[str, Function]) -> Non
     assert result.field("error").to_pylist()[0] is None
 
 
-def test_row_numbers_count_over_chunks(functions: dict[str, Function]) -> None:
+def test_row_numbers_count_over_chunks(of_pyarrow: dict[str, Function]) -> None:
     with pytest.raises(RowError) as caught:
-        functions["narrow"](pa.chunked_array([[1, 2], [3, 1000]]))
+        of_pyarrow["narrow"](pa.chunked_array([[1, 2], [3, 1000]]))
     assert list(caught.value.errors) == [3]
     assert "row 3" in str(caught.value)
 
@@ -236,9 +245,9 @@ def test_endless_recursion(functions: dict[str, Function]) -> None:
     ("name", "said"),
     [("wrong_length", "1"), ("wrong_type", "string"), ("no_array", "int"), ("raises", "ValueError: not this batch")],
 )
-def test_vectorized_mistake_is_each_row_s_error(functions: dict[str, Function], name: str, said: str) -> None:
+def test_vectorized_mistake_is_each_row_s_error(of_pyarrow: dict[str, Function], name: str, said: str) -> None:
     """F4: of every row of that batch."""
-    errors = failures(functions[name], [1, 2])
+    errors = failures(of_pyarrow[name], [1, 2])
     assert list(errors) == [0, 1]
     assert all(said in text for text in errors.values())
 

@@ -228,6 +228,7 @@ pub struct Function {
     pub documentation: *const c_char,
     pub volatility: u32,
     pub reserved: u32,
+    pub timeout_ns: u64,
 }
 
 // SAFETY: a constant of the plugin: read by any thread, never written.

@@ -74,7 +74,7 @@ pub unsafe fn without<R>(body: impl FnOnce() -> R) -> R {
     unsafe {
         let state = PyEval_SaveThread();
         let result = body();
-        PyEval_RestoreThread(state);
+        restore(state);
         result
     }
 }

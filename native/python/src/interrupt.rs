@@ -15,7 +15,8 @@ static MAIN: AtomicU64 = AtomicU64::new(0);
 /// An owned reference, or null.
 static WAITING: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
 
-fn is_main() -> bool {
+/// Whether this is the main thread of a Python host.
+pub fn is_main() -> bool {
     // SAFETY: it takes nothing and always succeeds.
     MAIN.load(SeqCst) == unsafe { PyThread_get_thread_ident() }
 }
@@ -30,9 +31,20 @@ pub unsafe fn note(exception: *mut PyObject) -> bool {
         if !is_main() || PyErr_GivenExceptionMatches(exception, PyExc_KeyboardInterrupt) == 0 {
             return false;
         }
+        keep(exception);
+        true
+    }
+}
+
+/// Keeps an exception for the host, whose main thread this is.
+///
+/// # Safety
+/// The GIL is held; `exception` is an exception.
+pub unsafe fn keep(exception: *mut PyObject) {
+    // SAFETY: passed on; the reference that waited before was ours.
+    unsafe {
         Py_INCREF(exception);
         Py_XDECREF(WAITING.swap(exception, SeqCst));
-        true
     }
 }
 

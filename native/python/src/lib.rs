@@ -22,6 +22,7 @@
 //! | [`asyncio`]     | runs rows on the event loop                                                 |
 //! | [`starting`]    | `start`: gives a runtime its executor                                       |
 //! | [`imported`]    | functions of libraries built for Arroyo                                     |
+//! | [`handlers`]    | the host's handlers of signals, while a call waits for workers              |
 //! | [`subinterpreter`] | plugins in subinterpreters: opened by a host                             |
 //! | [`process`]     | worker processes: opened by a host, and their life                          |
 //! | [`opener`]      | the same for hosts that are not Python                                       |
@@ -45,6 +46,7 @@ mod described;
 mod eventfd;
 mod function;
 mod gil;
+mod handlers;
 mod heap;
 mod host;
 mod imported;
@@ -102,6 +104,7 @@ impl Plugin for Core {
 
     fn run(function: u32, batch: &Arc<Batch>) -> Result<Ran, Failure> {
         let function = registry::get(function)?;
+        sync::check_timeout(function.signature)?;
         // SAFETY: the GIL is held inside; the batch was checked against this function's signature.
         function.state.interpreter.enter(|| unsafe { sync::run(&function, batch) })?
     }
@@ -138,6 +141,7 @@ unsafe extern "C" fn stop_all(module: *mut PyObject, _: *mut PyObject) -> *mut P
         if first {
             gil::without(|| {
                 exports::stop_all(EXIT_TIME);
+                subinterpreter::begin_exit(EXIT_TIME);
                 isolation::close_all();
                 subinterpreter::end_all();
             });

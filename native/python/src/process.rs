@@ -1,9 +1,9 @@
 //! Plugins whose functions run in worker processes: `_native.open_processes`, `_native.close_instance`, and the life of a
 //! worker, `_native.work`.
 
-use crate::gil;
 use crate::object::{none, raise};
 use crate::values::conversion::is_native;
+use crate::{gil, handlers, sync};
 use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::isolation::process::child::Program;
 use arroyo_udf_plugin::isolation::process::{serve, Hello, Limits, Processes, Spec};
@@ -53,7 +53,8 @@ pub unsafe extern "C" fn open_processes(_module: *mut PyObject, arguments: *mut 
         let program = Program { path: python, arguments: vec!["-m".into(), owned(module)] };
         let limits = Limits { memory, cpu };
         let hello = Hello { host: std::process::id(), limits, plugin: CStr::from_ptr(path).to_bytes().to_vec() };
-        let instance: Arc<dyn Instance> = Arc::new(Processes::new(Spec { program, hello }, workers as usize));
+        let instance: Arc<dyn Instance> =
+            Arc::new(Processes::new(Spec { program, hello, interrupted: handlers::end_call }, workers as usize));
         match isolation::open((table.describe)(), &instance) {
             Ok(base) => Py_BuildValue(c"(nI)".as_ptr(), &raw const isolation::TABLE as usize, base),
             Err(text) => raise(PyExc_ValueError, &text),
@@ -77,6 +78,7 @@ pub unsafe extern "C" fn close_instance(_module: *mut PyObject, arguments: *mut 
 /// work(): the life of a worker process, whose standard input is the control socket of its host. Returns when the host asks
 /// it to leave; raises RuntimeError if it cannot work.
 pub unsafe extern "C" fn work(_module: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+    sync::host_keeps_time();
     // SAFETY: called by Python with the GIL, which is given back until the worker leaves.
     unsafe {
         match gil::without(|| serve::serve(journals)) {

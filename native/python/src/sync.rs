@@ -8,16 +8,36 @@ use crate::pyarrow::{self, RowErrors};
 use crate::traceback::raised_text;
 use crate::values::column::ColumnWriter;
 use crate::values::conversion::Conversion;
-use arroyo_udf_plugin::abi::ArrowArray;
+use arroyo_udf_plugin::abi::{self, ArrowArray};
 use arroyo_udf_plugin::arrow::{self, Batch};
 use arroyo_udf_plugin::exports::Ran;
 use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::results;
+use arroyo_udf_plugin::signature::Signature;
 use arroyo_udf_plugin::value::Value;
 use pyo3_ffi::*;
 use std::ops::Range;
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+
+/// This process is a worker, and its host keeps the time of calls.
+static HOST_KEEPS_TIME: AtomicBool = AtomicBool::new(false);
+
+/// Says that this process is a worker, and its host keeps the time of calls.
+pub fn host_keeps_time() {
+    HOST_KEEPS_TIME.store(true, Ordering::Release);
+}
+
+/// Refuses a function with a timeout where nobody could end its calls.
+pub fn check_timeout(signature: &Signature) -> Result<(), Failure> {
+    if signature.run_timeout.is_none() || HOST_KEEPS_TIME.load(Ordering::Acquire) {
+        return Ok(());
+    }
+    let text = "has a timeout, and a call can be ended only with the process it runs in: load the plugin with \
+                isolation=\"process\", or leave the timeout out";
+    Err(Failure::new(abi::NOT_IMPLEMENTED, format!("{}: {text}", signature.name)))
+}
 
 /// Fails only by Ctrl-C, which the host raises: the batch ends where it came (R2).
 ///
@@ -31,15 +51,12 @@ pub unsafe fn run(function: &PythonFunction, batch: &Arc<Batch>) -> Result<Ran, 
         } else {
             Converted::new(function, batch).and_then(|converted| match function.returns {
                 Conversion::Pyarrow => run_into_list(function, batch, &converted),
-                _ => run_into_column(function, batch, 0..batch.rows(), &converted),
+                _ => run_into_column(function, batch, 0..batch.rows(), &converted, interrupt::waits),
             })
         }
     };
     if interrupt::waits() {
-        if let Ok((mut values, _)) = answered {
-            // SAFETY: the array is ours, and goes nowhere.
-            values.release.into_iter().for_each(|release| unsafe { release(&mut values) });
-        }
+        answered.into_iter().for_each(|(values, _)| discard(values));
         return Err(interrupt::failure(&function.signature.name));
     }
     let (values, errors) = answered.unwrap_or_else(|text| all_failed(function, 0..batch.rows(), text));
@@ -47,15 +64,22 @@ pub unsafe fn run(function: &PythonFunction, batch: &Arc<Batch>) -> Result<Ran, 
     Ok(Ran { results, with_outcomes })
 }
 
-/// Calls the function for some rows of a batch: their values, and the errors by the rows of the batch.
+/// Releases values that go nowhere.
+pub fn discard(mut values: ArrowArray) {
+    // SAFETY: the array is ours, and nobody else has it.
+    values.release.into_iter().for_each(|release| unsafe { release(&mut values) });
+}
+
+/// Calls the function for some rows of a batch: their values, and the errors by the rows of the batch. Once `stop` answers
+/// true no row is called any more, and what is answered is of no use.
 ///
 /// # Safety
 /// The GIL is held, in a thread of the toolkit; the batch was made for this function and has the rows; all types of the
 /// function convert natively.
-pub unsafe fn run_rows(function: &PythonFunction, batch: &Batch, rows: Range<usize>) -> (ArrowArray, RowErrors) {
+pub unsafe fn run_rows(function: &PythonFunction, batch: &Batch, rows: Range<usize>, stop: impl Fn() -> bool) -> (ArrowArray, RowErrors) {
     // SAFETY: passed on.
     let answered =
-        unsafe { Converted::new(function, batch).and_then(|converted| run_into_column(function, batch, rows.clone(), &converted)) };
+        unsafe { Converted::new(function, batch).and_then(|converted| run_into_column(function, batch, rows.clone(), &converted, stop)) };
     answered.unwrap_or_else(|text| all_failed(function, rows, text))
 }
 
@@ -66,18 +90,22 @@ fn all_failed(function: &PythonFunction, rows: Range<usize>, text: String) -> (A
     (values.export(), rows.map(|row| (row, text.clone())).collect())
 }
 
-/// The hot loop: native values in, native values out. The error is Ctrl-C.
+/// The hot loop: native values in, native values out. It ends with an error once `stop` answers true.
 unsafe fn run_into_column(
     function: &PythonFunction,
     batch: &Batch,
     rows: Range<usize>,
     converted: &Converted,
+    stop: impl Fn() -> bool,
 ) -> Result<(ArrowArray, RowErrors), String> {
     let mut column = ColumnWriter::new(&function.returns, rows.len());
     let mut errors = Vec::new();
     // SAFETY: None always exists.
     let none = unsafe { Py_None() };
     for row in rows {
+        if stop() {
+            return Err(String::new());
+        }
         // SAFETY: the GIL is held and the row exists.
         let text = match unsafe { call_row(function, batch, converted, row, null_mut()) } {
             Called::Returned(object) if object != none => {
@@ -109,9 +137,6 @@ unsafe fn run_into_column(
             Called::Raised => unsafe { raised_text() },
             Called::Failed(text) => text,
         };
-        if interrupt::waits() {
-            return Err(text);
-        }
         let text = results::error_text(text);
         column.push_error(&text);
         errors.push((row, text));

@@ -8,7 +8,7 @@
 use crate::abi;
 use crate::arrow::Layout;
 use crate::machine::{Outcome, Stop, Stuck, Token};
-use crate::runtime::{samples, After, Drained, Executor, Orders, Put, Runtime, Seat, Turn};
+use crate::runtime::{samples, After, Ahead, Drained, Executor, Orders, Put, Runtime, Seat, Turn};
 use crate::sync::{AtomicBool, Condvar, Mutex, Ordering};
 use crate::value::Value;
 use loom::thread::{self, JoinHandle};
@@ -80,6 +80,26 @@ fn executor(runtime: &Arc<Runtime>) -> JoinHandle<()> {
     })
 }
 
+/// As `executor`, one that takes rows ahead.
+fn executor_ahead(runtime: &Arc<Runtime>) -> JoinHandle<()> {
+    let bell = Bell::new();
+    let seat = Seat::take(runtime);
+    seat.serve(Box::new(BellExecutor(Arc::clone(&bell))));
+    let mut ahead = Ahead::new(seat);
+    thread::spawn(move || loop {
+        ahead.begin_turn(&mut Orders::default());
+        let mut attempt = ahead.next_attempt();
+        while let Some(begun) = attempt {
+            attempt = ahead.end_and_next(begun.token, Outcome::Value(Value::Fixed(begun.id)));
+        }
+        match ahead.end_turn() {
+            After::Settled => return ahead.closed(Ok(())),
+            After::Asleep => bell.wait(),
+            After::Again => {}
+        }
+    })
+}
+
 /// Ends each attempt as soon as it begins.
 struct AtOnce<'s>(&'s Seat);
 
@@ -142,6 +162,22 @@ fn r1_a_row_that_is_sent_while_the_executor_falls_asleep_is_run() {
         executor.join().unwrap();
         let statistics = runtime.statistics();
         assert_eq!((statistics.accepted, statistics.drained, statistics.queued), (2, 2, 0));
+    });
+}
+
+#[test]
+fn r1_a_row_whose_outcome_is_left_in_an_outbox_comes_out() {
+    every_order(2, || {
+        let runtime = runtime(10);
+        let executors = [executor_ahead(&runtime), executor_ahead(&runtime)];
+        assert!(send(&runtime, 0));
+        runtime.wait(abi::RESULTS, FOREVER);
+        assert_eq!(drain(&runtime), Some(1));
+        runtime.stop_soon(Stop::Drain);
+        for executor in executors {
+            executor.join().unwrap();
+        }
+        assert_eq!(drain(&runtime), None);
     });
 }
 

@@ -137,12 +137,18 @@ fn no_texts(length: usize) -> ArrayData {
 /// that ended as errors, in rising order; they go out in the form of [`failure_text`]. The flag: whether outcome and error
 /// are included.
 pub fn ran(name: &str, values: ArrowArray, failed: &[(usize, String)]) -> (ArrowArray, bool) {
+    ran_with_late(name, values, failed, &[])
+}
+
+/// As [`ran`]. `late`: those of the rows that failed because they timed out.
+pub fn ran_with_late(name: &str, values: ArrowArray, failed: &[(usize, String)], late: &[usize]) -> (ArrowArray, bool) {
     let length = values.length as usize;
     if failed.is_empty() {
         return (structure(length, vec![values]), false);
     }
     let mut codes = vec![VALUE; length];
     failed.iter().for_each(|(row, _)| codes[*row] = ERROR);
+    late.iter().for_each(|row| codes[*row] = TIMED_OUT);
     let errors = texts(length, |row| failed.binary_search_by_key(&row, |(r, _)| *r).ok().map(|i| row_text(name, row as u64, &failed[i].1)));
     (structure(length, vec![values, plain(length, codes.into()).export(), errors.export()]), true)
 }

@@ -7,6 +7,7 @@ use crate::sized;
 use arroyo_udf_abi::{ArrowSchema, Function, Options, ARROW_FLAG_NULLABLE};
 use std::ffi::{CStr, CString};
 use std::ptr::null_mut;
+use std::time::Duration;
 
 #[derive(Debug)]
 pub struct Signature {
@@ -22,6 +23,8 @@ pub struct Signature {
     pub return_schema: &'static ArrowSchema,
     /// The author's options; unset for a sync function.
     pub options: Options,
+    /// How long a worker may take for a batch of a sync function; None: as long as it takes.
+    pub run_timeout: Option<Duration>,
     /// Of `run`'s results if every row is a value: {value}.
     pub run_values: &'static ArrowSchema,
     /// Of `run`'s results otherwise: {value, outcome, error} (R3a).
@@ -82,6 +85,7 @@ impl Signature {
             returns_nullable: return_schema.flags & ARROW_FLAG_NULLABLE != 0,
             return_schema,
             options,
+            run_timeout: (function.timeout_ns > 0).then(|| Duration::from_nanos(function.timeout_ns)),
             run_values: structure(vec![value()]),
             run_outcomes: structure(vec![value(), field(c"outcome", c"C", 0), field(c"error", c"u", ARROW_FLAG_NULLABLE)]),
             drained: structure(vec![

@@ -2,24 +2,32 @@
 
     @udf                     def         sync: called row by row
     @udf(vectorized=True)    def         sync: called with whole Arrow arrays
+    @udf(timeout=60)         def         sync, for worker processes alone: a batch may take so long
     @udf(blocking=True)      def         async for the host; each call runs on a thread of a pool
     @udf                     async def   async: called row by row
     @udf(batch_size=100)     async def   async: called with lists of up to 100 rows
 
 For Python the decorated function stays the same: callable, with the same signature and result. types.py reads the
-annotations when the plugin is built. Imports nothing heavy, because every user's source imports this module.
+annotations when the plugin is built. Imports nothing heavy, because every user's source imports this module, in each
+worker; so options.py comes only with functions that choose options.
 
 Other decorators may stand between @udf and the function, if functools.wraps marks what they return and it takes what
 the function takes. Then `definition` is the author's function, and `function` what is called.
 """
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
 from ..errors import BuildError
-from .options import OPTIONS, Options, StartOptions, check
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from .options import Options, StartOptions
 
 Volatility: TypeAlias = Literal["immutable", "stable", "volatile"]
 P = ParamSpec("P")
@@ -29,6 +37,7 @@ _COROUTINE = 0x80  # inspect.CO_COROUTINE and its neighbours; `inspect` is slow 
 _GENERATOR, _ASYNC_GENERATOR = 0x20, 0x200
 _VARIABLE = 0x4 | 0x8  # *args, **kwargs
 _KINDS = ("vectorized", "blocking")
+_OWN = (*_KINDS, "split", "volatility")
 VOLATILITIES = ("immutable", "stable", "volatile")
 """What a result depends on: the arguments alone; also on what does not change during a query; anything."""
 
@@ -49,7 +58,6 @@ class Udf(Generic[P, R]):
     volatility: Volatility | None  # None: not said
     blocking: bool
     starts: bool  # async for the host (`async def` or blocking): the host starts and stops it
-    options: Options | None  # None for a sync function
     batched: bool  # takes micro-batches: lists or Arrow arrays
     __name__: str
 
@@ -75,8 +83,7 @@ class Udf(Generic[P, R]):
         self.split = chosen.get("split", True)
         self.blocking = chosen.get("blocking", False)
         self.volatility = chosen.get("volatility")
-        self.chosen = {name: value for name, value in chosen.items() if name in OPTIONS}
-        self.options = Options(**self.chosen) if self.starts else None
+        self.chosen = {name: value for name, value in chosen.items() if name not in _OWN}
         self.batched = "batch_size" in self.chosen
         if (list_of_build := made.get()) is not None:
             list_of_build.append(self)
@@ -86,6 +93,13 @@ class Udf(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<udf {self.__name__}>"
+
+    @property
+    def options(self) -> Options | None:
+        """None for a sync function."""
+        from .options import Options
+
+        return Options(**self.chosen) if self.starts else None
 
     def mistake(self, text: str) -> BuildError:
         """An error about this function, with its file, line and name (F5)."""
@@ -125,15 +139,8 @@ class Udf(Generic[P, R]):
             elif name == "volatility":
                 if value not in VOLATILITIES:
                     raise self.mistake(f"has volatility={value!r}; write one of {', '.join(map(repr, VOLATILITIES))}")
-            elif name not in OPTIONS:
-                known = ", ".join((*_KINDS, "split", "volatility", *OPTIONS))
-                raise self.mistake(f"has the unknown option {name!r}; there are {known}")
-            elif not self.starts:
-                raise self.mistake(
-                    f"is sync, and {name!r} is for async functions; write `async def` or blocking=True, or leave it out"
-                )
-            elif wrong := check(name, value):
-                raise self.mistake(wrong)
+            else:
+                self._check_option(name, value)
         of_batches = {"batch_size", "max_wait", "batch_bytes"} & set(chosen)
         if of_batches and not self.is_async:
             raise self.mistake(
@@ -141,6 +148,18 @@ class Udf(Generic[P, R]):
             )
         if of_batches and "batch_size" not in chosen:
             raise self.mistake(f"has {min(of_batches)!r}, which is for micro-batches; write batch_size=100, say, too")
+
+    def _check_option(self, name: str, value: object) -> None:
+        from .options import OPTIONS, check
+
+        if name not in OPTIONS:
+            raise self.mistake(f"has the unknown option {name!r}; there are {', '.join((*_OWN, *OPTIONS))}")
+        if not self.starts and name != "timeout":
+            raise self.mistake(
+                f"is sync, and {name!r} is for async functions; write `async def` or blocking=True, or leave it out"
+            )
+        if wrong := check(name, value):
+            raise self.mistake(wrong)
 
 
 @overload
@@ -154,7 +173,7 @@ def udf(
 ) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
 @overload
 def udf(
-    *, vectorized: bool, split: bool = ..., volatility: Volatility = ...
+    *, vectorized: bool, split: bool = ..., volatility: Volatility = ..., timeout: float | str = ...
 ) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
 
 
@@ -170,6 +189,8 @@ def udf(function: Any = None, /, **options: Any) -> Any:
     failing row is alone.
     volatility: "immutable" if the result depends on the arguments alone, "stable" if also on what does not change
     during a query, "volatile" if on anything else. For engines, which also see the docstring.
+    timeout of a sync function: seconds, or a text such as "500ms". Only for plugins that are loaded with
+    isolation="process": a worker that takes longer for a batch is killed. Default: none.
     All other options are for `async def` and blocking functions; see `Options`.
     Raises BuildError, with file and line, for an option that does not fit.
     """

@@ -7,7 +7,6 @@ Assumes that the Python that builds also runs the plugin: its path is in the lib
 """
 
 import contextlib
-import dataclasses
 import hashlib
 import inspect
 import json
@@ -223,7 +222,7 @@ def _data(
         f"#define PLUGIN_NAME {c_string(identity.name)}",
         f"#define PLUGIN_PYTHON {c_string(sys.executable)}",
         f"#define PLUGIN_FORMAT {version.PLUGIN_FORMAT}",
-        f"static const char PARCEL[] = {c_string(json.dumps(dataclasses.asdict(parcel), ensure_ascii=False))};",
+        f"static const char PARCEL[] = {c_string(json.dumps(parcel._asdict(), ensure_ascii=False))};",
     ]
     for number, (udf, read) in enumerate(functions):
         lines.append(f"static struct ArrowSchema ARGUMENTS_{number} = {_exported(read.arguments)};")
@@ -237,7 +236,8 @@ def _data(
             f".vectorized = {int(udf.vectorized)}, "
             f".arguments = &ARGUMENTS_{number}, .returns = &RETURNS_{number}, "
             f".options = {'NULL' if udf.options is None else f'&OPTIONS_{number}'}, "
-            f".documentation = {_documentation(udf)}, .volatility = {_volatility(udf)} }};"
+            f".documentation = {_documentation(udf)}, .volatility = {_volatility(udf)}, "
+            f".timeout_ns = UINT64_C({_timeout(udf)}) }};"
         )
     addresses = ", ".join(f"&FUNCTION_{number}" for number in range(len(functions)))
     lines += [
@@ -256,6 +256,12 @@ def _documentation(udf: Udf[Any, Any]) -> str:
 
 def _volatility(udf: Udf[Any, Any]) -> str:
     return "0" if udf.volatility is None else f"ARROYO_UDF_{udf.volatility.upper()}"
+
+
+def _timeout(udf: Udf[Any, Any]) -> int:
+    """Of a sync function, in nanoseconds; 0: none."""
+    timeout = 0 if udf.starts else abi_fields(udf.chosen).get("timeout_ns", 0)
+    return 0 if timeout == 2**64 - 1 else timeout
 
 
 def c_string(text: str) -> str:

@@ -38,6 +38,7 @@ def command(plugin: Path, as_json: bool) -> None:
         click.echo(f"\n{function['name']}({arguments}) -> {_type(function['returns'])}")
         words = [function["kind"]] + ["vectorized"] * function["vectorized"]
         words += [function["volatility"]] if function["volatility"] else []
+        words += [f"timeout={function['timeout']}"] if function["timeout"] is not None else []
         options = function["options"] or {}
         words += [f"{key}={options[key]}" for key in function["chosen"]]
         click.echo("    " + ", ".join(words))
@@ -78,6 +79,7 @@ def _description(plugin: Any) -> dict[str, Any]:
                 "returns": {"type": str(function.returns), "nullable": function.returns_nullable},
                 "options": _options(function.options),
                 "chosen": list(function.chosen),
+                "timeout": function.timeout,
             }
         )
     about = ("name", "language", "abi_version", "toolkit_version", "hash")

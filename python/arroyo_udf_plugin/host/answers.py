@@ -74,9 +74,16 @@ def with_refused(
 
 
 def schema_of(returns: pa.DataType) -> pa.Schema:
-    """The columns of drained results."""
-    fields = {"id": pa.uint64(), "value": returns, "outcome": pa.uint8(), "attempts": pa.uint16(), "error": pa.utf8()}
-    return pa.schema(fields.items())
+    """The columns of drained results, as plugins declare them, so that batches of refused rows match the others."""
+    return pa.schema(
+        [
+            pa.field("id", pa.uint64(), nullable=False),
+            pa.field("value", returns),
+            pa.field("outcome", pa.uint8(), nullable=False),
+            pa.field("attempts", pa.uint16(), nullable=False),
+            pa.field("error", pa.utf8()),
+        ]
+    )
 
 
 class Window:

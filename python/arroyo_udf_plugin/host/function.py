@@ -45,6 +45,7 @@ class Function:
         for later hosts: all methods raise UnsupportedCall, and only the name is known.
     vectorized: the author's code gets whole arrays.
     options: the author's choices and the defaults; None for a sync function. chosen: the author's choices alone.
+    timeout: seconds for a batch of a sync function, which only isolation="process" can keep; None: no limit.
     documentation: the author's text for users, "" if there is none.
     volatility: what a result depends on: "immutable" (the arguments alone), "stable" (also what does not change during
         a query), "volatile" (anything); None: the author has not said.
@@ -58,6 +59,7 @@ class Function:
     returns_nullable: bool
     vectorized: bool
     options: Options | None
+    timeout: float | None
     chosen: dict[str, Any]
     documentation: str
     volatility: Volatility | None
@@ -84,6 +86,7 @@ class Function:
         self.documentation = text(described.documentation, "the documentation") if documented else ""
         self.volatility = cast(Volatility | None, VOLATILITIES.get(described.volatility)) if is_known else None
         self.options, self.chosen = None, {}
+        self.timeout = described.timeout_ns / 1e9 if self.kind == "sync" and described.timeout_ns else None
         if self.kind == "async":
             options = known(described.options, "the options")
             if wrong := unknown_in(options):
@@ -207,7 +210,7 @@ class Function:
                 ]
                 results = results.set_column(shape.error, "error", pa.array(texts, pa.utf8()))
         refused = {row: why and self._text(row, why) for row, why in piece.refused.items()}
-        schema = pa.schema([("value", self.returns), ("outcome", pa.uint8()), ("error", pa.utf8())])
+        schema = pa.schema([schema_of(self.returns).field(name) for name in ("value", "outcome", "error")])
         return with_refused(results, kept, refused, schema)
 
     def _text(self, row: int, text: str) -> str:

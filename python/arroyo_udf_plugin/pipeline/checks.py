@@ -80,10 +80,10 @@ def _where(operator: Functions, parallelism: int, key: Key, problems: Problems) 
             memory_limit=operator.memory_limit,
             cpu_limit=operator.cpu_limit,
         )
+        return chosen if chosen.isolation == "thread" else dataclasses.replace(chosen, workers=each * parallelism)
     except InvalidArgument as error:
         problems.add((*key, "isolation"), str(error))
         return Where()
-    return chosen if chosen.isolation == "thread" else dataclasses.replace(chosen, workers=each * parallelism)
 
 
 def check_dead_letters(pipeline: Pipeline, problems: Problems) -> None:
@@ -158,8 +158,13 @@ class Judge:
             instead = nearest(written.function, plugin.functions)
             self._problems.add(key, f"plugin {plugin.name} has no function {written.function!r}: {instead}")
             return None
+        function = plugin.functions[written.function]
+        if function.timeout is not None and plugin.isolation != "process":
+            instead = 'choose isolation = "process" for this operator, or leave the timeout out'
+            self._problems.add(key, f"{function.name} has a timeout, and only worker processes keep one: {instead}")
+            return None
         with self._problems.at(*key):
-            call = Call.of(plugin.functions[written.function], *written[1:])
+            call = Call.of(function, *written[1:])
             taken = [column for column in (*call.columns, call.condition) if isinstance(column, str)]
             if self._schema is None or self._unknown.intersection(taken):
                 return None

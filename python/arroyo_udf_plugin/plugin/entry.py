@@ -7,6 +7,7 @@ In a process that is not Python, standard output is the host's: what `print` wri
 """
 
 import atexit
+import json
 import sys
 import traceback
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from .._native import register, stop_all
 from ..abi import INTERNAL
 from .loading import Refused, load
+from .module import Parcel
 
 atexit.register(stop_all)  # before the interpreter ends, while its threads still get the GIL (R18)
 _guard = 0  # address of guard_our_exit in the plugin that booted Python; 0 in a Python process
@@ -55,7 +57,7 @@ def _load(built_format: int, own_ffi: Any, lib: Any) -> int:
     parcel, library, python = (
         own_ffi.string(of()).decode() for of in (lib.plugin_parcel, lib.plugin_library, lib.plugin_python)
     )
-    functions = load(lib.plugin_descriptor(), parcel, library, python, built_format)
+    functions = load(lib.plugin_descriptor(), Parcel(**json.loads(parcel)), library, python, built_format)
     if _guard and "pyarrow" in sys.modules:
         _touch_pyarrow()
     return int(register(lib.plugin_descriptor(), functions))

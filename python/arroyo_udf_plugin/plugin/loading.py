@@ -6,7 +6,6 @@ nor pyarrow, which do not load in a subinterpreter.
 
 import errno
 import importlib
-import json
 import os
 import sys
 import typing
@@ -34,30 +33,29 @@ class Refused(Exception):
 
 
 def load(
-    descriptor: int, parcel: str, library: str, built_with: str, built_format: int, *, with_pyarrow: bool = True
+    descriptor: int, parcel: Parcel, library: str, built_with: str, built_format: int, *, in_main: bool = True
 ) -> list[Registered]:
     """Executes the plugin's module, and finds its functions. Raises Refused.
 
-    descriptor: its address. parcel: as JSON. library, built_with: the paths of the library and of the Python that built
-    it. built_format: `PLUGIN_FORMAT` of the toolkit that built it. with_pyarrow: false if pyarrow cannot be imported;
-    functions that need it are not called.
+    descriptor: its address. library, built_with: the paths of the library and of the Python that built it.
+    built_format: `PLUGIN_FORMAT` of the toolkit that built it. in_main: false in a subinterpreter. pyarrow cannot be
+    imported there, and functions that need it are not called; and what a start needs is imported by the start.
     """
     if built_format != PLUGIN_FORMAT:
         reason = f"built in plugin format {built_format}, and the installed arroyo_udf_plugin {__version__} "
         raise Refused(ENVIRONMENT, f"{reason}loads format {PLUGIN_FORMAT}: build the plugin again")
     name, key, functions = described(descriptor)
-    carried = Parcel(**json.loads(parcel))
     try:
-        module = module_of(carried, name, key, source_of(library, name))
+        module = module_of(parcel, name, key, source_of(library, name))
     except BaseException as error:  # SystemExit and KeyboardInterrupt at import are failures, too
         text = f"its module failed at import\n{user_traceback(error)}{_other_environment(built_with)}"
         raise Refused(_status_of(error), text) from error
 
-    if carried.contains("call_info"):
+    if parcel.contains("call_info"):
         # Calls that began before this import have no information; so import it before the first call.
         importlib.import_module("arroyo_udf_plugin.author.call_info")
     found = {udf.__name__: udf for udf in functions_of(module)}
-    if any(udf.is_async for udf in found.values()):
+    if in_main and any(udf.is_async for udf in found.values()):
         # Now, because there is room: asyncio cannot be imported again after an import that failed halfway.
         importlib.import_module("arroyo_udf_plugin.plugin.executor")
     registered = []
@@ -66,7 +64,7 @@ def load(
         if udf is None or not _agrees(udf, starts, batched, columns):
             reason = f"function {function_name!r} is another than when the plugin was built: its module defines it "
             raise Refused(ENVIRONMENT, f"{reason}by something that differs here; build it again")
-        registered.append(_registered(udf, columns, structs, with_pyarrow))
+        registered.append(_registered(udf, columns, structs, in_main))
     return registered
 
 
@@ -96,14 +94,14 @@ def _agrees(udf: Udf[..., Any], starts: bool, batched: bool, columns: int) -> bo
     return udf.starts == starts and extra in (0, int(starts)) and udf.batched == batched
 
 
-def _registered(udf: Udf[..., Any], columns: int, structs: bool, with_pyarrow: bool) -> Registered:
+def _registered(udf: Udf[..., Any], columns: int, structs: bool, in_main: bool) -> Registered:
     """Imports pyarrow only for structs, and for the arrays of micro-batches."""
     code = udf.definition.__code__
     context = None
     if code.co_argcount > columns:
         context = typing.get_type_hints(udf.definition)[code.co_varnames[0]]
     function = udf.function
-    if with_pyarrow and (structs or (udf.batched and _has_arrays(udf))):
+    if in_main and (structs or (udf.batched and _has_arrays(udf))):
         from ..author.types import adapted, signature
 
         function = adapted(udf, signature(udf).hints)

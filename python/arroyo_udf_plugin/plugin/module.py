@@ -14,11 +14,9 @@ import linecache
 import os
 import sys
 import threading
-import traceback
 import types
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..author.udf import Udf
 
@@ -26,8 +24,7 @@ _NOT_SHOWN = (__file__.rsplit("/", 2)[0] + "/", "<frozen importlib.")
 _locks: dict[str, threading.Lock] = {}  # one per module name: its source is executed once
 
 
-@dataclass(frozen=True)
-class Parcel:
+class Parcel(NamedTuple):
     """What a plugin carries.
 
     source: the text of the author's file. modules: name of each module of its folder that it imports -> its file,
@@ -142,6 +139,8 @@ def functions_of(module: types.ModuleType) -> list[Udf[..., Any]]:
 
 def user_traceback(error: BaseException) -> str:
     """The traceback of a module that failed, as text, without the frames of the toolkit and of Python's import."""
+    import traceback
+
     shown = traceback.TracebackException.from_exception(error)
     shown.stack[:] = [frame for frame in shown.stack if not frame.filename.startswith(_NOT_SHOWN)]
     return "".join(shown.format()).rstrip()

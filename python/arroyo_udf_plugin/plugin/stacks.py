@@ -1,16 +1,21 @@
-"""Stacks as text, reduced to the user's frames: of exceptions, running threads and waiting Tasks."""
+"""Stacks as text, reduced to the user's frames: of exceptions, running threads and waiting Tasks.
+
+Does not import asyncio, which takes long: a row's error needs none.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import selectors
+import os
 import sysconfig
 import threading
 import traceback
 from collections.abc import Iterator
 from itertools import dropwhile, islice
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = ["describe", "running", "suspended"]
 
@@ -18,7 +23,8 @@ FRAMES = 3
 REASONS = 10
 _OWN_FOLDER = __file__.rsplit("/", 2)[0] + "/"
 _LIBRARIES = (*(sysconfig.get_path(name) + "/" for name in ("stdlib", "platstdlib", "purelib", "platlib")), "<frozen ")
-_MACHINERY = (_OWN_FOLDER, asyncio.__file__.rpartition("/")[0] + "/", threading.__file__, selectors.__file__)
+_STANDARD = os.path.dirname(threading.__file__)
+_MACHINERY = (_OWN_FOLDER, *(f"{_STANDARD}/{name}" for name in ("asyncio/", "threading.py", "selectors.py")))
 
 
 def describe(exception: BaseException) -> str:

@@ -3,29 +3,38 @@ plugin comes, when it goes, and when the interpreter ends.
 
 A plugin that went leaves the modules that it has imported, as it would in the main interpreter, but not its own.
 
-Like everything that is imported in a subinterpreter, this uses neither cffi nor pyarrow.
+Like everything that is imported in a subinterpreter, this uses neither cffi nor pyarrow. What is slow to import and
+seldom needed is imported where it is needed, because each worker waits for the rest.
 """
 
 import gc
+import marshal
 import os
-import re
 import sys
 import threading
+from typing import Any
 
 from .._native import described
 from .loading import Refused, Registered
 from .loading import load as load_plugin
-from .module import forget, name_of
+from .module import Parcel, forget, name_of
 
-__all__ = ["leave", "load", "threads", "unload"]
+__all__ = ["leave", "load", "prepared", "threads", "unload"]
 
 _module = ""  # of the plugin that is here
-_REFUSES = re.compile(r"module (\S+) does not support loading in subinterpreters")
+_REFUSES = r"module (\S+) does not support loading in subinterpreters"
+
+
+def prepared(parcel: str) -> bytes:
+    """What `load` takes for a parcel, which is JSON. Called in the main interpreter, for all workers."""
+    import json
+
+    return marshal.dumps(tuple(Parcel(**json.loads(parcel))))
 
 
 def load(
     descriptor: int,
-    parcel: str,
+    parcel: bytes,
     library: str,
     built_with: str,
     built_format: int,
@@ -34,7 +43,8 @@ def load(
 ) -> list[Registered] | tuple[int, str]:
     """What to register; or a status and a text, if the plugin does not load.
 
-    environment: of the process. An interpreter reads it once, and this one may have been there before.
+    parcel: from `prepared`. environment: of the process. An interpreter reads it once, and this one may have been
+    there before.
     """
     global _module
     _module = name_of(*described(descriptor)[:2])
@@ -42,7 +52,8 @@ def load(
     if prints_to_stderr:
         sys.stdout = sys.stderr
     try:
-        return load_plugin(descriptor, parcel, library, built_with, built_format, with_pyarrow=False)
+        carried = Parcel(*marshal.loads(parcel))
+        return load_plugin(descriptor, carried, library, built_with, built_format, in_main=False)
     except Refused as refused:
         if (said := _refusal(refused.__cause__)) is None:
             return refused.status, str(refused)
@@ -53,12 +64,14 @@ def load(
         )
 
 
-def _refusal(error: BaseException | None) -> re.Match[str] | None:
-    """What a module has said that does not load in subinterpreters, if that is why an import failed."""
+def _refusal(error: BaseException | None) -> Any:
+    """What a module has said that does not load in subinterpreters, if that is why an import failed: a match."""
+    import re
+
     seen = set[int]()
     while error is not None and id(error) not in seen:
         seen.add(id(error))  # a chain may be a circle
-        if isinstance(error, ImportError) and (said := _REFUSES.search(str(error))):
+        if isinstance(error, ImportError) and (said := re.search(_REFUSES, str(error))):
             return said
         error = error.__cause__ or error.__context__
     return None

@@ -121,12 +121,12 @@ Functions on movies. The first version has mistakes.
   [1]
   $ cat > movies.py <<'EOF'
   > from arroyo_udf_plugin import udf
-  > @udf(timeout=5)
+  > @udf(max_attempts=5)
   > def decade(year: int) -> int:
   >     return year // 10 * 10
   > EOF
   $ arroyo-udf build movies.py
-  Error: */movies.py:2: function 'decade' is sync, and 'timeout' is for async functions; write `async def` or blocking=True, or leave it out (glob)
+  Error: */movies.py:2: function 'decade' is sync, and 'max_attempts' is for async functions; write `async def` or blocking=True, or leave it out (glob)
   [1]
   $ arroyo-udf build movie.py
   Error: */movie.py: there is no such file (glob)

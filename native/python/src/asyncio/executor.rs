@@ -19,7 +19,7 @@ use crate::state;
 use crate::traceback::raised_text;
 use arroyo_udf_plugin::arrow::Batch;
 use arroyo_udf_plugin::machine::Token;
-use arroyo_udf_plugin::runtime::{After, Executor, Orders, Runtime, Seat, TimeSlice};
+use arroyo_udf_plugin::runtime::{After, Ahead, Executor, Orders, Runtime, Seat, TimeSlice};
 use arroyo_udf_plugin::sync::Unpoisoned;
 use pyo3_ffi::*;
 use std::ptr::{null, null_mut};
@@ -68,7 +68,7 @@ struct Running {
 }
 
 pub struct AsyncioExecutor {
-    pub(super) runtime: Seat,
+    pub(super) runtime: Ahead,
     pub(super) function: Arc<PythonFunction>,
     eventfd: Watched,
     context: Option<Owned>,
@@ -107,7 +107,7 @@ pub unsafe fn new(function: &Arc<PythonFunction>, runtime: Arc<Runtime>) -> Opti
     seat.serve(Box::new(eventfd.clone()));
     watch.add(&runtime);
     let body = AsyncioExecutor {
-        runtime: seat,
+        runtime: Ahead::new(seat),
         function: Arc::clone(function),
         eventfd,
         context: None,

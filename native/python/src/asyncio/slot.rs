@@ -64,7 +64,7 @@ unsafe fn next(executor: *mut AsyncioExecutor, slot: *mut Slot) -> Option<Attemp
     // SAFETY: see above.
     unsafe {
         if takes_more(executor, slot) {
-            (*executor).runtime.next()
+            (*executor).runtime.next_attempt()
         } else {
             None
         }

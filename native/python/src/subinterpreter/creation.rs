@@ -8,7 +8,8 @@ use arroyo_udf_plugin::sync::Unpoisoned;
 use pyo3_ffi::*;
 use std::ffi::{c_int, CStr};
 use std::ptr::null_mut;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::time::{Duration, Instant};
 
 /// `PyInterpreterConfig` of 3.12 and later. pyo3_ffi declares it for these versions alone, and a crate without a build
 /// script cannot tell the versions apart.
@@ -50,12 +51,20 @@ fn find() -> Result<New, Failure> {
     Ok(unsafe { std::mem::transmute::<*mut libc::c_void, New>(found) })
 }
 
-/// One interpreter of the process starts at a time: the first import of some standard modules in several at once crashes.
-/// Taken without a GIL.
+/// One interpreter of the process starts or ends at a time: the first import of some standard modules in several at once
+/// crashes. Taken without a GIL.
 pub fn one_at_a_time() -> MutexGuard<'static, ()> {
-    static STARTING: Mutex<()> = Mutex::new(());
     STARTING.lock().unpoisoned()
 }
+
+/// Waits until then for the start or end that goes on.
+pub fn settle(until: Instant) {
+    while matches!(STARTING.try_lock(), Err(TryLockError::WouldBlock)) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+static STARTING: Mutex<()> = Mutex::new(());
 
 /// A new one. In a thread of the toolkit that enters no other one, without a GIL.
 pub fn create() -> Result<Arc<Interpreter>, Failure> {

@@ -16,7 +16,7 @@ use arroyo_udf_plugin::panics::catch_own;
 use arroyo_udf_plugin::sync::Unpoisoned;
 use arroyo_udf_plugin::threads::{self, AUTHORS_STACK};
 use std::sync::mpsc::{channel, Receiver, Sender};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The functions of the plugin that is at home. They stay in the thread, because they must not be dropped elsewhere.
@@ -35,10 +35,36 @@ pub struct Home {
 static IDLE: Mutex<Vec<Home>> = Mutex::new(Vec::new());
 
 /// How long the end of a plugin's runtimes may take, and then that of its workers.
-pub const END_TIME: Duration = Duration::from_secs(2);
-
-/// How long threads may take to leave an interpreter that ends.
+const END_TIME: Duration = Duration::from_secs(2);
+/// How long threads may take to leave a plugin that ends.
 const LEAVE_TIME: Duration = Duration::from_secs(1);
+/// The process ends: nothing is waited for after this.
+static LAST: OnceLock<Instant> = OnceLock::new();
+
+/// Until when the end of a plugin's runtimes, or of its workers, is waited for.
+pub fn end_until() -> Instant {
+    let until = Instant::now() + END_TIME;
+    LAST.get().map_or(until, |last| until.min(*last))
+}
+
+pub fn time_until(until: Instant) -> Duration {
+    until.saturating_duration_since(Instant::now())
+}
+
+/// How long threads may take now to leave a plugin that ends.
+pub fn leave_time() -> Duration {
+    time_until(end_until()).min(LEAVE_TIME)
+}
+
+/// Whether the process ends: nothing starts any more.
+pub fn is_exit() -> bool {
+    LAST.get().is_some()
+}
+
+/// The process ends: all plugins and interpreters together have so long from now on.
+pub fn begin_exit(patience: Duration) {
+    LAST.get_or_init(|| Instant::now() + patience);
+}
 
 impl Home {
     /// An idle one, or a new one.
@@ -94,22 +120,34 @@ impl Home {
         IDLE.lock().unpoisoned().push(self);
     }
 
-    /// Ends it after the tasks that it has, and waits for that until then. A home in which something does not end stays.
-    pub fn end(self, until: Instant) {
+    /// Ends it after the tasks that it has. A home in which something does not end stays. None: it is not of this process.
+    pub fn end(self) -> Option<Ending> {
         if !self.is_here() {
-            return std::mem::forget(self);
+            std::mem::forget(self);
+            return None;
         }
         drop(self.tasks);
-        let ended = self.ended.into_inner().unpoisoned();
-        let _ = ended.recv_timeout(until.saturating_duration_since(Instant::now()));
+        Some(Ending(self.ended.into_inner().unpoisoned()))
+    }
+}
+
+/// The end of a home, which its thread brings about.
+pub struct Ending(Receiver<()>);
+
+impl Ending {
+    /// Waits for it until then.
+    pub fn wait(self, until: Instant) {
+        let _ = self.0.recv_timeout(time_until(until));
     }
 }
 
 /// Ends all interpreters, before the main one ends: those that wait for a plugin, and by force those that did not end with
 /// theirs.
 pub fn end_all() {
+    creation::settle(end_until()); // a start that asks for the main interpreter's GIL later would be unwound
     let idle = std::mem::take(&mut *IDLE.lock().unpoisoned());
-    idle.into_iter().for_each(|home| home.end(Instant::now() + END_TIME)); // nothing runs there, so each takes milliseconds
+    let ending: Vec<_> = idle.into_iter().filter_map(Home::end).collect();
+    ending.into_iter().for_each(|ending| ending.wait(end_until()));
     halt(Interpreter::left());
 }
 
@@ -122,7 +160,8 @@ fn finish(interpreter: &Arc<Interpreter>, functions: Functions) {
         object::call(SUBINTERPRETER, c"leave", &[]).map(drop).ok_or_else(|| exception_text())
     });
     std::mem::forget(functions);
-    if let Ok(Ok(())) = left {
-        drop(interpreter.end(LEAVE_TIME)); // what does not end stays
+    if let (Ok(Ok(())), true) = (left, interpreter.close(leave_time())) {
+        let _alone = creation::one_at_a_time();
+        drop(interpreter.end(leave_time())); // what does not end stays
     }
 }

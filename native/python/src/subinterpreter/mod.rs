@@ -5,9 +5,11 @@
 //! | [`creation`] | makes a subinterpreter                                                  |
 //! | [`halting`]  | ends those that do not end, when the process does                       |
 //! | [`home`]     | a subinterpreter with the thread that it lives in                       |
+//! | [`shares`]   | a batch, cut for the workers                                            |
+//! | [`stopping`] | Ctrl-C during a call                                                    |
 //! | [`worker`]   | a home with a plugin's functions                                        |
 //!
-//! A batch of a sync function is cut into shares, of which each worker runs one. An async or blocking function has an
+//! A batch of a sync function is cut into shares, which the workers run. An async or blocking function has an
 //! executor, and a Context, in each worker.
 //!
 //! Guarantees: a host's thread enters no subinterpreter, and so releases its arrays nowhere else (R19). When an instance is
@@ -17,13 +19,18 @@
 mod creation;
 mod halting;
 mod home;
+mod shares;
+mod stopping;
 mod worker;
 
-pub use home::end_all;
+pub use home::{begin_exit, end_all};
 
 use crate::gil;
+use crate::handlers;
+use crate::interrupt;
 use crate::modules::{EXECUTOR, SUBINTERPRETER};
 use crate::object::{self, Owned};
+use crate::sync;
 use crate::values::conversion::is_native;
 use arroyo_udf_plugin::abi::{self, Table};
 use arroyo_udf_plugin::arrow::{self, Batch};
@@ -36,18 +43,20 @@ use arroyo_udf_plugin::results;
 use arroyo_udf_plugin::runtime::Runtime;
 use arroyo_udf_plugin::signature::{text, Signature};
 use arroyo_udf_plugin::sync::Unpoisoned;
-use home::END_TIME;
+use home::{end_until, time_until};
 use pyo3_ffi::*;
-use std::ffi::{c_uint, OsString};
+use shares::{discard, Call};
+use std::ffi::{c_uint, CStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::ptr::null_mut;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Instant;
-use worker::{Program, Share, Worker};
+use std::time::{Duration, Instant};
+use worker::{Program, Worker};
 
-/// The least rows of a share: for fewer, another thread is not worth waking.
-const LEAST_ROWS: usize = 256;
+/// How long an interrupted call waits for the row in hand. After that it goes on without the call.
+const STOP_TIME: Duration = Duration::from_secs(1);
+
 struct Subinterpreters {
     workers: Vec<Worker>,
     /// Those that were started here.
@@ -83,22 +92,26 @@ impl Subinterpreters {
 impl Instance for Subinterpreters {
     fn run(&self, function: u32, signature: &'static Signature, batch: &Arc<Batch>) -> Result<Ran, Failure> {
         self.check(signature)?;
-        let rows = batch.rows();
-        let shares = (rows / LEAST_ROWS).clamp(1, self.workers.len());
-        let (answers, answered) = channel();
-        for (number, worker) in self.idlest().into_iter().take(shares).enumerate() {
-            let rows = rows * number / shares..rows * (number + 1) / shares;
-            worker.run(Share { function: function as usize, batch: Arc::clone(batch), rows, number, answers: answers.clone() });
+        sync::check_timeout(signature)?;
+        let call = Arc::new(Call::new(function as usize, batch, self.workers.len()));
+        let (sender, answers) = channel();
+        self.idlest().into_iter().take(call.shares).for_each(|worker| worker.run(Arc::clone(&call), sender.clone()));
+        drop(sender);
+        let Some(answered) = call.collect(&answers, handlers::end_call) else {
+            call.stopping.ask();
+            let until = Instant::now() + STOP_TIME;
+            discard(call.collect(&answers, || Instant::now() >= until).into_iter().flatten());
+            return Err(interrupt::failure(&signature.name));
+        };
+        if let Some(text) = answered.iter().find_map(|one| one.as_ref().err().cloned()) {
+            discard(answered);
+            return Err(Failure::internal(text));
         }
-        drop(answers);
-        let mut ran: Vec<_> = answered.iter().collect();
-        ran.sort_by_key(|(number, _)| *number);
-        let complete = ran.len() == shares;
-        let (values, errors): (Vec<_>, Vec<_>) =
-            ran.into_iter().map(|(_, ran)| ran).collect::<Result<Vec<_>, _>>().map_err(Failure::internal)?.into_iter().unzip();
-        if !complete {
+        if answered.len() < call.shares {
+            discard(answered);
             return Err(Failure::state(format!("{}: the plugin is closed: load it again", signature.name)));
         }
+        let (values, errors): (Vec<_>, Vec<_>) = answered.into_iter().flatten().unzip();
         // SAFETY: each share is a column of this type that our own code has just built.
         let values = unsafe { arrow::concat(&signature.returns, values) }.map_err(|text| Failure::new(abi::OUT_OF_MEMORY, text))?;
         let errors: Vec<_> = errors.into_iter().flatten().collect();
@@ -124,10 +137,11 @@ impl Drop for Subinterpreters {
         let runtimes: Vec<_> = self.runtimes.lock().unpoisoned().iter().filter_map(Weak::upgrade).collect();
         runtimes.iter().for_each(|runtime| runtime.stop_soon(Stop::Cancel));
         for runtime in runtimes {
-            drop(runtime.stop(Stop::Cancel, END_TIME)); // only a host that still drains could use the status
+            drop(runtime.stop(Stop::Cancel, time_until(end_until()))); // only a host that still drains could use the status
         }
-        let until = Instant::now() + END_TIME;
-        self.workers.drain(..).for_each(|worker| worker.end(until));
+        let until = end_until();
+        let leaving: Vec<_> = self.workers.drain(..).filter_map(Worker::leave).collect();
+        leaving.into_iter().for_each(|leaving| leaving.wait(until));
     }
 }
 
@@ -198,10 +212,21 @@ pub unsafe fn open(table: &Table, workers: usize) -> Result<u32, Failure> {
             let failed = || Failure::new(abi::ENVIRONMENT, object::exception_text());
             drop(Owned::new(PyImport_ImportModule(module.as_ptr())).ok_or_else(failed)?);
         }
+        let parcel = prepared(plugin.parcel).ok_or_else(|| Failure::new(abi::INTERNAL, object::exception_text()))?;
         let prints_to_stderr = PySys_GetObject(c"stdout".as_ptr()) == PySys_GetObject(c"stderr".as_ptr());
-        let program = Arc::new(Program { descriptor, signatures, plugin, path: main_path(), prints_to_stderr });
+        let program = Arc::new(Program { descriptor, signatures, plugin, parcel, path: main_path(), prints_to_stderr });
         let instance: Arc<dyn Instance> = Arc::new(gil::without(|| Subinterpreters::start(&program, workers))?);
         isolation::open(descriptor, &instance).map_err(Failure::argument)
+    }
+}
+
+/// A plugin's parcel as workers take it. None: an exception is set.
+unsafe fn prepared(parcel: &CStr) -> Option<Vec<u8>> {
+    // SAFETY: the GIL is held; bytes are copied.
+    unsafe {
+        let text = Owned::new(PyUnicode_FromString(parcel.as_ptr()))?;
+        let prepared = object::call(SUBINTERPRETER, c"prepared", &[text.ptr()])?;
+        Some(bytes_of(prepared.ptr()).to_vec())
     }
 }
 

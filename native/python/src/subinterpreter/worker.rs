@@ -1,17 +1,17 @@
 //! A worker: a home with a plugin's functions.
 
 use super::creation;
-use super::home::{Functions, Home, END_TIME};
+use super::home::{end_until, is_exit, leave_time, time_until, Functions, Home};
+use super::shares::{discard, Answer, Call};
 use crate::function::PythonFunction;
-use crate::modules::SUBINTERPRETER;
+use crate::interpreter::Interpreter;
+use crate::modules::{EXECUTOR, SUBINTERPRETER};
 use crate::object::{self, exception_text, Owned};
-use crate::pyarrow::RowErrors;
 use crate::registry;
 use crate::starting;
 use crate::state;
 use crate::sync;
-use arroyo_udf_plugin::abi::{self, ArrowArray, Descriptor};
-use arroyo_udf_plugin::arrow::Batch;
+use arroyo_udf_plugin::abi::{self, Descriptor};
 use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::isolation::python::PythonPlugin;
 use arroyo_udf_plugin::panics::catch_own;
@@ -20,10 +20,9 @@ use arroyo_udf_plugin::signature::Signature;
 use arroyo_udf_plugin::threads::{self, AUTHORS_STACK};
 use pyo3_ffi::*;
 use std::ffi::{CStr, OsString};
-use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{channel, Sender};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{channel, Receiver, SendError, Sender};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -32,6 +31,8 @@ pub struct Program {
     pub descriptor: *const Descriptor,
     pub signatures: &'static [&'static Signature],
     pub plugin: PythonPlugin,
+    /// Its parcel, as `prepared` of subinterpreter.py gives it.
+    pub parcel: Vec<u8>,
     /// `sys.path` of the main interpreter.
     pub path: Vec<OsString>,
     /// Standard output is the host's: what `print` writes goes to standard error.
@@ -43,23 +44,13 @@ unsafe impl Send for Program {}
 // SAFETY: as above.
 unsafe impl Sync for Program {}
 
-/// Rows that a worker has run: which share of the batch, and its values and errors.
-pub type Answer = (usize, Result<(ArrowArray, RowErrors), String>);
-
-/// Rows of a batch to run.
-pub struct Share {
-    pub function: usize,
-    pub batch: Arc<Batch>,
-    pub rows: Range<usize>,
-    pub number: usize,
-    pub answers: Sender<Answer>,
-}
-
 pub struct Worker {
     home: Home,
     functions: Vec<Weak<PythonFunction>>,
-    /// Shares that wait or run.
+    /// Calls that wait or run.
     busy: Arc<AtomicUsize>,
+    /// What a start needs has been imported.
+    can_start: Arc<AtomicBool>,
 }
 
 impl Worker {
@@ -67,6 +58,9 @@ impl Worker {
     /// in several interpreters at once crashes.
     pub fn start(program: &Arc<Program>) -> Result<Worker, Failure> {
         let _alone = creation::one_at_a_time();
+        if is_exit() {
+            return Err(Failure::state("the process ends"));
+        }
         let home = Home::find()?;
         let (done, loaded) = channel();
         let program = Arc::clone(program);
@@ -79,9 +73,9 @@ impl Worker {
             })));
         });
         match loaded.recv().unwrap_or_else(|_| Err(Failure::internal("a plugin does not load in a subinterpreter"))) {
-            Ok(functions) => Ok(Worker { home, functions, busy: Arc::default() }),
+            Ok(functions) => Ok(Worker { home, functions, busy: Arc::default(), can_start: Arc::default() }),
             Err(failure) => {
-                home.end(Instant::now() + END_TIME);
+                home.end().into_iter().for_each(|ending| ending.wait(end_until()));
                 Err(failure)
             }
         }
@@ -92,23 +86,33 @@ impl Worker {
         self.home.is_here()
     }
 
-    /// How many shares wait or run.
+    /// How many calls wait or run.
     pub fn busy(&self) -> usize {
         self.busy.load(Ordering::Relaxed)
     }
 
-    /// Answers by the share's own channel.
-    pub fn run(&self, share: Share) {
+    /// Runs shares of a call, until all are taken.
+    pub fn run(&self, call: Arc<Call>, answers: Sender<Answer>) {
         self.busy.fetch_add(1, Ordering::Relaxed);
         let busy = Arc::clone(&self.busy);
         self.home.run(move |interpreter, functions| {
-            let Share { function, batch, rows, number, answers } = share;
-            // SAFETY: the GIL is held inside; the batch was checked against this function's signature.
-            let run = || interpreter.enter(|| unsafe { sync::run_rows(&functions[function], &batch, rows) });
-            let ran = catch_own(run).and_then(|ran| ran.map_err(|failure| failure.text));
-            drop(batch); // before the answer: then the host alone has it (R19)
+            while let Some((number, rows)) = call.next() {
+                let Some(batch) = call.batch.upgrade() else { break };
+                let ran = catch_own(|| {
+                    // SAFETY: the GIL is held inside; the batch was checked against this function's signature.
+                    interpreter.enter(|| unsafe {
+                        let (function, stopping) = (&functions[call.function], &call.stopping);
+                        stopping.guard(interpreter, || sync::run_rows(function, &batch, rows, || stopping.is_asked()))
+                    })
+                });
+                drop(batch);
+                let ran = ran.and_then(|ran| ran.map_err(|failure| failure.text));
+                let ran = ran.and_then(|ran| ran.ok_or_else(|| "the call was interrupted".to_string()));
+                if let Err(SendError((_, late))) = answers.send((number, ran)) {
+                    discard([late]);
+                }
+            }
             busy.fetch_sub(1, Ordering::Relaxed);
-            drop(answers.send((number, ran)));
         });
     }
 
@@ -117,9 +121,12 @@ impl Worker {
     pub fn serve(&self, function: usize, runtime: &Arc<Runtime>) -> Result<(), Failure> {
         let (interpreter, function) = (Arc::clone(self.home.interpreter()), Weak::clone(&self.functions[function]));
         let (done, answer) = channel();
-        let runtime = Arc::clone(runtime);
+        let (runtime, can_start) = (Arc::clone(runtime), Arc::clone(&self.can_start));
         let start = move || {
-            let started = catch_own(|| starting::start(&interpreter, &function, &runtime));
+            let started = catch_own(|| {
+                prepare(&interpreter, &can_start)?;
+                starting::start(&interpreter, &function, &runtime)
+            });
             drop(runtime);
             drop(done.send(started.unwrap_or_else(|text| Err(Failure::internal(text)))));
         };
@@ -128,23 +135,54 @@ impl Worker {
         answer.recv().unwrap_or_else(|_| Err(Failure::internal("the thread of a start has ended")))
     }
 
-    /// Removes the plugin from its home after the shares that it has, and waits for that until then. If something of it
-    /// stays, the home ends.
-    pub fn end(self, until: Instant) {
+    /// Removes the plugin from its home, after the shares that it has. None: that is not of this process.
+    pub fn leave(self) -> Option<Leaving> {
         if !self.is_here() {
-            return std::mem::forget(self);
+            std::mem::forget(self);
+            return None;
         }
         let (done, unloaded) = channel();
         self.home.run(move |interpreter, functions| {
             // SAFETY: the GIL is held inside.
             let clean = interpreter.enter(|| unsafe { unload(functions) });
-            let _ = done.send(matches!(clean, Ok(true)));
+            let _ = done.send(matches!(clean, Ok(true)) && interpreter.is_left_within(leave_time()));
         });
-        match unloaded.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        Some(Leaving { home: self.home, unloaded })
+    }
+}
+
+/// A plugin that is about to leave its home.
+pub struct Leaving {
+    home: Home,
+    unloaded: Receiver<bool>,
+}
+
+impl Leaving {
+    /// Waits for it until then. If something of the plugin stays, the home ends.
+    pub fn wait(self, until: Instant) {
+        match self.unloaded.recv_timeout(time_until(until)) {
             Ok(true) => self.home.keep(),
-            _ => self.home.end(until),
+            _ => self.home.end().into_iter().for_each(|ending| ending.wait(until)),
         }
     }
+}
+
+/// Imports what a start needs: asyncio takes longer than all else in an interpreter, and many plugins never start anything.
+fn prepare(interpreter: &Arc<Interpreter>, can_start: &AtomicBool) -> Result<(), Failure> {
+    if can_start.load(Ordering::SeqCst) {
+        return Ok(());
+    }
+    let _alone = creation::one_at_a_time();
+    if is_exit() {
+        return Err(Failure::state("the process ends"));
+    }
+    // SAFETY: the GIL is held inside.
+    interpreter.enter(|| unsafe {
+        let failed = || Failure::new(abi::ENVIRONMENT, format!("a subinterpreter cannot start functions: {}", exception_text()));
+        drop(Owned::new(PyImport_ImportModule(EXECUTOR.as_ptr())).ok_or_else(failed)?);
+        can_start.store(true, Ordering::SeqCst);
+        Ok(())
+    })?
 }
 
 /// Executes the plugin's module.
@@ -159,7 +197,7 @@ unsafe fn load(program: &Program) -> Result<Functions, Failure> {
         let text = |text: &CStr| Owned::new(PyUnicode_DecodeFSDefault(text.as_ptr()));
         let arguments = [
             object::address(program.descriptor),
-            Owned::new(PyUnicode_FromString(program.plugin.parcel.as_ptr())),
+            Owned::new(PyBytes_FromStringAndSize(program.parcel.as_ptr().cast(), program.parcel.len() as Py_ssize_t)),
             text(program.plugin.library),
             text(program.plugin.python),
             Owned::new(PyLong_FromUnsignedLong(program.plugin.format.into())),

@@ -64,7 +64,7 @@ pub unsafe fn open_processes(
     let program = Program { path: python, arguments: vec!["-m".into(), WORKER.into()] };
     let limits = Limits { memory: options.memory_limit, cpu: options.cpu_limit };
     let hello = Hello { host: std::process::id(), limits, plugin: library };
-    let instance: Arc<dyn Instance> = Arc::new(Processes::new(Spec { program, hello }, options.workers as usize));
+    let instance: Arc<dyn Instance> = Arc::new(Processes::new(Spec { program, hello, interrupted: || false }, options.workers as usize));
     // SAFETY: passed on.
     unsafe { open(descriptor, &instance) }.map_err(Failure::argument)
 }

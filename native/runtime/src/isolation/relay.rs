@@ -29,7 +29,8 @@ pub struct Origin {
 #[repr(C)]
 pub struct Relay {
     pub size: u64,
-    /// Before the first `send`: each batch that is sent is one call of a function that takes micro-batches.
+    /// Before the first `send`: each batch that is sent is one call of a function that takes micro-batches. If the call fails
+    /// as a whole, all its rows are cancelled, and the host's runtime splits it.
     pub keep_batches_apart: unsafe extern "C" fn(abi::Handle, *mut abi::Error) -> abi::Status,
     /// As the slot `send`, with an origin for each row.
     pub send: unsafe extern "C" fn(
@@ -42,7 +43,8 @@ pub struct Relay {
     ) -> abi::Status,
     /// Asks for the cancellation of a row's call. The row comes out when the call has ended.
     pub cancel: unsafe extern "C" fn(abi::Handle, u64, *mut abi::Error) -> abi::Status,
-    /// The row's call ignores that: reports it to the log, under the id that the row has in the host's runtime.
+    /// The row's call ignores that: another may run in its place. Reports it to the log, under the id that the row has in the
+    /// host's runtime.
     pub report_stuck: unsafe extern "C" fn(abi::Handle, u64, u64, *mut abi::Error) -> abi::Status,
 }
 
@@ -91,7 +93,7 @@ unsafe extern "C" fn cancel(handle: abi::Handle, id: u64, error: *mut abi::Error
 
 unsafe extern "C" fn report_stuck(handle: abi::Handle, id: u64, row_id: u64, error: *mut abi::Error) -> abi::Status {
     let body = || -> Result<abi::Status, Failure> {
-        handles::get(handle)?.ask_again(id, row_id);
+        handles::get(handle)?.give_up_asking(id, row_id);
         Ok(abi::OK)
     };
     // SAFETY: the worker passes a writable error struct, or null.

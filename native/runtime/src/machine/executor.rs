@@ -47,16 +47,22 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
     }
 
     /// An attempt has ended with this outcome. False: its row had ended before, or waits for another attempt; the outcome is
-    /// discarded (R6). For a micro-batch, this means that it failed as a whole: it is split.
+    /// discarded (R6). For a micro-batch, this means that it failed as a whole: it is split. Where batches are kept apart, all
+    /// its rows are cancelled instead, and the machine above splits it.
     pub fn end(&mut self, now: u64, token: Token, outcome: Outcome<V>) -> bool {
         self.now = now;
         let Some(Ended { row, others, state }) = self.close(token) else { return false };
+        let outcome = if state == AttemptState::Open { outcome } else { Outcome::Cancelled };
         let mut counts = false;
         if others.is_empty() {
-            counts = row.is_some_and(|row| self.settle(now, row, outcome));
+            counts = row.is_some_and(|row| self.settle(now, row, outcome)) && state == AttemptState::Open;
         } else {
             let rows: Vec<u32> = row.into_iter().chain(others.iter().copied().flatten()).collect();
-            if state == AttemptState::Open {
+            if self.apart {
+                for row in rows {
+                    self.settle(now, row, Outcome::Cancelled);
+                }
+            } else if state == AttemptState::Open {
                 counts = true;
                 self.split(&rows);
             } else {
@@ -70,8 +76,9 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
     /// The attempt of a micro-batch has ended with an outcome for each of its rows, in their order in `Start`.
     pub fn end_rows(&mut self, now: u64, token: Token, outcomes: impl IntoIterator<Item = Outcome<V>>) {
         self.now = now;
-        let Some(Ended { row, others, .. }) = self.close(token) else { return };
+        let Some(Ended { row, others, state }) = self.close(token) else { return };
         for (row, outcome) in std::iter::once(row).chain(others.iter().copied()).zip(outcomes) {
+            let outcome = if state == AttemptState::Open { outcome } else { Outcome::Cancelled };
             if let Some(row) = row {
                 self.settle(now, row, outcome);
             }

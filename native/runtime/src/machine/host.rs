@@ -123,18 +123,32 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         self.advance();
     }
 
-    /// Asks for the cancellation of a row's attempt, and leaves the row to it: it ends as the attempt does. For a machine
-    /// below another one, which has decided about the row.
+    /// Asks for the cancellation of a row's attempt, which is late from now on, and leaves the row to it: the row is cancelled
+    /// once the attempt has ended. For a machine below another one, which has decided about the row.
     pub fn ask(&mut self, now: u64, id: u64) {
         match self.attempt_of(id) {
-            Some(token) => self.cancellations.push(token),
             None => self.cancel(now, id, 1), // it has not started
+            Some(token) if self.attempts[token.slot].state == AttemptState::Open => {
+                self.ask_to_end(now, token.slot);
+                self.ending.remove(&mut self.attempts, token.slot);
+                self.attempts[token.slot].link = Link::at(u64::MAX); // the machine above says when it is stuck
+                self.ending.push(&mut self.attempts, token.slot);
+            }
+            Some(_) => {}
         }
     }
 
-    /// Tells the executor that a row's attempt ignores that. `reported` is the row's id for the report.
-    pub fn ask_again(&mut self, id: u64, reported: u64) {
-        self.newly_stuck.extend(self.attempt_of(id).map(|token| Stuck { token, id: reported }));
+    /// A row's attempt ignores that: it is out of the cap, and its executor reports it. `reported` is the row's id there.
+    pub fn give_up_asking(&mut self, id: u64, reported: u64) {
+        let Some(token) = self.attempt_of(id) else { return };
+        match self.attempts[token.slot].state {
+            AttemptState::Open => self.open.remove(&mut self.attempts, token.slot),
+            AttemptState::Cancelled => self.ending.remove(&mut self.attempts, token.slot),
+            AttemptState::Stuck => return,
+        }
+        self.attempts[token.slot].state = AttemptState::Stuck;
+        self.counts.stuck += 1;
+        self.newly_stuck.push(Stuck { token, id: reported });
     }
 
     fn attempt_of(&self, id: u64) -> Option<Token> {

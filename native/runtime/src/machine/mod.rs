@@ -299,7 +299,7 @@ pub struct Machine<B, V> {
     poison: Option<Box<str>>,
     /// Too many stuck attempts were the reason of the poison.
     overwhelmed: bool,
-    /// Rows of different batches are not gathered together, and rows of one do not wait for others.
+    /// Rows of different batches are not gathered together, rows of one do not wait for others, and none is split.
     apart: bool,
     counts: Counts,
     latency: Histogram,
@@ -341,7 +341,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         }
     }
 
-    /// Makes each batch a micro-batch. Before the first one; for a machine below another one, which gathers.
+    /// Makes each batch a micro-batch. Before the first one; for a machine below another one, which gathers and splits.
     pub fn keep_batches_apart(&mut self) {
         self.apart = true;
     }

@@ -15,6 +15,7 @@
 //!
 //! Guarantees: after [`After::Asleep`], [`Executor::wake`] is called once, as soon as there is something to do for it.
 
+use super::ahead::Outbox;
 use super::seats::SeatState;
 use super::{Runtime, State};
 use crate::arrow::Batch;
@@ -165,17 +166,19 @@ impl Runtime {
 pub struct Seat {
     runtime: Arc<Runtime>,
     number: usize,
+    outbox: Arc<Outbox>,
 }
 
 /// A seat that does not keep its runtime.
 pub struct WeakSeat {
     runtime: Weak<Runtime>,
     number: usize,
+    outbox: Arc<Outbox>,
 }
 
 impl WeakSeat {
     pub fn upgrade(&self) -> Option<Seat> {
-        Some(Seat { runtime: self.runtime.upgrade()?, number: self.number })
+        Some(Seat { runtime: self.runtime.upgrade()?, number: self.number, outbox: Arc::clone(&self.outbox) })
     }
 }
 
@@ -191,16 +194,26 @@ impl Seat {
     /// A further seat at a runtime. Before the first row; [`Seat::serve`] comes before that, too.
     pub fn take(runtime: &Arc<Runtime>) -> Seat {
         let mut state = runtime.lock();
-        state.seats.push(SeatState::default());
-        Seat { runtime: Arc::clone(runtime), number: state.seats.len() - 1 }
+        let seat = SeatState::default();
+        let outbox = Arc::clone(&seat.outbox);
+        state.seats.push(seat);
+        Seat { runtime: Arc::clone(runtime), number: state.seats.len() - 1, outbox }
     }
 
     pub fn downgrade(&self) -> WeakSeat {
-        WeakSeat { runtime: Arc::downgrade(&self.runtime), number: self.number }
+        WeakSeat { runtime: Arc::downgrade(&self.runtime), number: self.number, outbox: Arc::clone(&self.outbox) }
     }
 
     pub fn runtime(&self) -> &Arc<Runtime> {
         &self.runtime
+    }
+
+    pub(super) fn number(&self) -> usize {
+        self.number
+    }
+
+    pub(super) fn outbox(&self) -> &Outbox {
+        &self.outbox
     }
 
     /// Sets the executor. Once, before the first row.
@@ -228,11 +241,19 @@ impl Seat {
 
     /// The second half of a turn: informs the host of rows that have ended, and puts the executor to sleep unless there is more to do.
     pub fn end_turn(&self) -> After {
+        self.end_turn_with(false)
+    }
+
+    /// As `end_turn`. `has_rows`: the executor has taken rows that have not started yet.
+    pub(super) fn end_turn_with(&self, has_rows: bool) -> After {
         let mut state = self.lock();
         // In this order: a batch that is sent from now on wakes the executor, and one that was sent before is seen.
         self.inbox.set_asleep(true);
         self.take_in(&mut state);
-        let has_work = state.has_work(self.number);
+        if state.is_shared() {
+            self.keep_time(&mut state); // for outcomes that were left
+        }
+        let has_work = has_rows || state.has_work(self.number);
         state.seats[self.number].asleep = !has_work;
         self.inbox.set_asleep(state.any_asleep());
         let after = match has_work {
@@ -276,8 +297,15 @@ impl Seat {
         if !state.machine.can_start() {
             self.take_in(&mut state);
         }
+        let attempt = self.start(&mut state, now)?;
+        self.wake_for_more(state);
+        Some(attempt)
+    }
+
+    /// Starts the next attempt.
+    pub(super) fn start(&self, state: &mut State, now: u64) -> Option<Attempt> {
         let attempt = state.machine.start(now);
-        self.keep_time(&mut state);
+        self.keep_time(state);
         let mut attempt = attempt?;
         if let Some(origin) = attempt.batch.origin(attempt.row) {
             (attempt.id, attempt.attempt, attempt.deadline) = (origin.row_id, origin.attempt, origin.deadline);
@@ -288,6 +316,11 @@ impl Seat {
             }
         }
         state.note_start(attempt.token, self.number);
+        Some(attempt)
+    }
+
+    /// Wakes the next executor, if there is more to start.
+    pub(super) fn wake_for_more(&self, mut state: MutexGuard<'_, State>) {
         if state.is_shared() && self.inbox.is_asleep() {
             if let Some(executor) = state.wake_for_row() {
                 self.inbox.set_asleep(state.any_asleep());
@@ -295,12 +328,12 @@ impl Seat {
                 executor.wake();
             }
         }
-        Some(attempt)
     }
 
     /// The executor has ended; nothing that it has started runs any more. An error is why the Context's `close` failed.
     pub fn closed(&self, result: Result<(), String>) {
         let mut state = self.lock();
+        state.take_outcomes();
         let now = state.not_back(now());
         if state.close_seat(self.number, now, result) {
             let failed = state.seats.iter().find_map(|seat| seat.closed.clone().and_then(Result::err));

@@ -117,6 +117,7 @@ impl Runtime {
     /// As [`Runtime::drain`], the rows themselves. An error means nothing now; `true`: and nothing will come.
     pub fn take(&self, max_rows: u64) -> Result<Vec<Finished<Value>>, bool> {
         let mut state = self.lock();
+        state.take_outcomes();
         if !state.machine.has_results() {
             return Err(state.is_over() && state.machine.is_empty());
         }
@@ -171,10 +172,11 @@ impl Runtime {
         self.wake_after(state);
     }
 
-    /// Has the executor report that a row's attempt ignores its cancellation; `reported` is the row's id in the report.
-    pub fn ask_again(&self, id: u64, reported: u64) {
+    /// A row's attempt ignores that: the executor reports it, and another may run in its place. `reported` is the row's id in
+    /// the report.
+    pub fn give_up_asking(&self, id: u64, reported: u64) {
         let mut state = self.lock();
-        state.machine.ask_again(id, reported);
+        state.machine.give_up_asking(id, reported);
         self.wake_after(state);
     }
 

@@ -5,6 +5,7 @@
 //! | [`host`]       | the host's side: send, drain, cancel, statistics, stop                        |
 //! | [`executor`]   | the executor's side: turns, attempts and how they ended, closing              |
 //! | `seats`        | which executor is woken, and which one runs an attempt                        |
+//! | [`ahead`]      | rows taken ahead and outcomes left behind, where executors share a runtime    |
 //! | [`wake_ups`]   | wait, arm, disarm; the wake-ups that a change makes necessary                 |
 //! | [`time_slice`] | how long an executor starts rows before others get the thread                 |
 //!
@@ -15,8 +16,9 @@
 //! Assumes: executors, usually one, that take turns; any number of host threads.
 //!
 //! `send` takes the mutex only to wake the executor. Otherwise it leaves its batch in the [`Inbox`], and each method that
-//! must see all batches moves them to the machine first ([`Runtime::take_in`]). Lock order: the mutex, then the inbox.
+//! must see all batches moves them to the machine first ([`Runtime::take_in`]). Lock order: the mutex, then the inbox, then outboxes.
 
+pub mod ahead;
 pub mod executor;
 pub mod host;
 #[cfg(test)]
@@ -27,6 +29,7 @@ mod tests;
 pub mod time_slice;
 pub mod wake_ups;
 
+pub use ahead::Ahead;
 pub use executor::{After, Attempt, Executor, Orders, Seat, Turn, WeakSeat};
 pub use host::{Drained, NotTaken, Put};
 pub use time_slice::TimeSlice;
@@ -179,8 +182,9 @@ impl Runtime {
         })
     }
 
-    /// Moves the sent batches from the inbox to the machine.
+    /// Moves the sent batches from the inbox to the machine, and the outcomes that executors have left.
     fn take_in(&self, state: &mut State) {
+        state.take_outcomes();
         self.inbox.take(&mut state.arrived);
         hand_over(&mut state.machine, &mut state.arrived);
     }
@@ -188,6 +192,7 @@ impl Runtime {
     /// Makes a change that may end the acceptance of batches: the machine has every batch accepted before it, and the inbox
     /// accepts none after it.
     fn between_sends(&self, state: &mut State, change: impl FnOnce(&mut Machine<Arc<Batch>, Value>)) {
+        state.take_outcomes();
         let State { machine, arrived, .. } = state;
         self.inbox.take_and(arrived, |arrived| {
             hand_over(machine, arrived);

@@ -27,6 +27,7 @@ pub fn runtime_of(returns: Layout, max_rows: u64, allowed_in_flight: u32) -> Arc
         returns,
         returns_nullable: false,
         return_schema: nothing,
+        run_timeout: None,
         options: abi::Options::unset(),
         run_values: nothing,
         run_outcomes: nothing,

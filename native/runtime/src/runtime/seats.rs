@@ -4,6 +4,7 @@
 //! one seat, of those that sleep the one with the fewest attempts; that one wakes the next if there is more to start. With
 //! one seat, which is the usual case, nothing of this is kept.
 
+use super::ahead::Outbox;
 use super::executor::{Executor, Orders};
 use super::State;
 use crate::machine::{Outcome, Token};
@@ -22,12 +23,13 @@ pub(super) struct SeatState {
     running: u64,
     /// For the executor's next turn.
     orders: Orders,
+    pub outbox: Arc<Outbox>,
 }
 
 impl Default for SeatState {
     /// The executor sleeps until its first row.
     fn default() -> SeatState {
-        SeatState { executor: None, asleep: true, full: false, closed: None, running: 0, orders: Orders::default() }
+        SeatState { executor: None, asleep: true, full: false, closed: None, running: 0, orders: Orders::default(), outbox: Arc::default() }
     }
 }
 

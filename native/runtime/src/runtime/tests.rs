@@ -1,6 +1,6 @@
 //! A runtime without a real executor: failures of the toolkit, which no plugin can bring about.
 
-use super::{samples, After, Drained, Executor, Orders, Runtime, Seat};
+use super::{samples, After, Ahead, Drained, Executor, Orders, Runtime, Seat};
 use crate::abi;
 use crate::arrow::Layout;
 use crate::machine::{Outcome, Stop};
@@ -240,4 +240,63 @@ fn an_executor_that_ends_takes_its_attempts_with_it() {
     assert!(other.end(stays.token, Outcome::Value(Value::Fixed(1))));
     send(&one, 2);
     assert!(other.next().is_some(), "the other goes on");
+}
+
+/// Two executors that take rows ahead, in a turn.
+fn ahead() -> [Ahead; 2] {
+    let runtime = samples::runtime_of(Layout::Fixed(8), 1000, 400);
+    let seats = [(); 2].map(|()| Seat::take(&runtime));
+    seats.map(|seat| {
+        seat.serve(Box::new(Idle));
+        let mut ahead = Ahead::new(seat);
+        ahead.begin_turn(&mut Orders::default());
+        ahead
+    })
+}
+
+#[test]
+fn an_executor_that_shares_takes_a_fair_part_of_the_rows_ahead() {
+    let [mut one, mut other] = ahead();
+    (0..20).for_each(|id| send(&one, id));
+    assert_eq!(one.next_attempt().map(|attempt| attempt.id), Some(0));
+    assert_eq!(one.counts().running, 5, "a quarter of what waits");
+    assert_eq!(other.next_attempt().map(|attempt| attempt.id), Some(5));
+    assert_eq!(one.end_turn(), After::Again, "it has rows");
+    assert!(one.can_start());
+}
+
+#[test]
+fn an_outcome_that_was_left_is_seen_by_all() {
+    let [mut one, other] = ahead();
+    send(&one, 0);
+    let attempt = one.next_attempt().unwrap();
+    one.end(attempt.token, Outcome::Value(Value::Fixed(1)));
+    assert_eq!(other.statistics().values, 1);
+    assert_eq!(rows(&other), 1, "before the turn has ended");
+}
+
+#[test]
+fn r6_an_outcome_that_was_left_before_the_cancellation_counts() {
+    let [mut one, other] = ahead();
+    send(&one, 0);
+    let attempt = one.next_attempt().unwrap();
+    one.end(attempt.token, Outcome::Value(Value::Fixed(1)));
+    other.stop_soon(Stop::Cancel);
+    assert_eq!(other.counts().values, 1);
+}
+
+#[test]
+fn a_row_that_was_taken_ahead_and_cancelled_ends_without_a_call() {
+    let [mut one, other] = ahead();
+    (0..8).for_each(|id| send(&one, id));
+    let first = one.next_attempt().unwrap();
+    other.cancel(0, 8);
+    let mut orders = Orders::default();
+    one.begin_turn(&mut orders);
+    assert_eq!(orders.cancelled, [first.token], "the others have not started");
+    assert_eq!((one.counts().running, one.counts().cancelled), (1, 8));
+    assert!(one.next_attempt().is_none());
+    one.end(first.token, Outcome::Cancelled);
+    assert_eq!(one.end_turn(), After::Asleep);
+    assert_eq!(one.counts().running, 0);
 }

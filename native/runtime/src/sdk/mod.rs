@@ -146,6 +146,7 @@ fn describe(function: &Function, of_all: &abi::Options) -> *const abi::Function 
         documentation: if function.documentation.is_empty() { std::ptr::null() } else { leak(function.documentation) },
         volatility: function.volatility,
         reserved: 0,
+        timeout_ns: 0,
     }))
 }
 

@@ -75,7 +75,8 @@ impl Process {
         said(self.kill())
     }
 
-    fn kill(&mut self) -> Option<ExitStatus> {
+    /// Ends it, if it has not ended, and waits for that.
+    pub fn kill(&mut self) -> Option<ExitStatus> {
         match self.child.try_wait() {
             Ok(Some(status)) => Some(status),
             // An error: the host takes the exit statuses of all its children. Then there is no status, and no such child.

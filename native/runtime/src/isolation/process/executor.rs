@@ -8,10 +8,10 @@
 //! told to let go of it.
 
 use super::mailbox::{wait, Bell, Reader, Writer};
-use super::message::{Start, ATTEMPTS, FAILED, FORGET, LEAVE, LOG, OUTCOMES, READY};
+use super::message::{read_failure, Counts, Start, ATTEMPTS, FAILED, FORGET, LEAVE, LOG, OUTCOMES, READY};
+use super::place::{NoWorker, Seat as Place};
 use super::record;
-use super::seat::Seat as Place;
-use super::worker::Further;
+use super::worker::{was_interrupted, Further, Interrupted, TICK};
 use crate::abi;
 use crate::arrow::Batch;
 use crate::failure::Failure;
@@ -34,17 +34,17 @@ const MOST_AT_ONCE: usize = 1024;
 /// The text of a row whose call the worker has ended because the plugin was closed.
 const LEFT: &str = "the plugin was closed during this call";
 
-/// Serves a runtime with one worker in each place, and waits until all have started the function.
-pub fn start(places: &[Arc<Place>], function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
+/// Serves a runtime with one worker in each place, and waits until all have started the function. If the host ends that, an
+/// `init` goes on in its worker, and its Context is closed.
+pub fn start(places: &[Arc<Place>], interrupted: Interrupted, function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
     let (settings, signature) = (runtime.settings(), runtime.signature());
+    let most = (settings.allowed_in_flight as usize).div_ceil(places.len());
     let start = Start {
         function,
-        // Room for stuck attempts as well, which the host's machine does not count.
-        allowed_in_flight: settings.allowed_in_flight.saturating_add(settings.max_stuck),
+        allowed_in_flight: most as u32,
         batch_size: settings.gather.map_or(0, |gather| gather.rows),
         lineage: runtime.lineage(),
     };
-    let most = (settings.allowed_in_flight as usize).div_ceil(places.len());
     let (tell, told) = mpsc::channel();
     let no_room = |error: io::Error| Failure::for_now(abi::ENVIRONMENT, format!("{}: no thread for its calls: {error}", signature.name));
     let seats: Vec<Seat> = places.iter().map(|_| Seat::take(runtime)).collect();
@@ -63,7 +63,14 @@ pub fn start(places: &[Arc<Place>], function: u32, runtime: &Arc<Runtime>) -> Re
         }
     }
     drop(tell);
-    let all = told.iter().fold(started, |all, one| all.and(one));
+    let all = loop {
+        match told.recv_timeout(TICK) {
+            Ok(one) => started = started.and(one),
+            Err(mpsc::RecvTimeoutError::Disconnected) => break started,
+            Err(mpsc::RecvTimeoutError::Timeout) if interrupted() => break Err(was_interrupted(&signature.name)),
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+        }
+    };
     all.inspect_err(|_| runtime.stop_soon(crate::machine::Stop::Cancel))
 }
 
@@ -91,6 +98,8 @@ struct Sender {
     bell: Arc<Bell>,
     /// None: the worker has died.
     worker: Option<Further>,
+    /// What it had counted when it last said so.
+    counted: Counts,
     /// The attempts that the worker has, by the keys of their first rows, which it knows.
     running: BTreeMap<u64, Running>,
     keys: HashMap<Token, u64>,
@@ -117,9 +126,23 @@ struct Running {
 }
 
 impl Running {
+    /// Whether a micro-batch that was sent has failed as a whole.
+    fn failed_whole(&self) -> bool {
+        let cancelled = |row: &usize| matches!(self.ended[*row], Some(Outcome::Cancelled));
+        !self.is_cancelled && self.sent.len() > 1 && self.sent.iter().all(cancelled)
+    }
+
     /// Reports an attempt whose rows have all ended.
     fn report(self, seat: &Seat) {
+        if self.failed_whole() {
+            seat.end(self.token, Outcome::Error("the call has failed".into())); // the machine splits it
+            return;
+        }
         let is_cancelled = self.is_cancelled;
+        if is_cancelled && self.ended.iter().all(|row| matches!(row, Some(Outcome::Cancelled))) {
+            seat.end(self.token, Outcome::Cancelled); // whatever came too late, the worker has counted
+            return;
+        }
         let mut outcomes = self.ended.into_iter().map(|outcome| match outcome {
             Some(Outcome::Error(_)) | None if is_cancelled => Outcome::Cancelled, // its row has ended before
             Some(Outcome::Cancelled) | None if !is_cancelled => Outcome::Error(LEFT.into()), // the machine has not asked for it
@@ -141,6 +164,7 @@ impl Sender {
             seat: seat.downgrade(),
             bell,
             worker: None,
+            counted: Counts::default(),
             running: BTreeMap::new(),
             keys: HashMap::new(),
             untold: Vec::new(),
@@ -200,7 +224,12 @@ impl Sender {
             seat.set_full(is_full);
             match seat.end_turn() {
                 After::Settled => {
-                    let closed = self.close(&seat);
+                    let closed = if seat.is_given_up() {
+                        self.let_go();
+                        Ok(())
+                    } else {
+                        self.close(&seat)
+                    };
                     return seat.closed(closed);
                 }
                 After::Again if !is_full => {}
@@ -219,15 +248,18 @@ impl Sender {
 
     fn sleep(&self) {
         match &self.worker {
-            Some(worker) => wait([&self.bell, &worker.lane.ours], Some(worker.end.as_raw_fd()), None),
-            None => wait([&self.bell, &self.bell], None, None),
+            Some(worker) => wait(&[&self.bell, &worker.lane.ours], &[worker.end.as_raw_fd()], None),
+            None => wait(&[&self.bell], &[], None),
         };
     }
 
     /// Starts the function in a worker.
     fn open(&mut self) -> Result<(), Failure> {
         let name = &self.signature.name;
-        let no_worker = |why: String| Failure::for_now(abi::ENVIRONMENT, format!("{name}: no worker process: {why}"));
+        let no_worker = |why: NoWorker| match why {
+            NoWorker::Because(why) => Failure::for_now(abi::ENVIRONMENT, format!("{name}: no worker process: {why}")),
+            NoWorker::Interrupted => Failure::internal(format!("{name}: the host has interrupted a thread of the toolkit")),
+        };
         let mut worker = self.place.take().further(&self.start).map_err(no_worker)?;
         let until = Instant::now() + INIT_TIME + 2 * GRACE;
         while worker.lane.received.is_free() {
@@ -244,14 +276,11 @@ impl Sender {
         let mut message = worker.lane.received.read().map_err(|error| broken(error.to_string()))?;
         match message.byte().map_err(broken)? {
             READY => {}
-            FAILED => {
-                let status = message.number().map_err(broken)? as abi::Status;
-                let text = String::from_utf8_lossy(&message.text().map_err(broken)?).into_owned();
-                return Err(Failure::new(status, text));
-            }
+            FAILED => return Err(read_failure(&mut message).map_err(broken)?),
             other => return Err(broken(format!("a message of kind {other}"))),
         }
         worker.lane.take();
+        self.counted = Counts::default();
         self.worker = Some(worker);
         Ok(())
     }
@@ -269,7 +298,8 @@ impl Sender {
                 }
                 return Ok(());
             }
-            let ended = read(self.signature, &mut worker.lane.received.read().map_err(|error| error.to_string())?, seat);
+            let mut message = worker.lane.received.read().map_err(|error| error.to_string())?;
+            let ended = read(self.signature, &mut message, seat, &mut self.counted);
             worker.lane.take();
             for (key, outcome) in ended? {
                 let Some((&first, attempt)) = self.running.range_mut(..=key).next_back() else { continue };
@@ -289,9 +319,13 @@ impl Sender {
     /// The worker has died: attempts that had started are errors.
     fn bury(&mut self, seat: &Seat) {
         let Some(worker) = self.worker.take() else { return };
-        let how = self.place.take().obituary(&worker);
+        let mut place = self.place.take();
+        let text = match place.is_closed() {
+            true => LEFT.to_string(),
+            false => format!("{} during this call", place.obituary(&worker)),
+        };
+        drop(place);
         for mut attempt in std::mem::take(&mut self.running).into_values() {
-            let text = format!("{how} during this call");
             for row in attempt.ended.iter_mut().filter(|row| row.is_none()) {
                 *row = Some(Outcome::Error(text.as_str().into()));
             }
@@ -365,9 +399,8 @@ impl Sender {
                 let mut message = worker.lane.received.read().map_err(|error| error.to_string())?;
                 if message.byte()? == LEAVE {
                     let (status, text) = (message.number()? as abi::Status, message.text()?);
-                    seat.count_left_behind(message.number()?);
-                    (0..message.number()?.min(1 << 16)).for_each(|_| seat.count_blocked());
-                    write_log(seat, &message.text()?);
+                    count(seat, Counts::read(&mut message)?, &mut self.counted);
+                    write_log(seat, &mut message)?;
                     return closed(self.signature, status, &String::from_utf8_lossy(&text));
                 }
                 worker.lane.take(); // outcomes that nobody waits for
@@ -382,7 +415,7 @@ impl Sender {
         }
     }
 
-    /// The runtime is gone, with attempts that are stuck: the worker lets go of them.
+    /// The runtime is gone, or its stop has given up, with attempts that were stuck: the worker closes no Context (R13).
     fn let_go(&mut self) {
         let Some(worker) = &mut self.worker else { return };
         let until = Instant::now() + GRACE;
@@ -442,9 +475,13 @@ fn write(untold: &[u64], stuck: &[(u64, u64)], attempts: &[(u64, Attempt, Vec<Ro
 }
 
 /// Reads a message of the worker: how attempts ended, by key.
-fn read(signature: &Signature, message: &mut Reader, seat: &Seat) -> Result<Vec<(u64, Outcome<Value>)>, String> {
+fn read(signature: &Signature, message: &mut Reader, seat: &Seat, counted: &mut Counts) -> Result<Vec<(u64, Outcome<Value>)>, String> {
     let mut ended = Vec::new();
-    match message.byte()? {
+    let kind = message.byte()?;
+    if let OUTCOMES | LOG = kind {
+        count(seat, Counts::read(message)?, counted);
+    }
+    match kind {
         OUTCOMES => {
             for _ in 0..message.number()? {
                 let (key, outcome) = (message.number()?, message.byte()?);
@@ -460,16 +497,27 @@ fn read(signature: &Signature, message: &mut Reader, seat: &Seat) -> Result<Vec<
                 ended.push((key, outcome));
             }
         }
-        LOG => write_log(seat, &message.text()?),
+        LOG => write_log(seat, message)?,
         other => return Err(format!("the worker process wrote a message of kind {other}")),
     }
     Ok(ended)
 }
 
-fn write_log(seat: &Seat, text: &[u8]) {
-    if !text.is_empty() {
-        seat.log().warn(&String::from_utf8_lossy(text));
+/// Counts what the worker has counted since it has said so last.
+fn count(seat: &Seat, counts: Counts, counted: &mut Counts) {
+    let before = std::mem::replace(counted, counts);
+    let new = |now: u64, before: u64| now.saturating_sub(before).min(1 << 16);
+    seat.count_left_behind(new(counts.left_behind, before.left_behind));
+    (0..new(counts.blocked, before.blocked)).for_each(|_| seat.count_blocked());
+    (0..new(counts.discarded, before.discarded)).for_each(|_| seat.count_discarded());
+}
+
+/// Writes what the worker's runtime would have written.
+fn write_log(seat: &Seat, message: &mut Reader) -> Result<(), String> {
+    for _ in 0..message.number()? {
+        seat.log().warn(&String::from_utf8_lossy(&message.text()?));
     }
+    Ok(())
 }
 
 /// How the Context was closed: "plugin.f: close failed: text" is what the worker's runtime says.

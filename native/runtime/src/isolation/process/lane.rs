@@ -46,7 +46,7 @@ impl Lane {
 
     /// Waits until the other process rings, or `end` has something to say, for at most so long. Answers whether `end` does.
     pub fn wait(&self, end: Option<RawFd>, timeout: Option<Duration>) -> bool {
-        wait([&self.ours, &self.ours], end, timeout)
+        wait(&[&self.ours], end.as_slice(), timeout)
     }
 
     /// Sends it to the other process, with a message.

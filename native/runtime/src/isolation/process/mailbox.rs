@@ -253,19 +253,19 @@ impl Bell {
     }
 }
 
-/// Waits until a bell rings or `end` has something to say, for at most so long. Answers whether `end` does.
-pub fn wait(bells: [&Bell; 2], end: Option<RawFd>, timeout: Option<Duration>) -> bool {
-    // The system ignores a negative descriptor.
-    let descriptors = [bells[0].as_raw_fd(), bells[1].as_raw_fd(), end.unwrap_or(-1)];
-    let mut descriptors = descriptors.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+/// Waits until a bell rings or one of the `ends` has something to say, for at most so long. Answers whether one does.
+pub fn wait(bells: &[&Bell], ends: &[RawFd], timeout: Option<Duration>) -> bool {
+    let all = bells.iter().map(|bell| bell.as_raw_fd()).chain(ends.iter().copied());
+    let mut all: Vec<_> = all.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
     let time = timeout.map(|time| libc::timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) });
-    // SAFETY: the array has three elements; the time is null or valid; the mask is null.
+    // SAFETY: the vector has so many elements; the time is null or valid; the mask is null.
     unsafe {
         let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        libc::ppoll(descriptors.as_mut_ptr(), 3, time, std::ptr::null());
+        libc::ppoll(all.as_mut_ptr(), all.len() as libc::nfds_t, time, std::ptr::null());
     }
-    bells.into_iter().zip(&descriptors).filter(|(_, descriptor)| descriptor.revents != 0).for_each(|(bell, _)| bell.answer());
-    descriptors[2].revents != 0
+    let (rung, ended) = all.split_at(bells.len());
+    bells.iter().zip(rung).filter(|(_, descriptor)| descriptor.revents != 0).for_each(|(bell, _)| bell.answer());
+    ended.iter().any(|descriptor| descriptor.revents != 0)
 }
 
 impl AsRawFd for Bell {

@@ -1,6 +1,7 @@
 //! What the first byte of a message says, and what follows it.
 
-use super::mailbox::Mailbox;
+use super::mailbox::{Mailbox, Reader, Writer};
+use crate::failure::Failure;
 use arroyo_udf_abi as abi;
 use std::io;
 
@@ -23,18 +24,45 @@ pub const RESULTS: u8 = 4;
 /// then each: the key of its first row, the deadline, the trace parent, a count of rows, then for each its id, its attempt, and
 /// a value for each argument). A row has the key after that of the one before.
 pub const ATTEMPTS: u8 = 3;
-/// From a worker, in that lane: rows that have ended (a count, then each: key, outcome, [`super::record`]).
+/// From a worker, in that lane: its counts, then rows that have ended (a count, then each: key, outcome, [`super::record`]).
 pub const OUTCOMES: u8 = 5;
 /// To a worker, in that lane: forget the function. Its runtime is gone, with calls that are stuck.
 pub const FORGET: u8 = 7;
-/// From a worker, in that lane: a text for the log.
+/// From a worker, in that lane: its counts, then lines for the log (a count, then each).
 pub const LOG: u8 = 6;
+
+/// What a worker has counted since its function was started, which its host counts as its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub blocked: u64,
+    pub left_behind: u64,
+    pub discarded: u64,
+}
+
+impl Counts {
+    pub fn write(self, message: &mut Writer) -> io::Result<()> {
+        [self.blocked, self.left_behind, self.discarded].into_iter().try_for_each(|count| message.number(count))
+    }
+
+    pub fn read(message: &mut Reader) -> Result<Counts, String> {
+        Ok(Counts { blocked: message.number()?, left_behind: message.number()?, discarded: message.number()? })
+    }
+}
 
 pub fn write_failure(into: &mut Mailbox, status: abi::Status, text: &str) -> io::Result<()> {
     let mut message = into.write();
     message.byte(FAILED)?;
     message.number(status as u64)?;
     message.text(text.as_bytes())
+}
+
+/// Reads what [`write_failure`] has written, after the first byte.
+pub fn read_failure(message: &mut Reader) -> Result<Failure, String> {
+    let (status, text) = (message.number()?, message.text()?);
+    match abi::Status::try_from(status) {
+        Ok(status) if status >= abi::INVALID_ARGUMENT => Ok(Failure::new(status, String::from_utf8_lossy(&text))),
+        _ => Err(format!("a failure of status {status}")),
+    }
 }
 
 /// With the lane of a started function: its number, and how it is started.
@@ -94,6 +122,19 @@ impl Hello {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failure_of_a_worker_is_none_of_the_good_statuses() {
+        let mut mailbox = Mailbox::create().unwrap();
+        let mut said = |status| {
+            write_failure(&mut mailbox, status, "why").unwrap();
+            let mut message = mailbox.read().unwrap();
+            assert_eq!(message.byte(), Ok(FAILED));
+            read_failure(&mut message)
+        };
+        assert_eq!(said(abi::USER_CODE), Ok(Failure::new(abi::USER_CODE, "why")));
+        assert_eq!(said(abi::OK), Err("a failure of status 0".to_string()));
+    }
 
     #[test]
     fn a_worker_reads_what_the_host_has_written() {

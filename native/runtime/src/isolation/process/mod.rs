@@ -11,7 +11,8 @@
 //! | [`journal`]| how each row of a batch ended, before the next one begins                               |
 //! | [`child`]  | a process, how it starts and ends                                                       |
 //! | `worker`   | the host's side of a worker                                                             |
-//! | `seat`     | the place of a worker: restarts it, and runs rows in it                                 |
+//! | `place`    | the place of a worker: restarts it                                                      |
+//! | `call`     | a call of a sync function: rows in the workers of places                                |
 //! | `executor` | a runtime of the host whose calls run in one worker                                     |
 //! | [`serve`]  | the worker's side: its life                                                             |
 //! | `plugin`   | the worker's side: the plugin, called for batches                                       |
@@ -23,8 +24,10 @@
 //!
 //! Death. Functions called row by row write each row's end into shared memory before the next row begins. So the row in hand
 //! is the one after those: it is the error, with what the process's end says, and later rows run in the next worker. What a
-//! vectorised function returns is there at once or not at all: it loses its batch.
+//! vectorised function returns is there at once or not at all: it loses its batch. A worker that takes longer than the
+//! function's timeout is killed, which is such a death: the row in hand has timed out.
 
+mod call;
 pub mod child;
 mod executor;
 pub mod journal;
@@ -33,43 +36,58 @@ mod mailbox;
 mod memory;
 mod message;
 mod parcel;
+mod place;
 mod plugin;
 mod record;
-mod seat;
 pub mod serve;
 mod started;
 mod worker;
 
 pub use message::{Hello, Limits};
-pub use worker::Spec;
+pub use worker::{Interrupted, Spec};
 
 use super::Instance;
 use crate::arrow::{build, check_rows, Batch};
 use crate::exports::Ran;
 use crate::failure::Failure;
+use crate::machine::Stop;
 use crate::results;
 use crate::runtime::Runtime;
 use crate::signature::Signature;
+use crate::sync::Unpoisoned;
 use crate::value::Value;
-use seat::{Call, Seat, Seated, Share};
+use call::{Call, NoResults, Share};
+use place::{Seat, Seated};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 /// A share of a batch has at least so many rows: a wake-up costs as much as some hundred of the cheapest calls.
 const LEAST_SHARE: usize = 256;
+
+/// How long a runtime may take to end when the plugin is closed.
+const END_TIME: Duration = Duration::from_secs(2);
+
+/// So many shares for each worker: one that the system gives less time takes fewer.
+const SHARES: usize = 4;
 
 /// A plugin whose functions run in worker processes.
 pub struct Processes {
     /// The process that may use the workers.
     host: u32,
     seats: Vec<Arc<Seat>>,
+    interrupted: Interrupted,
+    /// That its functions serve.
+    runtimes: Mutex<Vec<Weak<Runtime>>>,
 }
 
 impl Processes {
     /// Workers start when they are first needed.
     pub fn new(spec: Spec, workers: usize) -> Processes {
+        let interrupted = spec.interrupted;
         let spec = Arc::new(spec);
-        Processes { host: std::process::id(), seats: (0..workers.max(1)).map(|_| Arc::new(Seat::new(Arc::clone(&spec)))).collect() }
+        let seats = (0..workers.max(1)).map(|_| Arc::new(Seat::new(Arc::clone(&spec)))).collect();
+        Processes { host: std::process::id(), seats, interrupted, runtimes: Mutex::default() }
     }
 
     /// The places for so many shares: those that are free; if none is, the one that fewest wait for.
@@ -92,42 +110,54 @@ impl Processes {
 impl Instance for Processes {
     fn run(&self, function: u32, signature: &'static Signature, batch: &Arc<Batch>) -> Result<Ran, Failure> {
         self.check_process(&signature.name)?;
-        let call = Call { function, signature, batch };
+        let call = Call { function, signature, batch, timeout: signature.run_timeout };
         let (good, mut failed) = readable(signature, batch);
         let wanted = if signature.vectorized { 1 } else { (batch.rows() / LEAST_SHARE).clamp(1, self.seats.len()) };
         let mut seats = self.seats(wanted);
         let mut values = vec![Value::Null; batch.rows()];
+        let mut late = Vec::new();
         let mut none_called = true;
         for rows in good {
             let mut shares = cut(rows, seats.len());
             match call.run(&mut seats, &mut shares) {
                 Ok(None) => {}
                 Ok(Some(ran)) => return Ok(ran),
-                Err(failure) if none_called => return Err(failure),
-                Err(failure) => shares.iter_mut().for_each(|share| share.fail(&failure.text)), // other rows were called
+                Err(NoResults::Interrupted) => return Err(worker::was_interrupted(&signature.name)),
+                Err(NoResults::NotCalled(failure)) if none_called => return Err(failure),
+                Err(NoResults::NotCalled(failure)) => shares.iter_mut().for_each(|share| share.fail(&failure.text)),
             }
             none_called = false;
             for share in shares {
                 let first = share.first();
                 share.values.into_iter().enumerate().for_each(|(i, value)| values[first + i] = value);
                 failed.extend(share.failed);
+                late.extend(share.late);
             }
         }
         failed.sort_unstable_by_key(|(row, _)| *row);
         let column = build(&signature.returns, values.iter()).export();
-        let (results, with_outcomes) = results::ran(&signature.name, column, &failed);
+        let (results, with_outcomes) = results::ran_with_late(&signature.name, column, &failed, &late);
         Ok(Ran { results, with_outcomes })
     }
 
     fn start(&self, function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
         self.check_process(&runtime.signature().name)?;
-        executor::start(&self.seats, function, runtime)
+        let mut runtimes = self.runtimes.lock().unpoisoned();
+        runtimes.retain(|runtime| runtime.strong_count() > 0);
+        runtimes.push(Arc::downgrade(runtime));
+        drop(runtimes);
+        executor::start(&self.seats, self.interrupted, function, runtime)
     }
 }
 
 impl Drop for Processes {
     fn drop(&mut self) {
         if std::process::id() == self.host {
+            let runtimes: Vec<_> = self.runtimes.lock().unpoisoned().iter().filter_map(Weak::upgrade).collect();
+            runtimes.iter().for_each(|runtime| runtime.stop_soon(Stop::Cancel));
+            for runtime in runtimes {
+                drop(runtime.stop(Stop::Cancel, END_TIME)); // only a host that still drains could use the status
+            }
             self.seats.iter().for_each(|seat| seat.take().leave());
         } else {
             std::mem::take(&mut self.seats).into_iter().for_each(std::mem::forget);
@@ -156,8 +186,10 @@ fn readable(signature: &Signature, batch: &Batch) -> (Vec<Range<usize>>, Vec<(us
     (good, bad)
 }
 
-/// Rows in so many shares of about the same size.
-fn cut(rows: Range<usize>, shares: usize) -> Vec<Share> {
+/// Rows in shares of about the same size, for so many workers.
+fn cut(rows: Range<usize>, workers: usize) -> Vec<Share> {
+    let most = rows.len() / LEAST_SHARE;
+    let shares = if workers > 1 { (workers * SHARES).min(most).max(workers) } else { 1 };
     let bound = |i: usize| rows.start + rows.len() * i / shares;
     (0..shares).map(|i| Share::new(bound(i)..bound(i + 1))).collect()
 }

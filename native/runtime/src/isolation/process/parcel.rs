@@ -52,7 +52,7 @@ pub unsafe fn write(array: &ArrowArray, layout: &Layout, rows: Range<usize>, int
     }
 }
 
-/// The levels below one without rows, whose buffers and children may lack anything.
+/// What a reader expects of a level without rows, whose buffers and children may lack anything.
 fn write_nothing(layout: &Layout, into: &mut Writer) -> io::Result<()> {
     let below = |layout: &Layout, into: &mut Writer| {
         into.number(0)?;
@@ -62,15 +62,28 @@ fn write_nothing(layout: &Layout, into: &mut Writer) -> io::Result<()> {
         }
     };
     match layout {
+        Layout::Null => Ok(()),
+        Layout::Bool | Layout::Fixed(_) => into.buffer(0).map(drop),
+        Layout::Bytes | Layout::Text | Layout::LargeBytes | Layout::LargeText => {
+            write_no_offsets(layout, into)?;
+            into.buffer(0).map(drop)
+        }
         Layout::List(item) | Layout::LargeList(item) => {
-            into.buffer(8)?;
+            write_no_offsets(layout, into)?;
             below(item, into)
         }
-        Layout::Bytes | Layout::Text | Layout::LargeBytes | Layout::LargeText => into.buffer(8).map(drop),
         Layout::FixedList(_, item) => below(item, into),
         Layout::Struct(fields) => fields.iter().try_for_each(|field| below(field, into)),
-        Layout::Null | Layout::Bool | Layout::Fixed(_) => Ok(()),
     }
+}
+
+/// The one offset of no rows. Written out, because a mailbox still holds the bytes of earlier messages.
+fn write_no_offsets(layout: &Layout, into: &mut Writer) -> io::Result<()> {
+    let width = offset_width(layout);
+    let to = into.buffer(width)?;
+    // SAFETY: room was made.
+    unsafe { to.write_bytes(0, width) };
+    Ok(())
 }
 
 /// # Safety
@@ -227,4 +240,50 @@ fn offsets(layout: &Layout, length: usize, take: Take, from: &mut Reader) -> Res
         }
     };
     usize::try_from(last).map(|last| (offsets, last)).map_err(|_| format!("the last offset is negative: {last}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::mailbox::Mailbox;
+    use super::*;
+
+    /// The length of each level.
+    fn shape(array: &ArrowArray, layout: &Layout) -> Vec<i64> {
+        // SAFETY: an array that was just read has the buffers and children of its layout.
+        let child = |i: usize, layout: &Layout| unsafe { shape(&**array.children.add(i), layout) };
+        let below = match layout {
+            Layout::List(item) | Layout::LargeList(item) | Layout::FixedList(_, item) => child(0, item),
+            Layout::Struct(fields) => fields.iter().enumerate().flat_map(|(i, field)| child(i, field)).collect(),
+            _ => Vec::new(),
+        };
+        std::iter::once(array.length).chain(below).collect()
+    }
+
+    #[test]
+    fn levels_without_rows_are_read_as_they_were_written_over_an_earlier_message() {
+        let list = |item| Layout::List(Box::new(item));
+        let layout = Layout::Struct(vec![
+            Layout::Fixed(8),
+            Layout::Bool,
+            Layout::Text,
+            list(Layout::Text),
+            list(list(Layout::Fixed(4))),
+            Layout::LargeList(Box::new(Layout::LargeText)),
+            Layout::FixedList(3, Box::new(Layout::Fixed(2))),
+            Layout::Struct(vec![Layout::Null, Layout::Bool, Layout::Text]),
+            Layout::Fixed(8),
+        ]);
+        let mut mailbox = Mailbox::create().unwrap();
+        let old = [0x5Au8; 4096];
+        mailbox.write().text(&old).unwrap();
+        let mut writer = mailbox.write();
+        writer.number(0).and_then(|()| writer.number(0)).and_then(|()| write_nothing(&layout, &mut writer)).unwrap();
+        writer.byte(7).unwrap();
+        for take in [Take::View, Take::Copy] {
+            let mut reader = mailbox.read().unwrap();
+            let children = Children(vec![read(&layout, take, &mut reader).unwrap()]);
+            assert!(shape(&children.0[0], &layout).iter().all(|length| *length == 0));
+            assert_eq!(reader.byte(), Ok(7), "the message ends where it was written to");
+        }
+    }
 }

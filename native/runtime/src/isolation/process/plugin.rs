@@ -1,6 +1,7 @@
 //! The plugin in a worker: opened, and called through its table.
 //!
-//! Assumes that the host is sound: what it sends is not checked again, and arguments are used where they lie.
+//! Assumes that the host is sound: what it sends is not checked again, and arguments of calls for a row are used where they
+//! lie.
 
 use super::journal::Journal;
 use super::mailbox::{Mailbox, Reader};
@@ -64,16 +65,21 @@ impl Plugin {
     pub fn run(&self, message: &mut Reader, sent: &mut Mailbox, number: u64, journals: Journals) -> Result<(), String> {
         let index = message.size()?;
         let function = self.functions.get(index).ok_or("the host calls a function that is not there")?;
-        let arguments = Arguments(parcel::read(&function.arguments, Take::View, message)?);
-        let rows = arguments.0.length as usize;
-        let call = |first: usize, count: usize| function.call(self.table, index as u32, arguments.slice(first, count));
+        // A vectorised function may keep its arrays, and the host writes the next message over this one.
+        let take = if function.signature.vectorized { Take::Copy } else { Take::View };
+        let mut arguments = Arguments(parcel::read(&function.arguments, take, message)?);
         let memory = |error: io::Error| format!("no shared memory for the results: {error}");
         if function.signature.vectorized {
             sent.write().begin(number);
-            return match call(0, rows) {
+            return match function.call(self.table, index as u32, &mut arguments.0) {
                 Ok(results) => results.write(&function.signature, sent).map_err(memory),
                 Err(failure) => write_failure(sent, failure.status, &failure.text).map_err(memory),
             };
+        }
+        let rows = arguments.0.length as usize;
+        let call = |first: usize, count: usize| function.call(self.table, index as u32, &mut arguments.slice(first, count));
+        if function.signature.run_timeout.is_some() {
+            drop(call(0, 0)); // imports the plugin's module, if that was not done; the time begins afterwards
         }
         let mut message = sent.write();
         message.byte(RECORDS).map_err(memory)?;
@@ -108,7 +114,7 @@ impl Plugin {
     }
 }
 
-/// The arguments of all rows, where the host has put them.
+/// The arguments of all rows.
 struct Arguments(abi::ArrowArray);
 
 impl Arguments {
@@ -145,11 +151,12 @@ impl Drop for Arguments {
 }
 
 impl Function {
-    fn call(&self, table: &abi::Table, number: u32, mut arguments: abi::ArrowArray) -> Result<Results, Failure> {
+    /// Takes the arguments, unless it fails.
+    fn call(&self, table: &abi::Table, number: u32, arguments: &mut abi::ArrowArray) -> Result<Results, Failure> {
         let mut error = abi::Error::empty();
         let mut results = Results { array: abi::ArrowArray::empty(), schema: std::ptr::null() };
         // SAFETY: the arguments are of the declared types; the other structs are ours, to be filled in.
-        let status = unsafe { (table.run)(number, &mut arguments, std::ptr::null(), &mut results.array, &mut results.schema, &mut error) };
+        let status = unsafe { (table.run)(number, arguments, std::ptr::null(), &mut results.array, &mut results.schema, &mut error) };
         if status == abi::OK {
             return Ok(results);
         }

@@ -3,7 +3,7 @@
 //! Guarantees: the process ends as soon as the host has ended, also if it was killed: a thread waits for that and for
 //! nothing else. Ctrl-C at a terminal is the host's. Descriptor 0, which was the control socket, is empty for user code.
 //!
-//! Assumes that the host is sound: what it sends is not checked again, and arguments are used where they lie.
+//! Assumes that the host is sound: what it sends is not checked again.
 
 use super::child;
 use super::lane::Lane;
@@ -48,7 +48,10 @@ pub fn serve(journals: Journals) -> Result<(), String> {
         let Lane { sent, received, .. } = &mut lane;
         let mut message = received.read().map_err(|error| failed("no shared memory", error))?;
         match message.byte()? {
-            LEAVE => return Ok(()),
+            LEAVE => {
+                started::leave();
+                return Ok(());
+            }
             RUN => plugin.run(&mut message, sent, number, journals)?,
             other => return Err(format!("the host sends a message of kind {other}")),
         }

@@ -6,7 +6,7 @@
 
 use super::lane::Lane;
 use super::mailbox::{Reader, Writer};
-use super::message::{write_failure, Start, ATTEMPTS, FORGET, LEAVE, LOG, OUTCOMES, READY};
+use super::message::{write_failure, Counts, Start, ATTEMPTS, FORGET, LEAVE, LOG, OUTCOMES, READY};
 use super::plugin::{failure, Function, Plugin, Results};
 use super::record;
 use crate::arrow::build;
@@ -20,7 +20,16 @@ use arroyo_udf_abi as abi;
 use std::ffi::{c_char, c_void, CString};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Mutex;
+
+/// This process is about to end, and its runtimes take nothing more.
+static LEAVING: AtomicBool = AtomicBool::new(false);
+
+/// Says that this process is about to end.
+pub fn leave() {
+    LEAVING.store(true, Ordering::Release);
+}
 
 /// More rows than a host has at once.
 const NO_LIMIT: u64 = 1 << 40;
@@ -207,6 +216,9 @@ impl Started {
                 if let Some(release) = batch.release {
                     release(&mut batch);
                 }
+                if LEAVING.load(Ordering::Acquire) {
+                    return Ok(()); // the host says how rows end for which it gets no answer
+                }
                 return Err(format!("status {status}: {}", failure(status, error).text));
             }
         }
@@ -217,9 +229,11 @@ impl Started {
     fn answer(&self, lane: &mut Lane, log: &Log) -> io::Result<bool> {
         let lines = std::mem::take(&mut *log.lines.lock().unpoisoned());
         if !lines.is_empty() {
+            let counts = self.counts();
             lane.post(|message| {
                 message.byte(LOG)?;
-                message.text(&lines.join(&b'\n'))
+                counts.write(message)?;
+                write_lines(&lines, message)
             })?;
             return Ok(true);
         }
@@ -240,10 +254,18 @@ impl Started {
         }
     }
 
+    fn counts(&self) -> Counts {
+        let mut statistics = abi::Statistics { size: size_of::<abi::Statistics>() as u64, ..abi::Statistics::default() };
+        // SAFETY: the handle is ours; the struct is to be filled in.
+        unsafe { (self.table.statistics)(self.handle, &mut statistics, std::ptr::null_mut()) };
+        Counts { blocked: statistics.blocked, left_behind: statistics.left_behind, discarded: statistics.discarded }
+    }
+
     fn write(&self, results: &Results, message: &mut Writer) -> io::Result<()> {
         use crate::arrow::Layout;
         let signature = &self.function.signature;
         message.byte(OUTCOMES)?;
+        self.counts().write(message)?;
         message.number(results.array.length as u64)?;
         for row in 0..results.array.length as usize {
             let number = |name, layout: &Layout| match results.read(name, layout, row) {
@@ -272,16 +294,12 @@ impl Started {
     /// Ends the runtime, and says how that went.
     fn leave(self, lane: &mut Lane, log: &Log) -> io::Result<()> {
         let (mut error, within) = (abi::Error::empty(), (CLOSE_TIME + 3 * GRACE).as_nanos() as u64);
-        // SAFETY: numbers, which may be zero.
-        let mut statistics: abi::Statistics = unsafe { std::mem::zeroed() };
-        statistics.size = size_of::<abi::Statistics>() as u64;
         // SAFETY: the handle is ours; it ends here, and the log with it.
-        let failure = unsafe {
+        let (failure, counts) = unsafe {
             let status = (self.table.stop_runtime)(self.handle, abi::CANCEL, within, &mut error);
-            let failure = failure(status, error);
-            (self.table.statistics)(self.handle, &mut statistics, std::ptr::null_mut());
+            let (failure, counts) = (failure(status, error), self.counts());
             (self.table.release)(self.handle, std::ptr::null_mut());
-            failure
+            (failure, counts)
         };
         let lines = std::mem::take(&mut *log.lines.lock().unpoisoned());
         while !lane.sent.is_free() {
@@ -291,11 +309,15 @@ impl Started {
             message.byte(LEAVE)?;
             message.number(failure.status as u64)?;
             message.text(failure.text.as_bytes())?;
-            message.number(statistics.left_behind)?;
-            message.number(statistics.blocked)?;
-            message.text(&lines.join(&b'\n'))
+            counts.write(message)?;
+            write_lines(&lines, message)
         })
     }
+}
+
+fn write_lines(lines: &[Vec<u8>], message: &mut Writer) -> io::Result<()> {
+    message.number(lines.len() as u64)?;
+    lines.iter().try_for_each(|line| message.text(line))
 }
 
 /// Rows with the same trace parent.

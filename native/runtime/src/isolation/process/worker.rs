@@ -2,8 +2,10 @@
 
 use super::child::{Process, Program};
 use super::lane::Lane;
-use super::mailbox::{Reader, Writer};
-use super::message::{Hello, Start, FAILED, LEAVE, READY};
+use super::mailbox::{wait, Reader, Writer};
+use super::message::{read_failure, Hello, Start, FAILED, LEAVE, READY};
+use crate::failure::Failure;
+use arroyo_udf_abi as abi;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
@@ -13,12 +15,23 @@ use std::time::{Duration, Instant};
 const START_TIME: Duration = Duration::from_secs(60);
 /// How long it may take to end when it is asked to.
 const LEAVE_TIME: Duration = Duration::from_secs(1);
+/// How often the host is asked whether it ends a call that waits.
+pub const TICK: Duration = Duration::from_millis(50);
+
+/// Whether the host ends the call that waits in this thread.
+pub type Interrupted = fn() -> bool;
+
+/// What a call answers that the host has ended, which knows why.
+pub fn was_interrupted(name: &str) -> Failure {
+    Failure::new(abi::USER_CODE, format!("{name}: the host has interrupted the call"))
+}
 
 /// How workers start: all of an instance alike.
 #[derive(Debug, Clone)]
 pub struct Spec {
     pub program: Program,
     pub hello: Hello,
+    pub interrupted: Interrupted,
 }
 
 #[derive(Debug)]
@@ -48,32 +61,39 @@ impl Worker {
         let program = spec.program.path.to_string_lossy();
         let process = Process::start(&spec.program).map_err(|error| format!("{program} cannot be started: {error}"))?;
         match lane.send(process.socket(), &spec.hello.write()) {
-            Ok(()) => Ok(Worker { process, lane, ready: false, answered: 0, obituary: Arc::default() }),
-            Err(_) => Err(format!("{} before it was ready; standard error may say why", process.bury())),
+            // One that has ended already: `ready` says how.
+            Err(error) if !matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => {
+                Err(format!("nothing can be sent to {program}: {error}"))
+            }
+            _ => Ok(Worker { process, lane, ready: false, answered: 0, obituary: Arc::default() }),
         }
     }
 
-    /// Waits until it is ready for work.
-    pub fn ready(&mut self) -> Result<(), String> {
+    /// Waits until it is ready for work. The outer error: the host has ended the call.
+    pub fn ready(&mut self, interrupted: Interrupted) -> Result<Result<(), Unready>, NoAnswer> {
         if self.ready {
-            return Ok(());
+            return Ok(Ok(()));
         }
-        self.wait(Some(START_TIME)).map_err(|why| match why {
-            NoAnswer::Ended => "it ended before it was ready; standard error may say why".to_string(),
-            NoAnswer::Late => format!("it was not ready after {} s", START_TIME.as_secs()),
-        })?;
+        let said = match self.wait(Some(Instant::now() + START_TIME), interrupted) {
+            Ok(()) => self.first_word().map_err(Unready::Refused),
+            Err(NoAnswer::Ended) => Err(Unready::Ended("it ended before it was ready; standard error may say why".into())),
+            Err(NoAnswer::Late) => Err(Unready::Refused(format!("it was not ready after {} s", START_TIME.as_secs()))),
+            Err(NoAnswer::Interrupted) => return Err(NoAnswer::Interrupted),
+        };
+        self.ready = said.is_ok();
+        Ok(said)
+    }
+
+    /// Reads whether it is ready.
+    fn first_word(&mut self) -> Result<(), String> {
         let broken = |error| format!("it said something else than that it is ready: {error}");
         let mut message = self.lane.received.read().map_err(|error| broken(error.to_string()))?;
         let said = match message.byte().map_err(broken)? {
             READY => Ok(()),
-            FAILED => {
-                message.number().map_err(broken)?;
-                Err(String::from_utf8_lossy(&message.text().map_err(broken)?).into_owned())
-            }
+            FAILED => Err(read_failure(&mut message).map_err(broken)?.text),
             other => Err(broken(format!("{other}"))),
         };
         self.lane.received.take();
-        self.ready = said.is_ok();
         said
     }
 
@@ -88,20 +108,35 @@ impl Worker {
     }
 
     /// Waits for the answer, which [`Worker::answer`] then reads.
-    pub fn wait(&mut self, timeout: Option<Duration>) -> Result<(), NoAnswer> {
-        let until = timeout.map(|timeout| Instant::now() + timeout);
-        while self.lane.received.is_free() {
-            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            if left.is_some_and(|left| left.is_zero()) {
+    pub fn wait(&mut self, until: Option<Instant>, interrupted: Interrupted) -> Result<(), NoAnswer> {
+        while !self.has_answered() {
+            let left = until.map_or(TICK, |until| until.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
                 return Err(NoAnswer::Late);
             }
-            let ended = self.lane.wait(Some(self.process.end()), left);
+            let ended = self.lane.wait(Some(self.process.end()), Some(left.min(TICK)));
             // What it said before it ended counts.
-            if ended && self.lane.received.is_free() {
+            if ended && !self.has_answered() {
                 return Err(NoAnswer::Ended);
+            }
+            if !self.has_answered() && interrupted() {
+                return Err(NoAnswer::Interrupted);
             }
         }
         Ok(())
+    }
+
+    /// Waits until one of these workers answers or ends, or for [`TICK`], at most until then. False: none has.
+    pub fn wait_for_any<'a>(workers: impl Iterator<Item = &'a Worker>, until: Option<Instant>) -> bool {
+        let workers: Vec<&Worker> = workers.collect();
+        let (bells, ends): (Vec<_>, Vec<_>) = workers.iter().map(|worker| (&worker.lane.ours, worker.process.end())).unzip();
+        let left = until.map_or(TICK, |until| until.saturating_duration_since(Instant::now()).min(TICK));
+        wait(&bells, &ends, Some(left)) || workers.iter().any(|worker| worker.has_answered())
+    }
+
+    /// Whether there is a whole answer.
+    pub fn has_answered(&self) -> bool {
+        !self.lane.received.is_free()
     }
 
     /// Reads the answer, whole or not.
@@ -117,6 +152,11 @@ impl Worker {
     /// Whether it had begun to work on what was sent last.
     pub fn has_begun(&self) -> bool {
         self.lane.received.begun() == self.lane.sent.posted()
+    }
+
+    /// Ends it at once: from then on it writes nothing.
+    pub fn kill(&mut self) {
+        self.process.kill();
     }
 
     /// Says how it ended; kills it if it has not.
@@ -141,7 +181,7 @@ impl Worker {
     /// Ends it in good order, or kills it if that takes too long.
     pub fn leave(mut self) {
         if self.post(|message| message.byte(LEAVE)).is_ok() {
-            let _ = self.wait(Some(LEAVE_TIME)); // then it is killed
+            let _ = self.wait(Some(Instant::now() + LEAVE_TIME), || false); // then it is killed
         }
     }
 }
@@ -153,4 +193,14 @@ pub enum NoAnswer {
     Ended,
     /// The time is over.
     Late,
+    /// The host has ended the call.
+    Interrupted,
+}
+
+/// Why a worker is not ready for work.
+pub enum Unready {
+    /// It ended; another may do better.
+    Ended(String),
+    /// It says why, or says nothing for too long.
+    Refused(String),
 }

@@ -459,3 +459,56 @@ fn r6_the_deadline_of_a_batch_is_forgotten_with_its_last_row() {
     assert_eq!(drained(&mut m), [0]);
     assert_eq!(m.next_deadline(), None);
 }
+
+#[test]
+fn r8_an_attempt_that_the_machine_above_calls_stuck_is_out_of_the_cap_until_it_ends() {
+    let mut m = machine(false, 1, None, Retry::NEVER);
+    m.accept(0, 0, 2, 0, ()).unwrap();
+    let stuck = m.start(0).unwrap();
+    assert!(m.start(0).is_none());
+    m.give_up_asking(0, 70);
+    m.give_up_asking(0, 70);
+    let mut reported = Vec::new();
+    m.take_stuck(&mut reported);
+    assert_eq!(reported.iter().map(|stuck| stuck.id).collect::<Vec<_>>(), [70]);
+    let other = m.start(0).unwrap();
+    assert_eq!((m.counts().stuck, m.counts().running), (1, 2));
+    assert!(m.end(1, other.token, Outcome::Value(2)));
+    assert!(!m.end(1, stuck.token, Outcome::Value(1)));
+    assert_eq!((m.counts().stuck, m.counts().cancelled), (0, 1));
+    assert_eq!(drained(&mut m), [1, 0]);
+}
+
+#[test]
+fn r6_an_attempt_that_the_machine_above_has_cancelled_is_late_and_its_row_waits_for_it() {
+    let mut m = machine(false, 2, None, Retry::NEVER);
+    m.accept(0, 0, 2, 0, ()).unwrap();
+    let (asked, other) = (m.start(0).unwrap(), m.start(0).unwrap());
+    m.ask(0, 0);
+    m.ask(0, 0);
+    let mut cancellations = Vec::new();
+    m.take_cancellations(&mut cancellations);
+    assert_eq!(cancellations, [asked.token]);
+    assert!(!m.is_open(asked.token) && m.is_open(other.token));
+    m.tick(u64::MAX - 1);
+    assert_eq!((m.counts().stuck, drained(&mut m)), (0, vec![]));
+    assert!(!m.end(0, asked.token, Outcome::Value(1)));
+    assert_eq!(m.drain(u64::MAX, u64::MAX)[0].outcome, Outcome::Cancelled);
+}
+
+#[test]
+fn a_machine_below_another_one_splits_no_micro_batch() {
+    let mut m = gathering(8, 0, 1);
+    m.keep_batches_apart();
+    m.accept(0, 0, 3, 0, ()).unwrap();
+    m.accept(0, 3, 1, 0, ()).unwrap();
+    let batch = m.start(0).unwrap();
+    assert_eq!(batch.others.len(), 2);
+    m.end(0, batch.token, Outcome::Error("no".into()));
+    let finished = m.drain(u64::MAX, u64::MAX);
+    assert!(finished.iter().all(|row| row.outcome == Outcome::Cancelled));
+    assert_eq!(finished.len(), 3);
+    let alone = m.start(0).unwrap();
+    m.end(0, alone.token, Outcome::Error("no".into()));
+    assert_eq!(m.drain(u64::MAX, u64::MAX)[0].outcome, Outcome::Error("no".into()));
+}

@@ -1,5 +1,10 @@
 //! The interpreters of this process that run functions, and entering them from any thread, until they end.
 //!
+//! | module     | what it does                                             |
+//! |------------|----------------------------------------------------------|
+//! | [`ending`] | the end of interpreters, by force if a process ends      |
+//! | [`frames`] | what a thread executes, for reports                      |
+//!
 //! Guarantees (R18): after [`Interpreter::close`] no thread asks for that interpreter's GIL through here. A thread that is
 //! still within user code asks for it when that returns; see [`gil`](crate::gil).
 //!
@@ -8,6 +13,9 @@
 //!
 //! Subinterpreters are entered by threads of the toolkit only, each by threads of its own: whatever a thread has entered
 //! last, CPython's PyGILState functions take for the interpreter of that thread.
+
+mod ending;
+mod frames;
 
 use crate::gil;
 use arroyo_udf_plugin::abi;
@@ -18,7 +26,6 @@ use std::cell::{Cell, OnceCell};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
-use std::time::{Duration, Instant};
 
 pub struct Interpreter {
     /// Null: the main one.
@@ -242,32 +249,8 @@ impl Interpreter {
         })
     }
 
-    /// This thread's stack may be asked for from now on, until [`Interpreter::forget`].
-    pub fn know(&self, state: *mut PyThreadState) {
-        // SAFETY: it takes nothing and always succeeds.
-        self.known.lock().unpoisoned().push((unsafe { PyThread_get_thread_ident() }, Kept(state)));
-    }
-
-    /// Before the thread state ends.
-    pub fn forget(&self, state: *mut PyThreadState) {
-        self.known.lock().unpoisoned().retain(|(_, known)| known.0 != state);
-    }
-
-    /// The frame that a thread executes: a new reference, or null. Not by `sys._current_frames`, which hands out the frames of
-    /// all interpreters of the process, and so mixes their objects.
-    ///
-    /// # Safety
-    /// The GIL is held, in this interpreter.
-    pub unsafe fn frame(&self, ident: u64) -> *mut PyFrameObject {
-        let known = self.known.lock().unpoisoned();
-        let state = known.iter().find(|(thread, _)| *thread == ident);
-        // SAFETY: a state that is known has not ended, and does not while the lock is held.
-        state.map_or(null_mut(), |(_, state)| unsafe { PyThreadState_GetFrame(state.0) })
-    }
-
-    /// A further thread state of a subinterpreter, to be kept by its thread or not. None: there is no memory, or the
-    /// interpreter ends.
-    fn new_state(&self, keep: bool) -> Option<*mut PyThreadState> {
+    /// A further thread state of a subinterpreter, which this thread keeps. None: there is no memory, or the interpreter ends.
+    fn new_state(&self) -> Option<*mut PyThreadState> {
         let mut kept = self.kept.lock().unpoisoned();
         let kept = kept.as_mut()?;
         // SAFETY: the interpreter does not end while the lock is held. Making a state needs no GIL.
@@ -275,9 +258,8 @@ impl Interpreter {
         if state.is_null() {
             return None;
         }
-        if keep {
-            kept.push(Kept(state));
-        }
+        kept.push(Kept(state));
+        self.know(state); // within the lock: who ends the interpreter by force stops each thread that may still enter
         Some(state)
     }
 
@@ -285,8 +267,7 @@ impl Interpreter {
     fn state_of_thread(self: &Arc<Self>) -> Result<*mut PyThreadState, Failure> {
         OF_SUB.with(|own| {
             if own.get().is_none() {
-                let state = self.new_state(true).ok_or_else(no_memory)?;
-                self.know(state);
+                let state = self.new_state().ok_or_else(no_memory)?;
                 drop(own.set(OfSub { interpreter: Arc::clone(self), state }));
             }
             match own.get() {
@@ -294,116 +275,6 @@ impl Interpreter {
                 _ => Err(Failure::internal("a thread enters a second subinterpreter")),
             }
         })
-    }
-
-    /// Refuses further entries, and waits at most `patience` for the threads inside. Called without the GIL. False: some are
-    /// still inside.
-    pub fn close(&self, patience: Duration) -> bool {
-        self.closed.store(true, Ordering::SeqCst);
-        let until = Instant::now() + patience;
-        while self.inside.load(Ordering::SeqCst) > 0 {
-            if Instant::now() >= until {
-                return false;
-            }
-            std::thread::yield_now();
-        }
-        true
-    }
-
-    /// Ends a subinterpreter, in the thread that made it, which holds no GIL. The error says why it cannot end: it stays
-    /// then, with all its memory.
-    pub fn end(self: &Arc<Self>, patience: Duration) -> Result<(), String> {
-        if !self.close(patience) {
-            return Err("a thread is still within its code".into());
-        }
-        let Some(state) = OF_SUB.with(|own| own.get().map(|own| own.state)) else { unreachable!("this thread has made it") };
-        let _ending = self.ending.lock().unpoisoned();
-        let Some(kept) = self.kept.lock().unpoisoned().as_mut().map(std::mem::take) else { return Err("it was ended".into()) };
-        // SAFETY: nobody enters any more, so the kept states are unused, and stay so. CPython aborts the process if another
-        // thread state is left, so that is looked at before.
-        unsafe {
-            gil::restore(state);
-            for other in kept {
-                PyThreadState_Clear(other.0);
-                PyThreadState_Delete(other.0);
-            }
-            let until = Instant::now() + patience;
-            while !self.begin_end(state) {
-                if Instant::now() >= until {
-                    PyEval_SaveThread();
-                    return Err("a thread that its code has started does not end".into());
-                }
-                gil::without(std::thread::yield_now);
-            }
-            Py_EndInterpreter(state);
-        }
-        SUBINTERPRETERS.write().unpoisoned().retain(|one| !Arc::ptr_eq(one, self));
-        Ok(())
-    }
-
-    /// Lets no thread state come any more, if this is the only one.
-    ///
-    /// # Safety
-    /// The GIL is held with this state.
-    unsafe fn begin_end(&self, state: *mut PyThreadState) -> bool {
-        let mut kept = self.kept.lock().unpoisoned();
-        // SAFETY: passed on.
-        let alone = unsafe { self.states() }.all(|one| one == state);
-        if alone {
-            *kept = None;
-        }
-        alone
-    }
-
-    /// Ends a subinterpreter in which calls go on, or leaves it. `stop` stops threads, with the GIL held: those with these
-    /// idents, and those that its code has made; false: it cannot.
-    ///
-    /// # Safety
-    /// The threads that `stop` stops never go on. The interpreter refuses entries ([`Interpreter::close`]).
-    pub unsafe fn end_at_once(&self, stop: impl FnOnce(Vec<u64>) -> bool) {
-        let _ending = self.ending.lock().unpoisoned();
-        let Some(state) = self.new_state(false) else { return };
-        // SAFETY: all other thread states belong to threads that are stopped or have ended.
-        unsafe {
-            gil::restore(state);
-            let known = self.known.lock().unpoisoned(); // none of them ends meanwhile
-            let stopped = stop(known.iter().map(|(ident, _)| *ident).collect());
-            if !stopped {
-                drop(known);
-                PyEval_SaveThread();
-                return;
-            }
-            let others: Vec<_> = self.states().filter(|other| *other != state).collect();
-            others.into_iter().for_each(|other| PyThreadState_Delete(other)); // not cleared, which might run a thread's code
-            if self.begin_end(state) {
-                Py_EndInterpreter(state);
-            }
-        }
-    }
-
-    /// The thread states of a subinterpreter.
-    ///
-    /// # Safety
-    /// The GIL is held, in this interpreter.
-    unsafe fn states(&self) -> impl Iterator<Item = *mut PyThreadState> {
-        // SAFETY: passed on.
-        let mut next = unsafe { PyInterpreterState_ThreadHead(self.sub) };
-        std::iter::from_fn(move || {
-            let state = next;
-            if state.is_null() {
-                return None;
-            }
-            // SAFETY: passed on.
-            next = unsafe { PyThreadState_Next(state) };
-            Some(state)
-        })
-    }
-
-    /// The subinterpreters of this process that have not ended. They refuse entries from now on.
-    pub fn left() -> Vec<Arc<Interpreter>> {
-        let left = SUBINTERPRETERS.read().unpoisoned().clone();
-        left.iter().for_each(|interpreter| interpreter.closed.store(true, Ordering::SeqCst));
-        left
     }
 }
 

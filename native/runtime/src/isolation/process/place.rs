@@ -1,0 +1,183 @@
+//! The place of a worker: there is one worker in it at a time, and the next one after its death.
+//!
+//! A worker that ends before it is ready is followed by another, a few times: something may have killed it that has nothing
+//! to do with it. What says itself why it cannot start is believed at once.
+
+use super::message::Start;
+use super::worker::{Further, Spec, Unready, Worker};
+use crate::sync::Unpoisoned;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// The pause before a worker starts after one that answered no row, doubled with each further one.
+const PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// How many workers a call starts, one after another, that all end before they do anything for it.
+pub const TRIES: u32 = 5;
+
+pub struct Seat {
+    place: Mutex<Place>,
+    waiting: AtomicUsize,
+}
+
+/// A place while one thread uses it.
+pub type Seated<'a> = MutexGuard<'a, Place>;
+
+pub struct Place {
+    spec: Arc<Spec>,
+    worker: Option<Worker>,
+    /// How many workers in a row have ended without a row answered; and when the next one may start.
+    failures: u32,
+    not_before: Option<Instant>,
+    /// No worker starts any more.
+    closed: bool,
+}
+
+/// Why there is no worker.
+pub enum NoWorker {
+    Because(String),
+    /// The host has ended the call that waits for it.
+    Interrupted,
+}
+
+impl Seat {
+    pub fn new(spec: Arc<Spec>) -> Seat {
+        Seat { place: Mutex::new(Place { spec, worker: None, failures: 0, not_before: None, closed: false }), waiting: AtomicUsize::new(0) }
+    }
+
+    /// None: another thread uses it.
+    pub fn try_take(&self) -> Option<Seated<'_>> {
+        match self.place.try_lock() {
+            Ok(place) => Some(place),
+            Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(std::sync::TryLockError::WouldBlock) => None,
+        }
+    }
+
+    pub fn take(&self) -> Seated<'_> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let place = self.place.lock().unpoisoned();
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        place
+    }
+
+    /// How many threads wait for it.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+}
+
+impl Place {
+    /// Ends the worker, and lets no other start.
+    pub fn leave(&mut self) {
+        self.closed = true;
+        if let Some(worker) = self.worker.take() {
+            worker.leave();
+        }
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Waits until a worker of these places answers or ends, or for some time, at most until then. Answers whether the host ends
+    /// the call that waits.
+    pub fn wait<'a>(places: impl Iterator<Item = &'a Place>, until: Option<Instant>) -> bool {
+        let places: Vec<&Place> = places.collect();
+        let Some(interrupted) = places.first().map(|place| place.spec.interrupted) else { return false };
+        // The host is not asked if there is something to do, because that may take the GIL.
+        !Worker::wait_for_any(places.into_iter().filter_map(|place| place.worker.as_ref()), until) && interrupted()
+    }
+
+    pub fn worker(&mut self) -> Option<&mut Worker> {
+        self.worker.as_mut()
+    }
+
+    /// Makes sure that there is a worker, which may not be ready yet.
+    pub fn occupy(&mut self) -> Result<(), NoWorker> {
+        if self.worker.as_ref().is_some_and(|worker| !worker.lives()) {
+            self.clear(); // it ended between two calls: no row is lost
+        }
+        if self.closed {
+            return Err(NoWorker::Because("the plugin is closed".into()));
+        }
+        if self.worker.is_none() {
+            if let Some(at) = self.not_before.take() {
+                self.pause(at)?;
+            }
+            let started = Worker::start(&self.spec);
+            if started.is_err() {
+                self.count_failure();
+            }
+            self.worker = Some(started.map_err(NoWorker::Because)?);
+        }
+        Ok(())
+    }
+
+    fn pause(&mut self, until: Instant) -> Result<(), NoWorker> {
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            if (self.spec.interrupted)() {
+                self.not_before = Some(until);
+                return Err(NoWorker::Interrupted);
+            }
+            std::thread::sleep(left.min(PAUSE));
+        }
+    }
+
+    /// The worker, ready for work.
+    pub fn ready(&mut self) -> Result<&mut Worker, NoWorker> {
+        let mut tries = 0;
+        while let Err(unready) = self.occupy().and_then(|()| self.wait_for_it())? {
+            let how = self.clear();
+            tries += 1;
+            match unready {
+                Unready::Ended(_) if tries < TRIES => {}
+                Unready::Ended(why) | Unready::Refused(why) => return Err(NoWorker::Because(format!("{how}: {why}"))),
+            }
+        }
+        self.worker.as_mut().ok_or_else(|| NoWorker::Because("there is none".into()))
+    }
+
+    fn wait_for_it(&mut self) -> Result<Result<(), Unready>, NoWorker> {
+        let interrupted = self.spec.interrupted;
+        let Some(worker) = &mut self.worker else { return Ok(Ok(())) };
+        worker.ready(interrupted).map_err(|_| NoWorker::Interrupted)
+    }
+
+    /// A lane for a started function, in a worker that is ready.
+    pub fn further(&mut self, start: &Start) -> Result<Further, NoWorker> {
+        let worker = self.ready()?;
+        worker.answered += 1; // a function that fails at its start is no reason to pause
+        worker.add_lane(start).map_err(|error| NoWorker::Because(format!("no shared memory for its calls: {error}")))
+    }
+
+    /// How the worker of a lane ended, which has ended.
+    pub fn obituary(&mut self, further: &Further) -> String {
+        if self.worker.as_ref().is_some_and(|worker| worker.has(further)) {
+            return self.clear();
+        }
+        further.obituary.get().cloned().unwrap_or_else(|| "the worker process has ended".to_string())
+    }
+
+    /// Removes the worker, and says how it ended.
+    pub fn clear(&mut self) -> String {
+        let Some(worker) = self.worker.take() else { return "there is no worker process".to_string() };
+        if worker.answered == 0 {
+            self.count_failure();
+        } else {
+            (self.failures, self.not_before) = (0, None);
+        }
+        worker.bury()
+    }
+
+    fn count_failure(&mut self) {
+        let pause = PAUSE.saturating_mul(1 << self.failures.min(10)).min(LONGEST_PAUSE);
+        self.failures += 1;
+        self.not_before = Some(Instant::now() + pause);
+    }
+}

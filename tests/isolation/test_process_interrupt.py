@@ -1,0 +1,206 @@
+"""R2: Ctrl-C in a Python host whose main thread waits for a worker process."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from waiting import drained, until
+
+from arroyo_udf_plugin import Plugin, load
+
+SOURCE = """
+import asyncio
+import os
+import threading
+
+import pyarrow as pa
+
+from arroyo_udf_plugin import udf
+
+
+def tell(a):
+    with open(os.environ["CALLS"], "a") as calls:
+        calls.write(f"{a}\\n")
+
+
+@udf
+def waits(a: int) -> int:
+    tell(a)
+    if a == 2:
+        threading.Event().wait()
+    return a
+
+
+@udf(vectorized=True)
+def all_wait(a: pa.Int64Array) -> pa.Int64Array:
+    tell(2)
+    threading.Event().wait()
+    return a
+
+
+class Context:
+    async def init(self) -> None:
+        tell(2)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            tell("over")
+
+
+@udf
+async def starts(context: Context, a: int) -> int:
+    return a
+
+
+@udf
+def worker(a: int) -> int:
+    return os.getpid()
+
+
+@udf
+async def later(a: int) -> int:
+    return a
+"""
+NUMBERS = pa.array([1, 2, 3], pa.int64())
+
+
+@pytest.fixture(scope="module")
+def file(build_plugin: Callable[..., Path]) -> Path:
+    return build_plugin(SOURCE, name="interrupted")
+
+
+@pytest.fixture
+def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "calls"
+    path.touch()
+    monkeypatch.setenv("CALLS", str(path))
+    return path
+
+
+@pytest.fixture
+def plugin(file: Path, calls: Path) -> Iterator[Plugin]:
+    with load(file, isolation="process", workers=2) as plugin:
+        yield plugin
+
+
+@pytest.fixture
+def interrupt(calls: Path) -> Iterator[Callable[[], None]]:
+    """Begins to interrupt this thread once the worker is in the call for row 2."""
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it in the background
+    threads = []
+
+    def begin() -> None:
+        def body() -> None:
+            until(lambda: "2" in calls.read_text().split(), "the call")
+            signal.pthread_kill(main, signal.SIGINT)
+
+        main = threading.get_ident()
+        threads.append(threading.Thread(target=body))
+        threads[-1].start()
+
+    yield begin
+    for thread in threads:
+        thread.join()
+    signal.signal(signal.SIGINT, former)
+
+
+@pytest.mark.parametrize("function", ["waits", "all_wait"])
+def test_it_ends_the_call_and_is_raised(
+    plugin: Plugin, calls: Path, interrupt: Callable[[], None], function: str
+) -> None:
+    before = plugin.functions["worker"](NUMBERS)[0].as_py()
+    interrupt()
+    with pytest.raises(KeyboardInterrupt):
+        plugin.functions[function](NUMBERS)
+    assert "3" not in calls.read_text().split(), "no row after it is called"
+    with pytest.raises(ProcessLookupError):
+        os.kill(before, 0)
+    assert plugin.functions["worker"](NUMBERS).to_pylist() != [before] * 3
+
+
+def test_it_ends_all_shares_of_a_batch(plugin: Plugin, calls: Path, interrupt: Callable[[], None]) -> None:
+    numbers = pa.array([2] + [0] * 255 + [2] + [0] * 255, pa.int64())
+    interrupt()
+    with pytest.raises(KeyboardInterrupt):
+        plugin.functions["waits"](numbers)
+    assert set(calls.read_text().split()) == {"2"}
+    assert plugin.functions["worker"](numbers).to_pylist()
+
+
+def test_it_ends_a_start(plugin: Plugin, calls: Path, interrupt: Callable[[], None]) -> None:
+    interrupt()
+    with pytest.raises(KeyboardInterrupt):
+        plugin.functions["starts"].start()
+    assert "over" not in calls.read_text(), "it comes before init has used up its time"
+    with plugin.functions["later"].start() as runtime:
+        runtime.send(0, NUMBERS)
+        assert drained(runtime, 3)["value"].to_pylist() == [1, 2, 3]
+
+
+def test_what_another_handler_raises_ends_the_call_too(plugin: Plugin, calls: Path) -> None:
+    class Enough(Exception):
+        pass
+
+    def handler(*_: object) -> None:
+        raise Enough
+
+    former = signal.signal(signal.SIGUSR1, handler)
+    main = threading.get_ident()
+
+    def body() -> None:
+        until(lambda: "2" in calls.read_text().split(), "the call")
+        signal.pthread_kill(main, signal.SIGUSR1)
+
+    thread = threading.Thread(target=body)
+    thread.start()
+    try:
+        with pytest.raises(Enough):
+            plugin.functions["waits"](NUMBERS)
+    finally:
+        thread.join()
+        signal.signal(signal.SIGUSR1, former)
+
+
+def test_a_call_in_another_thread_goes_on(plugin: Plugin) -> None:
+    """The main thread gets the signal, and waits for nothing of ours."""
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    got = []
+    thread = threading.Thread(target=lambda: got.append(plugin.functions["waits"](pa.array([1, 3], pa.int64()))))
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, former)
+        thread.join()
+    assert [values.to_pylist() for values in got] == [[1, 3]]
+
+
+def test_a_host_that_is_interrupted_leaves_no_worker(file: Path, calls: Path) -> None:
+    program = """
+        import signal, sys
+        import pyarrow as pa
+        from arroyo_udf_plugin import load
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        plugin = load(sys.argv[1], isolation="process")
+        print(plugin.functions["worker"](pa.array([1]))[0], flush=True)
+        plugin.functions["waits"](pa.array([2]))
+    """
+    host = [sys.executable, "-c", textwrap.dedent(program), str(file)]
+    with subprocess.Popen(host, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        worker = int(running.stdout.readline())
+        until(lambda: "2" in calls.read_text().split(), "the call")
+        running.send_signal(signal.SIGINT)
+        _, errors = running.communicate(timeout=60)
+    assert running.returncode == -signal.SIGINT
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+    with pytest.raises(ProcessLookupError):
+        os.kill(worker, 0)
