@@ -1,8 +1,10 @@
 """All flights through a pipeline of two async functions and one sync function, examples/flights/pipeline.toml, with
-watermarks on the departure time: equal to the reference, with and without kills."""
+watermarks on the departure time, and through a query with the same functions, query.sql: equal to the reference, with
+and without kills."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -17,9 +19,14 @@ import pyarrow.dataset as ds
 import pytest
 from waiting import until
 
+from arroyo_udf_plugin.pipeline.description import Checkpoints, described
+from arroyo_udf_plugin.planner.script import Script
+
 pytestmark = pytest.mark.pipelines
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "flights"
-COMMAND = [sys.executable, "-m", "arroyo_udf_plugin.cli", "run", "pipeline.toml"]
+RUN = [sys.executable, "-m", "arroyo_udf_plugin.cli", "run"]
+COMMAND = [*RUN, "pipeline.toml"]
+UDFS = ["udf.c", "stream.py"]
 RESULTS = ["route", "speed", "plane"]
 KEY = ["time_hour", "carrier", "flight", "origin"]
 
@@ -27,7 +34,7 @@ KEY = ["time_hour", "carrier", "flight", "origin"]
 @pytest.fixture
 def environment(flights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     monkeypatch.chdir(tmp_path)
-    for name in ("pipeline.toml", "stream.py", "udf.c"):
+    for name in ("pipeline.toml", "query.sql", "stream.py", "udf.c"):
         shutil.copy(EXAMPLE / name, tmp_path)
     return os.environ | {"FLIGHTS": str(flights), "OUT": "out", "STATE": "state"}
 
@@ -46,8 +53,21 @@ def reference(flights: Path) -> pa.Table:
     return in_order(pa.table([*table.select(KEY).columns, *results], names=[*KEY, *RESULTS]))
 
 
+def reference_of_the_query(flights: Path) -> pa.Table:
+    table = reference(flights)
+    table = table.filter(pc.and_(pc.starts_with(table["route"], "JFK to"), pc.not_equal(table["carrier"], "AA")))
+    place = table.schema.get_field_index("plane")
+    return table.set_column(place, "plane", pc.fill_null(table["plane"], "unknown")).combine_chunks()
+
+
 def output() -> pa.Table:
     return in_order(ds.dataset("out").to_table(columns=[*KEY, *RESULTS]))
+
+
+def output_of_the_query() -> pa.Table:
+    """With the hours as they are written in the file of flights."""
+    table = ds.dataset("out").to_table(columns=[*KEY, *RESULTS])
+    return in_order(table.set_column(0, "time_hour", pc.strftime(table["time_hour"], format="%Y-%m-%dT%H:%M:%SZ")))
 
 
 def in_order(table: pa.Table) -> pa.Table:
@@ -60,18 +80,40 @@ def test_the_output_equals_the_reference(flights: Path, environment: dict[str, s
 
 
 def test_the_output_equals_the_reference_after_kills(flights: Path, environment: dict[str, str]) -> None:
-    """Each engine commits three epochs and is killed in the middle of whatever it does."""
+    run_and_kill(COMMAND, environment)
+    assert output().equals(reference(flights))
+
+
+def test_the_query_equals_the_reference(flights: Path, environment: dict[str, str]) -> None:
+    functions = [word for udf in UDFS for word in ("--udf", udf)]
+    subprocess.run([*RUN, "query.sql", *functions], env=environment, check=True, capture_output=True)
+    assert output_of_the_query().equals(reference_of_the_query(flights))
+
+
+def test_the_query_equals_the_reference_after_kills(
+    flights: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a description, because a query has no key for the rows between two checkpoints."""
+    monkeypatch.setattr(os, "environ", environment)
+    pipeline = Script.read("query.sql", UDFS).pipeline
+    checkpoints = Checkpoints(place="${STATE}", every_rows=25_000)
+    Path("query.json").write_text(json.dumps(described(pipeline.model_copy(update={"checkpoints": checkpoints}))))
+    run_and_kill([*RUN, "query.json"], environment)
+    assert output_of_the_query().equals(reference_of_the_query(flights))
+
+
+def run_and_kill(command: list[str], environment: dict[str, str]) -> None:
+    """Three engines that commit three epochs and are killed in the middle of whatever they do, then one that ends."""
     options: list[str] = []
     for _ in range(3):
         before = epochs()
-        with subprocess.Popen([*COMMAND, *options], env=environment, stderr=subprocess.PIPE) as process:
+        with subprocess.Popen([*command, *options], env=environment, stderr=subprocess.PIPE) as process:
             until(lambda: epochs() >= before + 4 or process.poll() is not None, "three epochs and a fence")  # noqa: B023
             assert process.poll() is None, process.communicate()
             process.send_signal(signal.SIGKILL)
             process.wait()
         options = ["--resume"]
-    subprocess.run([*COMMAND, *options], env=environment, check=True, capture_output=True)
-    assert output().equals(reference(flights))
+    subprocess.run([*command, *options], env=environment, check=True, capture_output=True)
 
 
 def epochs() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from arroyo_udf_plugin.engine.embedded import run_pipeline
-from arroyo_udf_plugin.errors import RowError
+from arroyo_udf_plugin.errors import InvalidArgument, RowError
 from arroyo_udf_plugin.pipeline.document import pipeline_of
 from arroyo_udf_plugin.pipeline.plan import plan
 from arroyo_udf_plugin.pipeline.problems import InvalidPipeline
@@ -87,6 +88,12 @@ def test_what_is_wrong(operator: dict[str, Any], text: str) -> None:
     with pytest.raises(InvalidPipeline) as error:
         plan(described(operator)).close()
     assert text in str(error.value)
+
+
+def test_without_datafusion_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datafusion", None)
+    with pytest.raises(InvalidArgument, match=r"pip install 'arroyo_udf_plugin\[sql\]'"):
+        plan(described(PER_MINUTE)).close()
 
 
 def test_an_operator_whose_rows_nobody_takes() -> None:

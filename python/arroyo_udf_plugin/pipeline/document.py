@@ -39,6 +39,16 @@ _WRITE = {
 }
 
 
+def text_of(file: str) -> str:
+    """Raises InvalidArgument for a file that cannot be read."""
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InvalidArgument(f"{file}: there is no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidArgument(f"{file} cannot be read: {error}") from error
+
+
 class Document:
     """file: its name. pipeline: what it says. lines: where its keys are; none for JSON."""
 
@@ -57,12 +67,7 @@ class Document:
         file = os.fspath(path)
         if not file.endswith(ENDINGS):
             raise InvalidArgument(f"{file}: a pipeline is described in a file that ends in {' or '.join(ENDINGS)}")
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise InvalidArgument(f"{file}: there is no such file") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidArgument(f"{file} cannot be read: {error}") from error
+        text = text_of(file)
         try:
             if file.endswith(".json"):
                 return cls(file, json.loads(text), {}, is_json=True)

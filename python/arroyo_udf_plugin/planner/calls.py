@@ -12,7 +12,6 @@ Assumes: the text is right. DataFusion says where it is not.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -127,8 +126,7 @@ class _Finding:
             name = None
         function = None if name is None else (name.name or "").lower()
         if inner and inner[0].word in ("select", "with"):
-            yield from self._subquery(inner)
-            return
+            raise Wrong("a query inside an expression is not supported: rows pass one by one", inner[0].start)
         arguments = split(inner, ",") if inner else []
         if function in self._functions and name is not None:
             nested = [call for argument in arguments for call in self.expression(argument, guards)]
@@ -171,15 +169,6 @@ class _Finding:
                 guards = (*guards, Guard(decides, "IS NOT TRUE", equal))
             else:
                 yield from self.expression(inner, guards)
-
-    def _subquery(self, part: Tokens) -> Iterator[Called]:
-        for token, after in itertools.pairwise(part):
-            if after.text == "(" and (token.name or "").lower() in self._functions:
-                raise Wrong(
-                    f"{token.text} is called in a subquery: write the query as a view, and select from that",
-                    token.start,
-                )
-        return iter(())
 
 
 def _operands(part: Tokens, word: str) -> list[Tokens]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pydantic
@@ -19,26 +19,28 @@ import pydantic
 from ..connectors.cells import CellType
 from ..connectors.standard_output import StandardOutput
 from ..errors import ArroyoUdfError
+from ..host.isolation import ISOLATIONS, MOST_WORKERS
 from ..host.policy import ACTIONS
 from ..pipeline.description import EventTime, Pipeline, SinkModel, SourceModel
 from ..pipeline.lines import Key
 from ..pipeline.problems import nearest
 from ..pipeline.variables import resolved
+from ..sql.query import Query, WrongQuery
 from ..sql.query import Select as SelectItems
-from ..sql.query import WrongQuery
 from ..sql.tokens import quoted
 from .column_types import cast_to
 from .diagnostics import wrong_query
-from .flow import SOURCE, Flow, Node, Policies
+from .flow import SOURCE, Flow, Node, Settings
 from .functions import Udf
 from .rounds import Rounds, Wanted
 from .selects import QueryText, Relation
-from .statements import CreateTable, CreateView, Insert, Select, Set, Statement
+from .statements import Column, CreateTable, CreateView, Insert, Select, Set, Statement
 from .tables import interval_seconds, kind_of, sink_of, source_of
-from .text import Text, Tokens, Wrong
+from .text import Text, Wrong
 
 _NOWHERE = Relation(None, None, SOURCE, 0)
-_SETTINGS = ("on_error", "on_timeout", "dead_letters")
+_SETTINGS = ("on_error", "on_timeout", "dead_letters", "isolation", "workers")
+_VALUES: Mapping[str, Sequence[str]] = {"on_error": ACTIONS, "on_timeout": ACTIONS, "isolation": ISOLATIONS}
 
 
 @dataclass(frozen=True)
@@ -107,8 +109,11 @@ class _Compiler:
             raise Wrong("updating_ttl: updating SQL is not supported. Leave it out", setting.at)
         if setting.name not in _SETTINGS:
             raise Wrong(f"there is no setting {setting.name}: {nearest(setting.name, _SETTINGS)}", setting.at)
-        if setting.name != "dead_letters" and setting.value not in ACTIONS:
-            raise Wrong(f"{setting.name} = '{setting.value}': {nearest(setting.value, ACTIONS)}", setting.at)
+        known = _VALUES.get(setting.name)
+        if known is not None and setting.value not in known:
+            raise Wrong(f"{setting.name} = '{setting.value}': {nearest(setting.value, known)}", setting.at)
+        if setting.name == "workers" and _workers(setting.value) is None:
+            raise Wrong(f"workers = {setting.value}: write a number from 1 to {MOST_WORKERS}, or auto", setting.at)
         self._settings[setting.name] = setting
 
     def _is_in_memory(self, insert: Insert) -> bool:
@@ -131,7 +136,7 @@ class _Compiler:
 
     def finished(self) -> Compiled:
         """The description. Raises Refused."""
-        flow = Flow(self._policies())
+        flow = Flow(self._chosen())
         self._check_letters()
         for output in self._outputs:
             try:
@@ -173,10 +178,12 @@ class _Compiler:
         if place is not None and not wanting:
             self.wrong.append(Wrong("nothing sends rows here: write SET on_error = 'dead_letter'", place.at))
 
-    def _policies(self) -> Policies:
+    def _chosen(self) -> Settings:
         chosen: dict[str, Any] = {name: one.value for name, one in self._settings.items() if name != "dead_letters"}
+        if "workers" in chosen:
+            chosen["workers"] = _workers(chosen["workers"])
         on_error = chosen.get("on_error", "fail")
-        return Policies(**chosen, on_row="fail" if on_error == "null" else on_error)
+        return Settings(**chosen, on_row="fail" if on_error == "null" else on_error)
 
     def _letters(self) -> SinkModel | None:
         from ..connectors.parts import Parts
@@ -206,16 +213,16 @@ class _Compiler:
                     f"{column.name} is generated, and {table.name} is inserted into: compute it in the SELECT",
                     column.at,
                 )
-        types = {column.name: column.type for column in table.columns}
+        wanted = {column.name: Wanted(column.name, column.type, column.not_null) for column in table.columns}
         if insert.columns is None:
-            return [Wanted(name, type_) for name, type_ in types.items()]
+            return list(wanted.values())
         for name, at in insert.columns:
-            if name not in types:
-                raise Wrong(f"table {table.name} has no column {name}: {nearest(name, types)}", at)
-        missing = [name for name in types if name not in dict(insert.columns)]
+            if name not in wanted:
+                raise Wrong(f"table {table.name} has no column {name}: {nearest(name, wanted)}", at)
+        missing = [name for name in wanted if name not in dict(insert.columns)]
         if missing:
             raise Wrong(f"{', '.join(missing)} would get no values: name all columns of {table.name}", insert.at)
-        return [Wanted(name, types[name]) for name, _ in insert.columns]
+        return [wanted[name] for name, _ in insert.columns]
 
     # ---- Queries ----
 
@@ -285,31 +292,24 @@ class _Compiler:
         model = self._described(table, lambda: source_of(table))
         schema = self._described(table, lambda: _schema_of(model))
         self._event_time = _event_time(table, schema)
-        items, parts, required = self._columns(table, schema)
+        items, required = self._columns(table, schema)
         node = Node(SOURCE, schema)
-        if not required and list(items.items()) == [(name, quoted(name)) for name in schema.names]:
-            return model, node
-        try:
-            return model, flow.query(node, SelectItems(items, None, table.name, tuple(required)), table.name, table.at)
-        except WrongQuery as error:
-            empty = QueryText({}, (), _NOWHERE, (), table.at)
-            raise wrong_query(error, parts.get(error.item or "", ()), empty, schema, self._udfs) from None
+        if required or list(items.items()) != [(name, quoted(name)) for name in schema.names]:
+            node = flow.query(node, SelectItems(items, None, table.name, required), table.name, table.at)
+        computed = [column.name for column in table.columns or () if column.generated and column.not_null]
+        return model, flow.required(node, computed, table.name, table.at)
 
-    def _columns(
-        self, table: CreateTable, schema: pa.Schema
-    ) -> tuple[dict[str, str], dict[str, Tokens], Sequence[str]]:
-        """The table's columns as expressions of the source's, their text, and the source's columns that may not be
-        null."""
+    def _columns(self, table: CreateTable, schema: pa.Schema) -> tuple[dict[str, str], Sequence[str]]:
+        """The table's columns as expressions of the source's, and the source's columns that may not be null."""
         names = {"subtask_index": "subtask"} if table.options["connector"].value == "impulse" else {}
         if table.columns is None:
             own = {source: name for name, source in names.items()}
-            return {own.get(name, name): quoted(name) for name in schema.names}, {}, ()
+            return {own.get(name, name): quoted(name) for name in schema.names}, ()
         items: dict[str, str] = {}
-        parts: dict[str, Tokens] = {}
         required: list[str] = []
         for column in table.columns:
             if column.generated:
-                items[column.name], parts[column.name] = self._text.cut(column.generated), column.generated
+                items[column.name] = self._generated(table, column, schema)
                 continue
             source = names.get(column.name, column.name)
             if source not in schema.names:
@@ -323,7 +323,20 @@ class _Compiler:
                 raise Wrong(f"{column.name} is {given} where it is read, not {column.type}: write that type", column.at)
             items[column.name] = found
             required += [source] if column.not_null else []
-        return items, parts, required
+        return items, required
+
+    def _generated(self, table: CreateTable, column: Column, schema: pa.Schema) -> str:
+        """The expression of a column that is computed, in its type."""
+        text, part = self._text.cut(column.generated), column.generated
+        try:
+            (given,) = Query(SelectItems({column.name: text}, None, table.name), schema).schema.types
+        except WrongQuery as error:
+            empty = QueryText({}, (), _NOWHERE, (), table.at)
+            raise wrong_query(error, part, empty, schema, self._udfs) from None
+        found = cast_to(text, given, column.type)
+        if found is None:
+            raise Wrong(f"{column.name} is {column.type}, and this is {given}: write CAST(... AS ...)", part[0].start)
+        return found
 
     def _described(self, table: CreateTable, make: Any) -> Any:
         """What a connector makes of the options; its errors have the table's place."""
@@ -334,6 +347,13 @@ class _Compiler:
             raise Wrong(f"table {table.name}: {'; '.join(texts)}", table.at) from None
         except (ArroyoUdfError, OSError) as error:
             raise Wrong(f"table {table.name}: {error}", table.at) from None
+
+
+def _workers(text: str) -> int | Literal["auto"] | None:
+    """None: it is no number of workers."""
+    if text == "auto":
+        return "auto"
+    return int(text) if text.isdecimal() and 1 <= int(text) <= MOST_WORKERS else None
 
 
 def _schema_of(model: SourceModel) -> pa.Schema:

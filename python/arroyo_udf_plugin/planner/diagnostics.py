@@ -17,6 +17,9 @@ _PLACE = re.compile(r" at Line: (\d+), Column: (\d+)")
 _PARSER = re.compile(r'ParserError\("(.*)"\)', re.DOTALL)
 _COLUMN = re.compile(r"there is no column (\S+)")
 _FUNCTION = re.compile(r"Invalid function '([^']+)'")
+_OPERATOR = re.compile(r"Operator (\S+) is not yet supported")
+_WINDOWS = {"tumble", "hop", "session"}
+_JSON = re.compile(r"->>?|(\w+_)?json(_\w+)?")
 _AGGREGATE = re.compile(r"must appear in the GROUP BY|must be in GROUP BY")
 
 
@@ -30,7 +33,7 @@ def check_syntax(text: Text, part: Tokens) -> None:
         if (found := _PARSER.search(str(error))) is None:
             return  # what names mean is not known to it yet
         place = _PLACE.search(found[1])
-        raise Wrong(f"{_PLACE.sub('', found[1])}", _offset(text.text, place) if place else end) from None
+        raise Wrong(_PLACE.sub("", found[1]), _offset(text.text, place) if place else end) from None
 
 
 def _offset(text: str, place: re.Match[str]) -> int:
@@ -49,20 +52,26 @@ def wrong_query(
         known = [column for column in schema.names if not column.startswith("__")]
         instead = nearest(name[-1], known)
         return Wrong(f"there is no column {'.'.join(name)}: {instead}", _of_name(part, name[-1], at))
-    if found := _FUNCTION.search(text):
-        name = [found[1]]
-        return Wrong(f"there is no function {found[1]}: {_near(found[1], functions)}", _of_name(part, found[1], at))
+    if found := _FUNCTION.search(text) or _OPERATOR.search(text):
+        return Wrong(_unknown(found[1], functions), _of_name(part, found[1], at))
     if _AGGREGATE.search(text):
         return Wrong("an aggregate needs a GROUP BY with a window, which is not supported yet", at)
     return Wrong(" ".join(text.split()), at)
 
 
-def _near(name: str, functions: Collection[str]) -> str:
+def _unknown(name: str, functions: Collection[str]) -> str:
+    """name: of a function, or an operator."""
+    if name in _WINDOWS:
+        return f"{name}: windows are not supported yet, as aggregates are not: rows pass one by one"
+    if _JSON.fullmatch(name):
+        return f"{name}: JSON is not supported yet in expressions: name its fields as columns of the table"
     instead = nearest(name, [*functions, *context().udfs()])
-    return instead if instead.startswith("write") else "write one of DataFusion's, or name the UDF's file with --udf"
+    if not instead.startswith("write"):
+        instead = "write one of DataFusion's, or name the UDF's file with --udf"
+    return f"there is no function {name}: {instead}"
 
 
 def _of_name(part: Tokens, name: str, otherwise: int) -> int:
-    """Where a name is in a range."""
-    found = [token.start for token in part if (token.name or "").lower() == name.lower()]
+    """Where a name, or an operator, is in a range."""
+    found = [token.start for token in part if (token.name or token.text).lower() == name.lower()]
     return found[0] if found else otherwise

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from ..connectors.described import Output
+from ..host.isolation import Isolation
 from ..host.policy import Action
 from ..pipeline.description import Functions, OperatorModel, SinkModel, Sql
 from ..pipeline.lines import Key
@@ -28,19 +29,22 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Policies:
-    """on_error, on_timeout: of functions. on_row: of rows that a query cannot compute."""
+class Settings:
+    """on_error, on_timeout: of functions. on_row: of rows that a query cannot compute. isolation, workers: where
+    functions run."""
 
     on_error: Action = "fail"
     on_timeout: Action = "fail"
     on_row: Any = "fail"
+    isolation: Isolation = "thread"
+    workers: int | Literal["auto"] = 1
 
 
 class Flow:
     """operators, sinks: so far. places: the offset of the text from which each of them comes, by its key."""
 
-    def __init__(self, policies: Policies) -> None:
-        self.policies = policies
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
         self.operators: list[OperatorModel] = []
         self.sinks: list[SinkModel] = []
         self.places: dict[Key, int] = {}
@@ -62,9 +66,13 @@ class Flow:
             where=select.where,
             table=select.table,
             required=tuple(select.required),
-            on_error=self.policies.on_row,
+            on_error=self.settings.on_row,
         )
         return self._added(operator, query.schema, at)
+
+    def required(self, before: Node, names: Sequence[str], name: str, at: int) -> Node:
+        """The rows, without those in which one of these columns is null: they fail."""
+        return self.query(before, Select(required=names), name, at) if names else before
 
     def calls(self, before: Node, file: str, calls: Mapping[str, tuple[str, Udf]], at: int) -> Node:
         """calls: each with its function, by the name of the result."""
@@ -73,8 +81,10 @@ class Flow:
             plugin=file,
             after=self._after(before),
             calls=tuple(text for text, _ in calls.values()),
-            on_error=self.policies.on_error,
-            on_timeout=self.policies.on_timeout,
+            on_error=self.settings.on_error,
+            on_timeout=self.settings.on_timeout,
+            isolation=self.settings.isolation,
+            workers=self.settings.workers,
         )
         fields = [pa.field(name, udf.function.returns) for name, (_, udf) in calls.items()]
         return self._added(operator, pa.schema([*before.schema, *fields]), at)

@@ -34,10 +34,11 @@ _OWN = re.compile(r"__[arg]\d+(_\d+)?")
 
 @dataclass(frozen=True)
 class Wanted:
-    """A column that a table has. type: None: any."""
+    """A column that a table has. type: None: any. not_null: a row fails in which it is null."""
 
     name: str
     type: pa.DataType | None
+    not_null: bool = False
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ class Rounds:
         made: dict[str, _Making] = {}
         for call in calls:
             udf = self._udfs[call.name]
-            self._check_count(call, udf)
+            self._check(call, udf)
             texts = [cut(self._text.text, part, self._results) for part in call.arguments]
             guard = " AND ".join(one.text(self._text.text, self._results) for one in call.guards)
             what = self._normal(call.whole)
@@ -186,11 +187,17 @@ class Rounds:
         self._check_types(made.values())
         self._call(made)
 
-    def _check_count(self, call: Called, udf: Udf) -> None:
+    def _check(self, call: Called, udf: Udf) -> None:
         if len(call.arguments) != len(udf.function.arguments):
             raise Wrong(f"{len(call.arguments)} arguments are given, and it is {udf.signature}", call.start)
         if udf.function.kind not in ("sync", "async"):
             raise Wrong(f"{udf.signature} is {udf.function.kind}, and no row can call it", call.start)
+        if udf.function.timeout is not None and self._flow.settings.isolation != "process":
+            raise Wrong(
+                f"{call.name} has a timeout, and only worker processes keep one: write SET isolation = 'process', or "
+                "leave the timeout out",
+                call.start,
+            )
 
     def _compute(self, arguments: Mapping[str, str], parts: Mapping[str, Tokens], taken: set[str]) -> None:
         """A query that adds columns, checks conditions, and leaves out what nobody needs any more."""
@@ -260,11 +267,12 @@ class Rounds:
         parts = {column.name: column.part for column in columns}
         if wanted is not None:
             items = self._cast(items, parts, columns, wanted)
-        names = self._node.schema.names
-        if not self._conditions and [column_name(text, self._table) for text in items.values()] == names == list(items):
-            return self._node
-        self._query_over(items, parts, self._name)
-        return self._node
+        names, texts = self._node.schema.names, [column_name(text, self._table) for text in items.values()]
+        if self._conditions or not texts == names == list(items):
+            self._query_over(items, parts, self._name)
+        return self._flow.required(
+            self._node, [one.name for one in wanted or () if one.not_null], self._name, self._query.at
+        )
 
     def _cast(
         self,

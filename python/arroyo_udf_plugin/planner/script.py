@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from ..errors import InvalidArgument
+from ..pipeline.document import text_of
 from ..pipeline.problems import InvalidPipeline, Problem
+from ..sql.feed import check_installed
 from .compiler import compiled
 from .diagnostics import check_syntax
 from .functions import loaded
@@ -21,7 +21,7 @@ class Script:
 
     def __init__(self, file: str, text: str, udfs: Sequence[str] = ()) -> None:
         """udfs: files of functions: plugins, or sources. Raises Refused, and what building and loading raise."""
-        _check_installed()
+        check_installed()
         self._text = Text(file, text)
         self.explain = False
         wrong: list[Wrong] = []
@@ -44,13 +44,7 @@ class Script:
     def read(cls, path: str | os.PathLike[str], udfs: Sequence[str] = ()) -> Script:
         """Raises InvalidArgument, too, for a file that cannot be read."""
         file = os.fspath(path)
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise InvalidArgument(f"{file}: there is no such file") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidArgument(f"{file} cannot be read: {error}") from error
-        return cls(file, text, udfs)
+        return cls(file, text_of(file), udfs)
 
     def _statement(self, part: Tokens) -> Statement:
         if part[0].word == "explain":
@@ -79,11 +73,11 @@ class Script:
 
 def _query_start(part: Tokens) -> int | None:
     """Where the query of a statement begins."""
-    depths = 0
+    depth = 0
     for place, token in enumerate(part):
-        if token.word in ("select", "with") and _is_query(part, place, depths):
+        if token.word in ("select", "with") and _is_query(part, place, depth):
             return place
-        depths += (token.text == "(") - (token.text == ")")
+        depth += (token.text == "(") - (token.text == ")")
     return None
 
 
@@ -91,10 +85,3 @@ def _is_query(part: Tokens, place: int, depth: int) -> bool:
     """WITH (option = ...) of a table is none."""
     token, after = part[place], part[place + 1 : place + 2]
     return not depth and (token.word == "select" or not after or after[0].text != "(")
-
-
-def _check_installed() -> None:
-    try:
-        import datafusion  # noqa: F401
-    except ImportError as error:
-        raise InvalidArgument(f"SQL needs DataFusion: pip install 'arroyo_udf_plugin[sql]' ({error})") from error

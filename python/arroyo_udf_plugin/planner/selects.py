@@ -25,6 +25,8 @@ _NOT_YET = {
     "offset": "OFFSET is not supported here: a stream is read from where it was left",
     "fetch": "FETCH is not supported here: a stream has no end",
     "qualify": "QUALIFY is not supported: rows pass one by one",
+    "window": "WINDOW is not supported: rows pass one by one",
+    "into": "SELECT ... INTO is not supported: write INSERT INTO before the SELECT",
 }
 _JOINS = {"join", "inner", "left", "right", "full", "cross", "natural"}
 _OPERANDS = {"end", "null", "true", "false"}  # words that end an operand and are no names
@@ -116,12 +118,11 @@ def _clauses(part: Tokens) -> dict[str, Tokens]:
     behind = 0
     for place, token, depth in leveled(part):
         before = part[place - 1] if place else None
-        after = part[place + 1].word if place + 1 < len(part) else ""
         if depth or not token.word or (before is not None and (before.word == "as" or before.text == ".")):
             continue
         if token.word in _NOT_YET and not (token.word == "except" and before is not None and before.text == "*"):
-            if token.word in ("group", "order") and after != "by":
-                continue  # a column's name
+            if _is_column(part, place):
+                continue
             raise Wrong(_NOT_YET[token.word], token.start)
         is_from = token.word == "from" and not (before is not None and before.word == "distinct")
         if (is_from and behind == 0) or (token.word == "where" and behind == 1):
@@ -129,6 +130,14 @@ def _clauses(part: Tokens) -> dict[str, Tokens]:
             behind += 1
     stops = [start - 1 for _, start in starts[1:]] + [len(part)]
     return {word: part[start:stop] for (word, start), stop in zip(starts, stops, strict=True)}
+
+
+def _is_column(part: Tokens, place: int) -> bool:
+    """Whether a word that may begin a clause is a column's name."""
+    following = [token.word for token in part[place + 1 : place + 3]]
+    if part[place].word in ("group", "order"):
+        return following[:1] != ["by"]
+    return part[place].word == "window" and following[1:] != ["as"]
 
 
 def _item(part: Tokens, at: int) -> Star | Item:

@@ -18,6 +18,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..errors import InvalidArgument
+
 TABLE = "__in"
 _EXECUTIONS = 500  # of one plan: each leaves about 4 KB behind
 _ROW_BY_ROW = {"ProjectionExec", "FilterExec", "DataSourceExec", "DatasetExec", "CooperativeExec", "EmptyExec"}
@@ -25,8 +27,17 @@ _ROW_TO_ROWS = _ROW_BY_ROW | {"UnnestExec"}
 _ALL_ROWS = 8192
 
 
+def check_installed() -> None:
+    """Raises InvalidArgument without DataFusion."""
+    try:
+        import datafusion  # noqa: F401
+    except ImportError as error:
+        raise InvalidArgument(f"SQL needs DataFusion: pip install 'arroyo_udf_plugin[sql]' ({error})") from error
+
+
 def context(batch_rows: int = _ALL_ROWS) -> Any:
-    """A session of DataFusion in which everything runs in the thread that asks."""
+    """A session of DataFusion in which everything runs in the thread that asks. Raises InvalidArgument without it."""
+    check_installed()
     from datafusion import SessionConfig, SessionContext
 
     options = {

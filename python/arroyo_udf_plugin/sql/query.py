@@ -214,12 +214,13 @@ _NOISE = re.compile(
     r"^((DataFusion|Schema|Execution|Arrow|SQL|Internal|External) error: |Error during planning: |Optimizer rule '\w+' "
     r"failed|caused by|type_coercion|This feature is not implemented: |\s)+"
 )
+_PARSER = re.compile(r'ParserError\("(.*?)(?: at Line: \d+, Column: \d+)?"\)', re.DOTALL)
 _FIELD = re.compile(r"No field named (.+?)\.(?:\s|$)")
 
 
 def told(error: Exception) -> str:
     """What DataFusion says, without its own names."""
-    text = _NOISE.sub("", str(error)).replace(f"{TABLE}.", "")
+    text = _PARSER.sub(r"\1", _NOISE.sub("", str(error)).replace(f"{TABLE}.", ""))
     if found := _FIELD.search(text):
         return f"there is no column {found[1]}"
     return text.split("\n\tCandidate")[0].split("Valid fields are")[0].strip().rstrip(".")

@@ -121,8 +121,9 @@ def with_now(text: str) -> str:
     written, done, found = [], 0, tokens(text)
     for place, token in enumerate(found):
         called = [one.text for one in found[place + 1 : place + 3]] == ["(", ")"]
-        before = found[place - 1].text if place else ""
-        if token.word not in _OF_THE_TIME or before in (".", "AS") or (token.word in ("now", "today") and not called):
+        before = found[place - 1] if place else None
+        is_name = before is not None and (before.text == "." or before.word == "as")
+        if token.word not in _OF_THE_TIME or is_name or (token.word in ("now", "today") and not called):
             continue
         written += [text[done : token.start], _OF_THE_TIME[token.word]]
         done = found[place + 2].end if called else token.end

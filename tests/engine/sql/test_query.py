@@ -162,5 +162,5 @@ def test_a_column_and_nothing_more() -> None:
 
 
 def test_where_the_time_is_asked() -> None:
-    assert with_now("a.now + now(), NOW ( ), 'now()', x AS now") == 'a.now + "__now", "__now", \'now()\', x AS now'
+    assert with_now("a.now + now(), NOW ( ), 'now()', x as now") == 'a.now + "__now", "__now", \'now()\', x as now'
     assert with_now("current_date") == 'CAST("__now" AS DATE)'

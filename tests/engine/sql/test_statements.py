@@ -83,6 +83,33 @@ def test_a_column_that_may_not_be_null() -> None:
         run(f"{table} INSERT INTO out SELECT a FROM trips")
 
 
+def test_a_computed_column_has_its_type() -> None:
+    table = trips("a BIGINT, half DOUBLE GENERATED ALWAYS AS (a / 2)", ", bad_data = 'drop'")
+    run(f"{table} INSERT INTO out SELECT half FROM trips WHERE a = 2")
+    assert rows() == [{"half": 1.0}]
+    assert str(ds.dataset("out").schema.field("half").type) == "double"
+    table = trips("a TEXT, b TEXT, n BIGINT GENERATED ALWAYS AS (a || b)")
+    assert "1:67: n is int64, and this is string: write CAST(... AS ...)" in refusal(f"{table} SELECT n FROM trips")
+
+
+def test_a_computed_column_that_may_not_be_null() -> None:
+    table = trips("a TEXT, b TEXT, c TEXT GENERATED ALWAYS AS (nullif(b, 'z')) NOT NULL", ", bad_data = 'drop'")
+    run(f"{table} SET on_error = 'drop'; INSERT INTO out SELECT a, c FROM trips WHERE a IN ('1', 'three')")
+    assert rows() == [{"a": "1", "c": "x"}]
+
+
+def test_columns_of_a_sink_that_may_not_be_null() -> None:
+    table = (
+        "CREATE TABLE planes (id BIGINT, tail TEXT NOT NULL) WITH (connector = 'filesystem', path = 'planes', "
+        "format = 'parquet', type = 'sink');"
+    )
+    insert = f"{FLIGHTS_TABLE} {table} INSERT INTO planes SELECT id, plane(tail) FROM flights WHERE id < 4"
+    with pytest.raises(RowError, match=r"flights/0.parquet, row 4: column 'tail' is null, and NOT NULL"):
+        run_pipeline(pipeline(insert))
+    run_pipeline(pipeline(f"SET on_error = 'drop'; {insert}"))
+    assert rows("planes") == [{"id": 0, "tail": "P-N00"}, {"id": 1, "tail": "P-D01"}, {"id": 2, "tail": "P-B02"}]
+
+
 def test_rows_that_fail_are_left_out() -> None:
     table = trips("a TEXT, b TEXT NOT NULL")
     run(f"{table} SET on_error = 'drop'; INSERT INTO out SELECT CAST(a AS INT) AS n FROM trips")
@@ -219,9 +246,35 @@ def test_a_missing_file_is_told_once() -> None:
     )
 
 
+def test_a_function_with_a_timeout_needs_worker_processes() -> None:
+    Path("own.py").write_text(
+        "from arroyo_udf_plugin import udf\n\n@udf(timeout=60)\ndef slow(n: int) -> int:\n    return n + 1\n"
+    )
+    text = f"{FLIGHTS_TABLE} {OUT}\nINSERT INTO out SELECT slow(id) AS n FROM flights WHERE id < 2"
+    with pytest.raises(Refused) as error:
+        Script("query.sql", text, ["own.py"])
+    assert str(error.value) == (
+        "query.sql:2:24: slow has a timeout, and only worker processes keep one: write SET isolation = 'process', or "
+        "leave the timeout out"
+    )
+    run_pipeline(Script("query.sql", f"SET isolation = 'process'; SET workers = 2; {text}", ["own.py"]).pipeline)
+    assert rows() == [{"n": 1}, {"n": 2}]
+
+
+@pytest.mark.parametrize("workers", ["0", "1025", "'two'"])
+def test_a_number_of_workers_that_is_none(workers: str) -> None:
+    assert "1:5: workers = " in refusal(f"SET workers = {workers}")
+
+
 def test_two_functions_of_one_name() -> None:
     with pytest.raises(InvalidArgument, match=r"functions.so and functions.so both have a function"):
         Script("query.sql", f"{FLIGHTS_TABLE} SELECT id FROM flights", ["functions.so", "functions.so"])
+
+
+def test_without_datafusion_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datafusion", None)
+    with pytest.raises(InvalidArgument, match=r"pip install 'arroyo_udf_plugin\[sql\]'"):
+        Script("query.sql", f"{FLIGHTS_TABLE} SELECT id FROM flights")
 
 
 # ---- The command line ----

@@ -1,2 +1,2 @@
 SET parallel = 3; SELECT id FROM flights
--- refused 1:5: there is no setting parallel: there are on_error, on_timeout, dead_letters
+-- refused 1:5: there is no setting parallel: there are on_error, on_timeout, dead_letters, isolation, workers
