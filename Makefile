@@ -1,7 +1,7 @@
 # docs   the reference of the Python package, from its docstrings, in build/docs
 # demo   build the example functions in three languages, run them over 336,776 flights, compare
 # test   lints, Rust tests, and pytest on Python 3.11 and 3.13: less than 20 minutes from a fresh clone on two idle processors
-# test-lowest  the tests of hosts, files and commands on Python 3.11 with the lowest versions of all dependencies
+# test-lowest  the tests of hosts, files, commands and queries on Python 3.11 with the lowest versions of all dependencies
 # test-isolation  functions in subinterpreters and worker processes: their tests again, stress, kills; 12 minutes at most
 # test-arroyo  plugins and Arroyo's published crates in each other's place; the first build takes minutes
 # test-server  plugins and tables against a PostgreSQL server
@@ -125,6 +125,7 @@ NOT_LOWEST = async blocking boot docs ended environment first_hour interrupt lea
 test-lowest:
 	@python=$$($(ENVIRONMENT) 3.11 lowest) && $$python -m pytest -q $(PARALLEL) \
 	-m 'not arroyo and not server and not pipelines and not isolation' tests/cli tests/connectors tests/python \
+	tests/engine/sql/test_query.py \
 	$(foreach name,$(NOT_LOWEST),--ignore-glob='*/test_*$(name)*.py')
 
 # The tests of functions once more in each mode that this Python has (tests/python/every_mode.py), then stress and kills.

@@ -67,7 +67,8 @@ def output() -> pa.Table:
 def output_of_the_query() -> pa.Table:
     """With the hours as they are written in the file of flights."""
     table = ds.dataset("out").to_table(columns=[*KEY, *RESULTS])
-    return in_order(table.set_column(0, "time_hour", pc.strftime(table["time_hour"], format="%Y-%m-%dT%H:%M:%SZ")))
+    hours = pc.strftime(table["time_hour"].cast(pa.timestamp("s", "UTC")), format="%Y-%m-%dT%H:%M:%SZ")
+    return in_order(table.set_column(0, "time_hour", hours))
 
 
 def in_order(table: pa.Table) -> pa.Table:

@@ -135,7 +135,7 @@ def test_a_timeout_of_a_sync_function_needs_worker_processes(folder: Path) -> No
         '"process" for this operator, or leave the timeout out'
     ]
     with contextlib.closing(planned("half", plugin="own.py", isolation="process")) as made:
-        assert made.plan.schema.names[-1] == "half"
+        assert made.chain.schemas[0].names[-1] == "half"
 
 
 def test_the_workers_of_all_slices_are_counted() -> None:

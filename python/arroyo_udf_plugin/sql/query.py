@@ -99,17 +99,21 @@ class Query:
         return None if -1 in found else found
 
     def _plan(self, items: Mapping[str, str], select: Select) -> None:
-        text = _text([f"{text}\nAS {quoted(name)}" for name, text in items.items()], select)
+        text = _text(_named(items), select)
         self._has_now = with_now(text) != text
-        text = with_now(text)
         fed = pa.schema([*self._given, *([_ROW, _NOW] if self._has_now else [_ROW])])
-        planned = _planned(text, fed)
+        planned = _planned(with_now(text), fed)
         operators = operators_of(planned.execution_plan())
         if not is_by_rows(operators):
             raise WrongQuery(_NOT_BY_ROW, None)
         self._is_by_row = is_by_row(operators)
-        types = [_settled(type_) for type_ in planned.schema().types[1:]]
-        self.schema = pa.schema(zip(items, types, strict=True))
+        types = dict(zip(items, planned.schema().types[1:], strict=True))
+        self.schema = pa.schema(
+            [(name, _VIEWS[type_][0] if type_ in _VIEWS else type_) for name, type_ in types.items()]
+        )
+        views = {name: _VIEWS[type_][1] for name, type_ in types.items() if type_ in _VIEWS}
+        cast = {name: f"arrow_cast({items[name]}\n, '{wanted}')" for name, wanted in views.items()}
+        text = with_now(_text(_named({**items, **cast}), select))
         self._runs = Feed(text, fed, self._is_by_row) if works() else Single(text)
 
     def _wrong(self, items: Mapping[str, str], select: Select, error: Exception) -> WrongQuery:
@@ -137,10 +141,8 @@ class Query:
             length = batch.num_rows
         if self._columns is not None:
             rows = batch.select(self._columns).replace_schema_metadata(None)
-            if rows.schema != self.schema:
-                rows = self._settled(rows)
             if length:
-                yield Found(rows, None if length == whole else numbers)
+                yield Found(self._in_schema(rows), None if length == whole else numbers)
             return
         fed = batch.append_column(_ROW, numbers)
         if self._has_now:
@@ -172,24 +174,22 @@ class Query:
         for answer in answers:
             if not answer.num_rows:
                 continue
-            rows = answer.remove_column(0)
-            if rows.schema != self.schema:
-                rows = self._settled(rows)
+            rows = self._in_schema(answer.remove_column(0))
             yield Found(rows, None if self._is_by_row and rows.num_rows == whole else answer.column(0))
 
-    def _settled(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """In the query's schema: DataFusion has views of texts, and fields that are never null."""
-        columns = [
-            column if column.type == type_ else column.cast(type_)
-            for column, type_ in zip(rows.columns, self.schema.types, strict=True)
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+    def _in_schema(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """With the names of the items, and without fields that are never null."""
+        return rows if rows.schema == self.schema else pa.RecordBatch.from_arrays(rows.columns, schema=self.schema)
 
 
 _NOT_BY_ROW = (
     "aggregates, window functions, DISTINCT, ORDER BY and subqueries need more than one row, and rows pass one by one "
     "here: leave them out"
 )
+
+
+def _named(items: Mapping[str, str]) -> list[str]:
+    return [f"{text}\nAS {quoted(name)}" for name, text in items.items()]
 
 
 def _text(items: list[str], select: Select) -> str:
@@ -203,11 +203,8 @@ def _planned(text: str, fed: pa.Schema) -> pa.lib.object:
     return own.sql(text)
 
 
-def _settled(type_: pa.DataType) -> pa.DataType:
-    """A result's type as the toolkit has it."""
-    if type_ == pa.string_view():
-        return pa.string()
-    return pa.binary() if type_ == pa.binary_view() else type_
+_VIEWS = {pa.string_view(): (pa.string(), "Utf8"), pa.binary_view(): (pa.binary(), "Binary")}
+"""Types of results that others here do not know, and what they are cast to, as DataFusion calls it, too."""
 
 
 _NOISE = re.compile(
