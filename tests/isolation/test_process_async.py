@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -53,6 +54,12 @@ async def dies(a: int) -> int:
 async def waits(a: int) -> int:
     await asyncio.Event().wait()
     return a
+
+
+@udf
+def reads(path: str) -> str:
+    with open(path) as pipe:
+        return pipe.read()
 
 
 @udf(blocking=True)
@@ -142,6 +149,24 @@ def test_a_worker_that_is_killed_while_calls_run_costs_those_calls(plugin: Plugi
         until(lambda: runtime.statistics().running == 1, "a call in the next worker")
         runtime.stop("cancel")
         assert rest(runtime)["outcome"].to_pylist() == [3]
+
+
+def test_calls_of_a_dead_worker_end_while_a_sync_call_goes_on_in_the_next_one(plugin: Plugin, tmp_path: Path) -> None:
+    process = int(plugin.functions["counts"](numbers(1))[0].as_py().split()[0])
+    first, second = (tmp_path / name for name in ("first", "second"))
+    os.mkfifo(first)
+    os.mkfifo(second)
+    with ThreadPoolExecutor(1) as pool, plugin.functions["waits"].start() as runtime:
+        runtime.send(0, numbers(1))
+        until(lambda: runtime.statistics().running == 1, "a call")
+        reading = pool.submit(plugin.functions["reads"].outcomes, pa.array([str(first), str(second)]))
+        with first.open("w"):  # once the worker reads
+            os.kill(process, signal.SIGKILL)
+        with second.open("w") as pipe:
+            (text,) = drained(runtime, 1)["error"].to_pylist()
+            pipe.write("read")
+        assert text.endswith("row 0: the worker process was killed by signal 9 (SIGKILL) during this call")
+        assert reading.result().field("value").to_pylist() == [None, "read"]
 
 
 def test_cancelled_calls_end_in_the_worker(plugin: Plugin) -> None:

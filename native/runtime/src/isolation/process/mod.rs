@@ -14,6 +14,7 @@
 //! | `place`    | the place of a worker: restarts it                                                      |
 //! | `call`     | a call of a sync function: rows in the workers of places                                |
 //! | `executor` | a runtime of the host whose calls run in one worker                                     |
+//! | `attempts` | what it says to that worker, and what comes back                                        |
 //! | [`serve`]  | the worker's side: its life                                                             |
 //! | `plugin`   | the worker's side: the plugin, called for batches                                       |
 //! | `started`  | the worker's side of a started function                                                 |
@@ -27,6 +28,7 @@
 //! vectorised function returns is there at once or not at all: it loses its batch. A worker that takes longer than the
 //! function's timeout is killed, which is such a death: the row in hand has timed out.
 
+mod attempts;
 mod call;
 pub mod child;
 mod executor;
