@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 CLI = [sys.executable, "-m", "arroyo_udf_plugin.cli"]
+# By itself: the native thread would end it an hour later.
+PATIENT = "from arroyo_udf_plugin.cli import main, stopping; stopping.PATIENCE = 3600.0; main()"
 CARGO = """\
 #!/bin/sh
 case "$*" in *--version*) echo "cargo 1.0 {name}"; exit;; esac
@@ -76,7 +78,8 @@ def test_ctrl_c_ends_a_build_and_its_compilers(tmp_path: Path) -> None:
     started = tmp_path / "started"
     os.mkfifo(started)
     environment = tool(tmp_path, "slow_cc", HANGS.format(file=started)) | {"CC": "slow_cc"}
-    build = subprocess.Popen([*CLI, "build", str(tmp_path / "mine.c")], env=environment, stderr=subprocess.PIPE)
+    command = [sys.executable, "-c", PATIENT, "build", str(tmp_path / "mine.c")]
+    build = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE)
     compiler = int(started.read_text())
     descriptor = os.pidfd_open(compiler)
     build.send_signal(signal.SIGINT)
@@ -104,6 +107,34 @@ try:
 except KeyboardInterrupt:
     print("interrupted")
 """
+
+
+# The compiler ends by SIGKILL only. Ended at once by a second signal, the command would leave it.
+WHILE_IT_STARTS_IN_A_COMMAND = """
+import os, signal, subprocess, sys
+from arroyo_udf_plugin.build import tools
+from arroyo_udf_plugin.cli import stopping
+
+class Interrupted(subprocess.Popen):
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.stderr.readline()
+        print(self.pid, flush=True)
+        os.kill(os.getpid(), signal.SIGINT)
+
+subprocess.Popen = Interrupted
+stopping.PATIENCE = 3600.0
+with stopping.stoppable():
+    tools.call(["sh", "-c", "trap '' TERM; echo ready >&2; while :; do sleep 1000; done"])
+"""
+
+
+def test_one_ctrl_c_while_a_compiler_starts_is_one_signal() -> None:
+    done = subprocess.run([sys.executable, "-c", WHILE_IT_STARTS_IN_A_COMMAND], capture_output=True, text=True)
+    assert done.returncode == 128 + signal.SIGINT, done.stderr
+    assert done.stderr == "arroyo-udf: stopped by SIGINT\n"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(done.stdout), 0)
 
 
 def test_ctrl_c_while_a_compiler_starts_ends_it() -> None:

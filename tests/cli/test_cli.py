@@ -141,6 +141,7 @@ def test_inspect_json(plugin: Path, tmp_path: Path) -> None:
             "returns": {"type": "int64", "nullable": False},
             "options": None,
             "chosen": [],
+            "timeout": None,
         },
         {
             "name": "later",
@@ -169,6 +170,7 @@ def test_inspect_json(plugin: Path, tmp_path: Path) -> None:
                 "max_stuck": 7,
             },
             "chosen": ["ordered", "allowed_in_flight", "timeout"],
+            "timeout": None,
         },
     ]
 

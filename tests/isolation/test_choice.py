@@ -57,7 +57,7 @@ def command(*words: object) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("choice", "text"),
     [
-        ({"isolation": "thraed"}, "isolation='thraed': it is 'thread', 'subinterpreter', 'process'"),
+        ({"isolation": "thraed"}, "isolation='thraed': write one of 'thread', 'subinterpreter', 'process'"),
         ({"isolation": "process", "workers": 0}, "workers=0: it is a number from 1 on"),
         ({"isolation": "process", "workers": True}, "workers=True: it is a number from 1 on"),
         ({"workers": 2}, 'choose isolation="process" or "subinterpreter"'),
@@ -84,6 +84,19 @@ def test_a_command_runs_functions_in_processes(file: Path, rows: Path, tmp_path:
     assert (done.returncode, json.loads(done.stdout)["nulled"]) == (0, 1), done.stderr
     answered = out.read_text().splitlines()[1:]
     assert answered == [f"{x},{'' if x == 3 else x}" for x in range(1000)]
+
+
+def test_a_replay_runs_where_the_run_did(file: Path, rows: Path, tmp_path: Path) -> None:
+    """So the row that crashes again costs itself again, and not the replay."""
+    out, dead = tmp_path / "out.csv", tmp_path / "dead.arrow"
+    options = ["--isolation", "process", "--workers", 2, "--on-error", "dead_letter", "--dead-letter", dead]
+    done = command("run", f"{file}:crashes", rows, "--out", out, *options)
+    assert done.returncode == 0, done.stderr
+    done = command("replay", dead, "--into", out)
+    assert done.returncode == 0, done.stderr
+    assert "0 rows added of 1 dead letters" in done.stdout
+    done = command("replay", dead, "--into", out, "--isolation", "thread")
+    assert done.returncode == 7, "the function ends the process that it is called in"
 
 
 @pytest.mark.parametrize(
@@ -122,7 +135,7 @@ def test_operators_of_a_pipeline_run_in_processes(file: Path, rows: Path, tmp_pa
     ("operator", "texts"),
     [
         ({"isolation": "fork"}, ["operators[0].isolation"]),
-        ({"isolation": "process", "workers": 0}, ["operators[0].workers"]),
+        ({"isolation": "process", "workers": 0}, ['operators[0].workers: write a number from 1 to 1024, or "auto"']),
         ({"workers": 3}, ["operators[0].isolation", 'choose isolation="process" or "subinterpreter"']),
         ({"isolation": "process", "memory_limit": "much"}, ["operators[0].memory_limit", "'512MiB'"]),
     ],

@@ -279,7 +279,7 @@ def test_r13_calls_in_a_forked_child_are_refused_and_the_parents_worker_lives_on
 @pytest.mark.parametrize(
     ("options", "wrong"),
     [
-        ({"isolation": "fiber"}, "isolation='fiber': it is 'thread', 'subinterpreter', 'process'"),
+        ({"isolation": "fiber"}, "isolation='fiber': write one of 'thread', 'subinterpreter', 'process'"),
         ({"isolation": "process", "workers": 0}, 'workers=0: it is a number from 1 on, or "auto"'),
         ({"workers": 2}, 'workers=2 with isolation="thread"'),
         ({"memory_limit": 1 << 30}, 'memory_limit is for isolation="process"'),

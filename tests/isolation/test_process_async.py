@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +16,8 @@ from arroyo_udf_plugin import InvalidState, Plugin, UserCodeError, load
 SOURCE = """
 import asyncio
 import os
+import threading
+import time
 
 from arroyo_udf_plugin import call_info, udf
 
@@ -50,8 +53,12 @@ async def dies(a: int) -> int:
     return a
 
 
+begun = threading.Semaphore(0)
+
+
 @udf(timeout=1000.0)
 async def waits(a: int) -> int:
+    begun.release()
     await asyncio.Event().wait()
     return a
 
@@ -62,11 +69,34 @@ def reads(path: str) -> str:
         return pipe.read()
 
 
+@udf
+def wait_for_calls(count: int) -> int:
+    for _ in range(count):
+        assert begun.acquire(timeout=60)
+    return count
+
+
 @udf(blocking=True)
 def blocks(a: int) -> int:
     if a == 7:
         os._exit(3)
     return a * 2
+
+
+def die(path):
+    with open(path, "a") as file:
+        file.write(f"{time.time_ns()}\\n")
+    os._exit(3)
+
+
+@udf
+def dies_in_a_sync_call(path: str) -> int:
+    die(path)
+
+
+@udf(allowed_in_flight=1)
+async def dies_in_a_call(path: str) -> int:
+    die(path)
 
 
 @udf(batch_size=10)
@@ -139,7 +169,7 @@ def test_a_worker_that_is_killed_while_calls_run_costs_those_calls(plugin: Plugi
     process = int(plugin.functions["counts"](numbers(1))[0].as_py().split()[0])
     with plugin.functions["waits"].start(allowed_in_flight=3) as runtime:
         runtime.send(0, numbers(3))
-        until(lambda: runtime.statistics().running == 3, "three calls")
+        plugin.functions["wait_for_calls"](pa.array([3]))
         os.kill(process, signal.SIGKILL)
         rows = drained(runtime, 3)
         assert {text.partition(": ")[2] for text in rows["error"].to_pylist()} == {
@@ -158,7 +188,7 @@ def test_calls_of_a_dead_worker_end_while_a_sync_call_goes_on_in_the_next_one(pl
     os.mkfifo(second)
     with ThreadPoolExecutor(1) as pool, plugin.functions["waits"].start() as runtime:
         runtime.send(0, numbers(1))
-        until(lambda: runtime.statistics().running == 1, "a call")
+        plugin.functions["wait_for_calls"](pa.array([1]))
         reading = pool.submit(plugin.functions["reads"].outcomes, pa.array([str(first), str(second)]))
         with first.open("w"):  # once the worker reads
             os.kill(process, signal.SIGKILL)
@@ -169,10 +199,33 @@ def test_calls_of_a_dead_worker_end_while_a_sync_call_goes_on_in_the_next_one(pl
         assert reading.result().field("value").to_pylist() == [None, "read"]
 
 
+NOTES_ITS_START = """\
+#!/bin/sh
+date +%s%N >> "{file}"
+exec "{python}" "$@"
+"""
+
+
+@pytest.mark.parametrize("function", ["dies_in_a_sync_call", "dies_in_a_call"])
+def test_workers_that_answer_nothing_start_after_longer_and_longer_pauses(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str
+) -> None:
+    starts, ends, python = (tmp_path / name for name in ("starts", "ends", "python"))
+    python.write_text(NOTES_ITS_START.format(file=starts, python=sys.executable))
+    python.chmod(0o755)
+    monkeypatch.setenv("ARROYO_UDF_PYTHON", str(python))
+    with load(file, isolation="process") as plugin:
+        rows = plugin.functions[function].outcomes(pa.array([str(ends)] * 4))
+    assert rows.field("outcome").to_pylist() == [1] * 4
+    begun, ended = ([int(line) for line in path.read_text().splitlines()] for path in (starts, ends))
+    pauses = [(next - last) / 1e6 for next, last in zip(begun[1:], ended, strict=False)]
+    assert [pause >= least for pause, least in zip(pauses[:3], (50, 100, 200), strict=True)] == [True] * 3, pauses
+
+
 def test_cancelled_calls_end_in_the_worker(plugin: Plugin) -> None:
     with plugin.functions["waits"].start() as runtime:
         runtime.send(0, numbers(10))
-        until(lambda: runtime.statistics().running == 10, "the calls")
+        plugin.functions["wait_for_calls"](pa.array([10]))
         runtime.cancel(0, 10)
         assert drained(runtime, 10)["outcome"].to_pylist() == [3] * 10
         until(lambda: runtime.statistics().running == 0, "the calls' ends")
@@ -225,7 +278,7 @@ def test_a_closed_plugin_ends_its_runtimes_calls(file: Path, capfd: pytest.Captu
     plugin = load(file, isolation="process")
     with plugin.functions["waits"].start() as runtime:
         runtime.send(0, numbers(1))
-        until(lambda: runtime.statistics().running == 1, "the call")
+        plugin.functions["wait_for_calls"](pa.array([1]))
         plugin.close()
         assert drained(runtime, 1)["outcome"].to_pylist() == [3]
         with pytest.raises(InvalidState, match="stopped; start it again to send more"):

@@ -1,4 +1,4 @@
-"""Which plugins a host may open in subinterpreters, and what the others are told (D8)."""
+"""Which plugins a host may open in subinterpreters, and what the others are told."""
 
 import sys
 from collections.abc import Callable

@@ -121,6 +121,11 @@ def test_map_yields_results_beside_their_rows(functions: Any) -> None:
     assert seen == 40_000
 
 
+def test_outcomes_of_rows_that_fail_and_of_rows_that_do_not_fit_have_one_type(functions: Any) -> None:
+    failed, refused, both = (functions["half"].outcomes(rows) for rows in ([7], [300], [7, 300]))
+    assert failed.type == refused.type == both.type
+
+
 def test_batches_of_map_go_into_one_table(functions: Any) -> None:
     """Those with rows that were called, and those with rows that did not fit."""
     with functions["half"].start() as runtime:

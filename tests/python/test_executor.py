@@ -63,7 +63,7 @@ async def blocks(x: int) -> int:
     thread_gate.wait()
     return x
 
-blocked, unblocked = threading.Event(), threading.Event()
+others, blocked, unblocked = threading.Semaphore(0), threading.Event(), threading.Event()
 
 @udf(timeout=1000)
 async def blocks_others(x: int) -> int:
@@ -72,7 +72,14 @@ async def blocks_others(x: int) -> int:
         blocked.set()
         unblocked.wait()
     else:
+        others.release()
         await asyncio.Event().wait()
+    return x
+
+@udf
+def wait_for_others(x: int) -> int:
+    for _ in range(x):
+        others.acquire(timeout=60)
     return x
 
 @udf
@@ -85,8 +92,9 @@ def unblock(x: int) -> int:
     unblocked.set()
     return x
 
-@udf(allowed_in_flight=2, timeout=0.02, ordered=False)
+@udf(allowed_in_flight=2, timeout=1000, ordered=False)
 async def ignores(x: int) -> int:
+    gate(401).set()
     while x and not gate(400).is_set():
         try:
             await gate(400).wait()
@@ -100,6 +108,7 @@ class Watched:
 
 @udf(ordered=False, timeout=1000)
 async def watched(context: Watched, x: int) -> int:
+    gate(700 + x).set()
     while not gate(500 + x).is_set():
         try:
             await gate(500 + x).wait()
@@ -183,6 +192,8 @@ def test_a_stuck_attempt(functions: dict[str, Function]) -> None:
     """R8: reported with its stack and out of the cap; the rows behind it go on."""
     with executor_warnings() as following, functions["ignores"].start() as runtime:
         runtime.send(0, pa.array([1, 0, 0]))
+        wait_for(functions, 401)
+        advance(1000)
         warning = following(runtime)
         assert "tasks.ignores, row 0: a call ignores its cancellation" in warning
         assert "at ignores, " in warning
@@ -191,6 +202,7 @@ def test_a_stuck_attempt(functions: dict[str, Function]) -> None:
             opener.send(0, pa.array([400]))
             opener.stop()
             rest(opener)
+        until(lambda: runtime.statistics().stuck == 0, "its end")
         assert runtime.stop()
 
 
@@ -200,7 +212,7 @@ def test_calls_that_a_blocked_loop_could_not_cancel_are_not_reported(
     """R8: they end as soon as their cancellations reach them. So it is if the loop's thread had no processor."""
     with functions["opens"].start() as opener, functions["blocks_others"].start() as runtime:
         runtime.send(0, pa.array(range(21)))
-        until(lambda: runtime.statistics().running == 21, "all calls")
+        functions["wait_for_others"](pa.array([20]))
         opener.send(0, pa.array([600]))
         functions["wait_until_blocked"](pa.array([0]))
         runtime.cancel(1, 20)
@@ -258,15 +270,15 @@ def test_healthy_calls_are_cancelled_when_others_are_stuck(functions: dict[str, 
     """R8: too many stuck calls end the runtime, and with it all other calls. The Context is not closed meanwhile."""
     with executor_warnings() as following:
         runtime = functions["watched"].start(max_stuck=1)
-        runtime.send(0, pa.array([9, 1]))
-        until(lambda: runtime.statistics().running == 2, "two calls")
+        runtime.send(0, pa.array([9, 8]))
+        wait_for(functions, 709, 708)
         runtime.cancel(0)
         advance(1)
         assert sorted(drained(runtime, 2)["outcome"].to_pylist()) == [ERROR, CANCELLED]
         assert "row 0: a call ignores its cancellation" in following(runtime)
         assert not runtime.stop("cancel", 60)
         assert "its Context, if it has one, is not closed" in following(runtime)
-        assert (runtime.statistics().running, events(functions)) == (1, ["1-cancelled"])
+        assert (runtime.statistics().running, events(functions)) == (1, ["8-cancelled"])
         runtime.release()
         with functions["opens"].start() as opener:
             opener.send(0, pa.array([509]))

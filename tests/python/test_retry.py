@@ -23,6 +23,12 @@ from collections import Counter
 from arroyo_udf_plugin import udf
 
 calls = Counter()
+begun: dict[int, asyncio.Event] = {}
+
+@udf
+async def waits_for_call(x: int) -> int:
+    await begun.setdefault(x, asyncio.Event()).wait()
+    return x
 
 @udf(max_attempts=3, retry_on="error", backoff=0.001)
 async def third_time(x: int) -> int:
@@ -64,8 +70,9 @@ def refused_at_first(x):
         raise ValueError(f"not {x}")
     return x
 
-@udf(timeout=0.01, max_stuck=2)
+@udf(timeout=1000, max_stuck=2)
 async def deaf(x: int) -> int:
+    begun.setdefault(x, asyncio.Event()).set()
     while x < 2:
         try:
             await asyncio.Event().wait()
@@ -84,6 +91,7 @@ opened = asyncio.Event()
 
 @udf
 async def stubborn(context: Context, x: int) -> int:
+    begun.setdefault(x, asyncio.Event()).set()
     while not opened.is_set():
         try:
             await opened.wait()
@@ -110,6 +118,13 @@ def plugin(build_plugin: Callable[..., Path]) -> Plugin:
 def results(runtime: Any, rows: int) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = drained(runtime, rows).to_pylist()
     return found
+
+
+def wait_for_calls(plugin: Plugin, *numbers: int) -> None:
+    """Waits until the calls for these numbers have begun: a call that is cancelled before just ends."""
+    with plugin.functions["waits_for_call"].start(timeout=1e6) as runtime:
+        runtime.send(0, pa.array(numbers))
+        results(runtime, len(numbers))
 
 
 def test_r7_errors_are_retried_in_order(plugin: Plugin) -> None:
@@ -167,6 +182,8 @@ def test_r8_stuck_attempts_are_reported_and_end_the_runtime(plugin: Plugin) -> N
     logging.getLogger("arroyo_udf_plugin").addHandler(handler)
     with plugin.functions["deaf"].start() as runtime:
         runtime.send(0, pa.array([0, 1, 2]))
+        wait_for_calls(plugin, 0, 1, 2)
+        advance(1000)
         rows = results(runtime, 3)
         assert [row["outcome"] for row in rows] == [TIMED_OUT] * 3
         until(lambda: bool(runtime.statistics() and reported.qsize() == 2), "two reports")
@@ -182,7 +199,9 @@ def test_r8_stuck_attempts_are_reported_and_end_the_runtime(plugin: Plugin) -> N
 
 def test_r13_a_stop_does_not_wait_for_stuck_attempts(plugin: Plugin) -> None:
     with plugin.functions["deaf"].start(max_stuck=9) as runtime:
-        runtime.send(0, pa.array([1]))
+        runtime.send(0, pa.array([-1]))
+        wait_for_calls(plugin, -1)
+        advance(1000)
         (row,) = results(runtime, 1)
         assert row["outcome"] == TIMED_OUT
         assert runtime.stop("drain") is False
@@ -194,8 +213,8 @@ def test_r13_the_context_is_not_closed_after_a_stop_that_gave_up(plugin: Plugin)
     handler = logging.handlers.QueueHandler(reported)
     logging.getLogger("arroyo_udf_plugin").addHandler(handler)
     with plugin.functions["stubborn"].start() as runtime:
-        runtime.send(0, pa.array([1]))
-        until(lambda: runtime.statistics().running == 1, "the call")
+        runtime.send(0, pa.array([100]))
+        wait_for_calls(plugin, 100)
         assert runtime.stop("cancel") is False
         assert runtime.stop("cancel") is False, "the same answer as the first"
     reports = [reported.get().getMessage() for _ in range(reported.qsize())]

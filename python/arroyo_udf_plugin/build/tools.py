@@ -85,7 +85,7 @@ def _without_signals() -> Iterator[None]:
         for one, handler in former.items():
             signal.signal(one, handler)
         for number in came:
-            signal.raise_signal(number)
+            former[signal.Signals(number)](number, None)  # raised again, it would be the second one for cli/stopping.py
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -16,9 +16,9 @@ import click
 from ..author.options import bytes_of
 
 
-def _workers(_context: click.Context, _option: click.Parameter, text: str) -> int | str:
+def _workers(_context: click.Context, _option: click.Parameter, text: str | None) -> int | str | None:
     try:
-        return text if text == "auto" else int(text)
+        return text if text in (None, "auto") else int(text)
     except ValueError:
         raise click.BadParameter(f'{text!r}: write a number, or "auto" for one per core') from None
 
@@ -35,17 +35,13 @@ _OPTIONS = [
     click.option(
         "--isolation",
         type=click.Choice(["thread", "subinterpreter", "process"]),
-        default="thread",
-        show_default=True,
-        help="Where functions run. A crash of a process costs the row in hand.",
+        help="Where functions run; default: thread. A crash of a process costs the row in hand.",
     ),
     click.option(
         "--workers",
         callback=_workers,
-        default="1",
-        show_default=True,
         metavar="NUMBER|auto",
-        help="How many interpreters or processes; auto: one per core.",
+        help="How many interpreters or processes; default: 1; auto: one per core.",
     ),
     click.option("--memory-limit", callback=_bytes, metavar="SIZE", help="Of each worker process, such as 512MiB."),
     click.option("--cpu-limit", type=click.IntRange(min=1), metavar="SECONDS", help="Of each worker process."),
@@ -53,14 +49,12 @@ _OPTIONS = [
 
 
 def where_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options. The command gets `where`, arguments of `load`."""
+    """Adds the options. The command gets `where`: those that were given, as arguments of `load`."""
 
     @functools.wraps(command)
-    def wrapped(
-        *, isolation: str, workers: int | str, memory_limit: int | None, cpu_limit: int | None, **others: Any
-    ) -> Any:
-        where = {"isolation": isolation, "workers": workers, "memory_limit": memory_limit, "cpu_limit": cpu_limit}
-        return command(where=where, **others)
+    def wrapped(**options: Any) -> Any:
+        given = {name: options.pop(name) for name in ("isolation", "workers", "memory_limit", "cpu_limit")}
+        return command(where={name: value for name, value in given.items() if value is not None}, **options)
 
     for option in reversed(_OPTIONS):
         wrapped = option(wrapped)

@@ -44,8 +44,8 @@ def command(
 ) -> None:
     """Run the dead letters FAILED again, and add the rows that succeed to OUT, in their places.
 
-    Plugin, functions, columns, options and policies are those of the run, unless given here. Rows that fail again are
-    FAILED's next version, with the file and row number that they had first.
+    Plugin, functions, columns, options, policies and isolation are those of the run, unless given here. Rows that fail
+    again are FAILED's next version, with the file and row number that they had first.
     """
     from ..runner.replay import note_of_run, replay
 
@@ -54,6 +54,7 @@ def command(
     path, function = split(note.plugin if plugin is None else plugin)
     if function is not None:
         raise click.UsageError(f"--plugin {plugin}: name the file alone; --call names functions")
+    where = where if "isolation" in where else {**note.where, **where}
     with load(path, validate, where) as loaded:
         made = calls_of(loaded, path, calls)
         is_async = any(call.function.kind == "async" for call in made)
@@ -64,6 +65,7 @@ def command(
             options={**(note.options if is_async else {}), **chosen(options)},
             on_error=on_error or note.on_error,
             on_timeout=on_timeout or note.on_timeout,
+            where=where,
         )
         names = [call.function.where for call in made]
         with named(names), Bar() as bar, contextlib.redirect_stdout(sys.stderr):

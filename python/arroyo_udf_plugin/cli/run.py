@@ -138,6 +138,7 @@ def command(
                 dead_letter=dead_letter,
                 options=chosen(options),
                 plugin=str(path.absolute()),
+                where=where,
                 progress=bar.show,
             )
     report(summary, f"{summary.output}: {summary.written:,} rows written of {summary.rows:,} read", as_json)

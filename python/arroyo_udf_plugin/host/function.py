@@ -210,7 +210,7 @@ class Function:
                 ]
                 results = results.set_column(shape.error, "error", pa.array(texts, pa.utf8()))
         refused = {row: self._text(row, why) for row, why in piece.refused.items()}
-        schema = pa.schema([("value", self.returns), ("outcome", pa.uint8()), ("error", pa.utf8())])
+        schema = pa.schema([schema_of(self.returns).field(name) for name in ("value", "outcome", "error")])
         return with_refused(results, kept, refused, schema)
 
     def _text(self, row: int, text: str) -> str:

@@ -40,7 +40,7 @@ class Where:
 
     def __post_init__(self) -> None:
         if self.isolation not in ISOLATIONS:
-            raise InvalidArgument(f"isolation={self.isolation!r}: it is {', '.join(map(repr, ISOLATIONS))}")
+            raise InvalidArgument(f"isolation={self.isolation!r}: write one of {', '.join(map(repr, ISOLATIONS))}")
         number = self.workers
         if number != "auto" and (isinstance(number, bool) or not isinstance(number, int) or number < 1):
             raise InvalidArgument(f'workers={number!r}: it is a number from 1 on, or "auto" for one per core')
@@ -55,7 +55,7 @@ class Where:
             if value is None:
                 continue
             if self.isolation != "process":
-                raise InvalidArgument(f'{name} is for isolation="process": the system limits processes alone')
+                raise InvalidArgument(f'{name} is for isolation="process": only processes can be limited')
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise InvalidArgument(f"{name}={value!r}: it is a whole number from 1 on")
 

@@ -35,6 +35,16 @@ _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 Name = Annotated[str, pydantic.Field(pattern=_NAME, max_length=100)]
 
 
+def _workers(value: object) -> object:
+    """A number or "auto". Refused here, because pydantic would tell of each alternative by itself."""
+    if value != "auto" and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_WORKERS):
+        raise ValueError(f'write a number from 1 to {MOST_WORKERS}, or "auto" for one per core')
+    return value
+
+
+Workers = Annotated[int | Literal["auto"], pydantic.BeforeValidator(_workers)]
+
+
 class EventTime(Described):
     """When the events happened that the rows tell of."""
 
@@ -66,7 +76,7 @@ class Functions(Described):
     """Of the async functions, such as timeout = "2s"; they override the author's."""
     isolation: Isolation = "thread"
     """Where the functions run: "thread", "subinterpreter" or "process"."""
-    workers: Annotated[int, pydantic.Field(ge=1, le=MOST_WORKERS)] | Literal["auto"] = 1
+    workers: Workers = 1
     """How many interpreters or processes each slice has; "auto": the cores, divided by the slices."""
     memory_limit: Bytes | None = None
     """The memory that each worker process may have of its own, such as "512MiB"."""

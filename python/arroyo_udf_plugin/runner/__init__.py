@@ -52,13 +52,14 @@ def run(
     dead_letter: Path | None = None,
     options: Mapping[str, Any] = MappingProxyType({}),
     plugin: str = "",
+    where: Mapping[str, Any] = MappingProxyType({}),
     progress: Progress | None = None,
 ) -> Summary:
     """Calls functions for each row of `inputs`; writes the rows with the results as last columns to `output`.
 
     on_error, on_timeout: the `Policy`. dead_letter: the file for rows with the policy "dead_letter". It can be the
         input of another run, as it is.
-    options: of all async functions, see `Function.start`. plugin: for a replay of the dead letters, see `Note`.
+    options: of all async functions, see `Function.start`. plugin, where: for a replay of the dead letters, see `Note`.
     progress: see `Pass`.
     Raises InvalidArgument for files, columns, types or options that do not fit, RowError if a row fails whose policy
     is "fail".
@@ -98,6 +99,7 @@ def run(
                 on_error,
                 on_timeout,
                 dataclasses.asdict(writing),
+                dict(where),
             )
             if target is not None and (target.is_file() or not target.exists()) and not columns.are_letters:
                 numbers = files.enter_context(RowNumbers(target, note))

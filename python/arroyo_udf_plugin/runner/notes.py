@@ -34,7 +34,8 @@ class Note:
 
     run: 32 random hexadecimal digits; its dead letters and its output have the same. inputs: their names, in order.
     plugin: as the user named it, as an absolute path. calls: function, columns and name of each.
-    options, on_error, on_timeout: as given. writing: how the output is written.
+    options, on_error, on_timeout: as given. writing: how the output is written. where: where the functions ran, as
+    arguments of `load`; runs of earlier versions have noted none.
     """
 
     run: str
@@ -45,6 +46,7 @@ class Note:
     on_error: Action
     on_timeout: Action
     writing: Mapping[str, Any]
+    where: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def metadata(self) -> dict[str, str]:
         """For the schema of a file."""

@@ -274,7 +274,10 @@ impl Sender {
         let mut message = worker.lane.received.read().map_err(|error| broken(error.to_string()))?;
         match message.byte().map_err(broken)? {
             READY => {}
-            FAILED => return Err(read_failure(&mut message).map_err(broken)?),
+            FAILED => {
+                worker.life.set_answered(); // a function that fails at its start is no reason to pause
+                return Err(read_failure(&mut message).map_err(broken)?);
+            }
             other => return Err(broken(format!("a message of kind {other}"))),
         }
         worker.lane.take();
@@ -299,10 +302,12 @@ impl Sender {
             let mut message = worker.lane.received.read().map_err(|error| error.to_string())?;
             let ended = read(self.signature, &mut message, seat, &mut self.counted);
             worker.lane.take();
+            let life = Arc::clone(&worker.life);
             for (key, outcome) in ended? {
                 let Some((&first, attempt)) = self.running.range_mut(..=key).next_back() else { continue };
                 let Some(&row) = attempt.sent.get((key - first) as usize) else { continue };
                 attempt.ended[row] = Some(outcome);
+                life.set_answered();
                 if attempt.ended.iter().all(Option::is_some) {
                     if let Some(attempt) = self.running.remove(&first) {
                         self.keys.remove(&attempt.token);
@@ -319,7 +324,7 @@ impl Sender {
         let Some(worker) = self.worker.take() else { return };
         let text = loop {
             // A sync call may have the place for long, but notices the same end and says how it came.
-            if let Some(how) = worker.obituary.get() {
+            if let Some(how) = worker.life.obituary() {
                 break format!("{how} during this call");
             }
             match self.place.try_take() {

@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use arroyo_udf_abi as abi;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -40,10 +41,30 @@ pub struct Worker {
     lane: Lane,
     /// It has said that it is ready.
     ready: bool,
-    /// How many rows it has answered.
-    pub answered: u64,
+    life: Arc<Life>,
+}
+
+/// What all who have a lane of a worker know of it.
+#[derive(Debug, Default)]
+pub struct Life {
+    /// It has answered a row, or said why it cannot.
+    has_answered: AtomicBool,
     /// How it ended, once that is known.
-    obituary: Arc<OnceLock<String>>,
+    end: OnceLock<String>,
+}
+
+impl Life {
+    pub fn set_answered(&self) {
+        self.has_answered.store(true, Relaxed);
+    }
+
+    pub fn has_answered(&self) -> bool {
+        self.has_answered.load(Relaxed)
+    }
+
+    pub fn obituary(&self) -> Option<&str> {
+        self.end.get().map(String::as_str)
+    }
 }
 
 /// A lane beside the first one.
@@ -51,7 +72,7 @@ pub struct Further {
     pub lane: Lane,
     /// Readable once the process has ended.
     pub end: OwnedFd,
-    pub obituary: Arc<OnceLock<String>>,
+    pub life: Arc<Life>,
 }
 
 impl Worker {
@@ -65,7 +86,7 @@ impl Worker {
             Err(error) if !matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => {
                 Err(format!("nothing can be sent to {program}: {error}"))
             }
-            _ => Ok(Worker { process, lane, ready: false, answered: 0, obituary: Arc::default() }),
+            _ => Ok(Worker { process, lane, ready: false, life: Arc::default() }),
         }
     }
 
@@ -95,6 +116,10 @@ impl Worker {
         };
         self.lane.received.take();
         said
+    }
+
+    pub fn life(&self) -> &Life {
+        &self.life
     }
 
     /// Whether the process has not ended.
@@ -162,7 +187,7 @@ impl Worker {
     /// Says how it ended; kills it if it has not.
     pub fn bury(self) -> String {
         let how = self.process.bury();
-        let _ = self.obituary.set(how.clone()); // for those who use further lanes
+        let _ = self.life.end.set(how.clone()); // for those who use further lanes
         how
     }
 
@@ -170,12 +195,12 @@ impl Worker {
     pub fn add_lane(&self, start: &Start) -> io::Result<Further> {
         let lane = Lane::create()?;
         lane.send(self.process.socket(), &start.write())?;
-        Ok(Further { lane, end: self.process.end_too()?, obituary: Arc::clone(&self.obituary) })
+        Ok(Further { lane, end: self.process.end_too()?, life: Arc::clone(&self.life) })
     }
 
     /// Whether a further lane is one of this worker's.
     pub fn has(&self, further: &Further) -> bool {
-        Arc::ptr_eq(&self.obituary, &further.obituary)
+        Arc::ptr_eq(&self.life, &further.life)
     }
 
     /// Ends it in good order, or kills it if that takes too long.
