@@ -137,10 +137,18 @@ impl Place {
             tries += 1;
             match unready {
                 Unready::Ended(_) if tries < TRIES => {}
-                Unready::Ended(why) | Unready::Refused(why) => return Err(NoWorker::Because(format!("{how}: {why}"))),
+                Unready::Ended(why) | Unready::Refused(why) => return Err(NoWorker::Because(format!("{how}: {why}{}", self.limited()))),
             }
         }
         self.worker.as_mut().ok_or_else(|| NoWorker::Because("there is none".into()))
+    }
+
+    /// What may be the reason why no worker starts.
+    fn limited(&self) -> String {
+        match self.spec.hello.limits.memory {
+            0 => String::new(),
+            bytes => format!("; its memory_limit is {bytes} bytes"),
+        }
     }
 
     fn wait_for_it(&mut self) -> Result<Result<(), Unready>, NoWorker> {
