@@ -105,7 +105,9 @@ fn begin(lane: Lane, message: Vec<u8>) {
 
 fn limit(limits: Limits) -> io::Result<()> {
     // A second between the two: at the soft limit comes SIGXCPU, which says what it is, at the hard one SIGKILL.
-    for (resource, most, hard) in [(libc::RLIMIT_DATA, limits.memory, limits.memory), (libc::RLIMIT_CPU, limits.cpu, limits.cpu.saturating_add(1))] {
+    for (resource, most, hard) in
+        [(libc::RLIMIT_DATA, limits.memory, limits.memory), (libc::RLIMIT_CPU, limits.cpu, limits.cpu.saturating_add(1))]
+    {
         if most == 0 {
             continue;
         }
