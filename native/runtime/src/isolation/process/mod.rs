@@ -63,6 +63,7 @@ use place::{Seat, Seated};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
+use worker::Worker;
 
 /// A share of a batch has at least so many rows: a wake-up costs as much as some hundred of the cheapest calls.
 const LEAST_SHARE: usize = 256;
@@ -160,7 +161,7 @@ impl Drop for Processes {
             for runtime in runtimes {
                 drop(runtime.stop(Stop::Cancel, END_TIME)); // only a host that still drains could use the status
             }
-            self.seats.iter().for_each(|seat| seat.take().leave());
+            Worker::leave(self.seats.iter().filter_map(|seat| seat.take().close()).collect());
         } else {
             std::mem::take(&mut self.seats).into_iter().for_each(std::mem::forget);
             // the workers are the parent's

@@ -69,12 +69,10 @@ impl Seat {
 }
 
 impl Place {
-    /// Ends the worker, and lets no other start.
-    pub fn leave(&mut self) {
+    /// Gives up the worker, and lets no other start.
+    pub fn close(&mut self) -> Option<Worker> {
         self.closed = true;
-        if let Some(worker) = self.worker.take() {
-            worker.leave();
-        }
+        self.worker.take()
     }
 
     pub fn is_closed(&self) -> bool {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// How long the process may take to start.
 const START_TIME: Duration = Duration::from_secs(60);
-/// How long it may take to end when it is asked to.
+/// How long workers may take to end when they are asked to.
 const LEAVE_TIME: Duration = Duration::from_secs(1);
 /// How often the host is asked whether it ends a call that waits.
 pub const TICK: Duration = Duration::from_millis(50);
@@ -203,10 +203,13 @@ impl Worker {
         Arc::ptr_eq(&self.life, &further.life)
     }
 
-    /// Ends it in good order, or kills it if that takes too long.
-    pub fn leave(mut self) {
-        if self.post(|message| message.byte(LEAVE)).is_ok() {
-            let _ = self.wait(Some(Instant::now() + LEAVE_TIME), || false); // then it is killed
+    /// Asks these to end, and kills those that take too long.
+    pub fn leave(workers: Vec<Worker>) {
+        let ask = |mut worker: Worker| worker.post(|message| message.byte(LEAVE)).is_ok().then_some(worker);
+        let asked: Vec<Worker> = workers.into_iter().filter_map(ask).collect();
+        let until = Instant::now() + LEAVE_TIME;
+        for mut worker in asked {
+            let _ = worker.wait(Some(until), || false); // then it is killed
         }
     }
 }
