@@ -16,6 +16,7 @@ from arroyo_udf_plugin import InvalidState, Plugin, UserCodeError, load
 SOURCE = """
 import asyncio
 import os
+import signal
 import threading
 import time
 
@@ -124,6 +125,20 @@ class Dies:
 @udf
 async def dies_at_start(context: Dies, a: int) -> int:
     return a
+
+
+class DiesTwice:
+    async def init(self) -> None:
+        with open(os.environ["DEATHS"], "a") as deaths:
+            if deaths.tell() < 2:
+                deaths.write("x")
+                deaths.flush()
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+@udf
+async def starts_in_the_third_worker(context: DiesTwice, a: int) -> int:
+    return a
 """
 LINEAGE = bytes(range(1, 17))
 
@@ -197,6 +212,14 @@ def test_calls_of_a_dead_worker_end_while_a_sync_call_goes_on_in_the_next_one(pl
             pipe.write("read")
         assert text.endswith("row 0: the worker process was killed by signal 9 (SIGKILL) during this call")
         assert reading.result().field("value").to_pylist() == [None, "read"]
+
+
+def test_a_worker_that_is_killed_while_a_function_starts_is_followed_by_another(
+    plugin: Plugin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEATHS", str(tmp_path / "deaths"))
+    assert plugin.functions["starts_in_the_third_worker"](numbers(3)).to_pylist() == [0, 1, 2]
+    assert (tmp_path / "deaths").read_text() == "xx"
 
 
 NOTES_ITS_START = """\

@@ -10,7 +10,7 @@
 use super::attempts::{closed, count, read, rows, write, write_log, Row};
 use super::mailbox::{wait, Bell};
 use super::message::{read_failure, Counts, Start, FAILED, FORGET, LEAVE, READY};
-use super::place::{NoWorker, Seat as Place};
+use super::place::{NoWorker, Seat as Place, TRIES};
 use super::worker::{was_interrupted, Further, Interrupted, TICK};
 use crate::abi;
 use crate::failure::Failure;
@@ -153,6 +153,20 @@ impl Running {
     }
 }
 
+/// Why a function has not started in a worker.
+enum Unopened {
+    /// The worker ended; another may do better.
+    Ended(Failure),
+    /// It says why, or says nothing for too long.
+    Refused(Failure),
+}
+
+impl From<Failure> for Unopened {
+    fn from(failure: Failure) -> Unopened {
+        Unopened::Refused(failure)
+    }
+}
+
 impl Sender {
     fn new(place: Arc<Place>, start: Start, seat: &Seat, bell: Arc<Bell>, most: usize) -> Sender {
         Sender {
@@ -251,8 +265,20 @@ impl Sender {
         };
     }
 
-    /// Starts the function in a worker.
+    /// Starts the function in a worker. One that ends before it has is followed by another, a few times: something may have
+    /// killed it that has nothing to do with the function.
     fn open(&mut self) -> Result<(), Failure> {
+        let mut tries = 1;
+        loop {
+            match self.open_once() {
+                Err(Unopened::Ended(_)) if tries < TRIES => tries += 1,
+                Err(Unopened::Ended(failure) | Unopened::Refused(failure)) => return Err(failure),
+                Ok(()) => return Ok(()),
+            }
+        }
+    }
+
+    fn open_once(&mut self) -> Result<(), Unopened> {
         let name = &self.signature.name;
         let no_worker = |why: NoWorker| match why {
             NoWorker::Because(why) => Failure::for_now(abi::ENVIRONMENT, format!("{name}: no worker process: {why}")),
@@ -263,11 +289,11 @@ impl Sender {
         while worker.lane.received.is_free() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(Failure::new(abi::USER_CODE, format!("{name}: start failed: {}", init_took_too_long(INIT_TIME))));
+                return Err(Failure::new(abi::USER_CODE, format!("{name}: start failed: {}", init_took_too_long(INIT_TIME))).into());
             }
             if worker.lane.wait(Some(worker.end.as_raw_fd()), Some(left)) && worker.lane.received.is_free() {
                 let how = self.place.take().obituary(&worker);
-                return Err(Failure::new(abi::USER_CODE, format!("{name}: start failed: {how}")));
+                return Err(Unopened::Ended(Failure::new(abi::USER_CODE, format!("{name}: start failed: {how}"))));
             }
         }
         let broken = |why: String| Failure::internal(format!("{name}: the worker process wrote a broken answer: {why}"));
@@ -276,9 +302,9 @@ impl Sender {
             READY => {}
             FAILED => {
                 worker.life.set_answered(); // a function that fails at its start is no reason to pause
-                return Err(read_failure(&mut message).map_err(broken)?);
+                return Err(read_failure(&mut message).map_err(broken)?.into());
             }
-            other => return Err(broken(format!("a message of kind {other}"))),
+            other => return Err(broken(format!("a message of kind {other}")).into()),
         }
         worker.lane.take();
         self.counted = Counts::default();
