@@ -2,7 +2,9 @@
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +16,9 @@ from arroyo_udf_plugin import InvalidState, Plugin, UserCodeError, load
 SOURCE = """
 import asyncio
 import os
+import signal
 import threading
+import time
 
 from arroyo_udf_plugin import call_info, udf
 
@@ -61,6 +65,12 @@ async def waits(a: int) -> int:
 
 
 @udf
+def reads(path: str) -> str:
+    with open(path) as pipe:
+        return pipe.read()
+
+
+@udf
 def wait_for_calls(count: int) -> int:
     for _ in range(count):
         assert begun.acquire(timeout=60)
@@ -72,6 +82,22 @@ def blocks(a: int) -> int:
     if a == 7:
         os._exit(3)
     return a * 2
+
+
+def die(path):
+    with open(path, "a") as file:
+        file.write(f"{time.time_ns()}\\n")
+    os._exit(3)
+
+
+@udf
+def dies_in_a_sync_call(path: str) -> int:
+    die(path)
+
+
+@udf(allowed_in_flight=1)
+async def dies_in_a_call(path: str) -> int:
+    die(path)
 
 
 @udf(batch_size=10)
@@ -98,6 +124,20 @@ class Dies:
 
 @udf
 async def dies_at_start(context: Dies, a: int) -> int:
+    return a
+
+
+class DiesTwice:
+    async def init(self) -> None:
+        with open(os.environ["DEATHS"], "a") as deaths:
+            if deaths.tell() < 2:
+                deaths.write("x")
+                deaths.flush()
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+@udf
+async def starts_in_the_third_worker(context: DiesTwice, a: int) -> int:
     return a
 """
 LINEAGE = bytes(range(1, 17))
@@ -154,6 +194,55 @@ def test_a_worker_that_is_killed_while_calls_run_costs_those_calls(plugin: Plugi
         until(lambda: runtime.statistics().running == 1, "a call in the next worker")
         runtime.stop("cancel")
         assert rest(runtime)["outcome"].to_pylist() == [3]
+
+
+def test_calls_of_a_dead_worker_end_while_a_sync_call_goes_on_in_the_next_one(plugin: Plugin, tmp_path: Path) -> None:
+    process = int(plugin.functions["counts"](numbers(1))[0].as_py().split()[0])
+    first, second = (tmp_path / name for name in ("first", "second"))
+    os.mkfifo(first)
+    os.mkfifo(second)
+    with ThreadPoolExecutor(1) as pool, plugin.functions["waits"].start() as runtime:
+        runtime.send(0, numbers(1))
+        plugin.functions["wait_for_calls"](pa.array([1]))
+        reading = pool.submit(plugin.functions["reads"].outcomes, pa.array([str(first), str(second)]))
+        with first.open("w"):  # once the worker reads
+            os.kill(process, signal.SIGKILL)
+        with second.open("w") as pipe:
+            (text,) = drained(runtime, 1)["error"].to_pylist()
+            pipe.write("read")
+        assert text.endswith("row 0: the worker process was killed by signal 9 (SIGKILL) during this call")
+        assert reading.result().field("value").to_pylist() == [None, "read"]
+
+
+def test_a_worker_that_is_killed_while_a_function_starts_is_followed_by_another(
+    plugin: Plugin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEATHS", str(tmp_path / "deaths"))
+    assert plugin.functions["starts_in_the_third_worker"](numbers(3)).to_pylist() == [0, 1, 2]
+    assert (tmp_path / "deaths").read_text() == "xx"
+
+
+NOTES_ITS_START = """\
+#!/bin/sh
+date +%s%N >> "{file}"
+exec "{python}" "$@"
+"""
+
+
+@pytest.mark.parametrize("function", ["dies_in_a_sync_call", "dies_in_a_call"])
+def test_workers_that_answer_nothing_start_after_longer_and_longer_pauses(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str
+) -> None:
+    starts, ends, python = (tmp_path / name for name in ("starts", "ends", "python"))
+    python.write_text(NOTES_ITS_START.format(file=starts, python=sys.executable))
+    python.chmod(0o755)
+    monkeypatch.setenv("ARROYO_UDF_PYTHON", str(python))
+    with load(file, isolation="process") as plugin:
+        rows = plugin.functions[function].outcomes(pa.array([str(ends)] * 4))
+    assert rows.field("outcome").to_pylist() == [1] * 4
+    begun, ended = ([int(line) for line in path.read_text().splitlines()] for path in (starts, ends))
+    pauses = [(next - last) / 1e6 for next, last in zip(begun[1:], ended, strict=False)]
+    assert [pause >= least for pause, least in zip(pauses[:3], (50, 100, 200), strict=True)] == [True] * 3, pauses
 
 
 def test_cancelled_calls_end_in_the_worker(plugin: Plugin) -> None:

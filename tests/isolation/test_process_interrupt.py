@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from waiting import drained, until
 
-from arroyo_udf_plugin import Plugin, load
+from arroyo_udf_plugin import InvalidState, Plugin, load
 
 SOURCE = """
 import asyncio
@@ -56,6 +56,15 @@ class Context:
 
 @udf
 async def starts(context: Context, a: int) -> int:
+    return a
+
+
+@udf
+def signals(a: int) -> int:
+    os.kill(os.getppid(), a)
+    tell(2)
+    with open(os.environ["GATE"]) as gate:
+        gate.read()
     return a
 
 
@@ -204,3 +213,32 @@ def test_a_host_that_is_interrupted_leaves_no_worker(file: Path, calls: Path) ->
     assert errors.rstrip().endswith("KeyboardInterrupt")
     with pytest.raises(ProcessLookupError):
         os.kill(worker, 0)
+
+
+def test_a_handler_of_a_signal_cannot_wait_for_the_call_that_it_interrupts(
+    file: Path, calls: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would wait for ever: the call goes on when the handler has returned."""
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    monkeypatch.setenv("GATE", str(gate))
+    refused: list[str] = []
+
+    with load(file, isolation="process") as plugin:
+
+        def call_again(number: int, frame: object) -> None:
+            for call in (lambda: plugin.functions["worker"](NUMBERS), lambda: plugin.functions["later"].start()):
+                with pytest.raises(InvalidState) as raised:
+                    call()
+                refused.append(str(raised.value))
+            with gate.open("w"):
+                pass
+
+        former = signal.signal(signal.SIGUSR1, call_again)
+        try:
+            assert plugin.functions["signals"](pa.array([int(signal.SIGUSR1)])).to_pylist() == [signal.SIGUSR1]
+        finally:
+            signal.signal(signal.SIGUSR1, former)
+        assert plugin.functions["worker"](NUMBERS).null_count == 0
+    text = "a call of this plugin waits in this thread, and this one would wait for it: make it in another thread"
+    assert refused == [f"interrupted.{name}: {text}" for name in ("worker", "later")]

@@ -149,10 +149,19 @@ def test_the_memory_of_a_worker_can_be_limited(file: Path) -> None:
             takes(pa.array([1, 1024, 1], pa.int64()))
 
 
+def test_a_limit_of_memory_that_is_too_small_for_a_worker_is_named(file: Path) -> None:
+    with (
+        load(file, isolation="process", memory_limit=1 << 20) as plugin,
+        pytest.raises(PluginEnvironmentError, match=r"life.worker: no worker process: .*; its memory_limit is 1048576"),
+    ):
+        plugin.functions["worker"](ONE)
+
+
 def test_the_processor_time_of_a_worker_can_be_limited(file: Path) -> None:
     with load(file, isolation="process", cpu_limit=1) as plugin:
         with pytest.raises(
-            RowError, match=r"life.spins, row 0: .* signal (24 \(SIGXCPU\)|9 \(SIGKILL\)) during this call"
+            RowError,
+            match=r"life.spins, row 0: .*signal 24 \(SIGXCPU\): it has used up its processor time \(cpu_limit\) during",
         ):
             plugin.functions["spins"](ONE)
         assert plugin.functions["takes"](ONE).to_pylist() == [1 << 20]

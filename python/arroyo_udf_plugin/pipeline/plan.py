@@ -56,8 +56,8 @@ class Planned:
 
     def close(self) -> None:
         """Closes the source, and ends the workers of plugins."""
-        self.source.close()
-        self.plugins.close()
+        with self.plugins:
+            self.source.close()
 
     @property
     def name(self) -> str:
@@ -184,9 +184,9 @@ def plan(pipeline: Pipeline, environment: Mapping[str, str] = os.environ) -> Pla
     try:
         return _checked(pipeline, chosen, secrets, source, plugins, problems)
     except BaseException:
-        plugins.close()
-        if source is not None:
-            source.close()
+        with plugins:
+            if source is not None:
+                source.close()
         raise
 
 

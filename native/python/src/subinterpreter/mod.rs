@@ -31,7 +31,7 @@ use crate::interrupt;
 use crate::modules::{EXECUTOR, SUBINTERPRETER};
 use crate::object::{self, Owned};
 use crate::sync;
-use crate::values::conversion::is_native;
+use crate::values::conversion::{is_native, name_of};
 use arroyo_udf_plugin::abi::{self, Table};
 use arroyo_udf_plugin::arrow::{self, Batch};
 use arroyo_udf_plugin::exports::Ran;
@@ -162,11 +162,11 @@ fn check(signature: &Signature) -> Result<(), Failure> {
         for (i, (name, _)) in signature.arguments.iter().enumerate() {
             let schema = &**signature.argument_schema.children.add(i);
             if !is_native(schema) {
-                return refused(format!("the argument {name:?} has Arrow type {:?}", text(schema.format)));
+                return refused(format!("the argument {name:?} is {}", name_of(&text(schema.format))));
             }
         }
         if !is_native(signature.return_schema) {
-            return refused(format!("the result has Arrow type {:?}", text(signature.return_schema.format)));
+            return refused(format!("the result is {}", name_of(&text(signature.return_schema.format))));
         }
     }
     Ok(())
@@ -202,7 +202,10 @@ pub unsafe fn open(table: &Table, workers: usize) -> Result<u32, Failure> {
     unsafe {
         let descriptor = (table.describe)();
         let Some(plugin) = PythonPlugin::of(table) else {
-            let text = "subinterpreters are for plugins in Python, built by this version: choose isolation=\"process\" or \"thread\"";
+            let text = match text((*descriptor).language) {
+                python if python == "python" => "another version of the toolkit has built this plugin: build it again".to_string(),
+                other => format!("subinterpreters are for plugins in Python, not in {other}: choose isolation=\"process\" or \"thread\""),
+            };
             return Err(Failure::new(abi::NOT_IMPLEMENTED, text));
         };
         let signatures = isolation::signatures(descriptor).map_err(Failure::argument)?;

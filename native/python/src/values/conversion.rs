@@ -55,6 +55,23 @@ pub fn is_native(schema: &ArrowSchema) -> bool {
     is_timestamp || format == b"tdD" || matches!(format, [letter] if b"bcsilCSILfguUzZ".contains(letter))
 }
 
+/// What users call a type that pyarrow converts; its format in the C data interface, if it is a rare one.
+pub fn name_of(format: &str) -> String {
+    let name = match format.as_bytes() {
+        [b'+', b'l' | b'L' | b'w', ..] => "a list",
+        [b'+', b's', ..] => "a struct",
+        [b'+', b'm', ..] => "a map",
+        [b'd', b':', ..] => "a decimal",
+        [b't', b't', ..] => "a time of day",
+        [b't', b'D', ..] => "a duration",
+        [b't', b'd', ..] => "a date in milliseconds",
+        [b'w', ..] => "binary of one size",
+        b"e" => "float16",
+        _ => return format!("of Arrow type {format:?}"),
+    };
+    name.to_string()
+}
+
 impl Conversion {
     /// The conversion for a field of a descriptor. None: Python does not know the zone; an exception is set.
     ///

@@ -256,21 +256,22 @@ impl Call<'_> {
         } else if !worker.has_answered() && worker.lives() {
             return None;
         }
-        let (begun, whole) = (worker.has_begun(), worker.has_answered());
+        let (begun, whole, before) = (worker.has_begun(), worker.has_answered(), share.values.len());
         let read = match worker.answer() {
             Ok(_) if !begun => Ok(None),
             Ok(mut message) => self.read(&mut message, whole, share),
             Err(error) => Err(error.to_string()),
         };
-        worker.answered += share.values.len() as u64;
+        // A time that is over was pause enough.
+        if share.values.len() > before || is_late || matches!(read, Ok(Some(_))) {
+            worker.life().set_answered();
+        }
         Some(match read {
             Ok(Some(answer)) => {
                 worker.take();
-                worker.answered += 1;
                 answer
             }
             Ok(None) if is_late => {
-                worker.answered += 1; // its time was pause enough
                 place.clear();
                 Answer::Late
             }

@@ -92,7 +92,7 @@ impl Drop for Process {
     }
 }
 
-const SIGNALS: [(i32, &str); 10] = [
+const SIGNALS: [(i32, &str); 9] = [
     (libc::SIGSEGV, "SIGSEGV"),
     (libc::SIGABRT, "SIGABRT"),
     (libc::SIGBUS, "SIGBUS"),
@@ -101,13 +101,14 @@ const SIGNALS: [(i32, &str); 10] = [
     (libc::SIGTRAP, "SIGTRAP"),
     (libc::SIGKILL, "SIGKILL"),
     (libc::SIGTERM, "SIGTERM"),
-    (libc::SIGXCPU, "SIGXCPU"),
     (libc::SIGSYS, "SIGSYS"),
 ];
 
-/// "the worker process was killed by signal 11 (SIGSEGV)".
+/// "the worker process was killed by signal 11 (SIGSEGV)". SIGXCPU is a limit of processor time, which only a worker's own
+/// function or `cpu_limit` sets.
 fn said(status: Option<ExitStatus>) -> String {
     let how = match (status.and_then(|status| status.signal()), status.and_then(|status| status.code())) {
+        (Some(libc::SIGXCPU), _) => "was killed by signal 24 (SIGXCPU): it has used up its processor time (cpu_limit)".to_string(),
         (Some(signal), _) => match SIGNALS.iter().find(|(number, _)| *number == signal) {
             Some((_, name)) => format!("was killed by signal {signal} ({name})"),
             None => format!("was killed by signal {signal}"),

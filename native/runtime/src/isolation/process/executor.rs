@@ -7,20 +7,18 @@
 //! The thread keeps no runtime while it sleeps. So a runtime that is released with stuck attempts is freed, and the worker is
 //! told to let go of it.
 
-use super::mailbox::{wait, Bell, Reader, Writer};
-use super::message::{read_failure, Counts, Start, ATTEMPTS, FAILED, FORGET, LEAVE, LOG, OUTCOMES, READY};
-use super::place::{NoWorker, Seat as Place};
-use super::record;
+use super::attempts::{closed, count, read, rows, write, write_log, Row};
+use super::mailbox::{wait, Bell};
+use super::message::{read_failure, Counts, Start, FAILED, FORGET, LEAVE, READY};
+use super::place::{NoWorker, Seat as Place, TRIES};
 use super::worker::{was_interrupted, Further, Interrupted, TICK};
 use crate::abi;
-use crate::arrow::Batch;
 use crate::failure::Failure;
 use crate::limits::{init_took_too_long, CLOSE_TIME, GRACE, INIT_TIME};
 use crate::machine::{Outcome, Token};
 use crate::runtime::{After, Attempt, Executor, Orders, Runtime, Seat, WeakSeat};
 use crate::signature::Signature;
 use crate::threads::{self, OWN_STACK};
-use crate::timer;
 use crate::value::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -155,6 +153,20 @@ impl Running {
     }
 }
 
+/// Why a function has not started in a worker.
+enum Unopened {
+    /// The worker ended; another may do better.
+    Ended(Failure),
+    /// It says why, or says nothing for too long.
+    Refused(Failure),
+}
+
+impl From<Failure> for Unopened {
+    fn from(failure: Failure) -> Unopened {
+        Unopened::Refused(failure)
+    }
+}
+
 impl Sender {
     fn new(place: Arc<Place>, start: Start, seat: &Seat, bell: Arc<Bell>, most: usize) -> Sender {
         Sender {
@@ -253,8 +265,20 @@ impl Sender {
         };
     }
 
-    /// Starts the function in a worker.
+    /// Starts the function in a worker. One that ends before it has is followed by another, a few times: something may have
+    /// killed it that has nothing to do with the function.
     fn open(&mut self) -> Result<(), Failure> {
+        let mut tries = 1;
+        loop {
+            match self.open_once() {
+                Err(Unopened::Ended(_)) if tries < TRIES => tries += 1,
+                Err(Unopened::Ended(failure) | Unopened::Refused(failure)) => return Err(failure),
+                Ok(()) => return Ok(()),
+            }
+        }
+    }
+
+    fn open_once(&mut self) -> Result<(), Unopened> {
         let name = &self.signature.name;
         let no_worker = |why: NoWorker| match why {
             NoWorker::Because(why) => Failure::for_now(abi::ENVIRONMENT, format!("{name}: no worker process: {why}")),
@@ -265,19 +289,22 @@ impl Sender {
         while worker.lane.received.is_free() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(Failure::new(abi::USER_CODE, format!("{name}: start failed: {}", init_took_too_long(INIT_TIME))));
+                return Err(Failure::new(abi::USER_CODE, format!("{name}: start failed: {}", init_took_too_long(INIT_TIME))).into());
             }
             if worker.lane.wait(Some(worker.end.as_raw_fd()), Some(left)) && worker.lane.received.is_free() {
                 let how = self.place.take().obituary(&worker);
-                return Err(Failure::new(abi::USER_CODE, format!("{name}: start failed: {how}")));
+                return Err(Unopened::Ended(Failure::new(abi::USER_CODE, format!("{name}: start failed: {how}"))));
             }
         }
         let broken = |why: String| Failure::internal(format!("{name}: the worker process wrote a broken answer: {why}"));
         let mut message = worker.lane.received.read().map_err(|error| broken(error.to_string()))?;
         match message.byte().map_err(broken)? {
             READY => {}
-            FAILED => return Err(read_failure(&mut message).map_err(broken)?),
-            other => return Err(broken(format!("a message of kind {other}"))),
+            FAILED => {
+                worker.life.set_answered(); // a function that fails at its start is no reason to pause
+                return Err(read_failure(&mut message).map_err(broken)?.into());
+            }
+            other => return Err(broken(format!("a message of kind {other}")).into()),
         }
         worker.lane.take();
         self.counted = Counts::default();
@@ -301,10 +328,12 @@ impl Sender {
             let mut message = worker.lane.received.read().map_err(|error| error.to_string())?;
             let ended = read(self.signature, &mut message, seat, &mut self.counted);
             worker.lane.take();
+            let life = Arc::clone(&worker.life);
             for (key, outcome) in ended? {
                 let Some((&first, attempt)) = self.running.range_mut(..=key).next_back() else { continue };
                 let Some(&row) = attempt.sent.get((key - first) as usize) else { continue };
                 attempt.ended[row] = Some(outcome);
+                life.set_answered();
                 if attempt.ended.iter().all(Option::is_some) {
                     if let Some(attempt) = self.running.remove(&first) {
                         self.keys.remove(&attempt.token);
@@ -319,12 +348,17 @@ impl Sender {
     /// The worker has died: attempts that had started are errors.
     fn bury(&mut self, seat: &Seat) {
         let Some(worker) = self.worker.take() else { return };
-        let mut place = self.place.take();
-        let text = match place.is_closed() {
-            true => LEFT.to_string(),
-            false => format!("{} during this call", place.obituary(&worker)),
+        let text = loop {
+            // A sync call may have the place for long, but notices the same end and says how it came.
+            if let Some(how) = worker.life.obituary() {
+                break format!("{how} during this call");
+            }
+            match self.place.try_take() {
+                Some(place) if place.is_closed() => break LEFT.to_string(),
+                Some(mut place) => break format!("{} during this call", place.obituary(&worker)),
+                None => std::thread::sleep(Duration::from_millis(1)),
+            }
         };
-        drop(place);
         for mut attempt in std::mem::take(&mut self.running).into_values() {
             for row in attempt.ended.iter_mut().filter(|row| row.is_none()) {
                 *row = Some(Outcome::Error(text.as_str().into()));
@@ -432,98 +466,4 @@ impl Sender {
 fn fail(seat: &Seat, attempt: &Attempt, text: &str) {
     let ended = (0..=attempt.others.len()).map(|_| Some(Outcome::Error(text.into()))).collect();
     Running { token: attempt.token, ended, sent: Vec::new(), is_cancelled: false, is_stuck: false }.report(seat);
-}
-
-/// The id of a row, the number of its attempt, the values of its arguments.
-type Row = (u64, u16, Vec<Value>);
-
-/// The rows of an attempt. An error is the text of the row's.
-fn rows(signature: &Signature, attempt: &Attempt) -> Vec<Result<Row, String>> {
-    let read = |id: u64, number: u16, batch: &Batch, row: usize| {
-        let arguments = batch.columns().iter().zip(&signature.arguments);
-        let values = arguments.map(|(column, (name, layout))| column.value(layout, row).map_err(|text| format!("argument {name}: {text}")));
-        values.collect::<Result<Vec<Value>, String>>().map(|values| (id, number, values))
-    };
-    let first = read(attempt.id, attempt.attempt, &attempt.batch, attempt.row);
-    let others = attempt.others.iter().map(|other| read(other.id, other.attempt, &other.batch, other.row));
-    std::iter::once(first).chain(others).collect()
-}
-
-fn write(untold: &[u64], stuck: &[(u64, u64)], attempts: &[(u64, Attempt, Vec<Row>)], message: &mut Writer) -> io::Result<()> {
-    message.byte(ATTEMPTS)?;
-    message.number(untold.len() as u64)?;
-    untold.iter().try_for_each(|&key| message.number(key))?;
-    message.number(stuck.len() as u64)?;
-    for (key, row) in stuck {
-        message.number(*key)?;
-        message.number(*row)?;
-    }
-    message.number(attempts.len() as u64)?;
-    for (key, attempt, rows) in attempts {
-        message.number(*key)?;
-        message.number(timer::on_system_clock(attempt.deadline))?;
-        let trace = attempt.batch.context().and_then(|context| context.trace_parent.as_deref());
-        message.text(trace.map_or(b"", std::ffi::CStr::to_bytes))?;
-        message.number(rows.len() as u64)?;
-        for (id, number, arguments) in rows {
-            message.number(*id)?;
-            message.number((*number).into())?;
-            arguments.iter().try_for_each(|value| record::write(Ok(value), message))?;
-        }
-    }
-    Ok(())
-}
-
-/// Reads a message of the worker: how attempts ended, by key.
-fn read(signature: &Signature, message: &mut Reader, seat: &Seat, counted: &mut Counts) -> Result<Vec<(u64, Outcome<Value>)>, String> {
-    let mut ended = Vec::new();
-    let kind = message.byte()?;
-    if let OUTCOMES | LOG = kind {
-        count(seat, Counts::read(message)?, counted);
-    }
-    match kind {
-        OUTCOMES => {
-            for _ in 0..message.number()? {
-                let (key, outcome) = (message.number()?, message.byte()?);
-                let record = record::read(&signature.returns, message)?;
-                let outcome = match (outcome, record) {
-                    (abi::CANCELLED, _) => Outcome::Cancelled,
-                    (_, Ok(value)) => match crate::results::fits(&signature.returns, &value) {
-                        Ok(()) => Outcome::Value(value),
-                        Err(text) => Outcome::Error(text.into()),
-                    },
-                    (_, Err(text)) => Outcome::Error(text.into()),
-                };
-                ended.push((key, outcome));
-            }
-        }
-        LOG => write_log(seat, message)?,
-        other => return Err(format!("the worker process wrote a message of kind {other}")),
-    }
-    Ok(ended)
-}
-
-/// Counts what the worker has counted since it has said so last.
-fn count(seat: &Seat, counts: Counts, counted: &mut Counts) {
-    let before = std::mem::replace(counted, counts);
-    let new = |now: u64, before: u64| now.saturating_sub(before).min(1 << 16);
-    seat.count_left_behind(new(counts.left_behind, before.left_behind));
-    (0..new(counts.blocked, before.blocked)).for_each(|_| seat.count_blocked());
-    (0..new(counts.discarded, before.discarded)).for_each(|_| seat.count_discarded());
-}
-
-/// Writes what the worker's runtime would have written.
-fn write_log(seat: &Seat, message: &mut Reader) -> Result<(), String> {
-    for _ in 0..message.number()? {
-        seat.log().warn(&String::from_utf8_lossy(&message.text()?));
-    }
-    Ok(())
-}
-
-/// How the Context was closed: "plugin.f: close failed: text" is what the worker's runtime says.
-fn closed(signature: &Signature, status: abi::Status, text: &str) -> Result<(), String> {
-    match status {
-        abi::OK | abi::STUCK => Ok(()),
-        _ => Err(text.strip_prefix(&format!("{}: close failed: ", signature.name)).unwrap_or(text).to_string()),
-    }
 }

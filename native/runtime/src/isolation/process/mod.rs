@@ -14,6 +14,7 @@
 //! | `place`    | the place of a worker: restarts it                                                      |
 //! | `call`     | a call of a sync function: rows in the workers of places                                |
 //! | `executor` | a runtime of the host whose calls run in one worker                                     |
+//! | `attempts` | what it says to that worker, and what comes back                                        |
 //! | [`serve`]  | the worker's side: its life                                                             |
 //! | `plugin`   | the worker's side: the plugin, called for batches                                       |
 //! | `started`  | the worker's side of a started function                                                 |
@@ -27,6 +28,7 @@
 //! vectorised function returns is there at once or not at all: it loses its batch. A worker that takes longer than the
 //! function's timeout is killed, which is such a death: the row in hand has timed out.
 
+mod attempts;
 mod call;
 pub mod child;
 mod executor;
@@ -58,9 +60,11 @@ use crate::sync::Unpoisoned;
 use crate::value::Value;
 use call::{Call, NoResults, Share};
 use place::{Seat, Seated};
+use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
+use worker::Worker;
 
 /// A share of a batch has at least so many rows: a wake-up costs as much as some hundred of the cheapest calls.
 const LEAST_SHARE: usize = 256;
@@ -70,6 +74,27 @@ const END_TIME: Duration = Duration::from_secs(2);
 
 /// So many shares for each worker: one that the system gives less time takes fewer.
 const SHARES: usize = 4;
+
+thread_local! {
+    /// The instances with a sync call in this thread. While it waits, a handler of a signal may call that instance again.
+    static CALLED: RefCell<Vec<*const Processes>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A sync call in this thread.
+struct CallHere;
+
+impl CallHere {
+    fn of(instance: &Processes) -> CallHere {
+        CALLED.with_borrow_mut(|called| called.push(instance));
+        CallHere
+    }
+}
+
+impl Drop for CallHere {
+    fn drop(&mut self) {
+        CALLED.with_borrow_mut(Vec::pop);
+    }
+}
 
 /// A plugin whose functions run in worker processes.
 pub struct Processes {
@@ -91,12 +116,22 @@ impl Processes {
     }
 
     /// The places for so many shares: those that are free; if none is, the one that fewest wait for.
-    fn seats(&self, wanted: usize) -> Vec<Seated<'_>> {
+    fn seats(&self, wanted: usize, name: &str) -> Result<Vec<Seated<'_>>, Failure> {
         let mut seats: Vec<_> = self.seats.iter().filter_map(|seat| seat.try_take()).take(wanted).collect();
         if seats.is_empty() {
+            self.check_thread(name)?;
             seats.extend(self.seats.iter().min_by_key(|seat| seat.waiting()).map(|seat| seat.take()));
         }
-        seats
+        Ok(seats)
+    }
+
+    /// Refuses to wait for a call that could go on only after the wait.
+    fn check_thread(&self, name: &str) -> Result<(), Failure> {
+        if CALLED.with_borrow(|called| !called.contains(&(self as *const Processes))) {
+            return Ok(());
+        }
+        let text = "a call of this plugin waits in this thread, and this one would wait for it: make it in another thread";
+        Err(Failure::state(format!("{name}: {text}")))
     }
 
     fn check_process(&self, name: &str) -> Result<(), Failure> {
@@ -113,7 +148,8 @@ impl Instance for Processes {
         let call = Call { function, signature, batch, timeout: signature.run_timeout };
         let (good, mut failed) = readable(signature, batch);
         let wanted = if signature.vectorized { 1 } else { (batch.rows() / LEAST_SHARE).clamp(1, self.seats.len()) };
-        let mut seats = self.seats(wanted);
+        let mut seats = self.seats(wanted, &signature.name)?;
+        let _here = CallHere::of(self);
         let mut values = vec![Value::Null; batch.rows()];
         let mut late = Vec::new();
         let mut none_called = true;
@@ -142,6 +178,7 @@ impl Instance for Processes {
 
     fn start(&self, function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
         self.check_process(&runtime.signature().name)?;
+        self.check_thread(&runtime.signature().name)?;
         let mut runtimes = self.runtimes.lock().unpoisoned();
         runtimes.retain(|runtime| runtime.strong_count() > 0);
         runtimes.push(Arc::downgrade(runtime));
@@ -158,7 +195,7 @@ impl Drop for Processes {
             for runtime in runtimes {
                 drop(runtime.stop(Stop::Cancel, END_TIME)); // only a host that still drains could use the status
             }
-            self.seats.iter().for_each(|seat| seat.take().leave());
+            Worker::leave(self.seats.iter().filter_map(|seat| seat.take().close()).collect());
         } else {
             std::mem::take(&mut self.seats).into_iter().for_each(std::mem::forget);
             // the workers are the parent's

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// The pause before a worker starts after one that answered no row, doubled with each further one.
+/// The pause before a worker starts after one that answered nothing, doubled with each further one.
 const PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// How many workers a call starts, one after another, that all end before they do anything for it.
@@ -27,7 +27,7 @@ pub type Seated<'a> = MutexGuard<'a, Place>;
 pub struct Place {
     spec: Arc<Spec>,
     worker: Option<Worker>,
-    /// How many workers in a row have ended without a row answered; and when the next one may start.
+    /// How many workers in a row have ended without an answer; and when the next one may start.
     failures: u32,
     not_before: Option<Instant>,
     /// No worker starts any more.
@@ -69,12 +69,10 @@ impl Seat {
 }
 
 impl Place {
-    /// Ends the worker, and lets no other start.
-    pub fn leave(&mut self) {
+    /// Gives up the worker, and lets no other start.
+    pub fn close(&mut self) -> Option<Worker> {
         self.closed = true;
-        if let Some(worker) = self.worker.take() {
-            worker.leave();
-        }
+        self.worker.take()
     }
 
     pub fn is_closed(&self) -> bool {
@@ -137,10 +135,18 @@ impl Place {
             tries += 1;
             match unready {
                 Unready::Ended(_) if tries < TRIES => {}
-                Unready::Ended(why) | Unready::Refused(why) => return Err(NoWorker::Because(format!("{how}: {why}"))),
+                Unready::Ended(why) | Unready::Refused(why) => return Err(NoWorker::Because(format!("{how}: {why}{}", self.limited()))),
             }
         }
         self.worker.as_mut().ok_or_else(|| NoWorker::Because("there is none".into()))
+    }
+
+    /// What may be the reason why no worker starts.
+    fn limited(&self) -> String {
+        match self.spec.hello.limits.memory {
+            0 => String::new(),
+            bytes => format!("; its memory_limit is {bytes} bytes"),
+        }
     }
 
     fn wait_for_it(&mut self) -> Result<Result<(), Unready>, NoWorker> {
@@ -152,7 +158,6 @@ impl Place {
     /// A lane for a started function, in a worker that is ready.
     pub fn further(&mut self, start: &Start) -> Result<Further, NoWorker> {
         let worker = self.ready()?;
-        worker.answered += 1; // a function that fails at its start is no reason to pause
         worker.add_lane(start).map_err(|error| NoWorker::Because(format!("no shared memory for its calls: {error}")))
     }
 
@@ -161,13 +166,13 @@ impl Place {
         if self.worker.as_ref().is_some_and(|worker| worker.has(further)) {
             return self.clear();
         }
-        further.obituary.get().cloned().unwrap_or_else(|| "the worker process has ended".to_string())
+        further.life.obituary().unwrap_or("the worker process has ended").to_string()
     }
 
     /// Removes the worker, and says how it ended.
     pub fn clear(&mut self) -> String {
         let Some(worker) = self.worker.take() else { return "there is no worker process".to_string() };
-        if worker.answered == 0 {
+        if !worker.life().has_answered() {
             self.count_failure();
         } else {
             (self.failures, self.not_before) = (0, None);

@@ -104,10 +104,21 @@ fn begin(lane: Lane, message: Vec<u8>) {
 }
 
 fn limit(limits: Limits) -> io::Result<()> {
-    for (resource, most) in [(libc::RLIMIT_DATA, limits.memory), (libc::RLIMIT_CPU, limits.cpu)] {
-        let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+    // A second between the two: at the soft limit comes SIGXCPU, which says what it is, at the hard one SIGKILL.
+    for (resource, most, hard) in
+        [(libc::RLIMIT_DATA, limits.memory, limits.memory), (libc::RLIMIT_CPU, limits.cpu, limits.cpu.saturating_add(1))]
+    {
+        if most == 0 {
+            continue;
+        }
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: the struct is whole, for the time of the call.
+        if unsafe { libc::getrlimit(resource, &mut limit) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        limit = libc::rlimit { rlim_cur: most, rlim_max: limit.rlim_max.min(hard) };
         // SAFETY: the struct is whole.
-        if most > 0 && unsafe { libc::setrlimit(resource, &limit) } < 0 {
+        if unsafe { libc::setrlimit(resource, &limit) } < 0 {
             return Err(io::Error::last_os_error());
         }
     }

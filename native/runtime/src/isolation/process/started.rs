@@ -50,7 +50,7 @@ pub fn serve(plugin: &'static Plugin, mut lane: Lane, message: &[u8]) {
     };
     if let Err(error) = said {
         // Nothing can be said to the host, so it must learn from the end of this process.
-        eprintln!("arroyo-udf: a worker process ends, because it has no shared memory: {error}");
+        eprintln!("arroyo-udf: a worker process ends, because it cannot answer its host: {error}");
         std::process::abort();
     }
 }

@@ -8,12 +8,13 @@ use crate::failure::Failure;
 use arroyo_udf_abi as abi;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How long the process may take to start.
 const START_TIME: Duration = Duration::from_secs(60);
-/// How long it may take to end when it is asked to.
+/// How long workers may take to end when they are asked to.
 const LEAVE_TIME: Duration = Duration::from_secs(1);
 /// How often the host is asked whether it ends a call that waits.
 pub const TICK: Duration = Duration::from_millis(50);
@@ -40,10 +41,30 @@ pub struct Worker {
     lane: Lane,
     /// It has said that it is ready.
     ready: bool,
-    /// How many rows it has answered.
-    pub answered: u64,
+    life: Arc<Life>,
+}
+
+/// What all who have a lane of a worker know of it.
+#[derive(Debug, Default)]
+pub struct Life {
+    /// It has answered a row, or said why it cannot.
+    has_answered: AtomicBool,
     /// How it ended, once that is known.
-    obituary: Arc<OnceLock<String>>,
+    end: OnceLock<String>,
+}
+
+impl Life {
+    pub fn set_answered(&self) {
+        self.has_answered.store(true, Relaxed);
+    }
+
+    pub fn has_answered(&self) -> bool {
+        self.has_answered.load(Relaxed)
+    }
+
+    pub fn obituary(&self) -> Option<&str> {
+        self.end.get().map(String::as_str)
+    }
 }
 
 /// A lane beside the first one.
@@ -51,7 +72,7 @@ pub struct Further {
     pub lane: Lane,
     /// Readable once the process has ended.
     pub end: OwnedFd,
-    pub obituary: Arc<OnceLock<String>>,
+    pub life: Arc<Life>,
 }
 
 impl Worker {
@@ -65,7 +86,7 @@ impl Worker {
             Err(error) if !matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => {
                 Err(format!("nothing can be sent to {program}: {error}"))
             }
-            _ => Ok(Worker { process, lane, ready: false, answered: 0, obituary: Arc::default() }),
+            _ => Ok(Worker { process, lane, ready: false, life: Arc::default() }),
         }
     }
 
@@ -95,6 +116,10 @@ impl Worker {
         };
         self.lane.received.take();
         said
+    }
+
+    pub fn life(&self) -> &Life {
+        &self.life
     }
 
     /// Whether the process has not ended.
@@ -162,7 +187,7 @@ impl Worker {
     /// Says how it ended; kills it if it has not.
     pub fn bury(self) -> String {
         let how = self.process.bury();
-        let _ = self.obituary.set(how.clone()); // for those who use further lanes
+        let _ = self.life.end.set(how.clone()); // for those who use further lanes
         how
     }
 
@@ -170,18 +195,21 @@ impl Worker {
     pub fn add_lane(&self, start: &Start) -> io::Result<Further> {
         let lane = Lane::create()?;
         lane.send(self.process.socket(), &start.write())?;
-        Ok(Further { lane, end: self.process.end_too()?, obituary: Arc::clone(&self.obituary) })
+        Ok(Further { lane, end: self.process.end_too()?, life: Arc::clone(&self.life) })
     }
 
     /// Whether a further lane is one of this worker's.
     pub fn has(&self, further: &Further) -> bool {
-        Arc::ptr_eq(&self.obituary, &further.obituary)
+        Arc::ptr_eq(&self.life, &further.life)
     }
 
-    /// Ends it in good order, or kills it if that takes too long.
-    pub fn leave(mut self) {
-        if self.post(|message| message.byte(LEAVE)).is_ok() {
-            let _ = self.wait(Some(Instant::now() + LEAVE_TIME), || false); // then it is killed
+    /// Asks these to end, and kills those that take too long.
+    pub fn leave(workers: Vec<Worker>) {
+        let ask = |mut worker: Worker| worker.post(|message| message.byte(LEAVE)).is_ok().then_some(worker);
+        let asked: Vec<Worker> = workers.into_iter().filter_map(ask).collect();
+        let until = Instant::now() + LEAVE_TIME;
+        for mut worker in asked {
+            let _ = worker.wait(Some(until), || false); // then it is killed
         }
     }
 }
