@@ -69,6 +69,7 @@ class _Compiler:
         self._tables: dict[str, CreateTable] = {}
         self._views: dict[str, CreateView | Insert] = {}  # an insert into a table in memory is one
         self._broken: set[str] = set()  # names whose statements are wrong
+        self._open: list[str] = []  # views that are being built, each selected from by the one before
         self._built: dict[int, Node] = {}  # by the query
         self._outputs: list[Insert | Select] = []
         self._settings: dict[str, Set] = {}
@@ -253,6 +254,8 @@ class _Compiler:
             return self._query(flow, ctes[name], others, name, None)
         if name in self._broken:
             raise Wrong(None, at)
+        if name in self._open:
+            raise Wrong(f"{' selects from '.join([*self._open, name])}: name another table", at)
         if name in self._views:
             return self._view(flow, name, self._views[name])
         if name not in self._tables:
@@ -274,16 +277,19 @@ class _Compiler:
         return self._source[2]
 
     def _view(self, flow: Flow, name: str, view: CreateView | Insert) -> Node:
-        self._broken.add(name)  # it does not read itself, and what is wrong with it is said once
-        if isinstance(view, CreateView):
-            node = self._query(flow, view.query, {}, name, None)
-        elif id(view) in self._built:
-            node = self._built[id(view)]
-        else:
-            node = self._query(flow, view.query, {}, name, self._wanted(self._tables[name], view))
-            self._built[id(view)] = node
-        self._broken.discard(name)
-        return node
+        self._open.append(name)
+        try:
+            if isinstance(view, CreateView):
+                return self._query(flow, view.query, {}, name, None)
+            if id(view) not in self._built:
+                wanted = self._wanted(self._tables[name], view)
+                self._built[id(view)] = self._query(flow, view.query, {}, name, wanted)
+            return self._built[id(view)]
+        except Wrong:
+            self._broken.add(name)  # once is enough to say what is wrong
+            raise
+        finally:
+            self._open.pop()
 
     # ---- The source ----
 

@@ -189,7 +189,7 @@ class Rounds:
 
     def _check(self, call: Called, udf: Udf) -> None:
         if len(call.arguments) != len(udf.function.arguments):
-            raise Wrong(f"{len(call.arguments)} arguments are given, and it is {udf.signature}", call.start)
+            raise Wrong(f"{len(call.arguments)} arguments are given, and the function is {udf.signature}", call.start)
         if udf.function.kind not in ("sync", "async"):
             raise Wrong(f"{udf.signature} is {udf.function.kind}, and no row can call it", call.start)
         if udf.function.timeout is not None and self._flow.settings.isolation != "process":
@@ -245,8 +245,8 @@ class Rounds:
                 given = self._node.schema.field(column).type
                 if fits(given, field) is not None:
                     raise Wrong(
-                        f"{self._text.cut(part)} is {given}, and it is {making.udf.signature}: write CAST(... AS ...) "
-                        f"for {field.name}",
+                        f"{self._text.cut(part)} is {given}, and the function is {making.udf.signature}: "
+                        f"write CAST(... AS ...) for {field.name}",
                         part[0].start,
                     )
 

@@ -107,6 +107,8 @@ class Query:
         if not is_by_rows(operators):
             raise WrongQuery(_NOT_BY_ROW, None)
         self._is_by_row = is_by_row(operators)
+        if len(planned.schema()) != len(items) + 1:
+            raise WrongQuery("unnest of a struct makes several columns: name its fields, as in s['a']", None)
         types = dict(zip(items, planned.schema().types[1:], strict=True))
         self.schema = pa.schema(
             [(name, _VIEWS[type_][0] if type_ in _VIEWS else type_) for name, type_ in types.items()]
@@ -207,6 +209,10 @@ _VIEWS = {pa.string_view(): (pa.string(), "Utf8"), pa.binary_view(): (pa.binary(
 """Types of results that others here do not know, and what they are cast to, as DataFusion calls it, too."""
 
 
+_REWORDED = {
+    "WindowFunction": _NOT_BY_ROW,
+    "Unnest should be rewritten": "unnest may only stand among the items of a SELECT",
+}
 _NOISE = re.compile(
     r"^((DataFusion|Schema|Execution|Arrow|SQL|Internal|External) error: |Error during planning: |Optimizer rule '\w+' "
     r"failed|caused by|type_coercion|This feature is not implemented: |\s)+"
@@ -218,6 +224,9 @@ _FIELD = re.compile(r"No field named (.+?)\.(?:\s|$)")
 def told(error: Exception) -> str:
     """What DataFusion says, without its own names."""
     text = _PARSER.sub(r"\1", _NOISE.sub("", str(error)).replace(f"{TABLE}.", ""))
+    for part, words in _REWORDED.items():
+        if part in text:
+            return words
     if found := _FIELD.search(text):
         return f"there is no column {found[1]}"
     return text.split("\n\tCandidate")[0].split("Valid fields are")[0].strip().rstrip(".")
