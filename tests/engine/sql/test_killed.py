@@ -13,7 +13,7 @@ from sql_world import pipeline_of, results_of, run
 
 from arroyo_udf_plugin.pipeline.description import Checkpoints, described
 
-pytestmark = pytest.mark.usefixtures("folder")
+pytestmark = [pytest.mark.usefixtures("folder"), pytest.mark.once]
 
 CHILD = Path(__file__).parents[1] / "kill" / "child.py"
 TEXT = """

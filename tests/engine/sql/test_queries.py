@@ -21,7 +21,7 @@ ANSWERED = {name: query for name, query in QUERIES.items() if query.refused is N
 REFUSED = {name: query for name, query in QUERIES.items() if query.refused is not None}
 UDFS = ["functions.so"]
 
-pytestmark = pytest.mark.usefixtures("folder")
+pytestmark = [pytest.mark.usefixtures("folder"), pytest.mark.once]
 
 
 @pytest.mark.parametrize("name", ANSWERED)

@@ -11,7 +11,7 @@ from sql_world import reference, run
 
 from arroyo_udf_plugin import load
 
-pytestmark = pytest.mark.usefixtures("folder")
+pytestmark = [pytest.mark.usefixtures("folder"), pytest.mark.once]
 
 Texts = st.SearchStrategy[str]
 
