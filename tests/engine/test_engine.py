@@ -54,6 +54,27 @@ def test_a_pipeline_without_functions_copies_rows() -> None:
     assert world.closed == 2
 
 
+def test_sinks_are_closed_although_a_slice_is_slow_to_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its thread has said that it has ended, and waits for somebody who waits for it."""
+    world, waited_for = World(), threading.Event()
+    work, join = Slice._run, Slice.join
+
+    def run_slowly(self: Slice) -> None:
+        work(self)
+        waited_for.wait(60)
+
+    def noted(self: Slice, seconds: float | None) -> bool:
+        if seconds != 0:
+            waited_for.set()
+        return join(self, seconds)
+
+    monkeypatch.setattr(Slice, "_run", run_slowly)
+    monkeypatch.setattr(Slice, "join", noted)
+    run(Story(StorySource({"a": batches(0, 25)}), world))
+    waited_for.set()
+    assert world.closed == 1
+
+
 def test_a_look_for_new_partitions_that_takes_long_holds_up_neither_rows_nor_the_stop() -> None:
     """Two slices; one asks a store that does not answer, until the engine has ended."""
     world, stop, asked, ended = World(), StopRequest(timeout=60), threading.Event(), threading.Event()

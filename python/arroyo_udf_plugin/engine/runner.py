@@ -299,7 +299,9 @@ class _Coordinator:
                 return
             if isinstance(word, _Told) and isinstance(word.what, BaseException):
                 raise word.what
-            left -= isinstance(word, _Told) and word.what == "ended"
+            if isinstance(word, _Told) and word.what == "ended":
+                self._slices[word.place].join(None)  # it does nothing more, but may not be gone yet
+                left -= 1
 
     def give_up(self, error: BaseException) -> None:
         """Ends the slices after an error, and notes what remains at risk."""
