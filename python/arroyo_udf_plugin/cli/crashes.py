@@ -4,7 +4,8 @@
         ...
 
 A fatal signal, `os._exit` and an `exit` in native code leave a line on standard error; a signal also leaves the Python
-stacks of all threads (faulthandler). Nothing can be said of SIGKILL, or of `_exit` in native code.
+stack of its thread (faulthandler). Those of other threads may change while they are read, which would be a fault of its
+own and hide the first. Nothing can be said of SIGKILL, or of `_exit` in native code.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def named(functions: Iterable[str]) -> Iterator[None]:
 
     faulthandler.disable()  # PYTHONFAULTHANDLER may have enabled it, and its handlers must come before ours
     name_in_crash(names.encode())
-    faulthandler.enable(2)
+    faulthandler.enable(2, all_threads=False)
     os._exit = left  # type: ignore[assignment]
     try:
         yield
