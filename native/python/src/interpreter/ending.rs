@@ -29,7 +29,7 @@ impl Interpreter {
             if Instant::now() >= until {
                 return false;
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(PAUSE); // once at an end; a thread that leaves, on the hot path, wakes nobody
         }
         true
     }
@@ -57,7 +57,7 @@ impl Interpreter {
                     PyEval_SaveThread();
                     return Err("a thread that its code has started does not end".into());
                 }
-                gil::without(|| std::thread::sleep(PAUSE));
+                gil::without(|| std::thread::sleep(PAUSE)); // Python tells nobody when a thread of its code has ended
             }
             Py_EndInterpreter(state);
         }

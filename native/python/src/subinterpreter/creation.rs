@@ -60,7 +60,7 @@ pub fn one_at_a_time() -> MutexGuard<'static, ()> {
 /// Waits until then for the start or end that goes on.
 pub fn settle(until: Instant) {
     while matches!(STARTING.try_lock(), Err(TryLockError::WouldBlock)) && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(1));
+        std::thread::sleep(Duration::from_millis(1)); // once at the exit: a Mutex cannot be waited for until a time
     }
 }
 

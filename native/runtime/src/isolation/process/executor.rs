@@ -356,7 +356,7 @@ impl Sender {
             match self.place.try_take() {
                 Some(place) if place.is_closed() => break LEFT.to_string(),
                 Some(mut place) => break format!("{} during this call", place.obituary(&worker)),
-                None => std::thread::sleep(Duration::from_millis(1)),
+                None => std::thread::sleep(Duration::from_millis(1)), // until one of the two is so, which is soon
             }
         };
         for mut attempt in std::mem::take(&mut self.running).into_values() {

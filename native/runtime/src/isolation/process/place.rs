@@ -123,7 +123,7 @@ impl Place {
                 self.not_before = Some(until);
                 return Err(NoWorker::Interrupted);
             }
-            std::thread::sleep(left.min(PAUSE));
+            std::thread::sleep(left.min(PAUSE)); // what the pause is; between two looks at the host
         }
     }
 
