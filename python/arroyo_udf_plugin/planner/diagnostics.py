@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ..pipeline.problems import nearest
 from ..sql.feed import context
+from ..sql.json_calls import NAMES, WrongJson, check
 from ..sql.query import WrongQuery
 from .selects import QueryText
 from .text import Text, Tokens, Wrong
@@ -22,15 +23,28 @@ _AGGREGATE = re.compile(r"must appear in the GROUP BY|must be in GROUP BY")
 
 def check_syntax(text: Text, part: Tokens) -> None:
     """Raises Wrong for a query that DataFusion cannot read, at the place that it names."""
-    start, end = part[0].start, part[-1].end
-    before = re.sub(r"[^\n]", " ", text.text[:start])
+    end = part[-1].end
     try:
-        context().sql(before + text.text[start:end])
+        check(text.text, part)
+    except WrongJson as error:
+        raise Wrong(str(error), error.at) from None
+    try:
+        context().sql(_readable(text.text, part))
     except Exception as error:
         if (found := _PARSER.search(str(error))) is None:
             return  # what names mean is not known to it yet
         place = _PLACE.search(found[1])
         raise Wrong(f"{_PLACE.sub('', found[1])}", _offset(text.text, place) if place else end) from None
+
+
+def _readable(text: str, part: Tokens) -> str:
+    """A query at its place, with an operator for ?, which DataFusion cannot read."""
+    written, done = [re.sub(r"[^\n]", " ", text[: part[0].start])], part[0].start
+    for token in part:
+        if token.text == "?":
+            written += [text[done : token.start], "="]
+            done = token.end
+    return "".join([*written, text[done : part[-1].end]])
 
 
 def _offset(text: str, place: re.Match[str]) -> int:
@@ -58,7 +72,7 @@ def wrong_query(
 
 
 def _near(name: str, functions: Collection[str]) -> str:
-    instead = nearest(name, [*functions, *context().udfs()])
+    instead = nearest(name, [*functions, *NAMES, *context().udfs()])
     return instead if instead.startswith("write") else "write one of DataFusion's, or name the UDF's file with --udf"
 
 

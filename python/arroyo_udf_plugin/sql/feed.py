@@ -18,6 +18,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from .json_calls import Function, Written
+
 TABLE = "__in"
 _EXECUTIONS = 500  # of one plan: each leaves about 4 KB behind
 _ROW_BY_ROW = {"ProjectionExec", "FilterExec", "DataSourceExec", "DatasetExec", "CooperativeExec", "EmptyExec"}
@@ -25,15 +27,18 @@ _ROW_TO_ROWS = _ROW_BY_ROW | {"UnnestExec"}
 _ALL_ROWS = 8192
 
 
-def context(batch_rows: int = _ALL_ROWS) -> Any:
-    """A session of DataFusion in which everything runs in the thread that asks."""
-    from datafusion import SessionConfig, SessionContext
+def context(batch_rows: int = _ALL_ROWS, functions: Sequence[Function] = ()) -> Any:
+    """A session of DataFusion in which everything runs in the thread that asks. functions: that queries may call."""
+    from datafusion import SessionConfig, SessionContext, udf
 
     options = {
         "datafusion.execution.batch_size": str(batch_rows),
         "datafusion.sql_parser.map_string_types_to_utf8view": "false",
     }
-    return SessionContext(SessionConfig(options).with_target_partitions(1))
+    own = SessionContext(SessionConfig(options).with_target_partitions(1))
+    for one in functions:
+        own.register_udf(udf(one.function, one.function.types, one.function.returns, "immutable", name=one.name))
+    return own
 
 
 def operators_of(plan: Any) -> set[str]:
@@ -53,12 +58,12 @@ def is_by_rows(operators: set[str]) -> bool:
 
 
 class Feed:
-    """A query over batches of one schema. text: over the table `TABLE`. one_by_one: `is_by_row` of its plan."""
+    """A query over batches of one schema. asked: over the table `TABLE`. one_by_one: `is_by_row` of its plan."""
 
-    def __init__(self, text: str, schema: pa.Schema, one_by_one: bool) -> None:
-        self._text, self._table = text, _Table(schema)
+    def __init__(self, asked: Written, schema: pa.Schema, one_by_one: bool) -> None:
+        self._text, self._table = asked.text, _Table(schema)
         # With whole batches a filter collects its results before it answers.
-        self._context = context(1 if one_by_one else _ALL_ROWS)
+        self._context = context(1 if one_by_one else _ALL_ROWS, asked.functions)
         self._context.remove_optimizer_rule("push_down_filter")  # filters would go to the table
         self._context.register_dataset(TABLE, self._table)
         self._one_by_one = one_by_one
@@ -95,14 +100,14 @@ class Feed:
 class Single:
     """As `Feed`, in a documented way: each batch is a table and a query of its own."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, asked: Written) -> None:
+        self._asked = asked
 
     def run(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
         """As `Feed.run`."""
-        own = context()
+        own = context(functions=self._asked.functions)
         own.register_record_batches(TABLE, [[batch]])
-        return [answer.to_pyarrow() for answer in own.sql(self._text).execute_stream()]
+        return [answer.to_pyarrow() for answer in own.sql(self._asked.text).execute_stream()]
 
 
 @functools.cache
@@ -111,7 +116,7 @@ def works() -> bool:
     schema = pa.schema([("n", pa.int64())])
     asked = [[1, 2, 3], [5], [6, 7], [0, 9, 1]]
     try:
-        feed = Feed(f"SELECT n + 1 AS m FROM {TABLE} WHERE n < 5", schema, one_by_one=True)
+        feed = Feed(Written(f"SELECT n + 1 AS m FROM {TABLE} WHERE n < 5"), schema, one_by_one=True)
         answers = [feed.run(pa.record_batch([pa.array(one, pa.int64())], schema=schema)) for one in asked]
     except Exception:
         return False
