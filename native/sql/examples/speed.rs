@@ -1,7 +1,7 @@
 //! How long paths take over 8,192 texts of some 200 bytes, against a plain loop over their bytes that finds where strings
 //! begin and end: `cargo run --release -p arroyo-udf-sql --example speed`. CPU time, the best of 50.
 
-use arroyo_udf_sql::json::{as_text, value, Step};
+use arroyo_udf_sql::json::{as_text, first, value, Path, Step};
 use std::hint::black_box;
 
 fn document(n: usize) -> String {
@@ -57,6 +57,12 @@ fn main() {
             out.clear();
             texts.iter().filter(|text| as_text(text.as_bytes(), &steps, &mut scratch, &mut out)).count()
         });
+        let by_path = Path::read(&format!("$.{}", path.join("."))).unwrap();
+        let found = cpu_milliseconds(|| {
+            out.clear();
+            texts.iter().filter(|text| first(text.as_bytes(), &by_path, &mut out)).count()
+        });
+        println!("{}: get_first_json_object {found:.2} ms ({:.2})", path.join("."), found / reference);
         println!("{}: -> {cut:.2} ms ({:.2}), ->> {told:.2} ms ({:.2})", path.join("."), cut / reference, told / reference);
     }
 }

@@ -1,6 +1,6 @@
 //! A function over a column of texts.
 //!
-//! Guarantees: an answer for each row; null rows answer null, except that `json_contains` says false. Answers of texts are at
+//! Guarantees: an answer for each row; null rows answer null, except that `json_contains` says false of null texts. Answers of texts are at
 //! most as long as the texts, so that 32-bit offsets hold them.
 //!
 //! Assumes UTF-8 in the texts, as Arrow promises: what is cut from them at quotes, brackets and numbers is UTF-8, too.
@@ -116,20 +116,21 @@ impl Rows<'_> {
         }
     }
 
-    /// Calls `each` for each row, with None for a row without a text or without its step.
+    /// Calls `each` for each row, with None for one that has no text, or lacks its own step; and whether it has the step.
     #[inline]
-    fn each(&self, mut each: impl FnMut(Option<(&[u8], &[Step])>)) {
+    fn each(&self, mut each: impl FnMut(Option<(&[u8], &[Step])>, bool)) {
         let Last::None = self.last else {
             let mut path = self.path.to_vec();
             for row in 0..self.rows {
                 path.truncate(self.path.len());
                 path.extend(self.step(row));
-                each(text_of(self.texts, row).filter(|_| path.len() > self.path.len()).map(|text| (text, &path[..])));
+                let has_step = path.len() > self.path.len();
+                each(text_of(self.texts, row).filter(|_| has_step).map(|text| (text, &path[..])), has_step);
             }
             return;
         };
         for row in 0..self.rows {
-            each(text_of(self.texts, row).map(|text| (text, self.path)));
+            each(text_of(self.texts, row).map(|text| (text, self.path)), true);
         }
     }
 
@@ -143,7 +144,7 @@ impl Rows<'_> {
 
     fn texts(&self, write: impl Fn(&[u8], &[Step], &mut Vec<u8>, &mut Vec<u8>) -> bool) -> ArrayData {
         let (mut answers, mut scratch) = (Texts::new(self.rows), Vec::new());
-        self.each(|row| {
+        self.each(|row, _| {
             answers.push(|out| row.is_some_and(|(text, path)| write(text, path, &mut scratch, out)));
         });
         answers.finish()
@@ -151,7 +152,7 @@ impl Rows<'_> {
 
     fn numbers<T: Default + Send + 'static>(&self, read: impl Fn(&[u8], &[Step], &mut Vec<u8>) -> Option<T>) -> ArrayData {
         let (mut validity, mut values, mut scratch) = (Validity::with_capacity(self.rows), Vec::with_capacity(self.rows), Vec::new());
-        self.each(|row| {
+        self.each(|row, _| {
             let value = row.and_then(|(text, path)| read(text, path, &mut scratch));
             validity.push(value.is_some());
             values.push(value.unwrap_or_default());
@@ -162,8 +163,8 @@ impl Rows<'_> {
     fn booleans(&self, read: impl Fn(&[u8], &[Step], &mut Vec<u8>) -> Option<bool>, of_null: Option<bool>) -> ArrayData {
         let (mut validity, mut values) = (Validity::with_capacity(self.rows), Validity::with_capacity(self.rows));
         let mut scratch = Vec::new();
-        self.each(|row| {
-            let value = row.map_or(of_null, |(text, path)| read(text, path, &mut scratch));
+        self.each(|row, has_step| {
+            let value = row.map_or(of_null.filter(|_| has_step), |(text, path)| read(text, path, &mut scratch));
             validity.push(value.is_some());
             values.push(value.unwrap_or_default());
         });
@@ -172,7 +173,7 @@ impl Rows<'_> {
 
     fn lists(&self, write: impl Fn(&[u8], &[Step], &mut Vec<u8>, &mut Texts) -> bool) -> ArrayData {
         let (mut answers, mut scratch) = (Lists::new(self.rows), Vec::new());
-        self.each(|row| answers.push(|items| row.is_some_and(|(text, path)| write(text, path, &mut scratch, items))));
+        self.each(|row, _| answers.push(|items| row.is_some_and(|(text, path)| write(text, path, &mut scratch, items))));
         answers.finish()
     }
 }

@@ -44,6 +44,7 @@ class JsonFunction:
             self._function = json_function(name, path)
         except ValueError as error:
             raise InvalidArgument(str(error)) from None
+        self.name, self.path = name, path
         self._answers = json_answers
         self._kind = "" if last is None else "index" if last == pa.int64() else "key"
         self.types = [pa.string()] if last is None else [pa.string(), last]

@@ -171,7 +171,7 @@ class _Writing:
         before = part[start - 1] if start else None
         if before is not None and before.kind == "sign" and (before.text in _TIGHT or before.text == "||"):
             raise WrongJson(
-                f"write brackets: ... {before.text} (a {part[place].text} 'key'), because {before.text} comes first here",
+                f"write brackets: ... {before.text} (a {part[place].text} 'k'), as {before.text} comes first here",
                 part[place].start,
             )
         return start
@@ -189,17 +189,17 @@ class _Writing:
                     part[place + 1].start,
                 )
             place = end
-        if place < len(part) and part[place].kind == "sign" and part[place].text in _TIGHT:
+        if place < len(part) and part[place].kind == "sign" and (sign := part[place].text) in _TIGHT:
             raise WrongJson(
-                f"write brackets: (a {operator.text} 'key') {part[place].text} ..., because {part[place].text} comes first here",
-                part[place].start,
+                f"write brackets: (a {operator.text} 'k') {sign} ..., as {sign} comes first here", part[place].start
             )
         return place
 
     def _chain(self, part: Tokens, type_: str | None) -> str:
         """type_: of a cast around it."""
         place = _operand_end(part, 0)
-        document, name, steps = self.rendered(part[:place]), "", []
+        document, name = self.rendered(part[:place]), ""
+        steps: list[Tokens] = []
         while place < len(part):
             operator, end = part[place], _operand_end(part, place + 1)
             if name not in ("", "json_get"):  # what ->> answers is a text of its own

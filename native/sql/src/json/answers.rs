@@ -95,7 +95,7 @@ pub fn length(text: &[u8], path: &[Step], scratch: &mut Vec<u8>) -> Option<u64> 
 /// json_get_array: calls `each` with the items of an array.
 pub fn array<'a>(text: &'a [u8], path: &[Step], scratch: &mut Vec<u8>, mut each: impl FnMut(&'a [u8])) -> bool {
     let Some(array) = raw(text, path, scratch) else { return false };
-    let all = items(array, |item| {
+    let all = items(&mut Cursor::new(array), |item| {
         each(item);
         Some(())
     });
@@ -107,7 +107,7 @@ pub fn keys_of(text: &[u8], path: &[Step], scratch: &mut Vec<u8>, mut each: impl
     let Some(object) = raw(text, path, scratch) else { return false };
     // Twice, because a key that cannot be written makes all of it null.
     let mut keys = |each: &mut dyn FnMut(&[u8])| {
-        members(object, |key, _| {
+        members(&mut Cursor::new(object), |key, _| {
             scratch.clear();
             let is_text = texts::append(key, scratch);
             each(scratch);

@@ -49,9 +49,18 @@ impl Path {
     /// Calls `each` with the text of each value that the path leads to, in their order, until it answers false. None: the text
     /// is no JSON.
     pub fn query<'a>(&self, text: &'a [u8], mut each: impl FnMut(&'a [u8]) -> bool) -> Option<()> {
-        let mut cursor = Cursor::new(text);
-        let value = cursor.value().filter(|_| cursor.is_end())?;
-        let _enough = walk(value, &self.0, &mut Vec::new(), &mut each);
+        let (mut cursor, mut scratch) = (Cursor::new(text), Vec::new());
+        // One step is made while the text is checked.
+        let (found, path) = match self.0.split_first() {
+            Some((Segment::All, _)) | None => (Some(cursor.value()?), &self.0[..]),
+            Some((segment, rest)) => (step(segment, &mut cursor, &mut scratch)?, rest),
+        };
+        if !cursor.is_end() {
+            return None;
+        }
+        if let Some(value) = found {
+            let _enough = walk(value, path, &mut scratch, &mut each);
+        }
         Some(())
     }
 }
@@ -106,45 +115,53 @@ fn index(text: &str) -> Option<i64> {
 /// None: `each` has had enough. The value was passed before, so nothing in it is wrong.
 fn walk<'a>(value: &'a [u8], path: &[Segment], scratch: &mut Vec<u8>, each: &mut impl FnMut(&'a [u8]) -> bool) -> Option<()> {
     let Some((segment, rest)) = path.split_first() else { return each(value).then_some(()) };
-    let mut found = None;
     match (segment, value.first()) {
-        (Segment::Name(name), Some(b'{')) => members(value, |key, member| {
+        (Segment::All, Some(b'[')) => items(&mut Cursor::new(value), |item| walk(item, rest, scratch, each)),
+        (Segment::All, Some(b'{')) => members(&mut Cursor::new(value), |_, member| walk(member, rest, scratch, each)),
+        (Segment::All, _) => Some(()),
+        _ => match step(segment, &mut Cursor::new(value), scratch)? {
+            Some(found) => walk(found, rest, scratch, each),
+            None => Some(()),
+        },
+    }
+}
+
+/// Passes a value, and answers the value in it that a name or an index leads to.
+fn step<'a>(segment: &Segment, cursor: &mut Cursor<'a>, scratch: &mut Vec<u8>) -> Option<Option<&'a [u8]>> {
+    let mut found = None;
+    match (segment, cursor.byte()?) {
+        (Segment::Name(name), b'{') => members(cursor, |key, member| {
             if texts::equals(key, name, scratch) {
                 found = Some(member);
             }
             Some(())
         })?,
-        (Segment::Index(index), Some(b'[')) => {
-            let wanted = usize::try_from(*index).ok().or_else(|| {
-                let mut length = 0usize;
-                items(value, |_| {
-                    length += 1;
+        (Segment::Index(index), b'[') => {
+            let mut wanted = *index;
+            if wanted < 0 {
+                items(&mut cursor.clone(), |_| {
+                    wanted += 1;
                     Some(())
-                });
-                length.checked_sub(usize::try_from(index.unsigned_abs()).ok()?)
-            });
-            let mut place = 0;
-            items(value, |item| {
-                if wanted == Some(place) {
+                })?;
+                // It counts from the end, and has met all items.
+                wanted = if wanted < 0 { i64::MAX } else { wanted };
+            }
+            items(cursor, |item| {
+                if wanted == 0 {
                     found = Some(item);
                 }
-                place += 1;
+                wanted -= 1;
                 Some(())
             })?;
         }
-        (Segment::All, Some(b'[')) => items(value, |item| walk(item, rest, scratch, each))?,
-        (Segment::All, Some(b'{')) => members(value, |_, member| walk(member, rest, &mut Vec::new(), each))?,
-        _ => {}
+        _ => cursor.skip()?,
     }
-    match found {
-        Some(found) => walk(found, rest, scratch, each),
-        None => Some(()),
-    }
+    Some(found)
 }
 
-/// Each item of an array, until `each` answers None.
-pub fn items<'a>(array: &'a [u8], mut each: impl FnMut(&'a [u8]) -> Option<()>) -> Option<()> {
-    let mut cursor = Cursor::new(array);
+/// Passes an array, and calls `each` with its items, until it answers None.
+#[inline(always)]
+pub fn items<'a>(cursor: &mut Cursor<'a>, mut each: impl FnMut(&'a [u8]) -> Option<()>) -> Option<()> {
     let mut more = cursor.enter(b'[', b']')?;
     while more {
         each(cursor.value()?)?;
@@ -153,9 +170,9 @@ pub fn items<'a>(array: &'a [u8], mut each: impl FnMut(&'a [u8]) -> Option<()>) 
     Some(())
 }
 
-/// Each key of an object with its value, until `each` answers None.
-pub fn members<'a>(object: &'a [u8], mut each: impl FnMut(Quoted<'a>, &'a [u8]) -> Option<()>) -> Option<()> {
-    let mut cursor = Cursor::new(object);
+/// Passes an object, and calls `each` with its keys and values, until it answers None.
+#[inline(always)]
+pub fn members<'a>(cursor: &mut Cursor<'a>, mut each: impl FnMut(Quoted<'a>, &'a [u8]) -> Option<()>) -> Option<()> {
     let mut more = cursor.enter(b'{', b'}')?;
     while more {
         let key = cursor.key()?;
