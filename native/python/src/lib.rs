@@ -265,7 +265,7 @@ const fn fast(name: &'static CStr, function: PyCFunctionFast) -> PyMethodDef {
     }
 }
 
-static mut METHODS: [PyMethodDef; 42] = [
+static mut METHODS: [PyMethodDef; 43] = [
     method(c"described", described::described, METH_O),
     method(c"register", registry::register, METH_VARARGS),
     method(c"open_arroyo", imported::open_arroyo, METH_O),
@@ -307,6 +307,7 @@ static mut METHODS: [PyMethodDef; 42] = [
     fast(c"check_drained", results::check_drained),
     fast(c"json_function", sql::json_function),
     fast(c"json_answers", sql::json_answers),
+    fast(c"multi_hash", sql::multi_hash),
     PyMethodDef::zeroed(),
 ];
 const END: PyModuleDef_Slot = PyModuleDef_Slot { slot: 0, value: null_mut() };

@@ -2,9 +2,10 @@
 
 use crate::gil;
 use crate::object::{none, raise};
-use arroyo_udf_plugin::abi::ArrowArray;
+use arroyo_udf_plugin::abi::{ArrowArray, ArrowSchema};
 use arroyo_udf_plugin::arrow::{Column, Layout};
 use arroyo_udf_sql::column::{ByKeys, ByPath, Function, Last};
+use arroyo_udf_sql::hash::{hashes, Argument};
 use arroyo_udf_sql::json::{Path, Step};
 use pyo3_ffi::*;
 use std::ffi::{c_int, CStr};
@@ -169,4 +170,52 @@ unsafe fn answered(function: &Function, texts: &Given, last: Option<&Given>, kin
         Some(last) => Last::Key(last),
     };
     Ok(function.run(&texts, rows, &last).export())
+}
+
+/// A schema that pyarrow has exported, released in the end.
+struct GivenType(ArrowSchema);
+
+impl Drop for GivenType {
+    fn drop(&mut self) {
+        if let Some(release) = self.0.release {
+            // SAFETY: the schema is ours and has not been released.
+            unsafe { release(&mut self.0) };
+        }
+    }
+}
+
+/// multi_hash(arrays: int, schemas: int, count: int, out: int): a hash for each row, exported to the address `out` as binary of
+/// 16 bytes. Takes `count` arrays of one length with their types out of the addresses. Raises ValueError for types that are not
+/// supported; the text names them.
+pub unsafe extern "C" fn multi_hash(_module: *mut PyObject, arguments: *mut *mut PyObject, count: Py_ssize_t) -> *mut PyObject {
+    // SAFETY: called by Python with the GIL and `count` arguments; the caller has exported so many arrays and types.
+    unsafe {
+        if count != 4 {
+            return raise(PyExc_TypeError, "multi_hash() takes arrays, schemas, their number and an address");
+        }
+        let arrays = PyLong_AsVoidPtr(*arguments).cast::<ArrowArray>();
+        let schemas = PyLong_AsVoidPtr(*arguments.add(1)).cast::<ArrowSchema>();
+        let number = PyLong_AsSize_t(*arguments.add(2));
+        let out = PyLong_AsVoidPtr(*arguments.add(3)).cast::<ArrowArray>();
+        if !PyErr_Occurred().is_null() {
+            return null_mut();
+        }
+        let take = |i| {
+            let array = std::ptr::replace(arrays.add(i), ArrowArray::empty());
+            (Given(array), GivenType(std::ptr::replace(schemas.add(i), ArrowSchema::empty())))
+        };
+        let given: Vec<(Given, GivenType)> = (0..number).map(take).collect();
+        let hashed = gil::without(|| {
+            let arguments = given.iter().map(|(array, schema)| Argument::new(&array.0, &schema.0)).collect::<Result<Vec<_>, _>>()?;
+            let rows = given.first().map_or(0, |(array, _)| array.0.length);
+            Ok::<_, String>(hashes(&arguments, rows as usize).export())
+        });
+        match hashed {
+            Ok(array) => {
+                out.write(array);
+                none()
+            }
+            Err(text) => raise(PyExc_ValueError, &text),
+        }
+    }
 }

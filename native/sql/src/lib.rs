@@ -4,6 +4,7 @@
 //! |------------|-----------------------------------------------------------|
 //! | [`json`]   | one JSON text: reading it, finding a value, answers       |
 //! | [`column`] | a column of texts -> a column of answers                  |
+//! | [`hash`]   | columns -> a column of hashes                             |
 //!
 //! Modules use only those above them.
 //!
@@ -11,4 +12,5 @@
 //! and is no error.
 
 pub mod column;
+pub mod hash;
 pub mod json;

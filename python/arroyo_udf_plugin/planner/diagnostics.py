@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ..pipeline.problems import nearest
 from ..sql.feed import context
-from ..sql.json_calls import NAMES, WrongJson, check
+from ..sql.native_calls import NAMES, WrongCall, check
 from ..sql.query import WrongQuery
 from .selects import QueryText
 from .text import Text, Tokens, Wrong
@@ -26,7 +26,7 @@ def check_syntax(text: Text, part: Tokens) -> None:
     end = part[-1].end
     try:
         check(text.text, part)
-    except WrongJson as error:
+    except WrongCall as error:
         raise Wrong(str(error), error.at) from None
     try:
         context().sql(_readable(text.text, part))

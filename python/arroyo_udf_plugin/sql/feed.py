@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from .json_calls import Function, Written
+from .native_calls import Function, Written
 
 TABLE = "__in"
 _EXECUTIONS = 500  # of one plan: each leaves about 4 KB behind

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from ..connectors.cells import CellType, decoded
 from ..errors import InvalidArgument
 from .feed import TABLE, Feed, Single, context, is_by_row, is_by_rows, operators_of, works
-from .json_calls import Written, with_json
+from .native_calls import Written, with_native
 from .tokens import column_name, quoted, with_now
 
 _ROW = pa.field("__row", pa.uint32())
@@ -200,13 +200,13 @@ def _text(items: list[str], select: Select) -> str:
 
 
 def _asked(text: str, table: str, fed: pa.Schema) -> Written:
-    """A text as DataFusion takes it. Raises WrongJson, and what DataFusion raises for types that are asked for."""
+    """A text as DataFusion takes it. Raises WrongCall, and what DataFusion raises for types that are asked for."""
 
     def type_of(expression: Written) -> pa.DataType:
         asked = Written(f"SELECT {expression.text}\nFROM {TABLE} AS {quoted(table)}", expression.functions)
         return _planned(asked, fed).schema().types[0]
 
-    return with_json(with_now(text), type_of)
+    return with_native(with_now(text), type_of)
 
 
 def _planned(asked: Written, fed: pa.Schema) -> Any:

@@ -12,13 +12,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from arroyo_udf_plugin.sql.columns import BY_PATH, JsonFunction
+from arroyo_udf_plugin.sql.columns import BY_PATH
 
 Steps = tuple[str | int, ...]
 MISSING: Any = object()
 
 
-def plain(function: JsonFunction) -> Callable[..., pa.Array]:
+def plain(function: Any) -> Callable[..., pa.Array]:
     def call(texts: pa.Array, last: pa.Array | None = None) -> pa.Array:
         steps = [()] * len(texts) if last is None else [(step,) for step in last.to_pylist()]
         answers = [

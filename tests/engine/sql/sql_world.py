@@ -26,7 +26,7 @@ from arroyo_udf_plugin.pipeline.description import Checkpoints, Pipeline
 from arroyo_udf_plugin.pipeline.plan import plan
 from arroyo_udf_plugin.planner.script import Script
 from arroyo_udf_plugin.planner.text import Text
-from arroyo_udf_plugin.sql.json_calls import with_json
+from arroyo_udf_plugin.sql.native_calls import with_native
 
 FUNCTIONS = """
 import asyncio
@@ -266,7 +266,7 @@ def reference(text: str, functions: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def _collected(context: SessionContext, text: str) -> pa.Table:
-    written = with_json(text, lambda step: pa.int64() if step.text.strip() in INTEGERS else pa.string())
+    written = with_native(text, lambda step: pa.int64() if step.text.strip() in INTEGERS else pa.string())
     for one in written.functions:
         context.register_udf(udf(plain(one.function), one.function.types, one.function.returns, "immutable", one.name))
     return context.sql(written.text).to_arrow_table()

@@ -12,7 +12,7 @@ from plain_json import MISSING, dumped, loaded, plain, plain_answer
 
 from arroyo_udf_plugin.errors import InvalidArgument
 from arroyo_udf_plugin.sql.columns import BY_KEYS, BY_PATH, JsonFunction
-from arroyo_udf_plugin.sql.json_calls import WrongJson, with_json
+from arroyo_udf_plugin.sql.native_calls import WrongCall, with_native
 from arroyo_udf_plugin.sql.query import Failed, Query, Select, WrongQuery
 
 KEYS = st.sampled_from(["a", "b", "", "é😀", 'q"\\\n', "\ud800"])
@@ -152,7 +152,7 @@ WRITTEN = {
 
 @pytest.mark.parametrize("text", WRITTEN)
 def test_what_is_written(text: str) -> None:
-    written = with_json(text, lambda _: pa.string())
+    written = with_native(text, lambda _: pa.string())
     found = written.text
     for one in written.functions:
         path = one.function.path if isinstance(one.function.path, str) else ",".join(map(str, one.function.path))
@@ -183,8 +183,8 @@ def test_what_is_written(text: str) -> None:
     ],
 )
 def test_what_is_refused(text: str, at: int, error: str) -> None:
-    with pytest.raises(WrongJson) as found:
-        with_json(text, lambda _: pa.string())
+    with pytest.raises(WrongCall) as found:
+        with_native(text, lambda _: pa.string())
     assert (str(found.value), found.value.at) == (error, at)
 
 

@@ -1,4 +1,4 @@
-"""Calls of JSON functions in a text of SQL, and the operators ->, ->> and ?, as calls of functions that have the path.
+"""Calls of native functions in a text of SQL, and the operators ->, ->> and ?, as calls that DataFusion can make.
 
     a -> 'b' ->> 0                     json_as_text_1(a)        a function with the path ('b', 0)
     json_get_int(a, 'b') > 5           json_get_int_1(a) > 5
@@ -19,14 +19,14 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from ..errors import InvalidArgument
-from .columns import BY_KEYS, BY_PATH, JsonFunction
+from .columns import BY_KEYS, BY_PATH, JsonFunction, MultiHash
 from .tokens import Token, quoted, tokens
 
 Tokens = Sequence[Token]
 
 _OPERATORS = {"->": "json_get", "->>": "json_as_text", "?": "json_contains"}
 _ALIASES = {"json_len": "json_length", "json_keys": "json_object_keys"}
-NAMES = frozenset({*BY_KEYS, *BY_PATH, *_ALIASES})
+NAMES = frozenset({*BY_KEYS, *BY_PATH, *_ALIASES, "multi_hash"})
 # What json_get becomes below a cast: a value of another type is null there, and no error.
 _CASTS = {
     **dict.fromkeys(("boolean", "bool"), "json_get_bool"),
@@ -43,7 +43,7 @@ _NO_FUNCTIONS = {
 _PREFIXES = {"interval", "date", "timestamp", "time"}  # of a literal
 
 
-class WrongJson(InvalidArgument):
+class WrongCall(InvalidArgument):
     """at: the offset in the text."""
 
     def __init__(self, text: str, at: int) -> None:
@@ -56,7 +56,7 @@ class Function:
     """name: in the text that was written."""
 
     name: str
-    function: JsonFunction
+    function: JsonFunction | MultiHash
 
 
 @dataclass
@@ -67,8 +67,8 @@ class Written:
     functions: list[Function] = field(default_factory=list)
 
 
-def with_json(text: str, type_of: Callable[[Written], pa.DataType]) -> Written:
-    """type_of: of an expression, for steps that are computed. Raises WrongJson, and what `type_of` raises."""
+def with_native(text: str, type_of: Callable[[Written], pa.DataType]) -> Written:
+    """type_of: of an expression, for steps that are computed. Raises WrongCall, and what `type_of` raises."""
     part = tokens(text)
     if not any(token.text in _OPERATORS or (token.name or "").lower() in NAMES for token in part):
         return Written(text)
@@ -78,7 +78,7 @@ def with_json(text: str, type_of: Callable[[Written], pa.DataType]) -> Written:
 
 
 def check(text: str, part: Tokens) -> None:
-    """part: of the text. Raises WrongJson for calls that no types could make right."""
+    """part: of the text. Raises WrongCall for calls that no types could make right."""
     _Writing(text, lambda _: pa.string()).rendered(part)
 
 
@@ -167,10 +167,10 @@ class _Writing:
         """Where the left operand of an operator begins."""
         start = _operand_start(part, place)
         if start == place:
-            raise WrongJson(f"something is missing before this {part[place].text}", part[place].start)
+            raise WrongCall(f"something is missing before this {part[place].text}", part[place].start)
         before = part[start - 1] if start else None
         if before is not None and before.kind == "sign" and (before.text in _TIGHT or before.text == "||"):
-            raise WrongJson(
+            raise WrongCall(
                 f"write brackets: ... {before.text} (a {part[place].text} 'k'), as {before.text} comes first here",
                 part[place].start,
             )
@@ -182,15 +182,15 @@ class _Writing:
             operator, place = part[place], place + 1
             end = _operand_end(part, place)
             if end == place:
-                raise WrongJson(f"write a key or an index behind {operator.text}", operator.start)
+                raise WrongCall(f"write a key or an index behind {operator.text}", operator.start)
             if part[place].kind in ("text", "number") and end > place + 1 and part[place + 1].text == "::":
-                raise WrongJson(
+                raise WrongCall(
                     f"this casts {part[place].text} alone: write (a {operator.text} {part[place].text})::type",
                     part[place + 1].start,
                 )
             place = end
         if place < len(part) and part[place].kind == "sign" and (sign := part[place].text) in _TIGHT:
-            raise WrongJson(
+            raise WrongCall(
                 f"write brackets: (a {operator.text} 'k') {sign} ..., as {sign} comes first here", part[place].start
             )
         return place
@@ -215,16 +215,28 @@ class _Writing:
         name = (token.name or "").lower()
         name = _ALIASES.get(name, name)
         arguments = _split(inner, ",") if inner else []
+        if name == "multi_hash":
+            return self._hash(arguments, token)
         if not arguments or not all(arguments):
-            raise WrongJson(f"{name} needs a text, as in {_example(name)}", token.start)
+            raise WrongCall(f"{name} needs a text, as in {_example(name)}", token.start)
         document, steps = self.rendered(arguments[0]), arguments[1:]
         if name in BY_PATH:
             value = steps[0][0].value if len(steps) == 1 and len(steps[0]) == 1 else None
             if value is None:
                 at = steps[0][0].start if steps else token.start
-                raise WrongJson(f"{name} needs a text and a path in single quotes, as in {_example(name)}", at)
+                raise WrongCall(f"{name} needs a text and a path in single quotes, as in {_example(name)}", at)
             return self._of(name, value, document, None, steps[0][0].start)
         return self._written(_typed_name(name, type_), document, steps, token)
+
+    def _hash(self, arguments: Sequence[Tokens], token: Token) -> str:
+        if not arguments or not all(arguments):
+            raise WrongCall("multi_hash needs values, as in multi_hash(a, b)", token.start)
+        texts = [self.rendered(argument) for argument in arguments]
+        try:
+            function = MultiHash([self._type_of(Written(text, self.functions)) for text in texts])
+        except InvalidArgument as error:
+            raise WrongCall(str(error), token.start) from None
+        return self._named("multi_hash", function, texts)
 
     # ---- Functions ----
 
@@ -252,14 +264,17 @@ class _Writing:
             given = self._type_of(Written(texts[1], self.functions))
             last = pa.int64() if pa.types.is_integer(given) else pa.string()
             if last == pa.string() and given not in (pa.string(), pa.large_string(), pa.string_view()):
-                raise WrongJson(f"a step is a key or an index, and this is {given}", step[0].start)
+                raise WrongCall(f"a step is a key or an index, and this is {given}", step[0].start)
         try:
             function = JsonFunction(name, path, last)
         except InvalidArgument as error:
-            raise WrongJson(str(error), at) from None
+            raise WrongCall(str(error), at) from None
+        return self._named(name, function, texts)
+
+    def _named(self, name: str, function: JsonFunction | MultiHash, arguments: Sequence[str]) -> str:
         own = f"{name}_{len(self.functions) + 1}"
         self.functions.append(Function(own, function))
-        return f"{quoted(own)}({', '.join(texts)})"
+        return f"{quoted(own)}({', '.join(arguments)})"
 
 
 def _typed_name(name: str, type_: str | None) -> str:
@@ -294,7 +309,7 @@ def _closing(part: Tokens, place: int) -> int:
             depth += (part[at].text in _OPEN) - (part[at].text in _CLOSE)
         if not depth:
             return at
-    raise WrongJson(f"this {part[place].text} has no {_OPEN[part[place].text]}", part[place].start)
+    raise WrongCall(f"this {part[place].text} has no {_OPEN[part[place].text]}", part[place].start)
 
 
 def _opening(part: Tokens, place: int) -> int:
@@ -305,7 +320,7 @@ def _opening(part: Tokens, place: int) -> int:
             depth += (part[at].text in _CLOSE) - (part[at].text in _OPEN)
         if not depth:
             return at
-    raise WrongJson(f"nothing is open that this {part[place].text} closes", part[place].start)
+    raise WrongCall(f"nothing is open that this {part[place].text} closes", part[place].start)
 
 
 def _outside(part: Tokens) -> list[tuple[int, Token]]:
@@ -348,7 +363,7 @@ def _operand_end(part: Tokens, place: int) -> int:
             depth += (part[at].word == "case") - (part[at].word == "end")
             if not depth:
                 return at + 1
-        raise WrongJson("this CASE has no END", token.start)
+        raise WrongCall("this CASE has no END", token.start)
     if token.text in ("-", "+") and place + 1 < len(part) and part[place + 1].kind == "number":
         return place + 2
     if token.word in _PREFIXES and place + 1 < len(part) and part[place + 1].kind == "text":
