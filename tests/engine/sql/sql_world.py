@@ -26,7 +26,7 @@ from arroyo_udf_plugin.pipeline.description import Checkpoints, Pipeline
 from arroyo_udf_plugin.pipeline.plan import plan
 from arroyo_udf_plugin.planner.script import Script
 from arroyo_udf_plugin.planner.text import Text
-from arroyo_udf_plugin.sql.native_calls import with_native
+from arroyo_udf_plugin.sql.native_calls import Written, with_native
 
 FUNCTIONS = """
 import asyncio
@@ -244,8 +244,6 @@ def _rows(folder: str) -> list[str]:
 
 # ---- DataFusion alone ----
 
-INTEGERS = ("id", "small", "alt")  # columns that are steps into JSON
-
 
 def reference(text: str, functions: dict[str, Any]) -> dict[str, list[str]]:
     """The results of DataFusion by the outputs' names, with the functions as plain Python."""
@@ -265,8 +263,12 @@ def reference(text: str, functions: dict[str, Any]) -> dict[str, list[str]]:
     return results
 
 
+def _type_of_step(step: Written) -> pa.DataType:
+    return pa.int64() if re.fullmatch(r"\W*(id|small|alt)\W*[\d\W]*", step.text) else pa.string()
+
+
 def _collected(context: SessionContext, text: str) -> pa.Table:
-    written = with_native(text, lambda step: pa.int64() if step.text.strip() in INTEGERS else pa.string())
+    written = with_native(text, _type_of_step)
     for one in written.functions:
         context.register_udf(udf(plain(one.function), one.function.types, one.function.returns, "immutable", one.name))
     return context.sql(written.text).to_arrow_table()
