@@ -131,6 +131,24 @@ impl<'a> Cursor<'a> {
         is_key.then_some(key)
     }
 
+    /// Passes a key and its colon, to the value: whether the key is this one. escaped: answers that for a key with escapes.
+    /// As `key`, but the key stays in registers.
+    #[inline(always)]
+    pub fn key_is(&mut self, wanted: &[u8], escaped: impl FnOnce(Quoted) -> bool) -> Option<bool> {
+        let [b'"', inner @ ..] = self.rest else { return None };
+        let plain = bytes::plain(inner);
+        let is_it = if inner.get(plain) == Some(&b'"') {
+            self.rest = &inner[plain + 1..];
+            plain == wanted.len() && inner.first() == wanted.first().or(Some(&b'"')) && inner[..plain] == *wanted
+        } else {
+            escaped(self.string_with_escapes(inner, plain)?)
+        };
+        self.space();
+        let is_key = self.take(b':');
+        self.space();
+        is_key.then_some(is_it)
+    }
+
     /// Behind an item of an array, or of an object: whether another one follows, which begins here then. close: the bracket.
     #[inline(always)]
     pub fn follows(&mut self, close: u8) -> Option<bool> {

@@ -28,7 +28,7 @@ pub fn find<'a>(text: &'a [u8], path: &[Step], scratch: &mut Vec<u8>) -> Option<
 fn to_key(cursor: &mut Cursor, wanted: &[u8], scratch: &mut Vec<u8>) -> Option<()> {
     let mut more = cursor.enter(b'{', b'}')?;
     while more {
-        if texts::equals(cursor.key()?, wanted, scratch) {
+        if cursor.key_is(wanted, |key| texts::equals(key, wanted, scratch))? {
             return Some(());
         }
         cursor.skip()?;

@@ -130,12 +130,17 @@ fn walk<'a>(value: &'a [u8], path: &[Segment], scratch: &mut Vec<u8>, each: &mut
 fn step<'a>(segment: &Segment, cursor: &mut Cursor<'a>, scratch: &mut Vec<u8>) -> Option<Option<&'a [u8]>> {
     let mut found = None;
     match (segment, cursor.byte()?) {
-        (Segment::Name(name), b'{') => members(cursor, |key, member| {
-            if texts::equals(key, name, scratch) {
-                found = Some(member);
+        (Segment::Name(name), b'{') => {
+            let mut more = cursor.enter(b'{', b'}')?;
+            while more {
+                if cursor.key_is(name, |key| texts::equals(key, name, scratch))? {
+                    found = Some(cursor.value()?);
+                } else {
+                    cursor.skip()?;
+                }
+                more = cursor.follows(b'}')?;
             }
-            Some(())
-        })?,
+        }
         (Segment::Index(index), b'[') => {
             let mut wanted = *index;
             if wanted < 0 {
