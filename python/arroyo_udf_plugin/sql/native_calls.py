@@ -40,6 +40,7 @@ _NO_FUNCTIONS = {
     *("and", "or", "not", "in", "is", "like", "ilike", "between", "when", "then", "else", "case", "where", "select"),
     *("from", "as", "any", "all", "some", "on", "by", "over", "distinct", "exists"),
 }
+_TEXTS = (pa.string(), pa.large_string(), pa.string_view())
 _PREFIXES = {"interval", "date", "timestamp", "time"}  # of a literal
 
 
@@ -198,7 +199,7 @@ class _Writing:
     def _chain(self, part: Tokens, type_: str | None) -> str:
         """type_: of a cast around it."""
         place = _operand_end(part, 0)
-        document, name = self.rendered(part[:place]), ""
+        document, name = self._document(part[:place]), ""
         steps: list[Tokens] = []
         while place < len(part):
             operator, end = part[place], _operand_end(part, place + 1)
@@ -208,6 +209,14 @@ class _Writing:
             steps.append(part[place + 1 : end])
             place = end
         return self._written(_typed_name(name, type_), document, steps, part[0])
+
+    def _document(self, part: Tokens) -> str:
+        text = self.rendered(part)
+        given = self._type_of(Written(text, self.functions))
+        given = given.value_type if pa.types.is_dictionary(given) else given
+        if given not in (*_TEXTS, pa.null()):
+            raise WrongCall(f"JSON is text, and this is {given}", part[0].start)
+        return text
 
     # ---- Calls ----
 
@@ -219,7 +228,7 @@ class _Writing:
             return self._hash(arguments, token)
         if not arguments or not all(arguments):
             raise WrongCall(f"{name} needs a text, as in {_example(name)}", token.start)
-        document, steps = self.rendered(arguments[0]), arguments[1:]
+        document, steps = self._document(arguments[0]), arguments[1:]
         if name in BY_PATH:
             value = steps[0][0].value if len(steps) == 1 and len(steps[0]) == 1 else None
             if value is None:
@@ -263,7 +272,7 @@ class _Writing:
             texts.append(self.rendered(step))
             given = self._type_of(Written(texts[1], self.functions))
             last = pa.int64() if pa.types.is_integer(given) else pa.string()
-            if last == pa.string() and given not in (pa.string(), pa.large_string(), pa.string_view()):
+            if last == pa.string() and given not in _TEXTS:
                 raise WrongCall(f"a step is a key or an index, and this is {given}", step[0].start)
         try:
             function = JsonFunction(name, path, last)

@@ -264,7 +264,7 @@ def reference(text: str, functions: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def _type_of_step(step: Written) -> pa.DataType:
-    return pa.int64() if re.fullmatch(r"\W*(id|small|alt)\W*[\d\W]*", step.text) else pa.string()
+    return pa.int64() if re.match(r"\(?(id|small|alt)\b", step.text) else pa.string()
 
 
 def _collected(context: SessionContext, text: str) -> pa.Table:

@@ -195,6 +195,12 @@ def test_a_step_has_a_type() -> None:
     assert error.value.item == "x"
 
 
+@pytest.mark.parametrize("text", ["n -> 'a'", "json_length(n + 1, 'a')", "upper('x' || (n ->> 'a'))"])
+def test_json_is_text(text: str) -> None:
+    with pytest.raises(WrongQuery, match="JSON is text, and this is int64"):
+        Query(Select({"x": text}), pa.schema([("n", pa.int64())]))
+
+
 def test_a_value_that_is_no_number_fails_nothing() -> None:
     """A cast of json_get asks for the type; a cast of a text fails for the row."""
     schema = pa.schema([("a", pa.string())])
