@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from sql_world import run_killed
 
 from arroyo_udf_plugin.engine.embedded import run_pipeline
 from arroyo_udf_plugin.errors import ArroyoUdfError
@@ -72,6 +73,16 @@ def test_more_lines_than_a_batch_and_several_slices() -> None:
     text = table + sink("format = 'raw_string'") + "INSERT INTO o SELECT value ->> 'n' AS n FROM s"
     run_pipeline(Script("query.sql", text).pipeline.model_copy(update={"parallelism": 2}))
     assert sorted(map(int, written())) == list(range(20_000))
+
+
+@pytest.mark.parametrize("format_", ["'raw_string'", "'json', json.unstructured = 'true'"])
+def test_lines_of_an_engine_that_is_killed(format_: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("lines").mkdir()
+    for file in range(3):
+        Path(f"lines/{file}.log").write_text("".join(f'{{"n": {4 * file + n}}}\n' for n in range(4)))
+    options = f"connector = 'filesystem', path = 'lines', type = 'source', format = {format_}"
+    text = f"CREATE TABLE s (value TEXT) WITH ({options}); SELECT json_get_int(value, 'n') AS n FROM s"
+    assert run_killed(text, (), monkeypatch) == {"rows (n)": sorted(f"[{n}]" for n in range(12))}
 
 
 @pytest.mark.parametrize(
