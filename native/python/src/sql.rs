@@ -146,7 +146,6 @@ pub unsafe extern "C" fn json_answers(_module: *mut PyObject, arguments: *mut *m
         if out.is_null() {
             return raise(PyExc_ValueError, "json_answers() takes an address for its answers");
         }
-        // Releasing pyarrow's arrays takes no GIL.
         match gil::without(|| answered(&*function, &texts, last.as_ref(), kind)) {
             Ok(array) => {
                 out.write(array);
