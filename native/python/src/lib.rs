@@ -31,6 +31,7 @@
 //! | [`results`]     | the results of a plugin, checked before pyarrow reads them                  |
 //! | [`signals`]     | ends a process that was asked to end and cannot                             |
 //! | [`crashes`]     | names the function during whose run the process has crashed                 |
+//! | [`sql`]         | functions of SQL over columns                                               |
 //!
 //! Modules use only those above them.
 //!
@@ -63,6 +64,7 @@ mod pyarrow;
 mod registry;
 mod results;
 mod signals;
+mod sql;
 mod starting;
 mod state;
 mod subinterpreter;
@@ -267,7 +269,7 @@ const fn fast(name: &'static CStr, function: PyCFunctionFast) -> PyMethodDef {
     }
 }
 
-static mut METHODS: [PyMethodDef; 40] = [
+static mut METHODS: [PyMethodDef; 43] = [
     method(c"described", described::described, METH_O),
     method(c"register", registry::register, METH_VARARGS),
     method(c"open_arroyo", imported::open_arroyo, METH_O),
@@ -307,6 +309,9 @@ static mut METHODS: [PyMethodDef; 40] = [
     method(c"layout", results::layout, METH_O),
     fast(c"check_run", results::check_run),
     fast(c"check_drained", results::check_drained),
+    fast(c"json_function", sql::json_function),
+    fast(c"json_answers", sql::json_answers),
+    fast(c"multi_hash", sql::multi_hash),
     PyMethodDef::zeroed(),
 ];
 const END: PyModuleDef_Slot = PyModuleDef_Slot { slot: 0, value: null_mut() };

@@ -18,7 +18,7 @@ _FORMATS = {
     ".arrows": "arrows",
 }
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
-TEXT = ("csv", "tsv", "jsonl")
+TEXT = ("csv", "tsv", "jsonl", "text")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -132,6 +132,19 @@ def _parsed(line: bytes) -> dict[str, Any] | str:
     return row if isinstance(row, dict) else "is not a JSON object"
 
 
+def no_json(line: bytes) -> str | None:
+    """What is wrong with a line that has any value of JSON."""
+    try:
+        _decode(line.decode())
+    except UnicodeDecodeError:
+        return "is not UTF-8"
+    except json.JSONDecodeError as error:
+        return f"is not JSON: {error.msg} at column {error.colno}"
+    except (ValueError, RecursionError) as error:
+        return f"cannot be read as JSON: {error}"
+    return None
+
+
 def _excerpt(line: bytes) -> str:
     return repr(line[: 4 * KEPT].decode(errors="replace")[:KEPT])
 
@@ -212,10 +225,19 @@ class JsonWriter:
     """Lines of JSON. write: takes bytes. Raises InvalidArgument for columns that JSON cannot hold.
 
     Dates, times and decimals are strings, as in CSV; so are NaN and infinity, which are no JSON.
+    timestamps, decimals: columns of these types are written so, see `options.Writing`.
     """
 
-    def __init__(self, write: Callable[[Any], object], name: str, schema: pa.Schema) -> None:
+    def __init__(
+        self,
+        write: Callable[[Any], object],
+        name: str,
+        schema: pa.Schema,
+        timestamps: str | None = None,
+        decimals: str = "string",
+    ) -> None:
         self._write, self._names = write, schema.names
+        self._timestamps, self._decimals = timestamps, decimals
         for field in schema:
             if schema.names.count(field.name) > 1:
                 raise InvalidArgument(f"{name}: JSON cannot hold two columns {field.name!r}; rename one")
@@ -235,11 +257,36 @@ class JsonWriter:
     def _lines(self, batch: pa.RecordBatch) -> bytes:
         pieces = []
         for at, (name, column) in enumerate(zip(self._names, batch.columns, strict=True)):
-            pieces += [_large(("," if at else "{") + _encode(name) + ":"), _texts(column)]
+            pieces += [_large(("," if at else "{") + _encode(name) + ":"), self._texts(column)]
         lines = pc.binary_join_element_wise(
             *pieces, _large("}\n"), _large(""), null_handling="replace", null_replacement="null"
         )
         return "".join(lines.to_pylist()).encode()
+
+    def _texts(self, column: pa.Array) -> pa.Array:
+        if self._timestamps is not None and pa.types.is_timestamp(column.type):
+            return _milliseconds(column) if self._timestamps == "unix_millis" else _rfc3339(column)
+        if self._decimals == "number" and pa.types.is_decimal(column.type):
+            return pa.array(
+                [None if value is None else f"{value:f}" for value in column.to_pylist()], pa.large_string()
+            )
+        return _texts(column)
+
+
+def _milliseconds(times: pa.Array) -> pa.Array:
+    """Fractions of a millisecond are left out, towards the earlier one."""
+    return (
+        pc.floor_temporal(times, unit="millisecond")
+        .cast(pa.timestamp("ms", times.type.tz))
+        .cast(pa.int64())
+        .cast(pa.large_string())
+    )
+
+
+def _rfc3339(times: pa.Array) -> pa.Array:
+    """A time without a zone is in UTC."""
+    utc = times.cast(pa.timestamp(times.type.unit, "UTC"))
+    return _strings(pc.strftime(utc, "%Y-%m-%dT%H:%M:%SZ").cast(pa.large_string()))
 
 
 def _large(text: str) -> pa.Scalar:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 NULL_VALUES = ("", "NA")
-FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "arrows")
+FORMATS = ("csv", "tsv", "jsonl", "text", "parquet", "arrow", "arrows")
 BATCH_ROWS = 8192  # a batch stays in the processor's cache while it is converted
 ROW_GROUP_ROWS = 131_072
 
@@ -25,6 +25,7 @@ class Reading:
     header: the first line has the names; otherwise they are f0, f1, ...
     columns: those to read; None: all. limit: on the number of rows, over all inputs.
     cells: all columns of newline JSON are cells, whatever the first lines have.
+    unstructured: each line of newline JSON is the column `value`, as a text; otherwise its keys are the columns.
     refuses: CSV rows that cannot be read are refused rows, as those of newline JSON; otherwise they end the reading.
     """
 
@@ -38,6 +39,7 @@ class Reading:
     columns: tuple[str, ...] | None = None
     limit: int | None = None
     cells: bool = False
+    unstructured: bool = False
     refuses: bool = False
 
 
@@ -50,6 +52,8 @@ class Writing:
     row_group_rows: of Parquet.
     columns: of the output; None: all. force: replace the output even if it is one of the inputs.
     null_values, delimiter, quote, header: as in `Reading`. A text that would read as null gets quotes.
+    unstructured: the only column is JSON, and its values are the lines of newline JSON.
+    timestamps: in newline JSON: "rfc3339", "unix_millis"; None: as in CSV. decimals: "string" or "number".
     """
 
     format: str | None = None
@@ -61,3 +65,6 @@ class Writing:
     delimiter: str | None = None
     quote: str = '"'
     header: bool = True
+    unstructured: bool = False
+    timestamps: str | None = None
+    decimals: str = "string"

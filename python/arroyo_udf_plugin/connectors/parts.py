@@ -72,7 +72,7 @@ class Parts(Written):
         return PartsSink(name, folder, schema, self._writing(), self._ending(), slice, stage is not None, limits)
 
     def _is_text(self) -> bool:
-        return self.format in ("csv", "tsv", "jsonl")
+        return self.format in ("csv", "tsv", "jsonl", "text")
 
     def _writing(self) -> Writing:
         return self.writing(compression=None if self._is_text() else self.compression)

@@ -43,6 +43,9 @@ class Read(Described):
     cells: bool = False
     """All columns of newline JSON keep their text, whatever the first lines have."""
 
+    unstructured: bool = False
+    """Each line of newline JSON is one column, `value`, as text; otherwise its keys are the columns."""
+
     bad_records: BadRecords = "fail"
     """What happens to rows that cannot be read: "fail", "drop" or "dead_letter"."""
 
@@ -58,5 +61,6 @@ class Read(Described):
             columns=None if self.columns is None else tuple(self.columns),
             limit=self.limit,
             cells=self.cells,
+            unstructured=self.unstructured,
             refuses=True,  # `bad_records.decide` says what happens then
         )

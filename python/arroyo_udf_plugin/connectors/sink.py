@@ -23,6 +23,7 @@ from .json_lines import JsonWriter
 from .options import BATCH_ROWS, Writing
 from .place import Place, kind_of_output
 from .schemas import index_of
+from .text_lines import TextWriter
 from .typed import TypedWriter
 
 _WAITING_BYTES = 64 << 20  # with rows so large, a row group has fewer
@@ -57,7 +58,7 @@ class FileSink:
         )
         self._given = schema if self._places is None else pa.schema(map(schema.field, self._places), schema.metadata)
         self._schema = pa.schema(map(self._written, self._given), schema.metadata)
-        self._writer: DelimitedWriter | JsonWriter | TypedWriter | None = None
+        self._writer: DelimitedWriter | JsonWriter | TextWriter | TypedWriter | None = None
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = self._waiting_bytes = 0
         self._group_rows = writing.row_group_rows if self._kind.format == "parquet" else BATCH_ROWS
@@ -76,14 +77,18 @@ class FileSink:
             return None
         return pa.CompressedOutputStream(pa.PythonFile(self._place, "w"), self._kind.compression)
 
-    def _opened(self, writing: Writing) -> DelimitedWriter | JsonWriter | TypedWriter:
+    def _opened(self, writing: Writing) -> DelimitedWriter | JsonWriter | TextWriter | TypedWriter:
         format, name = self._kind.format, self._name
         if self._kind.is_text:
             if writing.compression is not None:
                 raise InvalidArgument(f"{name}: --compression is for Parquet and Arrow; name the text file .gz or .zst")
             write = (self._compressed or self._place).write
+            if format == "text":
+                return TextWriter(write, name, self._schema, null="")
+            if format == "jsonl" and writing.unstructured:
+                return TextWriter(write, name, self._schema, null="null", one_line=True)
             if format == "jsonl":
-                return JsonWriter(write, name, self._schema)
+                return JsonWriter(write, name, self._schema, writing.timestamps, writing.decimals)
             return DelimitedWriter(write, name, self._schema, dialect_of(format, writing), writing.header)
         return TypedWriter(self._place, name, format, self._schema, writing)
 

@@ -22,13 +22,14 @@ from .cells import argument
 from .delimited import DelimitedReader, dialect_of
 from .inputs import Input, found, opened, readable
 from .interrupt import Interrupt
-from .json_lines import JsonReader
+from .json_lines import JsonReader, no_json
 from .options import BATCH_ROWS, Reading
 from .schemas import index_of
+from .text_lines import TextReader, no_text
 from .type_names import type_named
 from .typed import TypedReader
 
-_Reader = DelimitedReader | JsonReader | TypedReader
+_Reader = DelimitedReader | JsonReader | TextReader | TypedReader
 
 
 @dataclasses.dataclass(frozen=True)
@@ -198,6 +199,8 @@ class FileSource:
         if not file.kind.is_text:
             return TypedReader(file, open_, interrupt)
         read = opened(file, open_, interrupt).read
+        if file.kind.format == "text" or (file.kind.format == "jsonl" and reading.unstructured):
+            return TextReader(read, name, no_text if file.kind.format == "text" else no_json)
         if file.kind.format == "jsonl":
             return JsonReader(read, name, self._types, self._whole, reading.cells)
         dialect = dialect_of(file.kind.format, reading)

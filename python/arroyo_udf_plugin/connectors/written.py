@@ -9,7 +9,7 @@ import pydantic
 from .described import Output, Several
 from .options import NULL_VALUES, ROW_GROUP_ROWS, Writing
 
-Format = Literal["csv", "tsv", "jsonl", "parquet", "arrow", "arrows"]
+Format = Literal["csv", "tsv", "jsonl", "text", "parquet", "arrow", "arrows"]
 
 
 class Written(Output):
@@ -36,6 +36,15 @@ class Written(Output):
 
     header: bool = True
     """CSV begins with the columns' names."""
+
+    unstructured: bool = False
+    """The only column is JSON as text, and its values are the lines of newline JSON."""
+
+    timestamps: Literal["rfc3339", "unix_millis"] | None = None
+    """How newline JSON has times: as 2013-01-01T05:00:00.000000Z, or as milliseconds since 1970; otherwise as CSV."""
+
+    decimals: Literal["string", "number"] = "string"
+    """How newline JSON has decimals. Not every reader keeps all digits of a number."""
 
     def writing(self, **changed: Any) -> Writing:
         own = {name: getattr(self, name) for name in Written.model_fields if name not in Output.model_fields}

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ..pipeline.problems import nearest
 from ..sql.feed import context
+from ..sql.native_calls import NAMES, WrongCall, check
 from ..sql.query import WrongQuery
 from .selects import QueryText
 from .text import Text, Tokens, Wrong
@@ -19,21 +20,33 @@ _COLUMN = re.compile(r"there is no column (\S+)")
 _FUNCTION = re.compile(r"Invalid function '([^']+)'")
 _OPERATOR = re.compile(r"Operator (\S+) is not yet supported")
 _WINDOWS = {"tumble", "hop", "session"}
-_JSON = re.compile(r"->>?|(\w+_)?json(_\w+)?")
 _AGGREGATE = re.compile(r"must appear in the GROUP BY|must be in GROUP BY")
 
 
 def check_syntax(text: Text, part: Tokens) -> None:
     """Raises Wrong for a query that DataFusion cannot read, at the place that it names."""
-    start, end = part[0].start, part[-1].end
-    before = re.sub(r"[^\n]", " ", text.text[:start])
+    end = part[-1].end
     try:
-        context().sql(before + text.text[start:end])
+        check(text.text, part)
+    except WrongCall as error:
+        raise Wrong(str(error), error.at) from None
+    try:
+        context().sql(_readable(text.text, part))
     except Exception as error:
         if (found := _PARSER.search(str(error))) is None:
             return  # what names mean is not known to it yet
         place = _PLACE.search(found[1])
         raise Wrong(_PLACE.sub("", found[1]), _offset(text.text, place) if place else end) from None
+
+
+def _readable(text: str, part: Tokens) -> str:
+    """A query at its place, with an operator for ?, which DataFusion cannot read."""
+    written, done = [re.sub(r"[^\n]", " ", text[: part[0].start])], part[0].start
+    for token in part:
+        if token.text == "?":
+            written += [text[done : token.start], "="]
+            done = token.end
+    return "".join([*written, text[done : part[-1].end]])
 
 
 def _offset(text: str, place: re.Match[str]) -> int:
@@ -63,9 +76,7 @@ def _unknown(name: str, functions: Collection[str]) -> str:
     """name: of a function, or an operator."""
     if name in _WINDOWS:
         return f"{name}: windows are not supported yet, as aggregates are not: rows pass one by one"
-    if _JSON.fullmatch(name):
-        return f"{name}: JSON is not supported yet in expressions: name its fields as columns of the table"
-    instead = nearest(name, [*functions, *context().udfs()])
+    instead = nearest(name, [*functions, *NAMES, *context().udfs()])
     if not instead.startswith("write"):
         instead = "write one of DataFusion's, or name the UDF's file with --udf"
     return f"there is no function {name}: {instead}"

@@ -25,15 +25,24 @@ from ..pipeline.problems import nearest
 from .statements import CreateTable, Option
 from .text import Wrong
 
-_FORMATS = {"json": "jsonl", "csv": "csv", "tsv": "tsv", "parquet": "parquet", "arrow": "arrow"}
-_NO_FORMATS = {
-    "debezium_json": "updating SQL is not supported",
-    "avro": "it is not supported yet",
-    "protobuf": "it is not supported yet",
-    "raw_string": "it is not supported yet",
-    "raw_bytes": "it is not supported yet",
+_FORMATS = {
+    "json": "jsonl",
+    "raw_string": "text",
+    "csv": "csv",
+    "tsv": "tsv",
+    "parquet": "parquet",
+    "arrow": "arrow",
 }
-_TEXT = {"csv", "tsv", "jsonl"}
+_KNOWN = "write json, raw_string, csv, tsv, parquet or arrow"
+_NO_FORMATS = {
+    "debezium_json": "updating SQL is not supported. Write json, with the columns before, after and op",
+    "avro": f"it is not supported: {_KNOWN}",
+    "protobuf": f"it is not supported: {_KNOWN}",
+    "raw_bytes": "it is not supported: write raw_string, if the bytes are text",
+}
+_TEXT = {"csv", "tsv", "jsonl", "text"}
+_NO_REGISTRY = ("json.confluent_schema_registry", "json.include_schema", "json.schema_id")
+_BOOLEANS = {"true": True, "false": False}
 
 
 class _Options:
@@ -78,15 +87,55 @@ class _Options:
         except ValueError:
             raise Wrong(f"{name} = '{found.value}': write {write}", found.at) from None
 
-    def format(self) -> str | None:
-        found = self.take("format")
+    def format(self) -> dict[str, Any]:
+        """The keys `format` and, for lines that are one value, `unstructured`; none of what is not there."""
+        format_ = self.take("format")
+        if format_ is None:
+            return {}
+        if format_.value in _NO_FORMATS:
+            raise Wrong(f"format = '{format_.value}': {_NO_FORMATS[format_.value]}", format_.at)
+        if format_.value not in _FORMATS:
+            raise Wrong(f"format = '{format_.value}' is not known: {nearest(format_.value, _FORMATS)}", format_.at)
+        keys: dict[str, Any] = {"format": _FORMATS[format_.value]}
+        if format_.value in ("json", "raw_string"):
+            found = self.take("framing")
+            if found is not None and found.value != "newline":
+                raise Wrong(f"framing = '{found.value}': write 'newline'", found.at)
+        if format_.value == "json":
+            self._no_registry()
+            keys["unstructured"] = bool(self.one_of("json.unstructured", _BOOLEANS))
+        if format_.value == "raw_string" or keys.get("unstructured"):
+            self._one_column("raw_string" if format_.value == "raw_string" else "json.unstructured", format_.at)
+        return keys
+
+    def _no_registry(self) -> None:
+        for name in _NO_REGISTRY:
+            found = self.take(name)
+            if found is not None and found.value != "false":
+                raise Wrong(f"{name}: there is no schema registry here. Leave it out", found.at)
+
+    def _one_column(self, what: str, at: int) -> None:
+        columns = [column for column in self._table.columns or () if not column.generated]
+        if self._table.columns is not None and [column.name for column in columns] != ["value"]:
+            type_ = "TEXT" if what == "raw_string" else "JSON"
+            raise Wrong(f"{what} has one column: write value {type_}", columns[0].at if columns else at)
+
+    def json_timestamps(self) -> Option | None:
+        """Of which the value is rfc3339 or unix_millis."""
+        found = self.take("json.timestamp_format")
         if found is None:
             return None
-        if found.value in _NO_FORMATS:
-            raise Wrong(f"format = '{found.value}': {_NO_FORMATS[found.value]}", found.at)
-        if found.value not in _FORMATS:
-            raise Wrong(f"format = '{found.value}' is not known: {nearest(found.value, _FORMATS)}", found.at)
-        return _FORMATS[found.value]
+        chosen = found.value.lower()
+        if chosen not in ("rfc3339", "unix_millis"):
+            instead = nearest(chosen, ("rfc3339", "unix_millis"))
+            raise Wrong(f"json.timestamp_format = '{found.value}' is not known: {instead}", found.at)
+        return Option(chosen, found.at)
+
+    def json_decimals(self) -> str | None:
+        found = self.take("json.decimal_encoding")
+        if found is not None and found.value not in ("number", "string"):
+            raise Wrong(f"json.decimal_encoding = '{found.value}': write 'number' or 'string'", found.at)
+        return None if found is None else found.value
 
     def end(self) -> None:
         for name, option in self._left.items():
@@ -157,9 +206,17 @@ def _standard_input(table: CreateTable, options: _Options) -> StandardInput:
 
 
 def _reading(table: CreateTable, options: _Options) -> dict[str, Any]:
-    format_ = options.format()
-    keys = {
-        "format": format_,
+    keys = options.format()
+    format_ = keys.get("format")
+    if format_ == "jsonl":
+        options.json_decimals()  # both are read
+        if (found := options.json_timestamps()) is not None and found.value == "unix_millis":
+            raise Wrong(
+                "json.timestamp_format = 'unix_millis' is for sinks: read the column as BIGINT, and add a column "
+                "TIMESTAMP(3) GENERATED ALWAYS AS (to_timestamp_millis(...))",
+                found.at,
+            )
+    keys |= {
         "bad_records": options.one_of("bad_data", {"fail": "fail", "drop": "drop", "dead_letter": "dead_letter"}),
         "limit": options.read("source.limit", int, "a whole number"),
         **_dialect(options),
@@ -176,7 +233,7 @@ def _dialect(options: _Options) -> dict[str, Any]:
     return {
         "delimiter": options.text("csv.delimiter"),
         "quote": options.text("csv.quote"),
-        "header": options.one_of("csv.header", {"true": True, "false": False}),
+        "header": options.one_of("csv.header", _BOOLEANS),
         "null_values": options.read("csv.null_value", lambda text: (text,), "a text"),
     }
 
@@ -184,25 +241,37 @@ def _dialect(options: _Options) -> dict[str, Any]:
 # ---- Sinks ----
 
 
+def _writing(options: _Options) -> dict[str, Any]:
+    keys = {**options.format(), **_dialect(options)}
+    if keys.get("format") == "jsonl":
+        found = options.json_timestamps()
+        keys |= {"timestamps": None if found is None else found.value, "decimals": options.json_decimals()}
+    return keys
+
+
 def _parts(table: CreateTable, options: _Options) -> Parts:
     keys = {
         "path": options.need("path", "out"),
-        "format": options.format(),
+        **_writing(options),
         "part_seconds": options.read("rolling_policy.interval", interval_seconds, "a time such as 10 s"),
         "part_bytes": options.read("rolling_policy.file_size", bytes_of, "a size such as 128 MiB"),
-        "compression": options.text("parquet.compression") or options.text("json.compression"),
-        **_dialect(options),
+        "compression": _compression(options),
     }
     return Parts(**{name: value for name, value in keys.items() if value is not None})
 
 
+def _compression(options: _Options) -> str | None:
+    found = options.text("parquet.compression") or options.text("json.compression")
+    return {"uncompressed": "none", "lz4_raw": "lz4"}.get(found or "", found)
+
+
 def _file(table: CreateTable, options: _Options) -> File:
-    keys = {"path": options.need("path", "out.csv"), "format": options.format(), **_dialect(options)}
+    keys = {"path": options.need("path", "out.csv"), **_writing(options)}
     return File(**{name: value for name, value in keys.items() if value is not None})
 
 
 def _standard_output(table: CreateTable, options: _Options) -> StandardOutput:
-    keys = {"format": options.format() or "jsonl", **_dialect(options)}
+    keys = {"format": "jsonl", **_writing(options)}
     return StandardOutput(**{name: value for name, value in keys.items() if value is not None})
 
 

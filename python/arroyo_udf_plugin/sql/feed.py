@@ -19,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import InvalidArgument
+from .native_calls import Function, Written
 
 TABLE = "__in"
 _EXECUTIONS = 500  # of one plan: each leaves about 4 KB behind
@@ -35,16 +36,20 @@ def check_installed() -> None:
         raise InvalidArgument(f"SQL needs DataFusion: pip install 'arroyo_udf_plugin[sql]' ({error})") from error
 
 
-def context(batch_rows: int = _ALL_ROWS) -> Any:
-    """A session of DataFusion in which everything runs in the thread that asks. Raises InvalidArgument without it."""
+def context(batch_rows: int = _ALL_ROWS, functions: Sequence[Function] = ()) -> Any:
+    """A session of DataFusion in which everything runs in the thread that asks. functions: that queries may call.
+    Raises InvalidArgument without it."""
     check_installed()
-    from datafusion import SessionConfig, SessionContext
+    from datafusion import SessionConfig, SessionContext, udf
 
     options = {
         "datafusion.execution.batch_size": str(batch_rows),
         "datafusion.sql_parser.map_string_types_to_utf8view": "false",
     }
-    return SessionContext(SessionConfig(options).with_target_partitions(1))
+    own = SessionContext(SessionConfig(options).with_target_partitions(1))
+    for one in functions:
+        own.register_udf(udf(one.function, one.function.types, one.function.returns, "immutable", name=one.name))
+    return own
 
 
 def operators_of(plan: Any) -> set[str]:
@@ -64,12 +69,12 @@ def is_by_rows(operators: set[str]) -> bool:
 
 
 class Feed:
-    """A query over batches of one schema. text: over the table `TABLE`. one_by_one: `is_by_row` of its plan."""
+    """A query over batches of one schema. asked: over the table `TABLE`. one_by_one: `is_by_row` of its plan."""
 
-    def __init__(self, text: str, schema: pa.Schema, one_by_one: bool) -> None:
-        self._text, self._table = text, _Table(schema)
+    def __init__(self, asked: Written, schema: pa.Schema, one_by_one: bool) -> None:
+        self._text, self._table = asked.text, _Table(schema)
         # With whole batches a filter collects its results before it answers.
-        self._context = context(1 if one_by_one else _ALL_ROWS)
+        self._context = context(1 if one_by_one else _ALL_ROWS, asked.functions)
         self._context.remove_optimizer_rule("push_down_filter")  # filters would go to the table
         self._context.register_dataset(TABLE, self._table)
         self._one_by_one = one_by_one
@@ -106,14 +111,14 @@ class Feed:
 class Single:
     """As `Feed`, in a documented way: each batch is a table and a query of its own."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, asked: Written) -> None:
+        self._asked = asked
 
     def run(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
         """As `Feed.run`."""
-        own = context()
+        own = context(functions=self._asked.functions)
         own.register_record_batches(TABLE, [[batch]])
-        return [answer.to_pyarrow() for answer in own.sql(self._text).execute_stream()]
+        return [answer.to_pyarrow() for answer in own.sql(self._asked.text).execute_stream()]
 
 
 @functools.cache
@@ -122,7 +127,7 @@ def works() -> bool:
     schema = pa.schema([("n", pa.int64())])
     asked = [[1, 2, 3], [5], [6, 7], [0, 9, 1]]
     try:
-        feed = Feed(f"SELECT n + 1 AS m FROM {TABLE} WHERE n < 5", schema, one_by_one=True)
+        feed = Feed(Written(f"SELECT n + 1 AS m FROM {TABLE} WHERE n < 5"), schema, one_by_one=True)
         answers = [feed.run(pa.record_batch([pa.array(one, pa.int64())], schema=schema)) for one in asked]
     except Exception:
         return False

@@ -13,6 +13,7 @@ import dataclasses
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +21,7 @@ import pyarrow.compute as pc
 from ..connectors.cells import CellType, decoded
 from ..errors import InvalidArgument
 from .feed import TABLE, Feed, Single, context, is_by_row, is_by_rows, operators_of, works
+from .native_calls import Written, with_native
 from .tokens import column_name, quoted, with_now
 
 _ROW = pa.field("__row", pa.uint32())
@@ -86,7 +88,7 @@ class Query:
             return
         try:
             self._plan(items, select)
-        except InvalidArgument:
+        except WrongQuery:
             raise
         except Exception as error:
             raise self._wrong(items, select, error) from None
@@ -102,7 +104,8 @@ class Query:
         text = _text(_named(items), select)
         self._has_now = with_now(text) != text
         fed = pa.schema([*self._given, *([_ROW, _NOW] if self._has_now else [_ROW])])
-        planned = _planned(with_now(text), fed)
+        asked = _asked(text, select.table, fed)
+        planned = _planned(asked, fed)
         operators = operators_of(planned.execution_plan())
         if not is_by_rows(operators):
             raise WrongQuery(_NOT_BY_ROW, None)
@@ -114,9 +117,10 @@ class Query:
             [(name, _VIEWS[type_][0] if type_ in _VIEWS else type_) for name, type_ in types.items()]
         )
         views = {name: _VIEWS[type_][1] for name, type_ in types.items() if type_ in _VIEWS}
-        cast = {name: f"arrow_cast({items[name]}\n, '{wanted}')" for name, wanted in views.items()}
-        text = with_now(_text(_named({**items, **cast}), select))
-        self._runs = Feed(text, fed, self._is_by_row) if works() else Single(text)
+        if views:
+            cast = {name: f"arrow_cast({items[name]}\n, '{wanted}')" for name, wanted in views.items()}
+            asked = _asked(_text(_named({**items, **cast}), select), select.table, fed)
+        self._runs = Feed(asked, fed, self._is_by_row) if works() else Single(asked)
 
     def _wrong(self, items: Mapping[str, str], select: Select, error: Exception) -> WrongQuery:
         """Which item is wrong, if one is by itself."""
@@ -124,7 +128,7 @@ class Query:
         alone = [(name, dataclasses.replace(select, where=None), [text]) for name, text in items.items()]
         for name, chosen, texts in [*alone, (None, select, [])]:
             try:
-                _planned(with_now(_text(texts, chosen)), fed)
+                _planned(_asked(_text(texts, chosen), select.table, fed), fed)
             except Exception as found:
                 return WrongQuery(told(found), name)
         return WrongQuery(told(error), None)
@@ -199,10 +203,20 @@ def _text(items: list[str], select: Select) -> str:
     return f"SELECT {', '.join([_ROW.name, *items])}\nFROM {TABLE} AS {quoted(select.table)}{condition}"
 
 
-def _planned(text: str, fed: pa.Schema) -> pa.lib.object:
-    own = context()
+def _asked(text: str, table: str, fed: pa.Schema) -> Written:
+    """A text as DataFusion takes it. Raises WrongCall, and what DataFusion raises for types that are asked for."""
+
+    def type_of(expression: Written) -> pa.DataType:
+        asked = Written(f"SELECT {expression.text}\nFROM {TABLE} AS {quoted(table)}", expression.functions)
+        return _planned(asked, fed).schema().types[0]
+
+    return with_native(with_now(text), type_of)
+
+
+def _planned(asked: Written, fed: pa.Schema) -> Any:
+    own = context(functions=asked.functions)
     own.register_record_batches(TABLE, [[pa.RecordBatch.from_arrays([pa.nulls(0, t) for t in fed.types], schema=fed)]])
-    return own.sql(text)
+    return own.sql(asked.text)
 
 
 _VIEWS = {pa.string_view(): (pa.string(), "Utf8"), pa.binary_view(): (pa.binary(), "Binary")}

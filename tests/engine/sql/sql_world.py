@@ -18,6 +18,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from datafusion import SessionConfig, SessionContext, udf
+from plain_json import plain
 
 from arroyo_udf_plugin import failpoints
 from arroyo_udf_plugin.connectors.parts import Parts
@@ -26,6 +27,7 @@ from arroyo_udf_plugin.pipeline.description import Checkpoints, Pipeline
 from arroyo_udf_plugin.pipeline.plan import plan
 from arroyo_udf_plugin.planner.script import Script
 from arroyo_udf_plugin.planner.text import Text
+from arroyo_udf_plugin.sql.native_calls import Written, with_native
 
 FUNCTIONS = """
 import asyncio
@@ -252,8 +254,8 @@ def reference(text: str, functions: dict[str, Any]) -> dict[str, list[str]]:
     results: dict[str, list[str]] = {}
     for statement in statements(text):
         found = re.match(r"(?is)insert into (\w+)\s*(?:\([\w\s,]*\)\s*)?(select.*|with.*|\(.*)", statement)
-        if re.match(r"(?i)create (view|table \w+ as)", statement):
-            context.sql(statement).collect()
+        if view := re.match(r"(?is)create (?:view|table) (\w+) as(.*)", statement):
+            context.register_record_batches(view[1], [_collected(context, view[2]).to_batches()])
         elif found is not None:
             results[found[1]] = shown(_collected(context, found[2]))
         elif not re.match("(?i)set|create", statement):
@@ -261,8 +263,15 @@ def reference(text: str, functions: dict[str, Any]) -> dict[str, list[str]]:
     return results
 
 
+def _type_of_step(step: Written) -> pa.DataType:
+    return pa.int64() if re.match(r"\(?(id|small|alt)\b", step.text) else pa.string()
+
+
 def _collected(context: SessionContext, text: str) -> pa.Table:
-    return context.sql(text).to_arrow_table()
+    written = with_native(text, _type_of_step)
+    for one in written.functions:
+        context.register_udf(udf(plain(one.function), one.function.types, one.function.returns, "immutable", one.name))
+    return context.sql(written.text).to_arrow_table()
 
 
 def _plain(function: Any) -> Any:
