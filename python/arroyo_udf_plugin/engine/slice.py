@@ -29,6 +29,7 @@ from ..operator.blocks import Block
 from ..operator.stages import AsyncStage, Dead
 from ..operator.watermarks import Watermark
 from .aside import aside
+from .gathering import Gathering, Inlet, Outlet
 from .idleness import Idleness
 from .moment import Snapshot
 from .planned import Planned
@@ -44,7 +45,7 @@ _LOST_AFTER = 1.0  # seconds without the last rows, before their plugin is asked
 class Slice:
     """Slice `place`.
 
-    letters: the sink of dead letters, one of `sinks`.
+    gathering: how rows get from one slice to another. letters: the sink of dead letters, one of `sinks`.
     tell: called in the slice's thread, with its place, and "quiet" as soon as there is nothing more to read and nothing
     under way, the error that ends the slice, "ended" at its end.
     read: called with the number of rows of each batch that was read.
@@ -55,6 +56,7 @@ class Slice:
         self,
         place: int,
         planned: Planned,
+        gathering: Gathering,
         sinks: Sequence[Sink],
         letters: Sink | None,
         tell: Tell,
@@ -63,6 +65,11 @@ class Slice:
         self.place = place
         self.sinks = sinks
         self.operators = planned.operators()
+        self._inlets: dict[int, Inlet] = {}
+        if place:
+            self.operators = gathering.elsewhere(place, self.operators)
+        else:
+            self._inlets = gathering.inlets(self.operators)
         self._routes = planned.routes
         self.numbers = SliceNumbers(len(self.operators))
         self.close_errors: list[str] = []
@@ -128,6 +135,10 @@ class Slice:
         """Reads no more, and tells when nothing is under way. The operators stay as they are, to be resumed."""
         self._post(self._drain)
 
+    def wake(self) -> None:
+        """There is something to do. Any thread."""
+        self._post(self._wake.set)
+
     def end(self, mode: Mode) -> None:
         """Stops the operators and ends the thread. "cancel": gives up what is under way."""
 
@@ -184,6 +195,8 @@ class Slice:
         self._loop.close()
 
     async def _work(self) -> None:
+        if self._routes.gathering and self._event_time is not None and self._event_time.time is not None:
+            self._hand_on(Watermark(self._event_time.time), None)  # nobody has kept it
         if self._planned.source.side_by_side:
             self._begin([partial(self._read_one, name) for name in self._shares.dealt(self.place)])
         else:
@@ -288,6 +301,8 @@ class Slice:
         if self._idleness.began():
             self._hand_on(Watermark(None), None)
         for place, operator in enumerate(self.operators):
+            if place in self._inlets:
+                self.numbers.operators[place].rows_in += self._inlets[place].gather()
             if self._has_room_after(place):
                 for item in operator.take():
                     self._hand_on(item, place)
@@ -327,7 +342,11 @@ class Slice:
         if self._is_draining or not self._all_read():
             return False
         before = self._routes.before[place]
-        return before is None or self.operators[before].is_finished
+        is_own_end = before is None or self.operators[before].is_finished
+        if not is_own_end or place not in self._inlets:
+            return is_own_end
+        self._inlets[place].end_own()
+        return self._inlets[place].is_over
 
     def _all_read(self) -> bool:
         for task in [task for task in self._readers if task.done()]:
@@ -366,10 +385,14 @@ class Slice:
         if self._is_quiet or not self._all_read():
             return
         if self._is_draining:
-            self._is_quiet = all(operator.held_rows == 0 for operator in self.operators)
+            is_over = all(inlet.is_over for inlet in self._inlets.values())
+            self._is_quiet = is_over and all(operator.held_rows == 0 for operator in self.operators)
         else:
             self._is_quiet = all(operator.is_finished for operator in self.operators)
         if self._is_quiet:
+            for operator in self.operators:
+                if isinstance(operator, Outlet):
+                    operator.end()
             self._tell(self.place, "quiet")
 
     # ---- Waiting ----
@@ -401,6 +424,8 @@ class Slice:
         if self._ending is not None:
             raise InvalidState(f"slice {self.place} is ending")
         positions = self._positions | {name: partition.position() for name, partition in self._open.items()}
+        for inlet in self._inlets.values():
+            inlet.cut()
         states = [(operator.name, operator.snapshot()) for operator in self.operators]
         sealed: dict[str, Sealed] = {}
         for sink in self.sinks:

@@ -25,6 +25,32 @@ class Watermark:
     time: int | None
 
 
+class Lowest:
+    """The watermark of several inputs: the lowest of theirs. It never falls.
+
+    An input that is idle or at its end holds nothing back; one that has told nothing yet holds back all.
+    """
+
+    def __init__(self, inputs: int) -> None:
+        self._times: list[int | None] = [None] * inputs
+        self._are_waited_for = [True] * inputs
+        self._time: int | None = None
+
+    def after(self, input: int, time: int | None) -> Watermark | None:
+        """What follows from an input's new watermark. None: nothing new."""
+        self._times[input], self._are_waited_for[input] = time, time is not None
+        times = [time for time, is_one in zip(self._times, self._are_waited_for, strict=True) if is_one]
+        if not times:
+            return Watermark(None)
+        if None in times:
+            return None
+        lowest = min(time for time in times if time is not None)
+        if self._time is not None and lowest <= self._time:
+            return None
+        self._time = lowest
+        return Watermark(lowest)
+
+
 class EventTime:
     """The watermarks of a slice: the latest event time so far, less the lateness.
 

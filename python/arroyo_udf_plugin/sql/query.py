@@ -108,7 +108,7 @@ class Query:
         if not is_by_rows(operators):
             raise WrongQuery(_NOT_BY_ROW, None)
         self._is_by_row = is_by_row(operators)
-        types = [_settled(type_) for type_ in planned.schema().types[1:]]
+        types = [settled(type_) for type_ in planned.schema().types[1:]]
         self.schema = pa.schema(zip(items, types, strict=True))
         self._runs = Feed(text, fed, self._is_by_row) if works() else Single(text)
 
@@ -203,7 +203,7 @@ def _planned(text: str, fed: pa.Schema) -> pa.lib.object:
     return own.sql(text)
 
 
-def _settled(type_: pa.DataType) -> pa.DataType:
+def settled(type_: pa.DataType) -> pa.DataType:
     """A result's type as the toolkit has it."""
     if type_ == pa.string_view():
         return pa.string()
@@ -214,6 +214,7 @@ _NOISE = re.compile(
     r"^((DataFusion|Schema|Execution|Arrow|SQL|Internal|External) error: |Error during planning: |Optimizer rule '\w+' "
     r"failed|caused by|type_coercion|This feature is not implemented: |\s)+"
 )
+_TYPES = re.compile(r"No function matches the given name and argument types '(.+?)'")
 _FIELD = re.compile(r"No field named (.+?)\.(?:\s|$)")
 
 
@@ -222,4 +223,6 @@ def told(error: Exception) -> str:
     text = _NOISE.sub("", str(error)).replace(f"{TABLE}.", "")
     if found := _FIELD.search(text):
         return f"there is no column {found[1]}"
+    if found := _TYPES.search(text):
+        return f"there is no {found[1]}: write CAST(... AS ...) for an argument"
     return text.split("\n\tCandidate")[0].split("Valid fields are")[0].strip().rstrip(".")
