@@ -11,12 +11,16 @@ import pyarrow as pa
 
 from ..connectors.described import Output
 from ..host.policy import Action
-from ..pipeline.description import Functions, OperatorModel, SinkModel, Sql
+from ..pipeline.chain import grouping_of
+from ..pipeline.description import Functions, OperatorModel, SinkModel, Sql, Windows
 from ..pipeline.lines import Key
 from ..sql.query import Query, Select
+from ..windows.panes import Windows as OpenWindows
 from .functions import Udf
 
 SOURCE = "source"
+TIME = "__t"
+"""The column of event times, if a file has windows. Nobody sees it: it passes through all queries but the last."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,11 @@ class Node:
 
     operator: str
     schema: pa.Schema
+
+    @property
+    def names(self) -> list[str]:
+        """Of the columns that a query can see."""
+        return [name for name in self.schema.names if name != TIME]
 
 
 @dataclass(frozen=True)
@@ -65,6 +74,11 @@ class Flow:
             on_error=self.policies.on_row,
         )
         return self._added(operator, query.schema, at)
+
+    def windows(self, before: Node, operator: Windows, at: int) -> Node:
+        """operator: without its places. Raises WrongQuery."""
+        placed = operator.model_copy(update={"name": self._named(operator.name or ""), "after": self._after(before)})
+        return self._added(placed, OpenWindows(grouping_of(operator), before.schema).schema, at)
 
     def calls(self, before: Node, file: str, calls: Mapping[str, tuple[str, Udf]], at: int) -> Node:
         """calls: each with its function, by the name of the result."""
