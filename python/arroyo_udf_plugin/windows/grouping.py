@@ -37,49 +37,52 @@ class Grouping:
 
 
 class Asked:
-    """Aggregates over batches, by pane and keys. The pane is the first column of batches and results.
+    """Aggregates over batches, by keys: of one pane, or of several, with the pane as their first column.
 
-    text: makes the query's text of the columns to group by, besides keys. schema: of the results.
+    text: makes the query's text of the columns to group by, besides keys. schema: of the results of one.
     """
 
     def __init__(self, text: Callable[[Sequence[str]], str], given: pa.Schema, schema: pa.Schema) -> None:
         self._text, self._given, self.schema = text, given, schema
 
-    def of(self, batches: Sequence[pa.RecordBatch], pane: int | None) -> list[pa.RecordBatch]:
-        """pane: of all rows, if they have the same: one column less to group by is much faster."""
-        if pane is None or len(self.schema) == 1:
-            return [self._settled(answer.columns) for answer in self._of_many.run(*batches) if answer.num_rows]
-        answers = self._of_one.run(*batches)
-        return [
-            self._settled([pa.repeat(pa.scalar(pane, PANE.type), answer.num_rows), *answer.columns])
-            for answer in answers
-            if answer.num_rows
-        ]
+    def of_one(self, batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
+        return [_settled(answer, self.schema) for answer in self._of_one.run(*batches) if answer.num_rows]
 
-    @functools.cached_property
-    def _of_many(self) -> Feed | Single:
-        return self._runs([PANE.name])
+    def of_several(self, batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
+        schema = with_pane(self.schema)
+        return [_settled(answer, schema) for answer in self._of_several.run(*batches) if answer.num_rows]
 
     @functools.cached_property
     def _of_one(self) -> Feed | Single:
-        return self._runs([])
+        return _running(self._text([]), self._given)
 
-    def _runs(self, by: Sequence[str]) -> Feed | Single:
-        text = self._text(by)
-        return Feed(text, self._given, one_by_one=False) if works() else Single(text)
+    @functools.cached_property
+    def _of_several(self) -> Feed | Single:
+        return _running(self._text([PANE.name]), with_pane(self._given))
 
-    def _settled(self, columns: Sequence[pa.Array]) -> pa.RecordBatch:
-        types = self.schema.types
-        same = [one if one.type == type_ else one.cast(type_) for one, type_ in zip(columns, types, strict=True)]
-        return pa.RecordBatch.from_arrays(same, schema=self.schema)
+
+def with_pane(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([PANE, *schema])
+
+
+def _running(text: str, given: pa.Schema) -> Feed | Single:
+    return Feed(text, given, one_by_one=False) if works() else Single(text)
+
+
+def _settled(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    columns = [
+        one if one.type == type_ else one.cast(type_) for one, type_ in zip(rows.columns, schema.types, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 class Plan:
     """The queries of a grouping over rows with the schema `given`. Raises WrongQuery.
 
-    needed: the columns of the rows that it takes. schema: of the results; first the pane, then keys and aggregates.
-    in_parts: whether panes keep parts. If so: parts: of rows, by pane. merged: parts of one pane put together.
-    result: of rows or parts that have the end of a window in the place of the pane.
+    needed: the columns of the rows that it takes. kept: the schema of what panes keep, rows or parts. schema: of the
+    results: keys and aggregates.
+    in_parts: whether panes keep parts. If so: parts: of rows. merged: of parts, put together.
+    result: of what is kept.
     """
 
     def __init__(self, grouping: Grouping, given: pa.Schema) -> None:
@@ -87,15 +90,15 @@ class Plan:
         self._check()
         types = self._types()
         keys = [pa.field(name, given.field(name).type) for name in grouping.keys]
-        self.schema = pa.schema([PANE, *keys, *zip(grouping.aggregates, types, strict=True)])
+        self.schema = pa.schema([*keys, *zip(grouping.aggregates, types, strict=True)])
         self.needed = self._needed()
-        fed = pa.schema([PANE, *(given.field(name) for name in self.needed)])
+        fed = pa.schema([given.field(name) for name in self.needed])
         texts = list(grouping.aggregates.values())
         found = [parted(text, given, grouping.table) for text in texts]
         aggregates = [one for one in found if one is not None]
         self.in_parts = len(aggregates) == len(found)
         if not self.in_parts:
-            self.kept = pa.schema(fed)
+            self.kept = fed
             self.result = Asked(partial(self._text, texts), fed, self.schema)
             return
         if not aggregates and not keys:
@@ -135,7 +138,8 @@ class Plan:
 
     def _needed(self) -> list[str]:
         words = {token.name for text in self._grouping.aggregates.values() for token in tokens(text)}
-        return [name for name in self._given.names if name in words or name in self._grouping.keys]
+        needed = [name for name in self._given.names if name in words or name in self._grouping.keys]
+        return needed or [self._grouping.time]  # a batch needs a column
 
     def _text(self, items: Sequence[str], by: Sequence[str]) -> str:
         keys = [quoted(name) for name in (*by, *self._grouping.keys)]
@@ -145,10 +149,10 @@ class Plan:
 
     def _plan_parts(self, aggregates: Sequence[Parted], fed: pa.Schema, keys: Sequence[pa.Field]) -> None:
         parts = list(dict.fromkeys(part for one in aggregates for part in one.parts))
-        text = self._text([part.text for part in parts], [PANE.name])
-        types = [settled(type_) for type_ in _schema_of(text, fed).types][1 + len(keys) :]
+        text = self._text([part.text for part in parts], [])
+        types = [settled(type_) for type_ in _schema_of(text, fed).types][len(keys) :] if parts else []
         fields = [pa.field(part_name(number), type_) for number, type_ in enumerate(types)]
-        self.kept = pa.schema([PANE, *keys, *fields])
+        self.kept = pa.schema([*keys, *fields])
         self.parts = Asked(partial(self._text, [part.text for part in parts]), fed, self.kept)
         put_together = {part: f"{part.merge}({column(number)})" for number, part in enumerate(parts)}
         self.merged = Asked(partial(self._text, list(put_together.values())), self.kept, self.kept)

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import InvalidArgument
-from .grouping import PANE, Grouping, Plan
+from .grouping import PANE, Grouping, Plan, with_pane
 from .spans import nanoseconds, times_of
 
-_WAITING_ROWS = 65_536
+_WAITING_ROWS = 131_072
 _FEW_ROWS = 16_384  # of parts: they need not be merged
 
 
@@ -45,10 +45,10 @@ class Windows:
         self._plan = Plan(grouping, given)
         self._time = given.get_field_index(grouping.time)
         self._needed = [given.get_field_index(name) for name in self._plan.needed]
-        self._fed = pa.schema([PANE, *(given.field(place) for place in self._needed)])
+        self._fed = pa.schema([given.field(place) for place in self._needed])
         ends = pa.struct([("start", pa.timestamp("ns")), ("end", pa.timestamp("ns"))])
         self._n_keys = len(grouping.keys)
-        fields = list(self._plan.schema)[1:]
+        fields = list(self._plan.schema)
         self.schema = pa.schema(
             [
                 *fields[: self._n_keys],
@@ -57,15 +57,14 @@ class Windows:
                 pa.field(grouping.time, given.field(self._time).type),
             ]
         )
-        self.kept_schema = self._plan.kept
+        self.kept_schema = with_pane(self._plan.kept)
         self.watermark: int | None = None
         self.late = 0
         self._closed: int | None = None  # windows are, whose ends are not behind it
         self._first: int | None = None  # the earliest pane
         self._panes: dict[int, _Pane] = {}
-        self._waiting: list[pa.RecordBatch] = []  # rows that are no parts yet
+        self._waiting: list[tuple[int | pa.Int64Array, pa.RecordBatch]] = []  # rows that are no parts yet, with panes
         self._waiting_rows = 0
-        self._waiting_pane: int | None = None  # of all of them; None: there are several
 
     # ---- Rows ----
 
@@ -79,7 +78,7 @@ class Windows:
         if first == last:
             late = rows.num_rows if self._is_over(first) else 0
             if not late:
-                self._keep(rows, pa.repeat(pa.scalar(first, PANE.type), rows.num_rows), first)
+                self._keep(rows, first)
         else:
             late = self._add_some(rows, self._window.panes(times, first), first)
         self.late += late
@@ -93,48 +92,53 @@ class Windows:
             late = rows.num_rows - pc.sum(open_).as_py()
             rows, panes = rows.filter(open_), panes.filter(open_)
         if rows.num_rows:
-            self._keep(rows, panes, None)
+            self._keep(rows, panes)
         return int(late)
 
     def _is_over(self, pane: int) -> bool:
         """Whether the watermark has passed all windows of a pane."""
         return self.watermark is not None and pane + self._window.width <= self.watermark
 
-    def _keep(self, rows: pa.RecordBatch, panes: pa.Int64Array, pane: int | None) -> None:
-        """pane: of all rows, if they have the same."""
-        first = pc.min(panes).as_py() if pane is None else pane
+    def _keep(self, rows: pa.RecordBatch, panes: int | pa.Int64Array) -> None:
+        """panes: that of all rows, or one for each."""
+        first = panes if isinstance(panes, int) else pc.min(panes).as_py()
         self._first = first if self._first is None else min(first, self._first)
-        columns = [panes, *(rows.column(place) for place in self._needed)]
-        batch = pa.RecordBatch.from_arrays(columns, schema=self._fed)
+        batch = pa.RecordBatch.from_arrays([rows.column(place) for place in self._needed], schema=self._fed)
         if not self._plan.in_parts:
-            self._put(batch)
+            self._put(batch, panes)
             return
-        self._waiting_pane = pane if not self._waiting or pane == self._waiting_pane else None
-        self._waiting.append(batch)
+        self._waiting.append((panes, batch))
         self._waiting_rows += batch.num_rows
         if self._waiting_rows >= _WAITING_ROWS:
             self._take_parts()
 
     def _take_parts(self) -> None:
         """Makes parts of the rows that wait."""
-        if not self._waiting:
+        waiting, self._waiting, self._waiting_rows = self._waiting, [], 0
+        if not waiting:
             return
-        parts = self._plan.parts.of(self._waiting, self._waiting_pane)
-        self._waiting, self._waiting_rows = [], 0
-        for batch in parts:
-            for number, pane in self._put(batch):
-                if pane.rows > _FEW_ROWS + 2 * pane.merged:
-                    merged = self._plan.merged.of(pane.kept, number)
-                    pane.kept, pane.rows = merged, sum(one.num_rows for one in merged)
-                    pane.merged = pane.rows
+        (pane, _), *others = waiting
+        if isinstance(pane, int) and all(isinstance(other, int) and other == pane for other, _ in others):
+            for parts in self._plan.parts.of_one([batch for _, batch in waiting]):
+                self._merge(self._put(parts, pane))
+            return
+        for parts in self._plan.parts.of_several([_with_panes(batch, panes) for panes, batch in waiting]):
+            self._merge(self._put(*_without_panes(parts)))
 
-    def _put(self, batch: pa.RecordBatch) -> list[tuple[int, _Pane]]:
+    def _merge(self, panes: Sequence[_Pane]) -> None:
+        """Puts parts together, if there are many."""
+        for pane in panes:
+            if pane.rows > _FEW_ROWS + 2 * pane.merged:
+                pane.kept = self._plan.merged.of_one(pane.kept)
+                pane.rows = pane.merged = sum(one.num_rows for one in pane.kept)
+
+    def _put(self, batch: pa.RecordBatch, panes: int | pa.Int64Array) -> list[_Pane]:
         """Into its panes."""
         found = []
-        for number, part in _by_pane(batch):
+        for number, part in [(panes, batch)] if isinstance(panes, int) else _by_pane(batch, panes):
             pane = self._panes.setdefault(number, _Pane())
             pane.add(part)
-            found.append((number, pane))
+            found.append(pane)
         return found
 
     # ---- Results ----
@@ -157,7 +161,7 @@ class Windows:
         n_rows = 0
         for end in self._window.ends(panes, self._closed, upto):
             own = [self._panes[pane] for pane in self._window.of(panes, end)]
-            asked[end] = [_with_pane(batch, end) for pane in own for batch in pane.kept]
+            asked[end] = [batch for pane in own for batch in pane.kept]
             n_rows += sum(pane.rows for pane in own)
             self._closed = end
             if n_rows >= _WAITING_ROWS:
@@ -173,22 +177,24 @@ class Windows:
         return next(self._window.ends([self._first], self._closed, upto), None) is not None
 
     def _results(self, asked: Mapping[int, Sequence[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-        """asked: by the ends of windows."""
-        batches = [batch for own in asked.values() for batch in own]
-        if len(asked) == 1:
-            (end,) = asked
-            yield from map(self._result, self._plan.result.of(batches, end))
+        """asked: what is kept, by the ends of windows."""
+        if len(asked) == 1 and len(self._plan.schema):
+            ((end, kept),) = asked.items()
+            for batch in self._plan.result.of_one(kept):
+                yield self._result(batch, pa.repeat(pa.scalar(end, PANE.type), batch.num_rows))
             return
-        found = pa.Table.from_batches(self._plan.result.of(batches, None), self._plan.schema)
-        yield from map(self._result, found.take(pc.sort_indices(found.column(0))).to_batches())
+        batches = [_with_panes(batch, end) for end, kept in asked.items() for batch in kept]
+        found = pa.Table.from_batches(self._plan.result.of_several(batches), with_pane(self._plan.schema))
+        for batch in found.take(pc.sort_indices(found.column(0))).to_batches():
+            yield self._result(*_without_panes(batch))
 
-    def _result(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        ends = batch.column(0)
+    def _result(self, batch: pa.RecordBatch, ends: pa.Int64Array) -> pa.RecordBatch:
+        """Results of windows with these ends."""
         window = self.schema.field(self._n_keys)
         starts = pc.subtract(ends, self._window.width)
         bounds = [one.view(pa.timestamp("ns")) for one in (starts, ends)]
         time = times_of(pc.subtract(ends, 1), self.schema.types[-1])
-        keys, aggregates = batch.columns[1 : 1 + self._n_keys], batch.columns[1 + self._n_keys :]
+        keys, aggregates = batch.columns[: self._n_keys], batch.columns[self._n_keys :]
         columns = [*keys, pa.StructArray.from_arrays(bounds, fields=list(window.type)), *aggregates, time]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
@@ -197,36 +203,41 @@ class Windows:
     def kept(self) -> list[pa.RecordBatch]:
         """What is open."""
         self._take_parts()
-        return [batch for _, pane in sorted(self._panes.items()) for batch in pane.kept]
+        return [_with_panes(batch, number) for number, pane in sorted(self._panes.items()) for batch in pane.kept]
 
     def restore(self, kept: Sequence[pa.RecordBatch], watermark: int | None) -> None:
         """Before all rows. watermark: of the moment when they were kept; what it closes has left."""
         self.watermark = self._closed = watermark
         for batch in kept:
-            self._put(batch)
+            self._put(*_without_panes(batch))
         self._first = min(self._panes, default=None)
 
     @property
     def size(self) -> int:
         """The bytes of what is open."""
-        batches = [*self._waiting, *(batch for pane in self._panes.values() for batch in pane.kept)]
-        return sum(batch.nbytes for batch in batches)
+        kept = [batch for pane in self._panes.values() for batch in pane.kept]
+        return sum(batch.nbytes for batch in [*kept, *(batch for _, batch in self._waiting)])
 
 
-def _by_pane(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-    bounds = pc.min_max(batch.column(0))
+def _by_pane(batch: pa.RecordBatch, panes: pa.Int64Array) -> Iterator[tuple[int, pa.RecordBatch]]:
+    bounds = pc.min_max(panes)
     if bounds["min"] == bounds["max"]:
         yield bounds["min"].as_py(), batch
         return
-    batch = batch.take(pc.sort_indices(batch.column(0)))
+    order = pc.sort_indices(panes)
+    batch, runs = batch.take(order), pc.run_end_encode(panes.take(order), pa.int64())
     start = 0
-    runs = pc.run_end_encode(batch.column(0), pa.int64())
     for pane, stop in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
         yield pane, batch.slice(start, stop - start)
         start = stop
 
 
-def _with_pane(batch: pa.RecordBatch, end: int) -> pa.RecordBatch:
-    """The same rows, of the window with this end."""
-    ends = pa.repeat(pa.scalar(end, PANE.type), batch.num_rows)
-    return pa.RecordBatch.from_arrays([ends, *batch.columns[1:]], schema=batch.schema)
+def _with_panes(batch: pa.RecordBatch, panes: int | pa.Int64Array) -> pa.RecordBatch:
+    """With the first column of `kept_schema`."""
+    if isinstance(panes, int):
+        panes = pa.repeat(pa.scalar(panes, PANE.type), batch.num_rows)
+    return pa.RecordBatch.from_arrays([panes, *batch.columns], schema=with_pane(batch.schema))
+
+
+def _without_panes(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Int64Array]:
+    return batch.remove_column(0), batch.column(0)
