@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -19,10 +19,11 @@ from arroyo_udf_plugin.operator.blocks import Block, Columns, Given
 from arroyo_udf_plugin.operator.grouped import GroupOperator, GroupPlan
 from arroyo_udf_plugin.operator.watermarks import Lowest, Watermark
 from arroyo_udf_plugin.sql.query import WrongQuery
-from arroyo_udf_plugin.windows import panes
+from arroyo_udf_plugin.windows import panes, sessions
 from arroyo_udf_plugin.windows.grouping import Grouping
+from arroyo_udf_plugin.windows.opened import opened
 from arroyo_udf_plugin.windows.panes import Windows
-from arroyo_udf_plugin.windows.spans import Hop
+from arroyo_udf_plugin.windows.spans import Hop, Session
 
 SCHEMA = pa.schema([("k", pa.string()), ("x", pa.int64()), ("t", pa.timestamp("ns"))])
 PARTS = {"n": "count(*)", "s": "sum(x)", "a": "avg(x)", "low": "min(x) FILTER (WHERE x > 2)"}
@@ -91,18 +92,21 @@ class Model:
             if is_new and (all_of_them or (self.watermark is not None and end <= self.watermark)):
                 inside = [row for row in self.rows if end - width <= row[2] < end]
                 for key in {row[0] for row in inside}:
-                    found.append((end - width, end, key, *self._answer([x for k, x, _ in inside if k == key])))
+                    values = [x for k, x, _ in inside if k == key]
+                    found.append((end - width, end, key, *answer(self.aggregates, values)))
         if self.watermark is not None:
             self.closed = max(self.closed or self.watermark, self.watermark)
         return found
 
-    def _answer(self, given: Sequence[int | None]) -> tuple[Any, ...]:
-        values = [x for x in given if x is not None]
-        if self.aggregates is ROWS:
-            return len(given), statistics.median(values) if values else None
-        high = [x for x in values if x > 2]
-        sums = (sum(values), sum(values) / len(values)) if values else (None, None)
-        return (len(given), *sums, min(high, default=None))
+
+def answer(aggregates: Any, given: Sequence[int | None]) -> tuple[Any, ...]:
+    """The aggregates of some values."""
+    values = [x for x in given if x is not None]
+    if aggregates is ROWS:
+        return len(given), statistics.median(values) if values else None
+    high = [x for x in values if x > 2]
+    sums = (sum(values), sum(values) / len(values)) if values else (None, None)
+    return (len(given), *sums, min(high, default=None))
 
 
 ROWS_OF = st.lists(
@@ -117,19 +121,23 @@ def test_windows_are_those_of_the_model(
     window: Hop, aggregates: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the batches, the watermarks and the restarts; and with merges after few rows."""
-    monkeypatch.setattr(panes, "_WAITING_ROWS", 5)
+    monkeypatch.setattr(panes, "WAITING_ROWS", 5)
     monkeypatch.setattr(panes, "_FEW_ROWS", 2)
-    asked = dataclasses.replace(grouping(aggregates=aggregates), window=window)
+    against_the_model(
+        dataclasses.replace(grouping(aggregates=aggregates), window=window), lambda: Model(window, aggregates)
+    )
 
+
+def against_the_model(asked: Grouping, new_model: Callable[[], Model | SessionModel]) -> None:
     @settings(max_examples=40, deadline=None)
     @given(STEPS)
     def check(steps: list[Any]) -> None:
-        model, windows, late = Model(window, aggregates), Windows(asked, SCHEMA), 0
+        model, windows, late = new_model(), opened(asked, SCHEMA), 0
         for step in steps:
             if step == "kept":
                 kept = windows.kept()
                 late += windows.late
-                before, windows = windows, Windows(asked, SCHEMA)
+                before, windows = windows, opened(asked, SCHEMA)
                 windows.restore(kept, before.watermark)
             elif isinstance(step, int):
                 if model.watermark is None or step > model.watermark:
@@ -144,6 +152,47 @@ def test_windows_are_those_of_the_model(
         assert Counter(shown(windows.close(all_of_them=True))) == Counter(model.close(all_of_them=True))
 
     check()
+
+
+@dataclasses.dataclass
+class SessionModel:
+    """What sessions are, row by row."""
+
+    gap: int
+    aggregates: Any
+    rows: list[Row] = dataclasses.field(default_factory=list)
+    watermark: int | None = None
+    late: int = 0
+
+    def add(self, rows: Sequence[Row]) -> None:
+        for row in rows:
+            is_late = self.watermark is not None and row[2] + self.gap <= self.watermark
+            self.late += is_late
+            self.rows += [] if is_late else [row]
+
+    def close(self, all_of_them: bool = False) -> list[tuple[Any, ...]]:
+        sessions: list[list[Row]] = []
+        for row in sorted(self.rows, key=lambda row: (str(row[0]), row[2])):
+            last = sessions[-1][-1] if sessions else None
+            if last is not None and last[0] == row[0] and row[2] - last[2] < self.gap:
+                sessions[-1].append(row)
+            else:
+                sessions.append([row])
+        ends = [session[-1][2] + self.gap for session in sessions]
+        over = [all_of_them or (self.watermark is not None and end <= self.watermark) for end in ends]
+        self.rows = [row for session, is_over in zip(sessions, over, strict=True) if not is_over for row in session]
+        return [
+            (session[0][2], end, session[0][0], *answer(self.aggregates, [x for _, x, _ in session]))
+            for session, end, is_over in zip(sessions, ends, over, strict=True)
+            if is_over
+        ]
+
+
+@pytest.mark.parametrize("aggregates", [PARTS, ROWS], ids=["parts", "rows"])
+def test_sessions_are_those_of_the_model(aggregates: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "WAITING_ROWS", 5)
+    asked = dataclasses.replace(grouping(aggregates=aggregates), window=Session(10))
+    against_the_model(asked, lambda: SessionModel(10, aggregates))
 
 
 # ---- What is late ----

@@ -21,7 +21,7 @@ from ..host.answers import STEP_ROWS, count
 from ..host.policy import Policy
 from ..sql.query import told
 from ..windows.grouping import Grouping
-from ..windows.panes import Windows
+from ..windows.opened import opened
 from .blocks import ORIGIN, Block, Given
 from .operator import Operator
 from .pace import Pace
@@ -73,7 +73,7 @@ class GroupStage(RunningStage):
 
     def __init__(self, plan: GroupPlan) -> None:
         super().__init__(plan.name, plan.identity, plan.given, Policy())
-        self._windows = Windows(plan.grouping, plan.given.schema)
+        self._windows = opened(plan.grouping, plan.given.schema)
         self._origin = plan.given.origin
         self._out: list[Item] = []
         self._is_at_end = self._is_over = False

@@ -21,8 +21,8 @@ from ..operator.queued import QueryPlan
 from ..operator.routes import Routes
 from ..sql.query import Query, Select, WrongQuery
 from ..windows.grouping import Grouping
-from ..windows.panes import Windows as OpenWindows
-from ..windows.spans import Hop
+from ..windows.opened import opened
+from ..windows.spans import Hop, Session
 from .checks import Judge, Plugins, Problems, check_options
 from .description import Functions, OperatorModel, Pipeline, SinkModel, Sql, Windows
 from .lines import Key
@@ -130,7 +130,7 @@ class _Building:
         key: Key = ("operators", place)
         try:
             grouping = grouping_of(operator)
-            schema = OpenWindows(grouping, columns.schema).schema
+            schema = opened(grouping, columns.schema).schema
         except WrongQuery as error:
             at = ("aggregates", error.item) if error.item in operator.aggregates else ()
             self._problems.add((*key, *map(str, at)), str(error))
@@ -206,8 +206,14 @@ def _routes(pipeline: Pipeline, problems: Problems) -> Routes | None:
 
 def grouping_of(operator: Windows) -> Grouping:
     """Raises InvalidArgument for windows that cannot be."""
-    slide = operator.width if operator.slide is None else operator.slide
-    window = Hop(round(operator.width * 1e9), round(slide * 1e9))
+    if (operator.width is None) == (operator.gap is None) or (operator.gap is not None and operator.slide is not None):
+        raise InvalidArgument("write width, or width and slide, or for sessions gap alone")
+    window: Hop | Session
+    if operator.width is None:
+        window = Session(round((operator.gap or 0) * 1e9))
+    else:
+        slide = operator.width if operator.slide is None else operator.slide
+        window = Hop(round(operator.width * 1e9), round(slide * 1e9))
     return Grouping(
         operator.time, window, operator.column, tuple(operator.keys), dict(operator.aggregates), operator.table
     )

@@ -107,10 +107,12 @@ class Windows(Operator):
     type: Literal["windows"] = "windows"
     time: str
     """The column of event times; null in none of the rows."""
-    width: Seconds
+    width: Seconds | None = None
     """How long a window is."""
     slide: Seconds | None = None
     """The time from the start of one window to the next; default: `width`."""
+    gap: Seconds | None = None
+    """For sessions, instead of `width`: the time without a row after which a session is over."""
     column: str = "window"
     """The name of the results' column with the window, a struct of its start and its end."""
     keys: Several[str] = ()

@@ -15,7 +15,7 @@ from ..pipeline.chain import grouping_of
 from ..pipeline.description import Functions, OperatorModel, SinkModel, Sql, Windows
 from ..pipeline.lines import Key
 from ..sql.query import Query, Select
-from ..windows.panes import Windows as OpenWindows
+from ..windows.opened import opened
 from .functions import Udf
 
 SOURCE = "source"
@@ -25,10 +25,12 @@ TIME = "__t"
 
 @dataclass(frozen=True)
 class Node:
-    """Rows that somebody may take. operator: whose they are. schema: of the rows."""
+    """Rows that somebody may take. operator: whose they are. schema: of the rows. windows: columns that are windows of
+    all rows before."""
 
     operator: str
     schema: pa.Schema
+    windows: frozenset[str] = frozenset()
 
     @property
     def names(self) -> list[str]:
@@ -78,7 +80,7 @@ class Flow:
     def windows(self, before: Node, operator: Windows, at: int) -> Node:
         """operator: without its places. Raises WrongQuery."""
         placed = operator.model_copy(update={"name": self._named(operator.name or ""), "after": self._after(before)})
-        return self._added(placed, OpenWindows(grouping_of(operator), before.schema).schema, at)
+        return self._added(placed, opened(grouping_of(operator), before.schema).schema, at)
 
     def calls(self, before: Node, file: str, calls: Mapping[str, tuple[str, Udf]], at: int) -> Node:
         """calls: each with its function, by the name of the result."""

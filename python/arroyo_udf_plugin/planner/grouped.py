@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,11 +21,11 @@ import pyarrow as pa
 
 from ..connectors.cells import CellType
 from ..errors import InvalidArgument
+from ..pipeline.chain import grouping_of
 from ..pipeline.description import Windows
 from ..sql.feed import context
 from ..sql.query import WrongQuery
 from ..sql.tokens import tokens
-from ..windows.spans import Hop
 from .calls import Called, cut
 from .diagnostics import WINDOWS, wrong_query
 from .flow import TIME, Flow, Node
@@ -35,6 +35,13 @@ from .selects import Item, QueryText, Star
 from .text import Text, Tokens, Wrong, closing, leveled, split
 
 _WINDOW = "__w"
+_MOMENT = {"width": 1e-9}
+"""For windows of rows before: such a row has the last moment of its window as its event time."""
+_KINDS = {
+    "tumble": (("width",), "tumble(interval '1 hour')"),
+    "hop": (("slide", "width"), "hop(interval '10 minutes', interval '1 hour')"),
+    "session": (("gap",), "session(interval '30 seconds')"),
+}
 _ORDER = {"asc", "desc", "nulls", "first", "last"}
 _SETS = {"rollup", "cube", "grouping", "all"}
 
@@ -54,11 +61,10 @@ def as_time(text: str, given: pa.DataType) -> str:
 
 @dataclass(frozen=True)
 class _Window:
-    """A call in GROUP BY. part: its text. width, slide: nanoseconds."""
+    """A window in GROUP BY. part: its text. lengths: keys of the operator, with seconds."""
 
     part: Tokens
-    width: int
-    slide: int
+    lengths: Mapping[str, float]
 
 
 class Grouped:
@@ -90,8 +96,9 @@ class Grouped:
         computed = {call: column for part in parts for call, column in self._computed(part, wholes)}
         computed |= dict(self._aliases(computed))
         rows = self._rows(names)
-        node = self._windows(rows, window, names)
-        items = tuple(self._named(item, window) for item in query.items if isinstance(item, Item))
+        own = next((name for name, part in names.items() if part is window.part), _WINDOW)
+        node = dataclasses.replace(self._windows(rows, window, names), windows=frozenset([own]))
+        items = tuple(self._named(item) for item in query.items if isinstance(item, Item))
         results = dataclasses.replace(query, ctes={}, items=items, where=query.having, group=(), having=())
         others = self._node.names
         rounds = Rounds(self._text, self._udfs, self._flow, results, node, self._name, computed, others)
@@ -113,14 +120,21 @@ class Grouped:
                 windows.append(self._window(meant))
             elif self._normal(meant) not in map(self._normal, keys):
                 keys.append(meant)
-        at = self._query.group[0][0].start
         if not windows:
+            windows = [_Window(part, _MOMENT) for part in keys if self._is_column(part, self._node.windows)][:1]
+        if not windows:
+            at = self._query.group[0][0].start
             raise Wrong(
                 "this GROUP BY has no window, so its groups would never end: add tumble(interval '1 minute')", at
             )
         if len(windows) > 1:
             raise Wrong("this GROUP BY has two windows: leave out one", windows[1].part[0].start)
         return windows[0], keys
+
+    def _is_column(self, part: Tokens, names: Collection[str]) -> bool:
+        """Whether an expression is one of these columns and nothing more."""
+        words = self._words(part)
+        return len(words) == 1 and words[0][0] in names
 
     def _meant(self, part: Tokens) -> Tokens:
         """What a number or an alias in GROUP BY stands for."""
@@ -143,17 +157,15 @@ class Grouped:
         word, at = part[0].word, part[0].start
         arguments = split(part[2:-1], ",") if len(part) > 3 else []
         lengths = [self._length(one, word) for one in arguments]
-        if word == "session":
-            raise Wrong("session(...) is not supported yet: write tumble or hop", at)
-        if len(lengths) != (1 if word == "tumble" else 2):
-            example = (
-                "tumble(interval '1 hour')" if word == "tumble" else "hop(interval '10 minutes', interval '1 hour')"
-            )
+        names, example = _KINDS[word]
+        if len(lengths) != len(names):
             raise Wrong(f"write {example}", at)
+        window = _Window(part, {name: length / 1e9 for name, length in zip(names, lengths, strict=True)})
         try:
-            return _Window(part, Hop(lengths[-1], lengths[0]).width, lengths[0])
+            grouping_of(self._operator(window, {}))
         except InvalidArgument as error:
             raise Wrong(str(error), at) from None
+        return window
 
     def _length(self, part: Tokens, word: str) -> int:
         """An interval, in nanoseconds."""
@@ -166,7 +178,10 @@ class Grouped:
             raise Wrong(f"write an interval for {word}, such as interval '1 hour'", at) from None
         if months:
             raise Wrong("months have no length: write days", at)
-        return int(days * 86_400_000_000_000 + nanoseconds)
+        length = int(days * 86_400_000_000_000 + nanoseconds)
+        if length <= 0:
+            raise Wrong("a window needs a length: write an interval above 0", at)
+        return length
 
     # ---- The operators ----
 
@@ -177,25 +192,25 @@ class Grouped:
         return Rounds(self._text, self._udfs, self._flow, rows, self._node, f"{self._name}_rows").built(with_time=True)
 
     def _windows(self, rows: Node, window: _Window, keys: Mapping[str, Tokens]) -> Node:
-        operator = Windows(
-            name=f"{self._name}_windows",
-            time=TIME,
-            width=window.width / 1e9,
-            slide=None if window.slide == window.width else window.slide / 1e9,
-            column=_WINDOW,
-            keys=tuple(keys),
-            aggregates=self._results,
-            table=self._query.relation.alias,
-        )
         try:
-            return self._flow.windows(rows, operator, window.part[0].start)
+            return self._flow.windows(rows, self._operator(window, keys), window.part[0].start)
         except WrongQuery as error:
             part = self._parts.get(error.item or "", ())
             raise wrong_query(error, part, self._query, self._node.schema, self._udfs) from None
 
-    def _named(self, item: Item, window: _Window) -> Item:
-        is_window = item.alias is None and self._normal(item.part) == self._normal(window.part)
-        return Item(item.part, "window") if is_window else item
+    def _operator(self, window: _Window, keys: Mapping[str, Tokens]) -> Windows:
+        return Windows(
+            name=f"{self._name}_windows",
+            time=TIME,
+            column=_WINDOW,
+            keys=tuple(keys),
+            aggregates=self._results,
+            table=self._query.relation.alias,
+            **window.lengths,  # type: ignore[arg-type]
+        )
+
+    def _named(self, item: Item) -> Item:
+        return Item(item.part, "window") if item.alias is None and _is_window(item.part) else item
 
     # ---- What is computed ----
 

@@ -12,6 +12,7 @@ The same call twice is one call, unless the function is volatile. A query is cut
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -82,7 +83,7 @@ class Rounds:
         """computed: columns that parts of the text stand for. others: of rows, which results of groups do not have."""
         self._computed, self._others = computed or {}, others
         self._text, self._udfs, self._flow, self._query, self._name = text, udfs, flow, query, name
-        self._node, self._table = node, query.relation.alias
+        self._node, self._table, self._windows = node, query.relation.alias, node.windows
         self._results: dict[Called, str] = dict(self._computed)
         self._same: dict[tuple[str, str], str] = {}  # results, by what is called and the guards
         self._conditions: list[Tokens] = []  # that the next query checks
@@ -279,8 +280,9 @@ class Rounds:
         names = self._node.schema.names
         if not self._conditions and [column_name(text, self._table) for text in items.values()] == names == list(items):
             return self._node
+        windows = frozenset(name for name, text in items.items() if column_name(text, self._table) in self._windows)
         self._query_over(items, parts, self._name)
-        return self._node
+        return dataclasses.replace(self._node, windows=windows)
 
     def _cast(
         self,

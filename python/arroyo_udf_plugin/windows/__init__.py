@@ -7,10 +7,13 @@
     for rows in windows.close(time): ...    the results of the windows that end up to this watermark
     windows.kept(); windows.restore(...)    what is open, for a checkpoint
 
-spans.py      which windows a time belongs to: tumble, hop
+spans.py      which windows a time belongs to: tumble, hop, session
 grouping.py   what is asked: keys and aggregates, as queries of DataFusion
 partials.py   which aggregates can be put together from parts
-panes.py      the open windows
+panes.py      the open windows of tumble and hop
+sessions.py   the open sessions
+results.py    the rows that leave
+opened.py     one or the other, as it is asked
 
 A pane is the time from one window's start to the next one's. Each row belongs to one pane, each window is made of one
 pane (tumble) or several (hop). What is kept of a pane is
@@ -19,8 +22,11 @@ pane (tumble) or several (hop). What is kept of a pane is
              there are enough for a query; a pane's parts are merged when they have doubled.
     rows     otherwise, without the columns that nobody needs: any aggregate that DataFusion has.
 
-Closing a window is one query over what its panes keep; windows that end together are answered together. What a
-row contributes is computed before, by the query in front, where a row that cannot be computed fails alone.
+Closing a window is one query over what its panes keep; windows that end together are answered together. Of sessions,
+pieces are kept, each with its first and last time, also as parts or rows; a query joins those without a gap between
+them.
+
+What a row contributes is computed before, by the query in front, where a row that cannot be computed fails alone.
 
 How it is part of a pipeline (operator/grouped.py, engine/gathering.py). Windows need the rows of all slices. So a
 grouping operator works in the first slice only, and so do all operators behind it. The other slices send it their rows

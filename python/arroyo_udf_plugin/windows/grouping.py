@@ -17,9 +17,7 @@ from ..sql.feed import TABLE, Feed, Single, context, works
 from ..sql.query import WrongQuery, settled, told
 from ..sql.tokens import quoted, tokens
 from .partials import COUNT, Parted, column, part_name, parted
-from .spans import Hop, is_time
-
-PANE = pa.field("__pane", pa.int64())
+from .spans import Hop, Session, is_time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,77 +27,73 @@ class Grouping:
     results. table: the name that aggregates may use for the rows."""
 
     time: str
-    window: Hop
+    window: Hop | Session
     column: str = "window"
     keys: Sequence[str] = ()
     aggregates: Mapping[str, str] = dataclasses.field(default_factory=dict)
     table: str = "input"
 
 
-class Asked:
-    """Aggregates over batches, by keys: of one pane, or of several, with the pane as their first column.
+class Answers:
+    """A query over batches with the schema `given`, with results in the schema `schema`."""
 
-    text: makes the query's text of the columns to group by, besides keys. schema: of the results of one.
+    def __init__(self, text: str, given: pa.Schema, schema: pa.Schema) -> None:
+        self._text, self._given, self._schema = text, given, schema
+
+    def of(self, batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
+        return [self._settled(answer) for answer in self._runs.run(*batches) if answer.num_rows]
+
+    @functools.cached_property
+    def _runs(self) -> Feed | Single:
+        return Feed(self._text, self._given, one_by_one=False) if works() else Single(self._text)
+
+    def _settled(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        types = self._schema.types
+        columns = [
+            one if one.type == type_ else one.cast(type_) for one, type_ in zip(rows.columns, types, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+
+class Asked:
+    """Aggregates over batches, by keys: of one pane, or of several, with the columns that tell them apart in front.
+
+    text: makes the query's text of the columns to group by, besides keys. given, schema: of rows and results of one.
+    by: what tells panes apart.
     """
 
-    def __init__(self, text: Callable[[Sequence[str]], str], given: pa.Schema, schema: pa.Schema) -> None:
-        self._text, self._given, self.schema = text, given, schema
-
-    def of_one(self, batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
-        return [_settled(answer, self.schema) for answer in self._of_one.run(*batches) if answer.num_rows]
-
-    def of_several(self, batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
-        schema = with_pane(self.schema)
-        return [_settled(answer, schema) for answer in self._of_several.run(*batches) if answer.num_rows]
-
-    @functools.cached_property
-    def _of_one(self) -> Feed | Single:
-        return _running(self._text([]), self._given)
-
-    @functools.cached_property
-    def _of_several(self) -> Feed | Single:
-        return _running(self._text([PANE.name]), with_pane(self._given))
-
-
-def with_pane(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([PANE, *schema])
-
-
-def _running(text: str, given: pa.Schema) -> Feed | Single:
-    return Feed(text, given, one_by_one=False) if works() else Single(text)
-
-
-def _settled(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    columns = [
-        one if one.type == type_ else one.cast(type_) for one, type_ in zip(rows.columns, schema.types, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    def __init__(
+        self, text: Callable[[Sequence[str]], str], given: pa.Schema, schema: pa.Schema, by: Sequence[pa.Field]
+    ) -> None:
+        self.of_one = Answers(text([]), given, schema).of
+        several = text([field.name for field in by])
+        self.of_several = Answers(several, pa.schema([*by, *given]), pa.schema([*by, *schema])).of
 
 
 class Plan:
-    """The queries of a grouping over rows with the schema `given`. Raises WrongQuery.
+    """The queries of a grouping over rows with the schema `given`. by: what tells panes apart. Raises WrongQuery.
 
-    needed: the columns of the rows that it takes. kept: the schema of what panes keep, rows or parts. schema: of the
-    results: keys and aggregates.
+    needed: the columns of the rows that it takes. fed: their schema. kept: that of what panes keep, rows or parts.
+    schema: of the results: keys and aggregates.
     in_parts: whether panes keep parts. If so: parts: of rows. merged: of parts, put together.
     result: of what is kept.
     """
 
-    def __init__(self, grouping: Grouping, given: pa.Schema) -> None:
-        self._grouping, self._given = grouping, given
+    def __init__(self, grouping: Grouping, given: pa.Schema, by: Sequence[pa.Field]) -> None:
+        self._grouping, self._given, self._by = grouping, given, by
         self._check()
         types = self._types()
         keys = [pa.field(name, given.field(name).type) for name in grouping.keys]
         self.schema = pa.schema([*keys, *zip(grouping.aggregates, types, strict=True)])
         self.needed = self._needed()
-        fed = pa.schema([given.field(name) for name in self.needed])
+        fed = self.fed = pa.schema([given.field(name) for name in self.needed])
         texts = list(grouping.aggregates.values())
         found = [parted(text, given, grouping.table) for text in texts]
         aggregates = [one for one in found if one is not None]
         self.in_parts = len(aggregates) == len(found)
         if not self.in_parts:
             self.kept = fed
-            self.result = Asked(partial(self._text, texts), fed, self.schema)
+            self.result = Asked(partial(self._text, texts), fed, self.schema, by)
             return
         if not aggregates and not keys:
             aggregates = [COUNT]  # a batch needs a column
@@ -114,8 +108,9 @@ class Plan:
             raise WrongQuery(
                 f"{grouping.time} is {given.field(grouping.time).type}: name a column of times", grouping.time
             )
-        if PANE.name in given.names:
-            raise WrongQuery(f"a column has the name {PANE.name}, which windows need: rename it", PANE.name)
+        for field in self._by:
+            if field.name in given.names:
+                raise WrongQuery(f"a column has the name {field.name}, which windows need: rename it", field.name)
         names = [*grouping.keys, grouping.column, *grouping.aggregates, grouping.time]
         for place, name in enumerate(names):
             if name in names[:place]:
@@ -153,12 +148,12 @@ class Plan:
         types = [settled(type_) for type_ in _schema_of(text, fed).types][len(keys) :] if parts else []
         fields = [pa.field(part_name(number), type_) for number, type_ in enumerate(types)]
         self.kept = pa.schema([*keys, *fields])
-        self.parts = Asked(partial(self._text, [part.text for part in parts]), fed, self.kept)
+        self.parts = Asked(partial(self._text, [part.text for part in parts]), fed, self.kept, self._by)
         put_together = {part: f"{part.merge}({column(number)})" for number, part in enumerate(parts)}
-        self.merged = Asked(partial(self._text, list(put_together.values())), self.kept, self.kept)
+        self.merged = Asked(partial(self._text, list(put_together.values())), self.kept, self.kept, self._by)
         results = [one.result.format(*map(put_together.__getitem__, one.parts)) for one in aggregates]
         chosen = results if self._grouping.aggregates else []
-        self.result = Asked(partial(self._text, chosen), self.kept, self.schema)
+        self.result = Asked(partial(self._text, chosen), self.kept, self.schema, self._by)
 
 
 def _schema_of(text: str, given: pa.Schema) -> pa.Schema:

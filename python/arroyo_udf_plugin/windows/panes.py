@@ -13,10 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import InvalidArgument
-from .grouping import PANE, Grouping, Plan, with_pane
-from .spans import nanoseconds, times_of
+from .grouping import Grouping, Plan
+from .results import Results
+from .spans import Hop, nanoseconds
 
-_WAITING_ROWS = 131_072
+PANE = pa.field("__pane", pa.int64())
+WAITING_ROWS = 131_072  # for a query: it costs as much as some ten thousand rows
 _FEW_ROWS = 16_384  # of parts: they need not be merged
 
 
@@ -41,23 +43,14 @@ class Windows:
 
     def __init__(self, grouping: Grouping, given: pa.Schema) -> None:
         """given: of the rows. Raises WrongQuery."""
+        assert isinstance(grouping.window, Hop)
         self._window = grouping.window
-        self._plan = Plan(grouping, given)
+        self._plan = Plan(grouping, given, [PANE])
         self._time = given.get_field_index(grouping.time)
         self._needed = [given.get_field_index(name) for name in self._plan.needed]
-        self._fed = pa.schema([given.field(place) for place in self._needed])
-        ends = pa.struct([("start", pa.timestamp("ns")), ("end", pa.timestamp("ns"))])
-        self._n_keys = len(grouping.keys)
-        fields = list(self._plan.schema)
-        self.schema = pa.schema(
-            [
-                *fields[: self._n_keys],
-                pa.field(grouping.column, ends),
-                *fields[self._n_keys :],
-                pa.field(grouping.time, given.field(self._time).type),
-            ]
-        )
-        self.kept_schema = with_pane(self._plan.kept)
+        self._of_windows = Results(grouping, self._plan.schema, given.field(self._time).type)
+        self.schema = self._of_windows.schema
+        self.kept_schema = _with_pane(self._plan.kept)
         self.watermark: int | None = None
         self.late = 0
         self._closed: int | None = None  # windows are, whose ends are not behind it
@@ -103,13 +96,13 @@ class Windows:
         """panes: that of all rows, or one for each."""
         first = panes if isinstance(panes, int) else pc.min(panes).as_py()
         self._first = first if self._first is None else min(first, self._first)
-        batch = pa.RecordBatch.from_arrays([rows.column(place) for place in self._needed], schema=self._fed)
+        batch = pa.RecordBatch.from_arrays([rows.column(place) for place in self._needed], schema=self._plan.fed)
         if not self._plan.in_parts:
             self._put(batch, panes)
             return
         self._waiting.append((panes, batch))
         self._waiting_rows += batch.num_rows
-        if self._waiting_rows >= _WAITING_ROWS:
+        if self._waiting_rows >= WAITING_ROWS:
             self._take_parts()
 
     def _take_parts(self) -> None:
@@ -164,7 +157,7 @@ class Windows:
             asked[end] = [batch for pane in own for batch in pane.kept]
             n_rows += sum(pane.rows for pane in own)
             self._closed = end
-            if n_rows >= _WAITING_ROWS:
+            if n_rows >= WAITING_ROWS:
                 yield from self._results(asked)
                 asked, n_rows = {}, 0
         if asked:
@@ -184,19 +177,13 @@ class Windows:
                 yield self._result(batch, pa.repeat(pa.scalar(end, PANE.type), batch.num_rows))
             return
         batches = [_with_panes(batch, end) for end, kept in asked.items() for batch in kept]
-        found = pa.Table.from_batches(self._plan.result.of_several(batches), with_pane(self._plan.schema))
+        found = pa.Table.from_batches(self._plan.result.of_several(batches), _with_pane(self._plan.schema))
         for batch in found.take(pc.sort_indices(found.column(0))).to_batches():
             yield self._result(*_without_panes(batch))
 
     def _result(self, batch: pa.RecordBatch, ends: pa.Int64Array) -> pa.RecordBatch:
         """Results of windows with these ends."""
-        window = self.schema.field(self._n_keys)
-        starts = pc.subtract(ends, self._window.width)
-        bounds = [one.view(pa.timestamp("ns")) for one in (starts, ends)]
-        time = times_of(pc.subtract(ends, 1), self.schema.types[-1])
-        keys, aggregates = batch.columns[: self._n_keys], batch.columns[self._n_keys :]
-        columns = [*keys, pa.StructArray.from_arrays(bounds, fields=list(window.type)), *aggregates, time]
-        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        return self._of_windows.of(batch, pc.subtract(ends, self._window.width), ends)
 
     # ---- Checkpoints ----
 
@@ -236,8 +223,12 @@ def _with_panes(batch: pa.RecordBatch, panes: int | pa.Int64Array) -> pa.RecordB
     """With the first column of `kept_schema`."""
     if isinstance(panes, int):
         panes = pa.repeat(pa.scalar(panes, PANE.type), batch.num_rows)
-    return pa.RecordBatch.from_arrays([panes, *batch.columns], schema=with_pane(batch.schema))
+    return pa.RecordBatch.from_arrays([panes, *batch.columns], schema=_with_pane(batch.schema))
 
 
 def _without_panes(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Int64Array]:
     return batch.remove_column(0), batch.column(0)
+
+
+def _with_pane(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([PANE, *schema])

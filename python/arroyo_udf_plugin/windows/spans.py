@@ -58,6 +58,17 @@ class Hop:
         return panes[bisect.bisect_left(panes, end - self.width) : bisect.bisect_left(panes, end)]
 
 
+@dataclasses.dataclass(frozen=True)
+class Session:
+    """Windows without a gap of that length: each begins with a row, and ends so long after its last one."""
+
+    gap: int
+
+    def __post_init__(self) -> None:
+        if self.gap <= 0:
+            raise InvalidArgument("the gap between sessions has no length: write a time above 0")
+
+
 def nanoseconds(column: pa.Array) -> pa.Int64Array:
     """Times as integers. Raises InvalidArgument for those that are too far from 1970."""
     if pa.types.is_date(column.type):

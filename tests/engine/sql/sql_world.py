@@ -166,7 +166,7 @@ class Query:
             else:
                 rows.append(line.removeprefix("-- "))
         text = "\n".join(statements)
-        return cls(text, results, refused, reference or _TUMBLE.sub(_tumble, text))
+        return cls(text, results, refused, _TUMBLE.sub(_tumble, reference or text))
 
 
 _TUMBLE = re.compile(r"tumble\(interval ('.*?')\)")

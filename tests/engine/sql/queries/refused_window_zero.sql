@@ -1,2 +1,2 @@
 SELECT count(*) FROM timed GROUP BY tumble(interval '0 s')
--- refused 1:37: a window has no length: write a time above 0
+-- refused 1:44: a window needs a length: write an interval above 0
