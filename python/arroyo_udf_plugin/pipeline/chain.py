@@ -214,8 +214,16 @@ def grouping_of(operator: Windows) -> Grouping:
     else:
         slide = operator.width if operator.slide is None else operator.slide
         window = Hop(round(operator.width * 1e9), round(slide * 1e9))
+    if operator.by_row and isinstance(window, Session):
+        raise InvalidArgument("sessions have no window functions: leave out by_row")
     return Grouping(
-        operator.time, window, operator.column, tuple(operator.keys), dict(operator.aggregates), operator.table
+        time=operator.time,
+        window=window,
+        column=operator.column,
+        keys=tuple(operator.keys),
+        aggregates=dict(operator.aggregates),
+        by_row=operator.by_row,
+        table=operator.table,
     )
 
 

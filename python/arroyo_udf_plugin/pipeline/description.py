@@ -119,6 +119,8 @@ class Windows(Operator):
     """Columns: each window has a result for each of their values."""
     aggregates: dict[str, str] = pydantic.Field(default_factory=dict)
     """An aggregate in DataFusion's SQL for each name of a result, such as n = "count(*)"."""
+    by_row: bool = False
+    """Each row is a result: `aggregates` are window functions, such as place = "row_number() OVER (ORDER BY n)"."""
     table: str = "input"
     """The name by which aggregates may call the rows, as in input.column."""
 

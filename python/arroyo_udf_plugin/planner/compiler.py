@@ -32,6 +32,7 @@ from .diagnostics import wrong_query
 from .flow import SOURCE, TIME, Flow, Node, Policies
 from .functions import Udf
 from .grouped import Grouped, as_time, has_windows
+from .ranked import Ranked, has_over
 from .rounds import Rounds, Wanted
 from .selects import QueryText, Relation
 from .statements import CreateTable, CreateView, Insert, Select, Set, Statement
@@ -239,7 +240,7 @@ class _Compiler:
             before = self._query(flow, relation.query, known, relation.alias, None)
         else:
             before = self._named(flow, relation.name or "", relation.at, known)
-        build = Grouped if query.group else Rounds
+        build = Grouped if query.group else Ranked if has_over(query) else Rounds
         node = build(self._text, self._udfs, flow, query, before, name).built(wanted, with_time)
         if wanted is None:
             self._built[id(query)] = node

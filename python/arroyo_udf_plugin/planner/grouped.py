@@ -35,7 +35,7 @@ from .selects import Item, QueryText, Star
 from .text import Text, Tokens, Wrong, closing, leveled, split
 
 _WINDOW = "__w"
-_MOMENT = {"width": 1e-9}
+MOMENT = {"width": 1e-9}
 """For windows of rows before: such a row has the last moment of its window as its event time."""
 _KINDS = {
     "tumble": (("width",), "tumble(interval '1 hour')"),
@@ -92,11 +92,11 @@ class Grouped:
             raise Wrong("windows need an event time: write WATERMARK FOR column in the CREATE TABLE", at)
         names = {f"__k{number}": part for number, part in enumerate(keys, 1)}
         parts = [*(item.part for item in query.items if isinstance(item, Item)), query.having]
-        wholes = {_WINDOW: window.part, **names}
+        own = next((name for name, part in names.items() if part is window.part), _WINDOW)
+        wholes = {own: window.part, **names}
         computed = {call: column for part in parts for call, column in self._computed(part, wholes)}
         computed |= dict(self._aliases(computed))
         rows = self._rows(names)
-        own = next((name for name, part in names.items() if part is window.part), _WINDOW)
         node = dataclasses.replace(self._windows(rows, window, names), windows=frozenset([own]))
         items = tuple(self._named(item) for item in query.items if isinstance(item, Item))
         results = dataclasses.replace(query, ctes={}, items=items, where=query.having, group=(), having=())
@@ -121,7 +121,7 @@ class Grouped:
             elif self._normal(meant) not in map(self._normal, keys):
                 keys.append(meant)
         if not windows:
-            windows = [_Window(part, _MOMENT) for part in keys if self._is_column(part, self._node.windows)][:1]
+            windows = [_Window(part, MOMENT) for part in keys if self._is_column(part, self._node.windows)][:1]
         if not windows:
             at = self._query.group[0][0].start
             raise Wrong(

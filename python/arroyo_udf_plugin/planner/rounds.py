@@ -147,7 +147,7 @@ class Rounds:
         return columns
 
     def _star(self, star: Star) -> list[_Column]:
-        names = self._node.names
+        names = [name for name in self._node.names if not _OWN.fullmatch(name)]
         if star.table not in (None, self._table):
             raise Wrong(f"there is no table {star.table} here: write {self._table}.*", star.at)
         for name, at in star.without.items():

@@ -24,13 +24,15 @@ from .spans import Hop, Session, is_time
 class Grouping:
     """time: the column of event times; in the results, the last moment of the window. window: which windows there are.
     column: of the results, a struct of the window's start and end. keys: columns. aggregates: by the names of their
-    results. table: the name that aggregates may use for the rows."""
+    results. by_row: each row is a result, with its keys; aggregates are window functions over the rows of its window.
+    table: the name that aggregates may use for the rows."""
 
     time: str
     window: Hop | Session
     column: str = "window"
     keys: Sequence[str] = ()
     aggregates: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    by_row: bool = False
     table: str = "input"
 
 
@@ -88,7 +90,7 @@ class Plan:
         self.needed = self._needed()
         fed = self.fed = pa.schema([given.field(name) for name in self.needed])
         texts = list(grouping.aggregates.values())
-        found = [parted(text, given, grouping.table) for text in texts]
+        found = [None if grouping.by_row else parted(text, given, grouping.table) for text in texts]
         aggregates = [one for one in found if one is not None]
         self.in_parts = len(aggregates) == len(found)
         if not self.in_parts:
@@ -139,7 +141,7 @@ class Plan:
     def _text(self, items: Sequence[str], by: Sequence[str]) -> str:
         keys = [quoted(name) for name in (*by, *self._grouping.keys)]
         named = [f"{text}\nAS {quoted(f'__{place}')}" for place, text in enumerate(items)]
-        grouped = f"\nGROUP BY {', '.join(keys)}" if keys else ""
+        grouped = f"\nGROUP BY {', '.join(keys)}" if keys and not self._grouping.by_row else ""
         return f"SELECT {', '.join([*keys, *named])}\nFROM {TABLE} AS {quoted(self._grouping.table)}{grouped}"
 
     def _plan_parts(self, aggregates: Sequence[Parted], fed: pa.Schema, keys: Sequence[pa.Field]) -> None:

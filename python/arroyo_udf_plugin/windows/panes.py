@@ -46,6 +46,7 @@ class Windows:
         assert isinstance(grouping.window, Hop)
         self._window = grouping.window
         self._plan = Plan(grouping, given, [PANE])
+        self._is_by_row = grouping.by_row
         self._time = given.get_field_index(grouping.time)
         self._needed = [given.get_field_index(name) for name in self._plan.needed]
         self._of_windows = Results(grouping, self._plan.schema, given.field(self._time).type)
@@ -171,10 +172,10 @@ class Windows:
 
     def _results(self, asked: Mapping[int, Sequence[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
         """asked: what is kept, by the ends of windows."""
-        if len(asked) == 1 and len(self._plan.schema):
-            ((end, kept),) = asked.items()
-            for batch in self._plan.result.of_one(kept):
-                yield self._result(batch, pa.repeat(pa.scalar(end, PANE.type), batch.num_rows))
+        if self._is_by_row or (len(asked) == 1 and len(self._plan.schema)):
+            for end, kept in asked.items():
+                for batch in self._plan.result.of_one(kept):
+                    yield self._result(batch, pa.repeat(pa.scalar(end, PANE.type), batch.num_rows))
             return
         batches = [_with_panes(batch, end) for end, kept in asked.items() for batch in kept]
         found = pa.Table.from_batches(self._plan.result.of_several(batches), _with_pane(self._plan.schema))
