@@ -9,7 +9,7 @@ from arroyo_udf_plugin.engine import gathering
 from arroyo_udf_plugin.engine.gathering import RowQueue
 from arroyo_udf_plugin.operator.blocks import Block, Columns
 from arroyo_udf_plugin.operator.routes import Routes
-from arroyo_udf_plugin.operator.watermarks import Watermark
+from arroyo_udf_plugin.operator.watermarks import EventTime, SliceTime, Watermark
 
 SCHEMA = pa.schema([("n", pa.int64())])
 
@@ -56,6 +56,26 @@ def test_a_full_queue(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     assert queue.take() is None
     assert woken == ["sender"]
     assert queue.is_over
+
+
+def test_partitions_that_are_read_side_by_side() -> None:
+    """The slowest one holds the watermark back: a resumed engine may read what two slices have read before."""
+    schema = pa.schema([("t", pa.timestamp("ns"))])
+
+    def at(*times: int) -> Block:
+        return Columns(schema).block(
+            Rows("a", 0, pa.record_batch([pa.array(times, pa.timestamp("ns"))], schema=schema))
+        )
+
+    time = SliceTime([EventTime(schema, "t"), EventTime(schema, "t")], [50, 100])
+    assert time.time == 50
+    assert time.after(0, at(101)) is None
+    assert time.after(1, at(40)) is None
+    assert time.after(1, at(60, 55)) == 60
+    assert time.after(0, at(102)) is None
+    assert time.after_end(1) == 102
+    assert time.after_end(0) is None
+    assert time.time == 102
 
 
 def test_what_works_in_the_first_slice_only() -> None:

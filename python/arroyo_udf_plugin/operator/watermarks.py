@@ -6,6 +6,7 @@ Times are integers, nanoseconds since 1970 in UTC. A watermark of t says: rows w
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -95,7 +96,36 @@ class EventTime:
         self.time = time
         return self.time
 
-    def restore(self, times: list[int | None]) -> None:
+    def restore(self, times: Sequence[int | None]) -> None:
         """Goes on where slices have been whose latest watermarks were these: no row of any of them is late by it."""
         known = [time for time in times if time is not None]
         self.time = min(known) if known and len(known) == len(times) else None
+
+
+class SliceTime:
+    """The watermark of a slice: the lowest of the partitions that it reads side by side.
+
+    time: the latest; None: there was none yet.
+    """
+
+    def __init__(self, inputs: Sequence[EventTime], watermarks: Sequence[int | None] = ()) -> None:
+        """inputs: of the partitions. watermarks: of all slices before a restart; none: it begins."""
+        self._inputs, self._lowest = inputs, Lowest(len(inputs))
+        for each in inputs:
+            each.restore(watermarks)
+        self.time = inputs[0].time
+
+    def after(self, input: int, block: Block) -> int | None:
+        """The watermark after these rows of a partition, if it rises."""
+        time = self._inputs[input].after(block)
+        return None if time is None else self._risen(self._lowest.after(input, time))
+
+    def after_end(self, input: int) -> int | None:
+        """The watermark after the end of a partition, if it rises."""
+        return self._risen(self._lowest.after(input, None))
+
+    def _risen(self, lowest: Watermark | None) -> int | None:
+        if lowest is None or lowest.time is None:
+            return None
+        self.time = lowest.time
+        return self.time

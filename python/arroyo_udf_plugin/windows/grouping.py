@@ -77,7 +77,8 @@ class Plan:
 
     needed: the columns of the rows that it takes. fed: their schema. kept: that of what panes keep, rows or parts.
     schema: of the results: keys and aggregates.
-    in_parts: whether panes keep parts. If so: parts: of rows. merged: of parts, put together.
+    in_parts: whether panes keep parts. If so: parts: of rows. merged: of parts, put together. part_texts, merge_texts:
+    their aggregates.
     result: of what is kept.
     """
 
@@ -95,7 +96,7 @@ class Plan:
         self.in_parts = len(aggregates) == len(found)
         if not self.in_parts:
             self.kept = fed
-            self.result = Asked(partial(self._text, texts), fed, self.schema, by)
+            self.result = Asked(partial(self.text, texts), fed, self.schema, by)
             return
         if not aggregates and not keys:
             aggregates = [COUNT]  # a batch needs a column
@@ -122,13 +123,13 @@ class Plan:
         """Of the aggregates."""
         texts = self._grouping.aggregates
         try:
-            return [settled(type_) for type_ in _schema_of(self._text(list(texts.values()), []), self._given).types][
+            return [settled(type_) for type_ in _schema_of(self.text(list(texts.values()), []), self._given).types][
                 len(self._grouping.keys) :
             ]
         except Exception as error:
             for name, text in texts.items():
                 try:
-                    _schema_of(self._text([text], []), self._given)
+                    _schema_of(self.text([text], []), self._given)
                 except Exception as found:
                     raise WrongQuery(told(found), name) from None
             raise WrongQuery(told(error), None) from None
@@ -138,24 +139,27 @@ class Plan:
         needed = [name for name in self._given.names if name in words or name in self._grouping.keys]
         return needed or [self._grouping.time]  # a batch needs a column
 
-    def _text(self, items: Sequence[str], by: Sequence[str]) -> str:
+    def text(self, items: Sequence[str], by: Sequence[str], relation: str = TABLE) -> str:
+        """Of a query: items by these columns and the keys."""
         keys = [quoted(name) for name in (*by, *self._grouping.keys)]
         named = [f"{text}\nAS {quoted(f'__{place}')}" for place, text in enumerate(items)]
         grouped = f"\nGROUP BY {', '.join(keys)}" if keys and not self._grouping.by_row else ""
-        return f"SELECT {', '.join([*keys, *named])}\nFROM {TABLE} AS {quoted(self._grouping.table)}{grouped}"
+        return f"SELECT {', '.join([*keys, *named])}\nFROM {relation} AS {quoted(self._grouping.table)}{grouped}"
 
     def _plan_parts(self, aggregates: Sequence[Parted], fed: pa.Schema, keys: Sequence[pa.Field]) -> None:
         parts = list(dict.fromkeys(part for one in aggregates for part in one.parts))
-        text = self._text([part.text for part in parts], [])
+        text = self.text([part.text for part in parts], [])
         types = [settled(type_) for type_ in _schema_of(text, fed).types][len(keys) :] if parts else []
         fields = [pa.field(part_name(number), type_) for number, type_ in enumerate(types)]
         self.kept = pa.schema([*keys, *fields])
-        self.parts = Asked(partial(self._text, [part.text for part in parts]), fed, self.kept, self._by)
+        self.part_texts = [part.text for part in parts]
+        self.parts = Asked(partial(self.text, self.part_texts), fed, self.kept, self._by)
         put_together = {part: f"{part.merge}({column(number)})" for number, part in enumerate(parts)}
-        self.merged = Asked(partial(self._text, list(put_together.values())), self.kept, self.kept, self._by)
+        self.merge_texts = list(put_together.values())
+        self.merged = Asked(partial(self.text, self.merge_texts), self.kept, self.kept, self._by)
         results = [one.result.format(*map(put_together.__getitem__, one.parts)) for one in aggregates]
         chosen = results if self._grouping.aggregates else []
-        self.result = Asked(partial(self._text, chosen), self.kept, self.schema, self._by)
+        self.result = Asked(partial(self.text, chosen), self.kept, self.schema, self._by)
 
 
 def _schema_of(text: str, given: pa.Schema) -> pa.Schema:

@@ -7,7 +7,7 @@ passed the end of a session, and when many rows wait.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,10 +36,13 @@ class Sessions:
         self.schema = self._of_windows.schema
         self.kept_schema = pa.schema([FIRST, LAST, *self._plan.kept])
         self._fed = pa.schema([FIRST, LAST, *self._plan.fed])
-        self._together, self._rows_together = [
-            Answers(_together(schema, grouping.keys, self._gap), schema, schema).of
-            for schema in (self.kept_schema, self._fed)
-        ]
+        self._n_keys = len(grouping.keys)
+        self._numbered = _numbered(grouping.keys, self._gap)
+        if self._plan.in_parts:
+            self._parts = self._joining(self._fed, self._plan.part_texts)
+            self._joined = self._joining(self.kept_schema, self._plan.merge_texts)
+        else:
+            self._joined = Answers(self._numbered + _bounds(self.kept_schema, grouping.keys), self._fed, self._fed).of
         self.watermark: int | None = None
         self.late = 0
         self._kept: list[pa.RecordBatch] = []
@@ -76,14 +79,12 @@ class Sessions:
         if not all_of_them and (self.watermark is None or self._first_end > self.watermark):
             return
         self._take_parts()
-        found = pa.Table.from_batches(self._together(self._kept), self.kept_schema).combine_chunks()
+        found = pa.Table.from_batches(self._joined(self._kept), self.kept_schema).combine_chunks()
         is_open = pa.nulls(len(found), pa.bool_()).fill_null(False)
         if not all_of_them and self.watermark is not None:
             is_open = pc.greater(found.column(LAST.name), self.watermark - self._gap)
         over, open_ = found.filter(pc.invert(is_open)).to_batches(), found.filter(is_open)
         self._kept = open_.to_batches()
-        if self._plan.in_parts and self._kept:
-            self._kept = self._plan.merged.of_several(self._kept)
         last = pc.min(open_.column(LAST.name)).as_py()
         self._first_end = None if last is None else last + self._gap
         if over:
@@ -100,8 +101,19 @@ class Sessions:
         """Rows that wait become pieces of sessions."""
         waiting, self._waiting, self._waiting_rows = self._waiting, [], 0
         if waiting and self._plan.in_parts:
-            waiting = self._plan.parts.of_several(self._rows_together(waiting))
+            waiting = self._parts(waiting)
         self._kept += waiting
+
+    def _joining(
+        self, given: pa.Schema, texts: Sequence[str]
+    ) -> Callable[[Sequence[pa.RecordBatch]], list[pa.RecordBatch]]:
+        """Makes one piece of each session. given: of pieces, or of rows. texts: their parts."""
+        items = ["min(__first)", "max(__last)", *texts]
+        keys, parts = list(self._plan.kept)[: self._n_keys], list(self._plan.kept)[self._n_keys :]
+        found = pa.schema([pa.field("__session", pa.int64()), *keys, FIRST, LAST, *parts])
+        answers = Answers(self._numbered + self._plan.text(items, ["__session"], "__numbered"), given, found)
+        order = [*self.kept_schema.names]
+        return lambda pieces: [answer.select(order) for answer in answers.of(pieces)]
 
     def kept(self) -> list[pa.RecordBatch]:
         """What is open."""
@@ -120,12 +132,9 @@ class Sessions:
         return sum(batch.nbytes for batch in [*self._kept, *self._waiting])
 
 
-def _together(schema: pa.Schema, keys: Sequence[str], gap: int) -> str:
-    """The text of a query after which pieces of one session have its first and last time."""
-    by = ", ".join(map(quoted, keys))
-    partition = f"PARTITION BY {by} " if keys else ""
-    session = f"PARTITION BY {', '.join([*map(quoted, keys), '__session'])}"
-    others = ", ".join(quoted(name) for name in schema.names[2:])
+def _numbered(keys: Sequence[str], gap: int) -> str:
+    """The beginning of a query: pieces with the numbers of their sessions, which each key counts for itself."""
+    partition = f"PARTITION BY {', '.join(map(quoted, keys))} " if keys else ""
     return f"""
         WITH __before AS (
             SELECT *, max(__last) OVER (
@@ -136,5 +145,11 @@ def _together(schema: pa.Schema, keys: Sequence[str], gap: int) -> str:
                 {partition}ORDER BY __first ROWS UNBOUNDED PRECEDING) AS __session
             FROM __before
         )
-        SELECT min(__first) OVER ({session}) AS __first, max(__last) OVER ({session}) AS __last, {others}
-        FROM __numbered"""
+    """
+
+
+def _bounds(schema: pa.Schema, keys: Sequence[str]) -> str:
+    """Its end, for rows: each with the first and last time of its session."""
+    session = f"PARTITION BY {', '.join([*map(quoted, keys), '__session'])}"
+    others = ", ".join(quoted(name) for name in schema.names[2:])
+    return f"SELECT min(__first) OVER ({session}), max(__last) OVER ({session}), {others} FROM __numbered"
