@@ -96,9 +96,8 @@ class Inlet:
         self._turn = 0
         operator.expect(1 + len(queues))
 
-    def gather(self) -> int:
-        """Hands on what has come, while there is room. Returns the rows."""
-        rows = 0
+    def gather(self) -> None:
+        """Hands on what has come, while there is room."""
         self._turn += 1  # each has the first turn once
         for number in range(len(self._queues)):
             place = (self._turn + number) % len(self._queues)
@@ -107,11 +106,9 @@ class Inlet:
                 if isinstance(item, Watermark):
                     self._operator.push_watermark(item.time, input)
                 else:
-                    rows += len(item)
                     self._operator.push(item)
             if queue.is_over:
                 self._end(input)
-        return rows
 
     def end_own(self) -> None:
         """Nothing more comes from the first slice's own operators."""

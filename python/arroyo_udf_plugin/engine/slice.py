@@ -316,7 +316,7 @@ class Slice:
             self._hand_on(Watermark(None), None)
         for place, operator in enumerate(self.operators):
             if place in self._inlets:
-                self.numbers.operators[place].rows_in += self._inlets[place].gather()
+                self._inlets[place].gather()
             if self._has_room_after(place):
                 for item in operator.take():
                     self._hand_on(item, place)

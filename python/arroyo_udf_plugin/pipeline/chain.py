@@ -128,6 +128,8 @@ class _Building:
         if columns is None:
             return
         key: Key = ("operators", place)
+        if self._pipeline.event_time is None:
+            self._problems.add(key, "windows end by the event time: add [event_time]")
         try:
             grouping = grouping_of(operator)
             schema = opened(grouping, columns.schema).schema
