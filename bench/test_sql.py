@@ -1,5 +1,5 @@
-"""SQL: a stage that takes batch after batch, against one bare query over all of them; and a function in SQL, against
-the same in a description."""
+"""SQL: a stage that takes batch after batch, against one bare query over all of them; windows; and a function in SQL,
+against the same in a description."""
 
 from __future__ import annotations
 
@@ -13,10 +13,15 @@ import pyarrow.parquet
 import pytest
 
 from arroyo_udf_plugin import run_pipeline
+from arroyo_udf_plugin.connectors.source import Rows
+from arroyo_udf_plugin.operator.blocks import Block, Columns, Given
+from arroyo_udf_plugin.operator.grouped import GroupOperator, GroupPlan
 from arroyo_udf_plugin.pipeline import Blackhole, Files, Functions, Pipeline
 from arroyo_udf_plugin.planner.script import Script
 from arroyo_udf_plugin.sql.feed import context
 from arroyo_udf_plugin.sql.query import Query, Select
+from arroyo_udf_plugin.windows.grouping import Grouping
+from arroyo_udf_plugin.windows.spans import Hop
 from conftest import BATCH_ROWS, Compare, plugin_path
 
 BATCHES = 100
@@ -96,6 +101,56 @@ def test_columns(compare: Compare, batches: list[pa.RecordBatch]) -> None:
                 pass
 
     compare("SQL: columns alone", run, None, n=BATCHES, unit="us/batch", scale=1e6, goal=5)
+
+
+WINDOWED = 300
+PER_SECOND = 20_000
+
+
+def test_windows(compare: Compare) -> None:
+    """Tumbling windows of a minute, 1,000 keys: the operator alone, with a watermark behind each batch."""
+    schema = pa.schema([("k", pa.int64()), ("x", pa.float64()), ("y", pa.int64()), ("t", pa.timestamp("ns"))])
+    given = [_timed(number * BATCH_ROWS, schema) for number in range(WINDOWED)]
+    blocks = [Columns(schema).block(Rows("rows", 1, batch)) for batch in given]
+    aggregates = {"n": "count(*)", "s": "sum(x)", "low": "min(y)", "high": "max(y)", "a": "avg(x)"}
+    window = Hop(60_000_000_000, 60_000_000_000)
+    plan = GroupPlan("groups", Grouping("t", window, keys=("k",), aggregates=aggregates), Given(schema))
+
+    def gathered() -> None:
+        operator = GroupOperator(plan)
+        operator.start()
+        results = 0
+        for number, block in enumerate(blocks, 1):
+            operator.push(block)
+            operator.push_watermark(number * BATCH_ROWS * 1_000_000_000 // PER_SECOND + 5_000_000_000)
+            results += sum(len(item) for item in operator.take() if isinstance(item, Block))
+        assert results == 2 * 1_000
+        state = operator.snapshot()
+        assert state is not None
+        assert len(state) < 5 << 20
+
+    compare(
+        "SQL: tumbling count, sum, min, max, avg of 1,000 keys",
+        gathered,
+        None,
+        n=WINDOWED * BATCH_ROWS,
+        unit="ns/row",
+        scale=1e9,
+        goal=1e9 / 15e6,
+    )
+
+
+def _timed(first: int, schema: pa.Schema) -> pa.RecordBatch:
+    """Each third row is up to five seconds late."""
+    numbers = range(first, first + BATCH_ROWS)
+    columns = [
+        [n * 7919 % 1000 for n in numbers],
+        [n % 997 / 7 for n in numbers],
+        [n % 100 for n in numbers],
+        [n * 1_000_000_000 // PER_SECOND + (10 - (n % 5 if n % 3 == 0 else 0)) * 1_000_000_000 for n in numbers],
+    ]
+    arrays = [pa.array(column, type_) for column, type_ in zip(columns, schema.types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def test_a_function(compare: Compare, flights: pa.Table, tmp_path: Path) -> None:

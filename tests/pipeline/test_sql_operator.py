@@ -110,3 +110,37 @@ def test_only_rows_whose_condition_is_true_are_called() -> None:
     run_pipeline(described(wanted, {"plugin": "functions.so", "calls": ["plane(tail) if wanted", "up = plane(tail)"]}))
     assert [(row["plane"], row["up"]) for row in rows()] == [("n1", "n1"), (None, "n2"), (None, "n3")]
     assert ds.dataset("out").schema.field("plane").type == pa.string()
+
+
+def windows(**keys: Any) -> dict[str, Any]:
+    return {"type": "windows", "time": "day", "keys": ["tail"], "aggregates": {"n": "count(*)"}} | keys
+
+
+@pytest.mark.parametrize(
+    ("operator", "event_time", "text"),
+    [
+        (windows(width="1h"), None, "operators[0]: windows end by the event time: add [event_time]"),
+        (
+            windows(),
+            {"column": "day"},
+            "operators[0].width: write width, or width and slide, or for sessions gap alone",
+        ),
+        (
+            windows(width="1h", slide="7m"),
+            {"column": "day"},
+            "operators[0].width: the width of a window must be a multiple",
+        ),
+        (windows(gap="1h", by_row=True), {"column": "day"}, "operators[0].width: sessions have no window functions"),
+        (
+            windows(width="1h", aggregates={"n": "sum(nothing)"}),
+            {"column": "day"},
+            "operators[0].aggregates.n: there is no column nothing",
+        ),
+        (windows(width="1h", time="tail"), {"column": "day"}, "operators[0]: tail is string: name a column of times"),
+    ],
+)
+def test_windows_that_are_wrong(operator: dict[str, Any], event_time: dict[str, Any] | None, text: str) -> None:
+    query = {"type": "sql", "select": {"tail": "tail", "day": "arrow_cast(minutes, 'Timestamp(Second, None)')"}}
+    with pytest.raises(InvalidPipeline) as error:
+        plan(described(query, operator, event_time=event_time))
+    assert text.replace("operators[0]", "operators[1]") in str(error.value)

@@ -224,8 +224,10 @@ def _report(summary: Summary, as_json: bool, err: bool) -> None:
         return
     counts = {
         name.replace("_", " "): sum(getattr(operator.counts, name) for operator in progress.operators)
-        for name in ("values", "errors", "timed_out", "nulled", "dropped", "dead_letters")
+        for name in ("values", "errors", "timed_out", "nulled", "dropped", "dead_letters", "late")
     }
+    if not counts["late"]:
+        del counts["late"]  # most pipelines have no windows
     counts["dropped"] += progress.dropped  # rows that could not be read
     counts["dead letters"] += progress.dead_letters
     click.echo(

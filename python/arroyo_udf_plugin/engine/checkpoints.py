@@ -32,7 +32,7 @@ import contextlib
 import re
 import secrets
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from .. import failpoints
@@ -123,16 +123,23 @@ class Epochs:
             self._remove(_name(1))
         return is_unused and not self._has_staged
 
-    def states(self, place: int, width: int) -> tuple[list[int | None], list[tuple[bytes, ...]]]:
+    def states(
+        self, place: int, width: int, gathered: Collection[int] = ()
+    ) -> tuple[list[int | None], list[tuple[bytes, ...]]]:
         """What slice `place` of `width` goes on from: watermarks of slices before, and for each operator their states.
 
-        Slice i of before goes to i mod width (A3). Raises InvalidArgument for a damaged state, Fenced.
+        Slice i of before goes to i mod width (A3). Those operators that are `gathered` work in the first slice for all.
+        Watermarks are those of all slices before: each may read now what another one has left.
+        Raises InvalidArgument for a damaged state, Fenced.
         """
         assert self.latest is not None
-        taken = self.latest.slices[place::width]
-        watermarks = [state.watermark for state in taken]
-        states = [tuple(map(self._state, files)) for files in zip(*(state.operators for state in taken), strict=True)]
-        return watermarks, states
+        slices = self.latest.slices
+        states = []
+        for at in range(len(slices[0].operators) if slices else 0):
+            taken = slices[place::width] if at not in gathered else slices if not place else ()
+            files = [file for state in taken if (file := state.operators[at]) is not None]
+            states.append(tuple(map(self._state, files)))
+        return [state.watermark for state in slices], states
 
     def _fence(self, number: int) -> Manifest:
         before = self.latest
@@ -208,7 +215,9 @@ class Epochs:
         number = before.epoch + 1
 
         # 1 sealed
-        snapshots = [future.result() for future in [each.seal(number) for each in slices]]
+        first, *others = slices
+        snapshots = [first.seal(number).result()]  # before those that send it rows: see gathering.py
+        snapshots += [future.result() for future in [each.seal(number) for each in others]]
         failpoints.reached("sealed")
         epoch = self._epoch(number, snapshots)
         if _is_unchanged(before, epoch, snapshots):
@@ -221,7 +230,8 @@ class Epochs:
         for rows, state, each in zip(stored, epoch.slices, snapshots, strict=True):
             jobs += [_storing(rows, name, sealed) for name, sealed in each.sealed.items()]
             for file, (_, data) in zip(state.operators, each.operators, strict=True):
-                jobs.append(partial(self._store.put, file.name, data))
+                if file is not None and data is not None:
+                    jobs.append(partial(self._store.put, file.name, data))
         _side_by_side(jobs)
         epoch = epoch.model_copy(update={"rows": StoredRows(epoch=number, slices=tuple(map(dict, stored)))})
         failpoints.reached("staged")
@@ -265,7 +275,7 @@ class Epochs:
         slices = []
         for place, each in enumerate(snapshots):
             files = [
-                StateFile.of(operator, f"{_STATES}{number:010}-{place}-{at}.arrow", data)
+                None if data is None else StateFile.of(operator, f"{_STATES}{number:010}-{place}-{at}.arrow", data)
                 for at, (operator, data) in enumerate(each.operators)
             ]
             slices.append(SliceState(watermark=each.watermark, operators=tuple(files)))
@@ -321,8 +331,11 @@ def _storing(stored: dict[str, Json], name: str, sealed: Sealed) -> Callable[[],
 
 
 def _is_unchanged(before: Manifest, epoch: Manifest, snapshots: Sequence[Snapshot]) -> bool:
-    def content(manifest: Manifest) -> list[tuple[int | None, list[tuple[int, str]]]]:
-        return [(state.watermark, [(file.size, file.sha256) for file in state.operators]) for state in manifest.slices]
+    def content(manifest: Manifest) -> list[tuple[int | None, list[tuple[int, str] | None]]]:
+        return [
+            (state.watermark, [None if file is None else (file.size, file.sha256) for file in state.operators])
+            for state in manifest.slices
+        ]
 
     no_rows = not any(each.sealed for each in snapshots)
     return no_rows and before.positions == epoch.positions and content(before) == content(epoch)

@@ -46,10 +46,10 @@ class StateFile(_Part):
 
 
 class SliceState(_Part):
-    """watermark: of the slice's event time. operators: in their order."""
+    """watermark: of the slice's event time. operators: in their order; None: it works in another slice."""
 
     watermark: int | None
-    operators: tuple[StateFile, ...]
+    operators: tuple[StateFile | None, ...]
 
 
 class StoredRows(_Part):
@@ -111,7 +111,7 @@ class Manifest(_Part):
     @property
     def state_names(self) -> set[str]:
         """The files in the store that this epoch needs."""
-        return {file.name for state in self.slices for file in state.operators}
+        return {file.name for state in self.slices for file in state.operators if file is not None}
 
 
 class Identity(_Part):

@@ -12,11 +12,14 @@ from ..connectors.interface import Json, Sealed, Sink
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A slice in one moment. operators: name and state of each. sealed: by the sink's name; without rows: none."""
+    """A slice in one moment.
+
+    operators: name and state of each; None: it works in another slice. sealed: by the sink's name; without rows: none.
+    """
 
     positions: Mapping[str, Json]
     watermark: int | None
-    operators: Sequence[tuple[str, bytes]]
+    operators: Sequence[tuple[str, bytes | None]]
     sealed: Mapping[str, Sealed]
 
 

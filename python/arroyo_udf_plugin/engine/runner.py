@@ -18,9 +18,11 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from ..errors import Fenced, InvalidArgument
+from .gathering import Gathering
 from .planned import Planned
 from .progress import CheckpointProgress, Ended, Progress, Summary, of_operators
 from .shares import Shares
@@ -143,6 +145,7 @@ class _Coordinator:
         """Opens the sinks, and brings them to the latest epoch. From then on no older engine commits."""
         planned, epochs = self._planned, self._epochs
         stage = None if epochs is None else epochs.rows
+        gathering = Gathering(planned.routes, [partial(self._wake, place) for place in range(planned.parallelism)])
         for place in range(planned.parallelism):
             sinks, letters = planned.sinks(place, stage), planned.letters(place, stage)
             every = sinks if letters is None else [letters, *sinks]  # no output without its dead letters
@@ -152,7 +155,7 @@ class _Coordinator:
                         f"the sink {sink.name} cannot take back rows, so it has no checkpoints: leave out "
                         "--checkpoints, or write to another sink"
                     )
-            self._slices.append(Slice(place, planned, every, letters, self._hear, self._rows.add))
+            self._slices.append(Slice(place, planned, gathering, every, letters, self._hear, self._rows.add))
         if epochs is not None:
             fence = epochs.fence()
             epochs.apply(self._slices)
@@ -162,14 +165,18 @@ class _Coordinator:
             self._checkpoint = CheckpointProgress(fence.epoch)
 
     def start(self, allow_changed_plugin: bool) -> None:
-        epochs, width = self._epochs, len(self._slices)
+        epochs, width, routes = self._epochs, len(self._slices), self._planned.routes
         positions = {} if epochs is None or epochs.latest is None else epochs.latest.positions
         shares = Shares(self._planned.source, width, positions)
-        before = [([], []) if epochs is None else epochs.states(place, width) for place in range(width)]
+        gathered = [at for at in range(len(routes.before)) if at in routes.gathering or routes.is_behind_gathering(at)]
+        before = [([], []) if epochs is None else epochs.states(place, width, gathered) for place in range(width)]
         for each, (watermarks, states) in zip(self._slices, before, strict=True):
             each.start(shares, watermarks, states, allow_changed_plugin)
         self._stop.connect(lambda: self._words.put("stop"))
         self._report()
+
+    def _wake(self, place: int) -> None:
+        self._slices[place].wake()
 
     def _hear(self, place: int, what: BaseException | Literal["quiet", "ended"]) -> None:
         self._words.put(_Told(place, what))

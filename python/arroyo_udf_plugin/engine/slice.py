@@ -27,8 +27,9 @@ from ..host.runtime import Runtime
 from ..host.started import Mode
 from ..operator.blocks import Block
 from ..operator.stages import AsyncStage, Dead
-from ..operator.watermarks import Watermark
+from ..operator.watermarks import SliceTime, Watermark
 from .aside import aside
+from .gathering import Gathering, Inlet, Outlet
 from .idleness import Idleness
 from .moment import Snapshot
 from .planned import Planned
@@ -44,7 +45,7 @@ _LOST_AFTER = 1.0  # seconds without the last rows, before their plugin is asked
 class Slice:
     """Slice `place`.
 
-    letters: the sink of dead letters, one of `sinks`.
+    gathering: how rows get from one slice to another. letters: the sink of dead letters, one of `sinks`.
     tell: called in the slice's thread, with its place, and "quiet" as soon as there is nothing more to read and nothing
     under way, the error that ends the slice, "ended" at its end.
     read: called with the number of rows of each batch that was read.
@@ -55,6 +56,7 @@ class Slice:
         self,
         place: int,
         planned: Planned,
+        gathering: Gathering,
         sinks: Sequence[Sink],
         letters: Sink | None,
         tell: Tell,
@@ -63,12 +65,17 @@ class Slice:
         self.place = place
         self.sinks = sinks
         self.operators = planned.operators()
+        self._inlets: dict[int, Inlet] = {}
+        if place:
+            self.operators = gathering.elsewhere(place, self.operators)
+        else:
+            self._inlets = gathering.inlets(self.operators)
         self._routes = planned.routes
         self.numbers = SliceNumbers(len(self.operators))
         self.close_errors: list[str] = []
         self._planned, self._letters, self._tell, self._read = planned, letters, tell, read
         self._outputs = [sink for sink in sinks if sink is not letters]
-        self._event_time = planned.event_time()
+        self._slice_time: SliceTime | None = None
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"arroyo-udf-slice-{place}")
         self._asked: set[Future[Snapshot]] = set()
         self._lock = threading.Lock()  # guards `_asked` and `_is_running`
@@ -85,7 +92,7 @@ class Slice:
         self._is_quiet = False
         self._ending: Mode | None = None
         self._torn: BaseException | None = None
-        self._idleness = Idleness(None if self._event_time is None else planned.idle_seconds, self._wake.set)
+        self._idleness = Idleness(planned.idle_seconds, self._wake.set)
 
     # ---- Called by the coordinator ----
 
@@ -128,6 +135,10 @@ class Slice:
         """Reads no more, and tells when nothing is under way. The operators stay as they are, to be resumed."""
         self._post(self._drain)
 
+    def wake(self) -> None:
+        """There is something to do. Any thread."""
+        self._post(self._wake.set)
+
     def end(self, mode: Mode) -> None:
         """Stops the operators and ends the thread. "cancel": gives up what is under way."""
 
@@ -168,8 +179,10 @@ class Slice:
         watermarks, states, allow_changed_plugin = self._from
         for place, operator in enumerate(self.operators):
             operator.start(states[place] if states else (), allow_changed_plugin=allow_changed_plugin)
-        if self._event_time is not None and watermarks:
-            self._event_time.restore(watermarks)
+        inputs = len(self._shares.dealt(self.place)) if self._planned.source.side_by_side else 1
+        times = [time for _ in range(inputs) if (time := self._planned.event_time()) is not None]
+        if times:
+            self._slice_time = SliceTime(times, watermarks)
 
     def _close(self, failed: BaseException | None) -> None:
         with self._lock:
@@ -184,8 +197,11 @@ class Slice:
         self._loop.close()
 
     async def _work(self) -> None:
+        if self._routes.gathering and self._slice_time is not None:
+            self._hand_on_watermark(self._slice_time.time)  # nobody has kept it
         if self._planned.source.side_by_side:
-            self._begin([partial(self._read_one, name) for name in self._shares.dealt(self.place)])
+            dealt = self._shares.dealt(self.place)
+            self._begin([partial(self._read_beside, name, input) for input, name in enumerate(dealt)])
         else:
             self._begin([self._read_in_turn])
         try:
@@ -231,21 +247,28 @@ class Slice:
         source = self._planned.source
         while True:
             while (name := self._shares.next()) is not None:
-                await self._read_one(name)
+                await self._read_one(name, 0)
             if source.watch is None:
                 return
             with self._idleness.waiting():
                 await asyncio.sleep(source.watch)
                 await self._shares.look()
 
-    async def _read_one(self, name: str) -> None:
+    async def _read_beside(self, name: str, input: int) -> None:
+        """A partition that is read beside others; its end holds no watermark back."""
+        await self._read_one(name, input)
+        if self._slice_time is not None:
+            self._hand_on_watermark(self._slice_time.after_end(input))
+
+    async def _read_one(self, name: str, input: int) -> None:
+        """input: whose watermark its rows make rise."""
         partition = self._open[name] = self._shares.open(name)
         while True:
             with self._idleness.waiting():
                 rows = await partition.read()
             if rows is None:
                 break
-            self._take_in(rows)
+            self._take_in(rows, input)
             await asyncio.sleep(0)  # a turn
             while not self._has_room_after(None):
                 self._room.clear()
@@ -254,7 +277,7 @@ class Slice:
         del self._open[name]
         partition.close()
 
-    def _take_in(self, rows: Rows) -> None:
+    def _take_in(self, rows: Rows, input: int) -> None:
         n_left = rows.batch.num_rows
         self.numbers.rows_in += n_left
         for item in self._planned.admit(rows):
@@ -262,16 +285,20 @@ class Slice:
             if isinstance(item, Dead):
                 self.numbers.dead_letters += len(item.rows)
             self._hand_on(item, None)
-            if isinstance(item, Block) and self._event_time is not None:
-                time = self._event_time.after(item)
+            if isinstance(item, Block) and self._slice_time is not None:
+                time = self._slice_time.after(input, item)
                 if self._idleness.ended():  # the watermark holds again
-                    time = self._event_time.time
-                if time is not None:
-                    self.numbers.watermark = time
-                    self._hand_on(Watermark(time), None)
+                    time = self._slice_time.time
+                self._hand_on_watermark(time)
         self.numbers.dropped += n_left
         self._read(rows.batch.num_rows)
         self._wake.set()
+
+    def _hand_on_watermark(self, time: int | None) -> None:
+        """That of the source; None: it has not risen."""
+        if time is not None:
+            self.numbers.watermark = time
+            self._hand_on(Watermark(time), None)
 
     def _drain(self) -> None:
         self._is_draining = True
@@ -288,6 +315,8 @@ class Slice:
         if self._idleness.began():
             self._hand_on(Watermark(None), None)
         for place, operator in enumerate(self.operators):
+            if place in self._inlets:
+                self._inlets[place].gather()
             if self._has_room_after(place):
                 for item in operator.take():
                     self._hand_on(item, place)
@@ -327,7 +356,11 @@ class Slice:
         if self._is_draining or not self._all_read():
             return False
         before = self._routes.before[place]
-        return before is None or self.operators[before].is_finished
+        is_own_end = before is None or self.operators[before].is_finished
+        if not is_own_end or place not in self._inlets:
+            return is_own_end
+        self._inlets[place].end_own()
+        return self._inlets[place].is_over
 
     def _all_read(self) -> bool:
         for task in [task for task in self._readers if task.done()]:
@@ -366,10 +399,14 @@ class Slice:
         if self._is_quiet or not self._all_read():
             return
         if self._is_draining:
-            self._is_quiet = all(operator.held_rows == 0 for operator in self.operators)
+            is_over = all(inlet.is_over for inlet in self._inlets.values())
+            self._is_quiet = is_over and all(operator.held_rows == 0 for operator in self.operators)
         else:
             self._is_quiet = all(operator.is_finished for operator in self.operators)
         if self._is_quiet:
+            for operator in self.operators:
+                if isinstance(operator, Outlet):
+                    operator.end()
             self._tell(self.place, "quiet")
 
     # ---- Waiting ----
@@ -401,11 +438,13 @@ class Slice:
         if self._ending is not None:
             raise InvalidState(f"slice {self.place} is ending")
         positions = self._positions | {name: partition.position() for name, partition in self._open.items()}
+        for inlet in self._inlets.values():
+            inlet.cut()
         states = [(operator.name, operator.snapshot()) for operator in self.operators]
         sealed: dict[str, Sealed] = {}
         for sink in self.sinks:
             if (rows := sink.seal(epoch)) is not None:
                 sealed[sink.name] = rows
-        watermark = None if self._event_time is None else self._event_time.time
+        watermark = None if self._slice_time is None else self._slice_time.time
         self.numbers.held_at_epoch = sum(operator.held_rows for operator in self.operators)
         return Snapshot(positions, watermark, states, sealed)

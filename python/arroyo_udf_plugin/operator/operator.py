@@ -44,7 +44,7 @@ class Operator:
         options: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.name = name
-        self.stages = [_running(stage, policy, options) for stage in stages]
+        self.stages: Sequence[RunningStage] = [_running(stage, policy, options) for stage in stages]
         self._async = [stage for stage in self.stages if isinstance(stage, AsyncStage)]
         self._is_at_end = False
 
@@ -56,13 +56,9 @@ class Operator:
         Raises InvalidArgument for a snapshot of other functions or columns, of another plugin hash unless that is
         allowed, of another format version, and for a damaged one; and what `Function.start` raises.
         """
-        given = [stage.given for stage in self.stages]
+        given = [stage.kept_as for stage in self.stages]
         found = [read(state, given, f"operator {self.name}") for state in states]
-        by_stage: list[tuple[RunningStage, list[Kept]]] = [
-            (stage, [kept[place] for kept in found]) for place, stage in enumerate(self.stages)
-        ]
-        if len(states) > 1:  # their lowest watermark begins at the first stage, and passes all others
-            by_stage[1:] = [(stage, [one.without_watermarks() for one in kept]) for stage, kept in by_stage[1:]]
+        by_stage = self._by_stage(found)
         for stage, kept in by_stage:
             for one in kept:
                 self._check(stage, one.identity, allow_changed_plugin)
@@ -76,6 +72,13 @@ class Operator:
         except BaseException:
             self.close()
             raise
+
+    def _by_stage(self, found: Sequence[Sequence[Kept]]) -> list[tuple[RunningStage, list[Kept]]]:
+        """What snapshots have of each stage."""
+        by_stage = [(stage, [kept[place] for kept in found]) for place, stage in enumerate(self.stages)]
+        if len(found) > 1:  # their lowest watermark begins at the first stage, and passes all others
+            by_stage[1:] = [(stage, [one.without_watermarks() for one in kept]) for stage, kept in by_stage[1:]]
+        return by_stage
 
     def _check(self, stage: RunningStage, was: Identity, allow_changed_plugin: bool) -> None:
         now = stage.identity
@@ -176,9 +179,9 @@ class Operator:
 
     # ---- The end ----
 
-    def snapshot(self) -> bytes:
-        """Rows and watermarks that have not been taken, as `state.py` says."""
-        return write([(stage.kept(), stage.given) for stage in self.stages])
+    def snapshot(self) -> bytes | None:
+        """Rows and watermarks that have not been taken, as `state.py` says. None: it works in another slice."""
+        return write([(stage.kept(), stage.kept_as) for stage in self.stages])
 
     def stop(self, mode: Mode = "drain", deadline: float | None = None) -> list[str]:
         """Ends the runtimes and closes their Contexts; may wait for it. Returns the texts of those that failed to

@@ -46,7 +46,8 @@ Item = Block | Watermark | Dead
 
 @dataclasses.dataclass
 class Counts:
-    """Rows that a function has answered, by outcome; and what the policy made of those that failed."""
+    """Rows that a function has answered, by outcome; and what the policy made of those that failed. late: rows that no
+    window has taken, because a watermark had closed theirs."""
 
     rows: int = 0
     values: int = 0
@@ -55,6 +56,7 @@ class Counts:
     nulled: int = 0
     dropped: int = 0
     dead_letters: int = 0
+    late: int = 0
 
 
 class RunningStage(abc.ABC):
@@ -72,6 +74,11 @@ class RunningStage(abc.ABC):
         self._policy = policy
         self._latest: int | None = None
         self._lineage = os.urandom(16)
+
+    @property
+    def kept_as(self) -> Given:
+        """Of the rows that `kept` has."""
+        return self.given
 
     @property
     @abc.abstractmethod

@@ -6,6 +6,7 @@ Times are integers, nanoseconds since 1970 in UTC. A watermark of t says: rows w
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +24,32 @@ class Watermark:
     """time: None says that the source is idle, and holds nothing back."""
 
     time: int | None
+
+
+class Lowest:
+    """The watermark of several inputs: the lowest of theirs. It never falls.
+
+    An input that is idle or at its end holds nothing back; one that has told nothing yet holds back all.
+    """
+
+    def __init__(self, inputs: int) -> None:
+        self._times: list[int | None] = [None] * inputs
+        self._are_waited_for = [True] * inputs
+        self._time: int | None = None
+
+    def after(self, input: int, time: int | None) -> Watermark | None:
+        """What follows from an input's new watermark. None: nothing new."""
+        self._times[input], self._are_waited_for[input] = time, time is not None
+        times = [time for time, is_one in zip(self._times, self._are_waited_for, strict=True) if is_one]
+        if not times:
+            return Watermark(None)
+        if None in times:
+            return None
+        lowest = min(time for time in times if time is not None)
+        if self._time is not None and lowest <= self._time:
+            return None
+        self._time = lowest
+        return Watermark(lowest)
 
 
 class EventTime:
@@ -69,7 +96,36 @@ class EventTime:
         self.time = time
         return self.time
 
-    def restore(self, times: list[int | None]) -> None:
+    def restore(self, times: Sequence[int | None]) -> None:
         """Goes on where slices have been whose latest watermarks were these: no row of any of them is late by it."""
         known = [time for time in times if time is not None]
         self.time = min(known) if known and len(known) == len(times) else None
+
+
+class SliceTime:
+    """The watermark of a slice: the lowest of the partitions that it reads side by side.
+
+    time: the latest; None: there was none yet.
+    """
+
+    def __init__(self, inputs: Sequence[EventTime], watermarks: Sequence[int | None] = ()) -> None:
+        """inputs: of the partitions. watermarks: of all slices before a restart; none: it begins."""
+        self._inputs, self._lowest = inputs, Lowest(len(inputs))
+        for each in inputs:
+            each.restore(watermarks)
+        self.time = inputs[0].time
+
+    def after(self, input: int, block: Block) -> int | None:
+        """The watermark after these rows of a partition, if it rises."""
+        time = self._inputs[input].after(block)
+        return None if time is None else self._risen(self._lowest.after(input, time))
+
+    def after_end(self, input: int) -> int | None:
+        """The watermark after the end of a partition, if it rises."""
+        return self._risen(self._lowest.after(input, None))
+
+    def _risen(self, lowest: Watermark | None) -> int | None:
+        if lowest is None or lowest.time is None:
+            return None
+        self.time = lowest.time
+        return self.time

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..connectors.standard_input import StandardInput
     from ..connectors.standard_output import StandardOutput
     from ..connectors.table import Table
-    from .description import Checkpoints, EventTime, Functions, Pipeline, Sql
+    from .description import Checkpoints, EventTime, Functions, Pipeline, Sql, Windows
     from .document import Document
     from .problems import InvalidPipeline, Problem
 
@@ -54,6 +54,7 @@ __all__ = [
     "StandardInput",
     "StandardOutput",
     "Table",
+    "Windows",
 ]
 
 _AT_FIRST_USE = {
@@ -65,7 +66,7 @@ _AT_FIRST_USE = {
     "connectors.standard_input": ("StandardInput",),
     "connectors.standard_output": ("StandardOutput",),
     "connectors.table": ("Table",),
-    "pipeline.description": ("Checkpoints", "EventTime", "Functions", "Pipeline", "Sql"),
+    "pipeline.description": ("Checkpoints", "EventTime", "Functions", "Pipeline", "Sql", "Windows"),
     "pipeline.document": ("Document",),
     "pipeline.problems": ("InvalidPipeline", "Problem"),
 }

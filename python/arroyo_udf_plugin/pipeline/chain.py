@@ -16,11 +16,15 @@ import pyarrow as pa
 from ..errors import InvalidArgument
 from ..operator.blocks import ORIGIN, Block, Columns, Given
 from ..operator.calls import Call, Plan, Stage
+from ..operator.grouped import GroupPlan
 from ..operator.queued import QueryPlan
 from ..operator.routes import Routes
 from ..sql.query import Query, Select, WrongQuery
+from ..windows.grouping import Grouping
+from ..windows.opened import opened
+from ..windows.spans import Hop, Session
 from .checks import Judge, Plugins, Problems, check_options
-from .description import Functions, OperatorModel, Pipeline, SinkModel, Sql
+from .description import Functions, OperatorModel, Pipeline, SinkModel, Sql, Windows
 from .lines import Key
 from .problems import nearest
 
@@ -37,7 +41,7 @@ class Chain:
 
     routes: Routes
     calls: Sequence[Call]
-    stages: Sequence[Sequence[Stage | QueryPlan]]
+    stages: Sequence[Sequence[Stage | QueryPlan] | GroupPlan]
     schemas: Mapping[int | None, pa.Schema]
     plans: Mapping[int | None, Plan]
     source: Columns
@@ -64,6 +68,8 @@ def chained(
     for place, operator in enumerate(pipeline.operators):
         if isinstance(operator, Sql):
             building.query(place, operator)
+        elif isinstance(operator, Windows):
+            building.windows(place, operator)
         else:
             building.functions(place, operator)
     return None if problems.found or source is None else building.built(source)
@@ -89,14 +95,14 @@ class _Building:
         self._queries: dict[int, QueryPlan] = {}
         self._calls: list[Call] = []
         self._schemas: dict[int | None, pa.Schema] = {}
-        self._stages: dict[int, Sequence[Stage | QueryPlan]] = {}
+        self._stages: dict[int, Sequence[Stage | QueryPlan] | GroupPlan] = {}
         self._columns: dict[int | None, Columns | None] = {None: source}  # behind ends; None: unknown
         if source is not None and self._is_end(None):
             self._ends(None, source.schema)
 
     def _is_end(self, place: int | None) -> bool:
         followers = self._routes.after(place)
-        return self._routes.is_end(place) or isinstance(self._pipeline.operators[followers[0]], Sql)
+        return self._routes.is_end(place) or not isinstance(self._pipeline.operators[followers[0]], Functions)
 
     def _ends(self, place: int | None, schema: pa.Schema) -> None:
         self._schemas[place] = schema
@@ -115,6 +121,26 @@ class _Building:
             self._problems.add((*key, *at), str(error))
             return
         self._stages[place] = [QueryPlan(self._names[place], select, Given(columns.schema, columns.origin))]
+        self._ends(place, schema)
+
+    def windows(self, place: int, operator: Windows) -> None:
+        columns = self._columns.get(self._routes.before[place])
+        if columns is None:
+            return
+        key: Key = ("operators", place)
+        if self._pipeline.event_time is None:
+            self._problems.add(key, "windows end by the event time: add [event_time]")
+        try:
+            grouping = grouping_of(operator)
+            schema = opened(grouping, columns.schema).schema
+        except WrongQuery as error:
+            at = ("aggregates", error.item) if error.item in operator.aggregates else ()
+            self._problems.add((*key, *map(str, at)), str(error))
+            return
+        except InvalidArgument as error:
+            self._problems.add((*key, "width"), str(error))
+            return
+        self._stages[place] = GroupPlan(self._names[place], grouping, Given(columns.schema, columns.origin))
         self._ends(place, schema)
 
     def functions(self, place: int, operator: Functions) -> None:
@@ -170,13 +196,37 @@ def _routes(pipeline: Pipeline, problems: Problems) -> Routes | None:
     sinks = [place_of(sink.after, ("sinks", number), last) for number, sink in enumerate(pipeline.sinks)]
     if len(problems.found) > before_it:
         return None
-    routes = Routes(before, sinks)
+    gathering = [place for place, operator in enumerate(pipeline.operators) if isinstance(operator, Windows)]
+    routes = Routes(before, sinks, gathering)
     for place in range(len(before)):
         if not routes.after(place) and not routes.sinks_after(place):
             problems.add(
                 ("operators", place), "nothing takes its rows: name it in the `after` of a sink, or leave it out"
             )
     return None if len(problems.found) > before_it else routes
+
+
+def grouping_of(operator: Windows) -> Grouping:
+    """Raises InvalidArgument for windows that cannot be."""
+    if (operator.width is None) == (operator.gap is None) or (operator.gap is not None and operator.slide is not None):
+        raise InvalidArgument("write width, or width and slide, or for sessions gap alone")
+    window: Hop | Session
+    if operator.width is None:
+        window = Session(round((operator.gap or 0) * 1e9))
+    else:
+        slide = operator.width if operator.slide is None else operator.slide
+        window = Hop(round(operator.width * 1e9), round(slide * 1e9))
+    if operator.by_row and isinstance(window, Session):
+        raise InvalidArgument("sessions have no window functions: leave out by_row")
+    return Grouping(
+        time=operator.time,
+        window=window,
+        column=operator.column,
+        keys=tuple(operator.keys),
+        aggregates=dict(operator.aggregates),
+        by_row=operator.by_row,
+        table=operator.table,
+    )
 
 
 def _is_typed(sink: SinkModel) -> bool:
@@ -192,7 +242,7 @@ def operator_names(pipeline: Pipeline) -> list[str]:
 
 
 def _name(operator: OperatorModel) -> str:
-    return operator.type if isinstance(operator, Sql) else Path(operator.plugin).stem.removeprefix("lib")
+    return Path(operator.plugin).stem.removeprefix("lib") if isinstance(operator, Functions) else operator.type
 
 
 def each_once(names: Sequence[str]) -> list[str]:

@@ -88,7 +88,7 @@ def _where(operator: Functions, parallelism: int, key: Key, problems: Problems) 
 
 def check_dead_letters(pipeline: Pipeline, problems: Problems) -> None:
     policies = {
-        ("operators", place, name): getattr(operator, name)
+        ("operators", place, name): getattr(operator, name, "fail")
         for place, operator in enumerate(pipeline.operators)
         for name in (("on_error", "on_timeout") if isinstance(operator, Functions) else ("on_error",))
     } | {("source", "bad_records"): getattr(pipeline.source, "bad_records", "fail")}

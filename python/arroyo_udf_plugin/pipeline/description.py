@@ -107,6 +107,34 @@ class Sql(Operator):
     """What happens to a row that fails, also because an expression does, such as 1 / 0."""
 
 
+class Windows(Operator):
+    """An operator: rows in windows of event time, as GROUP BY has them. It works in the first slice, for all slices.
+
+    Its rows are the windows' results: the keys, the window, the aggregates, and the last moment of the window as their
+    event time.
+    """
+
+    type: Literal["windows"] = "windows"
+    time: str
+    """The column of event times; null in none of the rows."""
+    width: Seconds | None = None
+    """How long a window is."""
+    slide: Seconds | None = None
+    """The time from the start of one window to the next; default: `width`."""
+    gap: Seconds | None = None
+    """For sessions, instead of `width`: the time without a row after which a session is over."""
+    column: str = "window"
+    """The name of the results' column with the window, a struct of its start and its end."""
+    keys: Several[str] = ()
+    """Columns: each window has a result for each of their values."""
+    aggregates: dict[str, str] = pydantic.Field(default_factory=dict)
+    """An aggregate in DataFusion's SQL for each name of a result, such as n = "count(*)"."""
+    by_row: bool = False
+    """Each row is a result: `aggregates` are window functions, such as place = "row_number() OVER (ORDER BY n)"."""
+    table: str = "input"
+    """The name by which aggregates may call the rows, as in input.column."""
+
+
 class Checkpoints(Described):
     """Where the state is kept, so that a pipeline goes on where it has been, and how often."""
 
@@ -124,7 +152,9 @@ def _kind(value: Any) -> Any:
 
 
 OperatorModel = Annotated[
-    Annotated[Functions, pydantic.Tag("functions")] | Annotated[Sql, pydantic.Tag("sql")],
+    Annotated[Functions, pydantic.Tag("functions")]
+    | Annotated[Sql, pydantic.Tag("sql")]
+    | Annotated[Windows, pydantic.Tag("windows")],
     pydantic.Discriminator(_kind),
 ]
 

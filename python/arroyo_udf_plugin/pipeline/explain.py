@@ -9,7 +9,7 @@ import pyarrow as pa
 from ..connectors.cells import CellType
 from ..connectors.described import Described
 from .chain import operator_names
-from .description import Sql
+from .description import Sql, Windows
 from .plan import Planned, sink_names
 
 
@@ -30,9 +30,12 @@ def _lines(planned: Planned) -> Iterator[str]:
         yield f"event time: {_keys(told.event_time)}"
     calls = iter(planned.calls)
     for place, (operator, name) in enumerate(zip(told.operators, operator_names(told), strict=True)):
-        yield f"operator {name}: {_keys(operator, without=('name', 'calls', 'select', 'where'))}"
+        yield f"operator {name}: {_keys(operator, without=('name', 'calls', 'select', 'where', 'aggregates'))}"
         if isinstance(operator, Sql):
             yield from _query(operator, planned.chain.schemas[place])
+            continue
+        if isinstance(operator, Windows):
+            yield from _results(operator, planned.chain.schemas[place])
             continue
         for text in operator.calls:
             call = next(calls)
@@ -56,6 +59,13 @@ def _query(operator: Sql, schema: pa.Schema) -> Iterator[str]:
         yield f"    {name:{width}}  {_type(type_)} = {' '.join(text.split())}"
     if operator.where is not None:
         yield f"    where {' '.join(operator.where.split())}"
+
+
+def _results(operator: Windows, schema: pa.Schema) -> Iterator[str]:
+    width = max(map(len, schema.names))
+    for field in schema:
+        text = operator.aggregates.get(field.name)
+        yield f"    {field.name:{width}}  {_type(field.type)}{'' if text is None else f' = {text}'}"
 
 
 def _keys(model: Described, without: tuple[str, ...] = ()) -> str:

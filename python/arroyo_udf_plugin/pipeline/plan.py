@@ -24,13 +24,14 @@ from ..connectors.source import Rows
 from ..host.policy import LETTER, Policy
 from ..operator.blocks import Block, Columns
 from ..operator.calls import Call
+from ..operator.grouped import GroupOperator, GroupPlan
 from ..operator.operator import Operator
 from ..operator.routes import Routes
 from ..operator.stages import Dead
 from ..operator.watermarks import EventTime
 from .chain import Chain, chained, each_once, operator_names
 from .checks import Problems, check_dead_letters, check_places
-from .description import OperatorModel, Pipeline, SinkModel, Sql, described
+from .description import Functions, OperatorModel, Pipeline, SinkModel, Sql, described
 from .document import pipeline_of
 from .hidden import HidingSource
 from .lines import Key
@@ -96,11 +97,10 @@ class Planned:
 
     def operators(self) -> list[Operator]:
         """The operators of one slice, not started."""
+        names = operator_names(self.pipeline)
         return [
-            Operator(name, stages, *_policy(one))
-            for one, name, stages in zip(
-                self.resolved.operators, operator_names(self.pipeline), self.chain.stages, strict=True
-            )
+            GroupOperator(stages) if isinstance(stages, GroupPlan) else Operator(name, stages, *_policy(one))
+            for one, name, stages in zip(self.resolved.operators, names, self.chain.stages, strict=True)
         ]
 
     def event_time(self) -> EventTime | None:
@@ -226,15 +226,17 @@ def _checked(
 
 def _policy(operator: OperatorModel) -> tuple[Policy, Mapping[str, Any]]:
     """What happens to failed rows, and the options of async functions."""
-    if isinstance(operator, Sql):
-        return Policy(operator.on_error), {}
-    return Policy(operator.on_error, operator.on_timeout), operator.options
+    if isinstance(operator, Functions):
+        return Policy(operator.on_error, operator.on_timeout), operator.options
+    return Policy(operator.on_error if isinstance(operator, Sql) else "fail"), {}
 
 
 def _asked(operator: Mapping[str, Any]) -> Any:
     """What an operator does to rows, without names and policies; of functions in a row, their calls."""
     if operator["type"] == "sql":
         return {name: operator[name] for name in ("select", "where", "table", "required", "after")}
+    if operator["type"] == "windows":
+        return {name: value for name, value in operator.items() if name != "name"}
     return operator["calls"] if operator["after"] is None else {"after": operator["after"], "calls": operator["calls"]}
 
 

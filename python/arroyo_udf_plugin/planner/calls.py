@@ -55,6 +55,10 @@ class Called:
     def end(self) -> int:
         return self.whole[-1].end
 
+    def covers(self, other: Called) -> bool:
+        """Whether the other one's text is part of this one's."""
+        return self.start <= other.start and other.end <= self.end
+
 
 def calls_in(part: Tokens, functions: Collection[str]) -> list[Called]:
     """The calls in an expression, inner ones first. functions: their names. Raises Wrong."""

@@ -30,8 +30,10 @@ from ..sql.query import Select as SelectItems
 from ..sql.tokens import quoted
 from .column_types import cast_to
 from .diagnostics import wrong_query
-from .flow import SOURCE, Flow, Node, Settings
+from .flow import SOURCE, TIME, Flow, Node, Settings
 from .functions import Udf
+from .grouped import Grouped, as_time, has_windows
+from .ranked import Ranked, has_over
 from .rounds import Rounds, Wanted
 from .selects import QueryText, Relation
 from .statements import Column, CreateTable, CreateView, Insert, Select, Set, Statement
@@ -194,11 +196,12 @@ class _Compiler:
 
     def _output(self, flow: Flow, output: Insert | Select) -> None:
         if isinstance(output, Select):
-            node = self._query(flow, output.query, {}, "select", None)
+            node = self._query(flow, output.query, {}, "select", None, with_time=False)
             flow.sink(node, StandardOutput(format="jsonl"), output.at)
             return
         table = self._tables[output.table]
-        node = self._query(flow, output.query, {}, f"{table.name}_rows", self._wanted(table, output))
+        wanted = self._wanted(table, output)
+        node = self._query(flow, output.query, {}, f"{table.name}_rows", wanted, with_time=False)
         sink = self._described(table, lambda: sink_of(table))
         flow.sink(node, sink, table.at)
 
@@ -234,7 +237,9 @@ class _Compiler:
         ctes: Mapping[str, QueryText],
         name: str,
         wanted: Sequence[Wanted] | None,
+        with_time: bool = True,
     ) -> Node:
+        """with_time: with the event time, for windows of other queries."""
         if wanted is None and id(query) in self._built:
             return self._built[id(query)]
         known = {**ctes, **query.ctes}
@@ -243,7 +248,8 @@ class _Compiler:
             before = self._query(flow, relation.query, known, relation.alias, None)
         else:
             before = self._named(flow, relation.name or "", relation.at, known)
-        node = Rounds(self._text, self._udfs, flow, query, before, name).built(wanted)
+        build = Grouped if query.group else Ranked if has_over(query) else Rounds
+        node = build(self._text, self._udfs, flow, query, before, name).built(wanted, with_time)
         if wanted is None:
             self._built[id(query)] = node
         return node
@@ -299,6 +305,10 @@ class _Compiler:
         schema = self._described(table, lambda: _schema_of(model))
         self._event_time = _event_time(table, schema)
         items, required = self._columns(table, schema)
+        if self._event_time is not None and has_windows(self._text):
+            column = self._event_time.column
+            items[TIME] = as_time(quoted(column), schema.field(column).type)
+            required = [*required, column]
         node = Node(SOURCE, schema)
         if required or list(items.items()) != [(name, quoted(name)) for name in schema.names]:
             node = flow.query(node, SelectItems(items, None, table.name, required), table.name, table.at)

@@ -19,7 +19,7 @@ _PARSER = re.compile(r'ParserError\("(.*)"\)', re.DOTALL)
 _COLUMN = re.compile(r"there is no column (\S+)")
 _FUNCTION = re.compile(r"Invalid function '([^']+)'")
 _OPERATOR = re.compile(r"Operator (\S+) is not yet supported")
-_WINDOWS = {"tumble", "hop", "session"}
+WINDOWS = ("tumble", "hop", "session")
 _AGGREGATE = re.compile(r"must appear in the GROUP BY|must be in GROUP BY")
 
 
@@ -55,27 +55,35 @@ def _offset(text: str, place: re.Match[str]) -> int:
 
 
 def wrong_query(
-    error: WrongQuery, part: Tokens, query: QueryText, schema: pa.Schema, functions: Collection[str]
+    error: WrongQuery,
+    part: Tokens,
+    query: QueryText,
+    schema: pa.Schema,
+    functions: Collection[str],
+    ungrouped: Collection[str] = (),
 ) -> Wrong:
-    """part: of the text in which it is wrong; empty: not known."""
+    """part: of the text in which it is wrong; empty: not known. ungrouped: columns that rows have, and groups not."""
     text = str(error)
     at = part[0].start if part else query.at
     if found := _COLUMN.search(text):
         name = found[1].replace('"', "").split(".")
+        if name[-1] in ungrouped:
+            told = f"{name[-1]} is neither in GROUP BY nor in an aggregate: write it there, or max({name[-1]})"
+            return Wrong(told, _of_name(part, name[-1], at))
         known = [column for column in schema.names if not column.startswith("__")]
         instead = nearest(name[-1], known)
         return Wrong(f"there is no column {'.'.join(name)}: {instead}", _of_name(part, name[-1], at))
     if found := _FUNCTION.search(text) or _OPERATOR.search(text):
         return Wrong(_unknown(found[1], functions), _of_name(part, found[1], at))
     if _AGGREGATE.search(text):
-        return Wrong("an aggregate needs a GROUP BY with a window, which is not supported yet", at)
+        return Wrong("an aggregate needs a GROUP BY with a window: write GROUP BY tumble(interval '1 minute')", at)
     return Wrong(" ".join(text.split()), at)
 
 
 def _unknown(name: str, functions: Collection[str]) -> str:
     """name: of a function, or an operator."""
-    if name in _WINDOWS:
-        return f"{name}: windows are not supported yet, as aggregates are not: rows pass one by one"
+    if name in WINDOWS:
+        return f"{name}(...) is a window, for GROUP BY: write it there, too"
     instead = nearest(name, [*functions, *NAMES, *context().udfs()])
     if not instead.startswith("write"):
         instead = "write one of DataFusion's, or name the UDF's file with --udf"

@@ -12,20 +12,31 @@ import pyarrow as pa
 from ..connectors.described import Output
 from ..host.isolation import Isolation
 from ..host.policy import Action
-from ..pipeline.description import Functions, OperatorModel, SinkModel, Sql
+from ..pipeline.chain import grouping_of
+from ..pipeline.description import Functions, OperatorModel, SinkModel, Sql, Windows
 from ..pipeline.lines import Key
 from ..sql.query import Query, Select
+from ..windows.opened import opened
 from .functions import Udf
 
 SOURCE = "source"
+TIME = "__t"
+"""The column of event times, if a file has windows. Nobody sees it: it passes through all queries but the last."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """Rows that somebody may take. operator: whose they are. schema: of the rows."""
+    """Rows that somebody may take. operator: whose they are. schema: of the rows. windows: columns that are windows of
+    all rows before."""
 
     operator: str
     schema: pa.Schema
+    windows: frozenset[str] = frozenset()
+
+    @property
+    def names(self) -> list[str]:
+        """Of the columns that a query can see."""
+        return [name for name in self.schema.names if name != TIME]
 
 
 @dataclass(frozen=True)
@@ -73,6 +84,11 @@ class Flow:
     def required(self, before: Node, names: Sequence[str], name: str, at: int) -> Node:
         """The rows, without those in which one of these columns is null: they fail."""
         return self.query(before, Select(required=names), name, at) if names else before
+
+    def windows(self, before: Node, operator: Windows, at: int) -> Node:
+        """operator: without its places. Raises WrongQuery."""
+        placed = operator.model_copy(update={"name": self._named(operator.name or ""), "after": self._after(before)})
+        return self._added(placed, opened(grouping_of(operator), before.schema).schema, at)
 
     def calls(self, before: Node, file: str, calls: Mapping[str, tuple[str, Udf]], at: int) -> Node:
         """calls: each with its function, by the name of the result."""

@@ -12,8 +12,9 @@ The same call twice is one call, unless the function is volatile. A query is cut
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -24,12 +25,12 @@ from ..sql.tokens import column_name, quoted
 from .calls import Called, calls_in, conjuncts, cut, may_fail
 from .column_types import cast_to
 from .diagnostics import wrong_query
-from .flow import Flow, Node
+from .flow import TIME, Flow, Node
 from .functions import Udf
 from .selects import Item, QueryText, Star
 from .text import Text, Tokens, Wrong
 
-_OWN = re.compile(r"__[arg]\d+(_\d+)?")
+_OWN = re.compile(r"__([argkxv]\d+(_\d+)?|[tw])")
 
 
 @dataclass(frozen=True)
@@ -70,22 +71,35 @@ class Rounds:
     """query: its relation is `node`. name: for the last operator."""
 
     def __init__(
-        self, text: Text, udfs: Mapping[str, Udf], flow: Flow, query: QueryText, node: Node, name: str
+        self,
+        text: Text,
+        udfs: Mapping[str, Udf],
+        flow: Flow,
+        query: QueryText,
+        node: Node,
+        name: str,
+        computed: Mapping[Called, str] | None = None,
+        others: Collection[str] = (),
     ) -> None:
+        """computed: columns that parts of the text stand for. others: of rows, which results of groups do not have."""
+        self._computed, self._others = computed or {}, others
         self._text, self._udfs, self._flow, self._query, self._name = text, udfs, flow, query, name
-        self._node, self._table = node, query.relation.alias
-        self._results: dict[Called, str] = {}
+        self._node, self._table, self._windows = node, query.relation.alias, node.windows
+        self._results: dict[Called, str] = dict(self._computed)
         self._same: dict[tuple[str, str], str] = {}  # results, by what is called and the guards
         self._conditions: list[Tokens] = []  # that the next query checks
         self._later: list[Tokens] = []  # what is still to be computed
         self._stars: set[str] = set()  # columns that a star stands for
 
-    def built(self, wanted: Sequence[Wanted] | None = None) -> Node:
-        """The rows of the result. wanted: the columns that they must have, by position. Raises Wrong."""
-        for name in self._node.schema.names:
+    def built(self, wanted: Sequence[Wanted] | None = None, with_time: bool = False) -> Node:
+        """The rows of the result. wanted: the columns that they must have, by position. with_time: with the event time,
+        if there is one. Raises Wrong."""
+        for name in self._node.names if not self._computed else ():
             if _OWN.fullmatch(name):
                 raise Wrong(f"a column has the name {name}, which calls need: rename it", self._query.relation.at)
         columns = self._columns(wanted)
+        if with_time and TIME in self._node.schema.names:
+            columns.append(_Column(TIME, (), TIME, self._query.at))
         self._stars = {column.source for column in columns if not column.part}
         conditions = conjuncts(self._query.where) if self._query.where else []
         calls = {id(part): self._calls(part) for part in conditions}
@@ -107,7 +121,10 @@ class Rounds:
         return self._finish(columns, wanted)
 
     def _calls(self, part: Tokens) -> list[Called]:
-        return calls_in(part, self._udfs) if part else []
+        calls = calls_in(part, self._udfs) if part else []
+        covered = [call for call in calls if any(one.covers(call) for one in self._computed)]
+        self._results |= dict.fromkeys(covered, "")  # what they are part of is computed
+        return [call for call in calls if call not in covered]
 
     # ---- The columns of the result ----
 
@@ -131,7 +148,7 @@ class Rounds:
         return columns
 
     def _star(self, star: Star) -> list[_Column]:
-        names = self._node.schema.names
+        names = [name for name in self._node.names if not _OWN.fullmatch(name)]
         if star.table not in (None, self._table):
             raise Wrong(f"there is no table {star.table} here: write {self._table}.*", star.at)
         for name, at in star.without.items():
@@ -209,7 +226,7 @@ class Rounds:
         """Names of columns, and results, in what is still to be computed or checked."""
         parts = [*self._later, *self._conditions]
         names = {token.name or "" for part in parts for token in part}
-        names |= self._stars
+        names |= self._stars | set(self._computed.values())
         calls = {self._normal(call.whole) for part in parts for call in self._calls(part)}
         return names | {result for (what, _), result in self._same.items() if what in calls}
 
@@ -236,7 +253,7 @@ class Rounds:
 
     def _wrong(self, error: WrongQuery, parts: Mapping[str, Tokens]) -> Wrong:
         part = parts.get(error.item or "", self._query.where or ())
-        return wrong_query(error, part, self._query, self._node.schema, self._udfs)
+        return wrong_query(error, part, self._query, self._node.schema, self._udfs, self._others)
 
     def _check_types(self, made: Iterable[_Making]) -> None:
         for making in made:
@@ -269,10 +286,11 @@ class Rounds:
             items = self._cast(items, parts, columns, wanted)
         names, texts = self._node.schema.names, [column_name(text, self._table) for text in items.values()]
         if self._conditions or not texts == names == list(items):
+            windows = frozenset(name for name, text in zip(items, texts, strict=True) if text in self._windows)
             self._query_over(items, parts, self._name)
-        return self._flow.required(
-            self._node, [one.name for one in wanted or () if one.not_null], self._name, self._query.at
-        )
+            self._node = dataclasses.replace(self._node, windows=windows)
+        required = [one.name for one in wanted or () if one.not_null]
+        return self._flow.required(self._node, required, self._name, self._query.at)
 
     def _cast(
         self,
@@ -286,8 +304,8 @@ class Rounds:
             types = Query(self._select(items), self._node.schema).schema.types
         except WrongQuery as error:
             raise self._wrong(error, parts) from None
-        cast: dict[str, str] = {}
-        for one, column, given in zip(wanted, columns, types, strict=True):
+        cast = dict(items)
+        for one, column, given in zip(wanted, columns, types, strict=False):  # behind them may be the time
             text = items[column.name]
             found = text if one.type is None else cast_to(text, given, one.type)
             if found is None:

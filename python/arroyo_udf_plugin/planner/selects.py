@@ -1,7 +1,7 @@
 """What a SELECT consists of, as ranges of the user's text. DataFusion has the last word on what is inside them.
 
     query   := [WITH name AS (query), ...] select
-    select  := SELECT items [FROM relation] [WHERE condition]
+    select  := SELECT items [FROM relation] [WHERE condition] [GROUP BY items] [HAVING condition]
 
 Everything else that SQL has is refused by name, with what to write instead.
 """
@@ -15,8 +15,6 @@ from ..sql.tokens import Token
 from .text import Cursor, Tokens, Wrong, leveled, split
 
 _NOT_YET = {
-    "group": "GROUP BY is not supported yet: rows pass one by one",
-    "having": "HAVING is not supported yet: rows pass one by one",
     "union": "UNION is not supported: insert twice, into two tables",
     "intersect": "INTERSECT is not supported: a stream has no end to compare",
     "except": "EXCEPT is not supported: a stream has no end to compare",
@@ -27,6 +25,13 @@ _NOT_YET = {
     "qualify": "QUALIFY is not supported: rows pass one by one",
     "window": "WINDOW is not supported: rows pass one by one",
     "into": "SELECT ... INTO is not supported: write INSERT INTO before the SELECT",
+}
+_FOLLOWING = {
+    "select": ("from",),
+    "from": ("where", "group", "having"),
+    "where": ("group", "having"),
+    "group": ("having",),
+    "having": (),
 }
 _JOINS = {"join", "inner", "left", "right", "full", "cross", "natural"}
 _OPERANDS = {"end", "null", "true", "false"}  # words that end an operand and are no names
@@ -68,13 +73,15 @@ class Relation:
 
 @dataclass(frozen=True)
 class QueryText:
-    """A query. ctes: those of WITH, by name. where: empty: none. at: where it begins."""
+    """A query. ctes: those of WITH, by name. where, having: empty: none. group: of GROUP BY. at: where it begins."""
 
     ctes: Mapping[str, QueryText]
     items: tuple[Star | Item, ...]
     relation: Relation
     where: Tokens
     at: int
+    group: tuple[Tokens, ...] = ()
+    having: Tokens = ()
 
 
 def query_of(part: Tokens) -> QueryText:
@@ -95,7 +102,12 @@ def query_of(part: Tokens) -> QueryText:
     items = tuple(_item(one, cursor.offset) for one in split(clauses["select"], ","))
     if "from" not in clauses:
         raise Wrong("a SELECT needs a FROM: rows come from a table", at)
-    return QueryText(ctes, items, _relation(clauses["from"], cursor.offset), clauses.get("where", ()), at)
+    relation = _relation(clauses["from"], cursor.offset)
+    group = tuple(split(clauses["group"], ",")) if "group" in clauses else ()
+    having = clauses.get("having", ())
+    if having and not group:
+        raise Wrong("HAVING needs a GROUP BY: for rows, write WHERE", having[0].start)
+    return QueryText(ctes, items, relation, clauses.get("where", ()), at, group, having)
 
 
 def _ctes(cursor: Cursor) -> dict[str, QueryText]:
@@ -115,7 +127,6 @@ def _ctes(cursor: Cursor) -> dict[str, QueryText]:
 def _clauses(part: Tokens) -> dict[str, Tokens]:
     """By the word that begins them; items by "select"."""
     starts: list[tuple[str, int]] = [("select", 0)]
-    behind = 0
     for place, token, depth in leveled(part):
         before = part[place - 1] if place else None
         if depth or not token.word or (before is not None and (before.word == "as" or before.text == ".")):
@@ -124,12 +135,13 @@ def _clauses(part: Tokens) -> dict[str, Tokens]:
             if _is_column(part, place):
                 continue
             raise Wrong(_NOT_YET[token.word], token.start)
-        is_from = token.word == "from" and not (before is not None and before.word == "distinct")
-        if (is_from and behind == 0) or (token.word == "where" and behind == 1):
-            starts.append((token.word, place + 1))
-            behind += 1
-    stops = [start - 1 for _, start in starts[1:]] + [len(part)]
-    return {word: part[start:stop] for (word, start), stop in zip(starts, stops, strict=True)}
+        if token.word == "from" and before is not None and before.word == "distinct":
+            continue
+        if token.word in _FOLLOWING[starts[-1][0]] and not _is_column(part, place):
+            starts.append((token.word, place))
+    stops = [start for _, start in starts[1:]] + [len(part)]
+    lengths = {"select": 0, "group": 2}  # of the words that begin a clause
+    return {word: part[start + lengths.get(word, 1) : stop] for (word, start), stop in zip(starts, stops, strict=True)}
 
 
 def _is_column(part: Tokens, place: int) -> bool:

@@ -12,6 +12,7 @@ Assumes: `datafusion` of the major version in pyproject.toml; one thread at a ti
 
 from __future__ import annotations
 
+import collections
 import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -82,9 +83,10 @@ class Feed:
         self._plan: Any = None
         self._executions = 0
 
-    def run(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
-        """The rows of its answer. Raises what DataFusion raises, and takes other batches then."""
-        self._table.waiting.append(batch)
+    def run(self, *batches: pa.RecordBatch) -> list[pa.RecordBatch]:
+        """The rows of its answer to these batches; one, if it is one by one. Raises what DataFusion raises, and takes
+        other batches then."""
+        self._table.waiting.extend(batches)
         try:
             if not self._one_by_one:
                 return [answer.to_pyarrow() for answer in self._begun()]
@@ -114,10 +116,10 @@ class Single:
     def __init__(self, asked: Written) -> None:
         self._asked = asked
 
-    def run(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
+    def run(self, *batches: pa.RecordBatch) -> list[pa.RecordBatch]:
         """As `Feed.run`."""
         own = context(functions=self._asked.functions)
-        own.register_record_batches(TABLE, [[batch]])
+        own.register_record_batches(TABLE, [list(batches)])
         return [answer.to_pyarrow() for answer in own.sql(self._asked.text).execute_stream()]
 
 
@@ -141,14 +143,14 @@ def _dataset_class() -> Any:
 
 
 class _Table:
-    """What DataFusion asks of a Dataset. waiting: the batch that comes next, if there is one."""
+    """What DataFusion asks of a Dataset. waiting: the batches that come next."""
 
     # A real subclass would have a half in C++ that nobody has made.
     __class__ = property(lambda self: _dataset_class())
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
-        self.waiting: list[pa.RecordBatch] = []
+        self.waiting: collections.deque[pa.RecordBatch] = collections.deque()
 
     def get_fragments(self, filter: Any = None) -> list[_Table]:
         return [self]
@@ -171,5 +173,5 @@ class _Scanner:
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         waiting = self._table.waiting
         while waiting:
-            batch = waiting.pop()
+            batch = waiting.popleft()
             yield batch if self._columns is None else batch.select(self._columns)

@@ -104,22 +104,20 @@ class Query:
         text = _text(_named(items), select)
         self._has_now = with_now(text) != text
         fed = pa.schema([*self._given, *([_ROW, _NOW] if self._has_now else [_ROW])])
-        asked = _asked(text, select.table, fed)
-        planned = _planned(asked, fed)
-        operators = operators_of(planned.execution_plan())
+        asked = written(with_now(text), select.table, fed)
+        found = planned(asked, fed)
+        operators = operators_of(found.execution_plan())
         if not is_by_rows(operators):
             raise WrongQuery(_NOT_BY_ROW, None)
         self._is_by_row = is_by_row(operators)
-        if len(planned.schema()) != len(items) + 1:
+        if len(found.schema()) != len(items) + 1:
             raise WrongQuery("unnest of a struct makes several columns: name its fields, as in s['a']", None)
-        types = dict(zip(items, planned.schema().types[1:], strict=True))
-        self.schema = pa.schema(
-            [(name, _VIEWS[type_][0] if type_ in _VIEWS else type_) for name, type_ in types.items()]
-        )
-        views = {name: _VIEWS[type_][1] for name, type_ in types.items() if type_ in _VIEWS}
-        if views:
-            cast = {name: f"arrow_cast({items[name]}\n, '{wanted}')" for name, wanted in views.items()}
-            asked = _asked(_text(_named({**items, **cast}), select), select.table, fed)
+        types = found.schema().types[1:]
+        own = {name: settled(text, type_) for (name, text), type_ in zip(items.items(), types, strict=True)}
+        self.schema = pa.schema([(name, type_) for name, (_, type_) in own.items()])
+        texts = {name: text for name, (text, _) in own.items()}
+        if texts != dict(items):
+            asked = written(with_now(_text(_named(texts), select)), select.table, fed)
         self._runs = Feed(asked, fed, self._is_by_row) if works() else Single(asked)
 
     def _wrong(self, items: Mapping[str, str], select: Select, error: Exception) -> WrongQuery:
@@ -128,7 +126,7 @@ class Query:
         alone = [(name, dataclasses.replace(select, where=None), [text]) for name, text in items.items()]
         for name, chosen, texts in [*alone, (None, select, [])]:
             try:
-                _planned(_asked(_text(texts, chosen), select.table, fed), fed)
+                planned(written(with_now(_text(texts, chosen)), select.table, fed), fed)
             except Exception as found:
                 return WrongQuery(told(found), name)
         return WrongQuery(told(error), None)
@@ -203,24 +201,33 @@ def _text(items: list[str], select: Select) -> str:
     return f"SELECT {', '.join([_ROW.name, *items])}\nFROM {TABLE} AS {quoted(select.table)}{condition}"
 
 
-def _asked(text: str, table: str, fed: pa.Schema) -> Written:
-    """A text as DataFusion takes it. Raises WrongCall, and what DataFusion raises for types that are asked for."""
+def written(text: str, table: str, fed: pa.Schema) -> Written:
+    """A query over rows with this schema, as DataFusion takes it. Raises WrongCall, and what DataFusion raises for
+    types that are asked for."""
 
     def type_of(expression: Written) -> pa.DataType:
         asked = Written(f"SELECT {expression.text}\nFROM {TABLE} AS {quoted(table)}", expression.functions)
-        return _planned(asked, fed).schema().types[0]
+        return planned(asked, fed).schema().types[0]
 
-    return with_native(with_now(text), type_of)
+    return with_native(text, type_of)
 
 
-def _planned(asked: Written, fed: pa.Schema) -> Any:
+def planned(asked: Written, fed: pa.Schema) -> Any:
+    """A query of DataFusion over no rows. Raises what DataFusion raises."""
     own = context(functions=asked.functions)
     own.register_record_batches(TABLE, [[pa.RecordBatch.from_arrays([pa.nulls(0, t) for t in fed.types], schema=fed)]])
     return own.sql(asked.text)
 
 
+def settled(text: str, type_: pa.DataType) -> tuple[str, pa.DataType]:
+    """An expression of this type, and its type, as the others here have it: views of texts are known to few."""
+    if type_ not in _VIEWS:
+        return text, type_
+    own, name = _VIEWS[type_]
+    return f"arrow_cast({text}\n, '{name}')", own
+
+
 _VIEWS = {pa.string_view(): (pa.string(), "Utf8"), pa.binary_view(): (pa.binary(), "Binary")}
-"""Types of results that others here do not know, and what they are cast to, as DataFusion calls it, too."""
 
 
 _REWORDED = {
@@ -232,6 +239,7 @@ _NOISE = re.compile(
     r"failed|caused by|type_coercion|This feature is not implemented: |\s)+"
 )
 _PARSER = re.compile(r'ParserError\("(.*?)(?: at Line: \d+, Column: \d+)?"\)', re.DOTALL)
+_TYPES = re.compile(r"No function matches the given name and argument types '(.+?)'")
 _FIELD = re.compile(r"No field named (.+?)\.(?:\s|$)")
 
 
@@ -243,4 +251,6 @@ def told(error: Exception) -> str:
             return words
     if found := _FIELD.search(text):
         return f"there is no column {found[1]}"
+    if found := _TYPES.search(text):
+        return f"there is no {found[1]}: write CAST(... AS ...) for an argument"
     return text.split("\n\tCandidate")[0].split("Valid fields are")[0].strip().rstrip(".")

@@ -87,6 +87,9 @@ def positive(n: int) -> int:
 
 PRELUDE = (
     "CREATE TABLE flights WITH (connector = 'filesystem', path = 'flights', format = 'parquet', type = 'source'); "
+    "CREATE TABLE timed (id BIGINT, tail TEXT, alt BIGINT, speed DOUBLE, ok BOOLEAN, day TIMESTAMP(6), "
+    "cents DECIMAL(10, 2), small INT, WATERMARK FOR day AS day - INTERVAL '1 hour') "
+    "WITH (connector = 'filesystem', path = 'flights', format = 'parquet', type = 'source'); "
     "CREATE TABLE out WITH (connector = 'blackhole'); CREATE TABLE out2 WITH (connector = 'blackhole');\n"
 )
 SCHEMA = pa.schema(
@@ -137,20 +140,27 @@ def write_flights(folder: Path) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Query:
-    """text: of the statements. results: rows by the output's name and columns. refused: the error."""
+    """text: of the statements. results: rows by the output's name and columns. refused: the error.
+
+    reference: what DataFusion has instead of the text; it has no windows.
+    """
 
     text: str
     results: dict[str, list[str]]
     refused: str | None
+    reference: str
 
     @classmethod
     def read(cls, path: Path) -> Query:
         results: dict[str, list[str]] = {}
         refused = None
         lines = path.read_text().splitlines()
-        statements = list(itertools.takewhile(lambda line: not re.match("-- (result|refused)", line), lines))
+        statements = list(itertools.takewhile(lambda line: not re.match("-- (result|refused|reference)", line), lines))
+        reference = ""
         for line in lines[len(statements) :]:
-            if found := re.fullmatch(r"-- result (.*)", line):
+            if line.startswith("-- reference "):
+                reference += line.removeprefix("-- reference ") + "\n"
+            elif found := re.fullmatch(r"-- result (.*)", line):
                 rows = results[found[1]] = []
             elif line.startswith("-- refused "):
                 refused = line.removeprefix("-- refused ")
@@ -158,7 +168,16 @@ class Query:
                 refused += "\n" + line.removeprefix("-- ")
             else:
                 rows.append(line.removeprefix("-- "))
-        return cls("\n".join(statements), results, refused)
+        text = "\n".join(statements)
+        return cls(text, results, refused, _TUMBLE.sub(_tumble, reference or text))
+
+
+_TUMBLE = re.compile(r"tumble\(interval ('.*?')\)")
+
+
+def _tumble(found: re.Match[str]) -> str:
+    start = f"date_bin(interval {found[1]}, day)"
+    return f"named_struct('start', {start}, 'end', {start} + interval {found[1]})"
 
 
 def shown(table: pa.Table) -> list[str]:
@@ -248,7 +267,8 @@ def _rows(folder: str) -> list[str]:
 def reference(text: str, functions: dict[str, Any]) -> dict[str, list[str]]:
     """The results of DataFusion by the outputs' names, with the functions as plain Python."""
     context = SessionContext(SessionConfig().with_target_partitions(1))
-    context.register_record_batches("flights", [FLIGHTS.to_batches()])
+    for name in ("flights", "timed"):
+        context.register_record_batches(name, [FLIGHTS.to_batches()])
     for function in functions.values():
         context.register_udf(_plain(function))
     results: dict[str, list[str]] = {}

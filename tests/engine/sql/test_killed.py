@@ -16,7 +16,7 @@ from arroyo_udf_plugin.pipeline.description import Checkpoints, described
 pytestmark = [pytest.mark.usefixtures("folder"), pytest.mark.once]
 
 CHILD = Path(__file__).parents[1] / "kill" / "child.py"
-TEXT = """
+CALLS = """
 CREATE VIEW v AS
 SELECT id, alt, CASE WHEN alt >= 0 THEN label(tail, positive(alt)) ELSE 'low' END AS l
 FROM flights WHERE NOT is_big(alt);
@@ -25,21 +25,31 @@ INSERT INTO out2 SELECT id, unnest(tags_of(l)) AS tag FROM v WHERE is_plane(l);
 """
 
 
-def engine(moment: str, parallelism: int) -> int:
+WINDOWS = """
+CREATE VIEW days AS
+SELECT small, tumble(interval '1 day') AS window, count(*) AS n, sum(positive(abs(alt))) AS s
+FROM timed WHERE is_plane(tail) GROUP BY 1, 2;
+INSERT INTO out SELECT label(CAST(small AS TEXT), n) AS l, window.start AS start, s FROM days;
+INSERT INTO out2 SELECT hop(interval '12 hours', interval '36 hours') AS w, median(speed) AS m FROM timed GROUP BY w;
+"""
+
+
+def engine(text: str, moment: str, parallelism: int) -> int:
     """Its exit status. It goes on where the one before was killed."""
     resume = ["--resume"] if Path("state").exists() else []
     checkpoints = Checkpoints(place="state", every_rows=3)
-    pipeline = pipeline_of(TEXT, ["functions.so"], checkpoints=checkpoints, parallelism=parallelism)
+    pipeline = pipeline_of(text, ["functions.so"], checkpoints=checkpoints, parallelism=parallelism)
     Path("pipeline.json").write_text(json.dumps(described(pipeline)))
     command = [sys.executable, str(CHILD), "pipeline.json", moment, "0", *resume]
     return subprocess.run(command, stdout=subprocess.DEVNULL).returncode
 
 
-def test_a_query_whose_engines_are_killed() -> None:
-    wanted = run(TEXT, ["functions.so"])
+@pytest.mark.parametrize("text", [CALLS, WINDOWS], ids=["calls", "windows"])
+def test_a_query_whose_engines_are_killed(text: str) -> None:
+    wanted = run(text, ["functions.so"])
     for folder in ("out", "out2"):
         Path(folder).rename(f"wanted-{folder}")
     for parallelism, moment in ((1, "staged"), (2, "committed"), (1, "renamed")):  # each leaves the next one an epoch
-        assert engine(moment, parallelism) == -signal.SIGKILL
-    assert engine("never", 2) == 0
-    assert results_of(pipeline_of(TEXT, ["functions.so"])) == wanted
+        assert engine(text, moment, parallelism) == -signal.SIGKILL
+    assert engine(text, "never", 2) == 0
+    assert results_of(pipeline_of(text, ["functions.so"])) == wanted

@@ -35,7 +35,7 @@ def test_the_result(name: str) -> None:
 def test_datafusion_has_the_same_result(name: str) -> None:
     query = ANSWERED[name]
     with load("functions.so") as plugin:
-        found = reference(query.text, dict(plugin.functions))
+        found = reference(query.reference, dict(plugin.functions))
     assert found == {name.split(" ", 1)[0]: rows for name, rows in query.results.items()}
 
 

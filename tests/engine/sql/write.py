@@ -30,7 +30,9 @@ def main() -> None:
             for path in sorted(QUERIES.glob("*.sql")):
                 query = Query.read(path)
                 if path.stem in sys.argv[1:] or (not query.results and query.refused is None):
-                    path.write_text(query.text.strip() + "\n" + told(query, dict(plugin.functions)))
+                    others = [line for line in path.read_text().splitlines() if line.startswith("-- reference ")]
+                    written = "\n".join([query.text.strip(), *others])
+                    path.write_text(f"{written}\n{told(query, dict(plugin.functions))}")
                     print(path.stem)
 
 
@@ -43,7 +45,7 @@ def told(query: Query, functions: dict[str, object]) -> str:
     except Refused as error:
         places = [line.split(":", 2) for line in str(error).splitlines()]
         return "-- refused " + "\n-- ".join(f"{int(line) - 1}:{rest}" for _, line, rest in places) + "\n"
-    results = reference(query.text, functions)
+    results = reference(query.reference, functions)
     written = ""
     for name in columns:
         rows = results[name.split(" ", 1)[0]]

@@ -1,2 +1,2 @@
 SELECT small FROM flights HAVING small > 1
--- refused 1:27: HAVING is not supported yet: rows pass one by one
+-- refused 1:34: HAVING needs a GROUP BY: for rows, write WHERE

@@ -1,2 +1,2 @@
 SELECT tumble(INTERVAL '1 minute') FROM flights
--- refused 1:8: tumble: windows are not supported yet, as aggregates are not: rows pass one by one
+-- refused 1:8: tumble(...) is a window, for GROUP BY: write it there, too

@@ -1,0 +1,218 @@
+"""Windows as an operator: rows of all slices in, results of windows out.
+
+    rows, watermarks ──► gather: the lowest watermark ──► group: open windows ──► results, watermark
+
+Rows wait in `gather` only until the next turn. Open windows are no rows that are held: a stop does not wait for them.
+They leave when a watermark closes them, or at the end of the input.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from ..errors import InvalidArgument
+from ..host.answers import STEP_ROWS, count
+from ..host.policy import Policy
+from ..sql.query import told
+from ..windows.grouping import Grouping
+from ..windows.opened import opened
+from .blocks import ORIGIN, Block, Given
+from .operator import Operator
+from .pace import Pace
+from .queued import QueuedStage
+from .stages import Item, RunningStage
+from .state import Identity, Kept
+from .watermarks import Lowest, Watermark
+
+
+@dataclass(frozen=True)
+class GroupPlan:
+    """A grouping in its place. name: for people. given: the rows that it is given."""
+
+    name: str
+    grouping: Grouping
+    given: Given
+
+    @property
+    def identity(self) -> Identity:
+        """Of what it asks."""
+        return Identity("windows", self.name, hashlib.sha256(repr(self.grouping).encode()).hexdigest())
+
+
+class GatherStage(QueuedStage):
+    """Rows on their way to the windows."""
+
+    def __init__(self, plan: GroupPlan) -> None:
+        super().__init__(plan.name, plan.identity, plan.given, Policy())
+        self._queue = collections.deque()
+        self._pace = Pace(STEP_ROWS)
+
+    def _answer(self, block: Block) -> Iterator[Item]:
+        return iter([block])
+
+    def clear(self) -> None:
+        """Gives up what waits."""
+        self._queue.clear()
+        self.held_rows = self.held_bytes = 0
+
+    def restore(self, kept: Sequence[Kept]) -> None:
+        """Only the rows. Slices tell their watermarks anew, behind the rows that they go on with."""
+        for one in kept:
+            for _, block in one.rows:
+                self.push(block)
+
+
+class GroupStage(RunningStage):
+    """The open windows. A snapshot comes between two turns, and so never between a watermark and what it closes."""
+
+    def __init__(self, plan: GroupPlan) -> None:
+        super().__init__(plan.name, plan.identity, plan.given, Policy())
+        self._windows = opened(plan.grouping, plan.given.schema)
+        self._origin = plan.given.origin
+        self._out: list[Item] = []
+        self._is_at_end = self._is_over = False
+        self._answered = 0  # rows of results
+
+    @property
+    def kept_as(self) -> Given:
+        return Given(self._windows.kept_schema)
+
+    @property
+    def is_ready(self) -> bool:
+        return bool(self._out) or (self._is_at_end and not self._is_over)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether all windows have left."""
+        return self._is_over
+
+    @property
+    def wants_input(self) -> bool:
+        return True
+
+    def push(self, item: Block | Watermark) -> None:
+        if isinstance(item, Watermark):
+            if item.time is not None and (self._latest is None or item.time > self._latest):
+                self._latest = self._windows.watermark = item.time
+                self._close()
+            self._out.append(item)
+            return
+        with self._told():
+            late = self._windows.add(item.rows)
+        self.counts.rows += len(item)
+        self.counts.values += len(item) - late
+        self.counts.late += late
+
+    def finish(self) -> None:
+        """Nothing more comes: all windows are over."""
+        self._is_at_end = True
+
+    def turn(self) -> Iterator[Item]:
+        if self._is_at_end and not self._is_over:
+            self._close(all_of_them=True)
+            self._is_over = True
+        out, self._out = self._out, []
+        return iter(out)
+
+    def _close(self, all_of_them: bool = False) -> None:
+        with self._told():
+            for rows in self._windows.close(all_of_them):
+                self._out += self._blocks(rows)
+
+    def _blocks(self, rows: pa.RecordBatch) -> Iterator[Block]:
+        for start in range(0, rows.num_rows, STEP_ROWS):
+            part = rows.slice(start, STEP_ROWS)
+            yield Block(part, self._origins(part.num_rows))
+
+    def _origins(self, n_rows: int) -> pa.RecordBatch:
+        """A result comes from many rows: it is told by its number. Of the source's own columns it has none."""
+        numbers = count(n_rows, self._answered)
+        self._answered += n_rows
+        name = pa.repeat(f"window of {self.name}", n_rows)
+        others = [pa.nulls(n_rows, type_) for type_ in self._origin.types[2:]]
+        return pa.RecordBatch.from_arrays([name, numbers, *others], schema=self._origin)
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except InvalidArgument:
+            raise
+        except Exception as error:  # whatever DataFusion raises
+            raise InvalidArgument(f"operator {self.name}: its windows cannot be computed: {told(error)}") from error
+
+    def kept(self) -> Kept:
+        """next_id: of the next result, behind the numbers of what is kept."""
+        with self._told():
+            batches = self._windows.kept()
+        rows, n_rows = [], 0
+        for batch in batches:
+            rows.append((count(batch.num_rows, n_rows), Block(batch, _nowhere(batch.num_rows))))
+            n_rows += batch.num_rows
+        return Kept(self.identity, self._lineage, n_rows + self._answered, [], self._latest, rows)
+
+    def restore(self, kept: Sequence[Kept]) -> None:
+        """One slice has had the windows; the others have nothing."""
+        blocks = [block for one in kept for _, block in one.rows]
+        times = [one.latest for one in kept if one.latest is not None]
+        self._latest = max(times, default=None)
+        self._answered = max(one.next_id for one in kept) - sum(map(len, blocks))
+        self._windows.restore([block.rows for block in blocks], self._latest)
+
+
+class GroupOperator(Operator):
+    """A grouping. It works in one slice, for the rows of all.
+
+    operator.expect(inputs=3)                    its own slice's, which is input 0, and two others'
+    operator.push_watermark(time, input=2)
+    operator.end(input=2)                        nothing more comes from there
+    """
+
+    def __init__(self, plan: GroupPlan) -> None:
+        super().__init__(plan.name, [])
+        self._gather, self._group = GatherStage(plan), GroupStage(plan)
+        self.stages = [self._gather, self._group]
+        self._lowest = Lowest(1)
+
+    def _by_stage(self, found: Sequence[Sequence[Kept]]) -> list[tuple[RunningStage, list[Kept]]]:
+        """The windows go on from their own watermark, whoever sends rows to them."""
+        return [(stage, [kept[place] for kept in found]) for place, stage in enumerate(self.stages)]
+
+    def expect(self, inputs: int) -> None:
+        """Before all watermarks."""
+        self._lowest = Lowest(inputs)
+
+    def push_watermark(self, time: int | None, input: int = 0) -> None:
+        if (lowest := self._lowest.after(input, time)) is not None:
+            self._gather.push(lowest)
+
+    def end(self, input: int) -> None:
+        """Nothing more comes from there: it holds nothing back."""
+        self.push_watermark(None, input)
+
+    def take(self) -> list[Item]:
+        if self._is_at_end and self._gather.is_empty:
+            self._group.finish()
+        return super().take()
+
+    @property
+    def is_ready(self) -> bool:
+        return super().is_ready or (self._is_at_end and not self._group.is_empty)
+
+    def snapshot_of(self, blocks: Sequence[Block]) -> bytes | None:
+        """The state of an operator that has only these rows on their way to it."""
+        for block in blocks:
+            self._gather.push(block)
+        state = self.snapshot()
+        self._gather.clear()
+        return state
+
+
+def _nowhere(n_rows: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.nulls(n_rows, type_) for type_ in ORIGIN.types], schema=ORIGIN)

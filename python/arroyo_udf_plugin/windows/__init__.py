@@ -1,0 +1,51 @@
+"""Windows over event time: rows in groups of one time, answered when the watermark says that the time is over.
+
+    SELECT carrier, tumble(interval '1 hour') AS window, count(*), avg(delay) FROM flights GROUP BY 1, 2
+
+    windows = Windows(Grouping(...), schema)
+    windows.add(rows)                       rows of windows that are over are late: left out, and counted
+    for rows in windows.close(time): ...    the results of the windows that end up to this watermark
+    windows.kept(); windows.restore(...)    what is open, for a checkpoint
+
+spans.py      which windows a time belongs to: tumble, hop, session
+grouping.py   what is asked: keys and aggregates, as queries of DataFusion
+partials.py   which aggregates can be put together from parts
+panes.py      the open windows of tumble and hop
+sessions.py   the open sessions
+results.py    the rows that leave
+opened.py     one or the other, as it is asked
+
+A pane is the time from one window's start to the next one's. Each row belongs to one pane, each window is made of one
+pane (tumble) or several (hop). What is kept of a pane is
+
+    parts    if all aggregates can be merged (count, sum, min, max, avg of numbers): a row for each key. Rows wait until
+             there are enough for a query; a pane's parts are merged when they have doubled.
+    rows     otherwise, without the columns that nobody needs: any aggregate that DataFusion has.
+
+Closing a window is one query over what its panes keep; windows that end together are answered together. Of sessions,
+pieces are kept, each with its first and last time, also as parts or rows; a query joins those without a gap between
+them.
+
+What a row contributes is computed before, by the query in front, where a row that cannot be computed fails alone.
+
+How it is part of a pipeline (operator/grouped.py, engine/gathering.py). Windows need the rows of all slices. So a
+grouping operator works in the first slice only, and so do all operators behind it. The other slices send it their rows
+and watermarks through bounded queues in memory: who finds one full reads no more until there is room. Its watermark is
+the lowest of its inputs; those that are idle or at their end hold nothing back.
+
+    slice 0: source ──► operators ──► windows ──► operators ──► sinks
+    slice 1: source ──► operators ──► queue ─┘
+
+A checkpoint needs no pause for that. The first slice is sealed first, and cuts the queues in that moment: from then on
+each queue notes what passes, with what was in it, until its own slice is sealed. These rows are neither in the first
+slice's state nor read again by the other; they are in the checkpoint as rows on their way. A resumed engine gives them
+to the windows, whatever its parallelism. All its slices go on from the lowest watermark of the checkpoint, because
+another slice may read what a slow one had before it.
+
+Guarantees: a row counts in each window of its time, once, whatever is killed when. It is late if all its windows had
+been closed by the watermark before its batch; late rows are counted, and leave no trace otherwise. Without late rows,
+results do not depend on batches, slices or kills, except for the last digits of sums of floats, and for what depends
+on the order of rows (first_value, array_agg). Windows leave in the order of their ends, before the watermark that
+closes them. At the end of the input all windows are closed.
+Assumes: event times are not null; one thread at a time; what is open fits into memory.
+"""

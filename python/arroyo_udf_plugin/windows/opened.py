@@ -1,0 +1,15 @@
+"""The windows that a grouping asks for."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from .grouping import Grouping
+from .panes import Windows
+from .sessions import Sessions
+from .spans import Session
+
+
+def opened(grouping: Grouping, given: pa.Schema) -> Windows | Sessions:
+    """given: of the rows. Raises WrongQuery."""
+    return (Sessions if isinstance(grouping.window, Session) else Windows)(grouping, given)

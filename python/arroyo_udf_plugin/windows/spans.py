@@ -1,0 +1,102 @@
+"""Which windows a time belongs to.
+
+Times are integers, nanoseconds since 1970 in UTC. A window has its start, and its end no more.
+"""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import InvalidArgument
+
+_PER_UNIT = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
+
+
+@dataclasses.dataclass(frozen=True)
+class Hop:
+    """Windows of one width, which begin every `slide` since 1970. The same: they follow each other (tumble)."""
+
+    width: int
+    slide: int
+
+    def __post_init__(self) -> None:
+        if self.slide <= 0 or self.width <= 0:
+            raise InvalidArgument("a window has no length: write a time above 0")
+        if self.width % self.slide:
+            raise InvalidArgument("the width of a window must be a multiple of its slide: write one that is")
+
+    def pane(self, time: int) -> int:
+        """The start of the pane that a time belongs to."""
+        return time - time % self.slide
+
+    def panes(self, times: pa.Int64Array, first: int) -> pa.Int64Array:
+        """The same, for each; first: a pane that is not behind any of them."""
+        steps = pc.divide(pc.subtract(times, first), self.slide)
+        return pc.add(pc.multiply(steps, self.slide), first)
+
+    def ends(self, panes: Sequence[int], after: int | None, upto: int | None) -> Iterator[int]:
+        """The ends of the windows that have one of these panes, if they are `after` that time and not behind `upto`.
+
+        panes: sorted. None: no limit.
+        """
+        at = None if after is None else after - after % self.slide
+        for pane in panes:
+            at = pane if at is None else max(at, pane)
+            while at < pane + self.width:
+                at += self.slide
+                if upto is not None and at > upto:
+                    return
+                yield at
+
+    def of(self, panes: Sequence[int], end: int) -> Sequence[int]:
+        """Those of the panes that the window with this end consists of. panes: sorted."""
+        return panes[bisect.bisect_left(panes, end - self.width) : bisect.bisect_left(panes, end)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Session:
+    """Windows without a gap of that length: each begins with a row, and ends so long after its last one."""
+
+    gap: int
+
+    def __post_init__(self) -> None:
+        if self.gap <= 0:
+            raise InvalidArgument("the gap between sessions has no length: write a time above 0")
+
+
+def nanoseconds(column: pa.Array) -> pa.Int64Array:
+    """Times as integers. Raises InvalidArgument for those that are too far from 1970."""
+    if pa.types.is_date(column.type):
+        column = column.cast(pa.timestamp("ms"))
+    factor = _PER_UNIT[column.type.unit]
+    numbers = column.view(pa.int64())
+    if factor == 1:
+        return numbers
+    try:
+        return pc.multiply_checked(numbers, factor)
+    except pa.ArrowInvalid:
+        raise InvalidArgument("an event time is before 1678 or behind 2261: windows know only times between") from None
+
+
+def times_of(numbers: pa.Int64Array, type_: pa.DataType) -> pa.Array:
+    """Integers as times of a type, rounded down. numbers: not below 1678."""
+    if pa.types.is_date(type_):
+        return pc.floor_temporal(numbers.view(pa.timestamp("ns")), 1, "day").cast(type_)
+    factor = _PER_UNIT[type_.unit]
+    return numbers.view(type_) if factor == 1 else _divided(numbers, factor).view(type_)
+
+
+def _divided(numbers: pa.Int64Array, by: int) -> pa.Int64Array:
+    """Rounded down, also below 0."""
+    down = pc.divide(numbers, by)
+    is_above = pc.greater(pc.multiply(down, by), numbers)
+    return pc.subtract(down, is_above.cast(pa.int64()))
+
+
+def is_time(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(type_) or pa.types.is_date(type_))

@@ -1,0 +1,357 @@
+"""Windows against a model that goes row by row; what is late; what a snapshot has."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arroyo_udf_plugin import InvalidArgument
+from arroyo_udf_plugin.connectors.source import Rows
+from arroyo_udf_plugin.operator.blocks import Block, Columns, Given
+from arroyo_udf_plugin.operator.grouped import GroupOperator, GroupPlan
+from arroyo_udf_plugin.operator.watermarks import Lowest, Watermark
+from arroyo_udf_plugin.sql.query import WrongQuery
+from arroyo_udf_plugin.windows import panes, sessions
+from arroyo_udf_plugin.windows.grouping import Grouping
+from arroyo_udf_plugin.windows.opened import opened
+from arroyo_udf_plugin.windows.panes import Windows
+from arroyo_udf_plugin.windows.spans import Hop, Session
+
+SCHEMA = pa.schema([("k", pa.string()), ("x", pa.int64()), ("t", pa.timestamp("ns"))])
+PARTS = {"n": "count(*)", "s": "sum(x)", "a": "avg(x)", "low": "min(x) FILTER (WHERE x > 2)"}
+ROWS = {"n": "count(*)", "m": "median(x)"}
+
+Row = tuple[str | None, int | None, int]
+
+
+def batch(rows: Sequence[Row]) -> pa.RecordBatch:
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
+    return pa.RecordBatch.from_arrays(
+        [pa.array(column, type_) for column, type_ in zip(columns, SCHEMA.types, strict=True)], schema=SCHEMA
+    )
+
+
+def grouping(width: int = 10, slide: int | None = None, **others: Any) -> Grouping:
+    values = {"keys": ("k",), "aggregates": PARTS} | others
+    return Grouping("t", Hop(width, slide or width), **values)
+
+
+def shown(found: Iterator[pa.RecordBatch] | Sequence[pa.RecordBatch]) -> list[tuple[Any, ...]]:
+    """Each result: start and end of its window, and the values of the other columns but the time."""
+    rows = []
+    for one in found:
+        window = one.column("window")
+        bounds = [bound.cast(pa.int64()).to_pylist() for bound in window.flatten()]
+        others = [one.column(name).to_pylist() for name in one.schema.names if name not in ("window", "t")]
+        assert one.column("t").cast(pa.int64()).to_pylist() == [end - 1 for end in bounds[1]]
+        rows += list(zip(*bounds, *others, strict=True))
+    return rows
+
+
+# ---- Against a model ----
+
+
+@dataclasses.dataclass
+class Model:
+    """What windows are, row by row."""
+
+    window: Hop
+    aggregates: Any
+    rows: list[Row] = dataclasses.field(default_factory=list)
+    watermark: int | None = None
+    closed: int | None = None
+    late: int = 0
+
+    def add(self, rows: Sequence[Row]) -> None:
+        for row in rows:
+            last_end = row[2] - row[2] % self.window.slide + self.window.width
+            if self.watermark is not None and last_end <= self.watermark:
+                self.late += 1
+            else:
+                self.rows.append(row)
+
+    def close(self, all_of_them: bool = False) -> list[tuple[Any, ...]]:
+        slide, width = self.window.slide, self.window.width
+        ends = {
+            row[2] - row[2] % slide + slide * (step + 1)
+            for row in self.rows
+            for step in range(width // slide)
+            if all_of_them or (self.watermark is not None)
+        }
+        found = []
+        for end in sorted(ends):
+            is_new = self.closed is None or end > self.closed
+            if is_new and (all_of_them or (self.watermark is not None and end <= self.watermark)):
+                inside = [row for row in self.rows if end - width <= row[2] < end]
+                for key in {row[0] for row in inside}:
+                    values = [x for k, x, _ in inside if k == key]
+                    found.append((end - width, end, key, *answer(self.aggregates, values)))
+        if self.watermark is not None:
+            self.closed = max(self.closed or self.watermark, self.watermark)
+        return found
+
+
+def answer(aggregates: Any, given: Sequence[int | None]) -> tuple[Any, ...]:
+    """The aggregates of some values."""
+    values = [x for x in given if x is not None]
+    if aggregates is ROWS:
+        return len(given), statistics.median(values) if values else None
+    high = [x for x in values if x > 2]
+    sums = (sum(values), sum(values) / len(values)) if values else (None, None)
+    return (len(given), *sums, min(high, default=None))
+
+
+ROWS_OF = st.lists(
+    st.tuples(st.sampled_from(["a", "b", None]), st.none() | st.integers(-5, 5), st.integers(-40, 60)), max_size=8
+)
+STEPS = st.lists(ROWS_OF | st.integers(-45, 65) | st.just("kept"), max_size=12)
+
+
+@pytest.mark.parametrize("aggregates", [PARTS, ROWS], ids=["parts", "rows"])
+@pytest.mark.parametrize("window", [Hop(10, 10), Hop(12, 4)], ids=["tumble", "hop"])
+def test_windows_are_those_of_the_model(
+    window: Hop, aggregates: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the batches, the watermarks and the restarts; and with merges after few rows."""
+    monkeypatch.setattr(panes, "WAITING_ROWS", 5)
+    monkeypatch.setattr(panes, "_FEW_ROWS", 2)
+    against_the_model(
+        dataclasses.replace(grouping(aggregates=aggregates), window=window), lambda: Model(window, aggregates)
+    )
+
+
+def against_the_model(asked: Grouping, new_model: Callable[[], Model | SessionModel]) -> None:
+    @settings(max_examples=40, deadline=None)
+    @given(STEPS)
+    def check(steps: list[Any]) -> None:
+        model, windows, late = new_model(), opened(asked, SCHEMA), 0
+        for step in steps:
+            if step == "kept":
+                kept = windows.kept()
+                late += windows.late
+                before, windows = windows, opened(asked, SCHEMA)
+                windows.restore(kept, before.watermark)
+            elif isinstance(step, int):
+                if model.watermark is None or step > model.watermark:
+                    model.watermark = windows.watermark = step
+                    found = shown(windows.close())
+                    assert [row[1] for row in found] == sorted(row[1] for row in found)
+                    assert Counter(found) == Counter(model.close())
+            elif step:
+                model.add(step)
+                windows.add(batch(step))
+                assert windows.late + late == model.late
+        assert Counter(shown(windows.close(all_of_them=True))) == Counter(model.close(all_of_them=True))
+
+    check()
+
+
+@dataclasses.dataclass
+class SessionModel:
+    """What sessions are, row by row."""
+
+    gap: int
+    aggregates: Any
+    rows: list[Row] = dataclasses.field(default_factory=list)
+    watermark: int | None = None
+    late: int = 0
+
+    def add(self, rows: Sequence[Row]) -> None:
+        for row in rows:
+            is_late = self.watermark is not None and row[2] + self.gap <= self.watermark
+            self.late += is_late
+            self.rows += [] if is_late else [row]
+
+    def close(self, all_of_them: bool = False) -> list[tuple[Any, ...]]:
+        sessions: list[list[Row]] = []
+        for row in sorted(self.rows, key=lambda row: (str(row[0]), row[2])):
+            last = sessions[-1][-1] if sessions else None
+            if last is not None and last[0] == row[0] and row[2] - last[2] < self.gap:
+                sessions[-1].append(row)
+            else:
+                sessions.append([row])
+        ends = [session[-1][2] + self.gap for session in sessions]
+        over = [all_of_them or (self.watermark is not None and end <= self.watermark) for end in ends]
+        self.rows = [row for session, is_over in zip(sessions, over, strict=True) if not is_over for row in session]
+        return [
+            (session[0][2], end, session[0][0], *answer(self.aggregates, [x for _, x, _ in session]))
+            for session, end, is_over in zip(sessions, ends, over, strict=True)
+            if is_over
+        ]
+
+
+@pytest.mark.parametrize("aggregates", [PARTS, ROWS], ids=["parts", "rows"])
+def test_sessions_are_those_of_the_model(aggregates: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "WAITING_ROWS", 5)
+    asked = dataclasses.replace(grouping(aggregates=aggregates), window=Session(10))
+    against_the_model(asked, lambda: SessionModel(10, aggregates))
+
+
+# ---- What is late ----
+
+
+def test_a_row_is_late_when_its_last_window_is_closed() -> None:
+    windows = Windows(grouping(12, 4), SCHEMA)
+    windows.watermark = 12
+    assert not list(windows.close())
+    assert windows.add(batch([("a", 1, 0)])) == 1
+    assert windows.add(batch([("a", 1, 4), ("a", 1, 3), ("a", 1, 30)])) == 1
+    assert windows.late == 2
+    assert [row[:2] for row in shown(windows.close(all_of_them=True))] == [
+        (4, 16),
+        *[(n, n + 12) for n in (20, 24, 28)],
+    ]
+
+
+def test_windows_are_over_when_the_watermark_reaches_their_end() -> None:
+    windows = Windows(grouping(), SCHEMA)
+    windows.add(batch([("a", 1, 9)]))
+    windows.watermark = 9
+    assert not list(windows.close())
+    windows.watermark = 10
+    assert shown(windows.close()) == [(0, 10, "a", 1, 1, 1.0, None)]
+    assert windows.size == 0
+
+
+def test_parts_stay_small() -> None:
+    """A million rows of a hundred keys are a few thousand parts."""
+    windows = Windows(grouping(1_000), SCHEMA)
+    keys, times = [f"k{n % 100}" for n in range(8192)], [n % 1_000 for n in range(8192)]
+    rows = pa.RecordBatch.from_arrays(
+        [pa.array(keys), pa.array(range(8192), pa.int64()), pa.array(times, pa.timestamp("ns"))], schema=SCHEMA
+    )
+    for _ in range(123):
+        windows.add(rows)
+    assert sum(one.num_rows for one in windows.kept()) < 20_000
+    assert sum(row[3] for row in shown(windows.close(all_of_them=True))) == 123 * 8192
+
+
+# ---- The operator ----
+
+
+def plan(asked: Grouping | None = None) -> GroupPlan:
+    return GroupPlan("groups", asked or grouping(), Given(SCHEMA))
+
+
+def block(*rows: Row) -> Block:
+    return Columns(SCHEMA).block(Rows("file", 0, batch(rows)))
+
+
+def taken(operator: GroupOperator) -> list[Any]:
+    """Results as tuples, and watermarks."""
+    found: list[Any] = []
+    while operator.is_ready:
+        for item in operator.take():
+            found += shown([item.rows]) if isinstance(item, Block) else [item]
+    return found
+
+
+def test_results_leave_before_the_watermark_that_closes_them() -> None:
+    """O2, O5"""
+    operator = GroupOperator(plan())
+    operator.start()
+    operator.push(block(("a", 1, 1), ("a", 3, 12)))
+    operator.push_watermark(11)
+    operator.push(block(("b", 5, 2)))
+    assert taken(operator) == [(0, 10, "a", 1, 1, 1.0, None), Watermark(11)]
+    assert operator.stages[1].counts.late == 1
+    operator.finish()
+    assert not operator.is_finished
+    assert taken(operator) == [(10, 20, "a", 1, 3, 3.0, 3)]
+    assert operator.is_finished
+
+
+def test_a_row_behind_a_watermark_is_not_in_the_windows_that_it_closes() -> None:
+    """Also if both wait for the same turn."""
+    operator = GroupOperator(plan(grouping(12, 4)))
+    operator.start()
+    operator.push(block(("a", 1, 4)))
+    operator.push_watermark(8)
+    operator.push(block(("a", 5, 4)))
+    operator.push_watermark(12)
+    assert taken(operator) == [
+        *[(-4, 8, "a", 1, 1, 1.0, None), Watermark(8)],
+        *[(0, 12, "a", 2, 6, 3.0, 5), Watermark(12)],
+    ]
+
+
+def test_the_lowest_watermark_of_several_inputs() -> None:
+    lowest = Lowest(3)
+    assert lowest.after(0, 5) is None
+    assert lowest.after(1, 3) is None
+    assert lowest.after(2, 4) == Watermark(3)
+    assert lowest.after(1, 9) == Watermark(4)
+    assert lowest.after(2, None) == Watermark(5)  # it is idle
+    assert lowest.after(2, 1) is None  # a watermark never falls
+    assert lowest.after(0, None) is None
+    assert lowest.after(1, None) is None
+    assert lowest.after(2, None) == Watermark(None)
+
+
+def test_a_snapshot_has_the_windows_and_the_rows_on_their_way() -> None:
+    """O3, O4, A3: of the slice that has the windows, and of another one that sends it rows."""
+    operator = GroupOperator(plan())
+    operator.start()
+    operator.push(block(("a", 1, 1), ("a", 3, 12)))
+    operator.push_watermark(10)
+    assert taken(operator)[-1] == Watermark(10)
+    operator.push(block(("b", 5, 13)))  # it waits for its turn
+    states = [operator.snapshot(), GroupOperator(plan()).snapshot_of([block(("a", 7, 14), ("a", 0, 9))])]
+    resumed = GroupOperator(plan())
+    resumed.start([state for state in states if state is not None])
+    resumed.finish()
+    assert Counter(taken(resumed)) == Counter([(10, 20, "a", 2, 10, 5.0, 3), (10, 20, "b", 1, 5, 5.0, 5)])
+    assert resumed.stages[1].counts.late == 1
+
+
+def test_results_are_numbered_across_a_restart() -> None:
+    first = GroupOperator(plan())
+    first.start()
+    first.push(block(("a", 1, 1), ("b", 3, 2), ("b", 3, 12)))
+    first.push_watermark(10)
+    taken(first)
+    state = first.snapshot()
+    assert state is not None
+    resumed = GroupOperator(plan())
+    resumed.start([state])
+    resumed.finish()
+    (found,) = resumed.take()
+    assert isinstance(found, Block)
+    assert found.origin.to_pylist() == [{"file": "window of groups", "row": 2, "unread": None}]
+
+
+def test_another_grouping_is_refused() -> None:
+    first = GroupOperator(plan())
+    first.start()
+    state = first.snapshot()
+    assert state is not None
+    with pytest.raises(InvalidArgument, match="has changed since the checkpoint"):
+        GroupOperator(plan(grouping(20))).start([state])
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ({"aggregates": {"s": "sum(y)"}}, "there is no column y"),
+        ({"aggregates": {"s": "x"}}, "must appear in the GROUP BY|must be in GROUP BY"),
+        ({"keys": ("z",)}, "there is no column z"),
+        ({"aggregates": {"k": "count(*)"}}, "two columns of the result have the name k"),
+    ],
+)
+def test_what_cannot_be_grouped(asked: dict[str, Any], text: str) -> None:
+    with pytest.raises(WrongQuery, match=text):
+        Windows(grouping(**asked), SCHEMA)
+
+
+@pytest.mark.parametrize("window", [(0, 0), (10, 3), (-5, -5)])
+def test_windows_that_cannot_be(window: tuple[int, int]) -> None:
+    with pytest.raises(InvalidArgument):
+        Hop(*window)
