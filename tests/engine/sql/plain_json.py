@@ -46,16 +46,18 @@ def plain_answer(name: str, text: str | None, path: Any, last: Steps = ()) -> An
     return _BY_KEYS[name](value)
 
 
-def loaded(text: str | None, first: bool) -> Any:
-    """first: of two equal keys the first counts; otherwise the last."""
+def loaded(text: str | None, first: bool, infinite: bool = False) -> Any:
+    """first: of two equal keys the first counts; otherwise the last. infinite: Infinity is a number, too."""
 
-    def refused(word: str) -> None:
-        raise ValueError(word)
+    def constant(word: str) -> float:
+        if not infinite or word == "NaN":
+            raise ValueError(word)
+        return float(word)
 
     try:
         return json.loads(
             "" if text is None else text,
-            parse_constant=refused,
+            parse_constant=constant,
             object_pairs_hook=lambda pairs: {**dict(pairs), **dict(reversed(pairs))} if first else dict(pairs),
         )
     except ValueError:
