@@ -80,6 +80,23 @@ def test_workers_that_never_start_are_an_error_of_the_call_that_says_why(
     assert starts.read_text() == "x" * 5
 
 
+def test_a_worker_that_ends_while_another_starts_is_one_of_those_tries(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of two lives, and takes longer to start than the other one takes to end."""
+    starts, first, program = tmp_path / "starts", tmp_path / "first", tmp_path / "python"
+    program.write_text(
+        f"#!/bin/sh\nprintf x >> {starts}\nmkdir {first} 2> /dev/null || kill -KILL $$\n"
+        f'until [ "$(wc -c < {starts})" -gt 1 ]; do :; done\nexec {sys.executable} "$@"\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("ARROYO_UDF_PYTHON", str(program))
+    rows = pa.array(range(1_000), pa.int64())
+    with load(file, isolation="process", workers=2) as plugin, pytest.raises(PluginEnvironmentError, match="SIGKILL"):
+        plugin.functions["same"](rows)
+    assert starts.read_text() == "x" * (1 + 5)
+
+
 def test_a_module_that_kills_its_worker_costs_the_row_in_hand_and_no_other(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

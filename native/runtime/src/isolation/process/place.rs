@@ -94,8 +94,9 @@ impl Place {
 
     /// Makes sure that there is a worker, which may not be ready yet.
     pub fn occupy(&mut self) -> Result<(), NoWorker> {
-        if self.worker.as_ref().is_some_and(|worker| !worker.lives()) {
-            self.clear(); // it ended between two calls: no row is lost
+        // One that ended between two calls: no row is lost. One that ended before it was ready is a try, which `ready` counts.
+        if self.worker.as_ref().is_some_and(|worker| worker.is_ready() && !worker.lives()) {
+            self.clear();
         }
         if self.closed {
             return Err(NoWorker::Because("the plugin is closed".into()));

@@ -105,6 +105,10 @@ impl Worker {
         Ok(said)
     }
 
+    pub fn is_ready(&self) -> bool {
+        self.ready
+    }
+
     /// Reads whether it is ready.
     fn first_word(&mut self) -> Result<(), String> {
         let broken = |error| format!("it said something else than that it is ready: {error}");
