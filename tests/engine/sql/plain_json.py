@@ -46,6 +46,14 @@ def plain_answer(name: str, text: str | None, path: Any, last: Steps = ()) -> An
     return _BY_KEYS[name](value)
 
 
+class Object(dict[str, Any]):
+    """An object; `keys_written` has equal keys twice."""
+
+    def __init__(self, pairs: list[tuple[str, Any]], first: bool) -> None:
+        super().__init__({**dict(pairs), **dict(reversed(pairs))} if first else pairs)
+        self.keys_written = [key for key, _ in pairs]
+
+
 def loaded(text: str | None, first: bool, infinite: bool = False) -> Any:
     """first: of two equal keys the first counts; otherwise the last. infinite: Infinity is a number, too."""
 
@@ -58,7 +66,7 @@ def loaded(text: str | None, first: bool, infinite: bool = False) -> Any:
         return json.loads(
             "" if text is None else text,
             parse_constant=constant,
-            object_pairs_hook=lambda pairs: {**dict(pairs), **dict(reversed(pairs))} if first else dict(pairs),
+            object_pairs_hook=lambda pairs: Object(pairs, first),
         )
     except ValueError:
         return MISSING
@@ -122,9 +130,13 @@ def _float(value: Any) -> float | None:
 
 
 def _keys(value: Any) -> list[str] | None:
-    if not isinstance(value, dict) or None in map(_text, value):
+    if not isinstance(value, Object) or None in map(_text, value):
         return None
-    return list(value)
+    return value.keys_written
+
+
+def _length(value: Any) -> int | None:
+    return len(value.keys_written if isinstance(value, Object) else value) if isinstance(value, (list, dict)) else None
 
 
 _BY_KEYS: dict[str, Callable[[Any], Any]] = {
@@ -136,7 +148,7 @@ _BY_KEYS: dict[str, Callable[[Any], Any]] = {
     "json_get_float": _float,
     "json_get_bool": lambda value: value if isinstance(value, bool) else None,
     "json_get_array": lambda value: list(map(dumped, value)) if isinstance(value, list) else None,
-    "json_length": lambda value: len(value) if isinstance(value, (list, dict)) else None,
+    "json_length": _length,
     "json_contains": lambda value: value is not MISSING,
     "json_object_keys": _keys,
 }
