@@ -17,6 +17,7 @@ from arroyo_udf_plugin.connectors.source import Rows
 from arroyo_udf_plugin.operator.blocks import Block, Columns, Given
 from arroyo_udf_plugin.operator.grouped import GroupOperator, GroupPlan
 from arroyo_udf_plugin.pipeline import Blackhole, Files, Functions, Pipeline
+from arroyo_udf_plugin.pipeline.plan import plan
 from arroyo_udf_plugin.planner.script import Script
 from arroyo_udf_plugin.sql.feed import context
 from arroyo_udf_plugin.sql.query import Query, Select
@@ -101,6 +102,28 @@ def test_columns(compare: Compare, batches: list[pa.RecordBatch]) -> None:
                 pass
 
     compare("SQL: columns alone", run, None, n=BATCHES, unit="us/batch", scale=1e6, goal=5)
+
+
+PLANNED = """
+    SELECT id, alt * 2 + 1 AS a, speed * 1.852 AS b, upper(callsign) AS c, callsign || '-' || callsign AS d,
+           date_trunc('minute', time) AS e, CASE WHEN alt > 20000 THEN 'high' ELSE 'low' END AS f,
+           substr(callsign, 1, 3) AS g, regexp_like(callsign, '^DLH00') AS h, abs(speed - 400) AS i,
+           coalesce(alt, 0) AS j, round(speed, 1) AS k, alt % 7 AS l, length(callsign) AS m,
+           date_part('hour', time) AS n, nullif(alt, 5) AS o, CAST(speed AS BIGINT) AS p,
+           mph(alt, id) AS q, plus_one(alt + 1) AS r, plus_one(plus_one(CAST(speed AS BIGINT))) AS s
+    FROM rows WHERE alt > 5000"""
+
+
+def test_planning(compare: Compare, batches: list[pa.RecordBatch], tmp_path: Path) -> None:
+    """Twenty expressions with calls of functions, from the text to a checked pipeline."""
+    file = tmp_path / "rows.parquet"
+    pyarrow.parquet.write_table(pa.Table.from_batches(batches[:1]), file)
+    table = f"CREATE TABLE rows WITH (connector = 'filesystem', path = '{file}', format = 'parquet', type = 'source');"
+
+    def run() -> None:
+        plan(Script("query.sql", f"{table} {PLANNED}", [str(plugin_path(".py"))]).pipeline).close()
+
+    compare("SQL: planning of 20 expressions", run, None, n=1, unit="ms", scale=1e3, goal=100)
 
 
 WINDOWED = 300

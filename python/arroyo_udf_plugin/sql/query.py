@@ -75,6 +75,7 @@ class Query:
         self._given = pa.schema(
             pa.field(field.name, pa.string() if i in self._cells else field.type) for i, field in enumerate(given)
         )
+        self._given_metadata = given.metadata
         self._required = []
         for name in select.required:
             if (position := self._given.get_field_index(name)) < 0:
@@ -85,6 +86,7 @@ class Query:
         if self._columns is not None:
             fields = [self._given.field(position) for position in self._columns]
             self.schema = pa.schema(map(pa.Field.with_name, fields, items))
+            self._names = None if [field.name for field in fields] == list(items) else list(items)
             return
         try:
             self._plan(items, select)
@@ -136,22 +138,33 @@ class Query:
         if self._cells:
             columns = [decoded(column) for column in batch.columns]
             batch = pa.RecordBatch.from_arrays(columns, schema=self._given)
+        incomplete = self._incomplete(batch) if self._required else {}
         whole = length = batch.num_rows
+        if self._columns is not None and not incomplete:
+            if length:
+                yield Found(self._selected(batch, self._columns), None)
+            return
         numbers = _NUMBERS.slice(0, length) if length <= len(_NUMBERS) else pa.array(range(length), pa.uint32())
-        if incomplete := self._incomplete(batch):
+        if incomplete:
             yield from (Failed(row, f"column {name!r} is null, and NOT NULL") for row, name in incomplete.items())
             complete = pa.array([row not in incomplete for row in range(length)])
             batch, numbers = batch.filter(complete), numbers.filter(complete)
             length = batch.num_rows
         if self._columns is not None:
-            rows = batch.select(self._columns).replace_schema_metadata(None)
             if length:
-                yield Found(self._in_schema(rows), None if length == whole else numbers)
+                yield Found(self._selected(batch, self._columns), numbers)
             return
         fed = batch.append_column(_ROW, numbers)
         if self._has_now:
             fed = fed.append_column(_NOW, pa.repeat(pa.scalar(time.time_ns(), _NOW.type), length))
         yield from self._run(fed, whole)
+
+    def _selected(self, batch: pa.RecordBatch, columns: list[int]) -> pa.RecordBatch:
+        """Columns of a batch as `schema` has them. It is called for each batch, so it does only what is needed."""
+        rows = batch.select(columns)
+        if self._names is not None:
+            rows = rows.rename_columns(self._names)
+        return rows.replace_schema_metadata(None) if self._given_metadata else rows
 
     def _incomplete(self, batch: pa.RecordBatch) -> dict[int, str]:
         """Rows in which a required column is null, and which one."""

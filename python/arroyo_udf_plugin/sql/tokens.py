@@ -7,6 +7,7 @@ more than it is.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Iterator
 from typing import Literal
@@ -62,9 +63,10 @@ class Unreadable(InvalidArgument):
         super().__init__(text)
 
 
-def tokens(text: str, start: int = 0) -> list[Token]:
+@functools.lru_cache(maxsize=256)  # each question about a text begins here
+def tokens(text: str, start: int = 0) -> tuple[Token, ...]:
     """The tokens from `start` on, without spaces and comments. Raises Unreadable."""
-    return list(_tokens(text, start))
+    return tuple(_tokens(text, start))
 
 
 def _tokens(text: str, at: int) -> Iterator[Token]:

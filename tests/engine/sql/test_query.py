@@ -89,6 +89,19 @@ def test_columns_alone_need_no_query() -> None:
     assert found.rows.column(0).buffers()[2].address == given.column(1).buffers()[2].address
 
 
+def test_columns_alone_have_the_names_of_the_items() -> None:
+    given = SCHEMA.with_metadata({"a": "b"})
+    for names in (["n", "s"], ["s", "m"]):
+        asked = Query(Select(dict(zip(names, ["n", "s"], strict=True)), required=["n"]), given)
+        found, failed, others = *asked.run(batch(1).cast(given)), *asked.run(batch(1, None).cast(given))
+        assert isinstance(found, Found)
+        assert isinstance(others, Found)
+        assert isinstance(failed, Failed)
+        for rows in (found.rows, others.rows):
+            assert rows.schema.equals(asked.schema, check_metadata=True)
+            assert rows.to_pylist() == [dict(zip(names, [1, "t1"], strict=True))]
+
+
 def test_a_plan_is_made_anew_after_some_executions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each batch of which nothing is left ends an execution, and a plan keeps notes of each."""
     monkeypatch.setattr(feed, "_EXECUTIONS", 3)
