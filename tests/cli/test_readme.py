@@ -19,7 +19,7 @@ GUIDES = [
         for name in ("files", "functions", "isolation", "pipelines", "python", "sql", "types")
     ),
 ]
-EXAMPLES = [path for path in (ROOT / "examples").glob("*/*") if path.suffix in (".py", ".rs", ".c")]
+EXAMPLES = [path for path in (ROOT / "examples").glob("*/*") if path.suffix in (".py", ".rs", ".c", ".sql")]
 
 
 def blocks(guide: Path) -> list[tuple[str, str]]:
@@ -36,7 +36,7 @@ PARTS = [
     pytest.param(text, id=f"{guide.stem}-{number}")
     for guide in GUIDES
     for number, (language, text) in enumerate(blocks(guide))
-    if language in ("python", "rust", "c") and not is_program(language, text)
+    if language in ("python", "rust", "c", "sql") and not is_program(language, text)
 ]
 MAKE = sorted(
     {line for language, text in blocks(README) if language == "sh" for line in re.findall("^make.*", text, re.M)}
