@@ -10,7 +10,7 @@ import pyarrow as pa
 from ..pipeline.problems import nearest
 from ..sql.feed import context
 from ..sql.native_calls import NAMES, WrongCall, check
-from ..sql.query import WrongQuery
+from ..sql.query import WrongQuery, expected
 from .selects import QueryText
 from .text import Text, Tokens, Wrong
 
@@ -20,6 +20,20 @@ _COLUMN = re.compile(r"there is no column (\S+)")
 _FUNCTION = re.compile(r"Invalid function '([^']+)'")
 _OPERATOR = re.compile(r"Operator (\S+) is not yet supported")
 WINDOWS = ("tumble", "hop", "session")
+_ORDERED = "write first_value(a ORDER BY b), or with DESC the last one"
+_INSTEAD = {
+    **dict.fromkeys(("max_by", "min_by", "arg_max", "arg_min"), _ORDERED),
+    "age": "write a - b",
+    "date_add": "write time + interval '1 day'",
+    "date_sub": "write time - interval '1 day'",
+    "datediff": "write a - b",
+    "format": "write a || b",
+    "metadata": "write a column of CREATE TABLE with METADATA FROM",
+    "mod": "write a % b",
+    "mode": "group by the value, count, and write row_number() OVER (PARTITION BY window ORDER BY ...)",
+    "regexp_substr": "write regexp_match(text, pattern)[1]",
+    "row_time": "write the column of the event time",
+}
 _AGGREGATE = re.compile(r"must appear in the GROUP BY|must be in GROUP BY")
 
 
@@ -36,7 +50,8 @@ def check_syntax(text: Text, part: Tokens) -> None:
         if (found := _PARSER.search(str(error))) is None:
             return  # what names mean is not known to it yet
         place = _PLACE.search(found[1])
-        raise Wrong(_PLACE.sub("", found[1]), _offset(text.text, place) if place else end) from None
+        told = expected(_PLACE.sub("", found[1]))
+        raise Wrong(told, _offset(text.text, place) if place else end) from None
 
 
 def _readable(text: str, part: Tokens) -> str:
@@ -84,6 +99,8 @@ def _unknown(name: str, functions: Collection[str]) -> str:
     """name: of a function, or an operator."""
     if name in WINDOWS:
         return f"{name}(...) is a window, for GROUP BY: write it there, too"
+    if name in _INSTEAD:
+        return f"there is no function {name}: {_INSTEAD[name]}"
     instead = nearest(name, [*functions, *NAMES, *context().udfs()])
     if not instead.startswith("write"):
         instead = "write one of DataFusion's, or name the UDF's file with --udf"

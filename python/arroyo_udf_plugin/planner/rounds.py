@@ -83,6 +83,7 @@ class Rounds:
     ) -> None:
         """computed: columns that parts of the text stand for. others: of rows, which results of groups do not have."""
         self._computed, self._others = computed or {}, others
+        self._is_of_rows = computed is None
         self._text, self._udfs, self._flow, self._query, self._name = text, udfs, flow, query, name
         self._node, self._table, self._windows = node, query.relation.alias, node.windows
         self._results: dict[Called, str] = dict(self._computed)
@@ -94,7 +95,7 @@ class Rounds:
     def built(self, wanted: Sequence[Wanted] | None = None, with_time: bool = False) -> Node:
         """The rows of the result. wanted: the columns that they must have, by position. with_time: with the event time,
         if there is one. Raises Wrong."""
-        for name in self._node.names if not self._computed else ():
+        for name in self._node.names if self._is_of_rows else ():
             if _OWN.fullmatch(name):
                 raise Wrong(f"a column has the name {name}, which calls need: rename it", self._query.relation.at)
         columns = self._columns(wanted)

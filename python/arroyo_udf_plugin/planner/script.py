@@ -52,6 +52,8 @@ class Script:
             part = part[1:]
             if not part:
                 raise Wrong("EXPLAIN stands before a SELECT or an INSERT", len(self._text.text))
+            if part[0].word in ("analyze", "verbose", "format"):
+                raise Wrong(f"there is no EXPLAIN {part[0].text.upper()}: write EXPLAIN alone", part[0].start)
         start = _query_start(part)
         if start is not None:
             check_syntax(self._text, part[start:])

@@ -94,6 +94,8 @@ def query_of(part: Tokens) -> QueryText:
             raise Wrong(_NOT_YET.get(cursor.now.word, "nothing may follow this query"), cursor.offset)
         return query_of(inner)
     ctes = _ctes(cursor) if cursor.take("with") else {}
+    if cursor.now is not None and cursor.now.word == "insert":
+        raise Wrong("INSERT INTO stands before WITH: write INSERT INTO table WITH name AS (...) SELECT", cursor.offset)
     cursor.need("select")
     if cursor.take("distinct"):
         raise Wrong("DISTINCT is not supported: it would have to remember all rows for ever", at)
@@ -118,6 +120,8 @@ def _ctes(cursor: Cursor) -> dict[str, QueryText]:
         name, at = cursor.name("the name of a query")
         if name in found:
             raise Wrong(f"there are two queries {name} in this WITH: rename one", at)
+        if cursor.now is not None and cursor.now.text == "(":
+            raise Wrong("the columns of a query have the names of its items: write SELECT ... AS name", cursor.offset)
         cursor.need("as")
         found[name] = query_of(cursor.brackets())
         if not cursor.take(","):

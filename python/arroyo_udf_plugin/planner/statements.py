@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
+from ..pipeline.problems import nearest
+from ..sql.tokens import Token
 from .column_types import type_at
 from .selects import QueryText, query_of
-from .text import Cursor, Tokens, Wrong, split
+from .text import Cursor, Tokens, Wrong, leveled, split
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,27 @@ _REFUSED = {
     "describe": "DESCRIBE: write EXPLAIN before the query; it shows columns and types",
     "analyze": "ANALYZE: write EXPLAIN before the query",
     "merge": "MERGE: insert into a table with a PRIMARY KEY, which replaces rows",
+    "replace": "REPLACE: insert into a table with a PRIMARY KEY, which replaces rows",
+    "truncate": "TRUNCATE: tables are only there while the file runs. Leave it out",
+    "show": "SHOW: write EXPLAIN before a query; it shows columns and types",
+    "use": "USE: tables have no schemas here. Leave it out",
+    "values": "VALUES: rows come from a table. Write a file, and a table that reads it",
+    "table": "TABLE: write SELECT * FROM the table",
+    "call": "CALL: write a SELECT that calls the function for each row",
+    "prepare": "PREPARE: write the query itself",
+    "execute": "EXECUTE: write the query itself",
+    "grant": "GRANT: nobody else sees these tables. Leave it out",
+    "begin": "BEGIN: checkpoints commit what comes out. Leave it out",
+    "commit": "COMMIT: checkpoints commit what comes out. Leave it out",
+}
+_NOT_CREATED = {
+    "materialized": "MATERIALIZED VIEW: write CREATE VIEW; its rows are computed once, whoever selects from it",
+    "external": "EXTERNAL TABLE: write CREATE TABLE ... WITH (connector = 'filesystem', path = '...')",
+    "function": "FUNCTION: write it in Python, Rust or C, and name its file with --udf",
+    "database": "DATABASE: tables have no schemas here. Leave it out",
+    "schema": "SCHEMA: tables have no schemas here. Leave it out",
+    "index": "INDEX: rows pass one by one. Leave it out",
+    "type": "TYPE: write the type where it is used, as in STRUCT<a INT>",
 }
 
 
@@ -174,8 +197,12 @@ def _value(cursor: Cursor) -> str:
 def _create(cursor: Cursor) -> CreateTable | CreateView:
     if cursor.take("or", "replace"):
         raise Wrong("CREATE OR REPLACE: each name is created once", cursor.offset)
+    if cursor.now is not None and cursor.now.word in _NOT_CREATED:
+        raise Wrong(f"there is no CREATE {_NOT_CREATED[cursor.now.word]}", cursor.offset)
     if cursor.take("view"):
         name, at = cursor.name("the view's name")
+        if cursor.now is not None and cursor.now.text == "(":
+            raise Wrong("the columns of a view have the names of its items: write SELECT ... AS name", cursor.offset)
         cursor.need("as")
         return CreateView(name, query_of(cursor.rest), at)
     if cursor.take("temporary", "table"):
@@ -190,15 +217,51 @@ def _create(cursor: Cursor) -> CreateTable | CreateView:
     columns = None
     if cursor.now is not None and cursor.now.text == "(":
         opens, inner = cursor.offset, cursor.brackets()
-        for one in split(inner, ","):
+        for one in _columns_of(inner):
             if not one:
                 raise Wrong("a column is missing between these brackets", opens)
             table.read(one)
+        table.check()
         columns = table.columns
     options = _options(cursor) if cursor.take("with") else {}
+    if cursor.now is not None and cursor.now.word == "as":
+        raise Wrong(
+            "a table AS a query has the columns and types of its items: write CAST(... AS ...) AS name there, and "
+            "leave out what is before AS",
+            cursor.offset,
+        )
     if cursor.now is not None:
         cursor.fail("WITH (option = 'value', ...), or the end")
-    return CreateTable(name, columns, table.primary_key, table.watermark, options, at)
+    return CreateTable(name, columns, [name for name, _ in table.primary_key], table.watermark, options, at)
+
+
+def _columns_of(inner: Tokens) -> list[Tokens]:
+    """What stands between the brackets of CREATE TABLE, cut at commas, but not at those of STRUCT<a INT, b INT>."""
+    found: list[list[Token]] = []
+    open_ = 0
+    for part in split([one for token in inner for one in _single(token)], ","):
+        if open_:
+            found[-1] += [_COMMA, *part]
+        else:
+            found.append(list(part))
+        for place, token, depth in leveled(part):
+            if not depth and token.text == "<" and place and part[place - 1].word == "struct":
+                open_ += 1
+            elif not depth and token.text == ">" and open_:
+                open_ -= 1
+    return list(found)
+
+
+_COMMA = Token("sign", ",", 0, 0, "")
+
+
+def _single(token: Token) -> Iterator[Token]:
+    """>> as two signs: it closes two types."""
+    if token.text != ">>":
+        yield token
+        return
+    for start in (token.start, token.start + 1):
+        yield Token("sign", ">", start, start + 1, "")
 
 
 class _Columns:
@@ -206,7 +269,7 @@ class _Columns:
 
     def __init__(self) -> None:
         self.columns: list[Column] = []
-        self.primary_key: list[str] = []
+        self.primary_key: list[tuple[str, int]] = []
         self.watermark: Watermark | None = None
 
     def read(self, part: Tokens) -> None:
@@ -217,10 +280,23 @@ class _Columns:
             column, at = cursor.name("the column of the event time")
             cursor.take("as")
             self.watermark = Watermark(column, cursor.rest, at)
+            return
+        if [token.word for token in part[:3:2]] == ["constraint", "primary"]:
+            cursor.take("constraint")
+            cursor.name("the constraint's name")
+            cursor.need("primary", "key")
+            self.primary_key += _names(cursor.brackets())
         elif cursor.take("primary", "key"):
-            self.primary_key += [name for name, _ in _names(cursor.brackets())]
+            self.primary_key += _names(cursor.brackets())
         else:
             self._column(cursor)
+
+    def check(self) -> None:
+        """Raises Wrong for a key of columns that are not there."""
+        names = [column.name for column in self.columns]
+        for name, at in self.primary_key:
+            if name not in names:
+                raise Wrong(f"there is no column {name} for the key: {nearest(name, names)}", at)
 
     def _column(self, cursor: Cursor) -> None:
         name, at = cursor.name("a column's name")
@@ -232,7 +308,7 @@ class _Columns:
             if cursor.take("not", "null"):
                 not_null = True
             elif cursor.take("primary", "key"):
-                self.primary_key.append(name)
+                self.primary_key.append((name, at))
             elif cursor.take("metadata"):
                 raise Wrong("METADATA FROM: none of the connectors here has metadata. Leave the column out", at)
             elif cursor.take("generated", "always", "as"):

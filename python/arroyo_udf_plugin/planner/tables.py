@@ -43,6 +43,21 @@ _NO_FORMATS = {
 _TEXT = {"csv", "tsv", "jsonl", "text"}
 _NO_REGISTRY = ("json.confluent_schema_registry", "json.include_schema", "json.schema_id")
 _BOOLEANS = {"true": True, "false": False}
+_STREAM = "pipe its records into a table with connector = 'stdin', or from one with 'stdout'"
+_NO_CONNECTORS = {
+    **dict.fromkeys(("kafka", "confluent", "kinesis", "nats", "mqtt", "rabbitmq", "fluvio"), _STREAM),
+    **dict.fromkeys(("sse", "websocket", "polling_http", "webhook"), _STREAM),
+    **dict.fromkeys(("delta", "iceberg"), "write connector = 'filesystem' and format = 'parquet'"),
+    "redis": "write connector = 'postgres' or 'sqlite'",
+    "nexmark": "write connector = 'impulse', or read a file of its events",
+    "preview": "write connector = 'stdout', or a SELECT without INSERT",
+}
+_NO_OPTIONS = {
+    "connection_profile": "there are no connection profiles here: write their options",
+    "framing.newline.max_length": "lines are not cut here: write left(value, 100) in a SELECT",
+    "parquet.row_group_bytes": "write parquet.row_group_size, a number of rows",
+    "source.regex_pattern": "write a pattern as the path, such as 'data/*.json'",
+}
 
 
 class _Options:
@@ -139,6 +154,8 @@ class _Options:
 
     def end(self) -> None:
         for name, option in self._left.items():
+            if name in _NO_OPTIONS:
+                raise Wrong(f"{name}: {_NO_OPTIONS[name]}", option.at)
             raise Wrong(f"there is no option {name} here: {nearest(name, self._known)}", option.at)
 
 
@@ -150,6 +167,10 @@ def kind_of(table: CreateTable) -> str:
             raise Wrong(f"table {table.name} has options and no connector: add one", table.options[name].at)
         return "memory"
     known = {**_SOURCES, **_SINKS}
+    if connector.value == "memory":
+        return "memory"
+    if connector.value not in known and (instead := _NO_CONNECTORS.get(connector.value)) is not None:
+        raise Wrong(f"the connector {connector.value} is not supported: {instead}", connector.at)
     if connector.value not in known:
         raise Wrong(f"there is no connector '{connector.value}': {nearest(connector.value, known)}", connector.at)
     if (chosen := table.options.get("type")) is not None:
@@ -243,6 +264,8 @@ def _dialect(options: _Options) -> dict[str, Any]:
 
 def _writing(options: _Options) -> dict[str, Any]:
     keys = {**options.format(), **_dialect(options)}
+    if keys.get("format") == "parquet":
+        keys["row_group_rows"] = options.read("parquet.row_group_size", int, "a number of rows")
     if keys.get("format") == "jsonl":
         found = options.json_timestamps()
         keys |= {"timestamps": None if found is None else found.value, "decimals": options.json_decimals()}

@@ -245,6 +245,8 @@ _VIEWS = {pa.string_view(): (pa.string(), "Utf8"), pa.binary_view(): (pa.binary(
 
 _REWORDED = {
     "WindowFunction": _NOT_BY_ROW,
+    "Unsupported SQL type JSON": "JSON is text: leave the cast out",
+    "Placeholder '": "there are no parameters here: write the value",
     "Unnest should be rewritten": "unnest may only stand among the items of a SELECT",
 }
 _NOISE = re.compile(
@@ -252,13 +254,24 @@ _NOISE = re.compile(
     r"failed|caused by|type_coercion|This feature is not implemented: |\s)+"
 )
 _PARSER = re.compile(r'ParserError\("(.*?)(?: at Line: \d+, Column: \d+)?"\)', re.DOTALL)
+_EXPECTED = re.compile(r"Expected: (.*), found: (.*)", re.DOTALL)
 _TYPES = re.compile(r"No function matches the given name and argument types '(.+?)'")
 _FIELD = re.compile(r"No field named (.+?)\.(?:\s|$)")
 
 
+def expected(text: str) -> str:
+    """What DataFusion's parser says, as what to write."""
+    if "No infix parser for token" in text:
+        return "there is no such operator: write one of DataFusion's"
+    if (found := _EXPECTED.search(text)) is None:
+        return text
+    wanted = found[1].replace("end of statement", "the end of the query")
+    return f"write {wanted} here, not {'the end' if found[2] == 'EOF' else found[2]}"
+
+
 def told(error: Exception) -> str:
     """What DataFusion says, without its own names."""
-    text = _PARSER.sub(r"\1", _NOISE.sub("", str(error)).replace(f"{TABLE}.", ""))
+    text = expected(_PARSER.sub(r"\1", _NOISE.sub("", str(error)).replace(f"{TABLE}.", "")))
     for part, words in _REWORDED.items():
         if part in text:
             return words

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 from sql_world import FLIGHTS
 
@@ -134,6 +135,25 @@ def test_a_table_in_memory() -> None:
     assert str(ds.dataset("out").schema.field("a").type) == "int32"
 
 
+def test_a_table_in_memory_may_say_so() -> None:
+    memory = (
+        "CREATE TABLE mem (a INT) WITH (connector = 'memory'); INSERT INTO mem SELECT id FROM flights WHERE id < 2;"
+    )
+    run(f"{FLIGHTS_TABLE} {memory} INSERT INTO out SELECT a FROM mem")
+    assert rows() == [{"a": 0}, {"a": 1}]
+
+
+def test_row_groups_have_a_size() -> None:
+    table = OUT.replace("'parquet'", "'parquet', 'parquet.row_group_size' = '10'")
+    run_pipeline(pipeline(f"{table} {FLIGHTS_TABLE} INSERT INTO out SELECT id FROM flights"))
+    (file,) = Path("out").iterdir()
+    groups = pq.ParquetFile(file).metadata
+    assert max(groups.row_group(number).num_rows for number in range(groups.num_row_groups)) == 10
+    assert "row_group_size = 'ten': write a number of rows" in refusal(
+        f"{table.replace('10', 'ten')} {FLIGHTS_TABLE} INSERT INTO out SELECT id FROM flights"
+    )
+
+
 def test_the_impulse() -> None:
     table = """CREATE TABLE impulse WITH (connector = 'impulse', message_count = 5, start = '2020-01-01T00:00:00Z',
                event_time_interval = INTERVAL '1 minute');"""
@@ -217,13 +237,13 @@ def test_explain_shows_the_operators() -> None:
         ("CREATE TABLE t WITH (connector = 'stdout', type = 'source')", "1:44: the connector stdout has no sources"),
         ("CREATE TABLE t WITH (connector = 'stdout', type = 'both')", "1:44: type = 'both': write 'source' or 'sink'"),
         ("CREATE TABLE t WITH (connector = 'impulse', connector = 'x')", "1:45: the option connector is there twice"),
-        ("CREATE INDEX i", "1:8: write TABLE or VIEW here, not INDEX"),
+        ("CREATE INDEX i", "1:8: there is no CREATE INDEX: rows pass one by one. Leave it out"),
         ("SET on_error", "1:13: write TO here, not the end"),
         ("INSERT flights SELECT 1", "1:8: write INTO here, not flights"),
         ("SELECT a FROM t WHERE (b", "1:23: this ( has no )"),
         ("SELECT a) FROM t", "1:9: nothing is open that this ) closes"),
         ("SELECT /* a FROM t", "1:8: this comment has no end"),
-        ("SELECT CASE WHEN a THEN b FROM t", "1:18: Expected: "),
+        ("SELECT CASE WHEN a THEN b FROM t", "1:18: write the end of the query here, not a"),
     ],
 )
 def test_what_is_wrong_in_a_statement(text: str, told: str) -> None:

@@ -1,2 +1,2 @@
 SELECT id FROM flights WHERE
--- refused 1:29: Expected: an expression, found: EOF
+-- refused 1:29: write an expression here, not the end

@@ -1,0 +1,2 @@
+ANALYZE TABLE flights
+-- refused 1:1: there is no ANALYZE: write EXPLAIN before the query

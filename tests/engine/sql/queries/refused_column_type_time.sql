@@ -1,0 +1,2 @@
+CREATE TABLE k (a TIME) WITH (connector = 'blackhole'); INSERT INTO k SELECT id FROM flights
+-- refused 1:19: there is no type TIME for columns of tables: write BOOLEAN, BOOL, TINYINT, SMALLINT, INT, INTEGER, BIGINT, FLOAT, REAL, DOUBLE, TEXT, VARCHAR, STRING, JSON, BYTEA, BYTES, DATE, DECIMAL(P, S), TIMESTAMP(3), TYPE[], STRUCT<NAME TYPE>
