@@ -351,6 +351,16 @@ def test_what_cannot_be_grouped(asked: dict[str, Any], text: str) -> None:
         Windows(grouping(**asked), SCHEMA)
 
 
+@pytest.mark.parametrize(
+    "text", ["count(1 + x)", "count(x)", "count(2 * x) FILTER (WHERE true)", "count() FILTER (WHERE x > 0)"]
+)
+def test_what_is_counted(text: str) -> None:
+    """Values that are not null, also of an expression that begins with a number."""
+    windows = Windows(grouping(keys=(), aggregates={"n": text, "all": "count(1)"}), SCHEMA)
+    windows.add(batch([("a", 1, 1), ("a", None, 2)]))
+    assert shown(windows.close(all_of_them=True)) == [(0, 10, 1, 2)]
+
+
 @pytest.mark.parametrize("window", [(0, 0), (10, 3), (-5, -5)])
 def test_windows_that_cannot_be(window: tuple[int, int]) -> None:
     with pytest.raises(InvalidArgument):
