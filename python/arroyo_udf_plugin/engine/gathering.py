@@ -42,6 +42,10 @@ class RowQueue:
         return self._rows < _MOST_ROWS
 
     @property
+    def is_empty(self) -> bool:
+        return not self._items
+
+    @property
     def is_over(self) -> bool:
         """Whether nothing is in it, and nothing more comes."""
         with self._lock:
@@ -92,7 +96,7 @@ class Inlet:
 
     def __init__(self, operator: GroupOperator, queues: Sequence[RowQueue]) -> None:
         self._operator, self._queues = operator, queues
-        self._over: set[int] = set()  # inputs
+        self._has_own_end = False
         self._turn = 0
         operator.expect(1 + len(queues))
 
@@ -107,17 +111,17 @@ class Inlet:
                     self._operator.push_watermark(item.time, input)
                 else:
                     self._operator.push(item)
-            if queue.is_over:
-                self._end(input)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether `gather` has something to hand on now. Nobody wakes the slice for it again."""
+        return self._operator.wants_input and not all(queue.is_empty for queue in self._queues)
 
     def end_own(self) -> None:
         """Nothing more comes from the first slice's own operators."""
-        self._end(0)
-
-    def _end(self, input: int) -> None:
-        if input not in self._over:
-            self._over.add(input)
-            self._operator.end(input)
+        if not self._has_own_end:
+            self._has_own_end = True
+            self._operator.end(0)
 
     @property
     def is_over(self) -> bool:
@@ -147,11 +151,13 @@ class Outlet(Operator):
         self._queue.put(Watermark(time))
 
     def finish(self) -> None:
+        """Nothing more comes: this slice holds nothing back."""
         super().finish()
+        self.push_watermark(None)
         self.end()
 
     def end(self) -> None:
-        """Nothing more comes, this time."""
+        """Nothing more comes, this time. After a stop, rows that are left hold windows open, for the next engine."""
         self._queue.end()
 
     def snapshot(self) -> bytes | None:
