@@ -16,7 +16,7 @@ import collections
 import threading
 from collections.abc import Callable, Sequence
 
-from ..host.answers import STEP_ROWS
+from ..host.answers import HELD_BYTES, STEP_ROWS
 from ..operator.blocks import Block
 from ..operator.grouped import GroupOperator
 from ..operator.operator import Operator
@@ -33,13 +33,13 @@ class RowQueue:
         self._wake_sender, self._wake_receiver = wake_sender, wake_receiver
         self._lock = threading.Lock()
         self._items: collections.deque[Block | Watermark] = collections.deque()
-        self._rows = 0
+        self._rows = self._bytes = 0
         self._has_ended = False
         self._noted: list[Block] | None = None
 
     @property
     def has_room(self) -> bool:
-        return self._rows < _MOST_ROWS
+        return self._rows < _MOST_ROWS and self._bytes < HELD_BYTES
 
     @property
     def is_empty(self) -> bool:
@@ -56,6 +56,7 @@ class RowQueue:
             self._items.append(item)
             if isinstance(item, Block):
                 self._rows += len(item)
+                self._bytes += item.rows.nbytes
                 if self._noted is not None:
                     self._noted.append(item)
         self._wake_receiver()
@@ -74,6 +75,7 @@ class RowQueue:
             item, was_full = self._items.popleft(), not self.has_room
             if isinstance(item, Block):
                 self._rows -= len(item)
+                self._bytes -= item.rows.nbytes
         if was_full and self.has_room:
             self._wake_sender()
         return item
