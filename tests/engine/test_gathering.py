@@ -58,6 +58,17 @@ def test_a_full_queue(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     assert queue.is_over
 
 
+def test_a_queue_is_full_of_large_rows_too(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr(gathering, "HELD_BYTES", 20)
+    queue = RowQueue(lambda: None, lambda: None)
+    queue.put(block(1, 2))
+    assert queue.has_room
+    queue.put(block(3))
+    assert not queue.has_room
+    queue.take()
+    assert queue.has_room
+
+
 def test_partitions_that_are_read_side_by_side() -> None:
     """The slowest one holds the watermark back: a resumed engine may read what two slices have read before."""
     schema = pa.schema([("t", pa.timestamp("ns"))])

@@ -351,6 +351,27 @@ def test_what_cannot_be_grouped(asked: dict[str, Any], text: str) -> None:
         Windows(grouping(**asked), SCHEMA)
 
 
+@pytest.mark.parametrize(
+    "text", ["count(1 + x)", "count(x)", "count(2 * x) FILTER (WHERE true)", "count() FILTER (WHERE x > 0)"]
+)
+def test_what_is_counted(text: str) -> None:
+    """Values that are not null, also of an expression that begins with a number."""
+    windows = Windows(grouping(keys=(), aggregates={"n": text, "all": "count(1)"}), SCHEMA)
+    windows.add(batch([("a", 1, 1), ("a", None, 2)]))
+    assert shown(windows.close(all_of_them=True)) == [(0, 10, 1, 2)]
+
+
+def test_times_with_centuries_between_them() -> None:
+    """Their distance needs more than 64 bits."""
+    windows, century = Windows(grouping(keys=(), aggregates={"n": "count(*)"}), SCHEMA), 3_155_760_000_000_000_000
+    windows.add(batch([("a", 1, -2 * century - 3), ("a", 1, 2 * century + 5), ("a", 1, 3)]))
+    assert shown(windows.close(all_of_them=True)) == [
+        (-2 * century - 10, -2 * century, 1),
+        (0, 10, 1),
+        (2 * century, 2 * century + 10, 1),
+    ]
+
+
 @pytest.mark.parametrize("window", [(0, 0), (10, 3), (-5, -5)])
 def test_windows_that_cannot_be(window: tuple[int, int]) -> None:
     with pytest.raises(InvalidArgument):

@@ -16,7 +16,7 @@ import collections
 import threading
 from collections.abc import Callable, Sequence
 
-from ..host.answers import STEP_ROWS
+from ..host.answers import HELD_BYTES, STEP_ROWS
 from ..operator.blocks import Block
 from ..operator.grouped import GroupOperator
 from ..operator.operator import Operator
@@ -33,13 +33,17 @@ class RowQueue:
         self._wake_sender, self._wake_receiver = wake_sender, wake_receiver
         self._lock = threading.Lock()
         self._items: collections.deque[Block | Watermark] = collections.deque()
-        self._rows = 0
+        self._rows = self._bytes = 0
         self._has_ended = False
         self._noted: list[Block] | None = None
 
     @property
     def has_room(self) -> bool:
-        return self._rows < _MOST_ROWS
+        return self._rows < _MOST_ROWS and self._bytes < HELD_BYTES
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._items
 
     @property
     def is_over(self) -> bool:
@@ -52,6 +56,7 @@ class RowQueue:
             self._items.append(item)
             if isinstance(item, Block):
                 self._rows += len(item)
+                self._bytes += item.rows.nbytes
                 if self._noted is not None:
                     self._noted.append(item)
         self._wake_receiver()
@@ -70,6 +75,7 @@ class RowQueue:
             item, was_full = self._items.popleft(), not self.has_room
             if isinstance(item, Block):
                 self._rows -= len(item)
+                self._bytes -= item.rows.nbytes
         if was_full and self.has_room:
             self._wake_sender()
         return item
@@ -92,7 +98,7 @@ class Inlet:
 
     def __init__(self, operator: GroupOperator, queues: Sequence[RowQueue]) -> None:
         self._operator, self._queues = operator, queues
-        self._over: set[int] = set()  # inputs
+        self._has_own_end = False
         self._turn = 0
         operator.expect(1 + len(queues))
 
@@ -107,17 +113,17 @@ class Inlet:
                     self._operator.push_watermark(item.time, input)
                 else:
                     self._operator.push(item)
-            if queue.is_over:
-                self._end(input)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether `gather` has something to hand on now. Nobody wakes the slice for it again."""
+        return self._operator.wants_input and not all(queue.is_empty for queue in self._queues)
 
     def end_own(self) -> None:
         """Nothing more comes from the first slice's own operators."""
-        self._end(0)
-
-    def _end(self, input: int) -> None:
-        if input not in self._over:
-            self._over.add(input)
-            self._operator.end(input)
+        if not self._has_own_end:
+            self._has_own_end = True
+            self._operator.end(0)
 
     @property
     def is_over(self) -> bool:
@@ -147,11 +153,13 @@ class Outlet(Operator):
         self._queue.put(Watermark(time))
 
     def finish(self) -> None:
+        """Nothing more comes: this slice holds nothing back."""
         super().finish()
+        self.push_watermark(None)
         self.end()
 
     def end(self) -> None:
-        """Nothing more comes, this time."""
+        """Nothing more comes, this time. After a stop, rows that are left hold windows open, for the next engine."""
         self._queue.end()
 
     def snapshot(self) -> bytes | None:

@@ -178,11 +178,21 @@ class Slice:
     def _start_operators(self) -> None:
         watermarks, states, allow_changed_plugin = self._from
         for place, operator in enumerate(self.operators):
-            operator.start(states[place] if states else (), allow_changed_plugin=allow_changed_plugin)
+            operator.start(
+                states[place] if states else (),
+                allow_changed_plugin=allow_changed_plugin,
+                watermarks=not self._is_in_front(place),
+            )
         inputs = len(self._shares.dealt(self.place)) if self._planned.source.side_by_side else 1
         times = [time for _ in range(inputs) if (time := self._planned.event_time()) is not None]
         if times:
             self._slice_time = SliceTime(times, watermarks)
+
+    def _is_in_front(self, place: int) -> bool:
+        """Whether an operator may send its watermarks to a gathering one. This slice may read now what another one has
+        left, from the lowest watermark of all slices; so what it has told before is not true any more."""
+        gathering = self._routes.gathering
+        return bool(gathering) and place not in gathering and not self._routes.is_behind_gathering(place)
 
     def _close(self, failed: BaseException | None) -> None:
         with self._lock:
@@ -328,7 +338,7 @@ class Slice:
             self._room.set()
         for place, operator in enumerate(self.operators):
             is_ready = is_ready or (operator.is_ready and self._has_room_after(place))
-        return is_ready
+        return is_ready or any(inlet.is_ready for inlet in self._inlets.values())
 
     def _end_later(self, stage: AsyncStage) -> None:
         """Stops a runtime that has had all rows for a while and still keeps some: if it has lost them, it says so."""

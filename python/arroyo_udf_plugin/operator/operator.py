@@ -48,8 +48,12 @@ class Operator:
         self._async = [stage for stage in self.stages if isinstance(stage, AsyncStage)]
         self._is_at_end = False
 
-    def start(self, states: Sequence[bytes] = (), *, allow_changed_plugin: bool = False) -> None:
+    def start(
+        self, states: Sequence[bytes] = (), *, allow_changed_plugin: bool = False, watermarks: bool = True
+    ) -> None:
         """Starts the functions and takes in snapshots of this operator, of as many slices.
+
+        watermarks: whether those of the snapshots count; otherwise they are told anew, behind the rows.
 
         Rows of one snapshot keep ids and lineage, and with them their idempotency keys; those of several are
         renumbered.
@@ -58,6 +62,8 @@ class Operator:
         """
         given = [stage.kept_as for stage in self.stages]
         found = [read(state, given, f"operator {self.name}") for state in states]
+        if not watermarks:
+            found = [[one.without_watermarks() for one in kept] for kept in found]
         by_stage = self._by_stage(found)
         for stage, kept in by_stage:
             for one in kept:

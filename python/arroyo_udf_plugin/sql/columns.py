@@ -55,6 +55,8 @@ class JsonFunction:
 
     def __call__(self, texts: pa.Array, last: pa.Array | None = None) -> pa.Array:
         """texts, last: of `types`."""
+        if last is not None and len(last) != len(texts):
+            raise InvalidArgument(f"{self.name} takes columns of one length")
         arrays = ffi.new("struct ArrowArray[3]")
         given, step, answers = (address(arrays + place) for place in range(3))
         texts._export_to_c(given)
@@ -78,9 +80,11 @@ class MultiHash:
             raise InvalidArgument(f"multi_hash does not take {error}: write its values") from None
 
     def __call__(self, *columns: pa.Array) -> pa.Array:
-        """columns: of `types`."""
+        """columns: of `types`, of one length."""
         from .._native import multi_hash
 
+        if len(set(map(len, columns))) > 1:
+            raise InvalidArgument("multi_hash takes columns of one length")
         arrays = ffi.new("struct ArrowArray[]", len(columns) + 1)
         schemas = ffi.new("struct ArrowSchema[]", len(columns))
         for place, column in enumerate(columns):

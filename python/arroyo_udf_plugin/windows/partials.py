@@ -45,7 +45,7 @@ def parted(text: str, schema: pa.Schema, table: str) -> Parted | None:
         return None
     filter_ = text[rest[0].start :] if rest else ""
     argument = text[inner[0].start : inner[-1].end] if inner else ""
-    if name == "count" and (argument == "*" or inner[0].kind == "number"):
+    if name == "count" and (argument == "*" or [token.kind for token in inner] == ["number"]):
         return Parted([Part(f"count(*) {filter_}", "sum")], COUNT.result)
     type_ = _type_of(inner, schema, table)
     if type_ is None:

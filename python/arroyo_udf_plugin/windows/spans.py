@@ -36,7 +36,10 @@ class Hop:
 
     def panes(self, times: pa.Int64Array, first: int) -> pa.Int64Array:
         """The same, for each; first: a pane that is not behind any of them."""
-        steps = pc.divide(pc.subtract(times, first), self.slide)
+        try:
+            steps = pc.divide(pc.subtract_checked(times, first), self.slide)
+        except pa.ArrowInvalid:  # there are centuries between them
+            return pc.multiply(_divided(times, self.slide), self.slide)
         return pc.add(pc.multiply(steps, self.slide), first)
 
     def ends(self, panes: Sequence[int], after: int | None, upto: int | None) -> Iterator[int]:

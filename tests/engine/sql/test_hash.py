@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from arroyo_udf_plugin.errors import InvalidArgument
-from arroyo_udf_plugin.sql.columns import MultiHash
+from arroyo_udf_plugin.sql.columns import JsonFunction, MultiHash
 from arroyo_udf_plugin.sql.query import Query, Select, WrongQuery
 
 NULL_8 = "be637bf2e7ab4aec17dbb924bfd111e6"
@@ -121,3 +121,12 @@ def test_in_a_query() -> None:
 def test_refusals(text: str, error: str) -> None:
     with pytest.raises(WrongQuery, match=error):
         Query(Select({"h": text}), pa.schema([("n", pa.int64())]))
+
+
+def test_columns_have_one_length() -> None:
+    """Native code reads as many rows of each as the first one has."""
+    short, long = pa.array([1]), pa.array(range(100_000))
+    with pytest.raises(InvalidArgument, match="columns of one length"):
+        MultiHash([pa.int64(), pa.int64()])(long, short)
+    with pytest.raises(InvalidArgument, match="columns of one length"):
+        JsonFunction("json_get", (), pa.int64())(pa.array(["[]"] * 100_000), short)

@@ -1,0 +1,126 @@
+"""Windows in several slices: what a stop, a restart and a queue with rows in it do to them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from worlds import Gate, Item, MemoryStore, Story, StorySource, World
+
+from arroyo_udf_plugin.connectors.source import Rows
+from arroyo_udf_plugin.engine.checkpoints import Epochs
+from arroyo_udf_plugin.engine.gathering import RowQueue
+from arroyo_udf_plugin.engine.runner import run
+from arroyo_udf_plugin.engine.stopping import StopRequest
+from arroyo_udf_plugin.host.answers import STEP_ROWS
+from arroyo_udf_plugin.operator.blocks import Block, Columns, Given
+from arroyo_udf_plugin.operator.grouped import GroupOperator, GroupPlan, GroupStage
+from arroyo_udf_plugin.operator.operator import Operator
+from arroyo_udf_plugin.operator.queued import QueryPlan
+from arroyo_udf_plugin.operator.routes import Routes
+from arroyo_udf_plugin.operator.watermarks import Watermark
+from arroyo_udf_plugin.sql.query import Select
+from arroyo_udf_plugin.windows.grouping import Grouping
+from arroyo_udf_plugin.windows.spans import Hop
+
+SCHEMA = pa.schema([("t", pa.timestamp("ns"))])
+COUNT = Grouping("t", Hop(10, 10), aggregates={"n": "count(*)"})
+
+
+def at(*times: int) -> pa.RecordBatch:
+    return pa.record_batch([pa.array(times, pa.timestamp("ns"))], schema=SCHEMA)
+
+
+class Windowed(Story):
+    """Rows of each time, in windows of ten nanoseconds. Slice 0 reads partition a, slice 1 partition b."""
+
+    def __init__(self, items: dict[str, Sequence[Item]], world: World) -> None:
+        super().__init__(StorySource(items, SCHEMA, side_by_side=True), world, parallelism=2, time_column="t")
+
+    def operators(self) -> list[Operator]:
+        return [GroupOperator(GroupPlan("windows", COUNT, Given(SCHEMA)))]
+
+    @property
+    def routes(self) -> Routes:
+        return Routes([None], [0], gathering=[0])
+
+    def left(self, block: Block, place: int | None) -> Block:
+        return block
+
+
+class InFront(Windowed):
+    """The same, with a query in front of the windows."""
+
+    def operators(self) -> list[Operator]:
+        query = QueryPlan("query", Select({"t": "t"}), Given(SCHEMA))
+        return [Operator("query", [query]), *super().operators()]
+
+    @property
+    def routes(self) -> Routes:
+        return Routes([None, 0], [1], gathering=[1])
+
+
+def counted(world: World) -> dict[int, int]:
+    """Rows of each window, by its start. Each window has left once."""
+    windows = [batch.column("window").field("start") for batch in world.tables["out"]]
+    starts = [start for column in windows for start in column.cast(pa.int64()).to_pylist()]
+    found = list(zip(starts, world.shown(column="n"), strict=True))
+    assert len(dict(found)) == len(found)
+    return dict(found)
+
+
+def test_a_stop_closes_no_windows_that_other_slices_have_rows_for() -> None:
+    """The slice that is behind reads on after the stop."""
+    world, store, stop, behind = World(), MemoryStore(), StopRequest(timeout=60), Gate()
+    begun: Sequence[Item] = [at(1), at(100), lambda: behind.reached.wait(60), stop.request]
+    items: dict[str, Sequence[Item]] = {"a": [*begun, Gate()], "b": [at(2), behind]}
+    assert run(Windowed(items, world), checkpoints=store, stop=stop).ended == "resumable"
+    items = {"a": [*begun, at(110)], "b": [at(2), at(15, 25), at(105)]}
+    run(Windowed(items, world), checkpoints=store, resume=True)
+    assert counted(world) == {0: 2, 10: 1, 20: 1, 100: 2, 110: 1}
+
+
+def test_watermarks_in_front_of_windows_are_told_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A resumed slice may go on with what a slower one has left: what it has told before holds no more."""
+    world, store = World(), MemoryStore()
+    first, *_ = InFront({}, world).operators()
+    first.start()
+    for time in (100, 101):
+        first.push(Columns(SCHEMA).block(Rows("a", 1, at(time))))
+        first.push_watermark(time)
+    states, told = [first.snapshot()], []
+    monkeypatch.setattr(Epochs, "states", lambda self, place, *_: ([10, 101], [states if not place else [], []]))
+    push = GroupOperator.push_watermark
+    monkeypatch.setattr(
+        GroupOperator,
+        "push_watermark",
+        lambda self, time, input=0: (told.append((input, time)), push(self, time, input))[1],
+    )
+    run(InFront({"a": [at(15)], "b": []}, world), checkpoints=store)
+    assert [time for input, time in told if not input] == [10, 15, None]
+    assert counted(world) == {10: 1, 100: 2}
+
+
+def test_rows_in_a_queue_are_taken_although_nobody_sends_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several wakes of a slice are one, if it was busy when they came."""
+    world, sent = World(), threading.Event()
+    push, end = GroupStage.push, RowQueue.end
+
+    def slowly(self: GroupStage, item: Block | Watermark) -> None:
+        if isinstance(item, Block):
+            assert sent.wait(60)
+        push(self, item)
+
+    def ending(self: RowQueue) -> None:
+        end(self)
+        sent.set()
+
+    monkeypatch.setattr(GroupStage, "push", slowly)
+    monkeypatch.setattr(RowQueue, "end", ending)
+    large = at(*[1] * STEP_ROWS)
+    items: dict[str, Sequence[Any]] = {"a": [at(1)], "b": [large, large, large]}
+    run(Windowed(items, world))
+    assert counted(world) == {0: 1 + 3 * STEP_ROWS}
