@@ -100,6 +100,8 @@ def query_of(part: Tokens) -> QueryText:
     if cursor.take("distinct"):
         raise Wrong("DISTINCT is not supported: it would have to remember all rows for ever", at)
     cursor.take("all")
+    if [token.word or token.kind for token in cursor.rest[:2]] == ["top", "number"]:
+        raise Wrong("TOP is not supported: a stream has no end", cursor.offset)
     clauses = _clauses(cursor.rest)
     items = tuple(_item(one, cursor.offset) for one in split(clauses["select"], ","))
     if "from" not in clauses:

@@ -125,7 +125,7 @@ class Query:
     def _wrong(self, items: Mapping[str, str], select: Select, error: Exception) -> WrongQuery:
         """Which item is wrong, if one is by itself."""
         fed = pa.schema([*self._given, _ROW, _NOW])
-        alone = [(name, dataclasses.replace(select, where=None), [text]) for name, text in items.items()]
+        alone = [(name, dataclasses.replace(select, where=None), [f"({text}\n)"]) for name, text in items.items()]
         for name, chosen, texts in [*alone, (None, select, [])]:
             try:
                 planned(written(with_now(_text(texts, chosen)), select.table, fed), fed)

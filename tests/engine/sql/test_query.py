@@ -129,7 +129,7 @@ def test_memory_does_not_grow() -> None:
     ("select", "item", "text"),
     [
         (Select({"a": "n", "b": "m + 1"}), "b", "there is no column m"),
-        (Select({"a": "n +"}), "a", "write an expression here, not AS"),
+        (Select({"a": "n +"}), "a", "write an expression here, not )"),
         (Select({"a": "nothing(n)"}), "a", "Invalid function 'nothing'"),
         (Select({"a": "n"}, "s"), None, "non-boolean predicate"),
         (Select({"a": "sum(n) OVER ()"}), None, "need more than one row"),

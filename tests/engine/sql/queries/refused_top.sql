@@ -1,2 +1,2 @@
 SELECT TOP 5 id FROM flights
--- refused 1:8: write the end of the query here, not TOP
+-- refused 1:8: TOP is not supported: a stream has no end
