@@ -1,0 +1,22 @@
+"""The database of a cluster: SQLite in a file, or PostgreSQL.
+
+models.py       the tables
+opened.py       a database at its URL: migrated, or refused; transactions
+migrations/     how an older database becomes a newer one, by Alembic
+ids.py          public ids
+pipelines.py    pipelines and their jobs, as users wish them
+jobs.py         jobs as they are: what the controller reads and writes
+history.py      checkpoints, log, numbers and output of jobs
+functions.py    UDFs and the libraries built of them
+connections.py  connection profiles and tables
+errors.py       what a caller can do about
+
+The other modules are functions over a `Session`; who opens it decides about the transaction:
+
+    with database.begin() as session:
+        job = pipelines.create(session, ...)
+
+Guarantees: all constraints are in the database, the same in SQLite and PostgreSQL. Times are integers, microseconds
+since 1970. Lists are newest first, by a serial number, so that rows of the same microsecond are neither skipped nor
+told twice.
+"""

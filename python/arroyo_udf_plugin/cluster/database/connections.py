@@ -1,0 +1,132 @@
+"""Connection profiles and tables.
+
+Guarantees: a profile that tables use, and a table that pipelines use, cannot be deleted; names of tables differ by more
+than upper and lower case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from .errors import InUse, NotFound, once
+from .ids import new_id
+from .models import ConnectionProfile, ConnectionTable, ConnectionTableUse
+from .opened import now
+from .paging import Page, page
+
+
+class TableRow(NamedTuple):
+    """consumers: how many pipelines use it."""
+
+    table: ConnectionTable
+    profile: ConnectionProfile | None
+    consumers: int
+
+
+def create_profile(
+    session: Session, *, name: str, connector: str, config: Mapping[str, Any], description: str = ""
+) -> ConnectionProfile:
+    """Raises Taken."""
+    time = now()
+    profile = ConnectionProfile(
+        id=new_id("cp"),
+        name=name,
+        connector=connector,
+        config=dict(config),
+        description=description,
+        created_at=time,
+        updated_at=time,
+    )
+    session.add(profile)
+    with once(f"there is a connection profile {name} already: choose another name"):
+        session.flush()
+    return profile
+
+
+def profile(session: Session, profile_id: str) -> ConnectionProfile:
+    """Raises NotFound."""
+    found = session.scalars(select(ConnectionProfile).where(ConnectionProfile.id == profile_id)).first()
+    if found is None:
+        raise NotFound("Connection profile not found")
+    return found
+
+
+def profiles(session: Session) -> Sequence[ConnectionProfile]:
+    """The one that was changed last comes first."""
+    order = ConnectionProfile.updated_at.desc(), ConnectionProfile.serial.desc()
+    return session.scalars(select(ConnectionProfile).order_by(*order)).all()
+
+
+def delete_profile(session: Session, profile_id: str) -> None:
+    """Raises NotFound, InUse."""
+    found = profile(session, profile_id)
+    users = session.scalars(select(ConnectionTable.name).where(ConnectionTable.profile_id == profile_id)).all()
+    if users:
+        raise InUse(f"connection tables use it: delete {', '.join(users)} first")
+    session.delete(found)
+    session.flush()
+
+
+def create_table(
+    session: Session,
+    *,
+    name: str,
+    connector: str,
+    table_type: str,
+    config: Mapping[str, Any],
+    schema: Mapping[str, Any],
+    profile_id: str | None = None,
+) -> TableRow:
+    """Raises NotFound for the profile, Taken."""
+    used = None if profile_id is None else profile(session, profile_id)
+    table = ConnectionTable(
+        id=new_id("ct"),
+        name=name,
+        key=name.lower(),
+        table_type=table_type,
+        connector=connector,
+        profile_id=profile_id,
+        config=dict(config),
+        schema=dict(schema),
+        created_at=now(),
+    )
+    session.add(table)
+    with once(f"there is a connection table {name} already: choose another name"):
+        session.flush()
+    return TableRow(table, used, 0)
+
+
+def tables(session: Session, limit: int, starting_after: str | None = None) -> Page[TableRow]:
+    """Newest first."""
+    consumers = (
+        select(func.count())
+        .select_from(ConnectionTableUse)
+        .where(ConnectionTableUse.table_id == ConnectionTable.id)
+        .scalar_subquery()
+    )
+    found = select(ConnectionTable, ConnectionProfile, consumers).outerjoin(
+        ConnectionProfile, ConnectionProfile.id == ConnectionTable.profile_id
+    )
+    rows = page(session, found, ConnectionTable.serial, ConnectionTable.id, limit, starting_after)
+    return Page([TableRow(*row) for row in rows.rows], rows.has_more)
+
+
+def every_table(session: Session) -> Sequence[ConnectionTable]:
+    """By name."""
+    return session.scalars(select(ConnectionTable).order_by(ConnectionTable.key)).all()
+
+
+def delete_table(session: Session, table_id: str) -> None:
+    """Raises NotFound, InUse."""
+    found = session.scalars(select(ConnectionTable).where(ConnectionTable.id == table_id)).first()
+    if found is None:
+        raise NotFound("Connection table not found")
+    users = session.scalars(select(ConnectionTableUse.pipeline_id).where(ConnectionTableUse.table_id == table_id)).all()
+    if users:
+        raise InUse(f"pipelines use it: delete {', '.join(users)} first")
+    session.delete(found)
+    session.flush()

@@ -1,0 +1,64 @@
+"""UDFs that every query may call, and the libraries built of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from .errors import NotFound, once
+from .ids import new_id
+from .models import Artifact, Udf
+from .opened import now
+
+
+def add_artifact(session: Session, sha256: str, name: str, language: str, size: int) -> None:
+    """Does nothing if it is known."""
+    if session.get(Artifact, sha256) is None:
+        session.add(Artifact(sha256=sha256, name=name, language=language, size=size, created_at=now()))
+        session.flush()
+
+
+def create(
+    session: Session,
+    *,
+    prefix: str,
+    name: str,
+    language: str,
+    definition: str,
+    description: str | None = None,
+    artifact: str | None = None,
+) -> Udf:
+    """artifact: the hash of its library. Raises Taken."""
+    time = now()
+    udf = Udf(
+        id=new_id("udf"),
+        prefix=prefix,
+        name=name,
+        key=name.lower(),
+        language=language,
+        definition=definition,
+        description=description,
+        artifact=artifact,
+        created_at=time,
+        updated_at=time,
+    )
+    session.add(udf)
+    with once(f"there is a UDF {name} already: rename this one, or delete that one"):
+        session.flush()
+    return udf
+
+
+def listed(session: Session) -> Sequence[Udf]:
+    """By name."""
+    return session.scalars(select(Udf).order_by(Udf.key)).all()
+
+
+def delete(session: Session, udf_id: str) -> None:
+    """Pipelines that use it keep it. Raises NotFound."""
+    found = session.scalars(select(Udf).where(Udf.id == udf_id)).first()
+    if found is None:
+        raise NotFound("UDF not found")
+    session.delete(found)
+    session.flush()

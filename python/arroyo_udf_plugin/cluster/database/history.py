@@ -1,0 +1,151 @@
+"""What happened to jobs: checkpoints, log, numbers, output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from .errors import NotFound
+from .ids import new_id
+from .models import Checkpoint, JobLog, JobNumbers, JobOutput
+from .opened import now
+from .paging import Page, page
+
+_NUMBERS_KEPT = 300_000_000  # microseconds
+_OUTPUT_KEPT = 1000  # batches of each job
+
+
+def log(
+    session: Session,
+    job_id: str,
+    generation: int,
+    level: str,
+    message: str,
+    details: str = "",
+    *,
+    operator_id: str | None = None,
+    task_index: int | None = None,
+    error_domain: str | None = None,
+) -> None:
+    session.add(
+        JobLog(
+            id=new_id("jlm"),
+            job_id=job_id,
+            created_at=now(),
+            generation=generation,
+            level=level,
+            message=message,
+            details=details,
+            operator_id=operator_id,
+            task_index=task_index,
+            error_domain=error_domain,
+        )
+    )
+
+
+def logged(
+    session: Session,
+    job_id: str,
+    limit: int,
+    starting_after: str | None = None,
+    levels: Sequence[str] = ("info", "warn", "error"),
+) -> Page[JobLog]:
+    """Newest first."""
+    found = select(JobLog).where(JobLog.job_id == job_id, JobLog.level.in_(levels))
+    rows = page(session, found, JobLog.serial, JobLog.id, limit, starting_after)
+    return Page([row[0] for row in rows.rows], rows.has_more)
+
+
+def checkpoint(
+    session: Session,
+    job_id: str,
+    epoch: int,
+    *,
+    generation: int,
+    state: str,
+    start_time: int,
+    finish_time: int | None = None,
+    checkpoint_type: str = "scheduled",
+    events: Sequence[Mapping[str, Any]] = (),
+    operators: Mapping[str, Any] | None = None,
+) -> None:
+    """Adds a checkpoint, or replaces what is known of it."""
+    session.merge(
+        Checkpoint(
+            job_id=job_id,
+            epoch=epoch,
+            generation=generation,
+            state=state,
+            checkpoint_type=checkpoint_type,
+            start_time=start_time,
+            finish_time=finish_time,
+            events=[dict(event) for event in events],
+            operators=dict(operators or {}),
+        )
+    )
+
+
+def checkpoints(session: Session, job_id: str) -> Sequence[Checkpoint]:
+    """Those that are ready or under way, by epoch."""
+    found = select(Checkpoint).where(Checkpoint.job_id == job_id, Checkpoint.state != "failed")
+    return session.scalars(found.order_by(Checkpoint.epoch)).all()
+
+
+def one_checkpoint(session: Session, job_id: str, epoch: int) -> Checkpoint:
+    """Raises NotFound."""
+    found = session.get(Checkpoint, (job_id, epoch))
+    if found is None:
+        raise NotFound("Checkpoint not found")
+    return found
+
+
+def drop_checkpoints(session: Session, job_id: str, before: int) -> None:
+    """Forgets epochs before that one."""
+    session.execute(delete(Checkpoint).where(Checkpoint.job_id == job_id, Checkpoint.epoch < before))
+
+
+def count(session: Session, job_id: str, numbers: Mapping[str, Any]) -> None:
+    """Adds the numbers of this moment, and forgets those of some minutes ago."""
+    time = now()
+    session.merge(JobNumbers(job_id=job_id, at=time, numbers=dict(numbers)))
+    session.execute(delete(JobNumbers).where(JobNumbers.job_id == job_id, JobNumbers.at < time - _NUMBERS_KEPT))
+
+
+def numbers(session: Session, job_id: str) -> Sequence[JobNumbers]:
+    """By time."""
+    return session.scalars(select(JobNumbers).where(JobNumbers.job_id == job_id).order_by(JobNumbers.at)).all()
+
+
+def put_output(
+    session: Session,
+    job_id: str,
+    operator_id: str,
+    subtask_idx: int,
+    start_id: int,
+    timestamps: Sequence[int],
+    batch: str,
+) -> None:
+    """batch: a JSON array of row objects."""
+    row = JobOutput(
+        job_id=job_id,
+        operator_id=operator_id,
+        subtask_idx=subtask_idx,
+        start_id=start_id,
+        timestamps=list(timestamps),
+        batch=batch,
+    )
+    session.add(row)
+    session.flush()
+    last = select(JobOutput.serial).where(JobOutput.job_id == job_id).order_by(JobOutput.serial.desc())
+    oldest = session.scalars(last.offset(_OUTPUT_KEPT).limit(1)).first()
+    if oldest is not None:
+        session.execute(delete(JobOutput).where(JobOutput.job_id == job_id, JobOutput.serial <= oldest))
+
+
+def output(session: Session, job_id: str, after: int = 0) -> Sequence[JobOutput]:
+    """What came after the row with that serial, in order."""
+    found = select(JobOutput).where(JobOutput.job_id == job_id, JobOutput.serial > after)
+    return session.scalars(found.order_by(JobOutput.serial)).all()

@@ -1,0 +1,99 @@
+"""Jobs as they are: what the controller reads and writes.
+
+Guarantees: only the leader writes. Each write of a fact names the state and the generation that it starts from, so
+that a controller or a worker of an older generation changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, delete, exists, or_, select, update
+from sqlalchemy.orm import Session
+
+from .models import Job, JobStatus, Leader, Leftover, Pipeline
+from .opened import now
+from .pipelines import TERMINAL
+
+_ROW = 1  # the id of the leader's row
+
+
+def lead(session: Session, controller: str, seconds: float) -> int | None:
+    """Makes this controller the leader, or lets it stay, for so long. Returns its term; None: another one leads."""
+    time = now()
+    until = time + int(seconds * 1e6)
+    found = session.get(Leader, _ROW, with_for_update=True)
+    if found is None:
+        session.add(Leader(id=_ROW, controller=controller, term=1, until=until))
+        return 1
+    if found.controller != controller:
+        if found.until > time:
+            return None
+        found.controller, found.term = controller, found.term + 1
+    found.until = until
+    return found.term
+
+
+def resign(session: Session, controller: str) -> None:
+    """Lets another controller lead at once."""
+    session.execute(update(Leader).where(Leader.controller == controller).values(until=0))
+
+
+def to_watch(session: Session) -> Sequence[str]:
+    """Ids of jobs that are not at their end, or have a wish that nobody has seen."""
+    is_open = or_(JobStatus.state.not_in(TERMINAL), Job.pending)
+    return session.scalars(select(Job.id).join(JobStatus, JobStatus.job_id == Job.id).where(is_open)).all()
+
+
+def pending(session: Session) -> Sequence[str]:
+    """Ids of jobs with a wish that nobody has seen."""
+    return session.scalars(select(Job.id).where(Job.pending)).all()
+
+
+def seen(session: Session, job_id: str, revision: int) -> None:
+    """The controller knows the wish of this revision; a later one stays pending."""
+    session.execute(update(Job).where(Job.id == job_id, Job.revision == revision).values(pending=False))
+
+
+def write(
+    session: Session, job_id: str, *, state: str, generation: int, controller: str, term: int, facts: dict[str, Any]
+) -> bool:
+    """Writes facts of a job that is in this state and generation. False: it is not, or another controller leads."""
+    if facts.get("state", state) != state:
+        facts = facts | {"state_since": now()}
+    done = session.execute(
+        update(JobStatus)
+        .where(
+            JobStatus.job_id == job_id,
+            JobStatus.state == state,
+            JobStatus.generation == generation,
+            _leads(controller, term),
+        )
+        .values(**facts, controller=controller)
+        .execution_options(synchronize_session=False)
+    )
+    return bool(getattr(done, "rowcount", 0))
+
+
+def _leads(controller: str, term: int) -> ColumnElement[bool]:
+    return exists().where(Leader.id == _ROW, Leader.controller == controller, Leader.term == term)
+
+
+def leftovers(session: Session) -> Sequence[str]:
+    """Places to be removed."""
+    return session.scalars(select(Leftover.place)).all()
+
+
+def removed(session: Session, place: str) -> None:
+    session.execute(delete(Leftover).where(Leftover.place == place))
+
+
+def old_previews(session: Session, before: int) -> Sequence[str]:
+    """Ids of previews that were made before that time and have ended."""
+    return session.scalars(
+        select(Pipeline.id)
+        .join(Job, Job.pipeline_id == Pipeline.id)
+        .join(JobStatus, JobStatus.job_id == Job.id)
+        .where(Pipeline.is_preview, JobStatus.state.in_(TERMINAL), Pipeline.created_at < before)
+    ).all()

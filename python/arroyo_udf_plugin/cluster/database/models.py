@@ -1,0 +1,315 @@
+"""The tables.
+
+A job's wish (`Job`) is written by the API, its fact (`JobStatus`) by the controller; neither writes the other's table,
+but for `Job.pending`, which says that the controller has not seen the wish yet.
+
+`serial` counts rows, for lists; `id` is the public id. Foreign keys that cascade belong to a pipeline and go with it;
+the others restrict.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, Index, Integer, MetaData, String, Text
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+STATES = (
+    "Created",
+    "Compiling",
+    "Scheduling",
+    "Running",
+    "Rescaling",
+    "Restarting",
+    "Recovering",
+    "CheckpointStopping",
+    "Stopping",
+    "Stopped",
+    "Finishing",
+    "Finished",
+    "Failing",
+    "Failed",
+)
+STOPS = ("none", "checkpoint", "graceful", "immediate", "force")
+_LANGUAGES = ("python", "rust", "c")
+_LEVELS = ("info", "warn", "error")
+_DOMAINS = ("user", "external", "internal")
+_TABLE_TYPES = ("source", "sink", "lookup")
+
+Micros = BigInteger
+_Serial = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts a column of type INTEGER only
+
+
+class Base(DeclarativeBase):
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(column_0_label)s",
+            "uq": "uq_%(table_name)s_%(column_0_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map: ClassVar = {dict[str, Any]: JSON(none_as_null=True), list[Any]: JSON(none_as_null=True)}
+
+
+def _one_of(column: str, values: tuple[str, ...]) -> CheckConstraint:
+    listed = ", ".join(f"'{value}'" for value in values)
+    return CheckConstraint(f"{column} IN ({listed})", name=column)
+
+
+def _serial() -> Mapped[int]:
+    return mapped_column(_Serial, primary_key=True, autoincrement=True)
+
+
+def _public_id() -> Mapped[str]:
+    return mapped_column(String(200), unique=True)
+
+
+def _of_job(primary_key: bool = False) -> Mapped[str]:
+    return mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=primary_key, index=not primary_key)
+
+
+class Pipeline(Base):
+    """What a user has written, and what the planner has made of it.
+
+    udfs: [{"definition", "language"}], those that came with the query. graph: nodes and edges, for clients.
+    program: what workers run (see `program.py`). is_preview: it is in no list, and ends by itself.
+    """
+
+    __tablename__ = "pipelines"
+    __table_args__ = ({"sqlite_autoincrement": True},)
+
+    serial: Mapped[int] = _serial()
+    id: Mapped[str] = _public_id()
+    name: Mapped[str] = mapped_column(Text)
+    query: Mapped[str] = mapped_column(Text)
+    udfs: Mapped[list[Any]]
+    graph: Mapped[dict[str, Any]]
+    program: Mapped[dict[str, Any]]
+    tags: Mapped[dict[str, Any]]
+    state_url: Mapped[str | None] = mapped_column(Text)
+    is_preview: Mapped[bool] = mapped_column(default=False, index=True)
+    created_at: Mapped[int] = mapped_column(Micros)
+
+
+class Job(Base):
+    """The wish. restart_nonce: goes up with each request to restart. ignore_state_before: the first epoch that a start
+    may resume from; None: any. revision: goes up with each change. pending: the controller has not seen the latest."""
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        _one_of("stop", STOPS),
+        _one_of("restart_mode", ("safe", "force")),
+        CheckConstraint("parallelism BETWEEN 1 AND 1024", name="parallelism"),
+        Index("ix_jobs_pending", "pending"),
+        {"sqlite_autoincrement": True},
+    )
+
+    serial: Mapped[int] = _serial()
+    id: Mapped[str] = _public_id()
+    pipeline_id: Mapped[str] = mapped_column(ForeignKey("pipelines.id", ondelete="CASCADE"), unique=True)
+    stop: Mapped[str] = mapped_column(String(16), default="none")
+    parallelism: Mapped[int] = mapped_column(default=1)
+    checkpoint_interval_micros: Mapped[int] = mapped_column(BigInteger)
+    ttl_micros: Mapped[int | None] = mapped_column(BigInteger)
+    restart_nonce: Mapped[int] = mapped_column(default=0)
+    restart_mode: Mapped[str] = mapped_column(String(8), default="safe")
+    ignore_state_before: Mapped[int | None]
+    env_vars: Mapped[dict[str, Any]]
+    scheduler_config: Mapped[dict[str, Any]]
+    revision: Mapped[int] = mapped_column(default=1)
+    pending: Mapped[bool] = mapped_column(default=True)
+    created_at: Mapped[int] = mapped_column(Micros)
+    updated_at: Mapped[int] = mapped_column(Micros)
+
+
+class JobStatus(Base):
+    """The fact. generation: of the workers that run it, or ran it last; up by one before each start. state_since: when
+    the job came into its state. restarts: in a row. restart_nonce, settings: the wishes that the running job has.
+    worker: by which the scheduler finds again what runs."""
+
+    __tablename__ = "job_statuses"
+    __table_args__ = (
+        _one_of("state", STATES),
+        _one_of("failure_domain", _DOMAINS),
+        Index("ix_job_statuses_state", "state"),
+    )
+
+    job_id: Mapped[str] = _of_job(primary_key=True)
+    state: Mapped[str] = mapped_column(String(24), default="Created")
+    state_since: Mapped[int] = mapped_column(Micros)
+    generation: Mapped[int] = mapped_column(default=0)
+    controller: Mapped[str | None] = mapped_column(Text)
+    start_time: Mapped[int | None] = mapped_column(Micros)
+    finish_time: Mapped[int | None] = mapped_column(Micros)
+    tasks: Mapped[int | None]
+    failure_message: Mapped[str | None] = mapped_column(Text)
+    failure_domain: Mapped[str | None] = mapped_column(String(16))
+    restarts: Mapped[int] = mapped_column(default=0)
+    restart_nonce: Mapped[int] = mapped_column(default=0)
+    settings: Mapped[dict[str, Any]]
+    worker: Mapped[dict[str, Any] | None]
+
+
+class Checkpoint(Base):
+    """events: [{"event", "description", "start_time", "finish_time"}]. operators: {operator: {"bytes": n}}."""
+
+    __tablename__ = "checkpoints"
+    __table_args__ = (
+        _one_of("state", ("inprogress", "ready", "failed")),
+        _one_of("checkpoint_type", ("scheduled", "stopping")),
+    )
+
+    job_id: Mapped[str] = _of_job(primary_key=True)
+    epoch: Mapped[int] = mapped_column(primary_key=True)
+    generation: Mapped[int]
+    state: Mapped[str] = mapped_column(String(16))
+    checkpoint_type: Mapped[str] = mapped_column(String(16), default="scheduled")
+    start_time: Mapped[int] = mapped_column(Micros)
+    finish_time: Mapped[int | None] = mapped_column(Micros)
+    events: Mapped[list[Any]]
+    operators: Mapped[dict[str, Any]]
+
+
+class JobLog(Base):
+    """What a user should know about a job."""
+
+    __tablename__ = "job_log"
+    __table_args__ = (
+        _one_of("level", _LEVELS),
+        _one_of("error_domain", _DOMAINS),
+        {"sqlite_autoincrement": True},
+    )
+
+    serial: Mapped[int] = _serial()
+    id: Mapped[str] = _public_id()
+    job_id: Mapped[str] = _of_job()
+    created_at: Mapped[int] = mapped_column(Micros)
+    generation: Mapped[int]
+    level: Mapped[str] = mapped_column(String(8))
+    message: Mapped[str] = mapped_column(Text)
+    details: Mapped[str] = mapped_column(Text, default="")
+    operator_id: Mapped[str | None] = mapped_column(Text)
+    task_index: Mapped[int | None]
+    error_domain: Mapped[str | None] = mapped_column(String(16))
+
+
+class JobNumbers(Base):
+    """What a running job has counted, every few seconds, for some minutes."""
+
+    __tablename__ = "job_numbers"
+
+    job_id: Mapped[str] = _of_job(primary_key=True)
+    at: Mapped[int] = mapped_column(Micros, primary_key=True)
+    numbers: Mapped[dict[str, Any]]
+
+
+class JobOutput(Base):
+    """Rows of a preview, in their order. start_id: how many rows the slice has sent before."""
+
+    __tablename__ = "job_output"
+    __table_args__ = ({"sqlite_autoincrement": True},)
+
+    serial: Mapped[int] = _serial()
+    job_id: Mapped[str] = _of_job()
+    operator_id: Mapped[str] = mapped_column(Text)
+    subtask_idx: Mapped[int]
+    start_id: Mapped[int] = mapped_column(BigInteger)
+    timestamps: Mapped[list[Any]]
+    batch: Mapped[str] = mapped_column(Text)
+
+
+class ConnectionProfile(Base):
+    __tablename__ = "connection_profiles"
+    __table_args__ = ({"sqlite_autoincrement": True},)
+
+    serial: Mapped[int] = _serial()
+    id: Mapped[str] = _public_id()
+    name: Mapped[str] = mapped_column(Text, unique=True)
+    connector: Mapped[str] = mapped_column(Text)
+    description: Mapped[str] = mapped_column(Text, default="")
+    config: Mapped[dict[str, Any]]
+    created_at: Mapped[int] = mapped_column(Micros)
+    updated_at: Mapped[int] = mapped_column(Micros)
+
+
+class ConnectionTable(Base):
+    """key: the name as SQL compares it, in lower case."""
+
+    __tablename__ = "connection_tables"
+    __table_args__ = (_one_of("table_type", _TABLE_TYPES), {"sqlite_autoincrement": True})
+
+    serial: Mapped[int] = _serial()
+    id: Mapped[str] = _public_id()
+    name: Mapped[str] = mapped_column(Text)
+    key: Mapped[str] = mapped_column(Text, unique=True)
+    table_type: Mapped[str] = mapped_column(String(8))
+    connector: Mapped[str] = mapped_column(Text)
+    profile_id: Mapped[str | None] = mapped_column(
+        ForeignKey("connection_profiles.id", ondelete="RESTRICT"), index=True
+    )
+    config: Mapped[dict[str, Any]]
+    schema: Mapped[dict[str, Any]]
+    created_at: Mapped[int] = mapped_column(Micros)
+
+
+class ConnectionTableUse(Base):
+    """A pipeline that uses a connection table."""
+
+    __tablename__ = "connection_table_uses"
+
+    table_id: Mapped[str] = mapped_column(ForeignKey("connection_tables.id", ondelete="RESTRICT"), primary_key=True)
+    pipeline_id: Mapped[str] = mapped_column(
+        ForeignKey("pipelines.id", ondelete="CASCADE"), primary_key=True, index=True
+    )
+
+
+class Artifact(Base):
+    """A library in the data folder (see `artifacts.py`), by the hash of its bytes."""
+
+    __tablename__ = "artifacts"
+
+    sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    name: Mapped[str] = mapped_column(Text)
+    language: Mapped[str] = mapped_column(String(8))
+    size: Mapped[int] = mapped_column(BigInteger)
+    created_at: Mapped[int] = mapped_column(Micros)
+
+
+class Udf(Base):
+    """A function that every query may call. key: the name as SQL compares it, in lower case."""
+
+    __tablename__ = "udfs"
+    __table_args__ = (_one_of("language", _LANGUAGES), {"sqlite_autoincrement": True})
+
+    serial: Mapped[int] = _serial()
+    id: Mapped[str] = _public_id()
+    prefix: Mapped[str] = mapped_column(Text)
+    name: Mapped[str] = mapped_column(Text)
+    key: Mapped[str] = mapped_column(Text, unique=True)
+    language: Mapped[str] = mapped_column(String(8))
+    definition: Mapped[str] = mapped_column(Text)
+    description: Mapped[str | None] = mapped_column(Text)
+    artifact: Mapped[str | None] = mapped_column(ForeignKey("artifacts.sha256", ondelete="RESTRICT"), index=True)
+    created_at: Mapped[int] = mapped_column(Micros)
+    updated_at: Mapped[int] = mapped_column(Micros)
+
+
+class Leftover(Base):
+    """A folder or URL of a deleted pipeline's state that is still to be removed."""
+
+    __tablename__ = "leftovers"
+
+    place: Mapped[str] = mapped_column(Text, primary_key=True)
+
+
+class Leader(Base):
+    """The controller that acts. A single row; term: up by one with each new leader."""
+
+    __tablename__ = "leader"
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    controller: Mapped[str] = mapped_column(Text)
+    term: Mapped[int]
+    until: Mapped[int] = mapped_column(Micros)

@@ -1,0 +1,176 @@
+"""A database at its URL.
+
+    database = Database.open("sqlite:////data/cluster.sqlite")      or postgresql://user@host/name
+    database.migrate()                                               once, before it is used
+    with database.begin() as session: ...                            one transaction
+
+Guarantees: of several programs that start at once, one migrates and the others wait for it. SQLite is copied before
+(`cluster.sqlite.before-<revision>`). A program that is older than its database refuses it. With SQLite a transaction
+that may write takes its lock at the start, so that two of them wait for each other instead of failing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy import Connection, Engine, event, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.orm import Session, sessionmaker
+
+from ...errors import InvalidArgument, InvalidState
+
+MIGRATIONS = Path(__file__).with_name("migrations")
+LATEST = "v0001"
+"""The revision that this program reads and writes: the last of `migrations/versions`."""
+
+_BUSY = 30.0  # seconds that SQLite waits for another writer
+_READS = "arroyo_udf_reads"  # an option of a connection
+_LOCK = 5115_0001  # PostgreSQL's number of our advisory lock
+
+
+def now() -> int:
+    """Microseconds since 1970."""
+    return time.time_ns() // 1000
+
+
+class Database:
+    """url: without a password, for people."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.url = engine.url.render_as_string(hide_password=True)
+        self.is_sqlite = engine.dialect.name == "sqlite"
+        self._sessions = sessionmaker(engine, expire_on_commit=False)
+
+    @classmethod
+    def open(cls, url: str) -> Database:
+        """Raises InvalidArgument for a URL of another kind."""
+        try:
+            parsed = make_url(url)
+        except sqlalchemy.exc.ArgumentError:
+            raise InvalidArgument(f"{url!r} is no URL of a database: write sqlite:////folder/file") from None
+        kind = parsed.get_backend_name()
+        if kind == "sqlite":
+            engine = sqlalchemy.create_engine(parsed, connect_args={"timeout": _BUSY, "check_same_thread": False})
+            event.listen(engine, "connect", _set_up)
+            event.listen(engine, "begin", _begin)
+        elif kind in ("postgresql", "postgres"):
+            engine = sqlalchemy.create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+        else:
+            raise InvalidArgument(f"there is no database of the kind {kind!r}: write sqlite or postgresql")
+        return cls(engine)
+
+    @contextlib.contextmanager
+    def begin(self) -> Iterator[Session]:
+        """A transaction that may write: committed at the end of the block, rolled back if it raises."""
+        with self._sessions.begin() as session:
+            yield session
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Session]:
+        """A transaction that only reads. It waits for nobody."""
+        with self._sessions.begin() as session:
+            session.connection(execution_options={_READS: True})
+            yield session
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    # ---- Migrations ----
+
+    @property
+    def revision(self) -> str | None:
+        """None: it has no tables of ours."""
+        with self.engine.connect().execution_options(**{_READS: True}) as connection:
+            return _revision(connection)
+
+    def check(self) -> None:
+        """Raises InvalidState if it is not of this program's revision."""
+        found = self.revision
+        if found == LATEST:
+            return
+        if found is None or found < LATEST:
+            raise InvalidState(f"the database {self.url} is of an older program: run `arroyo-udf migrate`")
+        raise self._too_new(found)
+
+    def _too_new(self, found: str) -> InvalidState:
+        return InvalidState(
+            f"the database {self.url} is of a newer program (revision {found}, and this one knows {LATEST}): install "
+            "that one, or restore the copy that it made before"
+        )
+
+    def migrate(self) -> str | None:
+        """Brings it to this program's revision. Returns the one before; None: it was empty. Raises InvalidState."""
+        if self.is_sqlite and self.engine.url.database:
+            Path(self.engine.url.database).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with self._alone() as connection:
+            before = _revision(connection)
+            if before is not None and before > LATEST:
+                raise self._too_new(before)
+            if before != LATEST:
+                if before is not None:
+                    self._copy(before)
+                _upgrade(connection)
+            return before
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[Connection]:
+        """While others wait. Yields the connection to migrate with."""
+        if self.is_sqlite:
+            with open(f"{self.engine.url.database}.lock", "a") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                with self.engine.begin() as connection:
+                    yield connection
+            return
+        with self.engine.connect() as locking:
+            locking.execute(text(f"SELECT pg_advisory_lock({_LOCK})"))
+            try:
+                with self.engine.begin() as connection:
+                    yield connection
+            finally:
+                locking.execute(text(f"SELECT pg_advisory_unlock({_LOCK})"))
+
+    def _copy(self, revision: str) -> None:
+        file = self.engine.url.database
+        if not self.is_sqlite or not file:
+            return
+        copy = f"{file}.before-{revision}"
+        with contextlib.closing(sqlite3.connect(file)) as old, contextlib.closing(sqlite3.connect(copy)) as new:
+            old.backup(new)
+        os.chmod(copy, 0o600)
+
+
+def _set_up(connection: Any, _record: object) -> None:
+    connection.isolation_level = None  # transactions begin where `_begin` says
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")  # what the API has answered must survive a power cut
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _begin(connection: Connection) -> None:
+    reads = connection.get_execution_options().get(_READS, False)
+    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+
+def _revision(connection: Connection) -> str | None:
+    if not sqlalchemy.inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+
+
+def _upgrade(connection: Connection) -> None:
+    from alembic import command  # here, because only a migration needs it
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")

@@ -1,0 +1,43 @@
+"""Pages of a list, newest first.
+
+Guarantees: going from page to page tells each row that was there at the start once, whatever is added meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from sqlalchemy import Select
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from .errors import NotFound
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True)
+class Page(Generic[Row]):
+    """has_more: there are older rows."""
+
+    rows: Sequence[Row]
+    has_more: bool
+
+
+def page(
+    session: Session,
+    found: Select[Any],
+    serial: InstrumentedAttribute[int],
+    public_id: InstrumentedAttribute[str],
+    limit: int,
+    starting_after: str | None,
+) -> Page[Any]:
+    """The rows of `found` after the one with the id `starting_after`; None: from the newest. Raises NotFound."""
+    if starting_after is not None:
+        last = session.query(serial).filter(public_id == starting_after).scalar()
+        if last is None:
+            raise NotFound(f"there is no {starting_after} to start after")
+        found = found.where(serial < last)
+    rows = session.execute(found.order_by(serial.desc()).limit(limit + 1)).all()
+    return Page(rows[:limit], len(rows) > limit)

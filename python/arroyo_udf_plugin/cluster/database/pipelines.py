@@ -1,0 +1,177 @@
+"""Pipelines and their jobs, as users wish them: what the API reads and writes.
+
+Each change of a wish raises its revision and marks it as pending; the controller takes it from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Select, func, select
+from sqlalchemy.orm import Session
+
+from .errors import InUse, NotFound, once
+from .ids import new_id
+from .models import Checkpoint, ConnectionTableUse, Job, JobStatus, Leftover, Pipeline
+from .opened import now
+from .paging import Page, page
+
+TERMINAL = ("Stopped", "Finished", "Failed")
+
+
+class Whole(NamedTuple):
+    """A pipeline with the wish and the fact of its job."""
+
+    pipeline: Pipeline
+    job: Job
+    status: JobStatus
+
+
+def create(
+    session: Session,
+    *,
+    name: str,
+    query: str,
+    program: Mapping[str, Any],
+    graph: Mapping[str, Any],
+    checkpoint_interval_micros: int,
+    parallelism: int = 1,
+    udfs: Sequence[Mapping[str, Any]] = (),
+    id: str | None = None,
+    tags: Mapping[str, str] | None = None,
+    state_url: str | None = None,
+    env_vars: Mapping[str, str] | None = None,
+    scheduler_config: Mapping[str, Any] | None = None,
+    is_preview: bool = False,
+    ttl_micros: int | None = None,
+    tables: Sequence[str] = (),
+) -> Whole:
+    """Adds a pipeline with its job, which is to run. tables: ids of the connection tables it uses. Raises Taken."""
+    time = now()
+    pipeline = Pipeline(
+        id=id or new_id("pl"),
+        name=name,
+        query=query,
+        udfs=[dict(udf) for udf in udfs],
+        graph=dict(graph),
+        program=dict(program),
+        tags=dict(tags or {}),
+        state_url=state_url,
+        is_preview=is_preview,
+        created_at=time,
+    )
+    job = Job(
+        id=new_id("job"),
+        pipeline_id=pipeline.id,
+        stop="none",
+        parallelism=parallelism,
+        checkpoint_interval_micros=checkpoint_interval_micros,
+        ttl_micros=ttl_micros,
+        env_vars=dict(env_vars or {}),
+        scheduler_config=dict(scheduler_config or {}),
+        created_at=time,
+        updated_at=time,
+    )
+    status = JobStatus(job_id=job.id, state="Created", state_since=time, settings={})
+    with once(f"there is a pipeline {pipeline.id} already"):
+        for row in (pipeline, job, status):
+            session.add(row)
+            session.flush()
+    session.add_all(ConnectionTableUse(table_id=table, pipeline_id=pipeline.id) for table in dict.fromkeys(tables))
+    session.flush()
+    return Whole(pipeline, job, status)
+
+
+def get(session: Session, pipeline_id: str) -> Whole:
+    """Raises NotFound."""
+    found = session.execute(_whole().where(Pipeline.id == pipeline_id)).first()
+    if found is None:
+        raise NotFound("Pipeline not found")
+    return Whole(*found)
+
+
+def of_job(session: Session, job_id: str) -> Whole:
+    """Raises NotFound."""
+    found = session.execute(_whole().where(Job.id == job_id)).first()
+    if found is None:
+        raise NotFound("Job not found")
+    return Whole(*found)
+
+
+def listed(session: Session, limit: int, starting_after: str | None = None) -> Page[Whole]:
+    """Without previews."""
+    found = page(session, _listed(), Pipeline.serial, Pipeline.id, limit, starting_after)
+    return Page([Whole(*row) for row in found.rows], found.has_more)
+
+
+def all_listed(session: Session) -> list[Whole]:
+    """Newest first, without previews."""
+    return [Whole(*row) for row in session.execute(_listed().order_by(Pipeline.serial.desc()))]
+
+
+def change(session: Session, pipeline_id: str, changes: Mapping[str, Any]) -> Whole:
+    """changes: columns of `Job` by name: stop, parallelism, checkpoint_interval_micros, env_vars, scheduler_config.
+
+    Raises NotFound.
+    """
+    whole = _locked(session, pipeline_id)
+    for name, value in changes.items():
+        setattr(whole.job, name, value)
+    _mark(whole.job)
+    session.flush()
+    return whole
+
+
+def restart(session: Session, pipeline_id: str, *, force: bool = False, ignore_state: bool = False) -> Whole:
+    """Asks for a new start, with the state of the last checkpoint or without; it also is a wish to run.
+
+    Raises NotFound.
+    """
+    whole = _locked(session, pipeline_id)
+    job = whole.job
+    job.stop = "none"
+    job.restart_nonce += 1
+    job.restart_mode = "force" if force else "safe"
+    if ignore_state:
+        latest = select(func.coalesce(func.max(Checkpoint.epoch), 0)).where(Checkpoint.job_id == job.id)
+        job.ignore_state_before = session.execute(latest).scalar_one() + 1
+    else:
+        job.ignore_state_before = None
+    _mark(job)
+    session.flush()
+    return whole
+
+
+def delete(session: Session, pipeline_id: str, places: Sequence[str] = ()) -> None:
+    """places: of its state, which is removed later. Raises NotFound, InUse for a job that has not ended."""
+    whole = _locked(session, pipeline_id)
+    if whole.status.state not in TERMINAL:
+        raise InUse(f"its job is {whole.status.state}: stop it, and delete the pipeline when it has stopped")
+    for place in places:
+        session.merge(Leftover(place=place))
+    session.delete(whole.pipeline)
+    session.flush()
+
+
+def _mark(job: Job) -> None:
+    job.revision += 1
+    job.pending = True
+    job.updated_at = now()
+
+
+def _locked(session: Session, pipeline_id: str) -> Whole:
+    """Nobody else changes it in this transaction."""
+    if session.execute(select(Job.id).where(Job.pipeline_id == pipeline_id).with_for_update()).first() is None:
+        raise NotFound("Pipeline not found")
+    return get(session, pipeline_id)
+
+
+def _whole() -> Select[Any]:
+    joined: Any = select(Pipeline, Job, JobStatus)
+    selected: Select[Any] = joined.join(Job, Job.pipeline_id == Pipeline.id).join(JobStatus, JobStatus.job_id == Job.id)
+    return selected
+
+
+def _listed() -> Select[Any]:
+    return _whole().where(Pipeline.is_preview.is_(False))

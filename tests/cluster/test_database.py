@@ -1,0 +1,342 @@
+"""The database of a cluster: migrations, constraints, wishes and facts."""
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.util import CommandError
+
+from arroyo_udf_plugin.cluster.database import connections, functions, history, jobs, pipelines
+from arroyo_udf_plugin.cluster.database.errors import InUse, NotFound, Taken
+from arroyo_udf_plugin.cluster.database.models import Base, Job, JobStatus, Pipeline
+from arroyo_udf_plugin.cluster.database.opened import LATEST, Database
+from arroyo_udf_plugin.errors import InvalidArgument, InvalidState
+
+
+def made(session: Any, **changes: Any) -> pipelines.Whole:
+    given: dict[str, Any] = {"name": "p", "query": "SELECT 1", "program": {}, "graph": {"nodes": [], "edges": []}}
+    return pipelines.create(session, **given | {"checkpoint_interval_micros": 10_000_000} | changes)
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.server)])
+def each(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """A new database of each kind."""
+    if request.param == "sqlite":
+        opened = Database.open(f"sqlite:///{tmp_path / 'cluster.sqlite'}")
+    else:
+        opened = Database.open(request.getfixturevalue("postgresql"))
+        with opened.engine.begin() as connection:
+            connection.exec_driver_sql("DROP SCHEMA public CASCADE")
+            connection.exec_driver_sql("CREATE SCHEMA public")
+    opened.migrate()
+    yield opened
+    opened.close()
+
+
+def test_migrations_make_the_tables_of_the_models(each: Database) -> None:
+    with each.engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
+
+
+def test_migrations_make_the_constraints_of_the_models(database: Database) -> None:
+    """Alembic does not compare checks."""
+    fresh = sqlalchemy.create_engine("sqlite://")
+    Base.metadata.create_all(fresh)
+    for table in Base.metadata.tables:
+        names = [
+            {one["name"]: one["sqltext"] for one in sqlalchemy.inspect(engine).get_check_constraints(table)}
+            for engine in (fresh, database.engine)
+        ]
+        assert names[0] == names[1], table
+    fresh.dispose()
+
+
+def test_a_second_migration_does_nothing(each: Database) -> None:
+    assert each.migrate() == LATEST
+    each.check()
+
+
+def test_programs_that_start_at_once_migrate_once(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'new' / 'cluster.sqlite'}"
+    found: list[str | None] = []
+
+    def start() -> None:
+        with contextlib.closing(Database.open(url)) as database:
+            found.append(database.migrate())
+
+    threads = [threading.Thread(target=start) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found, key=str) == [None, LATEST, LATEST, LATEST]
+
+
+def test_a_newer_database_is_refused(each: Database) -> None:
+    with each.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = 'v9999'")
+    with pytest.raises(InvalidState, match="is of a newer program"):
+        each.check()
+    with pytest.raises(InvalidState, match="is of a newer program"):
+        each.migrate()
+
+
+def test_an_older_database_is_copied_and_refused_until_it_is_migrated(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.sqlite"
+    with contextlib.closing(Database.open(f"sqlite:///{file}")) as database:
+        with database.engine.begin() as connection:
+            connection.exec_driver_sql("CREATE TABLE alembic_version (version_num TEXT)")
+            connection.exec_driver_sql("INSERT INTO alembic_version VALUES ('v0000')")
+        with pytest.raises(InvalidState, match="run `arroyo-udf migrate`"):
+            database.check()
+        with pytest.raises(CommandError, match="v0000"):  # there is no such revision; it was copied before
+            database.migrate()
+    with contextlib.closing(Database.open(f"sqlite:///{file}.before-v0000")) as copy:
+        assert copy.revision == "v0000"
+
+
+def test_a_database_of_another_kind_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match="write sqlite or postgresql"):
+        Database.open("mysql://localhost/x")
+    with pytest.raises(InvalidArgument, match="is no URL"):
+        Database.open("cluster")
+
+
+def test_a_created_pipeline_has_a_job_that_is_to_run(each: Database) -> None:
+    with each.begin() as session:
+        whole = made(session, tags={"team": "a"}, udfs=[{"definition": "def f", "language": "python"}])
+    with each.read() as session:
+        found = pipelines.get(session, whole.pipeline.id)
+        assert (found.status.state, found.job.stop, found.job.pending) == ("Created", "none", True)
+        assert (found.pipeline.tags, found.pipeline.udfs[0]["language"]) == ({"team": "a"}, "python")
+        assert found.status.worker is None
+        assert pipelines.of_job(session, whole.job.id).pipeline.id == whole.pipeline.id
+        assert list(jobs.pending(session)) == [whole.job.id]
+
+
+def test_a_pipeline_is_created_whole_or_not_at_all(each: Database) -> None:
+    with pytest.raises(sqlalchemy.exc.IntegrityError), each.begin() as session:
+        made(session, id="mine", tables=["ct_unknown"])
+    with each.begin() as session:
+        made(session, id="mine")
+    with pytest.raises(Taken), each.begin() as session:
+        made(session, id="mine")
+
+
+def test_pages_tell_each_pipeline_once(each: Database) -> None:
+    with each.begin() as session:
+        ids = [made(session).pipeline.id for _ in range(7)]
+        made(session, is_preview=True)
+    told: list[str] = []
+    with each.read() as session:
+        after, more = None, True
+        while more:
+            page = pipelines.listed(session, 3, after)
+            told += [whole.pipeline.id for whole in page.rows]
+            after, more = told[-1], page.has_more
+        assert told == ids[::-1]
+        assert [whole.pipeline.id for whole in pipelines.all_listed(session)] == told
+        with pytest.raises(NotFound):
+            pipelines.listed(session, 3, "pl_unknown")
+
+
+def test_a_wish_stays_pending_until_its_last_revision_is_seen(each: Database) -> None:
+    with each.begin() as session:
+        whole = made(session)
+        seen = whole.job.revision
+        pipelines.change(session, whole.pipeline.id, {"stop": "checkpoint"})
+    with each.begin() as session:
+        jobs.seen(session, whole.job.id, seen)
+    with each.read() as session:
+        assert list(jobs.pending(session)) == [whole.job.id]
+        revision = pipelines.get(session, whole.pipeline.id).job.revision
+    with each.begin() as session:
+        jobs.seen(session, whole.job.id, revision)
+        assert list(jobs.pending(session)) == []
+        assert list(jobs.to_watch(session)) == [whole.job.id]
+
+
+def test_a_restart_without_state_ignores_the_epochs_so_far(each: Database) -> None:
+    with each.begin() as session:
+        whole = made(session)
+        pipelines.change(session, whole.pipeline.id, {"stop": "immediate"})
+        history.checkpoint(session, whole.job.id, 7, generation=1, state="ready", start_time=1, finish_time=2)
+        job = pipelines.restart(session, whole.pipeline.id, ignore_state=True).job
+        assert (job.stop, job.restart_nonce, job.restart_mode, job.ignore_state_before) == ("none", 1, "safe", 8)
+        assert pipelines.restart(session, whole.pipeline.id, force=True).job.ignore_state_before is None
+
+
+def test_only_a_pipeline_that_has_ended_can_be_deleted(each: Database) -> None:
+    with each.begin() as session:
+        whole = made(session)
+        history.log(session, whole.job.id, 1, "info", "started")
+        with pytest.raises(InUse, match="its job is Created"):
+            pipelines.delete(session, whole.pipeline.id)
+        session.execute(sqlalchemy.update(JobStatus).values(state="Failed"))
+    with each.begin() as session:
+        pipelines.delete(session, whole.pipeline.id, ["/state/of/it"])
+        with pytest.raises(NotFound):
+            pipelines.delete(session, whole.pipeline.id)
+        assert session.query(Pipeline).count() == session.query(Job).count() == 0
+        assert list(jobs.leftovers(session)) == ["/state/of/it"]
+        jobs.removed(session, "/state/of/it")
+        assert list(jobs.leftovers(session)) == []
+
+
+@pytest.mark.parametrize(
+    "values", [{"state": "Sleeping"}, {"failure_domain": "nobody"}], ids=lambda values: next(iter(values))
+)
+def test_unknown_words_are_refused_by_the_database(each: Database, values: dict[str, str]) -> None:
+    with each.begin() as session:
+        made(session)
+    with pytest.raises(sqlalchemy.exc.IntegrityError), each.begin() as session:
+        session.execute(sqlalchemy.update(JobStatus).values(values))
+
+
+def test_there_is_one_leader(each: Database) -> None:
+    with each.begin() as session:
+        assert jobs.lead(session, "a", 60) == 1
+    with each.begin() as session:
+        assert jobs.lead(session, "b", 60) is None
+        assert jobs.lead(session, "a", 60) == 1
+    with each.begin() as session:
+        jobs.resign(session, "a")
+    with each.begin() as session:
+        assert jobs.lead(session, "b", 60) == 2
+        assert jobs.lead(session, "a", 60) is None
+
+
+def test_only_the_leader_writes_and_only_from_the_state_and_generation_it_knows(each: Database) -> None:
+    with each.begin() as session:
+        whole = made(session)
+        jobs.lead(session, "a", 60)
+
+    def write(**changes: Any) -> bool:
+        given: dict[str, Any] = {"state": "Created", "generation": 0, "controller": "a", "term": 1, "facts": {}}
+        with each.begin() as session:
+            return jobs.write(session, whole.job.id, **given | changes)
+
+    assert not write(controller="b")
+    assert not write(term=2)
+    assert not write(generation=1)
+    assert not write(state="Running")
+    assert write(facts={"state": "Compiling", "generation": 1})
+    assert not write()
+    with each.read() as session:
+        status = pipelines.get(session, whole.pipeline.id).status
+        assert (status.state, status.generation, status.controller) == ("Compiling", 1, "a")
+        assert status.state_since >= whole.status.state_since
+
+
+def test_logs_come_in_pages_by_level(each: Database) -> None:
+    with each.begin() as session:
+        job = made(session).job.id
+        for number in range(5):
+            history.log(session, job, 1, "error" if number % 2 else "info", str(number), error_domain="user")
+    with each.read() as session:
+        first = history.logged(session, job, 1, levels=("error",))
+        assert ([row.message for row in first.rows], first.has_more) == (["3"], True)
+        rest = history.logged(session, job, 1, first.rows[-1].id, levels=("error",))
+        assert ([row.message for row in rest.rows], rest.has_more) == (["1"], False)
+
+
+def test_checkpoints_are_listed_by_epoch_without_failed_ones(each: Database) -> None:
+    with each.begin() as session:
+        job = made(session).job.id
+        for epoch, state in ((2, "ready"), (1, "ready"), (3, "failed"), (4, "inprogress")):
+            history.checkpoint(session, job, epoch, generation=1, state=state, start_time=epoch)
+        history.checkpoint(session, job, 4, generation=1, state="ready", start_time=4, finish_time=5)
+    with each.begin() as session:
+        assert [(one.epoch, one.finish_time) for one in history.checkpoints(session, job)] == [
+            (1, None),
+            (2, None),
+            (4, 5),
+        ]
+        with pytest.raises(NotFound):
+            history.one_checkpoint(session, job, 9)
+        history.drop_checkpoints(session, job, 4)
+        assert [one.epoch for one in history.checkpoints(session, job)] == [4]
+
+
+def test_output_is_kept_for_late_readers_and_bounded(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "_OUTPUT_KEPT", 3)
+    with database.begin() as session:
+        job = made(session).job.id
+        for number in range(5):
+            history.put_output(session, job, "sink", 0, number, [number], f"[{number}]")
+        rows = history.output(session, job)
+        assert [row.batch for row in rows] == ["[2]", "[3]", "[4]"]
+        assert [row.start_id for row in history.output(session, job, rows[0].serial)] == [3, 4]
+
+
+def test_numbers_of_the_last_minutes_are_kept(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    with database.begin() as session:
+        job = made(session).job.id
+        for time in (1, 100_000_000, 300_000_002):
+            monkeypatch.setattr(history, "now", lambda time=time: time)
+            history.count(session, job, {"rows_in": time})
+        assert [row.at for row in history.numbers(session, job)] == [100_000_000, 300_000_002]
+
+
+def test_profiles_and_tables_in_use_cannot_be_deleted(each: Database) -> None:
+    with each.begin() as session:
+        profile = connections.create_profile(session, name="broker", connector="kafka", config={"a": 1})
+        row = connections.create_table(
+            session, name="Trips", connector="kafka", table_type="source", config={}, schema={}, profile_id=profile.id
+        )
+        whole = made(session, tables=[row.table.id, row.table.id])
+        (told,) = connections.tables(session, 10).rows
+        assert (told.profile.id, told.consumers) == (profile.id, 1)
+        with pytest.raises(InUse, match="Trips"):
+            connections.delete_profile(session, profile.id)
+        with pytest.raises(InUse, match=whole.pipeline.id):
+            connections.delete_table(session, row.table.id)
+        session.delete(whole.pipeline)
+        session.flush()
+        connections.delete_table(session, row.table.id)
+        connections.delete_profile(session, profile.id)
+        assert connections.profiles(session) == []
+
+
+def test_names_are_taken_once(each: Database) -> None:
+    table: dict[str, Any] = {"connector": "impulse", "table_type": "source", "config": {}, "schema": {}}
+    udf = {"prefix": "/", "language": "python", "definition": ""}
+    with each.begin() as session:
+        connections.create_profile(session, name="p", connector="kafka", config={})
+        connections.create_table(session, name="trips", **table)
+        functions.create(session, name="f", **udf)
+    with pytest.raises(Taken), each.begin() as session:
+        connections.create_profile(session, name="p", connector="kafka", config={})
+    with pytest.raises(Taken), each.begin() as session:
+        connections.create_table(session, name="TRIPS", **table)
+    with pytest.raises(Taken), each.begin() as session:
+        functions.create(session, name="F", **udf)
+
+
+def test_udfs_keep_their_library(each: Database) -> None:
+    with each.begin() as session:
+        for _ in range(2):
+            functions.add_artifact(session, "ab", "f.so", "python", 10)
+        udf = functions.create(session, prefix="/", name="f", language="python", definition="", artifact="ab")
+        assert [one.artifact for one in functions.listed(session)] == ["ab"]
+        functions.delete(session, udf.id)
+        with pytest.raises(NotFound):
+            functions.delete(session, udf.id)
+    with pytest.raises(sqlalchemy.exc.IntegrityError), each.begin() as session:
+        functions.create(session, prefix="/", name="g", language="python", definition="", artifact="unknown")
+
+
+def test_old_previews_are_found_when_they_have_ended(each: Database) -> None:
+    with each.begin() as session:
+        made(session)
+        old = made(session, is_preview=True)
+        assert jobs.old_previews(session, old.pipeline.created_at + 1) == []
+        session.execute(sqlalchemy.update(JobStatus).values(state="Stopped"))
+        assert list(jobs.old_previews(session, old.pipeline.created_at + 1)) == [old.pipeline.id]
+        assert jobs.old_previews(session, old.pipeline.created_at) == []
