@@ -14,22 +14,9 @@ from typing import Any, ClassVar
 from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, Index, Integer, MetaData, String, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-STATES = (
-    "Created",
-    "Compiling",
-    "Scheduling",
-    "Running",
-    "Rescaling",
-    "Restarting",
-    "Recovering",
-    "CheckpointStopping",
-    "Stopping",
-    "Stopped",
-    "Finishing",
-    "Finished",
-    "Failing",
-    "Failed",
-)
+from ..states import State
+
+STATES = tuple(str(state) for state in State)
 STOPS = ("none", "checkpoint", "graceful", "immediate", "force")
 _LANGUAGES = ("python", "rust", "c")
 _LEVELS = ("info", "warn", "error")

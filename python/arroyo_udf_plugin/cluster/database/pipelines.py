@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
+from ..states import State
 from .errors import InUse, NotFound, once
 from .ids import new_id
 from .models import Checkpoint, ConnectionTableUse, Job, JobStatus, Leftover, Pipeline
 from .opened import now
 from .paging import Page, page
 
-TERMINAL = ("Stopped", "Finished", "Failed")
+TERMINAL = tuple(str(state) for state in State if state.is_terminal)
 
 
 class Whole(NamedTuple):
@@ -113,9 +114,11 @@ def all_listed(session: Session) -> list[Whole]:
 def change(session: Session, pipeline_id: str, changes: Mapping[str, Any]) -> Whole:
     """changes: columns of `Job` by name: stop, parallelism, checkpoint_interval_micros, env_vars, scheduler_config.
 
-    Raises NotFound.
+    A wish to run starts a failed job again. Raises NotFound.
     """
     whole = _locked(session, pipeline_id)
+    if changes.get("stop") == "none" and whole.status.state == State.FAILED:
+        whole.job.restart_nonce += 1
     for name, value in changes.items():
         setattr(whole.job, name, value)
     _mark(whole.job)
