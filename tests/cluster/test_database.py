@@ -13,7 +13,9 @@ from alembic.migration import MigrationContext
 from alembic.util import CommandError
 
 from arroyo_udf_plugin.cluster.database import connections, functions, history, jobs, pipelines
+from arroyo_udf_plugin.cluster.database.changes import Changes
 from arroyo_udf_plugin.cluster.database.errors import InUse, NotFound, Taken
+from arroyo_udf_plugin.cluster.database.leading import LeaderLock
 from arroyo_udf_plugin.cluster.database.models import Base, Job, JobStatus, Pipeline
 from arroyo_udf_plugin.cluster.database.opened import LATEST, Database
 from arroyo_udf_plugin.errors import InvalidArgument, InvalidState
@@ -162,14 +164,14 @@ def test_a_wish_stays_pending_until_its_last_revision_is_seen(each: Database) ->
         assert list(jobs.to_watch(session)) == [whole.job.id]
 
 
-def test_a_restart_without_state_ignores_the_epochs_so_far(each: Database) -> None:
+def test_a_restart_without_state_begins_a_new_history(each: Database) -> None:
     with each.begin() as session:
         whole = made(session)
         pipelines.change(session, whole.pipeline.id, {"stop": "immediate"})
-        history.checkpoint(session, whole.job.id, 7, generation=1, state="ready", start_time=1, finish_time=2)
         job = pipelines.restart(session, whole.pipeline.id, ignore_state=True).job
-        assert (job.stop, job.restart_nonce, job.restart_mode, job.ignore_state_before) == ("none", 1, "safe", 8)
-        assert pipelines.restart(session, whole.pipeline.id, force=True).job.ignore_state_before is None
+        assert (job.stop, job.restart_nonce, job.restart_mode, job.history) == ("none", 1, "safe", 1)
+        job = pipelines.restart(session, whole.pipeline.id, force=True).job
+        assert (job.restart_nonce, job.restart_mode, job.history) == (2, "force", 1)
 
 
 def test_only_a_pipeline_that_has_ended_can_be_deleted(each: Database) -> None:
@@ -177,15 +179,15 @@ def test_only_a_pipeline_that_has_ended_can_be_deleted(each: Database) -> None:
         whole = made(session)
         history.log(session, whole.job.id, 1, "info", "started")
         with pytest.raises(InUse, match="its job is Created"):
-            pipelines.delete(session, whole.pipeline.id)
+            pipelines.delete(session, whole.pipeline.id, "/state")
         session.execute(sqlalchemy.update(JobStatus).values(state="Failed"))
     with each.begin() as session:
-        pipelines.delete(session, whole.pipeline.id, ["/state/of/it"])
+        pipelines.delete(session, whole.pipeline.id, "/state")
         with pytest.raises(NotFound):
-            pipelines.delete(session, whole.pipeline.id)
+            pipelines.delete(session, whole.pipeline.id, "/state")
         assert session.query(Pipeline).count() == session.query(Job).count() == 0
-        assert list(jobs.leftovers(session)) == ["/state/of/it"]
-        jobs.removed(session, "/state/of/it")
+        assert list(jobs.leftovers(session)) == [f"/state/{whole.job.id}"]
+        jobs.removed(session, f"/state/{whole.job.id}")
         assert list(jobs.leftovers(session)) == []
 
 
@@ -200,30 +202,29 @@ def test_unknown_words_are_refused_by_the_database(each: Database, values: dict[
 
 
 def test_there_is_one_leader(each: Database) -> None:
-    with each.begin() as session:
-        assert jobs.lead(session, "a", 60) == 1
-    with each.begin() as session:
-        assert jobs.lead(session, "b", 60) is None
-        assert jobs.lead(session, "a", 60) == 1
-    with each.begin() as session:
-        jobs.resign(session, "a")
-    with each.begin() as session:
-        assert jobs.lead(session, "b", 60) == 2
-        assert jobs.lead(session, "a", 60) is None
+    first, second = LeaderLock(each), LeaderLock(each)
+    assert first.hold()
+    assert first.hold()
+    assert not second.hold()
+    first.release()
+    assert second.hold()
+    assert not first.hold()
+    second.release()
 
 
 def test_only_the_leader_writes_and_only_from_the_state_and_generation_it_knows(each: Database) -> None:
     with each.begin() as session:
         whole = made(session)
-        jobs.lead(session, "a", 60)
+        assert jobs.lead(session, "b") == 1
+        assert jobs.lead(session, "a") == 2
 
     def write(**changes: Any) -> bool:
-        given: dict[str, Any] = {"state": "Created", "generation": 0, "controller": "a", "term": 1, "facts": {}}
+        given: dict[str, Any] = {"state": "Created", "generation": 0, "controller": "a", "term": 2, "facts": {}}
         with each.begin() as session:
             return jobs.write(session, whole.job.id, **given | changes)
 
     assert not write(controller="b")
-    assert not write(term=2)
+    assert not write(term=1)
     assert not write(generation=1)
     assert not write(state="Running")
     assert write(facts={"state": "Compiling", "generation": 1})
@@ -340,3 +341,12 @@ def test_old_previews_are_found_when_they_have_ended(each: Database) -> None:
         session.execute(sqlalchemy.update(JobStatus).values(state="Stopped"))
         assert list(jobs.old_previews(session, old.pipeline.created_at + 1)) == [old.pipeline.id]
         assert jobs.old_previews(session, old.pipeline.created_at) == []
+
+
+def test_a_wish_that_another_program_writes_wakes_the_controller(each: Database) -> None:
+    woken = threading.Event()
+    with contextlib.closing(Changes(each, woken.set)):
+        other = Database(each.engine)
+        with other.begin() as session:
+            made(session)
+        assert woken.wait(30)

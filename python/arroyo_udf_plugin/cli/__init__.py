@@ -1,4 +1,4 @@
-"""The command line: arroyo-udf new | build | inspect | run | replay | check | schema | cache.
+"""The command line: arroyo-udf new | build | inspect | run | replay | check | schema | cache | states.
 
 new.py       a folder to begin with
 build.py     source -> plugin
@@ -7,6 +7,7 @@ run.py       run functions over files
 pipelines.py run, check and describe pipelines
 view.py      shows a running pipeline
 replay.py    run dead letters again, into the output of their run
+states.py    the life of a job
 calls.py     which functions run and replay call
 files.py     the options of commands that read and write files
 cache.py     what earlier builds have left
@@ -23,7 +24,7 @@ from typing import Any
 import click
 
 from ..errors import ArroyoUdfError
-from . import build, cache, inspect, new, pipelines, replay, run
+from . import build, cache, inspect, new, pipelines, replay, run, states
 from .stopping import stoppable
 
 
@@ -54,7 +55,7 @@ def main() -> None:
     """UDFs in Python, Rust or C, as one shared library each."""
 
 
-for _module in (new, build, inspect, run, replay, cache):
+for _module in (new, build, inspect, run, replay, cache, states):
     main.add_command(_module.command)
 main.add_command(pipelines.check)
 main.add_command(pipelines.schema)

@@ -9,6 +9,8 @@ jobs.py         jobs as they are: what the controller reads and writes
 history.py      checkpoints, log, numbers and output of jobs
 functions.py    UDFs and the libraries built of them
 connections.py  connection profiles and tables
+changes.py      wakes the controller when somebody has written
+leading.py      which controller leads
 errors.py       what a caller can do about
 
 The other modules are functions over a `Session`; who opens it decides about the transaction:

@@ -129,8 +129,11 @@ def put_output(
     batch: str,
 ) -> None:
     """batch: a JSON array of row objects."""
+    last = select(JobOutput).where(JobOutput.job_id == job_id).order_by(JobOutput.serial.desc())
+    before = session.scalars(last.limit(1)).first()
     row = JobOutput(
         job_id=job_id,
+        number=0 if before is None else before.number + 1,
         operator_id=operator_id,
         subtask_idx=subtask_idx,
         start_id=start_id,
@@ -139,10 +142,7 @@ def put_output(
     )
     session.add(row)
     session.flush()
-    last = select(JobOutput.serial).where(JobOutput.job_id == job_id).order_by(JobOutput.serial.desc())
-    oldest = session.scalars(last.offset(_OUTPUT_KEPT).limit(1)).first()
-    if oldest is not None:
-        session.execute(delete(JobOutput).where(JobOutput.job_id == job_id, JobOutput.serial <= oldest))
+    session.execute(delete(JobOutput).where(JobOutput.job_id == job_id, JobOutput.number <= row.number - _OUTPUT_KEPT))
 
 
 def output(session: Session, job_id: str, after: int = 0) -> Sequence[JobOutput]:

@@ -19,25 +19,14 @@ from .pipelines import TERMINAL
 _ROW = 1  # the id of the leader's row
 
 
-def lead(session: Session, controller: str, seconds: float) -> int | None:
-    """Makes this controller the leader, or lets it stay, for so long. Returns its term; None: another one leads."""
-    time = now()
-    until = time + int(seconds * 1e6)
+def lead(session: Session, controller: str) -> int:
+    """Makes this controller the leader, which holds the lock (see `leading.py`). Returns its term."""
     found = session.get(Leader, _ROW, with_for_update=True)
     if found is None:
-        session.add(Leader(id=_ROW, controller=controller, term=1, until=until))
+        session.add(Leader(id=_ROW, controller=controller, term=1))
         return 1
-    if found.controller != controller:
-        if found.until > time:
-            return None
-        found.controller, found.term = controller, found.term + 1
-    found.until = until
+    found.controller, found.term = controller, found.term + 1
     return found.term
-
-
-def resign(session: Session, controller: str) -> None:
-    """Lets another controller lead at once."""
-    session.execute(update(Leader).where(Leader.controller == controller).values(until=0))
 
 
 def to_watch(session: Session) -> Sequence[str]:

@@ -14,22 +14,9 @@ from typing import Any, ClassVar
 from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, Index, Integer, MetaData, String, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-STATES = (
-    "Created",
-    "Compiling",
-    "Scheduling",
-    "Running",
-    "Rescaling",
-    "Restarting",
-    "Recovering",
-    "CheckpointStopping",
-    "Stopping",
-    "Stopped",
-    "Finishing",
-    "Finished",
-    "Failing",
-    "Failed",
-)
+from ..states import State
+
+STATES = tuple(str(state) for state in State)
 STOPS = ("none", "checkpoint", "graceful", "immediate", "force")
 _LANGUAGES = ("python", "rust", "c")
 _LEVELS = ("info", "warn", "error")
@@ -94,8 +81,9 @@ class Pipeline(Base):
 
 
 class Job(Base):
-    """The wish. restart_nonce: goes up with each request to restart. ignore_state_before: the first epoch that a start
-    may resume from; None: any. revision: goes up with each change. pending: the controller has not seen the latest."""
+    """The wish. restart_nonce: goes up with each request to restart. history: with each restart without state; a start
+    resumes from checkpoints of this history. revision: goes up with each change. pending: the controller has not seen
+    the latest."""
 
     __tablename__ = "jobs"
     __table_args__ = (
@@ -115,7 +103,7 @@ class Job(Base):
     ttl_micros: Mapped[int | None] = mapped_column(BigInteger)
     restart_nonce: Mapped[int] = mapped_column(default=0)
     restart_mode: Mapped[str] = mapped_column(String(8), default="safe")
-    ignore_state_before: Mapped[int | None]
+    history: Mapped[int] = mapped_column(default=0)
     env_vars: Mapped[dict[str, Any]]
     scheduler_config: Mapped[dict[str, Any]]
     revision: Mapped[int] = mapped_column(default=1)
@@ -206,13 +194,15 @@ class JobNumbers(Base):
 
 
 class JobOutput(Base):
-    """Rows of a preview, in their order. start_id: how many rows the slice has sent before."""
+    """Rows of a preview, in their order. number: of the batch in its job, from 0. start_id: how many rows the slice has
+    sent before."""
 
     __tablename__ = "job_output"
     __table_args__ = ({"sqlite_autoincrement": True},)
 
     serial: Mapped[int] = _serial()
     job_id: Mapped[str] = _of_job()
+    number: Mapped[int]
     operator_id: Mapped[str] = mapped_column(Text)
     subtask_idx: Mapped[int]
     start_id: Mapped[int] = mapped_column(BigInteger)
@@ -312,4 +302,3 @@ class Leader(Base):
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     controller: Mapped[str] = mapped_column(Text)
     term: Mapped[int]
-    until: Mapped[int] = mapped_column(Micros)

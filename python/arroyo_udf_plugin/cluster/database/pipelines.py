@@ -8,16 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
+from ..states import State
+from .changes import tell_changes
 from .errors import InUse, NotFound, once
 from .ids import new_id
-from .models import Checkpoint, ConnectionTableUse, Job, JobStatus, Leftover, Pipeline
+from .models import ConnectionTableUse, Job, JobStatus, Leftover, Pipeline
 from .opened import now
 from .paging import Page, page
 
-TERMINAL = ("Stopped", "Finished", "Failed")
+TERMINAL = tuple(str(state) for state in State if state.is_terminal)
 
 
 class Whole(NamedTuple):
@@ -78,6 +80,7 @@ def create(
         for row in (pipeline, job, status):
             session.add(row)
             session.flush()
+    tell_changes(session)
     session.add_all(ConnectionTableUse(table_id=table, pipeline_id=pipeline.id) for table in dict.fromkeys(tables))
     session.flush()
     return Whole(pipeline, job, status)
@@ -113,12 +116,14 @@ def all_listed(session: Session) -> list[Whole]:
 def change(session: Session, pipeline_id: str, changes: Mapping[str, Any]) -> Whole:
     """changes: columns of `Job` by name: stop, parallelism, checkpoint_interval_micros, env_vars, scheduler_config.
 
-    Raises NotFound.
+    A wish to run starts a failed job again. Raises NotFound.
     """
     whole = _locked(session, pipeline_id)
+    if changes.get("stop") == "none" and whole.status.state == State.FAILED:
+        whole.job.restart_nonce += 1
     for name, value in changes.items():
         setattr(whole.job, name, value)
-    _mark(whole.job)
+    _mark(session, whole.job)
     session.flush()
     return whole
 
@@ -133,28 +138,33 @@ def restart(session: Session, pipeline_id: str, *, force: bool = False, ignore_s
     job.stop = "none"
     job.restart_nonce += 1
     job.restart_mode = "force" if force else "safe"
-    if ignore_state:
-        latest = select(func.coalesce(func.max(Checkpoint.epoch), 0)).where(Checkpoint.job_id == job.id)
-        job.ignore_state_before = session.execute(latest).scalar_one() + 1
-    else:
-        job.ignore_state_before = None
-    _mark(job)
+    job.history += ignore_state
+    _mark(session, job)
     session.flush()
     return whole
 
 
-def delete(session: Session, pipeline_id: str, places: Sequence[str] = ()) -> None:
-    """places: of its state, which is removed later. Raises NotFound, InUse for a job that has not ended."""
+def place_of(whole: Whole, checkpoints: str) -> str:
+    """Where a job's state is. checkpoints: where that of all jobs is, if the pipeline does not say otherwise."""
+    return f"{(whole.pipeline.state_url or checkpoints).rstrip('/')}/{whole.job.id}"
+
+
+def delete(session: Session, pipeline_id: str, checkpoints: str) -> None:
+    """Its state is removed later, by the controller. checkpoints: see `place_of`.
+
+    Raises NotFound, InUse for a job that has not ended.
+    """
     whole = _locked(session, pipeline_id)
     if whole.status.state not in TERMINAL:
         raise InUse(f"its job is {whole.status.state}: stop it, and delete the pipeline when it has stopped")
-    for place in places:
-        session.merge(Leftover(place=place))
+    session.add(Leftover(place=place_of(whole, checkpoints)))
     session.delete(whole.pipeline)
+    tell_changes(session)
     session.flush()
 
 
-def _mark(job: Job) -> None:
+def _mark(session: Session, job: Job) -> None:
+    tell_changes(session)
     job.revision += 1
     job.pending = True
     job.updated_at = now()

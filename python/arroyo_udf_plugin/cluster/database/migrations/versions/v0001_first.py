@@ -42,7 +42,6 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
         sa.Column("controller", sa.Text(), nullable=False),
         sa.Column("term", sa.Integer(), nullable=False),
-        sa.Column("until", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_leader")),
     )
     op.create_table(
@@ -104,7 +103,7 @@ def upgrade() -> None:
         sa.Column("ttl_micros", sa.BigInteger(), nullable=True),
         sa.Column("restart_nonce", sa.Integer(), nullable=False),
         sa.Column("restart_mode", sa.String(length=8), nullable=False),
-        sa.Column("ignore_state_before", sa.Integer(), nullable=True),
+        sa.Column("history", sa.Integer(), nullable=False),
         sa.Column("env_vars", sa.JSON(none_as_null=True), nullable=False),
         sa.Column("scheduler_config", sa.JSON(none_as_null=True), nullable=False),
         sa.Column("revision", sa.Integer(), nullable=False),
@@ -210,6 +209,7 @@ def upgrade() -> None:
         "job_output",
         sa.Column("serial", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),
         sa.Column("job_id", sa.String(length=200), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
         sa.Column("operator_id", sa.Text(), nullable=False),
         sa.Column("subtask_idx", sa.Integer(), nullable=False),
         sa.Column("start_id", sa.BigInteger(), nullable=False),

@@ -1,0 +1,209 @@
+"""What can be set, and where each value came from.
+
+    settings = configured(Path("cluster.toml"), {"api": {"http_port": 5116}})
+
+A later source wins: defaults, the TOML file, the environment (`ARROYO_UDF__API__HTTP_PORT=5116`), flags. Keys may be
+written with `-` or `_`. The variable SCHEDULER is the same as ARROYO_UDF__CONTROLLER__SCHEDULER.
+
+Guarantees: an unknown key is refused by name; secrets are not shown.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pydantic
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+
+from ..connectors.described import Bytes, Seconds
+from ..errors import InvalidArgument
+
+_PREFIX = "ARROYO_UDF__"
+
+
+class Section(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class DatabaseSettings(Section):
+    url: pydantic.SecretStr | None = None
+    """sqlite:////folder/file or postgresql://user@host/name; default: cluster.sqlite in the data folder."""
+
+
+class ApiSettings(Section):
+    bind_address: str = "127.0.0.1"
+    """Where the API listens. Any address beside the loopback's needs `token`, and TLS or `insecure`."""
+    http_port: Annotated[int, pydantic.Field(ge=0, le=65535)] = 5115
+    """0: a free one."""
+    token: pydantic.SecretStr | None = None
+    """What clients must send: Authorization: Bearer TOKEN."""
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    insecure: bool = False
+    """Listen to others without TLS, and say so."""
+    hosts: tuple[str, ...] = ()
+    """Names by which browsers may call the API, beside localhost and the address."""
+    body_limit: Bytes = 16 << 20
+    """The largest request."""
+
+
+class ControllerSettings(Section):
+    scheduler: Literal["embedded", "process"] | None = None
+    """Where pipelines run; default: embedded under `cluster`, process under `controller`."""
+
+
+class PipelineSettings(Section):
+    checkpoint_interval: Seconds = 10.0
+    allowed_restarts: Annotated[int, pydantic.Field(ge=-1)] = 20
+    """How often a job is started again, in a row, after it has been lost; -1: always."""
+    healthy_duration: Seconds = 120.0
+    """After so long in Running, restarts are counted anew."""
+    initial_backoff: Seconds = 0.5
+    max_backoff: Seconds = 60.0
+    worker_startup_time: Seconds = 120.0
+    worker_heartbeat_timeout: Seconds = 30.0
+    stop_time: Seconds = 60.0
+    """How long a stop may take, before it becomes a harder one."""
+    drain_time: Seconds = 10.0
+    """Of a stop: the time for rows in flight and the last checkpoint."""
+
+
+class FileSettings(Section):
+    roots: tuple[Path, ...] = ()
+    """Folders that pipelines may read and write; default: all, if the API listens on the loopback only."""
+
+
+class LoggingSettings(Section):
+    format: Literal["text", "json"] = "text"
+    level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+def _data() -> Path:
+    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(base) / "arroyo-udf"
+
+
+class Settings(BaseSettings):
+    model_config = SettingsConfigDict(
+        extra="forbid", frozen=True, env_prefix=_PREFIX, env_nested_delimiter="__", use_attribute_docstrings=True
+    )
+
+    data: Path = pydantic.Field(default_factory=_data)
+    """The folder of everything that the cluster keeps. Nobody else may read it."""
+    checkpoint_url: str | None = None
+    """Where state is kept: a folder or an object store's URL; default: `checkpoints` in the data folder."""
+    database: DatabaseSettings = DatabaseSettings()
+    api: ApiSettings = ApiSettings()
+    controller: ControllerSettings = ControllerSettings()
+    pipeline: PipelineSettings = PipelineSettings()
+    files: FileSettings = FileSettings()
+    logging: LoggingSettings = LoggingSettings()
+
+    @property
+    def database_url(self) -> str:
+        own = self.database.url
+        return f"sqlite:///{self.data.absolute() / 'cluster.sqlite'}" if own is None else own.get_secret_value()
+
+    @property
+    def checkpoints(self) -> str:
+        return self.checkpoint_url or str(self.data.absolute() / "checkpoints")
+
+
+@dataclass(frozen=True)
+class Configured:
+    """told: what each source says, by its name, the later ones win."""
+
+    settings: Settings
+    told: Mapping[str, Mapping[str, Any]]
+
+    def lines(self) -> Iterator[tuple[str, str, str]]:
+        """Each key with its value and where it came from."""
+        for key, value in _flat(self.settings.model_dump(mode="json")):
+            places = [name for name, told in self.told.items() if key in dict(_flat(told))]
+            yield key, _shown(value), places[-1] if places else "default"
+
+
+def configured(file: Path | None, flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Configured:
+    """flags: as the settings, of those that were given. Raises InvalidArgument with all that is wrong."""
+    told: dict[str, Mapping[str, Any]] = {}
+    if file is not None:
+        told[str(file)] = _underscored(_read(file))
+    told["environment"] = _of_environment(environment)
+    told["flags"] = flags
+    merged: dict[str, Any] = {}
+    for one in told.values():
+        _merge(merged, one)
+    try:
+        return Configured(_Alone(**merged), told)
+    except pydantic.ValidationError as error:
+        texts = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
+        raise InvalidArgument("the configuration is wrong: " + "; ".join(texts)) from None
+
+
+class _Alone(Settings):
+    """From the values that are given, which are those of all sources."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (init_settings,)
+
+
+def _of_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    variables = {name: value for name, value in environment.items() if name.upper().startswith(_PREFIX)}
+    if scheduler := environment.get("SCHEDULER"):
+        variables = {f"{_PREFIX}CONTROLLER__SCHEDULER": scheduler} | variables
+
+    class Source(EnvSettingsSource):
+        def _load_env_vars(self) -> Mapping[str, str | None]:
+            return {name.lower(): value for name, value in variables.items()}
+
+    return dict(Source(Settings)())
+
+
+def _read(file: Path) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InvalidArgument(f"{file}: there is no such file") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidArgument(f"{file}: {error}") from None
+
+
+def _underscored(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name.replace("-", "_"): _underscored(one) for name, one in value.items()}
+    return value
+
+
+def _merge(into: dict[str, Any], told: Mapping[str, Any]) -> None:
+    for name, value in told.items():
+        if isinstance(value, Mapping):
+            _merge(into.setdefault(name, {}), value)
+        else:
+            into[name] = value
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "-"
+    return ", ".join(map(str, value)) or "-" if isinstance(value, list) else str(value)

@@ -1,0 +1,450 @@
+"""The controller: makes what is what users wish.
+
+    database ──pending wishes──► consider ──event──► step ──► database, then the scheduler
+    scheduler ──reports──────────────────────event──►
+
+One thread works on words from a queue: wake-ups, reports of generations, a stop; timers are due in between. A wake-up
+carries nothing: what there is to do is read from the database.
+
+Guarantees: a new state is in the database before anything is done for it, and a start has its generation there before;
+so another controller finds what this one has begun. Only the leader writes (see `jobs.write`); a controller that does
+not lead stands by. Reports of another generation than the job's change nothing. A job that is lost is started again:
+the first time at once, then with back-off, so many times in a row; an error of the user is not retried.
+A failure of the database changes nothing: the controller reads all again when it is back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import queue
+import random
+import secrets
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from ..connectors.folder import local_path
+from ..engine.store import open_store
+from ..errors import ArroyoUdfError
+from .configuration import Settings
+from .database import history, jobs, pipelines
+from .database.errors import NotFound
+from .database.leading import LeaderLock
+from .database.models import JobStatus
+from .database.opened import Database, now
+from .database.pipelines import Whole
+from .schedulers.interface import How, Scheduler
+from .states import Action, Event, State, Step, next_step
+from .task import Report, Task, Tell
+from .timers import Act, Timers
+from .wishes import settings as settings_of
+from .wishes import wanted
+
+_log = logging.getLogger(__name__)
+
+Word = Report | Literal["wake", "stop"]
+
+_STOPS: dict[Action, How] = {Action.SAVE: "save", Action.DRAIN: "drain", Action.CANCEL: "cancel", Action.KILL: "kill"}
+_KEPT_CHECKPOINTS = 100  # rows
+_PREVIEWS_KEPT = 3_600_000_000  # microseconds
+_TIDY_EVERY = 60.0
+_LOCK_EVERY = 1.0
+_AGAIN = 1.0  # seconds until the database is asked again after it has failed
+_OWN = "controller"  # the name of the controller's own timers
+
+
+@dataclass
+class _Watched:
+    """A job that is not at its end. considered: the wish that was acted on, and the state in which it was."""
+
+    considered: tuple[State, Event, int] | None = None
+    epoch: int = 0
+    numbers: Any = None
+
+
+class Controller:
+    """make_scheduler: gets what to tell reports to."""
+
+    def __init__(self, database: Database, settings: Settings, make_scheduler: Callable[[Tell], Scheduler]) -> None:
+        self.id = secrets.token_hex(8)
+        self._database, self._settings, self._limits = database, settings, settings.pipeline
+        self._words: queue.SimpleQueue[Word] = queue.SimpleQueue()
+        self._scheduler = make_scheduler(self._words.put)
+        self._lock = LeaderLock(database)
+        self._timers = Timers()
+        self._watched: dict[str, _Watched] = {}
+        self._term: int | None = None
+        self._thread: threading.Thread | None = None
+
+    # ---- Called by others ----
+
+    def start(self) -> None:
+        """In a thread of its own."""
+        self._thread = threading.Thread(target=self.run, name="arroyo-udf-controller")
+        self._thread.start()
+
+    def wake(self) -> None:
+        """There may be new wishes. Any thread."""
+        self._words.put("wake")
+
+    def stop(self) -> None:
+        """Lets the jobs end with a checkpoint. Their wishes stay, so that the next controller starts them again."""
+        self._words.put("stop")
+        if self._thread is not None:
+            self._thread.join()
+
+    @property
+    def leads(self) -> bool:
+        return self._term is not None
+
+    # ---- The loop ----
+
+    def run(self) -> None:
+        self._timers.set(_OWN, time.monotonic(), self._lead)
+        self._timers.set(_OWN, time.monotonic() + _TIDY_EVERY, self._tidy)
+        is_stopped = False
+        while not is_stopped:
+            for act in self._timers.due(time.monotonic()):
+                self._guarded(act)
+            due = self._timers.next
+            words = self._hear(None if due is None else max(0.0, due - time.monotonic()))
+            is_stopped = "stop" in words
+            if self._term is None or is_stopped:
+                continue
+            reports = [word for word in words if isinstance(word, Report)]
+            self._guarded(partial(self._note, reports))
+            for report in reports:
+                if report.event is not None:
+                    self._guarded(partial(self._report, report))
+            if "wake" in words:
+                self._guarded(self._look)
+        self._scheduler.close()
+        self._lock.release()
+
+    def _hear(self, timeout: float | None) -> list[Word]:
+        words: list[Word] = []
+        with contextlib.suppress(queue.Empty):
+            words.append(self._words.get(timeout=timeout))
+            while True:
+                words.append(self._words.get_nowait())
+        return words
+
+    def _guarded(self, act: Act) -> None:
+        """When the database fails, everything is looked at again as soon as it answers."""
+        try:
+            act()
+        except SQLAlchemyError as error:
+            _log.warning("the database fails: %s", str(error).partition("\n")[0])
+            for watched in self._watched.values():
+                watched.considered = None
+            self._timers.set(_OWN, time.monotonic() + _AGAIN, act)
+
+    # ---- Who leads ----
+
+    def _lead(self) -> None:
+        holds = self._lock.hold()
+        if not holds and self._term is not None:
+            self._resign()
+        if holds and self._term is None:
+            with self._database.begin() as session:
+                self._term = jobs.lead(session, self.id)
+            _log.info("this controller leads, with term %d", self._term)
+            self._take_over()
+        self._timers.set(_OWN, time.monotonic() + _LOCK_EVERY, self._lead)
+
+    def _resign(self) -> None:
+        """Another controller leads. What runs here is fenced by what that one starts."""
+        _log.warning("another controller leads: this one stands by")
+        self._lock.release()
+        for job_id in self._watched:
+            self._timers.drop(job_id)
+        self._watched.clear()
+        self._term = None
+
+    def _take_over(self) -> None:
+        with self._database.read() as session:
+            found = [pipelines.of_job(session, job_id) for job_id in jobs.to_watch(session)]
+        for whole in found:
+            job_id, status = whole.job.id, whole.status
+            self._watched[job_id] = _Watched()
+            state = State(status.state)
+            if state.is_terminal or self._scheduler.take_over(job_id, status.generation):
+                self._wait_in(whole)
+            else:
+                self._step(job_id, Event.ORPHANED)
+            self._consider(job_id)
+
+    # ---- Wishes ----
+
+    def _look(self) -> None:
+        with self._database.read() as session:
+            pending = jobs.pending(session)
+            leftovers = jobs.leftovers(session)
+        for job_id in pending:
+            self._consider(job_id)
+        for place in leftovers:
+            self._remove(place)
+
+    def _consider(self, job_id: str) -> None:
+        """Acts on the wish until the job is as it should be, or on its way."""
+        while self._term is not None:
+            with self._database.read() as session:
+                try:
+                    whole = pipelines.of_job(session, job_id)
+                except NotFound:
+                    self._forget(job_id)
+                    return
+            watched = self._watched.setdefault(job_id, _Watched())
+            state, event = State(whole.status.state), wanted(whole.job, whole.status)
+            if event is None or watched.considered == (state, event, whole.job.revision):
+                break
+            watched.considered = (state, event, whole.job.revision)
+            if not self._step(job_id, event):
+                break
+        else:
+            return
+        if whole.job.pending:  # only now, because a crash before would lose the wish
+            with self._database.begin() as session:
+                jobs.seen(session, job_id, whole.job.revision)
+        if state.is_terminal:
+            self._forget(job_id)
+
+    def _forget(self, job_id: str) -> None:
+        self._watched.pop(job_id, None)
+        self._timers.drop(job_id)
+
+    # ---- Events ----
+
+    def _report(self, report: Report) -> None:
+        assert report.event is not None
+        try:
+            with self._database.read() as session:
+                whole = pipelines.of_job(session, report.job_id)
+        except NotFound:
+            return
+        if report.generation != whole.status.generation:
+            return
+        event = report.event
+        if event is Event.LOST and self._is_exhausted(whole):
+            event = Event.EXHAUSTED
+        if self._step(report.job_id, event, report):
+            self._consider(report.job_id)
+
+    def _is_exhausted(self, whole: Whole) -> bool:
+        allowed = 0 if whole.job.ttl_micros is not None else self._limits.allowed_restarts
+        return allowed >= 0 and self._restarts(whole) >= allowed
+
+    def _restarts(self, whole: Whole) -> int:
+        """In a row."""
+        status = whole.status
+        lasted = (now() - status.state_since) / 1e6
+        is_healthy = status.state == State.RUNNING and lasted >= self._limits.healthy_duration
+        return 0 if is_healthy else status.restarts
+
+    def _step(self, job_id: str, event: Event, report: Report | None = None) -> bool:
+        """Whether the event has an effect."""
+        if self._term is None:
+            return False
+        with self._database.begin() as session:
+            whole = pipelines.of_job(session, job_id)
+            status = whole.status
+            step = next_step(State(status.state), event)
+            if step is None:
+                return False
+            before = (status.state, status.generation)
+            facts = self._facts(whole, event, step, report)
+            done = jobs.write(
+                session,
+                job_id,
+                state=before[0],
+                generation=before[1],
+                controller=self.id,
+                term=self._term,
+                facts=facts,
+            )
+            if done:
+                self._log(session, whole, event, step, report)
+                session.refresh(status)
+        if not done:
+            self._resign()  # only a newer leader can have changed it
+            return False
+        _log.info("job %s: %s, %s -> %s", job_id, event, before[0], step.state)
+        self._wait_in(whole)
+        self._act(whole, step.action)
+        return True
+
+    def _facts(self, whole: Whole, event: Event, step: Step, report: Report | None) -> dict[str, Any]:
+        job, status = whole.job, whole.status
+        facts: dict[str, Any] = {"state": str(step.state)}
+        if step.action is Action.START:
+            facts |= {
+                "generation": status.generation + 1,
+                "restart_nonce": job.restart_nonce,
+                "settings": settings_of(job),
+            }
+        if step.state is State.COMPILING and State(status.state).is_terminal:
+            facts |= {"restarts": 0, "failure_message": None, "failure_domain": None}
+        if step.state is State.RUNNING:
+            is_new = status.start_time is None or status.finish_time is not None
+            facts |= {"start_time": now() if is_new else status.start_time, "finish_time": None}
+            facts["tasks"] = report.tasks if report is not None else status.tasks
+        if step.state is State.RECOVERING:
+            facts["restarts"] = self._restarts(whole) + 1
+        if step.state is State.FAILING and report is not None:
+            facts |= {"failure_message": report.message, "failure_domain": report.domain}
+        if step.state.is_terminal:
+            facts["finish_time"] = now()
+        return facts
+
+    def _log(self, session: Session, whole: Whole, event: Event, step: Step, report: Report | None) -> None:
+        """Into the job's log: errors, and when a job starts or ends."""
+        job_id, generation = whole.job.id, whole.status.generation
+        if report is not None and report.message and event in (Event.LOST, Event.WRONG, Event.EXHAUSTED):
+            domain = report.domain
+            history.log(session, job_id, generation, "error", report.message, report.details, error_domain=domain)
+        elif event is Event.LATE:
+            text = f"{whole.status.state} takes too long: {step.state}"
+            history.log(session, job_id, generation, "warn", text, error_domain="internal")
+        elif step.state is State.RUNNING or step.state.is_terminal:
+            history.log(session, job_id, generation, "info", str(step.state))
+
+    # ---- Actions ----
+
+    def _act(self, whole: Whole, action: Action) -> None:
+        job_id, generation = whole.job.id, whole.status.generation
+        if action is Action.START:
+            self._scheduler.start(self._task(whole))
+        elif action is Action.CLEAR:
+            self._scheduler.clear(job_id, generation)
+        elif action is Action.WAIT:
+            self._scheduler.clear(job_id, generation)
+            self._after(job_id, self._backoff(whole.status.restarts), Event.RETRY)
+        elif action in _STOPS:
+            self._scheduler.stop(job_id, generation, _STOPS[action])
+
+    def _task(self, whole: Whole) -> Task:
+        job, pipeline = whole.job, whole.pipeline
+        root = pipelines.place_of(whole, self._settings.checkpoints)
+        return Task(
+            job_id=job.id,
+            generation=whole.status.generation,
+            program=pipeline.program,
+            parallelism=job.parallelism,
+            checkpoint_interval=job.checkpoint_interval_micros / 1e6,
+            place=None if pipeline.is_preview else f"{root}/{job.history}",
+            environment=job.env_vars,
+            drain_time=self._limits.drain_time,
+        )
+
+    def _backoff(self, restarts: int) -> float:
+        """Before restart number `restarts`: half of it is fixed, half random."""
+        if restarts <= 1:
+            return 0.0
+        whole = min(self._limits.max_backoff, self._limits.initial_backoff * 2.0 ** min(restarts - 2, 30))
+        return whole / 2 + random.random() * whole / 2
+
+    def _wait_in(self, whole: Whole) -> None:
+        """Sets the time that the state may take."""
+        job_id, state = whole.job.id, State(whole.status.state)
+        self._timers.drop(job_id)
+        limits = self._limits
+        if state is State.SCHEDULING:
+            self._after(job_id, limits.worker_startup_time, Event.LATE)
+        elif state is State.RECOVERING:
+            self._after(job_id, limits.max_backoff + limits.stop_time, Event.LATE)
+        elif state not in (State.CREATED, State.RUNNING) and not state.is_terminal:
+            self._after(job_id, limits.stop_time, Event.LATE)
+        if state is State.RUNNING and whole.job.ttl_micros is not None and whole.status.start_time is not None:
+            left = (whole.status.start_time + whole.job.ttl_micros - now()) / 1e6
+            self._after(job_id, max(0.0, left), Event.EXPIRED)
+
+    def _after(self, job_id: str, seconds: float, event: Event) -> None:
+        def act() -> None:
+            if self._step(job_id, event):
+                self._consider(job_id)
+
+        self._timers.set(job_id, time.monotonic() + seconds, act)
+
+    # ---- What is noted ----
+
+    def _note(self, reports: list[Report]) -> None:
+        """Numbers and checkpoints, in one transaction."""
+        latest = {report.job_id: report for report in reports if report.numbers is not None}
+        changed = []
+        for job_id, report in latest.items():
+            watched = self._watched.get(job_id)
+            if watched is None:
+                continue
+            if watched.numbers != report.numbers or self._has_checkpoint(watched, report):
+                changed.append((watched, report))
+        if not changed:
+            return
+        with self._database.begin() as session:
+            for watched, report in changed:
+                if session.get(JobStatus, report.job_id) is None:
+                    continue
+                history.count(session, report.job_id, report.numbers or {})
+                if self._has_checkpoint(watched, report):
+                    self._note_checkpoint(session, report)
+        for watched, report in changed:
+            watched.numbers = report.numbers
+            watched.epoch = report.checkpoint["epoch"] if report.checkpoint is not None else watched.epoch
+
+    @staticmethod
+    def _has_checkpoint(watched: _Watched, report: Report) -> bool:
+        """One that is not known, or is known to be the last only now."""
+        taken = report.checkpoint
+        return taken is not None and (taken["epoch"] != watched.epoch or report.event is Event.SAVED)
+
+    @staticmethod
+    def _note_checkpoint(session: Session, report: Report) -> None:
+        taken = report.checkpoint
+        assert taken is not None
+        finish = int(taken["at"] * 1e6)
+        start = finish - int(taken["seconds"] * 1e6)
+        span = {"event": "Checkpointing", "description": "", "start_time": start, "finish_time": finish}
+        history.checkpoint(
+            session,
+            report.job_id,
+            taken["epoch"],
+            generation=report.generation,
+            state="ready",
+            start_time=start,
+            finish_time=finish,
+            checkpoint_type="stopping" if report.event is Event.SAVED else "scheduled",
+            events=[span],
+        )
+        history.drop_checkpoints(session, report.job_id, taken["epoch"] - _KEPT_CHECKPOINTS)
+
+    # ---- Tidying ----
+
+    def _tidy(self) -> None:
+        if self._term is not None:
+            with self._database.begin() as session:
+                for pipeline_id in jobs.old_previews(session, now() - _PREVIEWS_KEPT):
+                    pipelines.delete(session, pipeline_id, self._settings.checkpoints)
+        self._timers.set(_OWN, time.monotonic() + _TIDY_EVERY, self._tidy)
+
+    def _remove(self, place: str) -> None:
+        """The state of a deleted pipeline."""
+        try:
+            path = local_path(place)
+            if path is None:
+                store = open_store(place)
+                for name in store.names(""):
+                    store.delete(name)
+            elif path.exists():
+                shutil.rmtree(path)
+        except (ArroyoUdfError, OSError) as error:
+            _log.warning("%s cannot be removed: %s", place, error)
+            return
+        with self._database.begin() as session:
+            jobs.removed(session, place)

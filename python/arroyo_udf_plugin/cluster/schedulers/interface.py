@@ -1,0 +1,29 @@
+"""What the controller asks of a scheduler."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+from ..task import Task
+
+How = Literal["save", "drain", "cancel", "kill"]
+
+
+class Scheduler(Protocol):
+    """Runs generations of jobs, one of each job at a time. Its words come through `tell` (see `task.Report`), in any
+    thread; the methods do not wait."""
+
+    def start(self, task: Task) -> None:
+        """Nothing of this job runs."""
+
+    def stop(self, job_id: str, generation: int, how: How) -> None:
+        """If nothing of this job runs, it tells `lost` at once."""
+
+    def clear(self, job_id: str, generation: int) -> None:
+        """Kills whatever runs of this job; tells `ready` as soon as nothing does."""
+
+    def take_over(self, job_id: str, generation: int) -> bool:
+        """Whether this generation runs, and goes on under this scheduler. Called once for each open job."""
+
+    def close(self) -> None:
+        """Lets everything end with a checkpoint, and waits for it."""

@@ -1,0 +1,193 @@
+"""A generation of a job, as it runs in this process.
+
+    task = Task(job_id="job_1", generation=3, program=..., place=".../job_1/0", ...)
+    run(task, stop, tell)                        to its end; tells what happens
+
+A program is what the API has stored with the pipeline: {"version": 1, "pipeline": its description as JSON, "artifacts":
+{path of a library: hash}}. The job decides about checkpoints, parallelism and environment.
+
+Guarantees: nothing is raised: the last word told is how the generation has ended. A library is loaded only if it has
+the bytes that were built. It goes on from the last checkpoint of its place, if there is one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..connectors.impulse import Impulse
+from ..engine.embedded import run_planned
+from ..engine.progress import Progress, Summary
+from ..engine.stopping import StopRequest
+from ..engine.store import open_store
+from ..errors import (
+    BuildError,
+    InternalError,
+    LoadError,
+    PluginEnvironmentError,
+    RowError,
+    UserCodeError,
+)
+from ..pipeline.description import Checkpoints, Pipeline, SourceModel
+from ..pipeline.plan import Planned, plan
+from ..pipeline.problems import InvalidPipeline
+from .states import Event
+
+PROGRESS_EVERY = 2.0
+"""Seconds from one count to the next."""
+
+_UNREPEATABLE = ("stdout", "preview")  # sinks that keep nothing
+_WRONG = (RowError, UserCodeError, BuildError, LoadError, PluginEnvironmentError)
+"""What a new start would only repeat."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """place: of its checkpoints; None: without. checkpoint_interval: in seconds. drain_time: of a stop."""
+
+    job_id: str
+    generation: int
+    program: Mapping[str, Any]
+    parallelism: int
+    checkpoint_interval: float
+    place: str | None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    drain_time: float = 10.0
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a generation tells, or a scheduler about it.
+
+    event: None: it only goes on. tasks: with `started`. message, details, domain: why it has ended, with an error.
+    numbers: so far. checkpoint: the latest.
+    """
+
+    job_id: str
+    generation: int
+    event: Event | None = None
+    tasks: int | None = None
+    message: str = ""
+    details: str = ""
+    domain: str = "internal"
+    numbers: Mapping[str, Any] | None = None
+    checkpoint: Mapping[str, Any] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def of_json(cls, told: Mapping[str, Any]) -> Report:
+        event = told.get("event")
+        return cls(**{**told, "event": None if event is None else Event(event)})
+
+
+Tell = Callable[[Report], None]
+
+
+def run(task: Task, stop: StopRequest, tell: Tell) -> None:
+    """Runs it to its end."""
+    resume = False
+    try:
+        resume = _has_checkpoints(task.place)
+        with contextlib.closing(_planned(task)) as planned:
+            summary = _run(task, planned, stop, resume, tell)
+    except BaseException as error:
+        tell(_failed(task, error, resume))
+        return
+    event = {"finished": Event.FINISHED, "resumable": Event.SAVED, "cut off": Event.CUT_OFF}[summary.ended]
+    tell(_progress(task, summary.progress, event))
+
+
+def _planned(task: Task) -> Planned:
+    for library, sha256 in task.program["artifacts"].items():
+        _check(Path(library), sha256)
+    pipeline = Pipeline.model_validate_json(json.dumps(task.program["pipeline"]))
+    place = None if any(sink.type in _UNREPEATABLE for sink in pipeline.sinks) else task.place
+    update = {
+        "source": _divided(pipeline),
+        "name": task.job_id if task.place is None else f"{task.job_id}-{Path(task.place).name}",
+        "parallelism": task.parallelism,
+        "checkpoints": place and Checkpoints(place=place, every=task.checkpoint_interval),
+    }
+    return plan(pipeline.model_copy(update=update), {**os.environ, **task.environment})
+
+
+def _divided(pipeline: Pipeline) -> SourceModel:
+    """The source, so that the number of its partitions stays the same when the job's parallelism changes."""
+    source = pipeline.source
+    if isinstance(source, Impulse) and source.partitions is None:
+        return source.model_copy(update={"partitions": pipeline.parallelism})
+    return source
+
+
+def _run(task: Task, planned: Planned, stop: StopRequest, resume: bool, tell: Tell) -> Summary:
+    told_start = False
+
+    def progress(now: Progress) -> None:
+        nonlocal told_start
+        event = None if told_start else Event.STARTED
+        told_start = True
+        tell(_progress(task, now, event))
+
+    return run_planned(planned, resume=resume, stop=stop, progress=progress, progress_every=PROGRESS_EVERY)
+
+
+def _has_checkpoints(place: str | None) -> bool:
+    return place is not None and any(name.endswith(".json") for name in open_store(place).names("epochs/"))
+
+
+def _check(library: Path, sha256: str) -> None:
+    try:
+        found = hashlib.sha256(library.read_bytes()).hexdigest()
+    except OSError as error:
+        raise LoadError(f"{library} cannot be read: {error.strerror}") from error
+    if found != sha256:
+        raise LoadError(f"{library} is not the library that was built: build the function anew")
+
+
+def _progress(task: Task, now: Progress, event: Event | None) -> Report:
+    """In numbers: node 0 is the source, and operators follow in their order."""
+    nodes = [{"messages_recv": 0, "messages_sent": now.rows_in}]
+    nodes += [{"messages_recv": one.rows_in, "messages_sent": one.rows_out} for one in now.operators]
+    nodes.append({"messages_recv": now.rows_out, "messages_sent": 0})
+    taken = now.checkpoint
+    checkpoint = None
+    if taken is not None and taken.at is not None:
+        checkpoint = {"epoch": taken.epoch, "seconds": taken.seconds, "at": taken.at}
+    return Report(
+        task.job_id,
+        task.generation,
+        event,
+        tasks=len(nodes) * task.parallelism,
+        numbers={
+            "rows_in": now.rows_in,
+            "rows_out": now.rows_out,
+            "operators": {str(place): {"0": node} for place, node in enumerate(nodes)},
+            "details": [asdict(one) for one in now.operators],
+        },
+        checkpoint=checkpoint,
+    )
+
+
+def _failed(task: Task, error: BaseException, resume: bool) -> Report:
+    wrong = isinstance(error, _WRONG) or (isinstance(error, InvalidPipeline) and not resume)
+    expected = isinstance(error, Exception) and not isinstance(error, InternalError)
+    text = str(error) or type(error).__name__
+    return Report(
+        task.job_id,
+        task.generation,
+        Event.WRONG if wrong else Event.LOST,
+        message=text.partition("\n")[0][:500],
+        details="\n".join([text, *getattr(error, "__notes__", ())]),
+        domain="user" if wrong else "external" if expected else "internal",
+    )

@@ -1,0 +1,42 @@
+"""What a wish means for a job in its state: the event that the controller acts on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .database.models import Job, JobStatus
+from .states import Event, State
+
+_STOPS = {
+    "checkpoint": Event.STOP_CHECKPOINT,
+    "graceful": Event.STOP_GRACEFUL,
+    "immediate": Event.STOP_IMMEDIATE,
+    "force": Event.STOP_FORCE,
+}
+
+
+def settings(job: Job) -> dict[str, Any]:
+    """What a running job has taken from its wish; another value needs a new generation."""
+    return {
+        "parallelism": job.parallelism,
+        "checkpoint_interval_micros": job.checkpoint_interval_micros,
+        "env_vars": job.env_vars,
+        "scheduler_config": job.scheduler_config,
+    }
+
+
+def wanted(job: Job, status: JobStatus) -> Event | None:
+    """None: it is as it should be."""
+    if job.stop != "none":
+        return _STOPS[job.stop]
+    if job.restart_nonce != status.restart_nonce:
+        return Event.RESTART_FORCE if job.restart_mode == "force" else Event.RESTART
+    if status.state == State.RUNNING:
+        wish = settings(job)
+        changed = {name for name, value in wish.items() if status.settings.get(name) != value}
+        if changed == {"parallelism"}:
+            return Event.RESCALE
+        return Event.RESTART if changed else None
+    if status.state == State.STOPPED and job.ttl_micros is not None:
+        return None  # a preview runs once
+    return Event.RUN

@@ -1,0 +1,71 @@
+"""What tests of the controller use: pipelines as the API stores them, and waiting for what they do."""
+
+import hashlib
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from waiting import until
+
+from arroyo_udf_plugin.cluster.configuration import Settings, configured
+from arroyo_udf_plugin.cluster.controller import Controller
+from arroyo_udf_plugin.cluster.database import pipelines
+from arroyo_udf_plugin.cluster.database.changes import Changes
+from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.schedulers.embedded import EmbeddedScheduler
+from arroyo_udf_plugin.pipeline.description import Pipeline, described
+
+
+def settings_in(folder: Path, **changes: Any) -> Settings:
+    limits = {"initial_backoff": 0.01, "drain_time": 2.0} | changes
+    return configured(None, {"data": str(folder), "pipeline": limits}, {}).settings
+
+
+def program(pipeline: Pipeline, *libraries: Path) -> dict[str, Any]:
+    artifacts = {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in libraries}
+    return {"version": 1, "pipeline": json.loads(json.dumps(described(pipeline))), "artifacts": artifacts}
+
+
+class Cluster:
+    """A database and a controller, as in `arroyo-udf cluster`."""
+
+    def __init__(self, database: Database, settings: Settings, make_scheduler: Any = EmbeddedScheduler) -> None:
+        self.database = database
+        self.controller = Controller(database, settings, make_scheduler)
+        self._changes = Changes(database, self.controller.wake)
+        self.controller.start()
+
+    def close(self) -> None:
+        with closing(self._changes):
+            self.controller.stop()
+
+    def post(self, pipeline: Pipeline, *libraries: Path, **changes: Any) -> str:
+        """Returns the pipeline's id."""
+        given: dict[str, Any] = {"name": pipeline.name, "query": "", "graph": {}, "checkpoint_interval_micros": 10_000}
+        with self.database.begin() as session:
+            made = pipelines.create(session, program=program(pipeline, *libraries), **given | changes)
+        return made.pipeline.id
+
+    def change(self, pipeline_id: str, **changes: Any) -> None:
+        with self.database.begin() as session:
+            pipelines.change(session, pipeline_id, changes)
+
+    def restart(self, pipeline_id: str, **how: bool) -> None:
+        with self.database.begin() as session:
+            pipelines.restart(session, pipeline_id, **how)
+
+    def get(self, pipeline_id: str) -> pipelines.Whole:
+        with self.database.read() as session:
+            return pipelines.get(session, pipeline_id)
+
+    def await_state(self, pipeline_id: str, state: str, generation: int = 0) -> pipelines.Whole:
+        def reached() -> bool:
+            status = self.get(pipeline_id).status
+            return status.state == state and status.generation >= generation
+
+        try:
+            until(reached, state)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; {vars(self.get(pipeline_id).status)}") from None
+        return self.get(pipeline_id)
