@@ -376,7 +376,7 @@ class Controller:
     # ---- What is noted ----
 
     def _note(self, reports: list[Report]) -> None:
-        """Numbers and checkpoints, in one transaction."""
+        """Numbers, checkpoints and rows of previews, in one transaction."""
         latest = {report.job_id: report for report in reports if report.numbers is not None}
         changed = []
         for job_id, report in latest.items():
@@ -385,9 +385,15 @@ class Controller:
                 continue
             if watched.numbers != report.numbers or self._has_checkpoint(watched, report):
                 changed.append((watched, report))
-        if not changed:
+        shown = [report for report in reports if report.shown]
+        if not changed and not shown:
             return
         with self._database.begin() as session:
+            for report in shown:
+                status = session.get(JobStatus, report.job_id)
+                if status is not None and status.generation == report.generation:
+                    for batch in report.shown:
+                        history.put_output(session, report.job_id, **batch)
             for watched, report in changed:
                 if session.get(JobStatus, report.job_id) is None:
                     continue

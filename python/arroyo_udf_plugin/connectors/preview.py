@@ -5,7 +5,8 @@ Guarantees: it can be resumed, because nothing of it stays; it never waits for t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 import pyarrow as pa
@@ -13,15 +14,21 @@ import pyarrow as pa
 from .described import Output
 from .interface import Json, Sealed, Stage
 
-Tap = Callable[[str, str, int, pa.RecordBatch], None]
-"""Gets the pipeline's name, the sink's, the slice's number, and rows. It must not wait, and is called in any thread."""
+Tap = Callable[[str, int, pa.RecordBatch], None]
+"""Gets the sink's name, the slice's number, and rows. It must not wait; each slice calls it in its own thread."""
+
+_taps: dict[str, Tap] = {}
 
 
-def _nobody(pipeline: str, name: str, slice: int, batch: pa.RecordBatch) -> None: ...
-
-
-tap: Tap = _nobody
-"""Of the process, for all previews in it: the worker sets it."""
+@contextlib.contextmanager
+def tapped(pipeline: str, tap: Tap) -> Iterator[None]:
+    """Previews of the pipeline of this name that are opened within the block go there."""
+    _taps[pipeline] = tap
+    try:
+        yield
+    finally:
+        if _taps.get(pipeline) is tap:  # else a later one has come
+            del _taps[pipeline]
 
 
 class Preview(Output):
@@ -37,18 +44,21 @@ class Preview(Output):
         """It takes everything."""
 
     def sink(self, schema: pa.Schema, slice: int, stage: Stage | None, pipeline: str, name: str) -> PreviewSink:
-        return PreviewSink(name, pipeline, slice)
+        return PreviewSink(name, slice, _taps.get(pipeline))
 
 
 class PreviewSink:
     resumable = True
 
-    def __init__(self, name: str, pipeline: str, slice: int) -> None:
+    """tap: None: nobody looks."""
+
+    def __init__(self, name: str, slice: int, tap: Tap | None) -> None:
         self.name = name
-        self._pipeline, self._slice = pipeline, slice
+        self._slice, self._tap = slice, tap
 
     def write(self, batch: pa.RecordBatch) -> None:
-        tap(self._pipeline, self.name, self._slice, batch)
+        if self._tap is not None:
+            self._tap(self.name, self._slice, batch)
 
     def seal(self, epoch: int) -> Sealed | None:
         return None

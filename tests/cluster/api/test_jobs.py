@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from asgi_client import Client
+from sqlalchemy import delete
 
 from arroyo_udf_plugin.cluster.database import history
-from arroyo_udf_plugin.cluster.database.models import JobNumbers
+from arroyo_udf_plugin.cluster.database.models import JobNumbers, JobOutput
 from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.database.pipelines import Whole
 
@@ -146,10 +147,16 @@ def test_a_checkpoint_has_a_group_for_each_operator(api: Client, stored: Any, da
 
 
 def numbers(rows_in: int, rows_out: int) -> dict[str, Any]:
-    operator = {"name": "town", "rows_in": rows_in, "rows_out": rows_out, "in_flight": 3, "held": 5, "p50": 0.25}
-    operator["counts"] = {"values": rows_out, "dropped": 2}
-    checkpoint = {"epoch": 7, "seconds": 0.5}
-    return {"rows_in": rows_in, "rows_out": rows_out, "operators": [operator], "checkpoint": checkpoint}
+    detail = {"name": "town", "rows_in": rows_in, "rows_out": rows_out, "in_flight": 3, "held": 5, "p50": 0.25}
+    nodes = [(0, rows_in), (rows_in, rows_out), (rows_out, 0)]
+    return {
+        "rows_in": rows_in,
+        "rows_out": rows_out,
+        "operators": {
+            str(node): {"0": {"messages_recv": got, "messages_sent": sent}} for node, (got, sent) in enumerate(nodes)
+        },
+        "details": [detail | {"counts": {"values": rows_out, "dropped": 2}}],
+    }
 
 
 def test_counts_become_rates_and_a_new_start_gives_none(api: Client, stored: Any, database: Database) -> None:
@@ -158,10 +165,8 @@ def test_counts_become_rates_and_a_new_start_gives_none(api: Client, stored: Any
     with database.begin() as session:
         for at, count in ((1_000_000, 100), (3_000_000, 500), (5_000_000, 40), (6_000_000, 100)):
             session.add(JobNumbers(job_id=whole.job.id, at=at, numbers=numbers(count, count // 2)))
-    told = {
-        group["node_id"]: group["metric_groups"]
-        for group in api.get(path_of(whole, "operator_metric_groups")).json()["data"]
-    }
+    groups = api.get(path_of(whole, "operator_metric_groups")).json()["data"]
+    told = {group["node_id"]: group["metric_groups"] for group in groups}
     points = [{"time": 3_000_000, "value": 200.0}, {"time": 6_000_000, "value": 60.0}]
     half = [{"time": 3_000_000, "value": 100.0}, {"time": 6_000_000, "value": 30.0}]
     assert told == {
@@ -178,7 +183,9 @@ def test_prometheus_reads_all_jobs_by_arroyos_names(api: Client, stored: Any, da
     running = stored("Running", facts={"restarts": 2})
     stored("Failed", facts={"failure_domain": "user", "failure_message": "x"})
     with database.begin() as session:
-        history.count(session, running.job.id, numbers(1_000_000_000, 9))
+        history.count(session, running.job.id, numbers(1_000_000_007, 9))
+        taken = {"generation": 1, "state": "ready", "start_time": 1_000_000, "finish_time": 1_500_000}
+        history.checkpoint(session, running.job.id, 7, **taken)
     answer = api.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     lines = answer.text.splitlines()
@@ -187,11 +194,12 @@ def test_prometheus_reads_all_jobs_by_arroyos_names(api: Client, stored: Any, da
         'arroyo_controller_jobs{state="Running"} 1',
         'arroyo_controller_jobs{state="Failed"} 0',
         'arroyo_controller_jobs{state="UserFailed"} 1',
-        f'arroyo_worker_messages_sent{{job_id="{job}",node_id="0",subtask_idx="0",operator_name="impulse"}} 1000000000',
-        f'arroyo_worker_messages_recv{{job_id="{job}",node_id="1",subtask_idx="0",operator_name="AsyncUdf"}} 1000000000',
+        f'arroyo_worker_messages_sent{{job_id="{job}",node_id="0",subtask_idx="0",operator_name="impulse"}} 1000000007',
+        f'arroyo_worker_messages_recv{{job_id="{job}",node_id="2",subtask_idx="0",operator_name="preview"}} 9',
         f'arroyo_udf_in_flight{{job_id="{job}",node_id="1",operator_name="town"}} 3',
         f'arroyo_udf_outcomes_total{{job_id="{job}",node_id="1",operator_name="town",outcome="dropped"}} 2',
         f'arroyo_udf_checkpoint_epoch{{job_id="{job}"}} 7',
+        f'arroyo_udf_checkpoint_duration_seconds{{job_id="{job}"}} 0.5',
         f'arroyo_udf_restarts{{job_id="{job}"}} 2',
         "# TYPE arroyo_worker_messages_sent counter",
     ):
@@ -234,10 +242,13 @@ def test_rows_of_a_job_that_has_ended_are_all_there_and_the_stream_ends(
 
 
 def test_a_reader_that_comes_again_gets_what_it_has_not_had(api: Client, stored: Any, database: Database) -> None:
+    """Also when the first rows are not kept any more."""
     whole = stored("Stopped")
-    put(database, whole, 3)
-    told = events(api.get(path_of(whole, "output"), headers={"last-event-id": "0"}).text)
-    assert [one.get("id") for one in told] == ["1", "2", None]
+    put(database, whole, 4)
+    with database.begin() as session:
+        session.execute(delete(JobOutput).where(JobOutput.number == 0))
+    told = events(api.get(path_of(whole, "output"), headers={"last-event-id": "1"}).text)
+    assert [one.get("id") for one in told] == ["2", "3", None]
 
 
 def test_rows_are_refused_for_a_pipeline_without_preview_and_a_job_that_is_starting(api: Client, stored: Any) -> None:

@@ -17,7 +17,7 @@ from starlette.responses import PlainTextResponse
 
 from ..database import history
 from ..database import pipelines as rows
-from ..database.models import STATES, JobNumbers
+from ..database.models import STATES, Checkpoint, JobNumbers
 from .jobs import job_at
 from .parts import Parts, ThePart
 from .shapes.base import Listed
@@ -25,47 +25,52 @@ from .shapes.jobs import Metric, MetricGroup, MetricName, OperatorMetricGroup, S
 
 router = fastapi.APIRouter(tags=["jobs"])
 
-_COUNTS: tuple[MetricName, ...] = ("messages_recv", "messages_sent")
+_COUNTS: tuple[MetricName, ...] = ("bytes_recv", "bytes_sent", "messages_recv", "messages_sent")
+_Key = tuple[int, MetricName, int]
+"""A node, what is counted, and the subtask."""
 
 
 @router.get("/pipelines/{id}/jobs/{job_id}/operator_metric_groups")
 def groups(parts: ThePart, id: str, job_id: str) -> Listed[OperatorMetricGroup]:
-    """Rows in a second, of all subtasks together, for the last minutes. Empty until there are two counts."""
+    """What passes each node in a second, for the last minutes. Empty until there are two counts."""
     with parts.database.read() as session:
-        whole = job_at(session, id, job_id)
-        found = history.numbers(session, whole.job.id)
-    return Listed(data=list(metric_groups(found, len(whole.pipeline.program["pipeline"]["sinks"]))))
+        found = history.numbers(session, job_at(session, id, job_id).job.id)
+    return Listed(data=list(metric_groups(found)))
 
 
-def metric_groups(numbers: Sequence[JobNumbers], sinks: int) -> Iterator[OperatorMetricGroup]:
+def metric_groups(numbers: Sequence[JobNumbers]) -> Iterator[OperatorMetricGroup]:
     """numbers: by time. Between a count and a lower one, the job was started again: no rate comes of them."""
-    lines: dict[tuple[int, MetricName], list[Metric]] = defaultdict(list)
+    lines: dict[_Key, list[Metric]] = defaultdict(list)
     for before, row in pairwise(numbers):
         seconds = (row.at - before.at) / 1e6
-        then = _counts(before.numbers, sinks)
-        for key, count in _counts(row.numbers, sinks).items():
+        then = _counts(before.numbers)
+        for key, count in _counts(row.numbers).items():
             if seconds > 0 and count >= then.get(key, count + 1):
                 lines[key].append(Metric(time=row.at, value=(count - then[key]) / seconds))
-    for node_id, group in groupby(sorted(lines.items()), key=lambda line: line[0][0]):
+    for node_id, of_node in groupby(sorted(lines.items()), key=lambda line: line[0][0]):
         yield OperatorMetricGroup(
             node_id=node_id,
             metric_groups=[
-                MetricGroup(name=name, subtasks=[SubtaskMetrics(index=0, metrics=metrics)])
-                for (_, name), metrics in group
+                MetricGroup(
+                    name=name,
+                    subtasks=[SubtaskMetrics(index=index, metrics=metrics) for (_, _, index), metrics in of_name],
+                )
+                for name, of_name in groupby(of_node, key=lambda line: line[0][1])
             ],
         )
 
 
-def _counts(numbers: Mapping[str, Any], sinks: int) -> dict[tuple[int, MetricName], float]:
-    """Rows by the numbers of boxes: the source, operators, sinks."""
-    operators = numbers.get("operators", [])
-    found: dict[tuple[int, MetricName], float] = {(0, "messages_sent"): numbers.get("rows_in", 0)}
-    for node, one in enumerate(operators, 1):
-        found[node, "messages_recv"] = one["rows_in"]
-        found[node, "messages_sent"] = one["rows_out"]
-    for node in range(len(operators) + 1, len(operators) + 1 + sinks):
-        found[node, "messages_recv"] = numbers.get("rows_out", 0)
-    return found
+def _counts(numbers: Mapping[str, Any]) -> dict[_Key, float]:
+    """What was counted. Sources get nothing, and sinks send nothing: their zeros are left out."""
+    nodes = numbers.get("operators", {})
+    unused = {("0", "messages_recv"), (str(len(nodes) - 1), "messages_sent")}
+    return {
+        (int(node), name, int(index)): counts[name]
+        for node, subtasks in nodes.items()
+        for index, counts in subtasks.items()
+        for name in _COUNTS
+        if name in counts and (node, name) not in unused
+    }
 
 
 # ---- Prometheus ----
@@ -79,6 +84,8 @@ async def exposed(request: Request) -> PlainTextResponse:
 
 _HELP = {
     "arroyo_controller_jobs": ("gauge", "Jobs, by state."),
+    "arroyo_worker_bytes_recv": ("counter", "Bytes that a node has got."),
+    "arroyo_worker_bytes_sent": ("counter", "Bytes that a node has sent."),
     "arroyo_worker_messages_recv": ("counter", "Rows that a node has got."),
     "arroyo_worker_messages_sent": ("counter", "Rows that a node has sent."),
     "arroyo_udf_in_flight": ("gauge", "Calls of functions under way."),
@@ -111,17 +118,11 @@ class _Exposition:
             told = ",".join(f'{label}="{_escaped(str(one))}"' for label, one in labels.items())
             self._lines[name].append(f"{name}{{{told}}} {value:.15g}")
 
-    def add_numbers(self, numbers: Mapping[str, Any], job_id: str, names: Mapping[int, str], sinks: int) -> None:
-        for (node, name), count in _counts(numbers, sinks).items():
-            self.add(
-                f"arroyo_worker_{name}",
-                count,
-                job_id=job_id,
-                node_id=node,
-                subtask_idx=0,
-                operator_name=names.get(node, ""),
-            )
-        for node, one in enumerate(numbers.get("operators", []), 1):
+    def add_numbers(self, numbers: Mapping[str, Any], job_id: str, names: Mapping[int, str]) -> None:
+        for (node, name, index), count in _counts(numbers).items():
+            labels = {"job_id": job_id, "node_id": node, "subtask_idx": index, "operator_name": names.get(node, "")}
+            self.add(f"arroyo_worker_{name}", count, **labels)
+        for node, one in enumerate(numbers.get("details", []), 1):
             labels = {"job_id": job_id, "node_id": node, "operator_name": one["name"]}
             for key, metric in _OF_OPERATOR.items():
                 self.add(metric, one.get(key), **labels)
@@ -129,9 +130,12 @@ class _Exposition:
                 self.add("arroyo_udf_call_seconds", one.get(key), **labels, quantile=quantile)
             for outcome, count in (one.get("counts") or {}).items():
                 self.add("arroyo_udf_outcomes_total", count, **labels, outcome=outcome)
-        checkpoint = numbers.get("checkpoint") or {}
-        self.add("arroyo_udf_checkpoint_epoch", checkpoint.get("epoch"), job_id=job_id)
-        self.add("arroyo_udf_checkpoint_duration_seconds", checkpoint.get("seconds"), job_id=job_id)
+
+    def add_checkpoint(self, taken: Checkpoint, job_id: str) -> None:
+        self.add("arroyo_udf_checkpoint_epoch", taken.epoch, job_id=job_id)
+        if taken.finish_time is not None:
+            seconds = (taken.finish_time - taken.start_time) / 1e6
+            self.add("arroyo_udf_checkpoint_duration_seconds", seconds, job_id=job_id)
 
     def text(self) -> str:
         told: list[str] = []
@@ -154,8 +158,10 @@ def _exposition(parts: Parts) -> str:
             told.add("arroyo_udf_restarts", status.restarts, job_id=job.id)
             found = history.numbers(session, job.id)
             if found:
-                sinks = len(pipeline.program["pipeline"]["sinks"])
-                told.add_numbers(found[-1].numbers, job.id, _names(pipeline.graph), sinks)
+                told.add_numbers(found[-1].numbers, job.id, _names(pipeline.graph))
+            taken = history.checkpoints(session, job.id)
+            if taken:
+                told.add_checkpoint(taken[-1], job.id)
     for state, count in states.items():
         told.add("arroyo_controller_jobs", count, state=state)
     return told.text()

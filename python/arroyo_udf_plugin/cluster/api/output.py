@@ -57,15 +57,13 @@ def _check(parts: Parts, id: str, job_id: str) -> None:
 
 
 async def _events(parts: Parts, job_id: str, number: int) -> AsyncIterator[str]:
-    """number: of events that the reader has had. Looks again after a while; a comment says that it still does."""
-    serial, skipped, quiet = 0, number, 0.0
-    number = 0
+    """number: of the first event that the reader has not had. A comment says that the stream is still there."""
+    serial, quiet = 0, 0.0
     while True:
         ended, found = await run_in_threadpool(_read, parts, job_id, serial)
-        for serial, data in found:  # noqa: B007 (the last one is where to go on)
-            if number >= skipped:
-                yield f"id: {number}\ndata: {data}\n\n"
-            number += 1
+        for serial, its_number, data in found:  # noqa: B007 (the last one is where to go on)
+            if its_number >= number:
+                yield f"id: {its_number}\ndata: {data}\n\n"
         if found:
             quiet = 0.0
             continue
@@ -79,7 +77,7 @@ async def _events(parts: Parts, job_id: str, number: int) -> AsyncIterator[str]:
         quiet += _POLL_SECONDS
 
 
-def _read(parts: Parts, job_id: str, serial: int) -> tuple[bool, list[tuple[int, str]]]:
+def _read(parts: Parts, job_id: str, serial: int) -> tuple[bool, list[tuple[int, int, str]]]:
     """Whether the job had ended before, and the events behind a serial number."""
     with parts.database.read() as session:
         try:
@@ -89,6 +87,7 @@ def _read(parts: Parts, job_id: str, serial: int) -> tuple[bool, list[tuple[int,
         return ended, [
             (
                 row.serial,
+                row.number,
                 OutputData(
                     operator_id=row.operator_id,
                     subtask_idx=row.subtask_idx,
@@ -102,7 +101,7 @@ def _read(parts: Parts, job_id: str, serial: int) -> tuple[bool, list[tuple[int,
 
 
 def _number(last_event_id: str | None) -> int:
-    """How many events the reader has had."""
+    """Of the first event that the reader has not had."""
     if last_event_id is None or not last_event_id.isdecimal() or len(last_event_id) > 15:
         return 0
     return int(last_event_id) + 1

@@ -144,9 +144,6 @@ def patch(parts: ThePart, id: str, asked: PipelinePatch) -> Pipeline:
     changes = {name: getattr(asked, name) for name in asked.model_fields_set if getattr(asked, name) is not None}
     with parts.database.begin() as session:
         whole = rows.get(session, id)
-        if changes.get("stop") == "none" and whole.status.state == "Failed":
-            rows.restart(session, id)  # a start of a failed job is a start
-            del changes["stop"]
         if changes:
             _check_change(whole, changes)
             rows.change(session, id, changes)
@@ -177,7 +174,7 @@ def restart(parts: ThePart, id: str, asked: PipelineRestart) -> Pipeline:
 def delete(parts: ThePart, id: str) -> Response:
     """With its job and all that is known of it. The answer is empty."""
     with parts.database.begin() as session:
-        rows.delete(session, id)
+        rows.delete(session, id, parts.checkpoints)
     parts.wake()
     return Response()
 
