@@ -1,4 +1,8 @@
-"""The command line: arroyo-udf new | build | inspect | run | replay | check | schema | cache | states.
+"""The command line.
+
+    arroyo-udf new | build | inspect | run | replay | check | schema | cache.
+
+    arroyo-udf cluster | api | controller | migrate | config | states
 
 new.py       a folder to begin with
 build.py     source -> plugin
@@ -7,6 +11,7 @@ run.py       run functions over files
 pipelines.py run, check and describe pipelines
 view.py      shows a running pipeline
 replay.py    run dead letters again, into the output of their run
+cluster.py   the engine around pipelines: its programs, migrations, configuration
 states.py    the life of a job
 calls.py     which functions run and replay call
 files.py     the options of commands that read and write files
@@ -24,7 +29,7 @@ from typing import Any
 import click
 
 from ..errors import ArroyoUdfError
-from . import build, cache, inspect, new, pipelines, replay, run, states
+from . import build, cache, cluster, inspect, new, pipelines, replay, run, states
 from .stopping import stoppable
 
 
@@ -57,5 +62,7 @@ def main() -> None:
 
 for _module in (new, build, inspect, run, replay, cache, states):
     main.add_command(_module.command)
+for _command in cluster.commands:
+    main.add_command(_command)
 main.add_command(pipelines.check)
 main.add_command(pipelines.schema)

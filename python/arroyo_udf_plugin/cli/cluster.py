@@ -1,0 +1,133 @@
+"""arroyo-udf cluster, api, controller, migrate and config: the engine around pipelines."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import queue
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .stopping import drainable
+
+if TYPE_CHECKING:
+    from ..cluster.configuration import Configured, Settings
+
+_FLAGS: dict[str, tuple[str, ...]] = {
+    "data": ("data",),
+    "database": ("database", "url"),
+    "bind": ("api", "bind_address"),
+    "port": ("api", "http_port"),
+    "scheduler": ("controller", "scheduler"),
+    "insecure": ("api", "insecure"),
+}
+"""Where the value of a flag is in the settings."""
+
+
+def _configurable(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds the options; the command gets what is configured."""
+
+    @click.option("-c", "--config", "file", type=click.Path(path_type=Path), help="A TOML file with settings.")
+    @click.option("--data", metavar="DIR", help="The folder of everything that the cluster keeps.")
+    @click.option("--database", metavar="URL", help="sqlite:////folder/file or postgresql://user@host/name.")
+    @click.option("--bind", metavar="ADDRESS", help="Where the API listens.")
+    @click.option("--port", type=int, help="The API's port; 0: a free one.")
+    @click.option("--scheduler", type=click.Choice(["embedded", "process"]), help="Where pipelines run.")
+    @click.option("--insecure", is_flag=True, default=None, help="Listen to others without TLS.")
+    @functools.wraps(command)
+    def wrapped(file: Path | None, **flags: Any) -> None:
+        try:
+            from ..cluster.configuration import configured
+        except ModuleNotFoundError as error:
+            text = f"{error.name} is missing: pip install 'arroyo_udf_plugin[engine]'"
+            raise click.ClickException(text) from None
+        given: dict[str, Any] = {}
+        for name, value in flags.items():
+            if value is not None:
+                *sections, key = _FLAGS[name]
+                functools.reduce(lambda into, section: into.setdefault(section, {}), sections, given)[key] = value
+        command(configured(file, given))
+
+    return wrapped
+
+
+@click.command()
+@_configurable
+def cluster(configured: Configured) -> None:
+    """Run API and controller in one program, with pipelines in its process."""
+    from ..cluster.program import controlling, opened, serving
+
+    settings = _ready(configured.settings)
+    with _until_stopped() as stopped, opened(settings) as database, controlling(database, settings) as controller:
+        with serving(database, settings, controller.wake) as address:
+            click.echo(f"arroyo-udf cluster: {address}", err=True)
+            stopped.get()
+        click.echo("arroyo-udf cluster: jobs end with a checkpoint; a second signal ends them at once", err=True)
+
+
+@click.command()
+@_configurable
+def api(configured: Configured) -> None:
+    """Run the API alone."""
+    from ..cluster.program import opened, serving
+
+    settings = _ready(configured.settings)
+    with (
+        _until_stopped() as stopped,
+        opened(settings) as database,
+        serving(database, settings, lambda: None) as address,
+    ):
+        click.echo(f"arroyo-udf api: {address}", err=True)
+        stopped.get()
+
+
+@click.command()
+@_configurable
+def controller(configured: Configured) -> None:
+    """Run the controller alone. A second one stands by until the first has ended."""
+    from ..cluster.program import controlling, opened
+
+    settings = _ready(configured.settings)
+    with _until_stopped() as stopped, opened(settings) as database, controlling(database, settings):
+        click.echo("arroyo-udf controller: ready", err=True)
+        stopped.get()
+
+
+@click.command()
+@_configurable
+def migrate(configured: Configured) -> None:
+    """Bring the database to this program's version. Every program does so at its start."""
+    from ..cluster.database.opened import LATEST
+    from ..cluster.program import opened
+
+    with opened(configured.settings) as database:
+        click.echo(f"{database.url}: {LATEST}")
+
+
+@click.command()
+@_configurable
+def config(configured: Configured) -> None:
+    """Print what is configured, and where each value came from."""
+    for key, value, place in configured.lines():
+        click.echo(f"{key} = {value}    ({place})")
+
+
+def _ready(settings: Settings) -> Settings:
+    from ..cluster.logs import show
+
+    show(settings.logging.format, settings.logging.level)
+    return settings
+
+
+@contextlib.contextmanager
+def _until_stopped() -> Iterator[queue.SimpleQueue[None]]:
+    """Yields what has an item as soon as a signal has come; in its handler, no lock may be taken."""
+    stopped: queue.SimpleQueue[None] = queue.SimpleQueue()
+    with drainable(lambda: stopped.put(None)):
+        yield stopped
+
+
+commands = (cluster, api, controller, migrate, config)
