@@ -21,6 +21,8 @@ from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.functions.asked import Planned
 from arroyo_udf_plugin.cluster.functions.workshop import BuiltFunction, InvalidFunction, Workshop
 
+pytestmark = pytest.mark.once
+
 Schema = Mapping[str, Any]
 _METHODS = ("get", "post", "put", "patch", "delete")
 

@@ -47,7 +47,7 @@ def graph_of(planned: Planned) -> dict[str, Any]:
         edge(routes.before[place], place in routes.gathering)
         own = [next(calls) for _ in getattr(operator, "calls", ())]
         node(_kind(operator, any(call.function.kind == "async" for call in own)), _label(operator, name), alone)
-    for place, (sink, name) in enumerate(zip(pipeline.sinks, sink_names(pipeline), strict=True)):
+    for place, (sink, name) in enumerate(zip(planned.resolved.sinks, sink_names(pipeline), strict=True)):
         before = routes.sinks[place]
         alone = before in routes.gathering or routes.is_behind_gathering(before)
         edge(before, False)
