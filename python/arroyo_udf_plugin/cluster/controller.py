@@ -53,6 +53,18 @@ _log = logging.getLogger(__name__)
 Word = Report | Literal["wake", "stop"]
 
 _STOPS: dict[Action, How] = {Action.SAVE: "save", Action.DRAIN: "drain", Action.CANCEL: "cancel", Action.KILL: "kill"}
+_REPEATED = {
+    State.COMPILING: Action.CLEAR,
+    State.RESCALING: Action.SAVE,
+    State.RESTARTING: Action.SAVE,
+    State.RECOVERING: Action.WAIT,
+    State.CHECKPOINT_STOPPING: Action.SAVE,
+    State.STOPPING: Action.CANCEL,
+    State.FINISHING: Action.CLEAR,
+    State.FAILING: Action.CLEAR,
+}
+"""What a new controller does for a job that runs: the one before may not have come to it."""
+
 _KEPT_CHECKPOINTS = 100  # rows
 _PREVIEWS_KEPT = 3_600_000_000  # microseconds
 _TIDY_EVERY = 60.0
@@ -176,9 +188,10 @@ class Controller:
             job_id, status = whole.job.id, whole.status
             self._watched[job_id] = _Watched()
             state = State(status.state)
-            if state.is_terminal or self._scheduler.take_over(job_id, status.generation):
+            if not state.is_terminal and self._scheduler.take_over(job_id, status.generation):
                 self._wait_in(whole)
-            else:
+                self._act(whole, _REPEATED.get(state, Action.NONE))
+            elif not state.is_terminal:
                 self._step(job_id, Event.ORPHANED)
             self._consider(job_id)
 
@@ -307,7 +320,7 @@ class Controller:
     def _log(self, session: Session, whole: Whole, event: Event, step: Step, report: Report | None) -> None:
         """Into the job's log: errors, and when a job starts or ends."""
         job_id, generation = whole.job.id, whole.status.generation
-        if report is not None and report.message and event in (Event.LOST, Event.WRONG, Event.EXHAUSTED):
+        if report is not None and report.message and step.state in (State.RECOVERING, State.FAILING):
             domain = report.domain
             history.log(session, job_id, generation, "error", report.message, report.details, error_domain=domain)
         elif event is Event.LATE:
@@ -376,8 +389,13 @@ class Controller:
     # ---- What is noted ----
 
     def _note(self, reports: list[Report]) -> None:
-        """Numbers and checkpoints, in one transaction."""
+        """Numbers and checkpoints, in one transaction; and what workers have written."""
         latest = {report.job_id: report for report in reports if report.numbers is not None}
+        for report in reports:
+            if report.event is None and report.message:
+                with self._database.begin() as session:
+                    if session.get(JobStatus, report.job_id) is not None:
+                        history.log(session, report.job_id, report.generation, "info", report.message, report.details)
         changed = []
         for job_id, report in latest.items():
             watched = self._watched.get(job_id)
@@ -389,7 +407,8 @@ class Controller:
             return
         with self._database.begin() as session:
             for watched, report in changed:
-                if session.get(JobStatus, report.job_id) is None:
+                status = session.get(JobStatus, report.job_id)
+                if status is None or status.generation != report.generation:
                     continue
                 history.count(session, report.job_id, report.numbers or {})
                 if self._has_checkpoint(watched, report):

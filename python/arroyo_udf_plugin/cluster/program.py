@@ -8,15 +8,19 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from .configuration import Settings
 from .controller import Controller
 from .database.changes import Changes
 from .database.opened import Database
 from .schedulers.embedded import EmbeddedScheduler
+from .schedulers.interface import Scheduler
+from .schedulers.process import ProcessScheduler
 from .serving import Server, listening
+from .task import Tell
 
 
 @contextlib.contextmanager
@@ -37,9 +41,14 @@ def make_private(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def controlling(database: Database, settings: Settings) -> Iterator[Controller]:
-    """A controller that runs within the block."""
-    controller = Controller(database, settings, EmbeddedScheduler)
+def controlling(
+    database: Database, settings: Settings, scheduler: Literal["embedded", "process"]
+) -> Iterator[Controller]:
+    """A controller that runs within the block. scheduler: if the settings do not name one."""
+    make: Callable[[Tell], Scheduler] = EmbeddedScheduler
+    if (settings.controller.scheduler or scheduler) == "process":
+        make = partial(ProcessScheduler, settings=settings)
+    controller = Controller(database, settings, make)
     with contextlib.closing(Changes(database, controller.wake)):
         controller.start()
         try:

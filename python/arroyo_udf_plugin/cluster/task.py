@@ -19,7 +19,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..connectors.impulse import Impulse
 from ..engine.embedded import run_planned
@@ -89,6 +89,16 @@ class Report:
     def of_json(cls, told: Mapping[str, Any]) -> Report:
         event = told.get("event")
         return cls(**{**told, "event": None if event is None else Event(event)})
+
+
+How = Literal["save", "drain", "cancel"]
+"""Ways to stop: with a checkpoint of everything; after the rows in flight; at once."""
+
+
+def request(stop: StopRequest, how: How) -> None:
+    """Asks for a stop. What has been asked for before is not asked for again."""
+    while stop.requests < (2 if how == "cancel" else 1):
+        stop.request()
 
 
 Tell = Callable[[Report], None]
