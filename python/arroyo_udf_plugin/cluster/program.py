@@ -10,8 +10,10 @@ import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+from .api import create_app
+from .api.parts import Parts
 from .configuration import Settings
 from .controller import Controller
 from .database.changes import Changes
@@ -63,16 +65,7 @@ def serving(database: Database, settings: Settings, wake: Callable[[], None]) ->
     own = listening(settings.api.bind_address, settings.api.http_port)
     scheme = "https" if settings.api.tls_cert is not None else "http"
     host, port = own.getsockname()[:2]
-    with Server(_ping, own, settings.api.tls_cert, settings.api.tls_key):
+    with Server(
+        create_app(Parts.configured(database, settings, wake)), own, settings.api.tls_cert, settings.api.tls_key
+    ):
         yield f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
-
-
-async def _ping(scope: Any, receive: Any, send: Any) -> None:
-    """GET /api/v1/ping, and nothing else."""
-    if scope["type"] != "http":
-        return
-    found = scope["path"] == "/api/v1/ping"
-    body = b'"Pong"' if found else b'{"error": "Not found"}'
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": 200 if found else 404, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

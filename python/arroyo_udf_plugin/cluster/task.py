@@ -16,12 +16,13 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from ..connectors.impulse import Impulse
+from ..connectors.preview import tapped
 from ..engine.embedded import run_planned
 from ..engine.progress import Progress, Summary
 from ..engine.stopping import StopRequest
@@ -37,12 +38,13 @@ from ..errors import (
 from ..pipeline.description import Checkpoints, Pipeline, SourceModel
 from ..pipeline.plan import Planned, plan
 from ..pipeline.problems import InvalidPipeline
+from .shown import Showing, Shown
 from .states import Event
 
 PROGRESS_EVERY = 2.0
 """Seconds from one count to the next."""
 
-_UNREPEATABLE = ("stdout", "preview")  # sinks that keep nothing
+_UNREPEATABLE = ("stdout",)  # sinks that cannot take back rows: without checkpoints
 _WRONG = (RowError, UserCodeError, BuildError, LoadError, PluginEnvironmentError)
 """What a new start would only repeat."""
 
@@ -69,7 +71,7 @@ class Report:
     """What a generation tells, or a scheduler about it.
 
     event: None: it only goes on. tasks: with `started`. message, details, domain: why it has ended, with an error.
-    numbers: so far. checkpoint: the latest.
+    numbers: so far. checkpoint: the latest. shown: batches of previews.
     """
 
     job_id: str
@@ -81,6 +83,7 @@ class Report:
     domain: str = "internal"
     numbers: Mapping[str, Any] | None = None
     checkpoint: Mapping[str, Any] | None = None
+    shown: Sequence[Shown] = ()
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -142,14 +145,19 @@ def _divided(pipeline: Pipeline) -> SourceModel:
 
 def _run(task: Task, planned: Planned, stop: StopRequest, resume: bool, tell: Tell) -> Summary:
     told_start = False
+    showing = Showing(lambda shown: tell(Report(task.job_id, task.generation, shown=shown)))
 
     def progress(now: Progress) -> None:
         nonlocal told_start
         event = None if told_start else Event.STARTED
         told_start = True
         tell(_progress(task, now, event))
+        showing.flush()
 
-    return run_planned(planned, resume=resume, stop=stop, progress=progress, progress_every=PROGRESS_EVERY)
+    with tapped(planned.name, showing.take):
+        summary = run_planned(planned, resume=resume, stop=stop, progress=progress, progress_every=PROGRESS_EVERY)
+    showing.flush()
+    return summary
 
 
 def _has_checkpoints(place: str | None) -> bool:

@@ -241,7 +241,7 @@ class JsonWriter:
         for field in schema:
             if schema.names.count(field.name) > 1:
                 raise InvalidArgument(f"{name}: JSON cannot hold two columns {field.name!r}; rename one")
-            if _has_no_json(field.type):
+            if has_no_json(field.type):
                 raise InvalidArgument(
                     f"{name}: JSON cannot hold column {field.name!r} of type {field.type}; write .parquet or .arrow"
                 )
@@ -338,10 +338,11 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _has_no_json(type_: pa.DataType) -> bool:
+def has_no_json(type_: pa.DataType) -> bool:
+    """Whether columns of this type cannot be written."""
     is_ = pa.types
     kinds = (is_.is_binary, is_.is_large_binary, is_.is_fixed_size_binary, is_.is_binary_view, is_.is_interval)
     inner = [type_.field(i).type for i in range(type_.num_fields)] if is_.is_nested(type_) else []
     if is_.is_dictionary(type_):
         inner = [type_.value_type]
-    return any(kind(type_) for kind in kinds) or any(_has_no_json(each) for each in inner)
+    return any(kind(type_) for kind in kinds) or any(has_no_json(each) for each in inner)

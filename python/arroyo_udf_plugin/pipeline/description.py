@@ -22,6 +22,7 @@ from ..connectors.described import Bytes, Described, Seconds, Several
 from ..connectors.files import Files
 from ..connectors.impulse import Impulse
 from ..connectors.parts import Parts
+from ..connectors.preview import Preview
 from ..connectors.single import File
 from ..connectors.standard_input import StandardInput
 from ..connectors.standard_output import StandardOutput
@@ -30,7 +31,7 @@ from ..host.isolation import MOST_WORKERS, Isolation
 from ..host.policy import Action
 
 SourceModel = Annotated[Impulse | Files | StandardInput, pydantic.Field(discriminator="type")]
-SinkModel = Annotated[Parts | File | StandardOutput | Blackhole | Table, pydantic.Field(discriminator="type")]
+SinkModel = Annotated[Parts | File | StandardOutput | Blackhole | Table | Preview, pydantic.Field(discriminator="type")]
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 Name = Annotated[str, pydantic.Field(pattern=_NAME, max_length=100)]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from ..errors import InvalidArgument
 from ..sql.tokens import Token, Unreadable, tokens
@@ -13,8 +15,24 @@ _CLOSING = set(_OPENING.values())
 Tokens = Sequence[Token]
 
 
+@dataclass(frozen=True)
+class Place:
+    """Something wrong. start, end: line and column, counted from 1; the end is behind the last character."""
+
+    text: str
+    start: tuple[int, int]
+    end: tuple[int, int]
+
+
 class Refused(InvalidArgument):
     """What is wrong in a query file, and what to write instead: one or more, each with line and column."""
+
+    def __init__(self, message: str, places: Sequence[Place] = ()) -> None:
+        super().__init__(message)
+        self.places = places
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.places)
 
 
 class Wrong(Exception):
@@ -38,13 +56,21 @@ class Text:
 
     def refused(self, wrong: Sequence[Wrong]) -> Refused:
         """All that is wrong, in one error."""
-        told = [f"{self.file}:{line}:{column}: {text}" for (line, column), text in self._places(wrong)]
-        return Refused("\n".join(told))
+        places = list(self._places(wrong))
+        told = [f"{self.file}:{one.start[0]}:{one.start[1]}: {one.text}" for one in places]
+        return Refused("\n".join(told), places)
 
-    def _places(self, wrong: Sequence[Wrong]) -> Iterator[tuple[tuple[int, int], str]]:
+    def _places(self, wrong: Sequence[Wrong]) -> Iterator[Place]:
         for one in sorted(wrong, key=lambda one: one.at):
             if one.text is not None:
-                yield self.place(one.at), one.text
+                yield Place(one.text, self.place(one.at), self.place(self._end(one.at)))
+
+    def _end(self, offset: int) -> int:
+        """Behind the token that begins at an offset."""
+        try:
+            return next((token.end for token in tokens(self.text) if token.start <= offset < token.end), offset)
+        except Unreadable:
+            return offset
 
     def cut(self, part: Tokens) -> str:
         """What the user has written from the first of these tokens to the last."""

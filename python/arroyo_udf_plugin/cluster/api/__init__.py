@@ -1,0 +1,86 @@
+"""The REST API: Arroyo's endpoints, over the database. It writes wishes and reads facts; it holds nothing by itself.
+
+__init__.py   the app
+parts.py      what endpoints work with
+shapes/       what requests and answers look like
+pipelines.py, jobs.py, checkpoints.py, output.py, metrics.py, udfs.py, connectors.py, profiles.py, tables.py, health.py
+              the endpoints, one file for each thing
+planned.py    a query with the functions and tables that it may use
+told.py       rows of the database as answers        buttons.py   what a pipeline's button does
+catalog.py    the connectors                          statements.py   a saved table as a CREATE TABLE
+failures.py   answers of requests that fail           bodies.py    JSON that can be stored
+pages.py      pages of lists
+
+Guarantees: two processes of it on one database give the same answers. What it has answered is committed. It runs no
+code of users.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+
+import fastapi
+from starlette.applications import Starlette
+from starlette.routing import Mount, Route
+
+from ...version import __version__
+from ..security import App, Guard
+from . import failures, health
+from .checkpoints import router as checkpoints
+from .connectors import router as connectors
+from .health import router as ping
+from .jobs import router as jobs
+from .metrics import exposed
+from .metrics import router as metrics
+from .output import router as output
+from .parts import Parts
+from .pipelines import router as pipelines
+from .profiles import router as profiles
+from .tables import router as tables
+from .udfs import router as udfs
+
+_ORGANIZATION = "/v1/admin/organizations/{organization_id}"
+
+
+def create_app(parts: Parts) -> App:
+    """The API as an ASGI app, below /api, with /metrics and /health beside it."""
+    api = fastapi.FastAPI(
+        title="Arroyo UDF",
+        version=__version__,
+        openapi_url="/v1/api-docs/openapi.json",
+        docs_url=None,  # its page loads scripts from elsewhere
+        redoc_url=None,
+        servers=[{"url": "/api/"}],
+        root_path_in_servers=False,
+        responses=failures.RESPONSES,
+    )
+    api.state.parts = parts
+    failures.install(api)
+    for router in (ping, connectors, profiles, tables, udfs, pipelines, jobs, checkpoints, output, metrics):
+        api.include_router(router, prefix="/v1")
+    for router in (pipelines, jobs, checkpoints, output, metrics):
+        own = [fastapi.Depends(_our_organization)]
+        api.include_router(router, prefix=_ORGANIZATION, dependencies=own, include_in_schema=False)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        parts.workshop.prepare()
+        yield
+        await parts.workshop.close()
+
+    routes = [
+        Route("/health/live", health.live),
+        Route("/health/ready", health.ready),
+        Route("/metrics", exposed),
+        Mount("/api", api),
+    ]
+    outer = Starlette(routes=routes, lifespan=lifespan)
+    outer.state.parts = parts
+    return outer if parts.security is None else Guard(outer, parts.security)
+
+
+async def _our_organization(organization_id: str) -> None:
+    """There is one."""
+    if organization_id != "org":
+        raise failures.Refusal(404, "Organization not found")

@@ -1,0 +1,43 @@
+"""Whether the API answers: for clients, and for whoever starts it again."""
+
+from __future__ import annotations
+
+import fastapi
+from fastapi.responses import JSONResponse, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+
+from .parts import Parts
+
+router = fastapi.APIRouter(tags=["ping"])
+
+
+@router.get("/ping")
+async def ping() -> str:
+    """Always "Pong"."""
+    return "Pong"
+
+
+@router.post("/session", response_class=Response)
+async def session(request: fastapi.Request) -> Response:
+    """Sets the cookie with which a browser that knows the token can open event streams."""
+    parts: Parts = request.app.state.parts
+    answer = Response()
+    if parts.security is not None and parts.security.token is not None:
+        answer.headers["set-cookie"] = parts.security.session_cookie()
+    return answer
+
+
+async def live(request: Request) -> JSONResponse:
+    """The process answers."""
+    return JSONResponse({"status": "live"})
+
+
+async def ready(request: Request) -> JSONResponse:
+    """It can work: the database answers, and is of its revision."""
+    parts: Parts = request.app.state.parts
+    try:
+        await run_in_threadpool(parts.database.check)
+    except Exception as error:
+        return JSONResponse({"error": f"the database does not answer: {error}"}, 503)
+    return JSONResponse({"status": "ready"})

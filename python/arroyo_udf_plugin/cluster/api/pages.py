@@ -1,0 +1,16 @@
+"""Pages of a list: how many, and after which."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import fastapi
+
+_MOST = 1000
+
+Limit = Annotated[int, fastapi.Query(ge=1, le=2**32 - 1, description=f"How many; at most {_MOST} come.")]
+After = Annotated[str | None, fastapi.Query(description="The id of the last one that was seen.", max_length=200)]
+
+
+def most(limit: int) -> int:
+    return min(limit, _MOST)

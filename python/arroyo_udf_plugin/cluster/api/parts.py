@@ -1,0 +1,68 @@
+"""What endpoints work with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import fastapi
+
+from ...errors import InvalidArgument
+from ..configuration import Settings
+from ..database.opened import Database
+from ..functions.workshop import Workshop
+from ..security import LOCAL, Security, check_exposed, is_loopback
+
+
+@dataclass(frozen=True)
+class Parts:
+    """security: None: whoever embeds the app checks requests by itself. checkpoint_interval, preview_ttl: microseconds.
+
+    wake: called after each new wish, for a controller in this process; it must not wait.
+    checkpoints: where the state of jobs is, if their pipelines do not say otherwise.
+    """
+
+    database: Database
+    workshop: Workshop
+    security: Security | None = field(default_factory=Security)
+    wake: Callable[[], None] = lambda: None
+    checkpoint_interval: int = 10_000_000
+    preview_ttl: int = 60_000_000
+    checkpoints: str = ""
+
+    @classmethod
+    def configured(cls, database: Database, settings: Settings, wake: Callable[[], None]) -> Parts:
+        """Raises InvalidArgument for an API that would be open to others."""
+        api = settings.api
+        security = Security(
+            hosts={*LOCAL, api.bind_address, *(host.lower() for host in api.hosts)},
+            token=None if api.token is None else api.token.get_secret_value(),
+            body_limit=api.body_limit,
+            tls=api.tls_cert is not None,
+        )
+        try:
+            check_exposed(api.bind_address, security, api.insecure)
+        except ValueError as error:
+            raise InvalidArgument(str(error)) from None
+        roots = [str(root.absolute()) for root in settings.files.roots]
+        if not roots and not is_loopback(api.bind_address):
+            raise InvalidArgument(
+                f"{api.bind_address} can be reached by others: set files.roots, the folders of pipelines"
+            )
+        return cls(
+            database=database,
+            workshop=Workshop(settings.data.absolute() / "functions", roots=roots or None),
+            security=security,
+            wake=wake,
+            checkpoint_interval=round(settings.pipeline.checkpoint_interval * 1e6),
+            checkpoints=settings.checkpoints,
+        )
+
+
+def parts_of(request: fastapi.Request) -> Parts:
+    found: Parts = request.app.state.parts
+    return found
+
+
+ThePart = Annotated[Parts, fastapi.Depends(parts_of)]

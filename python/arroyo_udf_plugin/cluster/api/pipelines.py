@@ -1,0 +1,185 @@
+"""Pipelines: what a user wants to run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import fastapi
+from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
+
+from ..database import pipelines as rows
+from ..database.errors import NotFound
+from ..database.pipelines import Whole
+from .bodies import JsonRoute
+from .failures import Refusal
+from .pages import After, Limit, most
+from .parts import Parts, ThePart
+from .planned import plan_query
+from .shapes.base import Page
+from .shapes.pipelines import (
+    Pipeline,
+    PipelineGraph,
+    PipelinePatch,
+    PipelinePost,
+    PipelineRestart,
+    PreviewPost,
+    QueryValidationResult,
+    ValidateQueryPost,
+)
+from .told import pipeline_of
+
+router = fastapi.APIRouter(tags=["pipelines"], route_class=JsonRoute)
+
+_DAY = 86_400_000_000  # a preview has no checkpoints of its own
+OwnId = Annotated[str, fastapi.Path(min_length=1, max_length=200)]
+
+
+@router.post("/pipelines/validate_query")
+async def validate_query(parts: ThePart, asked: ValidateQueryPost) -> QueryValidationResult:
+    """What a query becomes, or what is wrong with it, which is no error of this request."""
+    found = await plan_query(parts, asked.query, asked.udfs)
+    graph = found.planned.graph
+    return QueryValidationResult(
+        graph=None if graph is None else PipelineGraph.model_validate(graph), errors=found.diagnostics
+    )
+
+
+@router.post("/pipelines")
+async def create(parts: ThePart, asked: PipelinePost) -> Pipeline:
+    """Plans a query, and wishes that it runs."""
+    return await _created(parts, asked, None)
+
+
+@router.put("/pipelines/{id}")
+async def create_as(parts: ThePart, id: OwnId, asked: PipelinePost) -> Pipeline:
+    """The same, with an id of the caller's. It never replaces a pipeline."""
+    return await _created(parts, asked, id)
+
+
+async def _created(parts: Parts, asked: PipelinePost, id: str | None) -> Pipeline:
+    found = await plan_query(
+        parts, asked.query, asked.udfs, _safe(asked.name), asked.parallelism, environment=asked.env_vars
+    )
+    program = found.program
+
+    def store() -> Pipeline:
+        with parts.database.begin() as session:
+            return pipeline_of(
+                rows.create(
+                    session,
+                    id=id,
+                    name=asked.name,
+                    query=asked.query,
+                    program=program,
+                    graph=found.planned.graph or {},
+                    parallelism=asked.parallelism,
+                    udfs=[udf.model_dump() for udf in asked.udfs or ()],
+                    checkpoint_interval_micros=asked.checkpoint_interval_micros or parts.checkpoint_interval,
+                    tags=asked.tags,
+                    state_url=asked.state_url,
+                    env_vars=asked.env_vars,
+                    scheduler_config=asked.scheduler_config,
+                    tables=found.tables,
+                )
+            )
+
+    stored = await run_in_threadpool(store)
+    parts.wake()
+    return stored
+
+
+@router.post("/pipelines/preview")
+async def preview(parts: ThePart, asked: PreviewPost) -> Pipeline:
+    """Runs a query for a minute; what comes out is in the output stream of its job."""
+    name = f"preview_{time.time_ns() // 1_000_000}"
+    sinks = "both" if asked.enable_sinks else "preview"
+    found = await plan_query(parts, asked.query, asked.udfs, name, sinks=sinks)
+    program = found.program
+
+    def store() -> Pipeline:
+        with parts.database.begin() as session:
+            return pipeline_of(
+                rows.create(
+                    session,
+                    name=name,
+                    query=asked.query,
+                    program=program,
+                    graph=found.planned.graph or {},
+                    udfs=[udf.model_dump() for udf in asked.udfs or ()],
+                    checkpoint_interval_micros=_DAY,
+                    is_preview=True,
+                    ttl_micros=parts.preview_ttl,
+                )
+            )
+
+    stored = await run_in_threadpool(store)
+    parts.wake()
+    return stored
+
+
+@router.get("/pipelines")
+def listed(parts: ThePart, limit: Limit = 10, starting_after: After = None) -> Page[Pipeline]:
+    """The newest first, without previews."""
+    with parts.database.read() as session:
+        try:
+            found = rows.listed(session, most(limit), starting_after)
+        except NotFound as error:
+            raise Refusal(400, str(error)) from None
+        return Page(data=[pipeline_of(one) for one in found.rows], has_more=found.has_more)
+
+
+@router.get("/pipelines/{id}")
+def get(parts: ThePart, id: str) -> Pipeline:
+    """Previews, too."""
+    with parts.database.read() as session:
+        return pipeline_of(rows.get(session, id))
+
+
+@router.patch("/pipelines/{id}")
+def patch(parts: ThePart, id: str, asked: PipelinePatch) -> Pipeline:
+    """Writes what is wished; the controller acts."""
+    changes = {name: getattr(asked, name) for name in asked.model_fields_set if getattr(asked, name) is not None}
+    with parts.database.begin() as session:
+        whole = rows.get(session, id)
+        if changes:
+            _check_change(whole, changes)
+            rows.change(session, id, changes)
+        told = pipeline_of(rows.get(session, id))
+    parts.wake()
+    return told
+
+
+def _check_change(whole: Whole, changes: Mapping[str, Any]) -> None:
+    """Raises Refusal for what would never happen."""
+    if whole.pipeline.is_preview and set(changes) - {"stop"}:
+        raise Refusal(400, "a preview can only be stopped: create a pipeline of its query")
+
+
+@router.post("/pipelines/{id}/restart")
+def restart(parts: ThePart, id: str, asked: PipelineRestart) -> Pipeline:
+    """Starts the job anew, from its last checkpoint or without state, also if it has stopped or failed."""
+    with parts.database.begin() as session:
+        if rows.get(session, id).pipeline.is_preview:
+            raise Refusal(400, "a preview is not restarted: make a new one")
+        whole = rows.restart(session, id, force=bool(asked.force), ignore_state=bool(asked.ignore_state))
+        told = pipeline_of(whole)
+    parts.wake()
+    return told
+
+
+@router.delete("/pipelines/{id}", response_class=Response)
+def delete(parts: ThePart, id: str) -> Response:
+    """With its job and all that is known of it. The answer is empty."""
+    with parts.database.begin() as session:
+        rows.delete(session, id, parts.checkpoints)
+    parts.wake()
+    return Response()
+
+
+def _safe(name: str) -> str:
+    """As names of pipelines in descriptions are: databases and checkpoints know the pipeline by its job."""
+    safe = "".join(one if one.isascii() and (one.isalnum() or one in "_.-") else "_" for one in name).lstrip("_.-")
+    return safe[:100] or "pipeline"

@@ -1,0 +1,92 @@
+"""Connection profiles: what several tables of a connector have in common, such as an address with its password."""
+
+from __future__ import annotations
+
+import fastapi
+import pydantic
+from fastapi.responses import Response
+
+from ..database import connections as rows
+from ..database.models import ConnectionProfile as ProfileRow
+from .bodies import JsonRoute
+from .catalog import KINDS, Kind, config_of
+from .failures import Refusal
+from .parts import ThePart
+from .shapes.base import Listed
+from .shapes.connections import ConnectionProfile, ConnectionProfilePost, TestSourceMessage
+from .told import HIDDEN
+
+router = fastapi.APIRouter(tags=["connections"], route_class=JsonRoute)
+
+
+class Completions(pydantic.BaseModel):
+    """Values that a form may propose, by field."""
+
+    values: dict[str, list[str]]
+
+
+@router.get("/connection_profiles")
+def listed(parts: ThePart) -> Listed[ConnectionProfile]:
+    """The one that was changed last comes first."""
+    with parts.database.read() as session:
+        return Listed(data=[profile_of(row) for row in rows.profiles(session)])
+
+
+@router.post("/connection_profiles")
+def create(parts: ThePart, asked: ConnectionProfilePost) -> ConnectionProfile:
+    """Secrets of its configuration are kept, and never told again."""
+    _check(asked)
+    with parts.database.begin() as session:
+        return profile_of(rows.create_profile(session, name=asked.name, connector=asked.connector, config=asked.config))
+
+
+@router.post("/connection_profiles/test")
+def test(asked: ConnectionProfilePost) -> TestSourceMessage:
+    """Whether the configuration has the right shape."""
+    try:
+        _check(asked)
+    except Refusal as refusal:
+        return TestSourceMessage(error=True, done=True, message=str(refusal))
+    return TestSourceMessage(error=False, done=True, message="The configuration is right; a table tests the connection")
+
+
+@router.get("/connection_profiles/{id}/autocomplete")
+def autocomplete(parts: ThePart, id: str) -> Completions:
+    """None of the connectors here has values to propose."""
+    with parts.database.read() as session:
+        rows.profile(session, id)
+    return Completions(values={})
+
+
+@router.delete("/connection_profiles/{id}", response_class=Response)
+def delete(parts: ThePart, id: str) -> Response:
+    """Not while tables use it. The answer is empty."""
+    with parts.database.begin() as session:
+        rows.delete_profile(session, id)
+    return Response()
+
+
+def kind_of(connector: str) -> Kind:
+    """Raises Refusal."""
+    if connector not in KINDS:
+        raise Refusal(400, f"there is no connector {connector}: there are {', '.join(KINDS)}")
+    return KINDS[connector]
+
+
+def profile_of(row: ProfileRow) -> ConnectionProfile:
+    kind = KINDS.get(row.connector)
+    secrets = () if kind is None else kind.secrets
+    config = {name: HIDDEN if name in secrets else value for name, value in row.config.items()}
+    return ConnectionProfile(
+        id=row.id, name=row.name, connector=row.connector, config=config, description=row.description
+    )
+
+
+def _check(asked: ConnectionProfilePost) -> None:
+    kind = kind_of(asked.connector)
+    if kind.profile is None:
+        raise Refusal(400, f"the connector {asked.connector} has no profiles: create a table of it")
+    try:
+        config_of(kind.profile, asked.config)
+    except ValueError as error:
+        raise Refusal(400, f"config: {error}") from None

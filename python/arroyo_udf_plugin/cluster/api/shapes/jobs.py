@@ -1,0 +1,108 @@
+"""Jobs, their errors, checkpoints, metrics and rows."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from .base import Answer, Micros
+
+ErrorDomain = Literal["user", "external", "internal"]
+Level = Literal["info", "warn", "error"]
+MetricName = Literal[
+    "bytes_recv", "bytes_sent", "messages_recv", "messages_sent", "backpressure", "tx_queue_size", "tx_queue_rem"
+]
+
+
+class FailureReason(Answer):
+    error: str
+    domain: ErrorDomain
+
+
+class Job(Answer):
+    id: str
+    pipeline_id: str
+    running_desired: bool
+    state: str
+    run_id: int
+    """How often it was scheduled."""
+    start_time: Micros | None
+    finish_time: Micros | None
+    tasks: int | None
+    failure_reason: FailureReason | None
+    created_at: Micros
+    scheduler_config: dict[str, Any]
+    env_vars: dict[str, str]
+    """Their values are never told."""
+
+
+class JobLogMessage(Answer):
+    id: str
+    created_at: Micros
+    operator_id: str | None
+    task_index: int | None
+    level: Level
+    message: str
+    details: str
+    error_domain: ErrorDomain | None
+
+
+class CheckpointEventSpan(Answer):
+    event: str
+    description: str
+    start_time: Micros
+    finish_time: Micros
+
+
+class Checkpoint(Answer):
+    epoch: int
+    backend: str
+    checkpoint_type: Literal["scheduled", "stopping"]
+    start_time: Micros
+    finish_time: Micros | None
+    events: list[CheckpointEventSpan]
+
+
+class SubtaskCheckpoint(Answer):
+    index: int
+    bytes: int
+    event_spans: list[CheckpointEventSpan]
+
+
+class OperatorCheckpointGroup(Answer):
+    operator_id: str
+    bytes: int
+    started_metadata_write: Micros | None
+    finish_time: Micros | None
+    subtasks: list[SubtaskCheckpoint]
+
+
+class Metric(Answer):
+    time: Micros
+    value: float
+
+
+class SubtaskMetrics(Answer):
+    index: int
+    metrics: list[Metric]
+
+
+class MetricGroup(Answer):
+    name: MetricName
+    subtasks: list[SubtaskMetrics]
+
+
+class OperatorMetricGroup(Answer):
+    node_id: int
+    metric_groups: list[MetricGroup]
+
+
+class OutputData(Answer):
+    """Rows of a preview, as an event of its stream."""
+
+    operator_id: str
+    subtask_idx: int
+    timestamps: list[Micros]
+    start_id: int
+    """How many rows this subtask has sent before."""
+    batch: str
+    """A JSON array of the rows."""

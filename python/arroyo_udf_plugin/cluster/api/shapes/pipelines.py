@@ -1,0 +1,122 @@
+"""Pipelines, their graphs, and what is wrong with a query."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import pydantic
+
+from .base import Answer, Asked, Micros
+from .udfs import Udf
+
+StopType = Literal["none", "checkpoint", "graceful", "immediate", "force"]
+Parallelism = Annotated[int, pydantic.Field(ge=1, le=1024)]
+Interval = Annotated[int, pydantic.Field(ge=1_000_000, le=86_400_000_000)]
+"""From one checkpoint to the next: a second to a day."""
+Query = Annotated[str, pydantic.Field(max_length=1 << 20)]
+Variables = dict[Annotated[str, pydantic.Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=256)], str]
+Tags = dict[Annotated[str, pydantic.Field(min_length=1, max_length=256)], str]
+
+
+class PipelineNode(Answer):
+    node_id: int
+    operator: str
+    """The connector of a source or sink, or the kind of an operator."""
+    description: str
+    parallelism: int
+
+
+class PipelineEdge(Answer):
+    src_id: int
+    dest_id: int
+    key_type: str
+    value_type: str
+    edge_type: Literal["Forward", "Shuffle", "LeftJoin", "RightJoin"]
+
+
+class PipelineGraph(Answer):
+    nodes: list[PipelineNode]
+    edges: list[PipelineEdge]
+
+
+class Pipeline(Answer):
+    id: str
+    name: str
+    query: str
+    udfs: list[Udf]
+    checkpoint_interval_micros: Micros
+    stop: StopType
+    created_at: Micros
+    action: StopType | None
+    """What the button would set `stop` to."""
+    action_text: str
+    """What is written on the button."""
+    action_in_progress: bool
+    graph: PipelineGraph
+    preview: bool
+    state_url: str | None
+    tags: dict[str, str]
+
+
+class PipelinePost(Asked):
+    name: Annotated[str, pydantic.Field(min_length=1, max_length=200)]
+    query: Query
+    parallelism: Parallelism = 1
+    udfs: list[Udf] | None = None
+    checkpoint_interval_micros: Interval | None = None
+    state_url: Annotated[str, pydantic.Field(max_length=2000)] | None = None
+    tags: Tags | None = None
+    env_vars: Variables | None = None
+    scheduler_config: dict[str, Any] | None = None
+
+
+class PipelinePatch(Asked):
+    """What is not named stays as it is."""
+
+    parallelism: Parallelism | None = None
+    checkpoint_interval_micros: Interval | None = None
+    stop: StopType | None = None
+    env_vars: Variables | None = None
+    scheduler_config: dict[str, Any] | None = None
+
+
+class PipelineRestart(Asked):
+    force: bool | None = None
+    """Ends the workers at once, instead of a checkpoint."""
+    ignore_state: bool | None = None
+    """Begins anew, without what the checkpoints hold."""
+
+
+class PreviewPost(Asked):
+    query: Query
+    udfs: list[Udf] | None = None
+    enable_sinks: bool = False
+    """The query's own sinks get the rows, too."""
+
+
+class ValidateQueryPost(Asked):
+    query: Query
+    udfs: list[Udf] | None = None
+
+
+class Location(Answer):
+    """Both count from 1."""
+
+    line: int
+    column: int
+
+
+class Span(Answer):
+    start: Location
+    end: Location
+    """The first place behind it."""
+
+
+class SqlDiagnostic(Answer):
+    message: str
+    span: Span | None
+
+
+class QueryValidationResult(Answer):
+    graph: PipelineGraph | None
+    errors: list[SqlDiagnostic]

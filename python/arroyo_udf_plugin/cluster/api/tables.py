@@ -1,0 +1,200 @@
+"""Connection tables: tables that every query may use, saved with their connector and columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import cast
+
+import fastapi
+from fastapi.responses import Response, StreamingResponse
+from starlette.concurrency import run_in_threadpool
+
+from ..database import connections as rows
+from ..database.connections import TableRow
+from ..database.errors import NotFound
+from ..database.models import ConnectionProfile as ProfileRow
+from ..database.models import ConnectionTable as TableOf
+from ..database.opened import now
+from ..functions.asked import Table
+from .bodies import JsonRoute
+from .catalog import table_type
+from .failures import Refusal
+from .json_schemas import fields_of
+from .pages import After, Limit, most
+from .parts import Parts, ThePart
+from .profiles import kind_of, profile_of
+from .shapes.base import Page
+from .shapes.connections import (
+    ConnectionSchema,
+    ConnectionTable,
+    ConnectionTablePost,
+    SourceField,
+    TableType,
+    TestSourceMessage,
+)
+from .statements import check_schema, sql_type, statement_of, variables_of
+
+router = fastapi.APIRouter(tags=["connections"], route_class=JsonRoute)
+
+_IMPULSE = [SourceField(name=name, type="int64", required=True) for name in ("counter", "subtask_index")]
+
+
+@router.get("/connection_tables")
+def listed(parts: ThePart, limit: Limit = 10, starting_after: After = None) -> Page[ConnectionTable]:
+    """The newest first."""
+    with parts.database.read() as session:
+        try:
+            found = rows.tables(session, most(limit), starting_after)
+        except NotFound as error:
+            raise Refusal(400, str(error)) from None
+        return Page(data=[_told(row) for row in found.rows], has_more=found.has_more)
+
+
+@router.post("/connection_tables")
+def create(parts: ThePart, asked: ConnectionTablePost) -> ConnectionTable:
+    """Queries may use it by its name from now on."""
+    row = _checked(parts, asked)
+    with parts.database.begin() as session:
+        return _told(
+            rows.create_table(
+                session,
+                name=row.name,
+                connector=row.connector,
+                table_type=row.table_type,
+                config=row.config,
+                schema=row.schema,
+                profile_id=row.profile_id,
+            )
+        )
+
+
+@router.post("/connection_tables/test", response_class=StreamingResponse)
+async def test(parts: ThePart, asked: ConnectionTablePost) -> StreamingResponse:
+    """Whether the table can be opened, step by step, as server-sent events; the last one is done."""
+    return StreamingResponse(_tested(parts, asked), media_type="text/event-stream")
+
+
+async def _tested(parts: Parts, asked: ConnectionTablePost) -> AsyncIterator[str]:
+    yield _event(False, False, "Checking the configuration")
+    try:
+        row = await run_in_threadpool(_checked, parts, asked)
+    except (Refusal, NotFound) as error:
+        yield _event(True, True, str(error))
+        return
+    yield _event(False, False, "Opening the table")
+    profile = await run_in_threadpool(_profile, parts, asked.connection_profile_id)
+    statement = Table(name=row.name, statement=statement_of(row, profile))
+    query = f'SELECT * FROM "{row.name}"' if row.table_type == "source" else _into(row)
+    planned = await parts.workshop.plan(
+        "test", query, {}, tables=[statement], environment={} if profile is None else variables_of(profile)
+    )
+    if planned.errors:
+        yield _event(True, True, planned.errors[0].message)
+    else:
+        yield _event(False, True, "The table can be used")
+
+
+def _into(row: TableOf) -> str:
+    """A query that inserts nothing but nulls: what a sink needs to be looked at."""
+    fields = ConnectionSchema.model_validate(row.schema).fields or [SourceField(name="value", type="string")]
+    items = ", ".join(f'CAST(NULL AS {_cast_type(one)}) AS "{one.name}"' for one in fields)
+    return f"CREATE TABLE own WITH (connector = 'impulse'); INSERT INTO \"{row.name}\" SELECT {items} FROM own;"
+
+
+def _cast_type(field: SourceField) -> str:
+    told = sql_type(field)
+    return "TEXT" if told == "JSON" else told
+
+
+@router.post("/connection_tables/schemas/test", response_class=Response)
+async def test_schema(asked: ConnectionSchema) -> Response:
+    """Whether a table can have this schema. The answer is empty."""
+    _with_fields(asked)
+    return Response()
+
+
+@router.delete("/connection_tables/{id}", response_class=Response)
+def delete(parts: ThePart, id: str) -> Response:
+    """Not while pipelines use it. The answer is empty."""
+    with parts.database.begin() as session:
+        rows.delete_table(session, id)
+    return Response()
+
+
+def _checked(parts: Parts, asked: ConnectionTablePost) -> TableOf:
+    """A row that is not stored yet. Raises Refusal, NotFound."""
+    kind = kind_of(asked.connector)
+    if kind.id == "preview":
+        raise Refusal(400, "preview is where rows of a SELECT go: a table cannot be made of it")
+    try:
+        chosen = table_type(kind, asked.config)
+    except ValueError as error:
+        raise Refusal(400, f"config: {error}") from None
+    if kind.profile is not None and asked.connection_profile_id is None:
+        raise Refusal(400, f"connection_profile_id: tables of {kind.id} need a profile: create one")
+    if kind.profile is None and asked.connection_profile_id is not None:
+        raise Refusal(400, f"connection_profile_id: {kind.id} has no profiles: leave it out")
+    profile = _profile(parts, asked.connection_profile_id)
+    if profile is not None and profile.connector != kind.id:
+        raise Refusal(
+            400, f"connection_profile_id: {profile.name} is a profile of {profile.connector}, not of {kind.id}"
+        )
+    schema = _with_fields(asked.schema_ or ConnectionSchema())
+    if kind.id == "impulse":
+        schema = ConnectionSchema(fields=_IMPULSE)
+    row = TableOf(
+        id="",
+        name=asked.name,
+        key=asked.name.lower(),
+        table_type=chosen,
+        connector=kind.id,
+        profile_id=asked.connection_profile_id,
+        config=asked.config,
+        schema=schema.model_dump(by_alias=True, exclude_none=True),
+        created_at=now(),
+    )
+    statement_of(row, profile)
+    return row
+
+
+def _with_fields(schema: ConnectionSchema) -> ConnectionSchema:
+    """With the fields of its JSON schema. Raises Refusal."""
+    try:
+        if schema.definition is not None and schema.definition.type == "json_schema" and not schema.fields:
+            schema = schema.model_copy(update={"fields": fields_of(schema.definition.schema_)})
+        elif schema.definition is not None and schema.definition.type == "json_schema":
+            fields_of(schema.definition.schema_)
+        check_schema(schema)
+    except ValueError as error:
+        raise Refusal(400, f"schema: {error}") from None
+    return schema
+
+
+def _profile(parts: Parts, id: str | None) -> ProfileRow | None:
+    if id is None:
+        return None
+    with parts.database.read() as session:
+        return rows.profile(session, id)
+
+
+def _told(row: TableRow) -> ConnectionTable:
+    table, profile, consumers = row
+    schema = ConnectionSchema.model_validate(table.schema)
+    fields = [field.model_copy(update={"sql_name": sql_type(field)}) for field in schema.fields]
+    return ConnectionTable(
+        id=table.id,
+        name=table.name,
+        created_at=table.created_at,
+        connector=table.connector,
+        connection_profile=None if profile is None else profile_of(profile),
+        table_type=cast("TableType", table.table_type),
+        config=table.config,
+        schema_=schema.model_copy(update={"fields": fields}),
+        consumers=consumers,
+    )
+
+
+def _event(error: bool, done: bool, message: str) -> str:
+    told = TestSourceMessage(error=error, done=done, message=message).model_dump()
+    return f"data: {json.dumps(told)}\n\n"

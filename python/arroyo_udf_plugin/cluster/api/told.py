@@ -1,0 +1,91 @@
+"""What the database has, as the API tells it."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from ..database.models import Job as JobRow
+from ..database.models import JobLog, JobStatus
+from ..database.models import Udf as UdfRow
+from ..database.pipelines import Whole
+from .buttons import button
+from .shapes.jobs import ErrorDomain, FailureReason, Job, JobLogMessage, Level
+from .shapes.pipelines import Pipeline, PipelineGraph, StopType
+from .shapes.udfs import GlobalUdf, Language, Udf
+
+HIDDEN = "********"
+"""Instead of a value that is never told."""
+
+
+def pipeline_of(whole: Whole) -> Pipeline:
+    row, job, status = whole
+    chosen = button(status.state, job.stop == "none")
+    return Pipeline(
+        id=row.id,
+        name=row.name,
+        query=row.query,
+        udfs=[Udf.model_validate(udf) for udf in row.udfs],
+        checkpoint_interval_micros=job.checkpoint_interval_micros,
+        stop=cast("StopType", job.stop),
+        created_at=row.created_at,
+        action=chosen.action,
+        action_text=chosen.text,
+        action_in_progress=chosen.busy,
+        graph=_graph(row.graph, job.parallelism),
+        preview=row.is_preview,
+        state_url=row.state_url,
+        tags=row.tags,
+    )
+
+
+def _graph(graph: dict[str, Any], parallelism: int) -> PipelineGraph:
+    """With the parallelism that is wished by now. Boxes of which there is only one stay alone."""
+    nodes = [node | {"parallelism": 1 if node.get("alone") else parallelism} for node in graph.get("nodes", [])]
+    return PipelineGraph.model_validate({"nodes": nodes, "edges": graph.get("edges", [])})
+
+
+def job_of(pipeline_id: str, job: JobRow, status: JobStatus) -> Job:
+    failure = status.failure_message
+    return Job(
+        id=job.id,
+        pipeline_id=pipeline_id,
+        running_desired=job.stop == "none",
+        state=status.state,
+        run_id=status.generation,
+        start_time=status.start_time,
+        finish_time=status.finish_time,
+        tasks=status.tasks,
+        failure_reason=None
+        if failure is None
+        else FailureReason(error=failure, domain=cast("ErrorDomain", status.failure_domain or "internal")),
+        created_at=job.created_at,
+        scheduler_config=job.scheduler_config,
+        env_vars=dict.fromkeys(job.env_vars, HIDDEN),
+    )
+
+
+def log_of(row: JobLog) -> JobLogMessage:
+    return JobLogMessage(
+        id=row.id,
+        created_at=row.created_at,
+        operator_id=row.operator_id,
+        task_index=row.task_index,
+        level=cast("Level", row.level),
+        message=row.message,
+        details=row.details,
+        error_domain=cast("ErrorDomain | None", row.error_domain),
+    )
+
+
+def udf_of(row: UdfRow, library: str | None) -> GlobalUdf:
+    return GlobalUdf(
+        id=row.id,
+        prefix=row.prefix,
+        name=row.name,
+        language=cast("Language", row.language),
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        definition=row.definition,
+        description=row.description,
+        dylib_url=library,
+    )

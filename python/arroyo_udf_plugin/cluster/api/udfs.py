@@ -1,0 +1,77 @@
+"""Functions that every query may call."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import fastapi
+from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
+
+from ..database import functions as rows
+from ..database.models import Udf as UdfRow
+from ..functions.workshop import InvalidFunction
+from .bodies import JsonRoute
+from .failures import Refusal
+from .parts import ThePart
+from .shapes.base import Listed
+from .shapes.udfs import GlobalUdf, UdfPost, UdfValidationResult, ValidateUdfPost
+from .told import udf_of
+
+router = fastapi.APIRouter(tags=["udfs"], route_class=JsonRoute)
+
+
+@router.get("/udfs")
+def listed(parts: ThePart) -> Listed[GlobalUdf]:
+    """By name."""
+    with parts.database.read() as session:
+        return Listed(data=[udf_of(row, _url(row)) for row in rows.listed(session)])
+
+
+@router.post("/udfs")
+async def create(parts: ThePart, asked: UdfPost) -> GlobalUdf:
+    """Builds a function, and keeps it."""
+    try:
+        built = await parts.workshop.function(asked.definition, asked.language)
+    except InvalidFunction as error:
+        raise Refusal(400, f"UDF is invalid: {error}") from None
+
+    def store() -> GlobalUdf:
+        with parts.database.begin() as session:
+            size = Path(built.library).stat().st_size
+            rows.add_artifact(session, built.sha256, built.name, asked.language, size)
+            row = rows.create(
+                session,
+                prefix=asked.prefix,
+                name=built.name,
+                language=asked.language,
+                definition=asked.definition,
+                description=asked.description,
+                artifact=built.sha256,
+            )
+            return udf_of(row, _url(row))
+
+    return await run_in_threadpool(store)
+
+
+@router.post("/udfs/validate")
+async def validate(parts: ThePart, asked: ValidateUdfPost) -> UdfValidationResult:
+    """Whether a definition can be built. What is wrong with it is no error of this request."""
+    try:
+        built = await parts.workshop.function(asked.definition, asked.language)
+    except InvalidFunction as error:
+        return UdfValidationResult(udf_name=None, errors=error.errors)
+    return UdfValidationResult(udf_name=built.name, errors=[])
+
+
+@router.delete("/udfs/{id}", response_class=Response)
+def delete(parts: ThePart, id: str) -> Response:
+    """Pipelines that use it keep theirs. The answer is empty."""
+    with parts.database.begin() as session:
+        rows.delete(session, id)
+    return Response()
+
+
+def _url(row: UdfRow) -> str | None:
+    """Of its library; Arroyo has none for Python."""
+    return None if row.language == "python" or row.artifact is None else f"sha256:{row.artifact}"

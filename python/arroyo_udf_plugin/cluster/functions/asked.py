@@ -1,0 +1,86 @@
+"""What parent and child tell each other: a line of JSON each way."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import pydantic
+
+Language = Literal["python", "rust", "c"]
+
+
+class _Message(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
+
+
+class Build(_Message):
+    """out: the folder in which the plugin shall be."""
+
+    kind: Literal["build"] = "build"
+    definition: str
+    language: Language
+    out: str
+
+
+class Plugin(_Message):
+    """A function to plan with: the name that queries call, and its plugin."""
+
+    name: str
+    library: str
+    sha256: str
+
+
+class Table(_Message):
+    """A saved table: its CREATE TABLE, in one line."""
+
+    name: str
+    statement: str
+
+
+class Plan(_Message):
+    """sinks: "own": those of the query, and a preview for a SELECT alone. "preview": previews instead of all. "both".
+
+    roots: the folders in which files may be; None: anywhere.
+    """
+
+    kind: Literal["plan"] = "plan"
+    name: str
+    query: str
+    plugins: list[Plugin]
+    tables: list[Table] = []
+    parallelism: int = 1
+    sinks: Literal["own", "preview", "both"] = "own"
+    environment: dict[str, str] = {}
+    roots: list[str] | None = None
+
+
+Job = Annotated[Build | Plan, pydantic.Field(discriminator="kind")]
+JOB: pydantic.TypeAdapter[Build | Plan] = pydantic.TypeAdapter(Job)
+
+
+class Built(_Message):
+    """name: of the function; None: there is none. errors: why it cannot be built."""
+
+    name: str | None = None
+    signature: str = ""
+    errors: list[str] = []
+
+
+class Diagnostic(_Message):
+    """start, end: line and column, from 1, the end behind the last character. None: nowhere in the query."""
+
+    message: str
+    start: tuple[int, int] | None = None
+    end: tuple[int, int] | None = None
+
+
+class Planned(_Message):
+    """description: of the pipeline, as JSON has it. graph: its boxes and arrows. tables: the saved ones that it uses.
+
+    errors: why there is no description.
+    """
+
+    description: dict[str, Any] | None = None
+    graph: dict[str, Any] | None = None
+    tables: list[str] = []
+    errors: list[Diagnostic] = []

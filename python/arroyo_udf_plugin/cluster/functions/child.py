@@ -1,0 +1,56 @@
+"""The program of a child process: imports what jobs need, waits for one, answers it, and ends.
+
+It reads a line of JSON from standard input and writes one to standard output. What user code prints goes to standard
+error.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+from types import FrameType
+
+
+def main() -> None:
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    _limit(int(sys.argv[1]), int(sys.argv[2]))
+    from . import asked, building, planning
+
+    line = sys.stdin.readline()
+    if not line:  # whoever started it is gone
+        return
+    signal.signal(signal.SIGTERM, _end)  # so that compilers end, too
+    job = asked.JOB.validate_json(line)
+    if isinstance(job, asked.Plan):
+        os.environ.update(job.environment)
+        answer: asked.Built | asked.Planned = planning.planned(job)
+    else:
+        answer = building.built(job)
+    answers.write(answer.model_dump_json() + "\n")
+    answers.flush()
+    os._exit(0)  # threads of user code may go on
+
+
+def _limit(memory: int, cpu_seconds: int) -> None:
+    """Of this process and each one that it starts. Whoever is root may have more, but does not ask for it."""
+    for which, limit in (
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_CPU, cpu_seconds),
+        (resource.RLIMIT_FSIZE, 2 << 30),
+        (resource.RLIMIT_NOFILE, 1024),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _, most = resource.getrlimit(which)
+        chosen = limit if most == resource.RLIM_INFINITY else min(limit, most)
+        resource.setrlimit(which, (chosen, chosen))
+
+
+def _end(signal_number: int, frame: FrameType | None) -> None:
+    raise SystemExit(128 + signal_number)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""Child processes with limits, one job each.
+
+A spare child is started ahead, and has imported what takes a second. Whatever a child has started ends with it: they
+are one session, and the session is killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from .asked import Build, Plan
+
+_PACKAGE = Path(__file__).resolve().parents[3]
+_KEPT = ("PATH", "LANG", "LC_ALL", "CC", "ARROYO_UDF_PYTHON", "SSL_CERT_FILE", "SSL_CERT_DIR")
+_GRACE_SECONDS = 1.0
+_MOST_ANSWER = 64 << 20
+_TOLD = 2000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """seconds: of a job. memory: bytes of address space of each process. at_once: jobs."""
+
+    seconds: float = 120.0
+    memory: int = 4 << 30
+    at_once: int = 2
+
+
+class ChildFailed(Exception):
+    """A child has ended without an answer. The text says why, for whoever wrote the code that it ran."""
+
+
+@dataclass
+class _Child:
+    process: asyncio.subprocess.Process
+    folder: Path
+
+
+class Children:
+    """folder: in which private folders are made. cache: that of builds, which all children share."""
+
+    def __init__(self, folder: Path, cache: Path, limits: Limits) -> None:
+        self._folder, self._cache, self._limits = folder, cache, limits
+        self._turns = asyncio.Semaphore(limits.at_once)
+        self._spare: asyncio.Task[_Child] | None = None
+        self._busy: set[_Child] = set()
+
+    def prepare(self) -> None:
+        """Starts a spare child, if there is none."""
+        if self._spare is None:
+            self._spare = asyncio.get_running_loop().create_task(self._start())
+
+    async def close(self) -> None:
+        spare, self._spare = self._spare, None
+        if spare is not None:
+            spare.cancel()
+            with contextlib.suppress(asyncio.CancelledError, Exception):
+                await _end(await spare)
+
+    @contextlib.asynccontextmanager
+    async def working(self) -> AsyncIterator[Child]:
+        """A child for one job. It has ended when the block ends."""
+        async with self._turns:
+            spare, self._spare = self._spare, None
+            started = await (self._start() if spare is None else spare)
+            self.prepare()
+            try:
+                yield Child(started, self._limits)
+            finally:
+                await asyncio.shield(_end(started))
+
+    async def _start(self) -> _Child:
+        folder = Path(tempfile.mkdtemp(prefix="child-", dir=self._folder))  # 0700
+        try:
+            with (folder / "stderr").open("wb") as errors:
+                process = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-P", "-s", "-m", f"{__package__}.child"),
+                    *(str(self._limits.memory), str(max(1, round(self._limits.seconds)))),
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=errors,
+                    cwd=folder,
+                    env=self._environment(folder),
+                    start_new_session=True,
+                    limit=_MOST_ANSWER,
+                )
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return _Child(process, folder)
+
+    def _environment(self, folder: Path) -> Mapping[str, str]:
+        home = Path.home()
+        return {
+            **{name: os.environ[name] for name in _KEPT if name in os.environ},
+            "CARGO_HOME": os.environ.get("CARGO_HOME", str(home / ".cargo")),
+            "RUSTUP_HOME": os.environ.get("RUSTUP_HOME", str(home / ".rustup")),
+            "HOME": str(folder),
+            "TMPDIR": str(folder),
+            "XDG_CACHE_HOME": str(self._cache),
+            "PYTHONPATH": str(_PACKAGE),
+        }
+
+
+class Child:
+    """folder: its private one, which is removed with it."""
+
+    def __init__(self, child: _Child, limits: Limits) -> None:
+        self._process, self.folder = child.process, child.folder
+        self._limits = limits
+
+    async def answer(self, job: Build | Plan) -> bytes:
+        """Raises ChildFailed."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                    self._process.stdin.write(job.model_dump_json().encode() + b"\n")
+                    await self._process.stdin.drain()
+                line = await self._process.stdout.readline()
+                if line.endswith(b"\n"):
+                    return line
+                status = await self._process.wait()
+        except TimeoutError:
+            raise ChildFailed(f"it takes more than {self._limits.seconds:g} s") from None
+        except ValueError:
+            raise ChildFailed("it answers too much") from None
+        raise ChildFailed(f"it ends the process that looks at it: {_reason(status)}{self._last_words()}")
+
+    def _last_words(self) -> str:
+        text = (self.folder / "stderr").read_bytes()[-_TOLD:].decode(errors="replace").strip()
+        return f"\n{text}" if text else ""
+
+
+def _reason(status: int) -> str:
+    if status < 0:
+        with contextlib.suppress(ValueError):
+            return signal.Signals(-status).name
+    return f"status {status}"
+
+
+async def _end(child: _Child) -> None:
+    """Ends it and all of its session, and removes its folder."""
+    process = child.process
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), _GRACE_SECONDS)
+    for one in _session(process.pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(one, signal.SIGKILL)
+    if process.stdin is not None:
+        process.stdin.close()
+    await process.wait()
+    await asyncio.to_thread(shutil.rmtree, child.folder, ignore_errors=True)
+
+
+def _session(leader: int) -> list[int]:
+    """The processes of a session."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                behind_name = (entry / "stat").read_text().rpartition(")")[2].split()
+                if int(behind_name[3]) == leader:
+                    found.append(int(entry.name))
+    return found

@@ -1,0 +1,148 @@
+"""What the API asks for: functions built, queries planned.
+
+    folder/builds/<key>/libplane.so, built.json      a function that was built, by the hash of its text
+    folder/cache                                     what compilers keep
+    folder/child-...                                 private folders of children
+
+Several processes may share the folder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import shutil
+import sys
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pydantic
+
+from ...abi import ABI_VERSION
+from ...version import PLUGIN_FORMAT, __version__
+from .asked import Build, Built, Diagnostic, Language, Plan, Planned, Plugin, Table
+from .children import ChildFailed, Children, Limits
+from .hashes import sha256_of
+
+
+@dataclass(frozen=True)
+class BuiltFunction:
+    """library: the path of its plugin, whose hash is sha256."""
+
+    name: str
+    signature: str
+    library: str
+    sha256: str
+
+
+class InvalidFunction(Exception):
+    """A definition that cannot be built. errors: why."""
+
+    def __init__(self, errors: Sequence[str]) -> None:
+        super().__init__("; ".join(errors))
+        self.errors = list(errors)
+
+
+class Workshop:
+    """folder: is made, for this user only. cache: of compilers. roots: the folders in which files of queries may be."""
+
+    def __init__(
+        self,
+        folder: Path,
+        limits: Limits | None = None,
+        cache: Path | None = None,
+        roots: Sequence[str] | None = None,
+    ) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._builds = folder / "builds"
+        self._builds.mkdir(mode=0o700, exist_ok=True)
+        self._children = Children(folder, cache or folder / "cache", limits or Limits())
+        self._building: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._roots = None if roots is None else list(roots)
+
+    def prepare(self) -> None:
+        """Starts a child ahead, so that the first job does not wait for its imports."""
+        self._children.prepare()
+
+    async def close(self) -> None:
+        await self._children.close()
+
+    async def function(self, definition: str, language: Language) -> BuiltFunction:
+        """Builds a definition that is new. Raises InvalidFunction."""
+        key = _key(definition, language)
+        entry = self._builds / key
+        async with self._building[key]:
+            if (found := _found(entry)) is None:
+                found = await self._built(definition, language, entry)
+        if not self._building[key].locked():
+            del self._building[key]
+        return found
+
+    async def _built(self, definition: str, language: Language, entry: Path) -> BuiltFunction:
+        async with self._children.working() as child:
+            out = child.folder / "out"
+            out.mkdir()
+            try:
+                line = await child.answer(Build(definition=definition, language=language, out=str(out)))
+                answer = Built.model_validate_json(line)
+            except (ChildFailed, pydantic.ValidationError) as error:
+                raise InvalidFunction([str(error)]) from None
+            libraries = list(out.glob("lib*.so"))
+            if answer.errors or answer.name is None or len(libraries) != 1:
+                raise InvalidFunction(answer.errors or ["it has not become a library"])
+            kept = entry / libraries[0].name
+            sha256 = await asyncio.to_thread(sha256_of, libraries[0])
+            function = BuiltFunction(answer.name, answer.signature, str(kept), sha256)
+            (out / "built.json").write_text(json.dumps(asdict(function)))
+            shutil.rmtree(entry, ignore_errors=True)  # it was not found, so it is not whole
+            with contextlib.suppress(OSError):  # another process was faster
+                out.rename(entry)
+        return function if (found := _found(entry)) is None else found
+
+    async def plan(
+        self,
+        name: str,
+        query: str,
+        functions: Mapping[str, BuiltFunction],
+        tables: Sequence[Table] = (),
+        parallelism: int = 1,
+        sinks: str = "own",
+        environment: Mapping[str, str] | None = None,
+    ) -> Planned:
+        """functions: by name. What is wrong with the query is in the answer."""
+        plugins = [Plugin(name=one, library=f.library, sha256=f.sha256) for one, f in functions.items()]
+        async with self._children.working() as child:
+            asked = Plan.model_validate(
+                {
+                    "name": name,
+                    "query": query,
+                    "plugins": plugins,
+                    "tables": list(tables),
+                    "parallelism": parallelism,
+                    "sinks": sinks,
+                    "environment": dict(environment or {}),
+                    "roots": self._roots,
+                }
+            )
+            try:
+                return Planned.model_validate_json(await child.answer(asked))
+            except (ChildFailed, pydantic.ValidationError) as error:
+                return Planned(errors=[Diagnostic(message=f"the query cannot be planned: {error}")])
+
+
+def _key(definition: str, language: str) -> str:
+    parts = [definition, language, __version__, ABI_VERSION, PLUGIN_FORMAT, sys.version, sys.platform]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:40]
+
+
+def _found(entry: Path) -> BuiltFunction | None:
+    """A function that was built, and is still whole."""
+    try:
+        found = BuiltFunction(**json.loads((entry / "built.json").read_text()))
+        return found if sha256_of(Path(found.library)) == found.sha256 else None
+    except (OSError, ValueError, TypeError):
+        return None

@@ -1,0 +1,98 @@
+"""Rows of previews, on their way from a job's sinks to those who look.
+
+Guarantees: a sink never waits. What is told is bounded: of a job that makes rows faster than they can be looked at,
+some rows are left out, and `start_id` of the next batch tells how many rows came before it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from ..connectors.json_lines import JsonWriter, has_no_json
+
+_EVERY = 0.2
+"""Seconds from one telling to the next."""
+_MOST_ROWS = 2000
+_MOST_BYTES = 1 << 20
+
+Shown = Mapping[str, Any]
+"""A batch: operator_id, subtask_idx, start_id, timestamps, batch."""
+
+
+class Showing:
+    """Of one generation of a job. tell: gets batches. clock: in seconds."""
+
+    def __init__(self, tell: Callable[[Sequence[Shown]], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._tell, self._clock = tell, clock
+        self._lock = threading.Lock()
+        self._waiting: list[Shown] = []
+        self._rows = self._bytes = 0
+        self._counts: dict[tuple[str, int], int] = {}
+        self._told_at = float("-inf")
+
+    def take(self, name: str, slice: int, batch: pa.RecordBatch) -> None:
+        """Rows of a sink, from a thread of the engine."""
+        with self._lock:
+            start = self._counts.get((name, slice), 0)
+            self._counts[name, slice] = start + batch.num_rows
+            is_full = self._rows >= _MOST_ROWS or self._bytes >= _MOST_BYTES
+            if is_full and not self._is_due():
+                return
+            shown = batch.slice(0, _MOST_ROWS)
+            text = json_of(shown)
+            at = time.time_ns() // 1000
+            self._waiting.append(
+                {
+                    "operator_id": name,
+                    "subtask_idx": slice,
+                    "start_id": start,
+                    "timestamps": [at] * shown.num_rows,
+                    "batch": text,
+                }
+            )
+            self._rows += shown.num_rows
+            self._bytes += len(text)
+            if not self._is_due():
+                return
+            told = self._taken()
+        self._tell(told)
+
+    def flush(self) -> None:
+        """Tells what waits."""
+        with self._lock:
+            told = self._taken()
+        if told:
+            self._tell(told)
+
+    def _is_due(self) -> bool:
+        return self._clock() - self._told_at >= _EVERY
+
+    def _taken(self) -> list[Shown]:
+        told, self._waiting = self._waiting, []
+        self._rows = self._bytes = 0
+        self._told_at = self._clock()
+        return told
+
+
+def json_of(batch: pa.RecordBatch) -> str:
+    """Rows as a JSON array of objects. Times are as in RFC 3339, bytes in hexadecimal."""
+    columns = [_readable(column) for column in batch.columns]
+    lines: list[bytes] = []
+    given = pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+    JsonWriter(lines.append, "preview", given.schema, timestamps="rfc3339").write(pa.Table.from_batches([given]))
+    return f"[{b''.join(lines).decode().rstrip().replace(chr(10), ',')}]"
+
+
+def _readable(column: pa.Array) -> pa.Array:
+    if not has_no_json(column.type):
+        return column
+    return pa.array([None if value is None else _told(value) for value in column.to_pylist()], pa.string())
+
+
+def _told(value: Any) -> str:
+    return value.hex() if isinstance(value, bytes) else str(value)

@@ -1,0 +1,93 @@
+"""The API over a new database, with real child processes; and pipelines as the controller would leave them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asgi_client import Client
+
+from arroyo_udf_plugin.cluster.api import create_app
+from arroyo_udf_plugin.cluster.api.parts import Parts
+from arroyo_udf_plugin.cluster.database import pipelines
+from arroyo_udf_plugin.cluster.database.models import JobStatus
+from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.database.pipelines import Whole
+from arroyo_udf_plugin.cluster.functions.workshop import Workshop
+
+CACHE = Path(__file__).resolve().parents[3] / "build" / "cache"
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """An API that all tests share: they use names of their own."""
+    folder = tmp_path_factory.mktemp("api")
+    database = Database.open(f"sqlite:///{folder / 'cluster.sqlite'}")
+    database.migrate()
+    workshop = Workshop(folder / "functions", cache=CACHE)
+    with Client(create_app(Parts(database, workshop))) as client:
+        yield client
+        client.run(workshop.close())
+    database.close()
+
+
+@pytest.fixture
+def woken() -> list[str]:
+    """An entry for each time that the controller was woken."""
+    return []
+
+
+@pytest.fixture
+def api(database: Database, tmp_path: Path, woken: list[str]) -> Iterator[Client]:
+    """An API of one test. No child process is started, unless a request needs one."""
+    workshop = Workshop(tmp_path / "functions", cache=CACHE)
+    parts = Parts(database, workshop, wake=lambda: woken.append("woken"))
+    with Client(create_app(parts)) as client:
+        yield client
+        client.run(workshop.close())
+
+
+Stored = Callable[..., Whole]
+
+
+@pytest.fixture
+def stored(database: Database) -> Stored:
+    """Stores a pipeline whose job is in a state: stored("Running", stop="none", is_preview=False, ...)."""
+
+    def store(state: str = "Running", stop: str = "none", facts: dict[str, Any] | None = None, **more: Any) -> Whole:
+        with database.begin() as session:
+            whole = pipelines.create(
+                session,
+                **{
+                    "name": "flights",
+                    "query": "SELECT 1",
+                    "program": {"version": 1, "pipeline": {"sinks": [{}]}, "artifacts": {}},
+                    "graph": GRAPH,
+                    "checkpoint_interval_micros": 10_000_000,
+                }
+                | more,
+            )
+            status = session.get(JobStatus, whole.job.id)
+            assert status is not None
+            status.state = state
+            for name, value in (facts or {}).items():
+                setattr(status, name, value)
+            whole.job.stop = stop
+            return whole
+
+    return store
+
+
+GRAPH = {
+    "nodes": [
+        {"node_id": 0, "operator": "impulse", "description": "source impulse", "parallelism": 1, "alone": False},
+        {"node_id": 1, "operator": "AsyncUdf", "description": "town", "parallelism": 1, "alone": False},
+        {"node_id": 2, "operator": "preview", "description": "sink preview", "parallelism": 1, "alone": True},
+    ],
+    "edges": [
+        {"src_id": 0, "dest_id": 1, "key_type": "()", "value_type": "()", "edge_type": "Forward"},
+        {"src_id": 1, "dest_id": 2, "key_type": "()", "value_type": "()", "edge_type": "Forward"},
+    ],
+}

@@ -1,0 +1,259 @@
+"""Jobs as the controller leaves them: log, checkpoints, metrics, rows."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from asgi_client import Client
+from sqlalchemy import delete
+
+from arroyo_udf_plugin.cluster.database import history
+from arroyo_udf_plugin.cluster.database.models import JobNumbers, JobOutput
+from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.database.pipelines import Whole
+
+
+def path_of(whole: Whole, what: str) -> str:
+    return f"/api/v1/pipelines/{whole.pipeline.id}/jobs/{whole.job.id}/{what}"
+
+
+def test_a_job_that_failed_says_why_and_whose_fault_it_is(api: Client, stored: Any) -> None:
+    facts = {
+        "failure_message": "no such file",
+        "failure_domain": "external",
+        "finish_time": 5,
+        "start_time": 3,
+        "tasks": 2,
+    }
+    whole = stored("Failed", facts=facts)
+    (job,) = api.get(f"/api/v1/pipelines/{whole.pipeline.id}/jobs").json()["data"]
+    assert job["failure_reason"] == {"error": "no such file", "domain": "external"}
+    assert (job["start_time"], job["finish_time"], job["tasks"]) == (3, 5, 2)
+    assert api.get("/api/v1/jobs").json()["data"] == [job]
+
+
+def test_values_of_variables_are_never_told(api: Client, stored: Any) -> None:
+    whole = stored(env_vars={"API_KEY": "very secret"})
+    for path in (
+        "/api/v1/jobs",
+        f"/api/v1/pipelines/{whole.pipeline.id}/jobs",
+        f"/api/v1/pipelines/{whole.pipeline.id}",
+    ):
+        assert "very secret" not in api.get(path).text
+    assert list(api.get("/api/v1/jobs").json()["data"][0]["env_vars"]) == ["API_KEY"]
+
+
+def test_errors_are_told_alone_and_with_a_level_more(api: Client, stored: Any, database: Database) -> None:
+    whole = stored()
+    with database.begin() as session:
+        for n, level in enumerate(["info", "warn", "error", "error"]):
+            more = {"operator_id": "town", "task_index": n, "error_domain": "user"} if level == "error" else {}
+            history.log(session, whole.job.id, 1, level, f"message {n}", "details", **more)
+    told = api.get(path_of(whole, "errors")).json()
+    assert told["hasMore"] is False
+    assert [one["message"] for one in told["data"]] == ["message 3", "message 2"]
+    first = told["data"][0]
+    assert set(first) == {
+        "id",
+        "created_at",
+        "operator_id",
+        "task_index",
+        "level",
+        "message",
+        "details",
+        "error_domain",
+    }
+    assert (first["level"], first["operator_id"], first["task_index"], first["error_domain"]) == (
+        "error",
+        "town",
+        3,
+        "user",
+    )
+    assert len(api.get(path_of(whole, "errors?level=warn")).json()["data"]) == 3
+    assert len(api.get(path_of(whole, "errors?level=info")).json()["data"]) == 4
+    page = api.get(path_of(whole, "errors?limit=1")).json()
+    assert page["hasMore"] is True
+    rest = api.get(path_of(whole, f"errors?limit=1&starting_after={page['data'][0]['id']}")).json()
+    assert ([one["message"] for one in rest["data"]], rest["hasMore"]) == (["message 2"], False)
+
+
+@pytest.mark.parametrize("what", ["errors", "checkpoints", "operator_metric_groups", "output"])
+def test_a_job_of_another_pipeline_is_not_found(api: Client, stored: Any, what: str) -> None:
+    one, other = stored(), stored()
+    wrong = f"/api/v1/pipelines/{one.pipeline.id}/jobs/{other.job.id}/{what}"
+    assert (api.get(wrong).status_code, api.get(wrong).json()) == (404, {"error": "Job not found"})
+    assert api.get(f"/api/v1/pipelines/no/jobs/{one.job.id}/{what}").status_code == 404
+
+
+def test_checkpoints_come_by_epoch_without_those_that_failed(api: Client, stored: Any, database: Database) -> None:
+    whole = stored()
+    span = {"event": "Checkpointing", "description": "all of it", "start_time": 10, "finish_time": 30}
+    with database.begin() as session:
+        add = {"generation": 1, "start_time": 10}
+        history.checkpoint(session, whole.job.id, 2, state="ready", finish_time=30, events=[span], **add)
+        history.checkpoint(session, whole.job.id, 1, state="ready", finish_time=20, checkpoint_type="stopping", **add)
+        history.checkpoint(session, whole.job.id, 3, state="failed", **add)
+    told = api.get(path_of(whole, "checkpoints")).json()
+    assert list(told) == ["data"]
+    assert told["data"] == [
+        {
+            "epoch": 1,
+            "backend": "parquet",
+            "checkpoint_type": "stopping",
+            "start_time": 10,
+            "finish_time": 20,
+            "events": [],
+        },
+        {
+            "epoch": 2,
+            "backend": "parquet",
+            "checkpoint_type": "scheduled",
+            "start_time": 10,
+            "finish_time": 30,
+            "events": [span],
+        },
+    ]
+
+
+def test_a_checkpoint_has_a_group_for_each_operator(api: Client, stored: Any, database: Database) -> None:
+    whole = stored()
+    span = {"event": "Sync", "description": "", "start_time": 11, "finish_time": 12}
+    operators = {
+        "town_1": {"bytes": 30, "subtasks": {"1": {"bytes": 20}, "0": {"bytes": 10, "event_spans": [span]}}},
+        "select_2": {"bytes": 5},
+    }
+    with database.begin() as session:
+        history.checkpoint(
+            session, whole.job.id, 4, generation=1, state="ready", start_time=10, finish_time=30, operators=operators
+        )
+    told = api.get(path_of(whole, "checkpoints/4/operator_checkpoint_groups")).json()["data"]
+    assert told[0] == {
+        "operator_id": "town_1",
+        "bytes": 30,
+        "started_metadata_write": None,
+        "finish_time": 30,
+        "subtasks": [
+            {"index": 0, "bytes": 10, "event_spans": [span]},
+            {"index": 1, "bytes": 20, "event_spans": []},
+        ],
+    }
+    assert (told[1]["operator_id"], told[1]["subtasks"]) == (
+        "select_2",
+        [{"index": 0, "bytes": 5, "event_spans": []}],
+    )
+    assert api.get(path_of(whole, "checkpoints/5/operator_checkpoint_groups")).status_code == 404
+
+
+def numbers(rows_in: int, rows_out: int) -> dict[str, Any]:
+    detail = {"name": "town", "rows_in": rows_in, "rows_out": rows_out, "in_flight": 3, "held": 5, "p50": 0.25}
+    nodes = [(0, rows_in), (rows_in, rows_out), (rows_out, 0)]
+    return {
+        "rows_in": rows_in,
+        "rows_out": rows_out,
+        "operators": {
+            str(node): {"0": {"messages_recv": got, "messages_sent": sent}} for node, (got, sent) in enumerate(nodes)
+        },
+        "details": [detail | {"counts": {"values": rows_out, "dropped": 2}}],
+    }
+
+
+def test_counts_become_rates_and_a_new_start_gives_none(api: Client, stored: Any, database: Database) -> None:
+    whole = stored()
+    assert api.get(path_of(whole, "operator_metric_groups")).json() == {"data": []}
+    with database.begin() as session:
+        for at, count in ((1_000_000, 100), (3_000_000, 500), (5_000_000, 40), (6_000_000, 100)):
+            session.add(JobNumbers(job_id=whole.job.id, at=at, numbers=numbers(count, count // 2)))
+    groups = api.get(path_of(whole, "operator_metric_groups")).json()["data"]
+    told = {group["node_id"]: group["metric_groups"] for group in groups}
+    points = [{"time": 3_000_000, "value": 200.0}, {"time": 6_000_000, "value": 60.0}]
+    half = [{"time": 3_000_000, "value": 100.0}, {"time": 6_000_000, "value": 30.0}]
+    assert told == {
+        0: [{"name": "messages_sent", "subtasks": [{"index": 0, "metrics": points}]}],
+        1: [
+            {"name": "messages_recv", "subtasks": [{"index": 0, "metrics": points}]},
+            {"name": "messages_sent", "subtasks": [{"index": 0, "metrics": half}]},
+        ],
+        2: [{"name": "messages_recv", "subtasks": [{"index": 0, "metrics": half}]}],
+    }
+
+
+def test_prometheus_reads_all_jobs_by_arroyos_names(api: Client, stored: Any, database: Database) -> None:
+    running = stored("Running", facts={"restarts": 2})
+    stored("Failed", facts={"failure_domain": "user", "failure_message": "x"})
+    with database.begin() as session:
+        history.count(session, running.job.id, numbers(1_000_000_007, 9))
+        taken = {"generation": 1, "state": "ready", "start_time": 1_000_000, "finish_time": 1_500_000}
+        history.checkpoint(session, running.job.id, 7, **taken)
+    answer = api.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    lines = answer.text.splitlines()
+    job = running.job.id
+    for line in (
+        'arroyo_controller_jobs{state="Running"} 1',
+        'arroyo_controller_jobs{state="Failed"} 0',
+        'arroyo_controller_jobs{state="UserFailed"} 1',
+        f'arroyo_worker_messages_sent{{job_id="{job}",node_id="0",subtask_idx="0",operator_name="impulse"}} 1000000007',
+        f'arroyo_worker_messages_recv{{job_id="{job}",node_id="2",subtask_idx="0",operator_name="preview"}} 9',
+        f'arroyo_udf_in_flight{{job_id="{job}",node_id="1",operator_name="town"}} 3',
+        f'arroyo_udf_outcomes_total{{job_id="{job}",node_id="1",operator_name="town",outcome="dropped"}} 2',
+        f'arroyo_udf_checkpoint_epoch{{job_id="{job}"}} 7',
+        f'arroyo_udf_checkpoint_duration_seconds{{job_id="{job}"}} 0.5',
+        f'arroyo_udf_restarts{{job_id="{job}"}} 2',
+        "# TYPE arroyo_worker_messages_sent counter",
+    ):
+        assert line in lines, answer.text
+    names = {line.partition("{")[0] for line in lines if not line.startswith("#")}
+    assert names == {line.split()[2] for line in lines if line.startswith("# HELP")}
+
+
+def events(text: str) -> list[dict[str, str]]:
+    parts = [part for part in text.split("\n\n") if part and not part.startswith(":")]
+    return [dict(line.split(": ", 1) for line in part.split("\n")) for part in parts]
+
+
+def put(database: Database, whole: Whole, count: int) -> None:
+    with database.begin() as session:
+        for n in range(count):
+            history.put_output(session, whole.job.id, "preview", 0, 2 * n, [n, n], json.dumps([{"n": n}, {"n": None}]))
+
+
+def test_rows_of_a_job_that_has_ended_are_all_there_and_the_stream_ends(
+    api: Client, stored: Any, database: Database
+) -> None:
+    whole = stored("Finished")
+    put(database, whole, 3)
+    answer = api.get(path_of(whole, "output"))
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    told = events(answer.text)
+    assert [one.get("id") for one in told] == ["0", "1", "2", None]
+    assert told[-1]["event"] == "end"
+    assert "event" not in told[0]
+    first = json.loads(told[1]["data"])
+    assert first == {
+        "operator_id": "preview",
+        "subtask_idx": 0,
+        "timestamps": [1, 1],
+        "start_id": 2,
+        "batch": '[{"n": 1}, {"n": null}]',
+    }
+    assert len(json.loads(first["batch"])) == len(first["timestamps"])
+
+
+def test_a_reader_that_comes_again_gets_what_it_has_not_had(api: Client, stored: Any, database: Database) -> None:
+    """Also when the first rows are not kept any more."""
+    whole = stored("Stopped")
+    put(database, whole, 4)
+    with database.begin() as session:
+        session.execute(delete(JobOutput).where(JobOutput.number == 0))
+    told = events(api.get(path_of(whole, "output"), headers={"last-event-id": "1"}).text)
+    assert [one.get("id") for one in told] == ["2", "3", None]
+
+
+def test_rows_are_refused_for_a_pipeline_without_preview_and_a_job_that_is_starting(api: Client, stored: Any) -> None:
+    graph = {"nodes": [{"node_id": 0, "operator": "impulse", "description": "", "parallelism": 1}], "edges": []}
+    assert api.get(path_of(stored("Running", graph=graph), "output")).status_code == 400
+    answer = api.get(path_of(stored("Scheduling"), "output"))
+    assert answer.status_code == 400
+    assert "Scheduling" in answer.json()["error"]

@@ -1,0 +1,183 @@
+"""What passes the layer before the API, and what does not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from arroyo_udf_plugin.cluster.security import COOKIE, Guard, Message, Receive, Scope, Security, Send, check_exposed
+
+TOKEN = "a token that nobody guesses"
+
+
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers the body."""
+    message = await receive()
+    body = message.get("body", b"") or b"passed"
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": body})
+
+
+class Sender:
+    """Sends requests through the guard, each in an event loop of its own."""
+
+    def __init__(self, security: Security) -> None:
+        self._app: Any = Guard(echo, security)
+
+    def request(self, method: str, path: str, **more: Any) -> httpx.Response:
+        async def run() -> httpx.Response:
+            transport = httpx.ASGITransport(self._app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost:5115") as sender:
+                return await sender.request(method, path, **more)
+
+        return asyncio.run(run())
+
+    def get(self, path: str, **more: Any) -> httpx.Response:
+        return self.request("GET", path, **more)
+
+    def post(self, path: str, **more: Any) -> httpx.Response:
+        return self.request("POST", path, **more)
+
+
+def error_of(answer: httpx.Response) -> str:
+    told = answer.json()
+    assert list(told) == ["error"]
+    return str(told["error"])
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:5115", "[::1]:5115", "LOCALHOST:80"])
+def test_the_api_answers_under_its_own_names(host: str) -> None:
+    assert Sender(Security()).get("/", headers={"host": host}).text == "passed"
+
+
+@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "", "127.0.0.1.evil.example:5115"])
+def test_a_foreign_name_that_points_to_this_machine_is_refused(host: str) -> None:
+    answer = Sender(Security()).get("/", headers={"host": host})
+    assert answer.status_code == 403
+    assert "api.hosts" in error_of(answer)
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "http://localhost:3000", "null"])
+def test_a_page_of_another_origin_is_refused(origin: str) -> None:
+    answer = Sender(Security()).post("/", headers={"origin": origin}, json={})
+    assert answer.status_code == 403
+    assert "access-control-allow-origin" not in answer.headers
+
+
+def test_a_page_of_the_api_itself_and_of_the_allow_list_passes() -> None:
+    security = Security(origins=["http://localhost:3000"])
+    assert Sender(security).post("/", headers={"origin": "http://localhost:5115"}, json={}).status_code == 200
+    answer = Sender(security).post("/", headers={"origin": "http://localhost:3000"}, json={})
+    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, "http://localhost:3000")
+    asked = {"origin": "http://localhost:3000", "access-control-request-method": "PATCH"}
+    assert (
+        Sender(Security(origins=["http://localhost:3000"], token=TOKEN))
+        .request("OPTIONS", "/", headers=asked)
+        .status_code
+        == 204
+    )
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
+@pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+def test_what_a_form_of_a_foreign_page_can_send_is_refused(method: str, content_type: str) -> None:
+    headers = {"content-type": content_type} if content_type else {}
+    answer = Sender(Security()).request(method, "/", content=b"{}", headers=headers)
+    assert answer.status_code == 415
+    assert "application/json" in error_of(answer)
+
+
+def test_json_with_a_charset_passes() -> None:
+    headers = {"content-type": "application/json; charset=utf-8"}
+    assert Sender(Security()).post("/", content=b"{}", headers=headers).text == "{}"
+
+
+def test_a_body_that_is_too_long_is_refused_whether_it_says_so_or_not() -> None:
+    security = Security(body_limit=100)
+    headers = {"content-type": "application/json"}
+    assert Sender(security).post("/", content=b"x" * 100, headers=headers).text == "x" * 100
+    assert Sender(security).post("/", content=b"x" * 101, headers=headers).status_code == 413
+
+    async def parts() -> AsyncIterator[bytes]:
+        for _ in range(11):
+            yield b"x" * 10
+
+    answer = Sender(security).post("/", content=parts(), headers=headers)
+    assert answer.status_code == 413
+    assert "100 bytes" in error_of(answer)
+
+
+def test_a_token_is_needed_everywhere_but_for_liveness() -> None:
+    guarded = Sender(Security(token=TOKEN))
+    answer = guarded.get("/api/v1/ping")
+    assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+    assert TOKEN not in error_of(answer)
+    assert guarded.get("/health/live").status_code == 200
+    for wrong in ("Bearer", f"Bearer {TOKEN}x", f"Basic {TOKEN}", TOKEN, "Bearer ä".encode()):
+        assert guarded.get("/", headers={"authorization": wrong}).status_code == 401
+    assert guarded.get("/", headers={"authorization": f"bearer {TOKEN}"}).status_code == 200
+
+
+def test_a_cookie_reads_and_does_not_write() -> None:
+    security = Security(token=TOKEN)
+    cookie = security.session_cookie()
+    assert TOKEN not in cookie
+    assert {"HttpOnly", "SameSite=Strict"} <= set(cookie.split("; "))
+    assert "Secure" in Security(token=TOKEN, tls=True).session_cookie()
+    value = cookie.partition(";")[0]
+    assert Sender(security).get("/", headers={"cookie": value}).status_code == 200
+    assert Sender(security).post("/", headers={"cookie": value}, json={}).status_code == 401
+    for wrong in (f"{COOKIE}=", f"{COOKIE}={TOKEN}", "x", f"{value}0", Security(token="another").session_cookie()):
+        assert Sender(security).get("/", headers={"cookie": wrong}).status_code == 401
+
+
+def test_an_address_with_nul_is_refused() -> None:
+    assert Sender(Security()).get("/api/v1/pipelines?starting_after=%00").status_code == 400
+    assert Sender(Security()).get("/api/v1/pipelines/%00").status_code == 400
+
+
+def test_only_loopback_is_open_without_token_and_tls() -> None:
+    for address in ("127.0.0.1", "::1", "localhost", "127.3.2.1"):
+        check_exposed(address, Security())
+    for address in ("0.0.0.0", "::", "192.168.1.5", "cluster.example"):
+        with pytest.raises(ValueError, match=r"api\.token"):
+            check_exposed(address, Security())
+        with pytest.raises(ValueError, match="--insecure"):
+            check_exposed(address, Security(token=TOKEN))
+        check_exposed(address, Security(token=TOKEN), insecure=True)
+        check_exposed(address, Security(token=TOKEN, tls=True))
+
+
+def test_the_token_is_not_in_a_text_of_the_settings() -> None:
+    assert TOKEN not in repr(Security(token=TOKEN))
+
+
+def test_what_comes_after_the_body_comes_through() -> None:
+    """An app that waits for the client's end, as event streams do, hears of it."""
+    heard: list[Any] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        heard.extend([await receive(), await receive()])
+
+    async def run() -> None:
+        messages: list[Message] = [
+            {"type": "http.request", "body": json.dumps({}).encode(), "more_body": False},
+            {"type": "http.disconnect"},
+        ]
+
+        async def receive() -> Message:
+            return messages.pop(0)
+
+        async def send(message: Message) -> None: ...
+
+        headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+        scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": headers}
+        await Guard(app, Security())(scope, receive, send)
+
+    asyncio.run(run())
+    assert [one["type"] for one in heard] == ["http.request", "http.disconnect"]
