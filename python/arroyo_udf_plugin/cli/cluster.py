@@ -61,7 +61,11 @@ def cluster(configured: Configured) -> None:
     from ..cluster.program import controlling, opened, serving
 
     settings = _ready(configured.settings)
-    with _until_stopped() as stopped, opened(settings) as database, controlling(database, settings) as controller:
+    with (
+        _until_stopped() as stopped,
+        opened(settings) as database,
+        controlling(database, settings, "embedded") as controller,
+    ):
         with serving(database, settings, controller.wake) as address:
             click.echo(f"arroyo-udf cluster: {address}", err=True)
             stopped.get()
@@ -91,7 +95,7 @@ def controller(configured: Configured) -> None:
     from ..cluster.program import controlling, opened
 
     settings = _ready(configured.settings)
-    with _until_stopped() as stopped, opened(settings) as database, controlling(database, settings):
+    with _until_stopped() as stopped, opened(settings) as database, controlling(database, settings, "process"):
         click.echo("arroyo-udf controller: ready", err=True)
         stopped.get()
 
@@ -130,4 +134,14 @@ def _until_stopped() -> Iterator[queue.SimpleQueue[None]]:
         yield stopped
 
 
-commands = (cluster, api, controller, migrate, config)
+@click.command(hidden=True)
+def worker() -> None:
+    """Run a generation of a job. A controller starts it."""
+    from ..cluster.logs import show
+    from ..cluster.worker import main
+
+    show("text", "info")
+    main()
+
+
+commands = (cluster, api, controller, migrate, config, worker)

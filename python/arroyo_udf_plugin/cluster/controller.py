@@ -38,9 +38,9 @@ from .configuration import Settings
 from .database import history, jobs, pipelines
 from .database.errors import NotFound
 from .database.leading import LeaderLock
-from .database.models import JobStatus
 from .database.opened import Database, now
 from .database.pipelines import Whole
+from .noting import Notes
 from .schedulers.interface import How, Scheduler
 from .states import Action, Event, State, Step, next_step
 from .task import Report, Task, Tell
@@ -53,7 +53,18 @@ _log = logging.getLogger(__name__)
 Word = Report | Literal["wake", "stop"]
 
 _STOPS: dict[Action, How] = {Action.SAVE: "save", Action.DRAIN: "drain", Action.CANCEL: "cancel", Action.KILL: "kill"}
-_KEPT_CHECKPOINTS = 100  # rows
+_REPEATED = {
+    State.COMPILING: Action.CLEAR,
+    State.RESCALING: Action.SAVE,
+    State.RESTARTING: Action.SAVE,
+    State.RECOVERING: Action.WAIT,
+    State.CHECKPOINT_STOPPING: Action.SAVE,
+    State.STOPPING: Action.CANCEL,
+    State.FINISHING: Action.CLEAR,
+    State.FAILING: Action.CLEAR,
+}
+"""What a new controller does for a job that runs: the one before may not have come to it."""
+
 _PREVIEWS_KEPT = 3_600_000_000  # microseconds
 _TIDY_EVERY = 60.0
 _LOCK_EVERY = 1.0
@@ -66,8 +77,6 @@ class _Watched:
     """A job that is not at its end. considered: the wish that was acted on, and the state in which it was."""
 
     considered: tuple[State, Event, int] | None = None
-    epoch: int = 0
-    numbers: Any = None
 
 
 class Controller:
@@ -80,6 +89,7 @@ class Controller:
         self._scheduler = make_scheduler(self._words.put)
         self._lock = LeaderLock(database)
         self._timers = Timers()
+        self._notes = Notes(database)
         self._watched: dict[str, _Watched] = {}
         self._term: int | None = None
         self._thread: threading.Thread | None = None
@@ -120,7 +130,7 @@ class Controller:
             if self._term is None or is_stopped:
                 continue
             reports = [word for word in words if isinstance(word, Report)]
-            self._guarded(partial(self._note, reports))
+            self._guarded(partial(self._notes.note, reports))
             for report in reports:
                 if report.event is not None:
                     self._guarded(partial(self._report, report))
@@ -176,9 +186,10 @@ class Controller:
             job_id, status = whole.job.id, whole.status
             self._watched[job_id] = _Watched()
             state = State(status.state)
-            if state.is_terminal or self._scheduler.take_over(job_id, status.generation):
+            if not state.is_terminal and self._scheduler.take_over(job_id, status.generation):
                 self._wait_in(whole)
-            else:
+                self._act(whole, _REPEATED.get(state, Action.NONE))
+            elif not state.is_terminal:
                 self._step(job_id, Event.ORPHANED)
             self._consider(job_id)
 
@@ -219,6 +230,7 @@ class Controller:
 
     def _forget(self, job_id: str) -> None:
         self._watched.pop(job_id, None)
+        self._notes.forget(job_id)
         self._timers.drop(job_id)
 
     # ---- Events ----
@@ -307,7 +319,7 @@ class Controller:
     def _log(self, session: Session, whole: Whole, event: Event, step: Step, report: Report | None) -> None:
         """Into the job's log: errors, and when a job starts or ends."""
         job_id, generation = whole.job.id, whole.status.generation
-        if report is not None and report.message and event in (Event.LOST, Event.WRONG, Event.EXHAUSTED):
+        if report is not None and report.message and step.state in (State.RECOVERING, State.FAILING):
             domain = report.domain
             history.log(session, job_id, generation, "error", report.message, report.details, error_domain=domain)
         elif event is Event.LATE:
@@ -372,63 +384,6 @@ class Controller:
                 self._consider(job_id)
 
         self._timers.set(job_id, time.monotonic() + seconds, act)
-
-    # ---- What is noted ----
-
-    def _note(self, reports: list[Report]) -> None:
-        """Numbers, checkpoints and rows of previews, in one transaction."""
-        latest = {report.job_id: report for report in reports if report.numbers is not None}
-        changed = []
-        for job_id, report in latest.items():
-            watched = self._watched.get(job_id)
-            if watched is None:
-                continue
-            if watched.numbers != report.numbers or self._has_checkpoint(watched, report):
-                changed.append((watched, report))
-        shown = [report for report in reports if report.shown]
-        if not changed and not shown:
-            return
-        with self._database.begin() as session:
-            for report in shown:
-                status = session.get(JobStatus, report.job_id)
-                if status is not None and status.generation == report.generation:
-                    for batch in report.shown:
-                        history.put_output(session, report.job_id, **batch)
-            for watched, report in changed:
-                if session.get(JobStatus, report.job_id) is None:
-                    continue
-                history.count(session, report.job_id, report.numbers or {})
-                if self._has_checkpoint(watched, report):
-                    self._note_checkpoint(session, report)
-        for watched, report in changed:
-            watched.numbers = report.numbers
-            watched.epoch = report.checkpoint["epoch"] if report.checkpoint is not None else watched.epoch
-
-    @staticmethod
-    def _has_checkpoint(watched: _Watched, report: Report) -> bool:
-        """One that is not known, or is known to be the last only now."""
-        taken = report.checkpoint
-        return taken is not None and (taken["epoch"] != watched.epoch or report.event is Event.SAVED)
-
-    @staticmethod
-    def _note_checkpoint(session: Session, report: Report) -> None:
-        taken = report.checkpoint
-        assert taken is not None
-        finish = int(taken["at"] * 1e6)
-        start = finish - int(taken["seconds"] * 1e6)
-        span = {"event": "Checkpointing", "description": "", "start_time": start, "finish_time": finish}
-        history.checkpoint(
-            session,
-            report.job_id,
-            taken["epoch"],
-            generation=report.generation,
-            state="ready",
-            start_time=start,
-            finish_time=finish,
-            checkpoint_type="stopping" if report.event is Event.SAVED else "scheduled",
-            events=[span],
-        )
-        history.drop_checkpoints(session, report.job_id, taken["epoch"] - _KEPT_CHECKPOINTS)
 
     # ---- Tidying ----
 

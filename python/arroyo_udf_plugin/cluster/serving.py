@@ -27,16 +27,6 @@ def listening(address: str, port: int) -> socket.socket:
         raise InvalidArgument(f"cannot listen on {address}:{port}: {error.strerror}: choose another port") from error
 
 
-def listening_at(path: Path) -> socket.socket:
-    """A socket that only this user can connect to. It replaces one that was left behind."""
-    path.unlink(missing_ok=True)
-    found = socket.socket(socket.AF_UNIX)
-    found.bind(str(path))
-    path.chmod(0o600)
-    found.listen(128)
-    return found
-
-
 class Server:
     def __init__(self, app: Any, own: socket.socket, certificate: Path | None = None, key: Path | None = None) -> None:
         self._socket = own
@@ -44,6 +34,7 @@ class Server:
             app,
             log_config=None,
             access_log=False,
+            interface="asgi3",
             lifespan="auto",
             ssl_certfile=certificate,
             ssl_keyfile=None if key is None else str(key),

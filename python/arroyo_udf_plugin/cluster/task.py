@@ -19,7 +19,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..connectors.impulse import Impulse
 from ..connectors.preview import tapped
@@ -44,6 +44,7 @@ from .states import Event
 PROGRESS_EVERY = 2.0
 """Seconds from one count to the next."""
 
+_UNREPEATABLE = ("stdout",)  # sinks that cannot take back rows: without checkpoints
 _WRONG = (RowError, UserCodeError, BuildError, LoadError, PluginEnvironmentError)
 """What a new start would only repeat."""
 
@@ -93,6 +94,16 @@ class Report:
         return cls(**{**told, "event": None if event is None else Event(event)})
 
 
+How = Literal["save", "drain", "cancel"]
+"""Ways to stop: with a checkpoint of everything; after the rows in flight; at once."""
+
+
+def request(stop: StopRequest, how: How) -> None:
+    """Asks for a stop. What has been asked for before is not asked for again."""
+    while stop.requests < (2 if how == "cancel" else 1):
+        stop.request()
+
+
 Tell = Callable[[Report], None]
 
 
@@ -114,11 +125,12 @@ def _planned(task: Task) -> Planned:
     for library, sha256 in task.program["artifacts"].items():
         _check(Path(library), sha256)
     pipeline = Pipeline.model_validate_json(json.dumps(task.program["pipeline"]))
+    place = None if any(sink.type in _UNREPEATABLE for sink in pipeline.sinks) else task.place
     update = {
         "source": _divided(pipeline),
         "name": task.job_id if task.place is None else f"{task.job_id}-{Path(task.place).name}",
         "parallelism": task.parallelism,
-        "checkpoints": task.place and Checkpoints(place=task.place, every=task.checkpoint_interval),
+        "checkpoints": place and Checkpoints(place=place, every=task.checkpoint_interval),
     }
     return plan(pipeline.model_copy(update=update), {**os.environ, **task.environment})
 

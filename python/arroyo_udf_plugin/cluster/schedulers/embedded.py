@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ...engine.stopping import StopRequest
 from ..states import Event
-from ..task import Report, Task, Tell, run
+from ..task import Report, Task, Tell, request, run
 from .interface import How
 
 _GIVE_UP = 5.0
@@ -45,8 +45,7 @@ class EmbeddedScheduler:
         if running is None:
             self._tell(Report(job_id, generation, Event.LOST, message="nothing of it runs"))
             return
-        for _ in range(1 if how in ("save", "drain") else 2):
-            running.stop.request()
+        request(running.stop, "cancel" if how == "kill" else how)
         if how == "kill":
             self._forget_later(running)
 
@@ -58,8 +57,7 @@ class EmbeddedScheduler:
         if running is None:
             self._tell(Report(job_id, generation, Event.READY))
             return
-        for _ in range(2):
-            running.stop.request()
+        request(running.stop, "cancel")
         self._forget_later(running)
 
     def take_over(self, job_id: str, generation: int) -> bool:
@@ -69,7 +67,7 @@ class EmbeddedScheduler:
         with self._lock:
             running = list(self._running.values())
         for each in running:
-            each.stop.request()
+            request(each.stop, "save")
         for each in running:
             each.thread.join(each.task.drain_time + _GIVE_UP)
 

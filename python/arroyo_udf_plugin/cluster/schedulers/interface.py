@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Literal, Protocol
 
+from ..task import How as SoftHow
 from ..task import Task
 
-How = Literal["save", "drain", "cancel", "kill"]
+How = SoftHow | Literal["kill"]
 
 
 class Scheduler(Protocol):

@@ -1,0 +1,306 @@
+"""Pipelines in processes of their own: one worker for each generation.
+
+The worker's output goes to a file in the data folder. When it ends, the end of that file goes to the job's log.
+
+Guarantees: a worker that ends, however, is noticed at once; one that says nothing for too long is killed. Each leads a
+process group, so that its children end with it. Workers outlive a controller that is killed: the next one finds them by
+their locks (see `worker_files.py`), and they find it at the same socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import json
+import os
+import secrets
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..configuration import Settings
+from ..serving import Server
+from ..states import Event
+from ..task import Report, Task, Tell
+from . import protocol, worker_files
+from .interface import How
+
+_LOG_TAIL = 64 << 10
+_LOOK_EVERY = 1.0  # seconds between two looks at who has been silent
+_LONGEST_MESSAGE = 8 << 20
+
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+
+
+class _Orders:
+    """For one worker, which waits for them. put: in any thread; more_than: in the server's loop."""
+
+    def __init__(self) -> None:
+        self.name = secrets.token_hex(8)
+        self._all: list[How] = []
+        self._event: asyncio.Event | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def put(self, order: How) -> None:
+        self._all.append(order)
+        self.wake()
+
+    def wake(self) -> None:
+        if self._loop is not None and self._event is not None:
+            with contextlib.suppress(RuntimeError):  # the server has ended
+                self._loop.call_soon_threadsafe(self._event.set)
+
+    async def more_than(self, seen: int) -> list[How]:
+        self._loop = asyncio.get_running_loop()
+        self._event = asyncio.Event()
+        if len(self._all) <= seen:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._event.wait(), protocol.ASK_EVERY)
+        return self._all[seen:]
+
+
+@dataclass
+class _Running:
+    """task: None: of a worker that was taken over. ended: what its last report said. heard: when it has last asked."""
+
+    job_id: str
+    generation: int
+    secret: str
+    task: Task | None = None
+    pid: int | None = None
+    process: subprocess.Popen[bytes] | None = None
+    orders: _Orders = field(default_factory=_Orders)
+    heard: float = field(default_factory=time.monotonic)
+    ended: bool = False
+    why: str = ""
+
+
+class ProcessScheduler:
+    def __init__(self, tell: Tell, settings: Settings) -> None:
+        self._tell, self._data = tell, settings.data.absolute()
+        self._limits = settings.pipeline
+        self._folder = protocol.folder_of(self._data)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._key = protocol.key_of(self._data)
+        self._lock = threading.Lock()
+        self._running: dict[str, _Running] = {}
+        self._server: Server | None = None
+        self._closed = threading.Event()
+
+    # ---- Called by the controller ----
+
+    def start(self, task: Task) -> None:
+        self._serve()
+        secret = protocol.secret_of(self._key, task.job_id, task.generation)
+        running = _Running(task.job_id, task.generation, secret, task)
+        with self._lock:
+            self._running[task.job_id] = running
+        threading.Thread(target=self._start, args=(running, task), daemon=True).start()
+
+    def stop(self, job_id: str, generation: int, how: How) -> None:
+        running = self._find(job_id, generation)
+        if running is None:
+            self._tell(Report(job_id, generation, Event.LOST, message="nothing of it runs"))
+        elif how == "kill":
+            self._kill(job_id)
+        else:
+            running.orders.put(how)
+
+    def clear(self, job_id: str, generation: int) -> None:
+        with self._lock:
+            running = self._running.get(job_id)
+        if running is not None:
+            running.ended = True  # nobody waits for what it says
+            running.orders.wake()
+
+        def work() -> None:
+            while self._kill(job_id):
+                self._closed.wait(0.01)
+            with self._lock:
+                if running is not None and self._running.get(job_id) is running:
+                    del self._running[job_id]
+            self._tell(Report(job_id, generation, Event.READY))
+
+        threading.Thread(target=work, daemon=True).start()
+
+    def take_over(self, job_id: str, generation: int) -> bool:
+        self._serve()
+        found = [each for each in worker_files.living(self._folder, job_id) if each.generation == generation]
+        if not found:
+            return False
+        secret = protocol.secret_of(self._key, job_id, generation)
+        running = _Running(job_id, generation, secret, pid=found[0].pid)
+        with self._lock:
+            self._running[job_id] = running
+        threading.Thread(target=self._watch, args=(running,), daemon=True).start()
+        return True
+
+    def close(self) -> None:
+        with self._lock:
+            running = list(self._running.values())
+        for each in running:
+            each.orders.put("save")
+        deadline = time.monotonic() + self._limits.drain_time + 5.0
+        while time.monotonic() < deadline and any(list(self._living(each)) for each in running):
+            self._closed.wait(0.05)
+        self._closed.set()
+        for each in running:
+            self._kill(each.job_id)
+            each.orders.wake()
+        if self._server is not None:
+            self._server.__exit__()
+
+    # ---- Processes ----
+
+    def _start(self, running: _Running, task: Task) -> None:
+        if running.ended:  # it was cleared before it began
+            return
+        log = self._log_of(running)
+        log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with log.open("wb") as output:
+            running.process = subprocess.Popen(
+                [sys.executable, "-m", "arroyo_udf_plugin.cli", "worker"],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **task.environment},
+                start_new_session=True,
+            )
+        running.pid = running.process.pid
+        told = {"data": str(self._data), "job_id": task.job_id, "generation": task.generation, "secret": running.secret}
+        assert running.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError), running.process.stdin as pipe:
+            pipe.write(json.dumps(told).encode())
+        self._watch(running)
+
+    def _watch(self, running: _Running) -> None:
+        """Until the worker has ended; tells it, if the worker has not."""
+        assert running.pid is not None
+        try:
+            process = os.pidfd_open(running.pid)
+        except ProcessLookupError:
+            self._end(running)
+            return
+        try:
+            while not select.select([process], [], [], _LOOK_EVERY)[0]:
+                silent = time.monotonic() - running.heard
+                if silent > self._limits.worker_heartbeat_timeout and not running.ended:
+                    running.why = f"the worker has said nothing for {silent:.0f} s"
+                    self._kill(running.job_id)
+        finally:
+            os.close(process)
+        self._end(running)
+
+    def _end(self, running: _Running) -> None:
+        running.orders.wake()
+        assert running.pid is not None
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)  # its children
+        status = running.process.wait() if running.process is not None else None
+        with self._lock:
+            is_current = self._running.get(running.job_id) is running
+            if is_current:
+                del self._running[running.job_id]
+        if self._closed.is_set():
+            return
+        told = self._tail(running)
+        if not running.ended:
+            why = running.why or ("the worker has ended" if status is None else _told(status))
+            self._tell(Report(running.job_id, running.generation, Event.LOST, message=why, details=told))
+        elif told.strip():
+            self._tell(Report(running.job_id, running.generation, message="output of the worker", details=told))
+        self._log_of(running).unlink(missing_ok=True)
+
+    def _kill(self, job_id: str) -> bool:
+        """Whether there was something to kill."""
+        with self._lock:
+            running = self._running.get(job_id)
+        found = list(worker_files.living(self._folder, job_id))
+        if running is not None and running.process is not None and running.process.poll() is None:
+            found.append(worker_files.Living(job_id, running.generation, running.process.pid))
+        for each in found:
+            each.kill()
+        return bool(found)
+
+    def _living(self, running: _Running) -> list[worker_files.Living]:
+        return list(worker_files.living(self._folder, running.job_id))
+
+    def _find(self, job_id: str, generation: int) -> _Running | None:
+        with self._lock:
+            running = self._running.get(job_id)
+        return running if running is not None and running.generation == generation else None
+
+    def _log_of(self, running: _Running) -> Path:
+        return self._data / "logs" / f"{running.job_id}-{running.generation}.log"
+
+    def _tail(self, running: _Running) -> str:
+        try:
+            return self._log_of(running).read_bytes()[-_LOG_TAIL:].decode(errors="replace")
+        except FileNotFoundError:
+            return ""
+
+    # ---- What workers ask ----
+
+    def _serve(self) -> None:
+        if self._server is None:
+            self._server = Server(self._answer, protocol.bound(self._data))
+            self._server.__enter__()
+
+    async def _answer(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        status, answer = await self._answered(scope, receive)
+        body = json.dumps(answer).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    async def _answered(self, scope: dict[str, Any], receive: Receive) -> tuple[int, Any]:
+        parts = scope["path"].split("/")
+        if len(parts) != 5 or parts[1] != "v1" or not parts[3].isdecimal():
+            return 404, {"error": "there is no such path"}
+        given = dict(scope["headers"]).get(b"authorization", b"").decode()
+        secret = protocol.secret_of(self._key, parts[2], int(parts[3]))
+        if not hmac.compare_digest(given, f"Bearer {secret}"):
+            return 401, {"error": "this is not the secret of this generation"}
+        running = self._find(parts[2], int(parts[3]))
+        if running is None:
+            return protocol.GONE, {"error": "this generation is not wanted any more"}
+        running.heard = time.monotonic()
+        told = json.loads(await _body(receive))
+        if parts[4] == "register" and running.task is not None:
+            return 200, {"task": running.task.as_json()}
+        if parts[4] == "orders":
+            orders = running.orders
+            seen = told["seen"] if told["of"] == orders.name else 0
+            return 200, {"of": orders.name, "orders": await orders.more_than(seen)}
+        if parts[4] == "reports":
+            for one in told:
+                report = Report.of_json(one)
+                running.ended = running.ended or report.event not in (None, Event.STARTED)
+                self._tell(report)
+            return 200, {}
+        return 404, {"error": "there is no such path"}
+
+
+async def _body(receive: Receive) -> bytes:
+    body = b""
+    while len(body) <= _LONGEST_MESSAGE:
+        message = await receive()
+        body += message.get("body", b"")
+        if not message.get("more_body"):
+            break
+    return body
+
+
+def _told(status: int) -> str:
+    return f"the worker was ended by signal {-status}" if status < 0 else f"the worker ended with status {status}"

@@ -1,0 +1,96 @@
+"""What a worker and its controller say to each other: JSON over HTTP, on a Unix socket. The worker asks.
+
+    POST /v1/{job}/{generation}/register                    -> {"task": ...}
+    POST /v1/{job}/{generation}/reports   [report, ...]     -> {}
+    POST /v1/{job}/{generation}/orders    {"of", "seen": n} -> {"of", "orders": ["save", ...]}, when there are more
+
+Each request has the generation's secret (Authorization: Bearer ...). A generation that the controller does not know is
+answered with 410: the worker ends. Asking for orders is the worker's heartbeat. "of" names the list of orders: another
+controller begins a new one. An order that comes twice is one.
+
+HTTP, because each side can be tried out with curl and read in a log, and needs no generated code: there are a few small
+messages a second, and no rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import http.client
+import json
+import os
+import secrets
+import socket
+from pathlib import Path
+from typing import Any
+
+ASK_EVERY = 5.0
+"""Seconds after which a question for orders is answered with none."""
+GONE = 410
+
+_SOCKET = "workers.sock"
+_KEY = "workers.key"
+
+
+def folder_of(data: Path) -> Path:
+    return data / "workers"
+
+
+def key_of(data: Path) -> bytes:
+    """From which the secrets of all generations are made; a new one, if there is none."""
+    path = data / _KEY
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        return path.read_bytes()
+    with open(file, "wb") as opened:
+        opened.write(secrets.token_bytes(32))
+    return path.read_bytes()
+
+
+def secret_of(key: bytes, job_id: str, generation: int) -> str:
+    return hmac.new(key, f"{job_id}/{generation}".encode(), hashlib.sha256).hexdigest()
+
+
+def bound(data: Path) -> socket.socket:
+    """Where workers ask; nobody but this user can connect. It replaces the socket of a controller before."""
+    path = data / _SOCKET
+    path.unlink(missing_ok=True)
+    found = socket.socket(socket.AF_UNIX)
+    folder = os.open(data, os.O_PATH | os.O_CLOEXEC)
+    try:
+        found.bind(f"/proc/self/fd/{folder}/{_SOCKET}")  # a path of any length would not fit into an address
+    finally:
+        os.close(folder)
+    path.chmod(0o600)
+    found.listen(128)
+    return found
+
+
+class Connection(http.client.HTTPConnection):
+    """To the controller of a data folder."""
+
+    def __init__(self, data: Path, timeout: float) -> None:
+        super().__init__("controller", timeout=timeout)
+        self._data = data
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        folder = os.open(self._data, os.O_PATH | os.O_CLOEXEC)
+        try:
+            self.sock.connect(f"/proc/self/fd/{folder}/{_SOCKET}")
+        finally:
+            os.close(folder)
+
+
+def ask(data: Path, path: str, secret: str, body: Any, timeout: float) -> tuple[int, Any]:
+    """Returns the status and what is answered. Raises OSError, http.client.HTTPException."""
+    connection = Connection(data, timeout)
+    try:
+        headers = {"Authorization": f"Bearer {secret}", "Content-Type": "application/json"}
+        connection.request("POST", path, json.dumps(body), headers)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read() or b"null")
+    finally:
+        connection.close()

@@ -1,0 +1,119 @@
+"""A worker: the process of one generation of a job. `arroyo-udf worker`, started by the process scheduler.
+
+    standard input: {"data": folder, "job_id", "generation", "secret"}, then its end
+
+Three threads: this one runs the pipeline, one sends reports, one asks for orders.
+
+Guarantees: it ends when its controller does not know it any more, and, with a checkpoint, when there has been no
+controller for 30 s; a controller that comes back before takes it over. Reports arrive in order, each at least once.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import logging
+import os
+import queue
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from ..engine.stopping import StopRequest
+from ..errors import InvalidArgument
+from .schedulers import protocol, worker_files
+from .task import Report, Task, request, run
+
+ALONE = 30.0
+"""Seconds without a controller, after which a worker stops."""
+_AGAIN = 0.1
+_TIMEOUT = 10.0
+
+_log = logging.getLogger(__name__)
+
+
+class Gone(Exception):
+    """The controller does not know this generation any more."""
+
+
+class Alone(Exception):
+    """There is no controller."""
+
+
+class Worker:
+    def __init__(self, told: dict[str, Any]) -> None:
+        self._data = Path(told["data"])
+        self._job_id, self._generation, self._secret = told["job_id"], told["generation"], told["secret"]
+        self._path = f"/v1/{self._job_id}/{self._generation}"
+        self._reports: queue.SimpleQueue[Report | None] = queue.SimpleQueue()
+        self._heard = time.monotonic()
+        self._stop = StopRequest()
+
+    def run(self) -> None:
+        """Raises Gone, Alone."""
+        lock = worker_files.hold(protocol.folder_of(self._data), self._job_id, self._generation)
+        task = Task(**self._ask("register", {})["task"])
+        self._stop.timeout = task.drain_time
+        reporting = threading.Thread(target=self._guarded, args=(self._report,), name="arroyo-udf-reports")
+        reporting.start()
+        listening = threading.Thread(target=self._guarded, args=(self._listen,), name="arroyo-udf-orders", daemon=True)
+        listening.start()
+        run(task, self._stop, self._reports.put)
+        self._reports.put(None)
+        reporting.join()
+        os.close(lock)
+
+    def _guarded(self, work: Any) -> None:
+        """Without its controller, a worker ends."""
+        try:
+            work()
+        except Alone:
+            _log.warning("there is no controller: the worker stops with a checkpoint")
+            request(self._stop, "save")
+        except Gone as error:
+            _log.warning("%s", error)
+            request(self._stop, "cancel")
+
+    def _report(self) -> None:
+        while (report := self._reports.get()) is not None:
+            self._ask("reports", [report.as_json()])
+
+    def _listen(self) -> None:
+        name, seen = "", 0
+        while True:
+            answer = self._ask("orders", {"of": name, "seen": seen})
+            seen = len(answer["orders"]) + (seen if answer["of"] == name else 0)
+            name = answer["of"]
+            for order in answer["orders"]:
+                request(self._stop, order)
+
+    def _ask(self, what: str, body: Any) -> Any:
+        """Until it is answered. Raises Gone, Alone."""
+        while True:
+            try:
+                status, answer = protocol.ask(self._data, f"{self._path}/{what}", self._secret, body, _TIMEOUT)
+            except (OSError, http.client.HTTPException, ValueError):
+                if time.monotonic() - self._heard > ALONE:
+                    raise Alone from None
+                time.sleep(_AGAIN)
+                continue
+            self._heard = time.monotonic()
+            if status == protocol.GONE:
+                raise Gone("another generation of this job runs")
+            if status != http.client.OK:
+                raise Gone(f"the controller answers {status}: {answer}")
+            return answer
+
+
+def main() -> None:
+    """Raises InvalidArgument if nobody has started it as a worker."""
+    try:
+        told = json.load(sys.stdin)
+    except ValueError:
+        raise InvalidArgument("a worker is started by a controller: run `arroyo-udf controller`") from None
+    try:
+        Worker(told).run()
+    except (Gone, Alone) as error:
+        _log.warning("%s", error)
