@@ -18,7 +18,7 @@ from arroyo_udf_plugin.cluster.functions.hashes import verified
 from arroyo_udf_plugin.cluster.functions.workshop import BuiltFunction, InvalidFunction, Workshop
 from arroyo_udf_plugin.errors import LoadError
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.cluster
 
 CACHE = Path(__file__).resolve().parents[3] / "build" / "cache"
 Result = TypeVar("Result")

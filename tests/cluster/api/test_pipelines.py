@@ -12,8 +12,6 @@ from arroyo_udf_plugin.cluster.api.buttons import button
 from arroyo_udf_plugin.cluster.database.models import STATES
 from arroyo_udf_plugin.cluster.database.opened import Database
 
-pytestmark = pytest.mark.once
-
 COUNTED = "CREATE TABLE impulse WITH (connector = 'impulse', event_rate = '10');"
 PLUS = "from arroyo_udf import udf\n\n@udf\ndef {name}(n: int) -> int:\n    return n + 1\n"
 PIPELINE_FIELDS = {

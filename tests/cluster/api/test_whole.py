@@ -18,12 +18,12 @@ from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.functions.workshop import Workshop
 from arroyo_udf_plugin.cluster.serving import Server, listening
 
+pytestmark = pytest.mark.cluster
+
 CACHE = Path(__file__).resolve().parents[3] / "build" / "cache"
 PLANE = """
 import asyncio
 from arroyo_udf import udf
-
-pytestmark = pytest.mark.once
 
 @udf
 async def plane(n: int) -> str:
