@@ -16,7 +16,7 @@ import pyarrow as pa
 from ..sql.feed import TABLE, Feed, Single, works
 from ..sql.query import WrongQuery, planned, settled, told, written
 from ..sql.tokens import quoted, tokens
-from .partials import COUNT, Parted, column, part_name, parted
+from .partials import COUNT, Parted, column, part_name, parted, without_order
 from .spans import Hop, Session, is_time
 
 
@@ -102,6 +102,8 @@ class Plan:
         self.in_parts = len(aggregates) == len(found)
         if not self.in_parts:
             self.kept = fed
+            if not grouping.by_row:
+                texts = [without_order(text, given, grouping.table) for text in texts]
             self.result = self._asked(texts, fed, self.schema)
             return
         if not aggregates and not keys:
@@ -167,7 +169,7 @@ class Plan:
         self.kept = pa.schema([*keys, *fields])
         self.part_texts = [part.text for part in parts]
         self.parts = self._asked(self.part_texts, fed, self.kept)
-        put_together = {part: f"{part.merge}({column(number)})" for number, part in enumerate(parts)}
+        put_together = {part: part.merge.format(column(number)) for number, part in enumerate(parts)}
         self.merge_texts = list(put_together.values())
         self.merged = self._asked(self.merge_texts, self.kept, self.kept)
         results = [one.result.format(*map(put_together.__getitem__, one.parts)) for one in aggregates]

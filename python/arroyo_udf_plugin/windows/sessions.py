@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import InvalidArgument
 from ..sql.feed import TABLE
 from ..sql.tokens import quoted
 from .grouping import Answers, Grouping, Plan
@@ -54,8 +53,6 @@ class Sessions:
     def add(self, rows: pa.RecordBatch) -> int:
         """Returns how many of them are late."""
         times = nanoseconds(rows.column(self._time))
-        if times.null_count:
-            raise InvalidArgument("an event time is null: leave such rows out before windows")
         first, late = pc.min(times).as_py(), 0
         if self.watermark is not None and first + self._gap <= self.watermark:
             in_time = pc.greater(times, self.watermark - self._gap)
