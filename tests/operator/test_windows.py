@@ -201,6 +201,37 @@ def test_sessions_are_those_of_the_model(aggregates: dict[str, str], monkeypatch
     against_the_model(asked, lambda: SessionModel(10, aggregates))
 
 
+@pytest.mark.parametrize("aggregates", [{"n": "count(*)"}, {"n": "count(*)", "m": "median(x)"}], ids=["parts", "rows"])
+def test_keys_of_sessions_may_be_anything(aggregates: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "WAITING_ROWS", 3)
+    values = [None, [None, 1], [2], [], [None, 1], [2], None]
+    columns = {
+        "l": pa.array(values, pa.list_(pa.int64())),
+        "s": pa.array([{"a": {"b": value[0]}, "c": len(value)} if value else None for value in values]),
+        "d": pa.array([str(value) for value in values]).dictionary_encode(),
+        "x": pa.array(range(7)),
+        "t": pa.array([0, 1, 2, 3, 4, 100, 200], pa.timestamp("ns")),
+    }
+    rows = pa.record_batch(columns)
+    for keys in [("l",), ("s",), ("d",), ("l", "s", "d")]:
+        windows = opened(Grouping("t", Session(10), keys=keys, aggregates=aggregates), rows.schema)
+        for row in range(7):
+            windows.add(rows.slice(row, 1))
+        found = pa.Table.from_batches(windows.close(all_of_them=True))
+        wanted: dict[Any, int] = Counter()
+        for row, time in enumerate([0, 1, 2, 3, 4, 100, 200]):
+            wanted[str([rows.column(key)[row].as_py() for key in keys]), time // 50] += 1
+        counted = {
+            (str([row[key] for key in keys]), row["start"] // 50): row["n"]
+            for row in found.append_column(
+                "start", found.column("window").combine_chunks().field("start").view("int64")
+            )
+            .drop_columns(["window", "t"])
+            .to_pylist()
+        }
+        assert counted == wanted
+
+
 # ---- What is late ----
 
 
@@ -370,7 +401,7 @@ def test_a_row_without_a_usable_event_time_follows_the_policy(time: int | None, 
         assert (counts.errors, counts.dropped + counts.dead_letters) == (2, 2)
 
 
-@pytest.mark.parametrize("window", [Hop(10, 10)], ids=["tumble"])
+@pytest.mark.parametrize("window", [Hop(10, 10), Session(10)], ids=["tumble", "session"])
 def test_the_first_and_last_times_that_windows_know(window: Hop | Session) -> None:
     limit = (1 << 63) - 11
     operator = GroupOperator(plan(dataclasses.replace(grouping(aggregates={"n": "count(*)"}), window=window)))

@@ -11,7 +11,7 @@ spans.py      which windows a time belongs to: tumble, hop, session
 grouping.py   what is asked: keys and aggregates, as queries of DataFusion
 partials.py   which aggregates can be put together from parts
 panes.py      the open windows of tumble and hop
-sessions.py   the open sessions
+sessions.py   the open sessions; numbering.py: which rows are one; session_rows.py: their rows
 results.py    the rows that leave
 opened.py     one or the other, as it is asked
 
@@ -23,8 +23,7 @@ pane (tumble) or several (hop). What is kept of a pane is
     rows     otherwise, without the columns that nobody needs: any aggregate that DataFusion has.
 
 Closing a window is one query over what its panes keep; windows that end together are answered together. Of sessions,
-pieces are kept, each with its first and last time, also as parts or rows; a query joins those without a gap between
-them.
+pieces are kept, each with its first and last time, also as parts or rows; those without a gap between them are joined.
 
 What a row contributes is computed before, by the query in front, where a row that cannot be computed fails alone.
 

@@ -40,15 +40,15 @@ class Answers:
     """A query over batches with the schema `given`, with results in the schema `schema`. table: as of `Grouping`."""
 
     def __init__(self, text: str, given: pa.Schema, schema: pa.Schema, table: str) -> None:
-        self._text, self._given, self._schema, self._table = text, given, schema, table
+        self._text, self.given, self._schema, self._table = text, given, schema, table
 
     def of(self, batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
         return [self._settled(answer) for answer in self._runs.run(*batches) if answer.num_rows]
 
     @functools.cached_property
     def _runs(self) -> Feed | Single:
-        asked = written(self._text, self._table, self._given)
-        return Feed(asked, self._given, one_by_one=False) if works() else Single(asked)
+        asked = written(self._text, self._table, self.given)
+        return Feed(asked, self.given, one_by_one=False) if works() else Single(asked)
 
     def _settled(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         types = self._schema.types
@@ -85,7 +85,7 @@ class Plan:
     schema: of the results: keys and aggregates.
     in_parts: whether panes keep parts. If so: parts: of rows. merged: of parts, put together. part_texts, merge_texts:
     their aggregates.
-    result: of what is kept.
+    result: of what is kept. result_texts: its aggregates.
     """
 
     def __init__(self, grouping: Grouping, given: pa.Schema, by: Sequence[pa.Field]) -> None:
@@ -104,6 +104,7 @@ class Plan:
             self.kept = fed
             if not grouping.by_row:
                 texts = [without_order(text, given, grouping.table) for text in texts]
+            self.result_texts = texts
             self.result = self._asked(texts, fed, self.schema)
             return
         if not aggregates and not keys:
@@ -173,5 +174,5 @@ class Plan:
         self.merge_texts = list(put_together.values())
         self.merged = self._asked(self.merge_texts, self.kept, self.kept)
         results = [one.result.format(*map(put_together.__getitem__, one.parts)) for one in aggregates]
-        chosen = results if self._grouping.aggregates else []
-        self.result = self._asked(chosen, self.kept, self.schema)
+        self.result_texts = results if self._grouping.aggregates else []
+        self.result = self._asked(self.result_texts, self.kept, self.schema)
