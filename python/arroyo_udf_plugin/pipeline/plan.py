@@ -204,7 +204,7 @@ def _checked(
             EventTime(columns.schema, chosen.event_time.column)
     if chosen.checkpoints is not None and chosen.checkpoints.every == 0:
         problems.add(("checkpoints", "every"), "write a time above 0")
-    if chosen.checkpoints is not None and source is not None and not source.resumable:
+    if chosen.has_checkpoints and source is not None and not source.resumable:
         problems.add(("source",), f"{source.name} cannot be read again, so it has no checkpoints: leave them out")
     check_dead_letters(chosen, problems)
     chain = chained(chosen, columns, problems, plugins)
@@ -236,7 +236,8 @@ def _asked(operator: Mapping[str, Any]) -> Any:
     if operator["type"] == "sql":
         return {name: operator[name] for name in ("select", "where", "table", "required", "after")}
     if operator["type"] == "windows":
-        return {name: value for name, value in operator.items() if name not in ("name", "on_error")}
+        others = ("name", "on_error", "memory_limit", "disk_limit")
+        return {name: value for name, value in operator.items() if name not in others}
     return operator["calls"] if operator["after"] is None else {"after": operator["after"], "calls": operator["calls"]}
 
 

@@ -6,22 +6,24 @@ is first selected from, and everybody else takes the same rows. An insert is a v
 
 from __future__ import annotations
 
+import math
 import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
 import pydantic
 
+from ..author.options import bytes_of
 from ..connectors.cells import CellType
 from ..connectors.standard_output import StandardOutput
 from ..errors import ArroyoUdfError
 from ..host.isolation import ISOLATIONS, MOST_WORKERS
 from ..host.policy import ACTIONS
-from ..pipeline.description import EventTime, Pipeline, SinkModel, SourceModel
+from ..pipeline.description import Checkpoints, EventTime, Pipeline, SinkModel, SourceModel
 from ..pipeline.lines import Key
 from ..pipeline.problems import nearest
 from ..pipeline.variables import resolved
@@ -41,7 +43,10 @@ from .tables import interval_seconds, kind_of, sink_of, source_of
 from .text import Text, Wrong
 
 _NOWHERE = Relation(None, None, SOURCE, 0)
-_SETTINGS = ("on_error", "on_timeout", "dead_letters", "isolation", "workers")
+_SETTINGS = (
+    *("on_error", "on_timeout", "dead_letters", "isolation", "workers", "memory_limit", "disk_limit"),
+    *("checkpoint_interval", "checkpoint_rows"),
+)
 _VALUES: Mapping[str, Sequence[str]] = {"on_error": ACTIONS, "on_timeout": ACTIONS, "isolation": ISOLATIONS}
 
 
@@ -75,6 +80,7 @@ class _Compiler:
         self._built: dict[int, Node] = {}  # by the query
         self._outputs: list[Insert | Select] = []
         self._settings: dict[str, Set] = {}
+        self._measures: dict[str, Any] = {}  # the values of those that are sizes, times and counts
         self._source: tuple[CreateTable, SourceModel, Node] | None = None
         self._event_time: EventTime | None = None
 
@@ -117,6 +123,11 @@ class _Compiler:
             raise Wrong(f"{setting.name} = '{setting.value}': {nearest(setting.value, known)}", setting.at)
         if setting.name == "workers" and _workers(setting.value) is None:
             raise Wrong(f"workers = {setting.value}: write a number from 1 to {MOST_WORKERS}, or auto", setting.at)
+        if setting.name in _MEASURES:
+            read, example = _MEASURES[setting.name]
+            if (value := _measured(read, setting.value)) is None:
+                raise Wrong(f"{setting.name} = '{setting.value}': write {example}", setting.at)
+            self._measures[setting.name] = value
         self._settings[setting.name] = setting
 
     def _is_in_memory(self, insert: Insert) -> bool:
@@ -162,6 +173,7 @@ class _Compiler:
             sinks=flow.sinks,
             dead_letters=self._letters(),
             event_time=self._event_time,
+            checkpoints=self._checkpoints(),
         )
         letters = self._settings.get("dead_letters")
         own = {("source",): table.at, ("event_time",): table.at}
@@ -182,11 +194,17 @@ class _Compiler:
             self.wrong.append(Wrong("nothing sends rows here: write SET on_error = 'dead_letter'", place.at))
 
     def _chosen(self) -> Settings:
-        chosen: dict[str, Any] = {name: one.value for name, one in self._settings.items() if name != "dead_letters"}
+        known = {field.name for field in fields(Settings)}
+        chosen: dict[str, Any] = {name: one.value for name, one in self._settings.items() if name in known}
+        chosen |= {name: value for name, value in self._measures.items() if name in known}
         if "workers" in chosen:
             chosen["workers"] = _workers(chosen["workers"])
         on_error = chosen.get("on_error", "fail")
         return Settings(**chosen, on_row="fail" if on_error == "null" else on_error)
+
+    def _checkpoints(self) -> Checkpoints | None:
+        every, rows = (self._measures.get(name) for name in ("checkpoint_interval", "checkpoint_rows"))
+        return None if every is None and rows is None else Checkpoints(every=every, every_rows=rows)
 
     def _letters(self) -> SinkModel | None:
         from ..connectors.parts import Parts
@@ -363,6 +381,23 @@ class _Compiler:
             raise Wrong(f"table {table.name}: {'; '.join(texts)}", table.at) from None
         except (ArroyoUdfError, OSError) as error:
             raise Wrong(f"table {table.name}: {error}", table.at) from None
+
+
+def _measured(read: Callable[[str], float], text: str) -> float | None:
+    """None: it is none, or not above 0."""
+    try:
+        value = read(text)
+    except ValueError:
+        return None
+    return value if 0 < value < math.inf else None
+
+
+_MEASURES: Mapping[str, tuple[Callable[[str], float], str]] = {
+    "memory_limit": (bytes_of, "a size above 0, such as '512MiB' or '2GB'"),
+    "disk_limit": (bytes_of, "a size above 0, such as '100GiB'"),
+    "checkpoint_interval": (interval_seconds, "a time above 0, such as '10 seconds' or '500ms'"),
+    "checkpoint_rows": (int, "a whole number above 0"),
+}
 
 
 def _workers(text: str) -> int | Literal["auto"] | None:
