@@ -29,6 +29,7 @@ from ..operator.operator import Operator
 from ..operator.routes import Routes
 from ..operator.stages import Dead
 from ..operator.watermarks import EventTime
+from . import description
 from .chain import Chain, chained, each_once, operator_names
 from .checks import Problems, check_dead_letters, check_places
 from .description import Functions, OperatorModel, Pipeline, SinkModel, Sql, described
@@ -106,7 +107,7 @@ class Planned:
     def event_time(self) -> EventTime | None:
         """The watermarks of one slice."""
         told = self.resolved.event_time
-        return None if told is None else EventTime(self.columns.schema, told.column, round(told.lateness * 1e9))
+        return None if told is None else _event_time(self.columns, told)
 
     @property
     def idle_seconds(self) -> float | None:
@@ -201,7 +202,7 @@ def _checked(
     columns = None if source is None else Columns(source.schema)
     if columns is not None and chosen.event_time is not None:
         with problems.at("event_time", "column"):
-            EventTime(columns.schema, chosen.event_time.column)
+            _event_time(columns, chosen.event_time)
     if chosen.checkpoints is not None and chosen.checkpoints.every == 0:
         problems.add(("checkpoints", "every"), "write a time above 0")
     if chosen.checkpoints is not None and source is not None and not source.resumable:
@@ -222,6 +223,11 @@ def _checked(
     if problems.found:
         raise InvalidPipeline(problems.found)
     return planned
+
+
+def _event_time(columns: Columns, told: description.EventTime) -> EventTime:
+    """Raises InvalidArgument."""
+    return EventTime(columns.schema, told.column, round(told.lateness * 1e9), told.computed, told.watermark)
 
 
 def _policy(operator: OperatorModel) -> tuple[Policy, Mapping[str, Any]]:
