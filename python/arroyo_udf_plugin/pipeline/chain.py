@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from ..errors import InvalidArgument
+from ..host.policy import Policy
 from ..operator.blocks import ORIGIN, Block, Columns, Given
 from ..operator.calls import Call, Plan, Stage
 from ..operator.grouped import GroupPlan
@@ -140,7 +141,8 @@ class _Building:
         except InvalidArgument as error:
             self._problems.add((*key, "width"), str(error))
             return
-        self._stages[place] = GroupPlan(self._names[place], grouping, Given(columns.schema, columns.origin))
+        given, policy = Given(columns.schema, columns.origin), Policy(operator.on_error)
+        self._stages[place] = GroupPlan(self._names[place], grouping, given, policy)
         self._ends(place, schema)
 
     def functions(self, place: int, operator: Functions) -> None:

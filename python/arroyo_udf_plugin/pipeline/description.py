@@ -123,7 +123,7 @@ class Windows(Operator):
 
     type: Literal["windows"] = "windows"
     time: str
-    """The column of event times; null in none of the rows."""
+    """The column of event times."""
     width: Seconds | None = None
     """How long a window is."""
     slide: Seconds | None = None
@@ -140,6 +140,8 @@ class Windows(Operator):
     """Each row is a result: `aggregates` are window functions, such as place = "row_number() OVER (ORDER BY n)"."""
     table: str = "input"
     """The name by which aggregates may call the rows, as in input.column."""
+    on_error: Literal["fail", "drop", "dead_letter"] = "fail"
+    """What happens to a row whose event time is null, or before 1678 or after 2261."""
 
 
 class Checkpoints(Described):

@@ -242,7 +242,7 @@ def _asked(operator: Mapping[str, Any]) -> Any:
     if operator["type"] == "sql":
         return {name: operator[name] for name in ("select", "where", "table", "required", "after")}
     if operator["type"] == "windows":
-        return {name: value for name, value in operator.items() if name != "name"}
+        return {name: value for name, value in operator.items() if name not in ("name", "on_error")}
     return operator["calls"] if operator["after"] is None else {"after": operator["after"], "calls": operator["calls"]}
 
 
