@@ -35,7 +35,7 @@ from .functions import Udf
 from .grouped import Grouped, as_time, has_windows
 from .ranked import Ranked, has_over
 from .rounds import Rounds, Wanted
-from .selects import QueryText, Relation
+from .selects import AnyQuery, QueryText, Relation, UnionText
 from .statements import Column, CreateTable, CreateView, Insert, Select, Set, Statement
 from .tables import interval_seconds, kind_of, sink_of, source_of
 from .text import Text, Wrong
@@ -233,8 +233,8 @@ class _Compiler:
     def _query(
         self,
         flow: Flow,
-        query: QueryText,
-        ctes: Mapping[str, QueryText],
+        query: AnyQuery,
+        ctes: Mapping[str, AnyQuery],
         name: str,
         wanted: Sequence[Wanted] | None,
         with_time: bool = True,
@@ -243,6 +243,10 @@ class _Compiler:
         if wanted is None and id(query) in self._built:
             return self._built[id(query)]
         known = {**ctes, **query.ctes}
+        if isinstance(query, UnionText):
+            raise Wrong("UNION ALL is not supported yet: insert twice, into two tables", query.at)
+        if query.joins:
+            raise Wrong("joins are not supported yet: a SELECT reads one table or query", query.joins[0].at)
         relation = query.relation
         if relation.query is not None:
             before = self._query(flow, relation.query, known, relation.alias, None)
@@ -254,7 +258,7 @@ class _Compiler:
             self._built[id(query)] = node
         return node
 
-    def _named(self, flow: Flow, name: str, at: int, ctes: Mapping[str, QueryText]) -> Node:
+    def _named(self, flow: Flow, name: str, at: int, ctes: Mapping[str, AnyQuery]) -> Node:
         if name in ctes:
             others = {other: query for other, query in ctes.items() if other != name}
             return self._query(flow, ctes[name], others, name, None)
