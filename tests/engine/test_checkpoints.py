@@ -269,7 +269,7 @@ def test_a_damaged_or_missing_state_is_refused_by_name(damage: Callable[[bytes],
     with pytest.raises(InvalidArgument, match=f"{name}, the state of speed, is missing"):
         resumed.states(0, 1)
     store.files[name] = good
-    assert resumed.states(0, 1) == ([7], [(b"rows in flight",)])
+    assert resumed.states(0, 1) == ([(7,)], [(b"rows in flight",)])
 
 
 def test_epochs_of_version_1_can_be_read() -> None:
