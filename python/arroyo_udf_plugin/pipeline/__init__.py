@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..connectors.standard_input import StandardInput
     from ..connectors.standard_output import StandardOutput
     from ..connectors.table import Table
-    from .description import Checkpoints, EventTime, Functions, Pipeline, Sql, Windows
+    from .description import Checkpoints, EventTime, Functions, Lookup, Pipeline, Sql, Windows
     from .document import Document
     from .problems import InvalidPipeline, Problem
 
@@ -47,6 +47,7 @@ __all__ = [
     "Functions",
     "Impulse",
     "InvalidPipeline",
+    "Lookup",
     "Parts",
     "Pipeline",
     "Problem",
@@ -66,7 +67,7 @@ _AT_FIRST_USE = {
     "connectors.standard_input": ("StandardInput",),
     "connectors.standard_output": ("StandardOutput",),
     "connectors.table": ("Table",),
-    "pipeline.description": ("Checkpoints", "EventTime", "Functions", "Pipeline", "Sql", "Windows"),
+    "pipeline.description": ("Checkpoints", "EventTime", "Functions", "Lookup", "Pipeline", "Sql", "Windows"),
     "pipeline.document": ("Document",),
     "pipeline.problems": ("InvalidPipeline", "Problem"),
 }

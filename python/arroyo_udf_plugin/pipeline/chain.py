@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
+from ..connectors.lookup_table import lookup_table
+from ..connectors.type_names import type_named
 from ..errors import InvalidArgument
 from ..operator.blocks import ORIGIN, Block, Columns, Given
 from ..operator.calls import Call, Plan, Stage
 from ..operator.grouped import GroupPlan
+from ..operator.lookup import LookupPlan
 from ..operator.queued import QueryPlan
 from ..operator.routes import Routes
 from ..sql.query import Query, Select, WrongQuery
@@ -24,7 +27,7 @@ from ..windows.grouping import Grouping
 from ..windows.opened import opened
 from ..windows.spans import Hop, Session
 from .checks import Judge, Plugins, Problems, check_options
-from .description import Functions, OperatorModel, Pipeline, SinkModel, Sql, Windows
+from .description import Functions, Lookup, OperatorModel, Pipeline, SinkModel, Sql, Windows
 from .lines import Key
 from .problems import nearest
 
@@ -41,7 +44,7 @@ class Chain:
 
     routes: Routes
     calls: Sequence[Call]
-    stages: Sequence[Sequence[Stage | QueryPlan] | GroupPlan]
+    stages: Sequence[Sequence[Stage | QueryPlan | LookupPlan] | GroupPlan]
     schemas: Mapping[int | None, pa.Schema]
     plans: Mapping[int | None, Plan]
     source: Columns
@@ -70,6 +73,8 @@ def chained(
             building.query(place, operator)
         elif isinstance(operator, Windows):
             building.windows(place, operator)
+        elif isinstance(operator, Lookup):
+            building.lookup(place, operator)
         else:
             building.functions(place, operator)
     return None if problems.found or source is None else building.built(source)
@@ -86,6 +91,7 @@ class _Building:
     ) -> None:
         self._pipeline, self._routes, self._problems = pipeline, routes, problems
         self._plugins = Plugins(pipeline, problems, plugins)
+        self._hidden = problems.hidden
         self._names = operator_names(pipeline)
         self._keeps = pipeline.dead_letters is not None
         self._origin = source.long_origin if source is not None and self._keeps else ORIGIN
@@ -95,7 +101,7 @@ class _Building:
         self._queries: dict[int, QueryPlan] = {}
         self._calls: list[Call] = []
         self._schemas: dict[int | None, pa.Schema] = {}
-        self._stages: dict[int, Sequence[Stage | QueryPlan] | GroupPlan] = {}
+        self._stages: dict[int, Sequence[Stage | QueryPlan | LookupPlan] | GroupPlan] = {}
         self._columns: dict[int | None, Columns | None] = {None: source}  # behind ends; None: unknown
         if source is not None and self._is_end(None):
             self._ends(None, source.schema)
@@ -142,6 +148,31 @@ class _Building:
             return
         self._stages[place] = GroupPlan(self._names[place], grouping, Given(columns.schema, columns.origin))
         self._ends(place, schema)
+
+    def lookup(self, place: int, operator: Lookup) -> None:
+        columns = self._columns.get(self._routes.before[place])
+        if columns is None:
+            return
+        key: Key = ("operators", place)
+        missing = {column: name for column, name in operator.keys.items() if name not in columns.schema.names}
+        for column, name in missing.items():
+            instead = nearest(name, columns.schema.names)
+            self._problems.add((*key, "keys", column), f"there is no column {name!r}: {instead}")
+        if missing:
+            return
+        with self._problems.at(*key):
+            plan = lookup_plan(operator, self._names[place], Given(columns.schema, columns.origin), self._hidden)
+            schema = plan.schema
+            if plan.condition is not None:
+                self._check_condition(plan.condition, schema, key)
+            self._stages[place] = [plan]
+            self._ends(place, schema)
+
+    def _check_condition(self, condition: Select, schema: pa.Schema, key: Key) -> None:
+        try:
+            Query(condition, schema)
+        except WrongQuery as error:
+            self._problems.add((*key, "where"), str(error))
 
     def functions(self, place: int, operator: Functions) -> None:
         before = self._routes.before[place]
@@ -204,6 +235,25 @@ def _routes(pipeline: Pipeline, problems: Problems) -> Routes | None:
                 ("operators", place), "nothing takes its rows: name it in the `after` of a sink, or leave it out"
             )
     return None if len(problems.found) > before_it else routes
+
+
+def lookup_plan(operator: Lookup, name: str, given: Given, hidden: Callable[[str], str] = str) -> LookupPlan:
+    """given: has the columns of the keys. Looks at the table. Raises InvalidArgument."""
+    types = {column: type_named(type_) for column, type_ in operator.types.items()}
+    keys = {column: given.schema.field(own).type for column, own in operator.keys.items()}
+    table = lookup_table(operator.uri, operator.table, keys, operator.columns, types, name)
+    condition = None if operator.where is None else Select({"kept": "true"}, operator.where)
+    return LookupPlan(
+        name=name,
+        table=table,
+        keys=tuple(operator.keys.values()),
+        condition=condition,
+        keeps_unmatched=operator.unmatched == "null",
+        cache_bytes=operator.cache_bytes,
+        cache_seconds=operator.cache_seconds,
+        given=given,
+        hidden=hidden,
+    )
 
 
 def grouping_of(operator: Windows) -> Grouping:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from ..connectors.cells import CellType
 from ..connectors.described import Described
 from .chain import operator_names
-from .description import Sql, Windows
+from .description import Lookup, Sql, Windows
 from .plan import Planned, sink_names
 
 
@@ -37,6 +37,9 @@ def _lines(planned: Planned) -> Iterator[str]:
         if isinstance(operator, Windows):
             yield from _results(operator, planned.chain.schemas[place])
             continue
+        if isinstance(operator, Lookup):
+            yield from _found(operator, planned.chain.schemas[place])
+            continue
         for text in operator.calls:
             call = next(calls)
             yield f"    {text}    {call.function.kind}, {call.name}: {_type(call.function.returns)}"
@@ -57,6 +60,12 @@ def _query(operator: Sql, schema: pa.Schema) -> Iterator[str]:
     width = max(map(len, items), default=0)
     for (name, text), type_ in zip(items.items(), schema.types, strict=True):
         yield f"    {name:{width}}  {_type(type_)} = {' '.join(text.split())}"
+    if operator.where is not None:
+        yield f"    where {' '.join(operator.where.split())}"
+
+
+def _found(operator: Lookup, schema: pa.Schema) -> Iterator[str]:
+    yield from _columns(schema)
     if operator.where is not None:
         yield f"    where {' '.join(operator.where.split())}"
 
