@@ -23,9 +23,9 @@ from arroyo_udf_plugin.host.policy import Policy
 from arroyo_udf_plugin.operator.blocks import ORIGIN, Block, Given
 from arroyo_udf_plugin.operator.operator import Operator
 from arroyo_udf_plugin.operator.stages import Dead
-from arroyo_udf_plugin.pipeline.chain import lookup_plan
 from arroyo_udf_plugin.pipeline.description import Lookup, Pipeline
 from arroyo_udf_plugin.pipeline.explain import explained
+from arroyo_udf_plugin.pipeline.lookups import lookup_plan
 from arroyo_udf_plugin.pipeline.plan import plan
 from arroyo_udf_plugin.pipeline.problems import InvalidPipeline
 

@@ -56,11 +56,20 @@ class EventTime(Described):
     """After so long without a row, the source holds the watermark back no more; without it, never."""
 
 
+class NamedSource(Described):
+    """A further source."""
+
+    source: SourceModel
+    """Where rows come from."""
+    event_time: EventTime | None = None
+    """For watermarks."""
+
+
 class Operator(Described):
     name: Name | None = None
     """For views and checkpoints; default: the plugin's file name, or the type."""
     after: str | None = None
-    """The operator whose rows it gets, or "source"; default: the one before it."""
+    """The operator whose rows it gets, or "source", or one of `sources`; default: the one before it."""
 
 
 class Functions(Operator):
@@ -164,6 +173,14 @@ class Windows(Operator):
     """The name by which aggregates may call the rows, as in input.column."""
 
 
+class Union(Operator):
+    """An operator: the rows of several others, which have the same types in the same order. Names are the first's."""
+
+    type: Literal["union"] = "union"
+    inputs: Annotated[Several[str], pydantic.Field(min_length=2)]
+    """The operators whose rows it gets, or sources: "source" or names of `sources`."""
+
+
 class Checkpoints(Described):
     """Where the state is kept, so that a pipeline goes on where it has been, and how often."""
 
@@ -184,18 +201,21 @@ OperatorModel = Annotated[
     Annotated[Functions, pydantic.Tag("functions")]
     | Annotated[Sql, pydantic.Tag("sql")]
     | Annotated[Lookup, pydantic.Tag("lookup")]
-    | Annotated[Windows, pydantic.Tag("windows")],
+    | Annotated[Windows, pydantic.Tag("windows")]
+    | Annotated[Union, pydantic.Tag("union")],
     pydantic.Discriminator(_kind),
 ]
 
 
 class Pipeline(Described):
-    """One source, operators, one or more sinks."""
+    """One or more sources, operators, one or more sinks."""
 
     name: Name
     """A name by which databases and checkpoints know the pipeline: letters, digits, `_`, `.` and `-`."""
     source: SourceModel
     """Where rows come from."""
+    sources: dict[Name, NamedSource] = pydantic.Field(default_factory=dict)
+    """Further sources, by names for the `after` and `inputs` of operators."""
     operators: Several[OperatorModel] = ()
     """What rows pass through, in this order, or where `after` says."""
     sinks: Annotated[Several[SinkModel], pydantic.Field(min_length=1)]
@@ -203,7 +223,7 @@ class Pipeline(Described):
     dead_letters: SinkModel | None = None
     """Where rows go whose policy is "dead_letter"."""
     event_time: EventTime | None = None
-    """For watermarks."""
+    """For watermarks of `source`."""
     parallelism: Annotated[int, pydantic.Field(ge=1, le=1024)] = 1
     """How many slices run side by side. Each is a copy of the chain over a share of the source."""
     checkpoints: Checkpoints | None = None
