@@ -74,7 +74,7 @@ class NamedSource(Described):
 
 class Operator(Described):
     name: Name | None = None
-    """For views and checkpoints; default: the plugin's file name, or "sql"."""
+    """For views and checkpoints; default: the plugin's file name, or the type."""
     after: str | None = None
     """The operator whose rows it gets, or "source", or one of `sources`; default: the one before it."""
 
@@ -121,6 +121,35 @@ class Sql(Operator):
     """Columns that must not be null: a row fails in which one is."""
     on_error: Literal["fail", "drop", "dead_letter"] = "fail"
     """What happens to a row that fails, also because an expression does, such as 1 / 0."""
+
+
+class Lookup(Operator):
+    """An operator: columns of a table in SQLite or PostgreSQL, which rows look up by a key.
+
+    Rows stay in their order. With several matches a row becomes several rows; a null in a key matches nothing.
+    """
+
+    type: Literal["lookup"] = "lookup"
+    uri: str
+    """The database: `sqlite:PATH` or `postgresql://USER:${PASSWORD}@HOST/DATABASE`."""
+    table: str
+    """The name of a table or a view."""
+    keys: Annotated[dict[str, str], pydantic.Field(min_length=1)]
+    """The table's columns that must be equal to columns of the rows: the row's column for each of them."""
+    columns: dict[str, str] | None = None
+    """What is added: the table's column for each name of a result; default: all but the keys."""
+    types: dict[str, str] = pydantic.Field(default_factory=dict)
+    """The table's columns as types, such as at = "timestamp[us]"; others have those of the database."""
+    unmatched: Literal["drop", "null"] = "drop"
+    """Rows without a match are left out, or stay with nulls."""
+    where: str | None = None
+    """A match counts if this is true: a condition over columns of the row and of the table, in DataFusion's SQL."""
+    cache_bytes: Bytes = 8 << 20
+    """About how large the cache may be, in each slice."""
+    cache_seconds: Seconds = 60.0
+    """How old what is in the cache may be: a change in the table is seen after that. 0: each batch asks anew."""
+    on_error: Literal["fail", "drop", "dead_letter"] = "fail"
+    """What happens to a row that cannot be looked up, also because the database does not answer."""
 
 
 class Windows(Operator):
@@ -180,6 +209,7 @@ def _kind(value: Any) -> Any:
 OperatorModel = Annotated[
     Annotated[Functions, pydantic.Tag("functions")]
     | Annotated[Sql, pydantic.Tag("sql")]
+    | Annotated[Lookup, pydantic.Tag("lookup")]
     | Annotated[Windows, pydantic.Tag("windows")]
     | Annotated[Union, pydantic.Tag("union")],
     pydantic.Discriminator(_kind),

@@ -28,7 +28,7 @@ from ..operator.routes import Place, Routes
 from ..operator.stages import Dead
 from .chain import Chain, chained, each_once, operator_names
 from .checks import Problems, check_dead_letters, check_places
-from .description import Functions, OperatorModel, Pipeline, SinkModel, Sql, described
+from .description import Functions, Lookup, OperatorModel, Pipeline, SinkModel, Sql, described
 from .document import pipeline_of
 from .hidden import HidingSource
 from .inputs import Input, sources_of, watermarks_of
@@ -221,13 +221,16 @@ def _policy(operator: OperatorModel) -> tuple[Policy, Mapping[str, Any]]:
     """What happens to failed rows, and the options of async functions."""
     if isinstance(operator, Functions):
         return Policy(operator.on_error, operator.on_timeout), operator.options
-    return Policy(operator.on_error if isinstance(operator, Sql) else "fail"), {}
+    return Policy(operator.on_error if isinstance(operator, Sql | Lookup) else "fail"), {}
 
 
 def _asked(operator: Mapping[str, Any]) -> Any:
     """What an operator does to rows, without names and policies; of functions in a row, their calls."""
     if operator["type"] == "sql":
         return {name: operator[name] for name in ("select", "where", "table", "required", "after")}
+    if operator["type"] == "lookup":
+        asked = ("type", "table", "keys", "columns", "types", "unmatched", "where", "after")
+        return {name: operator[name] for name in asked}
     if operator["type"] in ("windows", "union"):
         return {name: value for name, value in operator.items() if name not in ("name", "on_error")}
     return operator["calls"] if operator["after"] is None else {"after": operator["after"], "calls": operator["calls"]}
