@@ -36,7 +36,7 @@ from .ranked import Ranked, has_over
 from .rounds import Rounds, Wanted
 from .selects import QueryText
 from .statements import Column, CreateTable, CreateView, Insert, Select, Set, Statement
-from .tables import kind_of, sink_of, source_of
+from .tables import in_milliseconds, kind_of, sink_of, source_of
 from .text import Text, Wrong
 
 _SETTINGS = ("on_error", "on_timeout", "dead_letters", "isolation", "workers")
@@ -335,7 +335,10 @@ class _Compiler:
                 )
             given = schema.field(source).type
             given = pa.string() if isinstance(given, CellType) else given
-            found = cast_to(quoted(source), given, column.type)
+            text = quoted(source)
+            if in_milliseconds(table, column.type):
+                text, given = f"to_timestamp_millis({text})", pa.timestamp("ms")
+            found = cast_to(text, given, column.type)
             if found is None:
                 raise Wrong(f"{column.name} is {given} where it is read, not {column.type}: write that type", column.at)
             items[column.name] = found
