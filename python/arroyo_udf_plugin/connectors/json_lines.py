@@ -265,7 +265,8 @@ class JsonWriter:
                 raise InvalidArgument(f"{name}: JSON cannot hold two columns {field.name!r}; rename one")
             if _has_no_json(field.type):
                 raise InvalidArgument(
-                    f"{name}: JSON cannot hold column {field.name!r} of type {field.type}; write .parquet or .arrow"
+                    f"{name}: JSON cannot hold column {field.name!r} of type {field.type}; write .parquet or .arrow, "
+                    f"or in SQL a text, such as encode({field.name}, 'hex')"
                 )
 
     def write(self, table: pa.Table) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -271,6 +272,14 @@ def test_what_is_no_json_is_a_string() -> None:
         '{"a":"{\\"a\\": 1} 2"}',
         '{"a":null}',
     ]
+
+
+def test_json_has_no_bytes() -> None:
+    flights = "CREATE TABLE f WITH (connector = 'filesystem', path = 'flights', format = 'parquet', type = 'source');"
+    with pytest.raises(ArroyoUdfError, match=r"column 'h' of type binary; .* or in SQL .* encode\(h, 'hex'\)"):
+        run(f"{flights} SELECT sha256(tail) AS h FROM f")
+    run(flights + sink("format = 'json'") + "INSERT INTO o SELECT encode(sha256('a'), 'hex') AS h FROM f WHERE id = 1")
+    assert written() == [f'{{"h":"{hashlib.sha256(b"a").hexdigest()}"}}']
 
 
 @pytest.mark.parametrize("model", [StandardOutput(), Parts(path="o"), StandardInput(), Files(paths=["a"])])
