@@ -31,7 +31,7 @@ from .scope import Scope
 from .selects import Item, QueryText, Star
 from .text import Text, Tokens, Wrong
 
-_OWN = re.compile(r"__([argkxv]\d+(_\d+)?|[tw])")
+_OWN = re.compile(r"__([argklxv]\d+(_\d+)?|[tw])")
 
 
 @dataclass(frozen=True)
