@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from ..connectors.cells import CellType, decoded
 from ..errors import InvalidArgument
+from ..host.policy import Policy
 from ..operator.blocks import ORIGIN, Block, Columns, Given
 from ..operator.calls import Call, Plan, Stage
 from ..operator.grouped import GroupPlan
@@ -160,7 +161,8 @@ class _Building:
         except InvalidArgument as error:
             self._problems.add((*key, "width"), str(error))
             return
-        self._stages[place] = GroupPlan(self._names[place], grouping, Given(columns.schema, columns.origin))
+        given, policy = Given(columns.schema, columns.origin), Policy(operator.on_error)
+        self._stages[place] = GroupPlan(self._names[place], grouping, given, policy)
         self._ends(place, schema)
 
     def lookup(self, place: int, operator: Lookup) -> None:

@@ -12,7 +12,7 @@ Assumes: what takes more than the description itself to check is checked by `pla
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
 
@@ -48,8 +48,15 @@ Workers = Annotated[int | Literal["auto"], pydantic.BeforeValidator(_workers)]
 class EventTime(Described):
     """When the events happened that the rows tell of."""
 
+    later: ClassVar[frozenset[str]] = frozenset({"computed", "watermark"})
+
     column: str
-    """The source's column of timestamps or dates."""
+    """The source's column of timestamps or dates, or one of `computed`."""
+    computed: dict[str, str] = pydantic.Field(default_factory=dict)
+    """Columns in place of the source's, for `column` and `watermark`: an expression in DataFusion's SQL for each name,
+    such as at = "to_timestamp_millis(ms)"."""
+    watermark: str | None = None
+    """An expression in SQL for the watermark after a row, in place of the event time in `column`."""
     lateness: Seconds = 0.0
     """How late a row may come after rows with later event times."""
     idle: Seconds | None = None
@@ -154,7 +161,7 @@ class Windows(Operator):
 
     type: Literal["windows"] = "windows"
     time: str
-    """The column of event times; null in none of the rows."""
+    """The column of event times."""
     width: Seconds | None = None
     """How long a window is."""
     slide: Seconds | None = None
@@ -171,6 +178,8 @@ class Windows(Operator):
     """Each row is a result: `aggregates` are window functions, such as place = "row_number() OVER (ORDER BY n)"."""
     table: str = "input"
     """The name by which aggregates may call the rows, as in input.column."""
+    on_error: Literal["fail", "drop", "dead_letter"] = "fail"
+    """What happens to a row whose event time is null, or before 1678 or after 2261."""
 
 
 class Union(Operator):

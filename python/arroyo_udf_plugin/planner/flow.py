@@ -99,7 +99,13 @@ class Flow:
 
     def windows(self, before: Node, operator: Windows, at: int) -> Node:
         """operator: without its places. Raises WrongQuery."""
-        placed = operator.model_copy(update={"name": self._named(operator.name or ""), "after": self._after(before)})
+        placed = operator.model_copy(
+            update={
+                "name": self._named(operator.name or ""),
+                "after": self._after(before),
+                "on_error": self.settings.on_row,
+            }
+        )
         return self._added(placed, opened(grouping_of(operator), before.schema).schema, at)
 
     def lookup(self, before: Node, operator: Lookup, at: int) -> Node:
