@@ -21,6 +21,7 @@ from ..host.answers import STEP_ROWS, count
 from ..host.policy import Policy
 from ..sql.query import told
 from ..windows.grouping import Grouping
+from ..windows.joining import Joining
 from ..windows.opened import opened
 from .blocks import ORIGIN, Block, Given
 from .operator import Operator
@@ -36,7 +37,7 @@ class GroupPlan:
     """A grouping in its place. name: for people. given: the rows that it is given."""
 
     name: str
-    grouping: Grouping
+    grouping: Grouping | Joining
     given: Given
 
     @property

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..connectors.standard_input import StandardInput
     from ..connectors.standard_output import StandardOutput
     from ..connectors.table import Table
-    from .description import Checkpoints, EventTime, Functions, NamedSource, Pipeline, Sql, Union, Windows
+    from .description import Checkpoints, EventTime, Functions, Join, NamedSource, Pipeline, Sql, Union, Windows
     from .document import Document
     from .problems import InvalidPipeline, Problem
 
@@ -48,6 +48,7 @@ __all__ = [
     "Functions",
     "Impulse",
     "InvalidPipeline",
+    "Join",
     "NamedSource",
     "Parts",
     "Pipeline",
@@ -73,6 +74,7 @@ _AT_FIRST_USE = {
         "Checkpoints",
         "EventTime",
         "Functions",
+        "Join",
         "NamedSource",
         "Pipeline",
         "Sql",

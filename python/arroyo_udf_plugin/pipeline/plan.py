@@ -229,7 +229,7 @@ def _asked(operator: Mapping[str, Any]) -> Any:
     """What an operator does to rows, without names and policies; of functions in a row, their calls."""
     if operator["type"] == "sql":
         return {name: operator[name] for name in ("select", "where", "table", "required", "after")}
-    if operator["type"] in ("windows", "union"):
+    if operator["type"] in ("windows", "union", "join"):
         return {name: value for name, value in operator.items() if name != "name"}
     return operator["calls"] if operator["after"] is None else {"after": operator["after"], "calls": operator["calls"]}
 

@@ -33,8 +33,10 @@ from .diagnostics import wrong_query
 from .flow import SOURCE, TIME, Flow, Node, Settings
 from .functions import Udf
 from .grouped import Grouped, as_time, has_windows
+from .joins import WindowedJoin
 from .ranked import Ranked, has_over
 from .rounds import Rounds, Wanted
+from .scope import Scope
 from .selects import AnyQuery, QueryText, Relation, UnionText
 from .statements import Column, CreateTable, CreateView, Insert, Select, Set, Statement
 from .tables import interval_seconds, kind_of, sink_of, source_of
@@ -259,18 +261,29 @@ class _Compiler:
             nodes = [self._query(flow, one, known, name, wanted, with_time) for one in query.queries]
             self._built[id(query)] = node = united(flow, nodes, [one.at for one in query.queries], name)
             return node
-        if query.joins:
-            raise Wrong("joins are not supported yet: a SELECT reads one table or query", query.joins[0].at)
-        relation = query.relation
-        if relation.query is not None:
-            before = self._query(flow, relation.query, known, relation.alias, None)
-        else:
-            before = self._named(flow, relation.name or "", relation.at, known)
+        before, scope = self._from(flow, query, known, name)
         build = Grouped if query.group else Ranked if has_over(query) else Rounds
-        node = build(self._text, self._udfs, flow, query, before, name).built(wanted, with_time)
+        node = build(self._text, self._udfs, flow, query, before, name, scope=scope).built(wanted, with_time)
         if wanted is None:
             self._built[id(query)] = node
         return node
+
+    def _from(self, flow: Flow, query: QueryText, ctes: Mapping[str, AnyQuery], name: str) -> tuple[Node, Scope | None]:
+        """The rows that a SELECT begins with, and what names mean in them, if they are of several tables."""
+        before = self._relation(flow, query.relation, ctes)
+        if not query.joins:
+            return before, None
+        scope = Scope({query.relation.alias: {column: column for column in before.names}})
+        for join in query.joins:
+            right = self._relation(flow, join.relation, ctes)
+            joined = WindowedJoin(self._text, self._udfs, flow, before, scope, join, right, name)
+            before, scope = joined.built()
+        return before, scope
+
+    def _relation(self, flow: Flow, relation: Relation, ctes: Mapping[str, AnyQuery]) -> Node:
+        if relation.query is not None:
+            return self._query(flow, relation.query, ctes, relation.alias, None)
+        return self._named(flow, relation.name or "", relation.at, ctes)
 
     def _named(self, flow: Flow, name: str, at: int, ctes: Mapping[str, AnyQuery]) -> Node:
         if name in ctes:
