@@ -221,6 +221,30 @@ def test_lines_are_those_of_the_query_whatever_saved_tables_it_uses(tmp_path: Pa
     assert other.errors[0].message.startswith("saved table bad: there is no connector 'nothing'")
 
 
+def test_files_outside_of_the_folders_of_pipelines_are_refused_before_they_are_opened(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "in.csv").write_text("a\n1\n")
+    (tmp_path / "out.csv").write_text("a\n1\n")
+
+    async def run() -> list[Planned]:
+        workshop = Workshop(tmp_path / "work", cache=CACHE, roots=[str(root)])
+        options = "connector = 'filesystem', path = '{}', format = 'csv', type = 'source'"
+        query = f"CREATE TABLE t WITH ({options}); SELECT a FROM t;"
+        inside, outside = query.format(root / "in.csv"), query.format(tmp_path / "out.csv")
+        return [
+            await workshop.plan("q", inside, {}),
+            await workshop.plan("q", outside, {}),
+            await workshop.plan("q", inside, {}, state_url=str(tmp_path)),
+        ]
+
+    inside, outside, state = asyncio.run(run())
+    assert inside.errors == []
+    assert "outside of the folders" in outside.errors[0].message
+    assert outside.errors[0].start is not None
+    assert state.errors[0].message.startswith("state_url:")
+
+
 def test_a_library_that_was_changed_is_not_loaded_to_plan(tmp_path: Path) -> None:
     (built,) = work(tmp_path, building(HEAD + TAIL))
     library = Path(built.library)

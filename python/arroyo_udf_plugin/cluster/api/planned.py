@@ -60,6 +60,7 @@ async def plan_query(
     parallelism: int = 1,
     sinks: str = "own",
     environment: Mapping[str, str] | None = None,
+    state_url: str | None = None,
 ) -> PlannedQuery:
     """What is wrong with the query is in the answer. Raises Refusal for a wrong function of the request."""
     functions = await _saved(parts, query) | await _own(parts, udfs or ())
@@ -72,6 +73,7 @@ async def plan_query(
         parallelism=parallelism,
         sinks=sinks,
         environment={**variables, **(environment or {})},
+        state_url=state_url,
     )
     ids = {table.name: table.id for table, _ in tables}
     return PlannedQuery(planned, functions, [ids[one] for one in planned.tables], variables)
