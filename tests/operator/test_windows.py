@@ -419,6 +419,21 @@ def test_the_lowest_watermark_of_several_inputs() -> None:
     assert lowest.after(2, None) == Watermark(None)
 
 
+def test_the_end_of_all_inputs_is_no_idleness() -> None:
+    """The last results come behind it. Who takes it for idleness goes on without them, and finds them late."""
+    operator = GroupOperator(plan())
+    operator.start()
+    operator.expect(2)
+    operator.push(block(("a", 1, 12)))
+    operator.push_watermark(5, input=0)
+    operator.push_watermark(14, input=1)
+    operator.end(0)
+    operator.end(1)
+    assert taken(operator) == [Watermark(5), Watermark(14)]
+    operator.finish()
+    assert taken(operator) == [(10, 20, "a", 1, 1, 1.0, None)]
+
+
 def test_a_snapshot_has_the_windows_and_the_rows_on_their_way() -> None:
     """O3, O4, A3: of the slice that has the windows, and of another one that sends it rows."""
     operator = GroupOperator(plan())

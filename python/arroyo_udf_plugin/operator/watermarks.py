@@ -31,10 +31,12 @@ class Watermark:
 class Lowest:
     """The watermark of several inputs: the lowest of theirs. It never falls.
 
-    An input that is idle or at its end holds nothing back; one that has told nothing yet holds back all.
+    An input that is idle or at its end holds nothing back; one that has told nothing yet holds back all. The end of all
+    of them is no idleness: behind it come the last results, which nobody may find late.
     """
 
     def __init__(self, inputs: int) -> None:
+        self._ended: set[int] = set()
         self._times: list[int | None] = [None] * inputs
         self._are_waited_for = [True] * inputs
         self._time: int | None = None
@@ -52,6 +54,11 @@ class Lowest:
             return None
         self._time = lowest
         return Watermark(lowest)
+
+    def end(self, input: int) -> Watermark | None:
+        """What follows from the end of an input. None: nothing new."""
+        self._ended.add(input)
+        return None if len(self._ended) == len(self._times) else self.after(input, None)
 
 
 class EventTime:
@@ -161,7 +168,7 @@ class SliceTime:
 
     def after_end(self, input: int) -> int | None:
         """The watermark after the end of a partition, if it rises."""
-        return self._risen(self._lowest.after(input, None))
+        return self._risen(self._lowest.end(input))
 
     def _risen(self, lowest: Watermark | None) -> int | None:
         if lowest is None or lowest.time is None:
