@@ -7,6 +7,7 @@ nulls. A row that cannot be looked up follows the policy.
 from __future__ import annotations
 
 import collections
+import functools
 import hashlib
 import time
 from collections.abc import Callable, Iterator
@@ -57,14 +58,17 @@ class LookupPlan:
         asked = (self.table.table, self.table.keys, self.table.columns, self.keys, self.condition, self.keeps_unmatched)
         return hashlib.sha256(repr(asked).encode()).hexdigest()
 
-    @property
+    @functools.cached_property
     def schema(self) -> pa.Schema:
-        """Of the results. Raises InvalidArgument for two columns of a name."""
+        """Of the results. Raises InvalidArgument for two columns of a name, WrongQuery for the condition."""
         given, found = self.given.schema, self.table.schema
         for name in found.names:
             if name in given.names:
                 raise InvalidArgument(f"there is a column {name!r} already: give the table's another name in `columns`")
-        return pa.schema([*given, *found], given.metadata)
+        schema = pa.schema([*given, *found], given.metadata)
+        if self.condition is not None:
+            Query(self.condition, schema)
+        return schema
 
 
 class LookupStage(FailingStage):

@@ -180,17 +180,11 @@ class _Building:
             return
         with self._problems.at(*key):
             plan = lookup_plan(operator, self._names[place], Given(columns.schema, columns.origin), self._hidden)
-            schema = plan.schema
-            if plan.condition is not None:
-                self._check_condition(plan.condition, schema, key)
+            try:
+                self._ends(place, plan.schema)
+            except WrongQuery as error:
+                self._problems.add((*key, "where"), str(error))
             self._stages[place] = [plan]
-            self._ends(place, schema)
-
-    def _check_condition(self, condition: Select, schema: pa.Schema, key: Key) -> None:
-        try:
-            Query(condition, schema)
-        except WrongQuery as error:
-            self._problems.add((*key, "where"), str(error))
 
     def union(self, place: int) -> None:
         inputs = [self._columns.get(before) for before in self._routes.inputs(place)]

@@ -30,12 +30,14 @@ from .event_times import event_time_of, type_of
 from .flow import SOURCE, TIME, Flow, Node
 from .functions import Udf
 from .grouped import Grouped, as_time, has_windows
+from .lookups import LookupJoin
 from .ranked import Ranked, has_over
 from .rounds import Rounds, Wanted
+from .scope import Scope
 from .selects import AnyQuery, UnionText
 from .settings import Chosen
 from .statements import Column, CreateTable, CreateView, Insert, Select, Set, Statement
-from .tables import kind_of, sink_of, source_of
+from .tables import in_milliseconds, kind_of, sink_of, source_of
 from .text import Text, Wrong
 from .unions import united
 
@@ -121,6 +123,8 @@ class _Compiler:
                 raise Wrong(f"{insert.table} is a view: insert into a table", insert.at)
             raise Wrong(f"there is no table {insert.table}: {self._nearest(insert.table)}", insert.at)
         kind = kind_of(table)
+        if kind == "lookup":
+            raise Wrong(f"{insert.table} is TEMPORARY, for lookups: insert into a TABLE without this word", insert.at)
         if kind == "source":
             raise Wrong(f"{insert.table} is a source: insert into a table with type = 'sink'", insert.at)
         return kind == "memory"
@@ -214,13 +218,25 @@ class _Compiler:
             nodes = [self._query(flow, one, known, name, wanted, with_time) for one in query.queries]
             self._built[id(query)] = node = united(flow, nodes, [one.at for one in query.queries], name)
             return node
-        if query.joins:
-            raise Wrong("joins are not supported yet: a SELECT reads one table or query", query.joins[0].at)
         relation = query.relation
         if relation.query is not None:
             before = self._query(flow, relation.query, known, relation.alias, None)
         else:
             before = self._named(flow, relation.name or "", relation.at, known)
+        scope = None
+        if query.joins:
+            scope = Scope({relation.alias: {name: name for name in before.names}})
+            for join in query.joins:
+                if join.relation.name in self._broken:
+                    raise Wrong(None, join.at)
+                table = self._tables.get(join.relation.name or "")
+                if table is None or kind_of(table) != "lookup" or table.name in known:
+                    raise Wrong("joins are not supported yet: a SELECT reads one table or query", join.at)
+                lookup = LookupJoin(self._text, self._udfs, flow, query, before, scope, join, table)
+                before, scope = lookup.built()
+        if scope is not None and not query.group and not has_over(query):
+            rounds = Rounds(self._text, self._udfs, flow, query, before, name, scope=scope)
+            return rounds.built(wanted, with_time)
         build = Grouped if query.group else Ranked if has_over(query) else Rounds
         node = build(self._text, self._udfs, flow, query, before, name).built(wanted, with_time)
         if wanted is None:
@@ -243,6 +259,8 @@ class _Compiler:
         kind = kind_of(table)
         if kind == "memory":
             raise Wrong(f"nothing is inserted into {name}: write INSERT INTO {name} SELECT ... before", at)
+        if kind == "lookup":
+            raise Wrong(f"{name} is TEMPORARY, for lookups: write FROM another table JOIN {name} ON its key", at)
         if kind == "sink":
             raise Wrong(f"{name} is a sink: select from a table with type = 'source', or from what goes into it", at)
         if name not in self._sources:
@@ -306,7 +324,10 @@ class _Compiler:
                 )
             given = schema.field(source).type
             given = pa.string() if isinstance(given, CellType) else given
-            found = cast_to(quoted(source), given, column.type)
+            text = quoted(source)
+            if in_milliseconds(table, column.type):
+                text, given = f"to_timestamp_millis({text})", pa.timestamp("ms")
+            found = cast_to(text, given, column.type)
             if found is None:
                 raise Wrong(f"{column.name} is {given} where it is read, not {column.type}: write that type", column.at)
             items[column.name] = found

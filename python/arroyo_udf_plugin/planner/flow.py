@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +14,12 @@ import pyarrow as pa
 from ..connectors.described import Output
 from ..host.isolation import Isolation
 from ..host.policy import Action
+from ..operator.blocks import Given
 from ..pipeline.chain import grouping_of
-from ..pipeline.description import Functions, OperatorModel, SinkModel, Sql, Union, Windows
+from ..pipeline.description import Functions, Lookup, OperatorModel, SinkModel, Sql, Union, Windows
 from ..pipeline.lines import Key
+from ..pipeline.lookups import lookup_plan
+from ..pipeline.variables import resolved
 from ..sql.query import Query, Select
 from ..windows.opened import opened
 from ..windows.storage import Limits
@@ -108,6 +112,13 @@ class Flow:
             }
         )
         return self._added(placed, opened(grouping_of(operator), before.schema).schema, at)
+
+    def lookup(self, before: Node, operator: Lookup, at: int) -> Node:
+        """operator: without its places. Raises WrongQuery for its condition, InvalidArgument."""
+        placed = operator.model_copy(update={"name": self._named(operator.name or ""), "after": self._after(before)})
+        values, secrets = resolved(placed.model_dump(by_alias=True, warnings=False), os.environ)
+        plan = lookup_plan(Lookup.model_validate(values), placed.name or "", Given(before.schema), secrets.hidden)
+        return self._added(placed, plan.schema, at)
 
     def union(self, nodes: Sequence[Node], name: str, at: int) -> Node:
         """The rows of all, which have the same types."""
