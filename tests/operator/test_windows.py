@@ -22,7 +22,9 @@ from arroyo_udf_plugin import InvalidArgument
 from arroyo_udf_plugin.connectors.cells import CellType
 from arroyo_udf_plugin.connectors.source import Rows
 from arroyo_udf_plugin.errors import RowError
+from arroyo_udf_plugin.host.answers import STEP_ROWS
 from arroyo_udf_plugin.host.policy import Policy
+from arroyo_udf_plugin.operator import state
 from arroyo_udf_plugin.operator.blocks import Block, Columns, Given
 from arroyo_udf_plugin.operator.grouped import GroupOperator, GroupPlan
 from arroyo_udf_plugin.operator.stages import Dead
@@ -444,10 +446,48 @@ def test_a_snapshot_has_the_windows_and_the_rows_on_their_way() -> None:
     operator.push(block(("b", 5, 13)))  # it waits for its turn
     states = [operator.snapshot(), GroupOperator(plan()).snapshot_of([block(("a", 7, 14), ("a", 0, 9))])]
     resumed = GroupOperator(plan())
-    resumed.start([state for state in states if state is not None])
+    resumed.start([one for one in states if one is not None])
     resumed.finish()
     assert Counter(taken(resumed)) == Counter([(10, 20, "a", 2, 10, 5.0, 3), (10, 20, "b", 1, 5, 5.0, 5)])
     assert resumed.stages[1].counts.late == 1
+
+
+@pytest.mark.parametrize("window", WINDOWS_OF_MANY, ids=["tumble", "hop", "session"])
+def test_a_large_state_is_in_a_file(window: Hop | Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """O3, O4: memory stays flat while it is written, and while it is read."""
+    monkeypatch.setattr(state, "LARGE", 5 << 20)
+    asked = dataclasses.replace(grouping(aggregates={"n": "count(*)", "d": "count(DISTINCT x)"}), window=window)
+    limited = dataclasses.replace(plan(asked), limits=Limits(memory=1 << 20))
+    operator, before = GroupOperator(limited), pa.total_allocated_bytes()
+    operator.start()
+    for number in range(20):
+        for start in range(0, MANY, STEP_ROWS):
+            operator.push(Columns(SCHEMA).block(Rows("file", 1, many(number).slice(start, STEP_ROWS))))
+            operator.take()
+    snapshot = operator.snapshot()
+    assert isinstance(snapshot, memoryview)
+    assert len(snapshot) > 12 << 20
+    resumed = GroupOperator(limited)
+    resumed.start([snapshot])
+    assert pa.total_allocated_bytes() - before < 10 << 20
+    del operator, snapshot
+    resumed.finish()
+    found = taken(resumed)
+    assert found
+    assert {(row[2], *row[3:]) for row in found} == {(key, 10 * MANY, 10 * MANY) for key in "ab"}
+
+
+def test_a_large_state_that_is_damaged_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "LARGE", 1)
+    operator = GroupOperator(plan())
+    operator.start()
+    operator.push(block(("a", 1, 1)))
+    taken(operator)
+    snapshot = bytearray(operator.snapshot() or b"")
+    GroupOperator(plan()).start([memoryview(snapshot)])
+    snapshot[-30] ^= 1
+    with pytest.raises(InvalidArgument, match="the state is damaged"):
+        GroupOperator(plan()).start([memoryview(snapshot)])
 
 
 def test_results_are_numbered_across_a_restart() -> None:
@@ -456,10 +496,10 @@ def test_results_are_numbered_across_a_restart() -> None:
     first.push(block(("a", 1, 1), ("b", 3, 2), ("b", 3, 12)))
     first.push_watermark(10)
     taken(first)
-    state = first.snapshot()
-    assert state is not None
+    snapshot = first.snapshot()
+    assert snapshot is not None
     resumed = GroupOperator(plan())
-    resumed.start([state])
+    resumed.start([snapshot])
     resumed.finish()
     (found,) = resumed.take()
     assert isinstance(found, Block)
@@ -546,10 +586,10 @@ def test_min_and_max_of_nan_do_not_depend_on_the_order(
 def test_another_grouping_is_refused() -> None:
     first = GroupOperator(plan())
     first.start()
-    state = first.snapshot()
-    assert state is not None
+    snapshot = first.snapshot()
+    assert snapshot is not None
     with pytest.raises(InvalidArgument, match="has changed since the checkpoint"):
-        GroupOperator(plan(grouping(20))).start([state])
+        GroupOperator(plan(grouping(20))).start([snapshot])
 
 
 @pytest.mark.parametrize(

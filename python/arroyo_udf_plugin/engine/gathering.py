@@ -17,6 +17,7 @@ import collections
 import threading
 from collections.abc import Callable, Sequence
 
+from ..connectors.unnamed import Data
 from ..host.answers import HELD_BYTES, STEP_ROWS
 from ..operator.blocks import Block
 from ..operator.grouped import GroupOperator
@@ -184,7 +185,7 @@ class Outlet(Operator):
         """Nothing more comes, this time. After a stop, rows that are left hold windows open, for the next engine."""
         self._queue.end(is_last=False)
 
-    def snapshot(self) -> bytes | None:
+    def snapshot(self) -> Data | None:
         blocks = self._queue.noted()
         return self._operator.snapshot_of(blocks) if blocks else None
 

@@ -21,6 +21,7 @@ from functools import partial
 from typing import Any, Literal
 
 from ..connectors.interface import Sealed, Sink
+from ..connectors.unnamed import Data
 from ..errors import InvalidState
 from ..host.runtime import Runtime
 from ..host.started import Mode
@@ -100,7 +101,7 @@ class Slice:
         self,
         shares: Sequence[Shares],
         watermarks: Sequence[Sequence[int | None]] = (),
-        states: Sequence[Sequence[bytes]] = (),
+        states: Sequence[Sequence[Data]] = (),
         allow_changed_plugin: bool = False,
     ) -> None:
         """shares, watermarks: of each source. watermarks, states: see `Epochs.states`."""

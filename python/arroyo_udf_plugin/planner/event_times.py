@@ -25,6 +25,7 @@ from .tables import interval_seconds
 from .text import Text, Tokens, Wrong
 
 _NOWHERE = Relation(None, None, SOURCE, 0)
+_DEFAULT_LATENESS = 1.0  # seconds, as Arroyo has them
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,9 @@ def _may_be_time(type_: pa.DataType) -> bool:
 def _lateness(watermark: Watermark) -> float | None:
     """The seconds of `column - INTERVAL '5 seconds'`. None: it is another expression."""
     part = list(watermark.expression)
-    if not part or [token.name for token in part] == [watermark.column]:
+    if not part:
+        return _DEFAULT_LATENESS
+    if [token.name for token in part] == [watermark.column]:
         return 0.0
     texts = [token.word or token.text for token in part[:3]]
     if part[0].name != watermark.column or texts[1:] != ["-", "interval"] or len(part) not in (4, 5):

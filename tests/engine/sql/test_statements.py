@@ -282,6 +282,19 @@ def test_a_function_with_a_timeout_needs_worker_processes() -> None:
     assert rows() == [{"n": 1}, {"n": 2}]
 
 
+@pytest.mark.parametrize(
+    ("watermark", "lateness"), [("day", 1.0), ("day AS day", 0.0), ("day AS day - INTERVAL '2 seconds'", 2.0)]
+)
+def test_how_late_rows_may_be(watermark: str, lateness: float) -> None:
+    text = (
+        f"CREATE TABLE t (day TIMESTAMP(6), WATERMARK FOR {watermark}) WITH (connector = 'filesystem', "
+        "path = 'flights', format = 'parquet', type = 'source'); SELECT day FROM t"
+    )
+    told = Script("query.sql", text).pipeline.event_time
+    assert told is not None
+    assert told.lateness == lateness
+
+
 def test_settings_of_checkpoints_and_windows() -> None:
     """They say how often; the command line says where. Without a place there are none."""
     text = (
