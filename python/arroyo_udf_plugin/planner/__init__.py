@@ -12,6 +12,7 @@ selects.py       what a SELECT consists of               column_types.py
 compiler.py      names: tables, views, who shares what
 rounds.py        a SELECT as operators: calls of UDFs are taken out of its expressions
 grouped.py       a SELECT with GROUP BY: windows           ranked.py      one with OVER (PARTITION BY window)
+unions.py        UNION ALL
 calls.py         where calls are in an expression, and when each is reached
 flow.py          the operators so far                   event_times.py   WATERMARK FOR
 functions.py     UDFs by name                          installed.py     those of installed packages

@@ -1,6 +1,6 @@
 """Statements into a pipeline's description: what their names mean, and which parts they share.
 
-A table that is read is the source, with a query for columns that its connector does not have. A view is built where it
+A table that is read is a source, with a query for columns that its connector does not have. A view is built where it
 is first selected from, and everybody else takes the same rows. An insert is a view whose rows go to a sink.
 """
 
@@ -21,7 +21,7 @@ from ..connectors.standard_output import StandardOutput
 from ..errors import ArroyoUdfError
 from ..host.isolation import ISOLATIONS, MOST_WORKERS
 from ..host.policy import ACTIONS
-from ..pipeline.description import EventTime, Pipeline, SinkModel, SourceModel
+from ..pipeline.description import EventTime, NamedSource, Pipeline, SinkModel, SourceModel
 from ..pipeline.lines import Key
 from ..pipeline.problems import nearest
 from ..pipeline.variables import resolved
@@ -34,10 +34,11 @@ from .functions import Udf
 from .grouped import Grouped, as_time, has_windows
 from .ranked import Ranked, has_over
 from .rounds import Rounds, Wanted
-from .selects import QueryText
+from .selects import AnyQuery, UnionText
 from .statements import Column, CreateTable, CreateView, Insert, Select, Set, Statement
 from .tables import in_milliseconds, kind_of, sink_of, source_of
 from .text import Text, Wrong
+from .unions import united
 
 _SETTINGS = ("on_error", "on_timeout", "dead_letters", "isolation", "workers")
 _VALUES: Mapping[str, Sequence[str]] = {"on_error": ACTIONS, "on_timeout": ACTIONS, "isolation": ISOLATIONS}
@@ -49,6 +50,17 @@ class Compiled:
 
     pipeline: Pipeline
     places: Mapping[Key, int]
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A table that is read. name: of the source. node: its rows, with the table's columns."""
+
+    name: str
+    model: SourceModel
+    event_time: EventTime | None
+    node: Node
+    at: int
 
 
 def compiled(text: Text, statements: Sequence[Statement], udfs: Mapping[str, Udf]) -> Compiled:
@@ -73,8 +85,7 @@ class _Compiler:
         self._built: dict[int, Node] = {}  # by the query
         self._outputs: list[Insert | Select] = []
         self._settings: dict[str, Set] = {}
-        self._source: tuple[CreateTable, SourceModel, Node] | None = None
-        self._event_time: EventTime | None = None
+        self._sources: dict[str, _Source] = {}  # by the table's name
 
     # ---- Statements ----
 
@@ -150,19 +161,20 @@ class _Compiler:
             )
         if any(one.text is not None for one in self.wrong):
             raise self._text.refused(self.wrong)
-        assert self._source is not None, "each output has a table"
-        table, model, _ = self._source
+        first, *others = self._sources.values()  # each output has a table
         name = re.sub(r"[^A-Za-z0-9_.-]", "_", Path(self._text.file).stem).lstrip("_.-")[:100] or "query"
         pipeline = Pipeline(
             name=name,
-            source=model,
+            source=first.model,
+            sources={one.name: NamedSource(source=one.model, event_time=one.event_time) for one in others},
             operators=flow.operators,
             sinks=flow.sinks,
             dead_letters=self._letters(),
-            event_time=self._event_time,
+            event_time=first.event_time,
         )
         letters = self._settings.get("dead_letters")
-        own = {("source",): table.at, ("event_time",): table.at}
+        own: dict[Key, int] = {("source",): first.at, ("event_time",): first.at}
+        own |= {("sources", one.name): one.at for one in others}
         return Compiled(pipeline, flow.places | own | ({} if letters is None else {("dead_letters",): letters.at}))
 
     def _check_letters(self) -> None:
@@ -231,8 +243,8 @@ class _Compiler:
     def _query(
         self,
         flow: Flow,
-        query: QueryText,
-        ctes: Mapping[str, QueryText],
+        query: AnyQuery,
+        ctes: Mapping[str, AnyQuery],
         name: str,
         wanted: Sequence[Wanted] | None,
         with_time: bool = True,
@@ -241,6 +253,12 @@ class _Compiler:
         if wanted is None and id(query) in self._built:
             return self._built[id(query)]
         known = {**ctes, **query.ctes}
+        if isinstance(query, UnionText):
+            nodes = [self._query(flow, one, known, name, wanted, with_time) for one in query.queries]
+            self._built[id(query)] = node = united(flow, nodes, [one.at for one in query.queries], name)
+            return node
+        if query.joins:
+            raise Wrong("joins are not supported yet: a SELECT reads one table or query", query.joins[0].at)
         relation = query.relation
         if relation.query is not None:
             before = self._query(flow, relation.query, known, relation.alias, None)
@@ -252,7 +270,7 @@ class _Compiler:
             self._built[id(query)] = node
         return node
 
-    def _named(self, flow: Flow, name: str, at: int, ctes: Mapping[str, QueryText]) -> Node:
+    def _named(self, flow: Flow, name: str, at: int, ctes: Mapping[str, AnyQuery]) -> Node:
         if name in ctes:
             others = {other: query for other, query in ctes.items() if other != name}
             return self._query(flow, ctes[name], others, name, None)
@@ -270,15 +288,11 @@ class _Compiler:
             raise Wrong(f"nothing is inserted into {name}: write INSERT INTO {name} SELECT ... before", at)
         if kind == "sink":
             raise Wrong(f"{name} is a sink: select from a table with type = 'source', or from what goes into it", at)
-        if self._source is not None and self._source[0] is not table:
-            raise Wrong(
-                f"a second table is read, {name} beside {self._source[0].name}: write two files, one for each", at
-            )
-        if self._source is None:
+        if name not in self._sources:
             self._broken.add(name)  # once is enough to say what is wrong
-            self._source = (table, *self._read(flow, table))
+            self._sources[name] = self._read(flow, table)
             self._broken.discard(name)
-        return self._source[2]
+        return self._sources[name].node
 
     def _view(self, flow: Flow, name: str, view: CreateView | Insert) -> Node:
         self._open.append(name)
@@ -297,7 +311,7 @@ class _Compiler:
 
     # ---- The source ----
 
-    def _read(self, flow: Flow, table: CreateTable) -> tuple[SourceModel, Node]:
+    def _read(self, flow: Flow, table: CreateTable) -> _Source:
         """The source of a table, and its rows with the table's columns."""
         model = self._described(table, lambda: source_of(table))
         schema = self._described(table, lambda: _schema_of(model))
@@ -310,11 +324,11 @@ class _Compiler:
                 computed.append(found.model.column)
             else:
                 required = [*required, found.model.column]
-        self._event_time = None if found is None else found.model
-        node = Node(SOURCE, schema)
+        node = source = flow.source(schema, table.name) if self._sources else Node(SOURCE, schema)
         if required or list(items.items()) != [(name, quoted(name)) for name in schema.names]:
             node = flow.query(node, SelectItems(items, None, table.name, required), table.name, table.at)
-        return model, flow.required(node, computed, table.name, table.at)
+        node = flow.required(node, computed, table.name, table.at)
+        return _Source(source.operator, model, None if found is None else found.model, node, table.at)
 
     def _columns(self, table: CreateTable, schema: pa.Schema) -> tuple[dict[str, str], Sequence[str]]:
         """The table's columns as expressions of the source's, and the source's columns that may not be null."""

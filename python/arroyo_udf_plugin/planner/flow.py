@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ from ..connectors.described import Output
 from ..host.isolation import Isolation
 from ..host.policy import Action
 from ..pipeline.chain import grouping_of
-from ..pipeline.description import Functions, OperatorModel, SinkModel, Sql, Windows
+from ..pipeline.description import Functions, OperatorModel, SinkModel, Sql, Union, Windows
 from ..pipeline.lines import Key
 from ..sql.query import Query, Select
 from ..windows.opened import opened
@@ -37,6 +38,9 @@ class Node:
     def names(self) -> list[str]:
         """Of the columns that a query can see."""
         return [name for name in self.schema.names if name != TIME]
+
+    def with_windows(self, windows: Iterable[str]) -> Node:
+        return dataclasses.replace(self, windows=frozenset(windows))
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,10 @@ class Flow:
         self._results += 1
         return self._results
 
+    def source(self, schema: pa.Schema, wanted: str) -> Node:
+        """The rows of a further source. wanted: its name."""
+        return Node(self._named(wanted), schema)
+
     def query(self, before: Node, select: Select, name: str, at: int) -> Node:
         """Raises WrongQuery."""
         query = Query(select, before.schema)
@@ -87,8 +95,19 @@ class Flow:
 
     def windows(self, before: Node, operator: Windows, at: int) -> Node:
         """operator: without its places. Raises WrongQuery."""
-        placed = operator.model_copy(update={"name": self._named(operator.name or ""), "after": self._after(before)})
+        placed = operator.model_copy(
+            update={
+                "name": self._named(operator.name or ""),
+                "after": self._after(before),
+                "on_error": self.settings.on_row,
+            }
+        )
         return self._added(placed, opened(grouping_of(operator), before.schema).schema, at)
+
+    def union(self, nodes: Sequence[Node], name: str, at: int) -> Node:
+        """The rows of all, which have the same types."""
+        operator = Union(name=self._named(name), inputs=tuple(node.operator for node in nodes))
+        return self._added(operator, nodes[0].schema, at)
 
     def calls(self, before: Node, file: str, calls: Mapping[str, tuple[str, Udf]], at: int) -> Node:
         """calls: each with its function, by the name of the result."""

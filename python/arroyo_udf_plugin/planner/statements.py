@@ -10,7 +10,7 @@ import pyarrow as pa
 from ..pipeline.problems import nearest
 from ..sql.tokens import Token
 from .column_types import type_at
-from .selects import QueryText, query_of
+from .selects import AnyQuery, query_of
 from .text import Cursor, Tokens, Wrong, leveled, split
 
 
@@ -63,7 +63,7 @@ class CreateView:
     """A query with a name: CREATE VIEW, or CREATE TABLE AS."""
 
     name: str
-    query: QueryText
+    query: AnyQuery
     at: int
 
 
@@ -73,7 +73,7 @@ class Insert:
 
     table: str
     columns: Sequence[tuple[str, int]] | None
-    query: QueryText
+    query: AnyQuery
     at: int
 
 
@@ -81,7 +81,7 @@ class Insert:
 class Select:
     """A query alone: its rows go to standard output."""
 
-    query: QueryText
+    query: AnyQuery
     at: int
 
 
