@@ -26,6 +26,7 @@ from ..sql.query import told
 from ..windows.grouping import Grouping
 from ..windows.opened import opened
 from ..windows.spans import bounded, unusable
+from ..windows.storage import Limits
 from .blocks import ORIGIN, Block, Given
 from .operator import Operator
 from .pace import Pace
@@ -43,6 +44,7 @@ class GroupPlan:
     grouping: Grouping
     given: Given
     policy: Policy = Policy()  # noqa: RUF009 (frozen)
+    limits: Limits = Limits()  # noqa: RUF009 (frozen)
 
     @property
     def where(self) -> str:
@@ -103,7 +105,7 @@ class GroupStage(RunningStage):
     def __init__(self, plan: GroupPlan) -> None:
         super().__init__(plan.name, plan.identity, plan.given, Policy())
         self._window = plan.grouping.window
-        self._windows = opened(plan.grouping, plan.given.schema)
+        self._windows = opened(plan.grouping, plan.given.schema, plan.limits)
         self._origin = plan.given.origin
         self._out: list[Item] = []
         self._is_at_end = self._is_over = False

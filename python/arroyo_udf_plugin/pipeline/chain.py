@@ -26,6 +26,7 @@ from ..sql.query import Query, Select, WrongQuery
 from ..windows.grouping import Grouping
 from ..windows.opened import opened
 from ..windows.spans import Hop, Session
+from ..windows.storage import Limits
 from .checks import Judge, Plugins, Problems, check_options
 from .description import Functions, Lookup, OperatorModel, Pipeline, SinkModel, Sql, Union, Windows
 from .lines import Key
@@ -162,7 +163,8 @@ class _Building:
             self._problems.add((*key, "width"), str(error))
             return
         given, policy = Given(columns.schema, columns.origin), Policy(operator.on_error)
-        self._stages[place] = GroupPlan(self._names[place], grouping, given, policy)
+        limits = Limits(operator.memory_limit, operator.disk_limit)
+        self._stages[place] = GroupPlan(self._names[place], grouping, given, policy, limits)
         self._ends(place, schema)
 
     def lookup(self, place: int, operator: Lookup) -> None:

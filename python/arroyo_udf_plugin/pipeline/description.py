@@ -28,6 +28,7 @@ from ..connectors.standard_output import StandardOutput
 from ..connectors.table import Table
 from ..host.isolation import MOST_WORKERS, Isolation
 from ..host.policy import Action
+from ..windows.storage import Limits
 
 SourceModel = Annotated[Impulse | Files | StandardInput, pydantic.Field(discriminator="type")]
 SinkModel = Annotated[Parts | File | StandardOutput | Blackhole | Table, pydantic.Field(discriminator="type")]
@@ -180,6 +181,10 @@ class Windows(Operator):
     """The name by which aggregates may call the rows, as in input.column."""
     on_error: Literal["fail", "drop", "dead_letter"] = "fail"
     """What happens to a row whose event time is null, or before 1678 or after 2261."""
+    memory_limit: Bytes = Limits.memory
+    """What open windows may have in memory, such as "1GiB"; what is more is in files without a name, in TMPDIR."""
+    disk_limit: Bytes = Limits.disk
+    """What open windows may have in these files; above it the pipeline ends."""
 
 
 class Union(Operator):
@@ -193,8 +198,9 @@ class Union(Operator):
 class Checkpoints(Described):
     """Where the state is kept, so that a pipeline goes on where it has been, and how often."""
 
-    place: str
-    """A folder, or the URL of an object store, such as s3://bucket/folder."""
+    place: str | None = None
+    """A folder, or the URL of an object store, such as s3://bucket/folder; `--checkpoints` names another one. Without a
+    place there are no checkpoints."""
     every: Seconds | None = None
     """The time from one checkpoint to the next; default: 10 s, if `every_rows` is not set either."""
     every_rows: Annotated[int, pydantic.Field(ge=1)] | None = None
@@ -237,6 +243,10 @@ class Pipeline(Described):
     """How many slices run side by side. Each is a copy of the chain over a share of the source."""
     checkpoints: Checkpoints | None = None
     """Without them, outputs appear at the end, and an interrupted run starts anew."""
+
+    @property
+    def has_checkpoints(self) -> bool:
+        return self.checkpoints is not None and self.checkpoints.place is not None
 
 
 def described(pipeline: Described) -> dict[str, Any]:

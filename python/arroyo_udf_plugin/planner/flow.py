@@ -22,6 +22,7 @@ from ..pipeline.lookups import lookup_plan
 from ..pipeline.variables import resolved
 from ..sql.query import Query, Select
 from ..windows.opened import opened
+from ..windows.storage import Limits
 from .functions import Udf
 
 SOURCE = "source"
@@ -50,13 +51,15 @@ class Node:
 @dataclass(frozen=True)
 class Settings:
     """on_error, on_timeout: of functions. on_row: of rows that a query cannot compute. isolation, workers: where
-    functions run."""
+    functions run. memory_limit, disk_limit: of open windows."""
 
     on_error: Action = "fail"
     on_timeout: Action = "fail"
     on_row: Any = "fail"
     isolation: Isolation = "thread"
     workers: int | Literal["auto"] = 1
+    memory_limit: int = Limits.memory
+    disk_limit: int = Limits.disk
 
 
 class Flow:
@@ -104,6 +107,8 @@ class Flow:
                 "name": self._named(operator.name or ""),
                 "after": self._after(before),
                 "on_error": self.settings.on_row,
+                "memory_limit": self.settings.memory_limit,
+                "disk_limit": self.settings.disk_limit,
             }
         )
         return self._added(placed, opened(grouping_of(operator), before.schema).schema, at)
