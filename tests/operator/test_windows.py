@@ -436,6 +436,17 @@ def test_the_end_of_all_inputs_is_no_idleness() -> None:
     assert taken(operator) == [(10, 20, "a", 1, 1, 1.0, None)]
 
 
+def test_the_watermark_of_inputs_that_were_all_idle_holds_again() -> None:
+    lowest = Lowest(2)
+    assert lowest.after(0, 5) is None
+    assert lowest.after(1, 7) == Watermark(5)
+    assert lowest.after(0, None) == Watermark(7)
+    assert lowest.after(1, None) == Watermark(None)
+    assert lowest.after(1, 7) == Watermark(7)  # rows have come, and none that make it rise
+    assert lowest.after(1, 7) is None
+    assert lowest.after(0, 6) is None
+
+
 def test_a_snapshot_has_the_windows_and_the_rows_on_their_way() -> None:
     """O3, O4, A3: of the slice that has the windows, and of another one that sends it rows."""
     operator = GroupOperator(plan())
