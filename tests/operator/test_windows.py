@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import math
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,9 +17,13 @@ from hypothesis import strategies as st
 
 from arroyo_udf_plugin import InvalidArgument
 from arroyo_udf_plugin.connectors.source import Rows
+from arroyo_udf_plugin.errors import RowError
+from arroyo_udf_plugin.host.policy import Policy
 from arroyo_udf_plugin.operator.blocks import Block, Columns, Given
 from arroyo_udf_plugin.operator.grouped import GroupOperator, GroupPlan
+from arroyo_udf_plugin.operator.stages import Dead
 from arroyo_udf_plugin.operator.watermarks import Lowest, Watermark
+from arroyo_udf_plugin.sql.feed import context
 from arroyo_udf_plugin.sql.query import WrongQuery
 from arroyo_udf_plugin.windows import panes, sessions
 from arroyo_udf_plugin.windows.grouping import Grouping
@@ -195,6 +201,37 @@ def test_sessions_are_those_of_the_model(aggregates: dict[str, str], monkeypatch
     against_the_model(asked, lambda: SessionModel(10, aggregates))
 
 
+@pytest.mark.parametrize("aggregates", [{"n": "count(*)"}, {"n": "count(*)", "m": "median(x)"}], ids=["parts", "rows"])
+def test_keys_of_sessions_may_be_anything(aggregates: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "WAITING_ROWS", 3)
+    values = [None, [None, 1], [2], [], [None, 1], [2], None]
+    columns = {
+        "l": pa.array(values, pa.list_(pa.int64())),
+        "s": pa.array([{"a": {"b": value[0]}, "c": len(value)} if value else None for value in values]),
+        "d": pa.array([str(value) for value in values]).dictionary_encode(),
+        "x": pa.array(range(7)),
+        "t": pa.array([0, 1, 2, 3, 4, 100, 200], pa.timestamp("ns")),
+    }
+    rows = pa.record_batch(columns)
+    for keys in [("l",), ("s",), ("d",), ("l", "s", "d")]:
+        windows = opened(Grouping("t", Session(10), keys=keys, aggregates=aggregates), rows.schema)
+        for row in range(7):
+            windows.add(rows.slice(row, 1))
+        found = pa.Table.from_batches(windows.close(all_of_them=True))
+        wanted: dict[Any, int] = Counter()
+        for row, time in enumerate([0, 1, 2, 3, 4, 100, 200]):
+            wanted[str([rows.column(key)[row].as_py() for key in keys]), time // 50] += 1
+        counted = {
+            (str([row[key] for key in keys]), row["start"] // 50): row["n"]
+            for row in found.append_column(
+                "start", found.column("window").combine_chunks().field("start").view("int64")
+            )
+            .drop_columns(["window", "t"])
+            .to_pylist()
+        }
+        assert counted == wanted
+
+
 # ---- What is late ----
 
 
@@ -328,6 +365,83 @@ def test_results_are_numbered_across_a_restart() -> None:
     assert found.origin.to_pylist() == [{"file": "window of groups", "row": 2, "unread": None}]
 
 
+WITHOUT_TIME = pa.schema([("k", pa.string()), ("x", pa.int64()), ("t", pa.timestamp("us"))])
+
+
+def untimed(policy: Policy, *times: int | None) -> GroupOperator:
+    """Rows of these times, in microseconds, on their way to an operator."""
+    operator = GroupOperator(GroupPlan("groups", grouping(10_000), Given(WITHOUT_TIME), policy))
+    operator.start()
+    columns = [
+        pa.array(["a"] * len(times)),
+        pa.array(range(len(times)), pa.int64()),
+        pa.array(times, pa.timestamp("us")),
+    ]
+    rows = pa.RecordBatch.from_arrays(columns, schema=WITHOUT_TIME)
+    operator.push(Columns(WITHOUT_TIME).block(Rows("file", 5, rows)))
+    return operator
+
+
+FAR = 9_223_372_036_854_775  # microseconds: a window around it ends behind 64 bits of nanoseconds
+
+
+@pytest.mark.parametrize(("time", "why"), [(None, "is null"), (FAR, "is before 1678 or after 2261")])
+def test_a_row_without_a_usable_event_time_follows_the_policy(time: int | None, why: str) -> None:
+    with pytest.raises(RowError, match=f"windows groups, file, row 6: column 't' {why}"):
+        untimed(Policy(), 0, time).take()
+    for action in ("drop", "dead_letter"):
+        operator = untimed(Policy(action), 0, time, 0, time)
+        dead = [item for item in operator.take() if isinstance(item, Dead)]
+        assert [row for one in dead for row in one.letters.column("failed_row").to_pylist()] == (
+            [6, 8] if action == "dead_letter" else []
+        )
+        operator.finish()
+        assert [item.rows.column("n").to_pylist() for item in operator.take() if isinstance(item, Block)] == [[2]]
+        counts = operator.stages[0].counts
+        assert (counts.errors, counts.dropped + counts.dead_letters) == (2, 2)
+
+
+@pytest.mark.parametrize("window", [Hop(10, 10), Session(10)], ids=["tumble", "session"])
+def test_the_first_and_last_times_that_windows_know(window: Hop | Session) -> None:
+    limit = (1 << 63) - 11
+    operator = GroupOperator(plan(dataclasses.replace(grouping(aggregates={"n": "count(*)"}), window=window)))
+    operator.start()
+    operator.push(block(("a", 1, -limit), ("a", 1, limit), ("a", 1, limit - 10)))
+    operator.push_watermark(1 << 70)
+    found = [item for item in operator.take() if isinstance(item, Block)]
+    assert sum(one.rows.column("n").to_pylist() == [1] * len(one) and len(one) for one in found) == 3
+    operator.push(block(("a", 1, 0)))
+    operator.push_watermark((1 << 70) + 1)
+    assert not any(isinstance(item, Block) for item in operator.take())
+    assert operator.stages[1].counts.late == 1
+
+
+@pytest.mark.parametrize("keys", [(), ("k",)], ids=["no keys", "keys"])
+@pytest.mark.parametrize("others", [{}, {"m": "median(x)"}], ids=["parts", "rows"])
+@pytest.mark.parametrize("type_", [pa.float32(), pa.float64()], ids=str)
+def test_min_and_max_of_nan_do_not_depend_on_the_order(
+    type_: pa.DataType, others: dict[str, str], keys: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As DataFusion has them without GROUP BY."""
+    monkeypatch.setattr(panes, "WAITING_ROWS", 2)
+    monkeypatch.setattr(panes, "_FEW_ROWS", 0)
+    schema = SCHEMA.set(1, pa.field("x", type_))
+    aggregates = {
+        "low": "min(x)",
+        "high": "max(x)",
+        "nan": "min(x) FILTER (WHERE isnan(x))",
+        "real": "max(x) FILTER (WHERE x < 9)",
+    }
+    for values in itertools.permutations([math.nan, 1.0, -1.0, None]):
+        windows = Windows(grouping(keys=keys, aggregates=aggregates | others), schema)
+        for value in values:
+            columns = [pa.array(["a"]), pa.array([value], type_), pa.array([1], pa.timestamp("ns"))]
+            windows.add(pa.RecordBatch.from_arrays(columns, schema=schema))
+        (found,) = windows.close(all_of_them=True)
+        assert found.schema.field("low").type == type_
+        assert str([found.column(name)[0].as_py() for name in aggregates]) == "[-1.0, nan, nan, 1.0]"
+
+
 def test_another_grouping_is_refused() -> None:
     first = GroupOperator(plan())
     first.start()
@@ -349,6 +463,25 @@ def test_another_grouping_is_refused() -> None:
 def test_what_cannot_be_grouped(asked: dict[str, Any], text: str) -> None:
     with pytest.raises(WrongQuery, match=text):
         Windows(grouping(**asked), SCHEMA)
+
+
+def test_aggregates_in_parts_are_those_of_datafusion(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(panes, "WAITING_ROWS", 2)
+    monkeypatch.setattr(panes, "_FEW_ROWS", 0)
+    schema = pa.schema([("b", pa.bool_()), ("x", pa.int64()), ("t", pa.timestamp("ns"))])
+    texts = ["bool_and(b)", "bool_or(b)", "bit_and(x)", "bit_or(x)", "bit_xor(x)", "bool_or(b) FILTER (WHERE x > 4)"]
+    columns = [[True, False, None, True], [12, 10, None, 3], [1, 2, 3, 4]]
+    arrays = [pa.array(column, type_) for column, type_ in zip(columns, schema.types, strict=True)]
+    rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
+    windows = Windows(grouping(keys=(), aggregates={f"v{n}": text for n, text in enumerate(texts)}), schema)
+    for row in range(4):
+        windows.add(rows.slice(row, 1))
+    assert sum(batch.num_rows for batch in windows.kept()) < 4
+    (found,) = windows.close(all_of_them=True)
+    own = context()
+    own.register_record_batches("input", [[rows]])
+    wanted = own.sql(f"SELECT {', '.join(texts)} FROM input").to_arrow_table()
+    assert [found.column(f"v{n}").to_pylist() for n in range(len(texts))] == [one.to_pylist() for one in wanted.columns]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import pydantic
 
@@ -13,6 +13,8 @@ from .written import Format
 
 
 class Read(Described):
+    later: ClassVar[frozenset[str]] = frozenset({"metadata"})
+
     format: Format | None = None
     """The format, if it does not follow from the name; standard input is CSV."""
 
@@ -48,6 +50,9 @@ class Read(Described):
 
     bad_records: BadRecords = "fail"
     """What happens to rows that cannot be read: "fail", "drop" or "dead_letter"."""
+
+    metadata: dict[str, str] = pydantic.Field(default_factory=dict)
+    """Further columns by name, of what is known about a row: "filename", or "row", its number in the file."""
 
     def reading(self) -> Reading:
         return Reading(

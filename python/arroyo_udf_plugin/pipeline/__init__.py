@@ -12,6 +12,7 @@ variables.py     `${NAME}`: environment variables in texts
 calls.py         calls as a person writes them
 checks.py        calls against plugins, columns and types
 chain.py         operators in their places, and the columns between them
+lookups.py       a lookup against its table
 plan.py          opens source and plugins, and checks all: what the engine needs
 inputs.py        the sources, open
 hidden.py        a source whose partitions' names have no values of variables
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from ..connectors.standard_input import StandardInput
     from ..connectors.standard_output import StandardOutput
     from ..connectors.table import Table
-    from .description import Checkpoints, EventTime, Functions, Join, NamedSource, Pipeline, Sql, Union, Windows
+    from .description import Checkpoints, EventTime, Functions, Join, Lookup, NamedSource, Pipeline, Sql, Union, Windows
     from .document import Document
     from .problems import InvalidPipeline, Problem
 
@@ -49,6 +50,7 @@ __all__ = [
     "Impulse",
     "InvalidPipeline",
     "Join",
+    "Lookup",
     "NamedSource",
     "Parts",
     "Pipeline",
@@ -75,6 +77,7 @@ _AT_FIRST_USE = {
         "EventTime",
         "Functions",
         "Join",
+        "Lookup",
         "NamedSource",
         "Pipeline",
         "Sql",

@@ -16,9 +16,11 @@ import pyarrow as pa
 
 from ..connectors.cells import CellType, decoded
 from ..errors import InvalidArgument
+from ..host.policy import Policy
 from ..operator.blocks import ORIGIN, Block, Columns, Given
 from ..operator.calls import Call, Plan, Stage
 from ..operator.grouped import GroupPlan
+from ..operator.lookup import LookupPlan
 from ..operator.queued import QueryPlan
 from ..operator.routes import Place, Routes, is_source, place_of_source
 from ..sql.query import Query, Select, WrongQuery
@@ -27,8 +29,9 @@ from ..windows.joining import Joined, Joining, Sides
 from ..windows.opened import opened
 from ..windows.spans import Hop, Session
 from .checks import Judge, Plugins, Problems, check_options
-from .description import Functions, Join, OperatorModel, Pipeline, SinkModel, Sql, Union, Windows
+from .description import Functions, Join, Lookup, OperatorModel, Pipeline, SinkModel, Sql, Union, Windows
 from .lines import Key
+from .lookups import lookup_plan
 from .problems import nearest
 
 _SOURCE = "source"
@@ -48,7 +51,7 @@ class Chain:
 
     routes: Routes
     calls: Sequence[Call]
-    stages: Sequence[Sequence[Stage | QueryPlan] | GroupPlan]
+    stages: Sequence[Sequence[Stage | QueryPlan | LookupPlan] | GroupPlan]
     schemas: Mapping[Place, pa.Schema]
     plans: Mapping[Place, Plan]
     merged: Mapping[int, Merging]
@@ -83,6 +86,8 @@ def chained(
             building.query(place, operator)
         elif isinstance(operator, Windows):
             building.windows(place, operator)
+        elif isinstance(operator, Lookup):
+            building.lookup(place, operator)
         elif isinstance(operator, Union):
             building.union(place)
         elif isinstance(operator, Join):
@@ -104,6 +109,7 @@ class _Building:
     ) -> None:
         self._pipeline, self._routes, self._problems = pipeline, routes, problems
         self._plugins = Plugins(pipeline, problems, plugins)
+        self._hidden = problems.hidden
         self._names = operator_names(pipeline)
         self._keeps = pipeline.dead_letters is not None
         first = sources[None]
@@ -114,7 +120,7 @@ class _Building:
         self._merged: dict[int, Merging] = {}
         self._calls: list[Call] = []
         self._schemas: dict[Place, pa.Schema] = {}
-        self._stages: dict[int, Sequence[Stage | QueryPlan] | GroupPlan] = {}
+        self._stages: dict[int, Sequence[Stage | QueryPlan | LookupPlan] | GroupPlan] = {}
         self._columns: dict[Place, Columns | None] = dict(sources)  # behind ends; None: unknown
         for place, source in sources.items():
             if source is not None and self._is_end(place):
@@ -160,8 +166,34 @@ class _Building:
         except InvalidArgument as error:
             self._problems.add((*key, "width"), str(error))
             return
-        self._stages[place] = GroupPlan(self._names[place], grouping, Given(columns.schema, columns.origin))
+        given, policy = Given(columns.schema, columns.origin), Policy(operator.on_error)
+        self._stages[place] = GroupPlan(self._names[place], grouping, given, policy)
         self._ends(place, schema)
+
+    def lookup(self, place: int, operator: Lookup) -> None:
+        columns = self._columns.get(self._routes.before[place])
+        if columns is None:
+            return
+        key: Key = ("operators", place)
+        missing = {column: name for column, name in operator.keys.items() if name not in columns.schema.names}
+        for column, name in missing.items():
+            instead = nearest(name, columns.schema.names)
+            self._problems.add((*key, "keys", column), f"there is no column {name!r}: {instead}")
+        if missing:
+            return
+        with self._problems.at(*key):
+            plan = lookup_plan(operator, self._names[place], Given(columns.schema, columns.origin), self._hidden)
+            schema = plan.schema
+            if plan.condition is not None:
+                self._check_condition(plan.condition, schema, key)
+            self._stages[place] = [plan]
+            self._ends(place, schema)
+
+    def _check_condition(self, condition: Select, schema: pa.Schema, key: Key) -> None:
+        try:
+            Query(condition, schema)
+        except WrongQuery as error:
+            self._problems.add((*key, "where"), str(error))
 
     def union(self, place: int) -> None:
         inputs = [self._columns.get(before) for before in self._routes.inputs(place)]
@@ -186,8 +218,9 @@ class _Building:
         schemas = [own.schema for own in columns if own is not None]
         if len(schemas) < len(columns):
             return
-        joining, sides = joining_of(operator), Sides(schemas)
+        joining = joining_of(operator)
         try:
+            sides = Sides(schemas, joining.time)
             schema = Joined(joining, sides.schema).schema
         except WrongQuery as error:
             at = ("select", error.item) if error.item in operator.select else (error.item or "on",)

@@ -42,7 +42,11 @@ class Problems:
         self._secrets = secrets
 
     def add(self, key: Key, text: str) -> None:
-        self.found.append(Problem(key, self._secrets.hidden(in_keys(text))))
+        self.found.append(Problem(key, self.hidden(in_keys(text))))
+
+    def hidden(self, text: str) -> str:
+        """A text without the values of variables."""
+        return self._secrets.hidden(text)
 
     @contextlib.contextmanager
     def at(self, *key: str | int) -> Iterator[None]:

@@ -12,7 +12,7 @@ Assumes: what takes more than the description itself to check is checked by `pla
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
 
@@ -48,8 +48,15 @@ Workers = Annotated[int | Literal["auto"], pydantic.BeforeValidator(_workers)]
 class EventTime(Described):
     """When the events happened that the rows tell of."""
 
+    later: ClassVar[frozenset[str]] = frozenset({"computed", "watermark"})
+
     column: str
-    """The source's column of timestamps or dates."""
+    """The source's column of timestamps or dates, or one of `computed`."""
+    computed: dict[str, str] = pydantic.Field(default_factory=dict)
+    """Columns in place of the source's, for `column` and `watermark`: an expression in DataFusion's SQL for each name,
+    such as at = "to_timestamp_millis(ms)"."""
+    watermark: str | None = None
+    """An expression in SQL for the watermark after a row, in place of the event time in `column`."""
     lateness: Seconds = 0.0
     """How late a row may come after rows with later event times."""
     idle: Seconds | None = None
@@ -67,7 +74,7 @@ class NamedSource(Described):
 
 class Operator(Described):
     name: Name | None = None
-    """For views and checkpoints; default: the plugin's file name, or "sql"."""
+    """For views and checkpoints; default: the plugin's file name, or the type."""
     after: str | None = None
     """The operator whose rows it gets, or "source", or one of `sources`; default: the one before it."""
 
@@ -116,6 +123,35 @@ class Sql(Operator):
     """What happens to a row that fails, also because an expression does, such as 1 / 0."""
 
 
+class Lookup(Operator):
+    """An operator: columns of a table in SQLite or PostgreSQL, which rows look up by a key.
+
+    Rows stay in their order. With several matches a row becomes several rows; a null in a key matches nothing.
+    """
+
+    type: Literal["lookup"] = "lookup"
+    uri: str
+    """The database: `sqlite:PATH` or `postgresql://USER:${PASSWORD}@HOST/DATABASE`."""
+    table: str
+    """The name of a table or a view."""
+    keys: Annotated[dict[str, str], pydantic.Field(min_length=1)]
+    """The table's columns that must be equal to columns of the rows: the row's column for each of them."""
+    columns: dict[str, str] | None = None
+    """What is added: the table's column for each name of a result; default: all but the keys."""
+    types: dict[str, str] = pydantic.Field(default_factory=dict)
+    """The table's columns as types, such as at = "timestamp[us]"; others have those of the database."""
+    unmatched: Literal["drop", "null"] = "drop"
+    """Rows without a match are left out, or stay with nulls."""
+    where: str | None = None
+    """A match counts if this is true: a condition over columns of the row and of the table, in DataFusion's SQL."""
+    cache_bytes: Bytes = 8 << 20
+    """About how large the cache may be, in each slice."""
+    cache_seconds: Seconds = 60.0
+    """How old what is in the cache may be: a change in the table is seen after that. 0: each batch asks anew."""
+    on_error: Literal["fail", "drop", "dead_letter"] = "fail"
+    """What happens to a row that cannot be looked up, also because the database does not answer."""
+
+
 class Windows(Operator):
     """An operator: rows in windows of event time, as GROUP BY has them. It works in the first slice, for all slices.
 
@@ -125,7 +161,7 @@ class Windows(Operator):
 
     type: Literal["windows"] = "windows"
     time: str
-    """The column of event times; null in none of the rows."""
+    """The column of event times."""
     width: Seconds | None = None
     """How long a window is."""
     slide: Seconds | None = None
@@ -142,6 +178,8 @@ class Windows(Operator):
     """Each row is a result: `aggregates` are window functions, such as place = "row_number() OVER (ORDER BY n)"."""
     table: str = "input"
     """The name by which aggregates may call the rows, as in input.column."""
+    on_error: Literal["fail", "drop", "dead_letter"] = "fail"
+    """What happens to a row whose event time is null, or before 1678 or after 2261."""
 
 
 class Union(Operator):
@@ -192,6 +230,7 @@ def _kind(value: Any) -> Any:
 OperatorModel = Annotated[
     Annotated[Functions, pydantic.Tag("functions")]
     | Annotated[Sql, pydantic.Tag("sql")]
+    | Annotated[Lookup, pydantic.Tag("lookup")]
     | Annotated[Windows, pydantic.Tag("windows")]
     | Annotated[Union, pydantic.Tag("union")]
     | Annotated[Join, pydantic.Tag("join")],

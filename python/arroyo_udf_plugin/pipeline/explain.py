@@ -9,7 +9,7 @@ import pyarrow as pa
 from ..connectors.cells import CellType
 from ..connectors.described import Described
 from .chain import operator_names
-from .description import Functions, Sql, Windows
+from .description import Functions, Lookup, Sql, Windows
 from .inputs import sources_of
 from .plan import Planned, sink_names
 
@@ -39,6 +39,9 @@ def _lines(planned: Planned) -> Iterator[str]:
         if isinstance(operator, Windows):
             yield from _results(operator, planned.chain.schemas[place])
             continue
+        if isinstance(operator, Lookup):
+            yield from _found(operator, planned.chain.schemas[place])
+            continue
         if not isinstance(operator, Functions):
             yield from _columns(planned.chain.schemas[place])
             continue
@@ -62,6 +65,12 @@ def _query(operator: Sql, schema: pa.Schema) -> Iterator[str]:
     width = max(map(len, items), default=0)
     for (name, text), type_ in zip(items.items(), schema.types, strict=True):
         yield f"    {name:{width}}  {_type(type_)} = {' '.join(text.split())}"
+    if operator.where is not None:
+        yield f"    where {' '.join(operator.where.split())}"
+
+
+def _found(operator: Lookup, schema: pa.Schema) -> Iterator[str]:
+    yield from _columns(schema)
     if operator.where is not None:
         yield f"    where {' '.join(operator.where.split())}"
 

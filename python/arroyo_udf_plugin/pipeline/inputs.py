@@ -53,8 +53,7 @@ class Input:
 
     def event_time(self) -> EventTime | None:
         """The watermarks of one slice."""
-        told = self.told.event_time
-        return None if told is None else EventTime(self.columns.schema, told.column, round(told.lateness * 1e9))
+        return None if self.told.event_time is None else watermarks_of(self.columns, self.told.event_time)
 
     def admit(self, rows: Rows) -> list[Block | Dead]:
         """The source's rows as blocks. Rows that could not be read follow the source's policy.
@@ -78,3 +77,8 @@ class Input:
             "columns": {field.name: str(field.type) for field in self.source.schema},
             "event time": self.told.event_time and self.told.event_time.column,
         }
+
+
+def watermarks_of(columns: Columns, told: description.EventTime) -> EventTime:
+    """Raises InvalidArgument."""
+    return EventTime(columns.schema, told.column, round(told.lateness * 1e9), told.computed, told.watermark)

@@ -26,13 +26,12 @@ from ..operator.grouped import GroupOperator, GroupPlan
 from ..operator.operator import Operator
 from ..operator.routes import Place, Routes
 from ..operator.stages import Dead
-from ..operator.watermarks import EventTime
 from .chain import Chain, chained, each_once, operator_names
 from .checks import Problems, check_dead_letters, check_places
-from .description import Functions, OperatorModel, Pipeline, SinkModel, Sql, described
+from .description import Functions, Lookup, OperatorModel, Pipeline, SinkModel, Sql, described
 from .document import pipeline_of
 from .hidden import HidingSource
-from .inputs import Input, sources_of
+from .inputs import Input, sources_of, watermarks_of
 from .lines import Key
 from .problems import InvalidPipeline, Problem
 from .variables import Secrets, resolved
@@ -184,7 +183,7 @@ def _checked(
     for (told, source), own in zip(every, columns, strict=True):
         if own is not None and told.event_time is not None:
             with problems.at(*told.time_key, "column"):
-                EventTime(own.schema, told.event_time.column)
+                watermarks_of(own, told.event_time)
         if chosen.checkpoints is not None and source is not None and not source.resumable:
             problems.add(told.key, f"{source.name} cannot be read again, so it has no checkpoints: leave them out")
     if chosen.checkpoints is not None and chosen.checkpoints.every == 0:
@@ -222,15 +221,18 @@ def _policy(operator: OperatorModel) -> tuple[Policy, Mapping[str, Any]]:
     """What happens to failed rows, and the options of async functions."""
     if isinstance(operator, Functions):
         return Policy(operator.on_error, operator.on_timeout), operator.options
-    return Policy(operator.on_error if isinstance(operator, Sql) else "fail"), {}
+    return Policy(operator.on_error if isinstance(operator, Sql | Lookup) else "fail"), {}
 
 
 def _asked(operator: Mapping[str, Any]) -> Any:
     """What an operator does to rows, without names and policies; of functions in a row, their calls."""
     if operator["type"] == "sql":
         return {name: operator[name] for name in ("select", "where", "table", "required", "after")}
+    if operator["type"] == "lookup":
+        asked = ("type", "table", "keys", "columns", "types", "unmatched", "where", "after")
+        return {name: operator[name] for name in asked}
     if operator["type"] in ("windows", "union", "join"):
-        return {name: value for name, value in operator.items() if name != "name"}
+        return {name: value for name, value in operator.items() if name not in ("name", "on_error")}
     return operator["calls"] if operator["after"] is None else {"after": operator["after"], "calls": operator["calls"]}
 
 

@@ -15,8 +15,8 @@ grouped.py       a SELECT with GROUP BY: windows           ranked.py      one wi
 joins.py         tables joined on the same window      scope.py       what names mean then
 unions.py        UNION ALL
 calls.py         where calls are in an expression, and when each is reached
-flow.py          the operators so far
-functions.py     UDFs by name
+flow.py          the operators so far                   event_times.py   WATERMARK FOR
+functions.py     UDFs by name                          installed.py     those of installed packages
 diagnostics.py   DataFusion's errors, with places in the user's text
 text.py          statements and brackets; line and column
 

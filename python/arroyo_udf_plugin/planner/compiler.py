@@ -25,11 +25,10 @@ from ..pipeline.description import EventTime, NamedSource, Pipeline, SinkModel, 
 from ..pipeline.lines import Key
 from ..pipeline.problems import nearest
 from ..pipeline.variables import resolved
-from ..sql.query import Query, WrongQuery
 from ..sql.query import Select as SelectItems
 from ..sql.tokens import quoted
 from .column_types import cast_to
-from .diagnostics import wrong_query
+from .event_times import event_time_of, type_of
 from .flow import SOURCE, TIME, Flow, Node, Settings
 from .functions import Udf
 from .grouped import Grouped, as_time, has_windows
@@ -39,11 +38,10 @@ from .rounds import Rounds, Wanted
 from .scope import Scope
 from .selects import AnyQuery, QueryText, Relation, UnionText
 from .statements import Column, CreateTable, CreateView, Insert, Select, Set, Statement
-from .tables import interval_seconds, kind_of, sink_of, source_of
+from .tables import kind_of, sink_of, source_of
 from .text import Text, Wrong
 from .unions import united
 
-_NOWHERE = Relation(None, None, SOURCE, 0)
 _SETTINGS = ("on_error", "on_timeout", "dead_letters", "isolation", "workers")
 _VALUES: Mapping[str, Sequence[str]] = {"on_error": ACTIONS, "on_timeout": ACTIONS, "isolation": ISOLATIONS}
 
@@ -330,18 +328,20 @@ class _Compiler:
         """The source of a table, and its rows with the table's columns."""
         model = self._described(table, lambda: source_of(table))
         schema = self._described(table, lambda: _schema_of(model))
-        event_time = _event_time(table, schema)
         items, required = self._columns(table, schema)
-        if event_time is not None and has_windows(self._text):
-            column = event_time.column
-            items[TIME] = as_time(quoted(column), schema.field(column).type)
-            required = [*required, column]
+        computed = [column.name for column in table.columns or () if column.generated and column.not_null]
+        found = event_time_of(self._text, table, items, schema, self._udfs)
+        if found is not None and has_windows(self._text):
+            items[TIME] = as_time(found.expression, found.type)
+            if found.is_computed:
+                computed.append(found.model.column)
+            else:
+                required = [*required, found.model.column]
         node = source = flow.source(schema, table.name) if self._sources else Node(SOURCE, schema)
         if required or list(items.items()) != [(name, quoted(name)) for name in schema.names]:
             node = flow.query(node, SelectItems(items, None, table.name, required), table.name, table.at)
-        computed = [column.name for column in table.columns or () if column.generated and column.not_null]
         node = flow.required(node, computed, table.name, table.at)
-        return _Source(source.operator, model, event_time, node, table.at)
+        return _Source(source.operator, model, None if found is None else found.model, node, table.at)
 
     def _columns(self, table: CreateTable, schema: pa.Schema) -> tuple[dict[str, str], Sequence[str]]:
         """The table's columns as expressions of the source's, and the source's columns that may not be null."""
@@ -372,11 +372,7 @@ class _Compiler:
     def _generated(self, table: CreateTable, column: Column, schema: pa.Schema) -> str:
         """The expression of a column that is computed, in its type."""
         text, part = self._text.cut(column.generated), column.generated
-        try:
-            (given,) = Query(SelectItems({column.name: text}, None, table.name), schema).schema.types
-        except WrongQuery as error:
-            empty = QueryText({}, (), _NOWHERE, (), table.at)
-            raise wrong_query(error, part, empty, schema, self._udfs) from None
+        given = type_of(self._text, part, SelectItems({column.name: text}, None, table.name), schema, self._udfs)
         found = cast_to(text, given, column.type)
         if found is None:
             raise Wrong(f"{column.name} is {column.type}, and this is {given}: write CAST(... AS ...)", part[0].start)
@@ -407,26 +403,3 @@ def _schema_of(model: SourceModel) -> pa.Schema:
         return source.schema
     finally:
         source.close()
-
-
-def _event_time(table: CreateTable, schema: pa.Schema) -> EventTime | None:
-    """WATERMARK FOR column [AS column - INTERVAL '...']: of a column that is read."""
-    watermark = table.watermark
-    if watermark is None:
-        return None
-    column, part = watermark.column, list(watermark.expression)
-    if column not in schema.names:
-        known = [field.name for field in schema if pa.types.is_timestamp(field.type)]
-        raise Wrong(
-            f"the event time is a column that is read, and {column} is none: {nearest(column, known)}", watermark.at
-        )
-    if not part or [token.name for token in part] == [column]:
-        return EventTime(column=column)
-    texts = [token.word or token.text for token in part[:3]]
-    if part[0].name != column or texts[1:] != ["-", "interval"] or len(part) not in (4, 5):
-        raise Wrong(f"write WATERMARK FOR {column} AS {column} - INTERVAL '5 seconds'", part[0].start)
-    unit = part[4].word if len(part) == 5 else ""
-    try:
-        return EventTime(column=column, lateness=interval_seconds(f"{part[3].value} {unit}".strip()))
-    except ValueError:
-        raise Wrong("write an interval such as INTERVAL '5 seconds'", part[3].start) from None

@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from ..pipeline.problems import nearest
 from ..sql.feed import context
-from ..sql.native_calls import NAMES, WrongCall, check
+from ..sql.native_calls import WrongCall, check
 from ..sql.query import WrongQuery, expected
+from .functions import all_names
 from .selects import QueryText
 from .text import Text, Tokens, Wrong
 
@@ -101,7 +102,7 @@ def _unknown(name: str, functions: Collection[str]) -> str:
         return f"{name}(...) is a window, for GROUP BY: write it there, too"
     if name in _INSTEAD:
         return f"there is no function {name}: {_INSTEAD[name]}"
-    instead = nearest(name, [*functions, *NAMES, *context().udfs()])
+    instead = nearest(name, [*functions, *all_names()])
     if not instead.startswith("write"):
         instead = "write one of DataFusion's, or name the UDF's file with --udf"
     return f"there is no function {name}: {instead}"

@@ -96,7 +96,13 @@ class Flow:
 
     def windows(self, before: Node, operator: Windows, at: int) -> Node:
         """operator: without its places. Raises WrongQuery."""
-        placed = operator.model_copy(update={"name": self._named(operator.name or ""), "after": self._after(before)})
+        placed = operator.model_copy(
+            update={
+                "name": self._named(operator.name or ""),
+                "after": self._after(before),
+                "on_error": self.settings.on_row,
+            }
+        )
         return self._added(placed, opened(grouping_of(operator), before.schema).schema, at)
 
     def union(self, nodes: Sequence[Node], name: str, at: int) -> Node:
@@ -107,7 +113,7 @@ class Flow:
     def join(self, left: Node, right: Node, operator: Join, at: int) -> Node:
         """Raises WrongQuery."""
         named = operator.model_copy(update={"name": self._named(operator.name or "")})
-        sides = Sides([left.schema, right.schema])
+        sides = Sides([left.schema, right.schema], operator.time)
         return self._added(named, Joined(joining_of(operator), sides.schema).schema, at)
 
     def calls(self, before: Node, file: str, calls: Mapping[str, tuple[str, Udf]], at: int) -> Node:

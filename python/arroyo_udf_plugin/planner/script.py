@@ -36,8 +36,11 @@ class Script:
             wrong.append(error)
         if wrong:
             raise self._text.refused(wrong)
-        with loaded(udfs) as functions:
-            found = compiled(self._text, statements, functions)
+        try:
+            with loaded(udfs, self._text.calls()) as functions:
+                found = compiled(self._text, statements, functions)
+        except Wrong as error:
+            raise self._text.refused([error]) from error.__cause__
         self.pipeline, self._places = found.pipeline, found.places
 
     @classmethod

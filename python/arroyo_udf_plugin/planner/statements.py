@@ -24,13 +24,17 @@ class Option:
 
 @dataclass(frozen=True)
 class Column:
-    """generated: the expression of GENERATED ALWAYS AS; empty: it is read. at: where it is."""
+    """generated: the expression of GENERATED ALWAYS AS; empty: it is read. at: where it is.
+
+    metadata: the key of METADATA FROM. is_json: its type is JSON."""
 
     name: str
     type: pa.DataType
     not_null: bool
     generated: Tokens
     at: int
+    metadata: Option | None = None
+    is_json: bool = False
 
 
 @dataclass(frozen=True)
@@ -302,22 +306,30 @@ class _Columns:
         name, at = cursor.name("a column's name")
         if name in [column.name for column in self.columns]:
             raise Wrong(f"there is a column {name} already: rename one", at)
+        is_json = cursor.now is not None and cursor.now.word == "json"
         type_, not_null = type_at(cursor), False
         generated: Tokens = ()
+        metadata: Option | None = None
         while cursor.now is not None:
             if cursor.take("not", "null"):
                 not_null = True
             elif cursor.take("primary", "key"):
                 self.primary_key.append((name, at))
-            elif cursor.take("metadata"):
-                raise Wrong("METADATA FROM: none of the connectors here has metadata. Leave the column out", at)
+            elif cursor.take("metadata", "from"):
+                token = cursor.next()
+                if token.kind != "text" or token.value is None:
+                    raise Wrong("write METADATA FROM 'key', with the key in single quotes", token.start)
+                metadata = Option(token.value, token.start)
             elif cursor.take("generated", "always", "as"):
                 generated = cursor.brackets()
                 cursor.take("stored")
                 cursor.take("virtual")
             elif not cursor.take("null"):
-                cursor.fail("NOT NULL, PRIMARY KEY, GENERATED ALWAYS AS (...), or a comma")
-        self.columns.append(Column(name, type_, not_null, generated, at))
+                cursor.fail("NOT NULL, PRIMARY KEY, GENERATED ALWAYS AS (...), METADATA FROM 'key', or a comma")
+        if generated and metadata is not None:
+            raise Wrong(f"{name} is generated, and from metadata: leave out one of them", metadata.at)
+        is_json &= type_ == pa.string()  # no list of them
+        self.columns.append(Column(name, type_, not_null, generated, at, metadata, is_json))
 
 
 def _options(cursor: Cursor) -> dict[str, Option]:

@@ -16,13 +16,14 @@ from ..connectors.blackhole import Blackhole
 from ..connectors.files import Files
 from ..connectors.impulse import Impulse
 from ..connectors.parts import Parts
+from ..connectors.row_metadata import KEYS as METADATA
 from ..connectors.single import File
 from ..connectors.standard_input import StandardInput
 from ..connectors.standard_output import StandardOutput
 from ..connectors.table import Table
 from ..pipeline.description import SinkModel, SourceModel
 from ..pipeline.problems import nearest
-from .statements import CreateTable, Option
+from .statements import Column, CreateTable, Option
 from .text import Wrong
 
 _FORMATS = {
@@ -130,7 +131,7 @@ class _Options:
                 raise Wrong(f"{name}: there is no schema registry here. Leave it out", found.at)
 
     def _one_column(self, what: str, at: int) -> None:
-        columns = [column for column in self._table.columns or () if not column.generated]
+        columns = _read_ones(self._table)
         if self._table.columns is not None and [column.name for column in columns] != ["value"]:
             type_ = "TEXT" if what == "raw_string" else "JSON"
             raise Wrong(f"{what} has one column: write value {type_}", columns[0].at if columns else at)
@@ -186,11 +187,23 @@ def kind_of(table: CreateTable) -> str:
 
 def source_of(table: CreateTable) -> SourceModel:
     """Raises Wrong, and what pydantic raises."""
+    connector = table.options["connector"].value
+    known = METADATA if connector in _WITH_METADATA else ()
+    for column in table.columns or ():
+        if (asked := column.metadata) is not None and asked.value not in known:
+            told = nearest(asked.value, known) if known else "it has none. Leave the column out"
+            raise Wrong(f"the connector {connector} has no metadata '{asked.value}': {told}", asked.at)
     return _made(table, _SOURCES)  # type: ignore[no-any-return]
 
 
 def sink_of(table: CreateTable) -> SinkModel:
     """Raises Wrong, and what pydantic raises."""
+    for column in table.columns or ():
+        if column.metadata is not None:
+            raise Wrong(
+                f"{column.name} is metadata of a source, and {table.name} is a sink: leave out METADATA FROM",
+                column.metadata.at,
+            )
     return _made(table, _SINKS)  # type: ignore[no-any-return]
 
 
@@ -240,14 +253,20 @@ def _reading(table: CreateTable, options: _Options) -> dict[str, Any]:
     keys |= {
         "bad_records": options.one_of("bad_data", {"fail": "fail", "drop": "drop", "dead_letter": "dead_letter"}),
         "limit": options.read("source.limit", int, "a whole number"),
+        "metadata": {column.name: column.metadata.value for column in table.columns or () if column.metadata} or None,
         **_dialect(options),
     }
-    read = [column for column in table.columns or () if not column.generated]
+    read = _read_ones(table)
     if read:
         keys["columns"] = tuple(column.name for column in read)
     if read and (format_ is None or format_ in _TEXT):
         keys["types"] = {one.name: str(one.type) for one in read if not pa.types.is_nested(one.type)}
     return {name: value for name, value in keys.items() if value is not None}
+
+
+def _read_ones(table: CreateTable) -> list[Column]:
+    """The columns that are in the records."""
+    return [column for column in table.columns or () if not column.generated and column.metadata is None]
 
 
 def _dialect(options: _Options) -> dict[str, Any]:
@@ -317,6 +336,7 @@ _SOURCES: dict[str, Callable[[CreateTable, _Options], Any]] = {
     "single_file": _files,
     "stdin": _standard_input,
 }
+_WITH_METADATA = ("filesystem", "single_file", "stdin")
 _SINKS: dict[str, Callable[[CreateTable, _Options], Any]] = {
     "filesystem": _parts,
     "single_file": _file,

@@ -18,13 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..connectors.cells import CellType, decoded
-from ..errors import InvalidArgument
 from ..sql.feed import FeedOfTwo, planned_tables
 from ..sql.native_calls import Written, with_native
 from ..sql.query import WrongQuery, settled, told
 from ..sql.tokens import quoted, with_now
 from .panes import WAITING_ROWS
-from .spans import is_time, nanoseconds
+from .spans import Hop, is_time, nanoseconds
 
 _IS_RIGHT = pa.field("__right", pa.bool_())
 _SIDES = ("left.", "right.")
@@ -42,34 +41,45 @@ class Joining:
     select: Mapping[str, str]
     tables: tuple[str, str]
 
+    @property
+    def window(self) -> Hop:
+        """In which rows are joined: a moment, the last one of the windows that they are results of."""
+        return Hop(1, 1)
+
 
 class Sides:
-    """Rows of two sides in one stream. schema: of it."""
+    """Rows of two sides in one stream. schema: of it. time: the column of event times, of both sides and the stream."""
 
-    def __init__(self, sides: Sequence[pa.Schema]) -> None:
+    def __init__(self, sides: Sequence[pa.Schema], time: str) -> None:
+        """Raises WrongQuery."""
+        for side in sides:
+            if len(side.get_all_field_indices(time)) != 1 or not is_time(side.field(time).type):
+                raise WrongQuery(f"a side has no column {time} of times, or several", "time")
+        self.times = [side.get_field_index(time) for side in sides]
         self.sides = [pa.schema(map(_without_cell, side)) for side in sides]
         fields = [
             field.with_name(prefix + field.name).with_nullable(True)
             for prefix, side in zip(_SIDES, self.sides, strict=True)
             for field in side
         ]
-        self.schema = pa.schema([_IS_RIGHT, *fields])
+        self._time = pa.field(time, sides[0].field(time).type)
+        self.schema = pa.schema([_IS_RIGHT, self._time, *fields])
 
     @classmethod
-    def of(cls, schema: pa.Schema) -> Sides:
+    def of(cls, schema: pa.Schema, time: str) -> Sides:
         """schema: of the stream."""
-        return cls(
-            [
-                pa.schema([field.with_name(field.name.removeprefix(p)) for field in schema if field.name.startswith(p)])
-                for p in _SIDES
-            ]
-        )
+        fields = list(schema)[2:]
+        own = [
+            [field.with_name(field.name.removeprefix(prefix)) for field in fields if field.name.startswith(prefix)]
+            for prefix in _SIDES
+        ]
+        return cls([pa.schema(one) for one in own], time)
 
     def together(self, rows: pa.RecordBatch, side: int) -> pa.RecordBatch:
         """Rows of one side, as the stream has them."""
         n_rows = rows.num_rows
         own = [decoded(one) if isinstance(one.type, CellType) else one for one in rows.columns]
-        columns = [pa.repeat(pa.scalar(bool(side)), n_rows)]
+        columns = [pa.repeat(pa.scalar(bool(side)), n_rows), own[self.times[side]].cast(self._time.type)]
         for number, schema in enumerate(self.sides):
             columns += own if number == side else [pa.nulls(n_rows, type_) for type_ in schema.types]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
@@ -79,7 +89,7 @@ class Sides:
         is_right = rows.column(0)
         for side, mask in enumerate((pc.invert(is_right), is_right)):
             chosen = rows.filter(mask)
-            start = 1 + (len(self.sides[0]) if side else 0)
+            start = 2 + (len(self.sides[0]) if side else 0)
             columns = chosen.columns[start : start + len(self.sides[side])]
             if chosen.num_rows:
                 yield side, pa.RecordBatch.from_arrays(columns, schema=self.sides[side])
@@ -94,12 +104,8 @@ class Joined:
     def __init__(self, joining: Joining, given: pa.Schema) -> None:
         """given: of `Sides`. Raises WrongQuery."""
         self._joining = joining
-        self._sides = Sides.of(given)
+        self._sides = Sides.of(given, joining.time)
         self.kept_schema = given
-        for side in self._sides.sides:
-            if len(side.get_all_field_indices(joining.time)) != 1 or not is_time(side.field(joining.time).type):
-                raise WrongQuery(f"a side has no column {joining.time} of times, or several", "time")
-        self._times = [side.get_field_index(joining.time) for side in self._sides.sides]
         self.schema = self._planned()
         self._query: FeedOfTwo | None = None
         self.watermark: int | None = None
@@ -108,12 +114,10 @@ class Joined:
     # ---- Rows ----
 
     def add(self, rows: pa.RecordBatch) -> int:
-        """Returns how many of them are late."""
+        """rows: with usable times. Returns how many of them are late."""
         late = 0
         for side, own in self._sides.apart(rows):
-            times = nanoseconds(own.column(self._times[side]))
-            if times.null_count:
-                raise InvalidArgument("an event time is null: leave such rows out before a join")
+            times = nanoseconds(own.column(self._sides.times[side]))
             for time in pc.unique(times).to_pylist():
                 part = own.filter(pc.equal(times, time))
                 if self.watermark is not None and time < self.watermark:

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import InvalidArgument
 from .grouping import Grouping, Plan
 from .results import Results
 from .spans import Hop, nanoseconds
@@ -65,8 +64,6 @@ class Windows:
     def add(self, rows: pa.RecordBatch) -> int:
         """Returns how many of them are late."""
         times = nanoseconds(rows.column(self._time))
-        if times.null_count:
-            raise InvalidArgument("an event time is null: leave such rows out before windows")
         bounds = pc.min_max(times)
         first, last = self._window.pane(bounds["min"].as_py()), self._window.pane(bounds["max"].as_py())
         if first == last:
