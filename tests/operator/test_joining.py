@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arroyo_udf_plugin.operator import watermarks
+from arroyo_udf_plugin.operator.watermarks import Lowest
 from arroyo_udf_plugin.sql import feed
 from arroyo_udf_plugin.sql.query import WrongQuery
 from arroyo_udf_plugin.windows.joining import Joined, Joining, Sides
@@ -109,6 +111,16 @@ def test_a_join_equals_a_plain_one(kind: Kind, steps: list[Step]) -> None:
     assert not own.size
     rows = [row for batch in batches for row in values(batch, ["t", *SELECT])]
     assert (Counter(rows), late) == expected(steps, kind)
+
+
+def test_the_last_end_of_several_inputs_is_not_idleness() -> None:
+    """What is open behind them leaves after it, and would be late if others went on without it."""
+    lowest = Lowest(3)
+    assert [lowest.after(0, 5), lowest.after(1, 7), lowest.after(2, 6)] == [None, None, watermarks.Watermark(5)]
+    assert lowest.end(0) == watermarks.Watermark(6)
+    assert lowest.after(2, None) == watermarks.Watermark(7), "it is idle"
+    assert lowest.end(1) == watermarks.Watermark(None), "it is idle still"
+    assert lowest.end(2) is None
 
 
 def test_without_the_feed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ class RowQueue:
         self._lock = threading.Lock()
         self._items: collections.deque[Block | Watermark] = collections.deque()
         self._rows = self._bytes = 0
-        self._has_ended = False
+        self._has_ended = self._is_at_end = False
         self._noted: list[Block] | None = None
         self._noted_rows = self._noted_bytes = 0  # put since the cut
 
@@ -57,6 +57,11 @@ class RowQueue:
         with self._lock:
             return self._has_ended and not self._items
 
+    @property
+    def is_at_end(self) -> bool:
+        """Whether it is over, and nothing is left for a next time."""
+        return self.is_over and self._is_at_end
+
     def put(self, item: Block | Watermark) -> None:
         with self._lock:
             self._items.append(item)
@@ -69,10 +74,11 @@ class RowQueue:
                     self._noted_bytes += item.rows.nbytes
         self._wake_receiver()
 
-    def end(self) -> None:
-        """Nothing more comes."""
+    def end(self, is_at_end: bool = False) -> None:
+        """Nothing more comes. is_at_end: also not in a resumed engine."""
         with self._lock:
             was_ended, self._has_ended = self._has_ended, True
+            self._is_at_end = self._is_at_end or is_at_end
         if not was_ended:
             self._wake_receiver()
 
@@ -110,7 +116,7 @@ class Inlet:
 
     def __init__(self, operator: GroupOperator, queues: Sequence[RowQueue]) -> None:
         self._operator, self._queues = operator, queues
-        self._has_own_end = False
+        self._ended: set[int] = set()  # inputs
         self._turn = 0
         operator.expect(1 + len(queues))
 
@@ -125,6 +131,9 @@ class Inlet:
                     self._operator.push_watermark(item.time, input)
                 else:
                     self._operator.push(item)
+            if input not in self._ended and queue.is_at_end:
+                self._ended.add(input)
+                self._operator.end(input)
 
     @property
     def is_ready(self) -> bool:
@@ -133,8 +142,8 @@ class Inlet:
 
     def end_own(self) -> None:
         """Nothing more comes from the first slice's own operators."""
-        if not self._has_own_end:
-            self._has_own_end = True
+        if 0 not in self._ended:
+            self._ended.add(0)
             self._operator.end(0)
 
     @property
@@ -167,8 +176,7 @@ class Outlet(Operator):
     def finish(self) -> None:
         """Nothing more comes: this slice holds nothing back."""
         super().finish()
-        self.push_watermark(None)
-        self.end()
+        self._queue.end(is_at_end=True)
 
     def end(self) -> None:
         """Nothing more comes, this time. After a stop, rows that are left hold windows open, for the next engine."""

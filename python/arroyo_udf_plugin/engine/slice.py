@@ -321,7 +321,8 @@ class Slice:
         for input, before in enumerate(self._routes.inputs(place)):
             if (place, input) not in self._ended_inputs and self._has_ended(before):
                 self._ended_inputs.add((place, input))
-                self._push_watermark(None, place, input)
+                if (lowest := self._merged[place].end(input)) is not None:
+                    self.operators[place].push_watermark(lowest.time)
 
     def _all_read(self) -> bool:
         over = [reading.is_over for reading in self._readings.values()]  # each raises what has failed

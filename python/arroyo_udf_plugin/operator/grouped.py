@@ -227,7 +227,8 @@ class GroupOperator(Operator):
 
     def end(self, input: int) -> None:
         """Nothing more comes from there: it holds nothing back."""
-        self.push_watermark(None, input)
+        if (lowest := self._lowest.end(input)) is not None:
+            self._gather.push(lowest)
 
     def take(self) -> list[Item]:
         if self._is_at_end and self._gather.is_empty:

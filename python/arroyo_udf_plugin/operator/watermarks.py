@@ -35,6 +35,7 @@ class Lowest:
     """
 
     def __init__(self, inputs: int) -> None:
+        self._open = set(range(inputs))
         self._times: list[int | None] = [None] * inputs
         self._are_waited_for = [True] * inputs
         self._time: int | None = None
@@ -52,6 +53,13 @@ class Lowest:
             return None
         self._time = lowest
         return Watermark(lowest)
+
+    def end(self, input: int) -> Watermark | None:
+        """Nothing more comes from an input. What follows: after the last one nothing, because what is still on its way
+        is not over then."""
+        self._open.discard(input)
+        found = self.after(input, None)
+        return found if self._open else None
 
 
 class EventTime:

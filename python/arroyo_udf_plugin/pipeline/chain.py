@@ -220,7 +220,7 @@ class _Building:
             return
         joining = joining_of(operator)
         try:
-            sides = Sides(schemas, joining.time)
+            sides = Sides(schemas, joining.time, joining.needed)
             schema = Joined(joining, sides.schema).schema
         except WrongQuery as error:
             at = ("select", error.item) if error.item in operator.select else (error.item or "on",)

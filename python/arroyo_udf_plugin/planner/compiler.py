@@ -32,7 +32,7 @@ from .event_times import event_time_of, type_of
 from .flow import SOURCE, TIME, Flow, Node, Settings
 from .functions import Udf
 from .grouped import Grouped, as_time, has_windows
-from .joins import WindowedJoin
+from .joins import WindowedJoin, names_in
 from .ranked import Ranked, has_over
 from .rounds import Rounds, Wanted
 from .scope import Scope
@@ -272,9 +272,10 @@ class _Compiler:
         if not query.joins:
             return before, None
         scope = Scope({query.relation.alias: {column: column for column in before.names}})
+        needed = names_in(query)
         for join in query.joins:
             right = self._relation(flow, join.relation, ctes)
-            joined = WindowedJoin(self._text, self._udfs, flow, before, scope, join, right, name)
+            joined = WindowedJoin(self._text, self._udfs, flow, before, scope, join, right, name, needed)
             before, scope = joined.built()
         return before, scope
 

@@ -113,8 +113,9 @@ class Flow:
     def join(self, left: Node, right: Node, operator: Join, at: int) -> Node:
         """Raises WrongQuery."""
         named = operator.model_copy(update={"name": self._named(operator.name or "")})
-        sides = Sides([left.schema, right.schema], operator.time)
-        return self._added(named, Joined(joining_of(operator), sides.schema).schema, at)
+        joining = joining_of(operator)
+        sides = Sides([left.schema, right.schema], joining.time, joining.needed)
+        return self._added(named, Joined(joining, sides.schema).schema, at)
 
     def calls(self, before: Node, file: str, calls: Mapping[str, tuple[str, Udf]], at: int) -> Node:
         """calls: each with its function, by the name of the result."""

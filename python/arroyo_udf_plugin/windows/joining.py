@@ -11,7 +11,7 @@ leave in the order of their times.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal
 
 import pyarrow as pa
@@ -21,7 +21,7 @@ from ..connectors.cells import CellType, decoded
 from ..sql.feed import FeedOfTwo, planned_tables
 from ..sql.native_calls import Written, with_native
 from ..sql.query import WrongQuery, settled, told
-from ..sql.tokens import quoted, with_now
+from ..sql.tokens import quoted, tokens, with_now
 from .panes import WAITING_ROWS
 from .spans import Hop, is_time, nanoseconds
 
@@ -46,17 +46,29 @@ class Joining:
         """In which rows are joined: a moment, the last one of the windows that they are results of."""
         return Hop(1, 1)
 
+    @property
+    def needed(self) -> set[str | None]:
+        """The names of columns that it takes, and other words."""
+        return {self.time} | {token.name for text in (self.on, *self.select.values()) for token in tokens(text)}
+
 
 class Sides:
-    """Rows of two sides in one stream. schema: of it. time: the column of event times, of both sides and the stream."""
+    """Rows of two sides in one stream. schema: of it. time: the column of event times, of both sides and the stream.
+    needed: the stream has only these columns; None: all."""
 
-    def __init__(self, sides: Sequence[pa.Schema], time: str) -> None:
+    def __init__(self, sides: Sequence[pa.Schema], time: str, needed: Collection[str | None] | None = None) -> None:
         """Raises WrongQuery."""
         for side in sides:
             if len(side.get_all_field_indices(time)) != 1 or not is_time(side.field(time).type):
                 raise WrongQuery(f"a side has no column {time} of times, or several", "time")
-        self.times = [side.get_field_index(time) for side in sides]
-        self.sides = [pa.schema(map(_without_cell, side)) for side in sides]
+        self._places = [
+            [place for place, name in enumerate(side.names) if needed is None or name in needed] for side in sides
+        ]
+        self.sides = [
+            pa.schema([_without_cell(side.field(place)) for place in places])
+            for side, places in zip(sides, self._places, strict=True)
+        ]
+        self.times = [side.get_field_index(time) for side in self.sides]
         fields = [
             field.with_name(prefix + field.name).with_nullable(True)
             for prefix, side in zip(_SIDES, self.sides, strict=True)
@@ -78,7 +90,8 @@ class Sides:
     def together(self, rows: pa.RecordBatch, side: int) -> pa.RecordBatch:
         """Rows of one side, as the stream has them."""
         n_rows = rows.num_rows
-        own = [decoded(one) if isinstance(one.type, CellType) else one for one in rows.columns]
+        chosen = [rows.column(place) for place in self._places[side]]
+        own = [decoded(one) if isinstance(one.type, CellType) else one for one in chosen]
         columns = [pa.repeat(pa.scalar(bool(side)), n_rows), own[self.times[side]].cast(self._time.type)]
         for number, schema in enumerate(self.sides):
             columns += own if number == side else [pa.nulls(n_rows, type_) for type_ in schema.types]
