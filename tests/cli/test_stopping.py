@@ -21,6 +21,7 @@ BuildPlugin = Callable[..., Path]
 DRIVER = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for processes in the background
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # and nohup this one
 from arroyo_udf_plugin.cli import main, stopping
 stopping.PATIENCE = float(sys.argv.pop(1))
 main()

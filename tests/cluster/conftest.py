@@ -1,5 +1,6 @@
 """What the tests of the cluster share: a new database."""
 
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,10 +11,21 @@ from programs import Program
 from arroyo_udf_plugin.cluster.database.opened import Database
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    opened = Database.open(f"sqlite:///{tmp_path / 'cluster.sqlite'}")
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of an empty database, to be copied: a migration takes longer than most tests."""
+    file = tmp_path_factory.mktemp("migrated") / "cluster.sqlite"
+    opened = Database.open(f"sqlite:///{file}")
     opened.migrate()
+    opened.close()
+    return file
+
+
+@pytest.fixture
+def database(tmp_path: Path, migrated: Path) -> Iterator[Database]:
+    file = tmp_path / "cluster.sqlite"
+    shutil.copy(migrated, file)
+    opened = Database.open(f"sqlite:///{file}")
     yield opened
     opened.close()
 

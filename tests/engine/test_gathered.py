@@ -92,7 +92,7 @@ def test_watermarks_in_front_of_windows_are_told_anew(monkeypatch: pytest.Monkey
         first.push(Columns(SCHEMA).block(Rows("a", 1, at(time))))
         first.push_watermark(time)
     states, told = [first.snapshot()], []
-    monkeypatch.setattr(Epochs, "states", lambda self, place, *_: ([10, 101], [states if not place else [], []]))
+    monkeypatch.setattr(Epochs, "states", lambda self, place, *_: ([(10, 101)], [states if not place else [], []]))
     push = GroupOperator.push_watermark
     monkeypatch.setattr(
         GroupOperator,

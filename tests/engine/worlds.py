@@ -248,6 +248,13 @@ class Story:
     def letters(self, slice: int, stage: Stage | None) -> Sink | None:
         return WorldSink(self.world, "letters", slice, stage is not None) if self.policy.has_dead_letters else None
 
+    @property
+    def inputs(self) -> Sequence[Story]:
+        return [self]
+
+    def entered(self, block: Block, place: int, input: int) -> Block:
+        return block
+
     def admit(self, rows: Rows) -> Sequence[Block | Dead]:
         return [self._columns.block(rows)]
 

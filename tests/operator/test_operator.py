@@ -11,6 +11,8 @@ import gates
 import pyarrow as pa
 import pytest
 from gates import Gates, block, operator
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from arroyo_udf_plugin import InvalidArgument, RowError, load
 from arroyo_udf_plugin.connectors.cells import Dialect, cell_type
@@ -378,6 +380,42 @@ def test_event_time_ignores_rows_without_one_and_never_falls() -> None:
         EventTime(schema, "u")
     with pytest.raises(InvalidArgument, match="column 'x' is int64"):
         EventTime(gates.SCHEMA, "x")
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.lists(st.one_of(st.none(), st.integers(0, 60)), max_size=9), max_size=5))
+def test_watermarks_of_expressions(batches: list[list[int | None]]) -> None:
+    """Against a loop over the rows. A row that cannot be computed (120 / 0) changes nothing."""
+    schema = pa.schema([("seconds", pa.int64())])
+    computed = {"at": "to_timestamp_millis(seconds * 1000)", "n": "seconds"}
+    clocks = {
+        EventTime(schema, "at", 7, computed): lambda n: n,
+        EventTime(schema, "at", 7, computed, "CASE WHEN 120 / n > 4 THEN at END"): lambda n: n if 0 < n <= 24 else None,
+        EventTime(schema, "seconds", 7, None, "to_timestamp(120 / seconds)"): lambda n: 120 // n if n else None,
+    }
+    for clock, of in clocks.items():
+        latest = None
+        for values in batches:
+            rows = pa.RecordBatch.from_arrays([pa.array(values, pa.int64())], schema=schema)
+            times = [time * 10**9 - 7 for n in values if n is not None and (time := of(n)) is not None]
+            risen = max(times, default=-1) if latest is None else max([*times, latest])
+            expected = None if not times or risen == latest else risen
+            assert clock.after(_times(rows)) == expected
+            latest = latest if expected is None else expected
+
+
+@pytest.mark.parametrize(
+    ("computed", "watermark", "error"),
+    [
+        ({"at": "to_timestamp(n)"}, "b", "there is no column b"),
+        ({"at": "nowhere(n)"}, None, "Invalid function 'nowhere'"),
+        ({"other": "n"}, None, "there is no column 'at' among other"),
+        (None, "n + 1", r"the watermark n \+ 1 is int64"),
+    ],
+)
+def test_expressions_that_are_no_times(computed: dict[str, str] | None, watermark: str | None, error: str) -> None:
+    with pytest.raises(InvalidArgument, match=error):
+        EventTime(pa.schema([("n", pa.int64())]), "at", 0, computed, watermark)
 
 
 def test_times_in_text_may_lack_a_zone() -> None:

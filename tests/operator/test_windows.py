@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
+import itertools
+import math
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arroyo_udf_plugin import InvalidArgument
+from arroyo_udf_plugin.connectors.cells import CellType
 from arroyo_udf_plugin.connectors.source import Rows
+from arroyo_udf_plugin.errors import RowError
+from arroyo_udf_plugin.host.policy import Policy
 from arroyo_udf_plugin.operator.blocks import Block, Columns, Given
 from arroyo_udf_plugin.operator.grouped import GroupOperator, GroupPlan
+from arroyo_udf_plugin.operator.stages import Dead
 from arroyo_udf_plugin.operator.watermarks import Lowest, Watermark
+from arroyo_udf_plugin.sql.feed import context
 from arroyo_udf_plugin.sql.query import WrongQuery
 from arroyo_udf_plugin.windows import panes, sessions
 from arroyo_udf_plugin.windows.grouping import Grouping
 from arroyo_udf_plugin.windows.opened import opened
 from arroyo_udf_plugin.windows.panes import Windows
 from arroyo_udf_plugin.windows.spans import Hop, Session
+from arroyo_udf_plugin.windows.storage import Limits, Some, Storage
 
 SCHEMA = pa.schema([("k", pa.string()), ("x", pa.int64()), ("t", pa.timestamp("ns"))])
 PARTS = {"n": "count(*)", "s": "sum(x)", "a": "avg(x)", "low": "min(x) FILTER (WHERE x > 2)"}
@@ -129,15 +140,18 @@ def test_windows_are_those_of_the_model(
 
 
 def against_the_model(asked: Grouping, new_model: Callable[[], Model | SessionModel]) -> None:
+    """Rows are kept in files, if there are more than a few."""
+    limits = Limits(memory=100 if asked.aggregates is ROWS else 1 << 20)
+
     @settings(max_examples=40, deadline=None)
     @given(STEPS)
     def check(steps: list[Any]) -> None:
-        model, windows, late = new_model(), opened(asked, SCHEMA), 0
+        model, windows, late = new_model(), opened(asked, SCHEMA, limits), 0
         for step in steps:
             if step == "kept":
-                kept = windows.kept()
+                kept = list(windows.kept())
                 late += windows.late
-                before, windows = windows, opened(asked, SCHEMA)
+                before, windows = windows, opened(asked, SCHEMA, limits)
                 windows.restore(kept, before.watermark)
             elif isinstance(step, int):
                 if model.watermark is None or step > model.watermark:
@@ -195,6 +209,37 @@ def test_sessions_are_those_of_the_model(aggregates: dict[str, str], monkeypatch
     against_the_model(asked, lambda: SessionModel(10, aggregates))
 
 
+@pytest.mark.parametrize("aggregates", [{"n": "count(*)"}, {"n": "count(*)", "m": "median(x)"}], ids=["parts", "rows"])
+def test_keys_of_sessions_may_be_anything(aggregates: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "WAITING_ROWS", 3)
+    values = [None, [None, 1], [2], [], [None, 1], [2], None]
+    columns = {
+        "l": pa.array(values, pa.list_(pa.int64())),
+        "s": pa.array([{"a": {"b": value[0]}, "c": len(value)} if value else None for value in values]),
+        "d": pa.array([str(value) for value in values]).dictionary_encode(),
+        "x": pa.array(range(7)),
+        "t": pa.array([0, 1, 2, 3, 4, 100, 200], pa.timestamp("ns")),
+    }
+    rows = pa.record_batch(columns)
+    for keys in [("l",), ("s",), ("d",), ("l", "s", "d")]:
+        windows = opened(Grouping("t", Session(10), keys=keys, aggregates=aggregates), rows.schema)
+        for row in range(7):
+            windows.add(rows.slice(row, 1))
+        found = pa.Table.from_batches(windows.close(all_of_them=True))
+        wanted: dict[Any, int] = Counter()
+        for row, time in enumerate([0, 1, 2, 3, 4, 100, 200]):
+            wanted[str([rows.column(key)[row].as_py() for key in keys]), time // 50] += 1
+        counted = {
+            (str([row[key] for key in keys]), row["start"] // 50): row["n"]
+            for row in found.append_column(
+                "start", found.column("window").combine_chunks().field("start").view("int64")
+            )
+            .drop_columns(["window", "t"])
+            .to_pylist()
+        }
+        assert counted == wanted
+
+
 # ---- What is late ----
 
 
@@ -232,6 +277,84 @@ def test_parts_stay_small() -> None:
         windows.add(rows)
     assert sum(one.num_rows for one in windows.kept()) < 20_000
     assert sum(row[3] for row in shown(windows.close(all_of_them=True))) == 123 * 8192
+
+
+# ---- Where it is kept ----
+
+MANY = 50_000
+WINDOWS_OF_MANY = [Hop(10, 10), Hop(20, 10), Session(10)]
+
+
+def many(number: int) -> pa.RecordBatch:
+    """Two keys, each with times from 0 to 7; a megabyte."""
+    numbers = pa.array(range(number * MANY, (number + 1) * MANY), pa.int64())
+    columns = [
+        pa.array(["a", "b"] * (MANY // 2)),
+        numbers,
+        pc.bit_wise_and(pc.divide(numbers, 2), 7).cast(pa.timestamp("ns")),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
+@pytest.mark.parametrize("window", WINDOWS_OF_MANY, ids=["tumble", "hop", "session"])
+def test_what_is_more_than_the_limit_is_in_files(
+    window: Hop | Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory stays flat, also while it is written to a checkpoint; nobody sees the files."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    limits, before = Limits(memory=2 << 20), pa.total_allocated_bytes()
+    asked = dataclasses.replace(grouping(aggregates={"n": "count(*)", "d": "count(DISTINCT x)"}), window=window)
+    windows = opened(asked, SCHEMA, limits)
+    for number in range(20):
+        windows.add(many(number))
+    assert pa.total_allocated_bytes() - before < 6 << 20
+    assert windows.size > 12 << 20
+    assert list(tmp_path.iterdir()) == []
+    resumed = opened(asked, SCHEMA, limits)
+    resumed.restore(windows.kept(), None)
+    assert pa.total_allocated_bytes() - before < 10 << 20
+    assert resumed.size > 12 << 20
+    for one in (windows, resumed):
+        found = shown(one.close(all_of_them=True))
+        half = 20 * MANY // 2
+        ends = {row[:2] for row in found}
+        assert sorted(found) == sorted((*end, key, half, half) for end in ends for key in "ab")
+        assert one.size == 0
+
+
+@pytest.mark.parametrize("window", WINDOWS_OF_MANY, ids=["tumble", "hop", "session"])
+def test_what_is_more_than_the_limit_of_the_disk_is_refused(window: Hop | Session) -> None:
+    asked = dataclasses.replace(grouping(aggregates=ROWS), window=window)
+    windows = opened(asked, SCHEMA, Limits(memory=2 << 20, disk=5 << 20))
+    words = r"2 MiB in memory \(memory_limit\) and 5 MiB on the disk \(disk_limit\)"
+    with pytest.raises(InvalidArgument, match=words):
+        collections.deque(map(windows.add, map(many, range(40))), maxlen=0)
+
+
+def test_a_folder_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", "/nowhere")
+    windows = opened(grouping(aggregates=ROWS), SCHEMA, Limits(memory=1))
+    with pytest.raises(InvalidArgument, match="cannot write rows of open windows to /nowhere: No such file"):
+        windows.add(batch([("a", 1, 1)]))
+
+
+def test_a_few_rows_do_not_keep_a_large_batch() -> None:
+    windows = opened(grouping(aggregates=ROWS), SCHEMA)
+    columns = [pa.array(["a"] * MANY), pa.array(range(MANY), pa.int64()), pa.array(range(MANY), pa.timestamp("ns"))]
+    rows = pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+    windows.add(rows.slice(100, 5))
+    windows.add(rows.slice(107, 10))
+    assert sum(one.get_total_buffer_size() for one in windows.kept()) < 4096
+
+
+def test_columns_in_files_have_their_types() -> None:
+    """Cells of text files are known to us alone."""
+    type_ = CellType(None)
+    cells = pa.ExtensionArray.from_storage(type_, pa.array(["1", "2"]))
+    some = Some(Storage(Limits(memory=1)))
+    some.add(pa.record_batch({"c": cells, "x": [1, 2]}))
+    assert some.disk
+    assert [one.column("c") for one in some.batches] == [cells]
 
 
 # ---- The operator ----
@@ -328,6 +451,83 @@ def test_results_are_numbered_across_a_restart() -> None:
     assert found.origin.to_pylist() == [{"file": "window of groups", "row": 2, "unread": None}]
 
 
+WITHOUT_TIME = pa.schema([("k", pa.string()), ("x", pa.int64()), ("t", pa.timestamp("us"))])
+
+
+def untimed(policy: Policy, *times: int | None) -> GroupOperator:
+    """Rows of these times, in microseconds, on their way to an operator."""
+    operator = GroupOperator(GroupPlan("groups", grouping(10_000), Given(WITHOUT_TIME), policy))
+    operator.start()
+    columns = [
+        pa.array(["a"] * len(times)),
+        pa.array(range(len(times)), pa.int64()),
+        pa.array(times, pa.timestamp("us")),
+    ]
+    rows = pa.RecordBatch.from_arrays(columns, schema=WITHOUT_TIME)
+    operator.push(Columns(WITHOUT_TIME).block(Rows("file", 5, rows)))
+    return operator
+
+
+FAR = 9_223_372_036_854_775  # microseconds: a window around it ends behind 64 bits of nanoseconds
+
+
+@pytest.mark.parametrize(("time", "why"), [(None, "is null"), (FAR, "is before 1678 or after 2261")])
+def test_a_row_without_a_usable_event_time_follows_the_policy(time: int | None, why: str) -> None:
+    with pytest.raises(RowError, match=f"windows groups, file, row 6: column 't' {why}"):
+        untimed(Policy(), 0, time).take()
+    for action in ("drop", "dead_letter"):
+        operator = untimed(Policy(action), 0, time, 0, time)
+        dead = [item for item in operator.take() if isinstance(item, Dead)]
+        assert [row for one in dead for row in one.letters.column("failed_row").to_pylist()] == (
+            [6, 8] if action == "dead_letter" else []
+        )
+        operator.finish()
+        assert [item.rows.column("n").to_pylist() for item in operator.take() if isinstance(item, Block)] == [[2]]
+        counts = operator.stages[0].counts
+        assert (counts.errors, counts.dropped + counts.dead_letters) == (2, 2)
+
+
+@pytest.mark.parametrize("window", [Hop(10, 10), Session(10)], ids=["tumble", "session"])
+def test_the_first_and_last_times_that_windows_know(window: Hop | Session) -> None:
+    limit = (1 << 63) - 11
+    operator = GroupOperator(plan(dataclasses.replace(grouping(aggregates={"n": "count(*)"}), window=window)))
+    operator.start()
+    operator.push(block(("a", 1, -limit), ("a", 1, limit), ("a", 1, limit - 10)))
+    operator.push_watermark(1 << 70)
+    found = [item for item in operator.take() if isinstance(item, Block)]
+    assert sum(one.rows.column("n").to_pylist() == [1] * len(one) and len(one) for one in found) == 3
+    operator.push(block(("a", 1, 0)))
+    operator.push_watermark((1 << 70) + 1)
+    assert not any(isinstance(item, Block) for item in operator.take())
+    assert operator.stages[1].counts.late == 1
+
+
+@pytest.mark.parametrize("keys", [(), ("k",)], ids=["no keys", "keys"])
+@pytest.mark.parametrize("others", [{}, {"m": "median(x)"}], ids=["parts", "rows"])
+@pytest.mark.parametrize("type_", [pa.float32(), pa.float64()], ids=str)
+def test_min_and_max_of_nan_do_not_depend_on_the_order(
+    type_: pa.DataType, others: dict[str, str], keys: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As DataFusion has them without GROUP BY."""
+    monkeypatch.setattr(panes, "WAITING_ROWS", 2)
+    monkeypatch.setattr(panes, "_FEW_ROWS", 0)
+    schema = SCHEMA.set(1, pa.field("x", type_))
+    aggregates = {
+        "low": "min(x)",
+        "high": "max(x)",
+        "nan": "min(x) FILTER (WHERE isnan(x))",
+        "real": "max(x) FILTER (WHERE x < 9)",
+    }
+    for values in itertools.permutations([math.nan, 1.0, -1.0, None]):
+        windows = Windows(grouping(keys=keys, aggregates=aggregates | others), schema)
+        for value in values:
+            columns = [pa.array(["a"]), pa.array([value], type_), pa.array([1], pa.timestamp("ns"))]
+            windows.add(pa.RecordBatch.from_arrays(columns, schema=schema))
+        (found,) = windows.close(all_of_them=True)
+        assert found.schema.field("low").type == type_
+        assert str([found.column(name)[0].as_py() for name in aggregates]) == "[-1.0, nan, nan, 1.0]"
+
+
 def test_another_grouping_is_refused() -> None:
     first = GroupOperator(plan())
     first.start()
@@ -349,6 +549,25 @@ def test_another_grouping_is_refused() -> None:
 def test_what_cannot_be_grouped(asked: dict[str, Any], text: str) -> None:
     with pytest.raises(WrongQuery, match=text):
         Windows(grouping(**asked), SCHEMA)
+
+
+def test_aggregates_in_parts_are_those_of_datafusion(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(panes, "WAITING_ROWS", 2)
+    monkeypatch.setattr(panes, "_FEW_ROWS", 0)
+    schema = pa.schema([("b", pa.bool_()), ("x", pa.int64()), ("t", pa.timestamp("ns"))])
+    texts = ["bool_and(b)", "bool_or(b)", "bit_and(x)", "bit_or(x)", "bit_xor(x)", "bool_or(b) FILTER (WHERE x > 4)"]
+    columns = [[True, False, None, True], [12, 10, None, 3], [1, 2, 3, 4]]
+    arrays = [pa.array(column, type_) for column, type_ in zip(columns, schema.types, strict=True)]
+    rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
+    windows = Windows(grouping(keys=(), aggregates={f"v{n}": text for n, text in enumerate(texts)}), schema)
+    for row in range(4):
+        windows.add(rows.slice(row, 1))
+    assert sum(batch.num_rows for batch in windows.kept()) < 4
+    (found,) = windows.close(all_of_them=True)
+    own = context()
+    own.register_record_batches("input", [[rows]])
+    wanted = own.sql(f"SELECT {', '.join(texts)} FROM input").to_arrow_table()
+    assert [found.column(f"v{n}").to_pylist() for n in range(len(texts))] == [one.to_pylist() for one in wanted.columns]
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def described(*calls: str, **others: Any) -> dict[str, Any]:
 
 def planned(*calls: str, **others: Any) -> Planned:
     made = plan(pipeline_of(described(*calls, **others)))
-    made.source.close()
+    made.inputs[0].source.close()
     return made
 
 
@@ -221,11 +221,11 @@ def test_checks_leave_nothing_behind(folder: Path) -> None:
 def test_variables_are_resolved_only_when_used(folder: Path) -> None:
     told = pipeline_of(described("mph(miles, minutes)", source={"type": "files", "paths": ["${FOLDER}/*.parquet"]}))
     made = plan(told, {"FOLDER": str(folder)})
-    made.source.close()
+    made.inputs[0].source.close()
     assert made.pipeline is told
-    assert made.source.name == "${FOLDER}/*.parquet"
-    assert list(made.source.partitions()) == ["${FOLDER}/flights.parquet"]
-    made.source.open("${FOLDER}/flights.parquet", None).close()
+    assert made.inputs[0].source.name == "${FOLDER}/*.parquet"
+    assert list(made.inputs[0].source.partitions()) == ["${FOLDER}/flights.parquet"]
+    made.inputs[0].source.open("${FOLDER}/flights.parquet", None).close()
     for text in (explained(made), repr(made.fingerprint)):
         assert "${FOLDER}" in text
         assert str(folder) not in text

@@ -1,4 +1,4 @@
-"""arroyo-udf inspect: describe a plugin, without running any of its functions."""
+"""arroyo-udf inspect: describe a plugin, or list the functions of installed packages, without running any of them."""
 
 import dataclasses
 import json
@@ -15,12 +15,18 @@ SOURCES = (".py", ".rs", ".c")
 
 
 @click.command("inspect")
-@click.argument("plugin", type=click.Path(path_type=Path))
+@click.argument("plugin", type=click.Path(path_type=Path), required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(plugin: Path, as_json: bool) -> None:
-    """Describe PLUGIN and its functions. Runs no function and starts no interpreter."""
+def command(plugin: Path | None, as_json: bool) -> None:
+    """Describe PLUGIN and its functions. Runs no function and starts no interpreter.
+
+    Without PLUGIN: the functions of installed packages, which queries call without --udf.
+    """
     from ..host.library import load
 
+    if plugin is None:
+        _list(as_json)
+        return
     if plugin.suffix in SOURCES:
         raise click.ClickException(f"{plugin} is a source: build it, and inspect the plugin")
     loaded = load(plugin)
@@ -47,6 +53,26 @@ def command(plugin: Path, as_json: bool) -> None:
             click.echo(f"    by default: {defaults}")
         if function["documentation"]:
             click.echo(textwrap.indent(function["documentation"], "    "))
+
+
+def _list(as_json: bool) -> None:
+    """Name, package and entry point of each, and why a query cannot call it, if that is known without a build."""
+    from ..planner.installed import GROUP, installed
+
+    found = [
+        {"name": one.name, "package": one.package, "entry_point": one.value, "problem": one.problem}
+        for several in installed().values()
+        for one in several
+    ]
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    elif not found:
+        click.echo(f"no installed package has functions: entry points of the group {GROUP}", err=True)
+    else:
+        widths = [max(len(one[key] or "") for one in found) for key in ("name", "package", "entry_point")]
+        for one in found:
+            cells = [f"{one[key]:{width}}" for key, width in zip(one, widths, strict=False)]
+            click.echo("  ".join([*cells, one["problem"] or ""]).rstrip())
 
 
 def _type(described: dict[str, Any]) -> str:

@@ -4,7 +4,8 @@
     run(task, stop, tell)                        to its end; tells what happens
 
 A program is what the API has stored with the pipeline: {"version": 1, "pipeline": its description as JSON, "artifacts":
-{path of a library: hash}}. The job decides about checkpoints, parallelism and environment.
+{path of a library: hash}, "variables": secrets of connection profiles, if it has any}. The job decides about
+checkpoints, parallelism and environment.
 
 Guarantees: nothing is raised: the last word told is how the generation has ended. A library is loaded only if it has
 the bytes that were built. It goes on from the last checkpoint of its place, if there is one.
@@ -132,7 +133,8 @@ def _planned(task: Task) -> Planned:
         "parallelism": task.parallelism,
         "checkpoints": place and Checkpoints(place=place, every=task.checkpoint_interval),
     }
-    return plan(pipeline.model_copy(update=update), {**os.environ, **task.environment})
+    variables = {**os.environ, **task.program.get("variables", {}), **task.environment}
+    return plan(pipeline.model_copy(update=update), variables)
 
 
 def _divided(pipeline: Pipeline) -> SourceModel:

@@ -16,18 +16,20 @@ import contextlib
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
 from ..errors import InvalidArgument
+from .lookup_types import PostgresqlReading, Reading, SqliteReading, compared
 from .table_types import PostgresqlTypes, SqliteTypes, Types
 
 PATIENCE = 120.0  # seconds for a server that restarts
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
 _BUSY_MS = 10_000  # SQLite itself waits so long for another writer
+_KEYS = "arroyo_udf_keys"  # a temporary table
 _Result = TypeVar("_Result")
 
 
@@ -68,22 +70,41 @@ class Transaction:
         self._cursor.execute(statement, parameters or None)
         return list(self._cursor.fetchall()) if self._cursor.description else []
 
+    def table(self, statement: str, parameters: pa.RecordBatch | None = None) -> pa.Table:
+        """What a query answers."""
+        self._cursor.execute(statement, parameters)
+        return self._cursor.fetch_arrow_table()
+
     def append(self, table: str, rows: pa.Table, schema: str | None = None, temporary: bool = False) -> None:
         self._cursor.adbc_ingest(table, rows, mode="append", db_schema_name=schema, temporary=temporary)
 
 
+class WrongValue(InvalidArgument):
+    """A value that a query was given, or has found, is the reason why it failed."""
+
+
 class Database(Protocol):
-    """kind: for people. longest_name: in bytes."""
+    """kind: for people. types, reading: of its columns. longest_name: in bytes."""
 
     kind: str
     types: Types
+    reading: Reading
     longest_name: int | None
 
     def folded(self, name: str) -> str:
         """Equal for names that are the same column."""
 
-    def find(self, table: str, patience: float = 0) -> Found | None:
-        """Raises InvalidArgument for what is no table."""
+    def find(self, table: str, patience: float = 0, views: bool = False) -> Found | None:
+        """views: whether a view is a table, too. Raises InvalidArgument for what is no table."""
+
+    def matches(
+        self, transaction: Transaction, table: str, columns: Sequence[str], keys: Mapping[str, str], wanted: pa.Table
+    ) -> pa.Table:
+        """Rows of a table whose columns equal one of the wanted keys.
+
+        table, columns: as statements have them; "t" is the table. keys: its columns, with their declared types.
+        wanted: a column for each of `keys`, without nulls. Of the result the last column is the key's place there.
+        """
 
     def last_of_each(self, columns: str, table: str, key: str) -> str:
         """A query for rows of a temporary table: those that no later row replaces."""
@@ -99,7 +120,7 @@ class Database(Protocol):
 
         repeatable: the function itself sees when its work has been committed before. Otherwise a connection that was
         lost during the commit is an error. again: further SQL states after which to try again.
-        Raises InvalidArgument.
+        Raises InvalidArgument; WrongValue if other values might succeed.
         """
 
     def close(self) -> None: ...
@@ -173,7 +194,8 @@ class _Connected(abc.ABC):
                 failed = failed or time.monotonic()
                 passes = self._passes(error) or error.sqlstate in again
                 if not passes or time.monotonic() + wait > failed + patience:
-                    raise InvalidArgument(f"{self._name}: {self.kind}: {text}") from error
+                    kind = WrongValue if self._is_of_value(error) else InvalidArgument
+                    raise kind(f"{self._name}: {self.kind}: {text}") from error
             except BaseException:
                 self.close()
                 raise
@@ -202,6 +224,10 @@ class _Connected(abc.ABC):
         """Whether the same may succeed later."""
 
     @abc.abstractmethod
+    def _is_of_value(self, error: Any) -> bool:
+        """Whether it is an error of a value."""
+
+    @abc.abstractmethod
     def _is_undone(self, error: Any) -> bool:
         """Whether a commit that failed has not happened for certain."""
 
@@ -218,21 +244,22 @@ class _Sqlite(_Connected):
 
     def __init__(self, path: str, name: str) -> None:
         self.types: Types = SqliteTypes()
+        self.reading: Reading = SqliteReading()
         super().__init__(path, name, "sqlite")
 
     def folded(self, name: str) -> str:
         return name.encode().lower().decode()  # ASCII letters only
 
-    def find(self, table: str, patience: float = 0) -> Found | None:
+    def find(self, table: str, patience: float = 0, views: bool = False) -> Found | None:
         if not Path(self._address).exists():
             return None  # a connection would make it
-        return self.run(lambda transaction: self._found(transaction, table), patience)
+        return self.run(lambda transaction: self._found(transaction, table, views), patience)
 
-    def _found(self, transaction: Transaction, table: str) -> Found | None:
+    def _found(self, transaction: Transaction, table: str, views: bool) -> Found | None:
         kinds = transaction.rows("SELECT type FROM sqlite_master WHERE name = ? COLLATE NOCASE", table)
         if not kinds:
             return None
-        if kinds[0][0] != "table":
+        if kinds[0][0] != "table" and not (views and kinds[0][0] == "view"):
             raise InvalidArgument(f"{self._name}: {table!r} is no table, but has another kind: {kinds[0][0]}")
         columns, primary = {}, set()
         for name, declared, not_null, filled, key, hidden in transaction.rows(
@@ -253,6 +280,20 @@ class _Sqlite(_Connected):
         keys = [frozenset(each) for each in indexes.values() if None not in each]
         return Found(None, columns, [frozenset(primary), *keys])  # type: ignore[list-item]
 
+    def matches(
+        self, transaction: Transaction, table: str, columns: Sequence[str], keys: Mapping[str, str], wanted: pa.Table
+    ) -> pa.Table:
+        names = [f"k{place}" for place in range(len(keys))]
+        transaction.rows(f"CREATE TEMPORARY TABLE IF NOT EXISTS {_KEYS} ({', '.join([*names, 'place'])})")
+        transaction.rows(f"DELETE FROM temp.{_KEYS}")
+        places = pa.array(range(len(wanted)), pa.int64())
+        rows = pa.Table.from_arrays([*wanted.columns, places], names=[*names, "place"])
+        transaction.append(_KEYS, rows, temporary=True)
+        equal = " AND ".join(f"t.{quoted(key)} = k.{name}" for key, name in zip(keys, names, strict=True))
+        items = ", ".join([*columns, "k.place"])
+        # CROSS: it goes through the keys, not through the table.
+        return transaction.table(f"SELECT {items} FROM temp.{_KEYS} AS k CROSS JOIN {table} AS t ON {equal}")
+
     def last_of_each(self, columns: str, table: str, key: str) -> str:
         return f"SELECT {columns} FROM temp.{table} WHERE true"  # one after another, so the last one wins
 
@@ -261,6 +302,9 @@ class _Sqlite(_Connected):
 
     def _passes(self, error: Any) -> bool:
         return "is locked" in str(error)
+
+    def _is_of_value(self, error: Any) -> bool:
+        return "Type mismatch in column" in str(error)  # the driver's: a value of another type than those before it
 
     def _is_undone(self, error: Any) -> bool:
         return True
@@ -272,15 +316,16 @@ class _Postgresql(_Connected):
 
     def __init__(self, uri: str, name: str) -> None:
         self.types: Types = PostgresqlTypes()
+        self.reading: Reading = PostgresqlReading()
         super().__init__(uri, name, "postgresql")
 
     def folded(self, name: str) -> str:
         return name
 
-    def find(self, table: str, patience: float = 0) -> Found | None:
-        return self.run(lambda transaction: self._found(transaction, table), patience)
+    def find(self, table: str, patience: float = 0, views: bool = False) -> Found | None:
+        return self.run(lambda transaction: self._found(transaction, table, views), patience)
 
-    def _found(self, transaction: Transaction, table: str) -> Found | None:
+    def _found(self, transaction: Transaction, table: str, views: bool) -> Found | None:
         found = transaction.rows(
             "SELECT c.oid::bigint, n.nspname::text, c.relkind::text FROM pg_class c "
             "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass($1)",
@@ -289,12 +334,12 @@ class _Postgresql(_Connected):
         if not found:
             return None
         oid, schema, kind = found[0]
-        if kind not in ("r", "p"):
+        if kind not in ("r", "p", *(("v", "m", "f") if views else ())):
             raise InvalidArgument(f"{self._name}: {table!r} is no table, but a view, an index or the like")
         columns = transaction.rows(
             "SELECT attname::text, format_type(atttypid, atttypmod), attnotnull, "
             "atthasdef OR attidentity <> '' OR NOT attnotnull, attgenerated <> '' "
-            "FROM pg_attribute WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped",
+            "FROM pg_attribute WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
             oid,
         )
         keys: dict[int, set[str]] = {}
@@ -308,6 +353,25 @@ class _Postgresql(_Connected):
             keys.setdefault(index, set()).add(name)
         return Found(schema, {name: Column(*rest) for name, *rest in columns}, [*map(frozenset, keys.values())])
 
+    def matches(
+        self, transaction: Transaction, table: str, columns: Sequence[str], keys: Mapping[str, str], wanted: pa.Table
+    ) -> pa.Table:
+        names = [f"k{place}" for place in range(len(keys))]
+        given = ", ".join(f"${place + 1}" for place in range(len(keys)))
+        equal = " AND ".join(
+            f"t.{quoted(key)} = {compared(f'k.{name}', declared)}"
+            for (key, declared), name in zip(keys.items(), names, strict=True)
+        )
+        lists = [
+            pa.ListArray.from_arrays(pa.array([0, len(wanted)], pa.int32()), one.chunk(0)) for one in wanted.columns
+        ]
+        items = ", ".join([*columns, "k.place - 1"])
+        return transaction.table(
+            f"SELECT {items} FROM unnest({given}) WITH ORDINALITY AS k({', '.join([*names, 'place'])}) "
+            f"JOIN {table} AS t ON {equal}",
+            pa.RecordBatch.from_arrays(lists, names=names),
+        )
+
     def last_of_each(self, columns: str, table: str, key: str) -> str:
         # It refuses to change a row twice in one statement. `ctid` rises in the order in which rows were added.
         return f"SELECT DISTINCT ON ({key}) {columns} FROM pg_temp.{table} ORDER BY {key}, ctid DESC"
@@ -317,6 +381,9 @@ class _Postgresql(_Connected):
             return bool(error.status_code == self._driver.adbc_driver_manager.AdbcStatusCode.IO)
         # Connection, conflicts with others, resources, the operator's stop. 08P01 is a mistake.
         return error.sqlstate != "08P01" and error.sqlstate[:2] in ("08", "40", "53", "55", "57")
+
+    def _is_of_value(self, error: Any) -> bool:
+        return bool(error.sqlstate) and error.sqlstate[:2] == "22"
 
     def _is_undone(self, error: Any) -> bool:
         return bool(error.sqlstate)

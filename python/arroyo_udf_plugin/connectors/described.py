@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import pydantic
 
@@ -26,6 +26,13 @@ class Described(pydantic.BaseModel):
     after it has been checked."""
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+
+    later: ClassVar[frozenset[str]] = frozenset()
+    """Keys that came after checkpoints had been written without them: they are told only if they are set."""
+
+    @pydantic.model_serializer(mode="wrap")
+    def _told(self, told: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in told(self).items() if value or name not in self.later}
 
 
 class Output(Described):

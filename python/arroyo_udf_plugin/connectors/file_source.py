@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 from ..errors import InvalidArgument
@@ -25,17 +25,26 @@ from .interrupt import Interrupt
 from .object_store import changed
 from .options import BATCH_ROWS, Reading
 from .read_ahead import ReadAhead
+from .row_metadata import RowMetadata
 from .source import FileSource, OpenFile, Rows
 
 _ALL = "all files"  # the only partition, if the number of rows has a limit
 
 
 class FilesSource:
-    """Opened and checked, as `FileSource` does it. Partitions are named as their files."""
+    """Opened and checked, as `FileSource` does it. Partitions are named as their files.
+
+    metadata: columns of what is known about rows, see `row_metadata`: a key for each name."""
 
     side_by_side = False
 
-    def __init__(self, paths: Sequence[str], reading: Reading, watch: float | None) -> None:
+    def __init__(
+        self,
+        paths: Sequence[str],
+        reading: Reading,
+        watch: float | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> None:
         self._paths, self._reading, self.watch = paths, reading, watch
         if watch is not None and reading.limit is not None:
             raise InvalidArgument("watch looks for files for ever, and limit ends the source: leave out one of them")
@@ -44,7 +53,12 @@ class FilesSource:
         self._looked, self._interrupt = False, Interrupt()
         self.begun: dict[str, Version] = {}  # what was begun, by partition
         self.name = "standard input" if list(paths) == ["-"] else ", ".join(paths)
-        self.schema, self.rows = self.files.schema, self.files.rows
+        try:
+            self.metadata = RowMetadata(metadata or {}, self.files.schema)
+        except InvalidArgument:
+            self.files.close()
+            raise
+        self.schema, self.rows = self.metadata.schema, self.files.rows
         self.resumable = all(file.regular for file in self.files.found)
 
     def partitions(self) -> Sequence[str]:
@@ -137,7 +151,7 @@ class _File:
         if rows is None:
             self._at = dataclasses.replace(self._at, begun=self._begun, end=True)
             return None
-        rows = rows.first_rows(most)
+        rows = self._source.metadata.added(rows.first_rows(most))
         self._at = _Position(rows.first + rows.batch.num_rows, self._begun)
         return rows
 

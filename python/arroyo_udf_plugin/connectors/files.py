@@ -26,4 +26,4 @@ class Files(Read):
     Until a file is complete, its name begins with a dot, or is none that `paths` takes in."""
 
     def source(self, parallelism: int) -> Source:
-        return FilesSource(self.paths, self.reading(), self.watch)
+        return FilesSource(self.paths, self.reading(), self.watch, self.metadata)

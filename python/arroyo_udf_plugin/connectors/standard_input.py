@@ -15,4 +15,4 @@ class StandardInput(Read):
     type: Literal["stdin"] = "stdin"
 
     def source(self, parallelism: int) -> Source:
-        return FilesSource(["-"], self.reading(), None)
+        return FilesSource(["-"], self.reading(), metadata=self.metadata)

@@ -75,7 +75,7 @@ class SqliteTypes:
 
     def sent(self, type_: pa.DataType, declared: str) -> pa.DataType | None:
         sent, affinities = self._held(type_)
-        return sent if _affinity(declared) in affinities else None
+        return sent if affinity_of(declared) in affinities else None
 
     def _held(self, type_: pa.DataType) -> tuple[pa.DataType, tuple[str, ...]]:
         """What is sent, and the affinities that do not change it."""
@@ -105,7 +105,7 @@ class SqliteTypes:
         return None
 
 
-def _affinity(declared: str) -> str:
+def affinity_of(declared: str) -> str:
     """As SQLite's documentation has it (Datatypes, 3.1)."""
     declared = declared.upper()
     for words, affinity in (

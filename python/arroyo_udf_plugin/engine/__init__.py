@@ -1,7 +1,7 @@
 """The engine: a pipeline in one process, without any server.
 
-    source ──► slice 0: operators ──► sinks          each slice in a thread of its own
-           ──► slice 1: operators ──► sinks
+    sources ──► slice 0: operators ──► sinks         each slice in a thread of its own
+            ──► slice 1: operators ──► sinks
                    │ sealed, snapshot
     runner ────────┴──► checkpoints ──► store        one coordinator: starts, checkpoints, stops, tells
 
@@ -9,6 +9,7 @@ embedded.py     a pipeline from its description to its end
 planned.py      what the engine is given
 runner.py       the coordinator
 slice.py        a copy of the chain, over a share of the source
+reading.py      one source in a slice
 shares.py       which slice reads which partitions
 idleness.py     whether the source is idle
 checkpoints.py  epochs: what is committed, and how

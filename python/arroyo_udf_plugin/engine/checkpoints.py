@@ -32,8 +32,9 @@ import contextlib
 import re
 import secrets
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from .. import failpoints
 from ..connectors.interface import Json, Sealed
@@ -125,8 +126,9 @@ class Epochs:
 
     def states(
         self, place: int, width: int, gathered: Collection[int] = ()
-    ) -> tuple[list[int | None], list[tuple[bytes, ...]]]:
-        """What slice `place` of `width` goes on from: watermarks of slices before, and for each operator their states.
+    ) -> tuple[list[tuple[int | None, ...]], list[tuple[bytes, ...]]]:
+        """What slice `place` of `width` goes on from: for each source the watermarks of slices before, and for each
+        operator their states.
 
         Slice i of before goes to i mod width (A3). Those operators that are `gathered` work in the first slice for all.
         Watermarks are those of all slices before: each may read now what another one has left.
@@ -139,7 +141,7 @@ class Epochs:
             taken = slices[place::width] if at not in gathered else slices if not place else ()
             files = [file for state in taken if (file := state.operators[at]) is not None]
             states.append(tuple(map(self._state, files)))
-        return [state.watermark for state in slices], states
+        return list(zip(*(state.watermarks for state in slices), strict=True)), states
 
     def _fence(self, number: int) -> Manifest:
         before = self.latest
@@ -278,19 +280,31 @@ class Epochs:
                 None if data is None else StateFile.of(operator, f"{_STATES}{number:010}-{place}-{at}.arrow", data)
                 for at, (operator, data) in enumerate(each.operators)
             ]
-            slices.append(SliceState(watermark=each.watermark, operators=tuple(files)))
-        positions = dict(self.latest.positions)
-        for each in snapshots:
-            positions |= {name: dict(position) for name, position in each.positions.items()}
+            others = tuple(one.watermark for one in each.others)
+            slices.append(SliceState(watermark=each.watermark, operators=tuple(files), others=others))
+        positions = self._positions(0, [each.positions for each in snapshots])
+        others_of = zip(*(each.others for each in snapshots), strict=True)
+        others_positions = [
+            self._positions(number, [one.positions for one in own]) for number, own in enumerate(others_of, 1)
+        ]
         return self.latest.model_copy(
             update={
                 "epoch": number,
                 "fence": False,
                 "positions": positions,
+                "others": tuple(others_positions),
                 "slices": tuple(slices),
                 "rows": StoredRows(epoch=number, slices=()),
             }
         )
+
+    def _positions(self, source: int, read: Sequence[Mapping[str, Json]]) -> dict[str, dict[str, Any]]:
+        """Of a source: before, and what slices have read since."""
+        assert self.latest is not None
+        positions = dict(self.latest.positions_of(source))
+        for own in read:
+            positions |= {name: dict(position) for name, position in own.items()}
+        return positions
 
     # ---- Cleaning ----
 
@@ -331,14 +345,15 @@ def _storing(stored: dict[str, Json], name: str, sealed: Sealed) -> Callable[[],
 
 
 def _is_unchanged(before: Manifest, epoch: Manifest, snapshots: Sequence[Snapshot]) -> bool:
-    def content(manifest: Manifest) -> list[tuple[int | None, list[tuple[int, str] | None]]]:
+    def content(manifest: Manifest) -> list[tuple[tuple[int | None, ...], list[tuple[int, str] | None]]]:
         return [
-            (state.watermark, [None if file is None else (file.size, file.sha256) for file in state.operators])
+            (state.watermarks, [None if file is None else (file.size, file.sha256) for file in state.operators])
             for state in manifest.slices
         ]
 
     no_rows = not any(each.sealed for each in snapshots)
-    return no_rows and before.positions == epoch.positions and content(before) == content(epoch)
+    same_positions = (before.positions, before.others) == (epoch.positions, epoch.others)
+    return no_rows and same_positions and content(before) == content(epoch)
 
 
 def _side_by_side(jobs: Sequence[Callable[[], None]]) -> None:

@@ -46,10 +46,17 @@ class StateFile(_Part):
 
 
 class SliceState(_Part):
-    """watermark: of the slice's event time. operators: in their order; None: it works in another slice."""
+    """watermark: of the event time of the slice's first source. operators: in their order; None: it works in another
+    slice. others: the watermarks of further sources."""
 
     watermark: int | None
     operators: tuple[StateFile | None, ...]
+    others: tuple[int | None, ...] = ()
+
+    @property
+    def watermarks(self) -> tuple[int | None, ...]:
+        """Of all sources."""
+        return (self.watermark, *self.others)
 
 
 class StoredRows(_Part):
@@ -65,7 +72,8 @@ class Manifest(_Part):
     history: 32 random hexadecimal digits, which resumed engines keep (see `Stage`). engine: of the one that has written
     it. fence: it is the first of this engine.
     pipeline, fingerprint, plugins: see `Identity`.
-    positions: of the source's partitions that have been opened. slices: their states. rows: to be applied.
+    positions: of the first source's partitions that have been opened. slices: their states. rows: to be applied.
+    others: the positions of further sources; a pipeline with one source has none, and its epochs do not mention them.
     """
 
     epoch: int
@@ -78,9 +86,15 @@ class Manifest(_Part):
     positions: dict[str, dict[str, Any]]
     slices: tuple[SliceState, ...]
     rows: StoredRows
+    others: tuple[dict[str, dict[str, Any]], ...] = ()
+
+    def positions_of(self, source: int) -> dict[str, dict[str, Any]]:
+        """source: its number."""
+        every = (self.positions, *self.others)
+        return every[source] if source < len(every) else {}
 
     def written(self) -> bytes:
-        text = _canonical(self.model_dump(mode="json"))
+        text = _canonical(self.model_dump(mode="json", exclude_defaults=True))
         head = f'{{"version":{VERSION},"sha256":"{hashlib.sha256(text.encode()).hexdigest()}","epoch":'
         return f"{head}{text}}}\n".encode()
 

@@ -11,9 +11,18 @@ from ..connectors.interface import Json, Sealed, Sink
 
 
 @dataclass(frozen=True)
+class Moment:
+    """A source of a slice in one moment. positions: of its partitions."""
+
+    positions: Mapping[str, Json]
+    watermark: int | None
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """A slice in one moment.
 
+    positions, watermark: of the first source. others: of further ones.
     operators: name and state of each; None: it works in another slice. sealed: by the sink's name; without rows: none.
     """
 
@@ -21,6 +30,7 @@ class Snapshot:
     watermark: int | None
     operators: Sequence[tuple[str, bytes | None]]
     sealed: Mapping[str, Sealed]
+    others: Sequence[Moment] = ()
 
 
 class Sealable(Protocol):

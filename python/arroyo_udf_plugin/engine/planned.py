@@ -12,17 +12,34 @@ from ..connectors.source import Rows
 from ..operator.blocks import Block
 from ..operator.calls import Call
 from ..operator.operator import Operator
-from ..operator.routes import Routes
+from ..operator.routes import Place, Routes
 from ..operator.stages import Dead
 from ..operator.watermarks import EventTime
+
+
+class Input(Protocol):
+    """A source of a pipeline.
+
+    idle_seconds: after which a source without rows holds no watermark back; None: it always does.
+    """
+
+    @property
+    def source(self) -> Source: ...
+    @property
+    def idle_seconds(self) -> float | None: ...
+
+    def event_time(self) -> EventTime | None:
+        """A new one for a slice."""
+
+    def admit(self, rows: Rows) -> Sequence[Block | Dead]:
+        """The source's rows, as the operators take them; those that could not be read, by policy."""
 
 
 class Planned(Protocol):
     """A pipeline.
 
-    fingerprint: what must be the same for a resume. parallelism: the number of slices. routes: between operators.
-    idle_seconds: after which a source without rows holds no
-    watermark back; None: it always does.
+    fingerprint: what must be the same for a resume. parallelism: the number of slices. inputs: the sources.
+    routes: between operators.
     """
 
     @property
@@ -32,11 +49,9 @@ class Planned(Protocol):
     @property
     def parallelism(self) -> int: ...
     @property
-    def source(self) -> Source: ...
+    def inputs(self) -> Sequence[Input]: ...
     @property
     def calls(self) -> Sequence[Call]: ...
-    @property
-    def idle_seconds(self) -> float | None: ...
 
     @property
     def routes(self) -> Routes: ...
@@ -44,20 +59,17 @@ class Planned(Protocol):
     def operators(self) -> list[Operator]:
         """New ones for a slice, not started."""
 
-    def event_time(self) -> EventTime | None:
-        """A new one for a slice."""
-
     def sinks(self, slice: int, stage: Stage | None) -> list[Sink]:
         """New ones for a slice. stage: None: without checkpoints."""
 
     def letters(self, slice: int, stage: Stage | None) -> Sink | None:
         """As `sinks`, for dead letters."""
 
-    def admit(self, rows: Rows) -> Sequence[Block | Dead]:
-        """The source's rows, as the operators take them; those that could not be read, by policy."""
+    def left(self, block: Block, place: Place) -> Block:
+        """A block that has left an operator, or a source, as operators and sinks take it that follow."""
 
-    def left(self, block: Block, place: int | None) -> Block:
-        """A block that has left an operator, or the source (None), as operators and sinks take it that follow."""
+    def entered(self, block: Block, place: int, input: int) -> Block:
+        """The same block, as an operator with several inputs takes it from this one."""
 
     def letter(self, dead: Dead) -> pa.RecordBatch:
         """Dead letters as rows of their sink."""

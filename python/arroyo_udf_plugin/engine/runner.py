@@ -74,9 +74,9 @@ def run(
         raise InvalidArgument("--resume needs the place of the checkpoints: name it with --checkpoints")
     epochs = None
     if checkpoints is not None:
-        if not planned.source.resumable:
+        for source in (input.source for input in planned.inputs if not input.source.resumable):
             raise InvalidArgument(
-                f"the source {planned.source.name} cannot be read again, so it has no checkpoints: leave out "
+                f"the source {source.name} cannot be read again, so it has no checkpoints: leave out "
                 "--checkpoints and --resume, or read a file"
             )
         from .checkpoints import Epochs  # here, because a run without checkpoints needs no pydantic
@@ -166,8 +166,11 @@ class _Coordinator:
 
     def start(self, allow_changed_plugin: bool) -> None:
         epochs, width, routes = self._epochs, len(self._slices), self._planned.routes
-        positions = {} if epochs is None or epochs.latest is None else epochs.latest.positions
-        shares = Shares(self._planned.source, width, positions)
+        latest = None if epochs is None else epochs.latest
+        shares = [
+            Shares(input.source, width, {} if latest is None else latest.positions_of(number))
+            for number, input in enumerate(self._planned.inputs)
+        ]
         gathered = [at for at in range(len(routes.before)) if at in routes.gathering or routes.is_behind_gathering(at)]
         before = [([], []) if epochs is None else epochs.states(place, width, gathered) for place in range(width)]
         for each, (watermarks, states) in zip(self._slices, before, strict=True):
@@ -357,10 +360,15 @@ class _Coordinator:
             rows_out=sum(each.rows_out for each, _ in numbers),
             dropped=sum(each.dropped for each, _ in numbers),
             dead_letters=sum(each.dead_letters for each, _ in numbers),
-            total=self._planned.source.rows,
+            total=self._total(),
             operators=tuple(of_operators(numbers)),
             checkpoint=self._checkpoint,
         )
+
+    def _total(self) -> int | None:
+        """The rows of all sources; None: unknown."""
+        known = [rows for input in self._planned.inputs if (rows := input.source.rows) is not None]
+        return sum(known) if len(known) == len(self._planned.inputs) else None
 
     def _summary(self, ended: Ended) -> Summary:
         progress = self._so_far()

@@ -1,7 +1,7 @@
 """One slice: a copy of the whole chain, over its share of the source, in a thread with an event loop.
 
-    partition.read ──► admit ──► event time ──► operator ──► operator ──► sinks
-        readers: one task per partition            a turn moves what can be moved, from the first to the last
+    reading ──► operator ──► operator ──► sinks
+                a turn moves what can be moved, from the first to the last
 
 Guarantees: nothing polls; a slice wakes for rows, results, room and requests. It reads only while the first operator
 wants input, and takes from an operator only while those that follow want input. Between two steps of the event loop no
@@ -20,24 +20,23 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any, Literal
 
-from ..connectors.interface import Json, Partition, Sealed, Sink
-from ..connectors.source import Rows
+from ..connectors.interface import Sealed, Sink
 from ..errors import InvalidState
 from ..host.runtime import Runtime
 from ..host.started import Mode
 from ..operator.blocks import Block
+from ..operator.routes import Place, place_of_source
 from ..operator.stages import AsyncStage, Dead
-from ..operator.watermarks import SliceTime, Watermark
+from ..operator.watermarks import Lowest, Watermark
 from .aside import aside
 from .gathering import Gathering, Inlet, Outlet
-from .idleness import Idleness
-from .moment import Snapshot
+from .moment import Moment, Snapshot
 from .planned import Planned
 from .progress import SliceNumbers
+from .reading import Reading
 from .shares import Shares
 
 Tell = Callable[[int, BaseException | Literal["quiet", "ended"]], None]
-Reader = Callable[[], Coroutine[Any, Any, None]]
 
 _LOST_AFTER = 1.0  # seconds without the last rows, before their plugin is asked for them
 
@@ -75,35 +74,36 @@ class Slice:
         self.close_errors: list[str] = []
         self._planned, self._letters, self._tell, self._read = planned, letters, tell, read
         self._outputs = [sink for sink in sinks if sink is not letters]
-        self._slice_time: SliceTime | None = None
+        self._readings: dict[Place, Reading] = {}  # by the places of their sources
+        self._merged = {
+            at: Lowest(1 + len(beside))
+            for at, beside in self._routes.beside.items()
+            if not place or not self._routes.is_behind_gathering(at)  # elsewhere it is absent
+        }
+        self._ended_inputs: set[tuple[int, int]] = set()  # of operators with several
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"arroyo-udf-slice-{place}")
         self._asked: set[Future[Snapshot]] = set()
         self._lock = threading.Lock()  # guards `_asked` and `_is_running`
         self._is_running = False
 
         self._wake = asyncio.Event()
-        self._room = asyncio.Event()
-        self._readers: set[asyncio.Task[None]] = set()
         self._waits: dict[tuple[Runtime, str], asyncio.Task[None]] = {}
         self._late: set[AsyncStage] = set()
-        self._open: dict[str, Partition] = {}
-        self._positions: dict[str, Json] = {}  # of partitions that have been read
         self._is_draining = False
         self._is_quiet = False
         self._ending: Mode | None = None
         self._torn: BaseException | None = None
-        self._idleness = Idleness(planned.idle_seconds, self._wake.set)
 
     # ---- Called by the coordinator ----
 
     def start(
         self,
-        shares: Shares,
-        watermarks: Sequence[int | None] = (),
+        shares: Sequence[Shares],
+        watermarks: Sequence[Sequence[int | None]] = (),
         states: Sequence[Sequence[bytes]] = (),
         allow_changed_plugin: bool = False,
     ) -> None:
-        """watermarks, states: see `Epochs.states`."""
+        """shares, watermarks: of each source. watermarks, states: see `Epochs.states`."""
         self._shares = shares
         self._from = list(watermarks), states, allow_changed_plugin
         self._loop = asyncio.new_event_loop()
@@ -183,10 +183,9 @@ class Slice:
                 allow_changed_plugin=allow_changed_plugin,
                 watermarks=not self._is_in_front(place),
             )
-        inputs = len(self._shares.dealt(self.place)) if self._planned.source.side_by_side else 1
-        times = [time for _ in range(inputs) if (time := self._planned.event_time()) is not None]
-        if times:
-            self._slice_time = SliceTime(times, watermarks)
+        for number, (input, shares) in enumerate(zip(self._planned.inputs, self._shares, strict=True)):
+            source, before = place_of_source(number), watermarks[number] if watermarks else ()
+            self._readings[source] = Reading(input, source, shares, self.place, self, before)
 
     def _is_in_front(self, place: int) -> bool:
         """Whether an operator may send its watermarks to a gathering one. This slice may read now what another one has
@@ -200,20 +199,17 @@ class Slice:
             asked, self._asked = self._asked, set()
         for future in asked:
             future.set_exception(failed or InvalidState(f"slice {self.place} has ended"))
-        for partition in self._open.values():
-            partition.close()
+        for reading in self._readings.values():
+            reading.close()
         for operator in self.operators:
             operator.close()
         self._loop.close()
 
     async def _work(self) -> None:
-        if self._routes.gathering and self._slice_time is not None:
-            self._hand_on_watermark(self._slice_time.time)  # nobody has kept it
-        if self._planned.source.side_by_side:
-            dealt = self._shares.dealt(self.place)
-            self._begin([partial(self._read_beside, name, input) for input, name in enumerate(dealt)])
-        else:
-            self._begin([self._read_in_turn])
+        for reading in self._readings.values():
+            if self._routes.gathering:
+                reading.hand_on_watermark(reading.watermark)  # nobody has kept it
+            reading.begin()
         try:
             while self._ending is None:
                 self._wake.clear()
@@ -232,88 +228,27 @@ class Slice:
             self._torn = error
             raise
         finally:
-            tasks = [*self._readers, *self._waits.values()]
+            tasks = [*(task for one in self._readings.values() for task in one.tasks), *self._waits.values()]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    # ---- Reading ----
+    # ---- What its sources ask ----
 
-    def _begin(self, readers: Sequence[Reader]) -> None:
-        for read in readers:
-            task = self._loop.create_task(self._reading(read))
-            task.add_done_callback(lambda _: self._wake.set())
-            self._readers.add(task)
-
-    async def _reading(self, read: Reader) -> None:
-        try:
-            with self._idleness.reading():
-                await read()
-        except Exception as error:
-            self._torn = error
-            raise
-
-    async def _read_in_turn(self) -> None:
-        source = self._planned.source
-        while True:
-            while (name := self._shares.next()) is not None:
-                await self._read_one(name, 0)
-            if source.watch is None:
-                return
-            with self._idleness.waiting():
-                await asyncio.sleep(source.watch)
-                await self._shares.look()
-
-    async def _read_beside(self, name: str, input: int) -> None:
-        """A partition that is read beside others; its end holds no watermark back."""
-        await self._read_one(name, input)
-        if self._slice_time is not None:
-            self._hand_on_watermark(self._slice_time.after_end(input))
-
-    async def _read_one(self, name: str, input: int) -> None:
-        """input: whose watermark its rows make rise."""
-        partition = self._open[name] = self._shares.open(name)
-        while True:
-            with self._idleness.waiting():
-                rows = await partition.read()
-            if rows is None:
-                break
-            self._take_in(rows, input)
-            await asyncio.sleep(0)  # a turn
-            while not self._has_room_after(None):
-                self._room.clear()
-                await self._room.wait()
-        self._positions[name] = partition.position()
-        del self._open[name]
-        partition.close()
-
-    def _take_in(self, rows: Rows, input: int) -> None:
-        n_left = rows.batch.num_rows
-        self.numbers.rows_in += n_left
-        for item in self._planned.admit(rows):
-            n_left -= len(item) if isinstance(item, Block) else len(item.rows)
-            if isinstance(item, Dead):
-                self.numbers.dead_letters += len(item.rows)
-            self._hand_on(item, None)
-            if isinstance(item, Block) and self._slice_time is not None:
-                time = self._slice_time.after(input, item)
-                if self._idleness.ended():  # the watermark holds again
-                    time = self._slice_time.time
-                self._hand_on_watermark(time)
-        self.numbers.dropped += n_left
-        self._read(rows.batch.num_rows)
+    def has_read(self, rows: int, dropped: int, dead_letters: int) -> None:
+        self.numbers.rows_in += rows
+        self.numbers.dropped += dropped
+        self.numbers.dead_letters += dead_letters
+        self._read(rows)
         self._wake.set()
 
-    def _hand_on_watermark(self, time: int | None) -> None:
-        """That of the source; None: it has not risen."""
-        if time is not None:
-            self.numbers.watermark = time
-            self._hand_on(Watermark(time), None)
+    def has_failed(self, error: BaseException) -> None:
+        self._torn = error
 
     def _drain(self) -> None:
         self._is_draining = True
-        for task in self._readers:
-            task.cancel()
+        for reading in self._readings.values():
+            reading.drain()
         self._wake.set()
 
     # ---- Moving ----
@@ -322,22 +257,24 @@ class Slice:
         """Moves what can be moved. Whether more can be moved at once."""
         is_ready = False
         self._check_ends()
-        if self._idleness.began():
-            self._hand_on(Watermark(None), None)
+        for reading in self._readings.values():
+            reading.look()
         for place, operator in enumerate(self.operators):
             if place in self._inlets:
                 self._inlets[place].gather()
-            if self._has_room_after(place):
+            if self.has_room_after(place):
                 for item in operator.take():
-                    self._hand_on(item, place)
+                    self.hand_on(item, place)
+            self._end_inputs(place)
             if self._is_at_end(place) and not operator.is_finished:
                 operator.finish()
             for stage in operator.ending:
                 self._end_later(stage)
-        if self._has_room_after(None):
-            self._room.set()
+        for source, reading in self._readings.items():
+            if self.has_room_after(source):
+                reading.make_room()
         for place, operator in enumerate(self.operators):
-            is_ready = is_ready or (operator.is_ready and self._has_room_after(place))
+            is_ready = is_ready or (operator.is_ready and self.has_room_after(place))
         return is_ready or any(inlet.is_ready for inlet in self._inlets.values())
 
     def _end_later(self, stage: AsyncStage) -> None:
@@ -358,47 +295,72 @@ class Slice:
             if what == "end" and task.done():
                 task.result()  # raises what has failed
 
-    def _has_room_after(self, place: int | None) -> bool:
+    def has_room_after(self, place: Place) -> bool:
         return all(self.operators[follower].wants_input for follower in self._routes.after(place))
 
     def _is_at_end(self, place: int) -> bool:
         """Whether nothing more is pushed to this operator."""
-        if self._is_draining or not self._all_read():
+        if self._is_draining:
             return False
-        before = self._routes.before[place]
-        is_own_end = before is None or self.operators[before].is_finished
+        is_own_end = all(map(self._has_ended, self._routes.inputs(place)))
         if not is_own_end or place not in self._inlets:
             return is_own_end
         self._inlets[place].end_own()
         return self._inlets[place].is_over
 
-    def _all_read(self) -> bool:
-        for task in [task for task in self._readers if task.done()]:
-            if not task.cancelled():
-                task.result()  # raises what has failed
-            self._readers.discard(task)
-        return not self._readers
+    def _has_ended(self, place: Place) -> bool:
+        """Whether nothing more comes from an operator, or a source."""
+        if place is None or place < 0:
+            return self._readings[place].is_over
+        return self.operators[place].is_finished
 
-    def _hand_on(self, item: Block | Watermark | Dead, place: int | None) -> None:
-        """What has left operator `place`, or None, the source, to those that follow."""
-        own = None if place is None else self.numbers.operators[place]
+    def _end_inputs(self, place: int) -> None:
+        """Those of several that have ended hold no watermark back."""
+        if place not in self._merged or self._is_draining:
+            return
+        for input, before in enumerate(self._routes.inputs(place)):
+            if (place, input) not in self._ended_inputs and self._has_ended(before):
+                self._ended_inputs.add((place, input))
+                self._push_watermark(None, place, input)
+
+    def _all_read(self) -> bool:
+        over = [reading.is_over for reading in self._readings.values()]  # each raises what has failed
+        return all(over)
+
+    def hand_on(self, item: Block | Watermark | Dead, place: Place) -> None:
+        """What has left an operator, or a source, to those that follow."""
+        own = None if place is None or place < 0 else self.numbers.operators[place]
         if isinstance(item, Dead):
             assert self._letters is not None, "a policy has dead letters, and there is no sink for them"
             self._letters.write(self._planned.letter(item))
         elif isinstance(item, Watermark):
             if own is not None:
                 own.watermark = item.time
-            for follower in self._routes.after(place):
-                self.operators[follower].push_watermark(item.time)
+            elif item.time is not None:
+                self.numbers.watermark = min(
+                    time for one in self._readings.values() if (time := one.watermark) is not None
+                )
+            for follower, input in self._routes.entries(place):
+                self._push_watermark(item.time, follower, input)
         else:
             if own is not None:
                 own.rows_out += len(item)
             self._hand_rows_on(self._planned.left(item, place), place)
 
-    def _hand_rows_on(self, block: Block, place: int | None) -> None:
-        for follower in self._routes.after(place):
+    def _push_watermark(self, time: int | None, place: int, input: int) -> None:
+        """To one input of an operator. It gets the lowest of them."""
+        if place in self._merged:
+            lowest = self._merged[place].after(input, time)
+            if lowest is None:
+                return
+            time = lowest.time
+        self.operators[place].push_watermark(time)
+
+    def _hand_rows_on(self, block: Block, place: Place) -> None:
+        for follower, input in self._routes.entries(place):
             self.numbers.operators[follower].rows_in += len(block)
-            self.operators[follower].push(block)
+            entered = self._planned.entered(block, follower, input) if follower in self._merged else block
+            self.operators[follower].push(entered)
         sinks = self._routes.sinks_after(place)
         if sinks:
             self.numbers.rows_out += len(block)
@@ -424,7 +386,7 @@ class Slice:
     def _await_runtimes(self) -> None:
         """Wakes for results that can be handed on, and for room in runtimes that have refused rows."""
         for place, operator in enumerate(self.operators):
-            if operator.held_rows and self._has_room_after(place):
+            if operator.held_rows and self.has_room_after(place):
                 for stage in operator.waiting:
                     self._await(stage.runtime, "results", stage.wait_results)
                 for runtime in operator.wanting_room:
@@ -447,7 +409,6 @@ class Slice:
             raise self._torn
         if self._ending is not None:
             raise InvalidState(f"slice {self.place} is ending")
-        positions = self._positions | {name: partition.position() for name, partition in self._open.items()}
         for inlet in self._inlets.values():
             inlet.cut()
         states = [(operator.name, operator.snapshot()) for operator in self.operators]
@@ -455,6 +416,6 @@ class Slice:
         for sink in self.sinks:
             if (rows := sink.seal(epoch)) is not None:
                 sealed[sink.name] = rows
-        watermark = None if self._slice_time is None else self._slice_time.time
         self.numbers.held_at_epoch = sum(operator.held_rows for operator in self.operators)
-        return Snapshot(positions, watermark, states, sealed)
+        first, *others = [Moment(reading.positions(), reading.watermark) for reading in self._readings.values()]
+        return Snapshot(first.positions, first.watermark, states, sealed, others)

@@ -9,6 +9,7 @@ replay, until its file is mended.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -110,6 +111,12 @@ class Columns:
         self.index = index or (lambda name: index_of(self.schema, name, ""))
         self.are_letters = set(LETTER.names) <= set(self.schema.names)
         self.own = [i for i, name in enumerate(self.schema.names) if not self.are_letters or name not in LETTER.names]
+
+    def without_own(self) -> Columns:
+        """The same columns, none of which dead letters keep."""
+        found = copy.copy(self)
+        found.own = []
+        return found
 
     def blocks(self, source: Iterable[Rows]) -> Iterator[Block]:
         """The source's rows; empty batches are left out."""

@@ -2,8 +2,9 @@
 
     rows, watermarks ──► gather: the lowest watermark ──► group: open windows ──► results, watermark
 
-Rows wait in `gather` only until the next turn. Open windows are no rows that are held: a stop does not wait for them.
-They leave when a watermark closes them, or at the end of the input.
+Rows wait in `gather` only until the next turn. A row whose event time is null, or too far from 1970, fails there. Open
+windows are no rows that are held: a stop does not wait for them. They leave when a watermark closes them, or at the end
+of the input.
 """
 
 from __future__ import annotations
@@ -15,29 +16,43 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from ..abi import ERROR, VALUE
 from ..errors import InvalidArgument
 from ..host.answers import STEP_ROWS, count
 from ..host.policy import Policy
 from ..sql.query import told
 from ..windows.grouping import Grouping
+from ..windows.joining import Joining
 from ..windows.opened import opened
+from ..windows.storage import Limits
 from .blocks import ORIGIN, Block, Given
 from .operator import Operator
 from .pace import Pace
 from .queued import QueuedStage
-from .stages import Item, RunningStage
+from .stages import Dead, Item, RunningStage
 from .state import Identity, Kept
 from .watermarks import Lowest, Watermark
 
 
 @dataclass(frozen=True)
 class GroupPlan:
-    """A grouping in its place. name: for people. given: the rows that it is given."""
+    """A grouping in its place. name: for people. given: the rows that it is given. policy: for rows without windows."""
 
     name: str
-    grouping: Grouping
+    grouping: Grouping | Joining
     given: Given
+    policy: Policy = Policy()  # noqa: RUF009 (frozen)
+    limits: Limits = Limits()  # noqa: RUF009 (frozen)
+
+    @property
+    def where(self) -> str:
+        return f"windows {self.name}"
+
+    @property
+    def plugin_hash(self) -> str:
+        return self.identity.plugin_hash
 
     @property
     def identity(self) -> Identity:
@@ -49,12 +64,28 @@ class GatherStage(QueuedStage):
     """Rows on their way to the windows."""
 
     def __init__(self, plan: GroupPlan) -> None:
-        super().__init__(plan.name, plan.identity, plan.given, Policy())
+        super().__init__(plan.name, plan.identity, plan.given, plan.policy)
+        self._plan = plan
         self._queue = collections.deque()
         self._pace = Pace(STEP_ROWS)
 
     def _answer(self, block: Block) -> Iterator[Item]:
-        return iter([block])
+        failed = self._plan.grouping.unusable(block.rows)
+        return iter([block] if failed is None else self._failed(block, failed))
+
+    def _failed(self, block: Block, failed: pa.BooleanArray) -> list[Item]:
+        """The rows after the policy. Raises RowError."""
+        outcomes = pc.if_else(failed, *(pa.scalar(outcome, pa.uint8()) for outcome in (ERROR, VALUE)))
+        name = repr(self._plan.grouping.time)
+        far = f"column {name} is before 1678 or after 2261, and windows know the event times between"
+        is_null = f"column {name} is null, and windows need an event time"
+        texts = pc.if_else(self._plan.grouping.has_time(block.rows), far, is_null)
+        results = pa.RecordBatch.from_arrays([outcomes, texts], names=["outcome", "error"])
+        decided = self._policy.apply(results, self._plan, origin=block.origin)
+        self._count(decided.failed, decided)
+        items: list[Item] = [Dead(block.take(decided.dead_at), decided.dead)] if len(decided.dead_at) else []
+        kept = block.filter(decided.kept)
+        return [*items, kept] if len(kept) else items
 
     def clear(self) -> None:
         """Gives up what waits."""
@@ -73,7 +104,8 @@ class GroupStage(RunningStage):
 
     def __init__(self, plan: GroupPlan) -> None:
         super().__init__(plan.name, plan.identity, plan.given, Policy())
-        self._windows = opened(plan.grouping, plan.given.schema)
+        self._grouping = plan.grouping
+        self._windows = opened(plan.grouping, plan.given.schema, plan.limits)
         self._origin = plan.given.origin
         self._out: list[Item] = []
         self._is_at_end = self._is_over = False
@@ -99,7 +131,8 @@ class GroupStage(RunningStage):
     def push(self, item: Block | Watermark) -> None:
         if isinstance(item, Watermark):
             if item.time is not None and (self._latest is None or item.time > self._latest):
-                self._latest = self._windows.watermark = item.time
+                self._latest = item.time
+                self._windows.watermark = self._grouping.bounded(item.time)
                 self._close()
             self._out.append(item)
             return
@@ -163,7 +196,8 @@ class GroupStage(RunningStage):
         times = [one.latest for one in kept if one.latest is not None]
         self._latest = max(times, default=None)
         self._answered = max(one.next_id for one in kept) - sum(map(len, blocks))
-        self._windows.restore([block.rows for block in blocks], self._latest)
+        watermark = None if self._latest is None else self._grouping.bounded(self._latest)
+        self._windows.restore([block.rows for block in blocks], watermark)
 
 
 class GroupOperator(Operator):

@@ -24,6 +24,7 @@ from ..host.started import Mode
 from ..host.statistics import Statistics
 from .blocks import Block
 from .calls import Stage
+from .lookup import LookupPlan, LookupStage
 from .queued import QueryPlan, QueryStage, SyncStage
 from .stages import AsyncStage, Item, RunningStage
 from .state import Identity, Kept, read, write
@@ -31,7 +32,8 @@ from .watermarks import Watermark
 
 
 class Operator:
-    """name: for people. stages: of a `Plan`, one behind the other; or a query. Each may take results of those before.
+    """name: for people. stages: of a `Plan`, one behind the other, or a query, or a lookup. Each may take results
+    of those before.
 
     policy: for failed rows of all stages. options: for the start of all async functions.
     """
@@ -39,7 +41,7 @@ class Operator:
     def __init__(
         self,
         name: str,
-        stages: Sequence[Stage | QueryPlan],
+        stages: Sequence[Stage | QueryPlan | LookupPlan],
         policy: Policy = Policy(),  # noqa: B008 (frozen)
         options: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
@@ -196,12 +198,14 @@ class Operator:
         return [text for text in texts if text is not None]
 
     def close(self) -> None:
-        """Releases the runtimes; rows that have not been taken are given up."""
-        for stage in self._async:
+        """Releases runtimes and connections; rows that have not been taken are given up."""
+        for stage in self.stages:
             stage.close()
 
 
-def _running(stage: Stage | QueryPlan, policy: Policy, options: Mapping[str, Any]) -> RunningStage:
+def _running(stage: Stage | QueryPlan | LookupPlan, policy: Policy, options: Mapping[str, Any]) -> RunningStage:
     if isinstance(stage, QueryPlan):
         return QueryStage(stage, policy)
+    if isinstance(stage, LookupPlan):
+        return LookupStage(stage, policy)
     return AsyncStage(stage, policy, options) if stage.call.function.kind == "async" else SyncStage(stage, policy)

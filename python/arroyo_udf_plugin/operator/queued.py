@@ -10,7 +10,7 @@ import abc
 import collections
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ import pyarrow as pa
 from ..abi import ERROR
 from ..host.answers import STEP_ROWS, Answered, count, schema_of, with_refused
 from ..host.arguments import Piece
-from ..host.policy import Policy
+from ..host.policy import Answers, Policy
 from ..sql.query import Found, Query, Select
 from .blocks import Block, Given
 from .calls import Stage
@@ -148,15 +148,34 @@ class QueryPlan:
         return hashlib.sha256(repr(self.select).encode()).hexdigest()
 
 
-class QueryStage(QueuedStage):
-    """The items and the condition of a SELECT. Rows that cannot be computed follow the policy.
+class FailingStage(QueuedStage):
+    """Something that rows ask, and that may fail for some of them. Those follow the policy.
 
     A policy cannot make null of such a row: it has no result to be null.
     """
 
+    def __init__(self, asked: Answers, identity: Identity, given: Given, policy: Policy) -> None:
+        super().__init__(asked.name, identity, given, policy)
+        self._asked = asked
+
+    def _failed(self, block: Block, failed: Mapping[int, str]) -> list[Item]:
+        """failed: rows of the block, and why. Raises RowError."""
+        if not failed:
+            return []
+        places = sorted(failed)
+        rows = block.take(pa.array(places, pa.int64()))
+        outcomes = pa.array([ERROR] * len(places), pa.uint8())
+        result = pa.RecordBatch.from_pydict({"outcome": outcomes, "error": [failed[place] for place in places]})
+        decided = self._policy.apply(result, self._asked, origin=rows.origin)
+        self._count(len(places), decided)
+        return [Dead(rows.take(decided.dead_at), decided.dead)] if len(decided.dead_at) else []
+
+
+class QueryStage(FailingStage):
+    """The items and the condition of a SELECT."""
+
     def __init__(self, plan: QueryPlan, policy: Policy) -> None:
-        super().__init__(plan.name, Identity("query", plan.name, plan.plugin_hash), plan.given, policy)
-        self._plan = plan
+        super().__init__(plan, Identity("query", plan.name, plan.plugin_hash), plan.given, policy)
         self._query = Query(plan.select, plan.given.schema)
         self._queue = collections.deque()
         self._pace = Pace(STEP_ROWS)
@@ -170,7 +189,7 @@ class QueryStage(QueuedStage):
                 items.append(block.with_rows(found.rows, found.of))
                 answered += found.rows.num_rows
             else:
-                items += self._dead(block.slice(found.position, 1), found.text)
+                items += self._failed(block, {found.position: found.text})
                 failed += 1
         self.counts.rows += len(block) - failed
         self.counts.values += len(block) - failed
@@ -178,10 +197,3 @@ class QueryStage(QueuedStage):
         size = sum(item.rows.nbytes for item in items if isinstance(item, Block)) if answered > len(block) else 0
         self._pace.took(len(block), time.perf_counter() - begun, size)
         return iter(items)
-
-    def _dead(self, row: Block, text: str) -> list[Item]:
-        """A row that cannot be computed, after the policy. Raises RowError."""
-        result = pa.RecordBatch.from_pydict({"outcome": pa.array([ERROR], pa.uint8()), "error": [text]})
-        decided = self._policy.apply(result, self._plan, origin=row.origin)
-        self._count(1, decided)
-        return [Dead(row, decided.dead)] if len(decided.dead_at) else []

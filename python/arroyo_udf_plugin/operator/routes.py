@@ -1,25 +1,39 @@
 """Which operators and sinks follow which: a tree from the source, and often only a row.
 
-A place is an operator's number; None is the source. An operator follows one that has a lower number.
+A place is an operator's number; None is the source, and -1, -2, ... are further sources. An operator follows one that
+has a lower number, or several of them, whose rows it merges.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Sequence
+import functools
+from collections.abc import Collection, Mapping, Sequence
 from typing import Self
+
+Place = int | None
+
+
+def place_of_source(number: int) -> Place:
+    """number: 0: the first source."""
+    return -number or None
+
+
+def is_source(place: Place) -> bool:
+    return place is None or place < 0
 
 
 @dataclasses.dataclass(frozen=True)
 class Routes:
-    """before: whose rows each operator gets. sinks: whose rows each sink gets.
+    """before: whose rows each operator gets. sinks: whose rows each sink gets. beside: whose rows operators get, too.
 
     gathering: operators that get the rows of all slices; they work in the first one, and so does all that follows them.
     """
 
-    before: Sequence[int | None]
-    sinks: Sequence[int | None]
+    before: Sequence[Place]
+    sinks: Sequence[Place]
     gathering: Collection[int] = ()
+    beside: Mapping[int, Sequence[Place]] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def in_a_row(cls, operators: int, sinks: int) -> Self:
@@ -27,19 +41,36 @@ class Routes:
         places = [None, *range(operators)]
         return cls(places[:-1], [places[-1]] * sinks)
 
-    def after(self, place: int | None) -> list[int]:
-        """The operators that get the rows of `place`."""
-        return [follower for follower, before in enumerate(self.before) if before == place]
+    def inputs(self, place: int) -> list[Place]:
+        """Whose rows an operator gets."""
+        return [self.before[place], *self.beside.get(place, ())]
 
-    def sinks_after(self, place: int | None) -> list[int]:
+    def entries(self, place: Place) -> list[tuple[int, int]]:
+        """The operators that get the rows of `place`, each with the number of its input."""
+        return self._entries.get(place, [])
+
+    @functools.cached_property
+    def _entries(self) -> dict[Place, list[tuple[int, int]]]:
+        found: dict[Place, list[tuple[int, int]]] = {}
+        for follower in range(len(self.before)):
+            for number, before in enumerate(self.inputs(follower)):
+                found.setdefault(before, []).append((follower, number))
+        return found
+
+    def after(self, place: Place) -> list[int]:
+        """The operators that get the rows of `place`."""
+        return list(dict.fromkeys(follower for follower, _ in self.entries(place)))
+
+    def sinks_after(self, place: Place) -> list[int]:
         """The sinks that do."""
         return [sink for sink, before in enumerate(self.sinks) if before == place]
 
-    def is_end(self, place: int | None) -> bool:
+    def is_end(self, place: Place) -> bool:
         """Whether rows go from `place` to sinks, or to several operators."""
-        return len(self.after(place)) != 1 or bool(self.sinks_after(place))
+        return len(self.entries(place)) != 1 or bool(self.sinks_after(place))
 
-    def is_behind_gathering(self, place: int | None) -> bool:
-        """Whether the rows of `place`, or of those before it, were gathered: it gets rows in the first slice only."""
-        before = None if place is None else self.before[place]
-        return before is not None and (before in self.gathering or self.is_behind_gathering(before))
+    def is_behind_gathering(self, place: Place) -> bool:
+        """Whether the rows of those before `place` were gathered: it gets rows in the first slice only."""
+        if place is None or place < 0:
+            return False
+        return any(before in self.gathering or self.is_behind_gathering(before) for before in self.inputs(place))

@@ -110,6 +110,9 @@ class RunningStage(abc.ABC):
     def restore(self, kept: Sequence[Kept]) -> None:
         """Takes in the rows and watermarks of snapshots, before all others."""
 
+    def close(self) -> None:  # noqa: B027 (few have something to release)
+        """Releases what it has opened."""
+
     def _count(self, n_rows: int, decided: Decided) -> None:
         counts = self.counts
         counts.rows += n_rows

@@ -1,4 +1,4 @@
-"""A pipeline: one source, operators in a row or a tree, one or more sinks. As it is written, checked and planned.
+"""A pipeline: sources, operators in a row or a tree, one or more sinks. As it is written, checked and planned.
 
     TOML, JSON ──read──► Pipeline ──plan──► Planned ──► engine
     Python     ──────────►  │
@@ -12,7 +12,9 @@ variables.py     `${NAME}`: environment variables in texts
 calls.py         calls as a person writes them
 checks.py        calls against plugins, columns and types
 chain.py         operators in their places, and the columns between them
+lookups.py       a lookup against its table
 plan.py          opens source and plugins, and checks all: what the engine needs
+inputs.py        the sources, open
 hidden.py        a source whose partitions' names have no values of variables
 explain.py       the chain with its schemas, for people
 
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from ..connectors.standard_input import StandardInput
     from ..connectors.standard_output import StandardOutput
     from ..connectors.table import Table
-    from .description import Checkpoints, EventTime, Functions, Pipeline, Sql, Windows
+    from .description import Checkpoints, EventTime, Functions, Join, Lookup, NamedSource, Pipeline, Sql, Union, Windows
     from .document import Document
     from .problems import InvalidPipeline, Problem
 
@@ -47,6 +49,9 @@ __all__ = [
     "Functions",
     "Impulse",
     "InvalidPipeline",
+    "Join",
+    "Lookup",
+    "NamedSource",
     "Parts",
     "Pipeline",
     "Problem",
@@ -54,6 +59,7 @@ __all__ = [
     "StandardInput",
     "StandardOutput",
     "Table",
+    "Union",
     "Windows",
 ]
 
@@ -66,7 +72,18 @@ _AT_FIRST_USE = {
     "connectors.standard_input": ("StandardInput",),
     "connectors.standard_output": ("StandardOutput",),
     "connectors.table": ("Table",),
-    "pipeline.description": ("Checkpoints", "EventTime", "Functions", "Pipeline", "Sql", "Windows"),
+    "pipeline.description": (
+        "Checkpoints",
+        "EventTime",
+        "Functions",
+        "Join",
+        "Lookup",
+        "NamedSource",
+        "Pipeline",
+        "Sql",
+        "Union",
+        "Windows",
+    ),
     "pipeline.document": ("Document",),
     "pipeline.problems": ("InvalidPipeline", "Problem"),
 }

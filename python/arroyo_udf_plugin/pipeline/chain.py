@@ -8,27 +8,37 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 
+from ..connectors.cells import CellType, decoded
 from ..errors import InvalidArgument
+from ..host.policy import Policy
 from ..operator.blocks import ORIGIN, Block, Columns, Given
 from ..operator.calls import Call, Plan, Stage
 from ..operator.grouped import GroupPlan
+from ..operator.lookup import LookupPlan
 from ..operator.queued import QueryPlan
-from ..operator.routes import Routes
+from ..operator.routes import Place, Routes, is_source, place_of_source
 from ..sql.query import Query, Select, WrongQuery
 from ..windows.grouping import Grouping
+from ..windows.joining import Joined, Joining, Sides
 from ..windows.opened import opened
 from ..windows.spans import Hop, Session
+from ..windows.storage import Limits
 from .checks import Judge, Plugins, Problems, check_options
-from .description import Functions, OperatorModel, Pipeline, SinkModel, Sql, Windows
+from .description import Functions, Join, Lookup, OperatorModel, Pipeline, SinkModel, Sql, Union, Windows
 from .lines import Key
+from .lookups import lookup_plan
 from .problems import nearest
 
 _SOURCE = "source"
+
+Merging = Callable[[pa.RecordBatch, int], pa.RecordBatch]
+"""Rows of an input, as an operator with several takes them."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,43 +46,57 @@ class Chain:
     """calls: of all operators, in their order. stages: of each operator.
 
     schemas: of the rows that leave the places where rows end. plans: for those of functions.
-    source: its columns. keeps: rows keep these behind queries, too, for dead letters.
+    merged: what operators with several inputs take. sources: their columns. keeps: rows keep these behind queries, too,
+    for dead letters.
     """
 
     routes: Routes
     calls: Sequence[Call]
-    stages: Sequence[Sequence[Stage | QueryPlan] | GroupPlan]
-    schemas: Mapping[int | None, pa.Schema]
-    plans: Mapping[int | None, Plan]
-    source: Columns
+    stages: Sequence[Sequence[Stage | QueryPlan | LookupPlan] | GroupPlan]
+    schemas: Mapping[Place, pa.Schema]
+    plans: Mapping[Place, Plan]
+    merged: Mapping[int, Merging]
+    sources: Mapping[Place, Columns]
     keeps: bool
 
-    def left(self, block: Block, place: int | None) -> Block:
-        """A block that has left an operator, or the source, as those that follow take it."""
+    def left(self, block: Block, place: Place) -> Block:
+        """A block that has left an operator, or a source, as those that follow take it."""
         if place not in self.schemas:
             return block
         if self.keeps and self.routes.after(place):
-            block = self.source.with_own(block)
+            block = self.sources[place if is_source(place) else None].with_own(block)
         plan = self.plans.get(place)
         return block if plan is None else block.with_rows(plan.output(block))
 
+    def entered(self, block: Block, place: int, input: int) -> Block:
+        """The same block, as an operator with several inputs takes it from this one."""
+        return block.with_rows(self.merged[place](block.rows, input))
+
 
 def chained(
-    pipeline: Pipeline, source: Columns | None, problems: Problems, plugins: contextlib.ExitStack
+    pipeline: Pipeline, sources: Sequence[Columns | None], problems: Problems, plugins: contextlib.ExitStack
 ) -> Chain | None:
-    """source: its columns; None: unknown, because it cannot be read. None: there are problems."""
+    """sources: their columns; None: unknown, because one cannot be read. None: there are problems."""
     routes = _routes(pipeline, problems)
     if routes is None:
         return None
-    building = _Building(pipeline, routes, source, problems, plugins)
+    placed = {place_of_source(number): columns for number, columns in enumerate(sources)}
+    building = _Building(pipeline, routes, placed, problems, plugins)
     for place, operator in enumerate(pipeline.operators):
         if isinstance(operator, Sql):
             building.query(place, operator)
         elif isinstance(operator, Windows):
             building.windows(place, operator)
+        elif isinstance(operator, Lookup):
+            building.lookup(place, operator)
+        elif isinstance(operator, Union):
+            building.union(place)
+        elif isinstance(operator, Join):
+            building.join(place, operator)
         else:
             building.functions(place, operator)
-    return None if problems.found or source is None else building.built(source)
+    known = {place: columns for place, columns in placed.items() if columns is not None}
+    return None if problems.found or len(known) < len(placed) else building.built(known)
 
 
 class _Building:
@@ -80,31 +104,34 @@ class _Building:
         self,
         pipeline: Pipeline,
         routes: Routes,
-        source: Columns | None,
+        sources: Mapping[Place, Columns | None],
         problems: Problems,
         plugins: contextlib.ExitStack,
     ) -> None:
         self._pipeline, self._routes, self._problems = pipeline, routes, problems
         self._plugins = Plugins(pipeline, problems, plugins)
+        self._hidden = problems.hidden
         self._names = operator_names(pipeline)
         self._keeps = pipeline.dead_letters is not None
-        self._origin = source.long_origin if source is not None and self._keeps else ORIGIN
+        first = sources[None]
+        self._origin = first.long_origin if first is not None and self._keeps else ORIGIN
         self._rows: dict[int, Judge] = {}  # functions whose row has not ended, by the last one
         self._counts: dict[int, int] = {}  # calls of each operator
-        self._plans: dict[int | None, Plan] = {}
-        self._queries: dict[int, QueryPlan] = {}
+        self._plans: dict[Place, Plan] = {}
+        self._merged: dict[int, Merging] = {}
         self._calls: list[Call] = []
-        self._schemas: dict[int | None, pa.Schema] = {}
-        self._stages: dict[int, Sequence[Stage | QueryPlan] | GroupPlan] = {}
-        self._columns: dict[int | None, Columns | None] = {None: source}  # behind ends; None: unknown
-        if source is not None and self._is_end(None):
-            self._ends(None, source.schema)
+        self._schemas: dict[Place, pa.Schema] = {}
+        self._stages: dict[int, Sequence[Stage | QueryPlan | LookupPlan] | GroupPlan] = {}
+        self._columns: dict[Place, Columns | None] = dict(sources)  # behind ends; None: unknown
+        for place, source in sources.items():
+            if source is not None and self._is_end(place):
+                self._ends(place, source.schema)
 
-    def _is_end(self, place: int | None) -> bool:
+    def _is_end(self, place: Place) -> bool:
         followers = self._routes.after(place)
         return self._routes.is_end(place) or not isinstance(self._pipeline.operators[followers[0]], Functions)
 
-    def _ends(self, place: int | None, schema: pa.Schema) -> None:
+    def _ends(self, place: Place, schema: pa.Schema) -> None:
         self._schemas[place] = schema
         self._columns[place] = Columns(schema, origin=self._origin)
 
@@ -128,8 +155,8 @@ class _Building:
         if columns is None:
             return
         key: Key = ("operators", place)
-        if self._pipeline.event_time is None:
-            self._problems.add(key, "windows end by the event time: add [event_time]")
+        for table in _without_time(self._pipeline, self._routes, place):
+            self._problems.add(key, f"windows end by the event time: add [{table}]")
         try:
             grouping = grouping_of(operator)
             schema = opened(grouping, columns.schema).schema
@@ -140,7 +167,62 @@ class _Building:
         except InvalidArgument as error:
             self._problems.add((*key, "width"), str(error))
             return
-        self._stages[place] = GroupPlan(self._names[place], grouping, Given(columns.schema, columns.origin))
+        given, policy = Given(columns.schema, columns.origin), Policy(operator.on_error)
+        limits = Limits(operator.memory_limit, operator.disk_limit)
+        self._stages[place] = GroupPlan(self._names[place], grouping, given, policy, limits)
+        self._ends(place, schema)
+
+    def lookup(self, place: int, operator: Lookup) -> None:
+        columns = self._columns.get(self._routes.before[place])
+        if columns is None:
+            return
+        key: Key = ("operators", place)
+        missing = {column: name for column, name in operator.keys.items() if name not in columns.schema.names}
+        for column, name in missing.items():
+            instead = nearest(name, columns.schema.names)
+            self._problems.add((*key, "keys", column), f"there is no column {name!r}: {instead}")
+        if missing:
+            return
+        with self._problems.at(*key):
+            plan = lookup_plan(operator, self._names[place], Given(columns.schema, columns.origin), self._hidden)
+            try:
+                self._ends(place, plan.schema)
+            except WrongQuery as error:
+                self._problems.add((*key, "where"), str(error))
+            self._stages[place] = [plan]
+
+    def union(self, place: int) -> None:
+        inputs = [self._columns.get(before) for before in self._routes.inputs(place)]
+        known = [_decoded(columns.schema) for columns in inputs if columns is not None]
+        if len(known) < len(inputs):
+            return
+        schema = _merged(known)
+        for number, other in enumerate(known):
+            if len(other) != len(known[0]) or not all(map(_fits, other.types, schema.types)):
+                text = f"its rows have the types {_types(other)}, and those of the first input {_types(known[0])}"
+                self._problems.add(("operators", place, "inputs", number), f"{text}: cast them in an operator before")
+                return
+        self._merged[place] = partial(_as_merged, schema)
+        self._stages[place] = [QueryPlan(self._names[place], Select(), Given(schema, self._origin))]
+        self._ends(place, schema)
+
+    def join(self, place: int, operator: Join) -> None:
+        key: Key = ("operators", place)
+        for table in _without_time(self._pipeline, self._routes, place):
+            self._problems.add(key, f"a join needs the event time: add [{table}]")
+        columns = [self._columns.get(before) for before in self._routes.inputs(place)]
+        schemas = [own.schema for own in columns if own is not None]
+        if len(schemas) < len(columns):
+            return
+        joining, sides = joining_of(operator), Sides(schemas)
+        try:
+            schema = Joined(joining, sides.schema).schema
+        except WrongQuery as error:
+            at = ("select", error.item) if error.item in operator.select else (error.item or "on",)
+            self._problems.add((*key, *map(str, at)), str(error))
+            return
+        self._merged[place] = sides.together
+        self._stages[place] = GroupPlan(self._names[place], joining, Given(sides.schema, self._origin))
         self._ends(place, schema)
 
     def functions(self, place: int, operator: Functions) -> None:
@@ -172,38 +254,119 @@ class _Building:
             del stages[len(stages) - own :]
             place = self._routes.before[place] if stages else place  # type: ignore[assignment]
 
-    def built(self, source: Columns) -> Chain:
+    def built(self, sources: Mapping[Place, Columns]) -> Chain:
         stages = [self._stages[place] for place in range(len(self._pipeline.operators))]
-        return Chain(self._routes, self._calls, stages, self._schemas, self._plans, source, self._keeps)
+        return Chain(self._routes, self._calls, stages, self._schemas, self._plans, self._merged, sources, self._keeps)
 
 
 def _routes(pipeline: Pipeline, problems: Problems) -> Routes | None:
     """None: there are problems."""
     before_it = len(problems.found)
-    places: dict[str, int | None] = {_SOURCE: None}
-    before: list[int | None] = []
+    places: dict[str, Place] = {_SOURCE: None}
+    for number, name in enumerate(pipeline.sources, 1):
+        if name in places:
+            problems.add(("sources", name), "the first source has this name: choose another one")
+        places[name] = place_of_source(number)
+    before: list[Place] = []
+    beside: dict[int, Sequence[Place]] = {}
 
-    def place_of(name: str | None, key: Key, otherwise: int | None) -> int | None:
+    def place_of(name: str | None, key: Key, otherwise: Place) -> Place:
         if name is None or name in places:
             return otherwise if name is None else places[name]
-        problems.add((*key, "after"), f"there is no operator {name!r} before it: {nearest(name, places)}")
+        problems.add(key, f"there is no operator {name!r} before it: {nearest(name, places)}")
         return otherwise
 
     for place, (operator, name) in enumerate(zip(pipeline.operators, operator_names(pipeline), strict=True)):
-        before.append(place_of(operator.after, ("operators", place), place - 1 if place else None))
+        key: Key = ("operators", place)
+        if isinstance(operator, Union | Join):
+            if operator.after is not None:
+                keys = "`inputs`" if isinstance(operator, Union) else "`left` and `right`"
+                problems.add((*key, "after"), f"a {operator.type} has {keys}: leave it out")
+            own = [place_of(one, (*key, *at), None) for at, one in _inputs(operator)]
+            before.append(own[0])
+            beside[place] = own[1:]
+        else:
+            before.append(place_of(operator.after, (*key, "after"), place - 1 if place else None))
+        if name in pipeline.sources:
+            problems.add((*key, "name"), f"a source has the name {name!r}: choose another one")
         places[name] = place
     last = len(before) - 1 if before else None
-    sinks = [place_of(sink.after, ("sinks", number), last) for number, sink in enumerate(pipeline.sinks)]
+    sinks = [place_of(sink.after, ("sinks", number, "after"), last) for number, sink in enumerate(pipeline.sinks)]
     if len(problems.found) > before_it:
         return None
-    gathering = [place for place, operator in enumerate(pipeline.operators) if isinstance(operator, Windows)]
-    routes = Routes(before, sinks, gathering)
+    gathering = [place for place, operator in enumerate(pipeline.operators) if isinstance(operator, Windows | Join)]
+    routes = Routes(before, sinks, gathering, beside)
+    for place in beside:
+        gathered = {routes.is_behind_gathering(one) or one in gathering for one in routes.inputs(place)}
+        if len(gathered) > 1:
+            text = "some of its rows are results of windows, and others are not: group all of them, or none"
+            problems.add(("operators", place), text)
+    for number, name in enumerate(["", *pipeline.sources]):
+        one = place_of_source(number)
+        if (number or pipeline.sources) and not routes.after(one) and not routes.sinks_after(one):
+            key = ("sources", name) if number else ("source",)
+            problems.add(key, "nothing takes its rows: name it in the `after` of an operator, or leave it out")
     for place in range(len(before)):
         if not routes.after(place) and not routes.sinks_after(place):
             problems.add(
                 ("operators", place), "nothing takes its rows: name it in the `after` of a sink, or leave it out"
             )
     return None if len(problems.found) > before_it else routes
+
+
+def _without_time(pipeline: Pipeline, routes: Routes, place: Place) -> Iterator[str]:
+    """The tables of a description that lack, so that an operator's rows have no event time."""
+    if place is None or place < 0:
+        number = -(place or 0)
+        name = list(pipeline.sources)[number - 1] if number else ""
+        event_time = pipeline.sources[name].event_time if number else pipeline.event_time
+        if event_time is None:
+            yield f"sources.{name}.event_time" if number else "event_time"
+        return
+    for before in dict.fromkeys(routes.inputs(place)):
+        yield from _without_time(pipeline, routes, before)
+
+
+def _decoded(schema: pa.Schema) -> pa.Schema:
+    """Cells as the texts that they are."""
+    return pa.schema([field.with_type(pa.string()) if isinstance(field.type, CellType) else field for field in schema])
+
+
+def _merged(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """Of the rows of all. A column that is always null has the type of another input."""
+    columns = zip(*(schema.types for schema in schemas), strict=False)
+    types = [next((type_ for type_ in own if not pa.types.is_null(type_)), own[0]) for own in columns]
+    return pa.schema(zip(schemas[0].names, types, strict=False))
+
+
+def _fits(given: pa.DataType, wanted: pa.DataType) -> bool:
+    return given == wanted or bool(pa.types.is_null(given))
+
+
+def _as_merged(schema: pa.Schema, rows: pa.RecordBatch, input: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(list(map(_as_type, rows.columns, schema.types)), schema=schema)
+
+
+def _as_type(column: pa.Array, wanted: pa.DataType) -> pa.Array:
+    if isinstance(column.type, CellType):
+        return decoded(column)
+    return pa.nulls(len(column), wanted) if pa.types.is_null(column.type) else column
+
+
+def _types(schema: pa.Schema) -> str:
+    return ", ".join(map(str, schema.types))
+
+
+def _inputs(operator: Union | Join) -> list[tuple[Key, str]]:
+    """Whose rows an operator takes, each with its key."""
+    if isinstance(operator, Join):
+        return [(("left",), operator.left), (("right",), operator.right)]
+    return [(("inputs", number), name) for number, name in enumerate(operator.inputs)]
+
+
+def joining_of(operator: Join) -> Joining:
+    left, right = operator.tables
+    return Joining(operator.time, operator.kind, operator.on, dict(operator.select), (left, right))
 
 
 def grouping_of(operator: Windows) -> Grouping:

@@ -28,6 +28,7 @@ from ..operator.blocks import ORIGIN, Block, Columns
 from ..operator.calls import Call, Plan
 from .calls import Written, call_written
 from .description import Functions, Pipeline, SinkModel
+from .inputs import sources_of
 from .lines import Key
 from .problems import Problem, in_keys, nearest
 from .variables import Secrets
@@ -41,7 +42,11 @@ class Problems:
         self._secrets = secrets
 
     def add(self, key: Key, text: str) -> None:
-        self.found.append(Problem(key, self._secrets.hidden(in_keys(text))))
+        self.found.append(Problem(key, self.hidden(in_keys(text))))
+
+    def hidden(self, text: str) -> str:
+        """A text without the values of variables."""
+        return self._secrets.hidden(text)
 
     @contextlib.contextmanager
     def at(self, *key: str | int) -> Iterator[None]:
@@ -91,7 +96,7 @@ def check_dead_letters(pipeline: Pipeline, problems: Problems) -> None:
         ("operators", place, name): getattr(operator, name, "fail")
         for place, operator in enumerate(pipeline.operators)
         for name in (("on_error", "on_timeout") if isinstance(operator, Functions) else ("on_error",))
-    } | {("source", "bad_records"): getattr(pipeline.source, "bad_records", "fail")}
+    } | {(*told.key, "bad_records"): getattr(told.model, "bad_records", "fail") for told in sources_of(pipeline)}
     wanting = [key for key, policy in policies.items() if policy == "dead_letter"]
     if pipeline.dead_letters is None:
         for key in wanting:
@@ -102,14 +107,15 @@ def check_dead_letters(pipeline: Pipeline, problems: Problems) -> None:
         problems.add(("dead_letters",), 'no policy sends rows here: write on_error = "dead_letter" for an operator')
 
 
-def check_places(pipeline: Pipeline, source: Source | None, problems: Problems) -> None:
+def check_places(pipeline: Pipeline, sources: Sequence[Source | None], problems: Problems) -> None:
     """Each output has a place of its own, and can keep what checkpoints promise."""
-    taken = {str(file.resolve()): "an input" for file in source.files.files} if isinstance(source, FilesSource) else {}
+    files = [file for source in sources if isinstance(source, FilesSource) for file in source.files.files]
+    taken = {str(file.resolve()): "an input" for file in files}
     outputs: list[tuple[Key, SinkModel]] = [(("sinks", place), sink) for place, sink in enumerate(pipeline.sinks)]
     if pipeline.dead_letters is not None:
         outputs.append((("dead_letters",), pipeline.dead_letters))
     for key, sink in outputs:
-        if pipeline.checkpoints is not None and isinstance(sink, File | StandardOutput):
+        if pipeline.has_checkpoints and isinstance(sink, File | StandardOutput):
             instead = 'write a folder, type = "parts", or leave out the checkpoints'
             problems.add((*key, "type"), f"{sink.type!r} cannot go on where it stopped: {instead}")
         if isinstance(sink, File | Parts):

@@ -12,7 +12,7 @@ Assumes: what takes more than the description itself to check is checked by `pla
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
 
@@ -29,6 +29,7 @@ from ..connectors.standard_output import StandardOutput
 from ..connectors.table import Table
 from ..host.isolation import MOST_WORKERS, Isolation
 from ..host.policy import Action
+from ..windows.storage import Limits
 
 SourceModel = Annotated[Impulse | Files | StandardInput, pydantic.Field(discriminator="type")]
 SinkModel = Annotated[Parts | File | StandardOutput | Blackhole | Table | Preview, pydantic.Field(discriminator="type")]
@@ -49,19 +50,35 @@ Workers = Annotated[int | Literal["auto"], pydantic.BeforeValidator(_workers)]
 class EventTime(Described):
     """When the events happened that the rows tell of."""
 
+    later: ClassVar[frozenset[str]] = frozenset({"computed", "watermark"})
+
     column: str
-    """The source's column of timestamps or dates."""
+    """The source's column of timestamps or dates, or one of `computed`."""
+    computed: dict[str, str] = pydantic.Field(default_factory=dict)
+    """Columns in place of the source's, for `column` and `watermark`: an expression in DataFusion's SQL for each name,
+    such as at = "to_timestamp_millis(ms)"."""
+    watermark: str | None = None
+    """An expression in SQL for the watermark after a row, in place of the event time in `column`."""
     lateness: Seconds = 0.0
     """How late a row may come after rows with later event times."""
     idle: Seconds | None = None
     """After so long without a row, the source holds the watermark back no more; without it, never."""
 
 
+class NamedSource(Described):
+    """A further source."""
+
+    source: SourceModel
+    """Where rows come from."""
+    event_time: EventTime | None = None
+    """For watermarks."""
+
+
 class Operator(Described):
     name: Name | None = None
-    """For views and checkpoints; default: the plugin's file name, or "sql"."""
+    """For views and checkpoints; default: the plugin's file name, or the type."""
     after: str | None = None
-    """The operator whose rows it gets, or "source"; default: the one before it."""
+    """The operator whose rows it gets, or "source", or one of `sources`; default: the one before it."""
 
 
 class Functions(Operator):
@@ -108,6 +125,35 @@ class Sql(Operator):
     """What happens to a row that fails, also because an expression does, such as 1 / 0."""
 
 
+class Lookup(Operator):
+    """An operator: columns of a table in SQLite or PostgreSQL, which rows look up by a key.
+
+    Rows stay in their order. With several matches a row becomes several rows; a null in a key matches nothing.
+    """
+
+    type: Literal["lookup"] = "lookup"
+    uri: str
+    """The database: `sqlite:PATH` or `postgresql://USER:${PASSWORD}@HOST/DATABASE`."""
+    table: str
+    """The name of a table or a view."""
+    keys: Annotated[dict[str, str], pydantic.Field(min_length=1)]
+    """The table's columns that must be equal to columns of the rows: the row's column for each of them."""
+    columns: dict[str, str] | None = None
+    """What is added: the table's column for each name of a result; default: all but the keys."""
+    types: dict[str, str] = pydantic.Field(default_factory=dict)
+    """The table's columns as types, such as at = "timestamp[us]"; others have those of the database."""
+    unmatched: Literal["drop", "null"] = "drop"
+    """Rows without a match are left out, or stay with nulls."""
+    where: str | None = None
+    """A match counts if this is true: a condition over columns of the row and of the table, in DataFusion's SQL."""
+    cache_bytes: Bytes = 8 << 20
+    """About how large the cache may be, in each slice."""
+    cache_seconds: Seconds = 60.0
+    """How old what is in the cache may be: a change in the table is seen after that. 0: each batch asks anew."""
+    on_error: Literal["fail", "drop", "dead_letter"] = "fail"
+    """What happens to a row that cannot be looked up, also because the database does not answer."""
+
+
 class Windows(Operator):
     """An operator: rows in windows of event time, as GROUP BY has them. It works in the first slice, for all slices.
 
@@ -117,7 +163,7 @@ class Windows(Operator):
 
     type: Literal["windows"] = "windows"
     time: str
-    """The column of event times; null in none of the rows."""
+    """The column of event times."""
     width: Seconds | None = None
     """How long a window is."""
     slide: Seconds | None = None
@@ -134,13 +180,49 @@ class Windows(Operator):
     """Each row is a result: `aggregates` are window functions, such as place = "row_number() OVER (ORDER BY n)"."""
     table: str = "input"
     """The name by which aggregates may call the rows, as in input.column."""
+    on_error: Literal["fail", "drop", "dead_letter"] = "fail"
+    """What happens to a row whose event time is null, or before 1678 or after 2261."""
+    memory_limit: Bytes = Limits.memory
+    """What open windows may have in memory, such as "1GiB"; what is more is in files without a name, in TMPDIR."""
+    disk_limit: Bytes = Limits.disk
+    """What open windows may have in these files; above it the pipeline ends."""
+
+
+class Union(Operator):
+    """An operator: the rows of several others, which have the same types in the same order. Names are the first's."""
+
+    type: Literal["union"] = "union"
+    inputs: Annotated[Several[str], pydantic.Field(min_length=2)]
+    """The operators whose rows it gets, or sources: "source" or names of `sources`."""
+
+
+class Join(Operator):
+    """An operator: the rows of two others that have the same event time, which are results of the same window. It works
+    in the first slice, for all slices."""
+
+    type: Literal["join"] = "join"
+    left: str
+    """The operator, or source, whose rows are on the left."""
+    right: str
+    """The one whose rows are on the right."""
+    kind: Literal["inner", "left", "right", "full"] = "inner"
+    """Which rows are results without one of the other side, with nulls instead."""
+    on: str = "true"
+    """The condition, in DataFusion's SQL, beside the same event time."""
+    select: dict[str, str]
+    """The columns of the result: an expression for each name."""
+    time: str
+    """The column of event times, of both sides and the result; a row without one ends the pipeline."""
+    tables: Annotated[Several[str], pydantic.Field(min_length=2, max_length=2)] = ("a", "b")
+    """The names by which expressions may call the two sides, as in a.column = b.column."""
 
 
 class Checkpoints(Described):
     """Where the state is kept, so that a pipeline goes on where it has been, and how often."""
 
-    place: str
-    """A folder, or the URL of an object store, such as s3://bucket/folder."""
+    place: str | None = None
+    """A folder, or the URL of an object store, such as s3://bucket/folder; `--checkpoints` names another one. Without a
+    place there are no checkpoints."""
     every: Seconds | None = None
     """The time from one checkpoint to the next; default: 10 s, if `every_rows` is not set either."""
     every_rows: Annotated[int, pydantic.Field(ge=1)] | None = None
@@ -155,18 +237,23 @@ def _kind(value: Any) -> Any:
 OperatorModel = Annotated[
     Annotated[Functions, pydantic.Tag("functions")]
     | Annotated[Sql, pydantic.Tag("sql")]
-    | Annotated[Windows, pydantic.Tag("windows")],
+    | Annotated[Lookup, pydantic.Tag("lookup")]
+    | Annotated[Windows, pydantic.Tag("windows")]
+    | Annotated[Union, pydantic.Tag("union")]
+    | Annotated[Join, pydantic.Tag("join")],
     pydantic.Discriminator(_kind),
 ]
 
 
 class Pipeline(Described):
-    """One source, operators, one or more sinks."""
+    """One or more sources, operators, one or more sinks."""
 
     name: Name
     """A name by which databases and checkpoints know the pipeline: letters, digits, `_`, `.` and `-`."""
     source: SourceModel
     """Where rows come from."""
+    sources: dict[Name, NamedSource] = pydantic.Field(default_factory=dict)
+    """Further sources, by names for the `after` and `inputs` of operators."""
     operators: Several[OperatorModel] = ()
     """What rows pass through, in this order, or where `after` says."""
     sinks: Annotated[Several[SinkModel], pydantic.Field(min_length=1)]
@@ -174,11 +261,15 @@ class Pipeline(Described):
     dead_letters: SinkModel | None = None
     """Where rows go whose policy is "dead_letter"."""
     event_time: EventTime | None = None
-    """For watermarks."""
+    """For watermarks of `source`."""
     parallelism: Annotated[int, pydantic.Field(ge=1, le=1024)] = 1
     """How many slices run side by side. Each is a copy of the chain over a share of the source."""
     checkpoints: Checkpoints | None = None
     """Without them, outputs appear at the end, and an interrupted run starts anew."""
+
+    @property
+    def has_checkpoints(self) -> bool:
+        return self.checkpoints is not None and self.checkpoints.place is not None
 
 
 def described(pipeline: Described) -> dict[str, Any]:

@@ -9,7 +9,8 @@ import pyarrow as pa
 from ..connectors.cells import CellType
 from ..connectors.described import Described
 from .chain import operator_names
-from .description import Sql, Windows
+from .description import Functions, Lookup, Sql, Windows
+from .inputs import sources_of
 from .plan import Planned, sink_names
 
 
@@ -24,10 +25,11 @@ def _lines(planned: Planned) -> Iterator[str]:
     yield f"pipeline {told.name}: {slices}"
     if told.checkpoints is not None:
         yield f"checkpoints: {_keys(told.checkpoints)}"
-    yield f"source {told.source.type}: {_keys(told.source)}"
-    yield from _columns(planned.columns.schema)
-    if told.event_time is not None:
-        yield f"event time: {_keys(told.event_time)}"
+    for one, input in zip(sources_of(told), planned.inputs, strict=True):
+        yield f"source {one.name or one.model.type}: {_keys(one.model)}"
+        yield from _columns(input.columns.schema)
+        if one.event_time is not None:
+            yield f"event time: {_keys(one.event_time)}"
     calls = iter(planned.calls)
     for place, (operator, name) in enumerate(zip(told.operators, operator_names(told), strict=True)):
         yield f"operator {name}: {_keys(operator, without=('name', 'calls', 'select', 'where', 'aggregates'))}"
@@ -36,6 +38,12 @@ def _lines(planned: Planned) -> Iterator[str]:
             continue
         if isinstance(operator, Windows):
             yield from _results(operator, planned.chain.schemas[place])
+            continue
+        if isinstance(operator, Lookup):
+            yield from _found(operator, planned.chain.schemas[place])
+            continue
+        if not isinstance(operator, Functions):
+            yield from _columns(planned.chain.schemas[place])
             continue
         for text in operator.calls:
             call = next(calls)
@@ -57,6 +65,12 @@ def _query(operator: Sql, schema: pa.Schema) -> Iterator[str]:
     width = max(map(len, items), default=0)
     for (name, text), type_ in zip(items.items(), schema.types, strict=True):
         yield f"    {name:{width}}  {_type(type_)} = {' '.join(text.split())}"
+    if operator.where is not None:
+        yield f"    where {' '.join(operator.where.split())}"
+
+
+def _found(operator: Lookup, schema: pa.Schema) -> Iterator[str]:
+    yield from _columns(schema)
     if operator.where is not None:
         yield f"    where {' '.join(operator.where.split())}"
 

@@ -13,27 +13,25 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from ..connectors.bad_records import decide
 from ..connectors.interface import Sink, Source, Stage
-from ..connectors.source import Rows
 from ..host.policy import LETTER, Policy
 from ..operator.blocks import Block, Columns
 from ..operator.calls import Call
 from ..operator.grouped import GroupOperator, GroupPlan
 from ..operator.operator import Operator
-from ..operator.routes import Routes
+from ..operator.routes import Place, Routes
 from ..operator.stages import Dead
-from ..operator.watermarks import EventTime
 from .chain import Chain, chained, each_once, operator_names
 from .checks import Problems, check_dead_letters, check_places
-from .description import Functions, OperatorModel, Pipeline, SinkModel, Sql, described
+from .description import Functions, Lookup, OperatorModel, Pipeline, SinkModel, Sql, described
 from .document import pipeline_of
 from .hidden import HidingSource
+from .inputs import Input, sources_of, watermarks_of
 from .lines import Key
 from .problems import InvalidPipeline, Problem
 from .variables import Secrets, resolved
@@ -43,22 +41,22 @@ from .variables import Secrets, resolved
 class Planned:
     """What the engine runs.
 
-    pipeline: as it is described. resolved: with the values of its variables. source: open. columns: of the source.
-    chain: the operators in their places. plugins: open.
+    pipeline: as it is described. resolved: with the values of its variables. inputs: its sources, open.
+    columns: of the first source, as dead letters have them. chain: the operators in their places. plugins: open.
     """
 
     pipeline: Pipeline
     resolved: Pipeline
     secrets: Secrets
-    source: Source
+    inputs: Sequence[Input]
     columns: Columns
     chain: Chain
     plugins: contextlib.ExitStack
 
     def close(self) -> None:
-        """Closes the source, and ends the workers of plugins."""
+        """Closes the sources, and ends the workers of plugins."""
         with self.plugins:
-            self.source.close()
+            _close(input.source for input in self.inputs)
 
     @property
     def name(self) -> str:
@@ -76,11 +74,12 @@ class Planned:
     def fingerprint(self) -> Mapping[str, Any]:
         """What must be the same for a resume, by name. Plugins' hashes are compared apart."""
         told = described(self.pipeline)
+        first, *others = self.inputs
+        further = {one.told.name: one.fingerprint(told["sources"][one.told.name]["source"]) for one in others}
         return {
             "name": self.name,
-            "source": told["source"],
-            "columns": {field.name: str(field.type) for field in self.source.schema},
-            "event time": self.pipeline.event_time and self.pipeline.event_time.column,
+            **first.fingerprint(told["source"]),
+            **({"sources": further} if further else {}),
             "operators": [_asked(one) for one in told["operators"]],
             "sinks": [_in_a_row(one) for one in told["sinks"]],
             "dead letters": told["dead_letters"] and _in_a_row(told["dead_letters"]),
@@ -102,15 +101,6 @@ class Planned:
             GroupOperator(stages) if isinstance(stages, GroupPlan) else Operator(name, stages, *_policy(one))
             for one, name, stages in zip(self.resolved.operators, names, self.chain.stages, strict=True)
         ]
-
-    def event_time(self) -> EventTime | None:
-        """The watermarks of one slice."""
-        told = self.resolved.event_time
-        return None if told is None else EventTime(self.columns.schema, told.column, round(told.lateness * 1e9))
-
-    @property
-    def idle_seconds(self) -> float | None:
-        return None if self.resolved.event_time is None else self.resolved.event_time.idle
 
     def sinks(self, slice: int, stage: Stage | None) -> list[Sink]:
         """The sinks of one slice. stage: None without checkpoints. Raises InvalidPipeline."""
@@ -144,29 +134,18 @@ class Planned:
     def letter_schema(self) -> pa.Schema:
         return pa.schema([*self.columns.letter_fields(), *LETTER])
 
-    def left(self, block: Block, place: int | None) -> Block:
-        """A block that has left an operator, or the source (None), as operators and sinks take it that follow."""
+    def left(self, block: Block, place: Place) -> Block:
+        """A block that has left an operator, or a source, as operators and sinks take it that follow."""
         return self.chain.left(block, place)
+
+    def entered(self, block: Block, place: int, input: int) -> Block:
+        """The same block, as an operator with several inputs takes it from this one."""
+        return self.chain.entered(block, place, input)
 
     def letter(self, dead: Dead) -> pa.RecordBatch:
         """Dead letters as rows of their sink."""
         told, own = self.columns.letters(dead.rows, dead.letters)
         return pa.RecordBatch.from_arrays([*own, *told.columns], schema=self.letter_schema)
-
-    def admit(self, rows: Rows) -> list[Block | Dead]:
-        """The source's rows as blocks. Rows that could not be read follow the source's policy.
-
-        Raises InvalidArgument.
-        """
-        block = self.columns.block(dataclasses.replace(rows, file=self.hidden(rows.file)))
-        decided = decide(block.origin, getattr(self.resolved.source, "bad_records", "fail"))
-        if decided is None:
-            return [block]
-        admitted: list[Block | Dead] = []
-        if len(decided.dead_at):
-            admitted.append(Dead(block.take(decided.dead_at), decided.dead))
-        kept = block.filter(decided.kept)
-        return [*admitted, kept] if len(kept) else admitted
 
 
 def plan(pipeline: Pipeline, environment: Mapping[str, str] = os.environ) -> Planned:
@@ -177,16 +156,17 @@ def plan(pipeline: Pipeline, environment: Mapping[str, str] = os.environ) -> Pla
         chosen = pipeline_of(values)
     except InvalidPipeline as error:
         raise InvalidPipeline([Problem(one.key, secrets.hidden(one.text)) for one in error.problems]) from None
-    source: Source | None = None
-    with problems.at("source"):
-        source = chosen.source.source(chosen.parallelism)
+    sources: list[Source | None] = []
+    for told in sources_of(chosen):
+        sources.append(None)
+        with problems.at(*told.key):
+            sources[-1] = told.model.source(chosen.parallelism)
     plugins = contextlib.ExitStack()
     try:
-        return _checked(pipeline, chosen, secrets, source, plugins, problems)
+        return _checked(pipeline, chosen, secrets, sources, plugins, problems)
     except BaseException:
         with plugins:
-            if source is not None:
-                source.close()
+            _close(source for source in sources if source is not None)
         raise
 
 
@@ -194,28 +174,35 @@ def _checked(
     pipeline: Pipeline,
     chosen: Pipeline,
     secrets: Secrets,
-    source: Source | None,
+    sources: Sequence[Source | None],
     plugins: contextlib.ExitStack,
     problems: Problems,
 ) -> Planned:
-    columns = None if source is None else Columns(source.schema)
-    if columns is not None and chosen.event_time is not None:
-        with problems.at("event_time", "column"):
-            EventTime(columns.schema, chosen.event_time.column)
+    every = list(zip(sources_of(chosen), sources, strict=True))
+    columns = [None if source is None else Columns(source.schema) for source in sources]
+    for (told, source), own in zip(every, columns, strict=True):
+        if own is not None and told.event_time is not None:
+            with problems.at(*told.time_key, "column"):
+                watermarks_of(own, told.event_time)
+        if chosen.has_checkpoints and source is not None and not source.resumable:
+            problems.add(told.key, f"{source.name} cannot be read again, so it has no checkpoints: leave them out")
     if chosen.checkpoints is not None and chosen.checkpoints.every == 0:
         problems.add(("checkpoints", "every"), "write a time above 0")
-    if chosen.checkpoints is not None and source is not None and not source.resumable:
-        problems.add(("source",), f"{source.name} cannot be read again, so it has no checkpoints: leave them out")
     check_dead_letters(chosen, problems)
-    chain = chained(chosen, columns, problems, plugins)
-    check_places(chosen, source, problems)
+    kept = [own and own.without_own() for own in columns] if len(columns) > 1 else columns
+    chain = chained(chosen, kept, problems, plugins)
+    check_places(chosen, sources, problems)
     for place, sink in enumerate(chosen.sinks):
         with problems.at("sinks", place):
             _ = sink.typed
-    if source is None or columns is None or chain is None or problems.found:
+    inputs = [
+        Input(HidingSource(source, secrets) if secrets else source, own, told, secrets)
+        for (told, source), own in zip(every, kept, strict=True)
+        if source is not None and own is not None
+    ]
+    if len(inputs) < len(sources) or chain is None or problems.found:
         raise InvalidPipeline(problems.found)
-    opened = HidingSource(source, secrets) if secrets else source
-    planned = Planned(pipeline, chosen, secrets, opened, columns, chain, plugins)
+    planned = Planned(pipeline, chosen, secrets, inputs, inputs[0].columns, chain, plugins)
     for key, model, _, schema in planned.outputs():
         with problems.at(*key):
             model.check(schema)
@@ -224,19 +211,29 @@ def _checked(
     return planned
 
 
+def _close(sources: Iterable[Source]) -> None:
+    with contextlib.ExitStack() as open_:
+        for source in sources:
+            open_.callback(source.close)
+
+
 def _policy(operator: OperatorModel) -> tuple[Policy, Mapping[str, Any]]:
     """What happens to failed rows, and the options of async functions."""
     if isinstance(operator, Functions):
         return Policy(operator.on_error, operator.on_timeout), operator.options
-    return Policy(operator.on_error if isinstance(operator, Sql) else "fail"), {}
+    return Policy(operator.on_error if isinstance(operator, Sql | Lookup) else "fail"), {}
 
 
 def _asked(operator: Mapping[str, Any]) -> Any:
     """What an operator does to rows, without names and policies; of functions in a row, their calls."""
     if operator["type"] == "sql":
         return {name: operator[name] for name in ("select", "where", "table", "required", "after")}
-    if operator["type"] == "windows":
-        return {name: value for name, value in operator.items() if name != "name"}
+    if operator["type"] == "lookup":
+        asked = ("type", "table", "keys", "columns", "types", "unmatched", "where", "after")
+        return {name: operator[name] for name in asked}
+    if operator["type"] in ("windows", "union", "join"):
+        others = ("name", "on_error", "memory_limit", "disk_limit")
+        return {name: value for name, value in operator.items() if name not in others}
     return operator["calls"] if operator["after"] is None else {"after": operator["after"], "calls": operator["calls"]}
 
 

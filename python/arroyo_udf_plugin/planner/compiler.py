@@ -1,6 +1,6 @@
 """Statements into a pipeline's description: what their names mean, and which parts they share.
 
-A table that is read is the source, with a query for columns that its connector does not have. A view is built where it
+A table that is read is a source, with a query for columns that its connector does not have. A view is built where it
 is first selected from, and everybody else takes the same rows. An insert is a view whose rows go to a sink.
 """
 
@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 import pydantic
@@ -19,30 +19,28 @@ import pydantic
 from ..connectors.cells import CellType
 from ..connectors.standard_output import StandardOutput
 from ..errors import ArroyoUdfError
-from ..host.isolation import ISOLATIONS, MOST_WORKERS
-from ..host.policy import ACTIONS
-from ..pipeline.description import EventTime, Pipeline, SinkModel, SourceModel
+from ..pipeline.description import EventTime, NamedSource, Pipeline, SourceModel
 from ..pipeline.lines import Key
 from ..pipeline.problems import nearest
 from ..pipeline.variables import resolved
-from ..sql.query import Query, WrongQuery
 from ..sql.query import Select as SelectItems
 from ..sql.tokens import quoted
 from .column_types import cast_to
-from .diagnostics import wrong_query
-from .flow import SOURCE, TIME, Flow, Node, Settings
+from .event_times import event_time_of, type_of
+from .flow import SOURCE, TIME, Flow, Node
 from .functions import Udf
 from .grouped import Grouped, as_time, has_windows
+from .joins import WindowedJoin
+from .lookups import LookupJoin
 from .ranked import Ranked, has_over
 from .rounds import Rounds, Wanted
-from .selects import QueryText, Relation
+from .scope import Scope
+from .selects import AnyQuery, Join, QueryText, Relation, UnionText
+from .settings import Chosen
 from .statements import Column, CreateTable, CreateView, Insert, Select, Set, Statement
-from .tables import interval_seconds, kind_of, sink_of, source_of
+from .tables import in_milliseconds, kind_of, sink_of, source_of
 from .text import Text, Wrong
-
-_NOWHERE = Relation(None, None, SOURCE, 0)
-_SETTINGS = ("on_error", "on_timeout", "dead_letters", "isolation", "workers")
-_VALUES: Mapping[str, Sequence[str]] = {"on_error": ACTIONS, "on_timeout": ACTIONS, "isolation": ISOLATIONS}
+from .unions import united
 
 
 @dataclass(frozen=True)
@@ -51,6 +49,17 @@ class Compiled:
 
     pipeline: Pipeline
     places: Mapping[Key, int]
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A table that is read. name: of the source. node: its rows, with the table's columns."""
+
+    name: str
+    model: SourceModel
+    event_time: EventTime | None
+    node: Node
+    at: int
 
 
 def compiled(text: Text, statements: Sequence[Statement], udfs: Mapping[str, Udf]) -> Compiled:
@@ -74,9 +83,8 @@ class _Compiler:
         self._open: list[str] = []  # views that are being built, each selected from by the one before
         self._built: dict[int, Node] = {}  # by the query
         self._outputs: list[Insert | Select] = []
-        self._settings: dict[str, Set] = {}
-        self._source: tuple[CreateTable, SourceModel, Node] | None = None
-        self._event_time: EventTime | None = None
+        self._settings = Chosen()
+        self._sources: dict[str, _Source] = {}  # by the table's name
 
     # ---- Statements ----
 
@@ -91,7 +99,7 @@ class _Compiler:
             self._new(statement.name, statement.at)
             self._views[statement.name] = statement
         elif isinstance(statement, Set):
-            self._set(statement)
+            self._settings.take(statement)
         elif isinstance(statement, Insert) and self._is_in_memory(statement):
             if statement.table in self._views:
                 raise Wrong(f"{statement.table} has rows already: insert into a table in memory once", statement.at)
@@ -107,18 +115,6 @@ class _Compiler:
         if name in self._tables or name in self._views or name in self._broken:
             raise Wrong(f"there is a table or view {name} already: rename one", at)
 
-    def _set(self, setting: Set) -> None:
-        if setting.name == "updating_ttl":
-            raise Wrong("updating_ttl: updating SQL is not supported. Leave it out", setting.at)
-        if setting.name not in _SETTINGS:
-            raise Wrong(f"there is no setting {setting.name}: {nearest(setting.name, _SETTINGS)}", setting.at)
-        known = _VALUES.get(setting.name)
-        if known is not None and setting.value not in known:
-            raise Wrong(f"{setting.name} = '{setting.value}': {nearest(setting.value, known)}", setting.at)
-        if setting.name == "workers" and _workers(setting.value) is None:
-            raise Wrong(f"workers = {setting.value}: write a number from 1 to {MOST_WORKERS}, or auto", setting.at)
-        self._settings[setting.name] = setting
-
     def _is_in_memory(self, insert: Insert) -> bool:
         table = self._tables.get(insert.table)
         if table is None:
@@ -128,6 +124,8 @@ class _Compiler:
                 raise Wrong(f"{insert.table} is a view: insert into a table", insert.at)
             raise Wrong(f"there is no table {insert.table}: {self._nearest(insert.table)}", insert.at)
         kind = kind_of(table)
+        if kind == "lookup":
+            raise Wrong(f"{insert.table} is TEMPORARY, for lookups: insert into a TABLE without this word", insert.at)
         if kind == "source":
             raise Wrong(f"{insert.table} is a source: insert into a table with type = 'sink'", insert.at)
         return kind == "memory"
@@ -139,8 +137,8 @@ class _Compiler:
 
     def finished(self) -> Compiled:
         """The description. Raises Refused."""
-        flow = Flow(self._chosen())
-        self._check_letters()
+        flow = Flow(self._settings.of_operators())
+        self.wrong += self._settings.check_letters(self._tables.values())
         for output in self._outputs:
             try:
                 self._output(flow, output)
@@ -152,47 +150,21 @@ class _Compiler:
             )
         if any(one.text is not None for one in self.wrong):
             raise self._text.refused(self.wrong)
-        assert self._source is not None, "each output has a table"
-        table, model, _ = self._source
+        first, *others = self._sources.values()  # each output has a table
         name = re.sub(r"[^A-Za-z0-9_.-]", "_", Path(self._text.file).stem).lstrip("_.-")[:100] or "query"
         pipeline = Pipeline(
             name=name,
-            source=model,
+            source=first.model,
+            sources={one.name: NamedSource(source=one.model, event_time=one.event_time) for one in others},
             operators=flow.operators,
             sinks=flow.sinks,
-            dead_letters=self._letters(),
-            event_time=self._event_time,
+            dead_letters=self._settings.letters(),
+            event_time=first.event_time,
+            checkpoints=self._settings.checkpoints(),
         )
-        letters = self._settings.get("dead_letters")
-        own = {("source",): table.at, ("event_time",): table.at}
-        return Compiled(pipeline, flow.places | own | ({} if letters is None else {("dead_letters",): letters.at}))
-
-    def _check_letters(self) -> None:
-        """A policy dead_letter and a place for dead letters belong together."""
-        wanting = [one.at for one in self._settings.values() if one.value == "dead_letter"]
-        wanting += [
-            option.at
-            for table in self._tables.values()
-            if (option := table.options.get("bad_data")) is not None and option.value == "dead_letter"
-        ]
-        place = self._settings.get("dead_letters")
-        if wanting and place is None:
-            self.wrong.append(Wrong("dead letters need a place: write SET dead_letters = 'folder'", wanting[0]))
-        if place is not None and not wanting:
-            self.wrong.append(Wrong("nothing sends rows here: write SET on_error = 'dead_letter'", place.at))
-
-    def _chosen(self) -> Settings:
-        chosen: dict[str, Any] = {name: one.value for name, one in self._settings.items() if name != "dead_letters"}
-        if "workers" in chosen:
-            chosen["workers"] = _workers(chosen["workers"])
-        on_error = chosen.get("on_error", "fail")
-        return Settings(**chosen, on_row="fail" if on_error == "null" else on_error)
-
-    def _letters(self) -> SinkModel | None:
-        from ..connectors.parts import Parts
-
-        setting = self._settings.get("dead_letters")
-        return None if setting is None else Parts(path=setting.value)
+        own: dict[Key, int] = {("source",): first.at, ("event_time",): first.at}
+        own |= {("sources", one.name): one.at for one in others}
+        return Compiled(pipeline, {**flow.places, **own, **self._settings.places})
 
     def _output(self, flow: Flow, output: Insert | Select) -> None:
         if isinstance(output, Select):
@@ -233,8 +205,8 @@ class _Compiler:
     def _query(
         self,
         flow: Flow,
-        query: QueryText,
-        ctes: Mapping[str, QueryText],
+        query: AnyQuery,
+        ctes: Mapping[str, AnyQuery],
         name: str,
         wanted: Sequence[Wanted] | None,
         with_time: bool = True,
@@ -243,18 +215,47 @@ class _Compiler:
         if wanted is None and id(query) in self._built:
             return self._built[id(query)]
         known = {**ctes, **query.ctes}
-        relation = query.relation
-        if relation.query is not None:
-            before = self._query(flow, relation.query, known, relation.alias, None)
-        else:
-            before = self._named(flow, relation.name or "", relation.at, known)
+        if isinstance(query, UnionText):
+            nodes = [self._query(flow, one, known, name, wanted, with_time) for one in query.queries]
+            self._built[id(query)] = node = united(flow, nodes, [one.at for one in query.queries], name)
+            return node
+        before, scope = self._from(flow, query, known, name)
         build = Grouped if query.group else Ranked if has_over(query) else Rounds
-        node = build(self._text, self._udfs, flow, query, before, name).built(wanted, with_time)
+        node = build(self._text, self._udfs, flow, query, before, name, scope=scope).built(wanted, with_time)
         if wanted is None:
             self._built[id(query)] = node
         return node
 
-    def _named(self, flow: Flow, name: str, at: int, ctes: Mapping[str, QueryText]) -> Node:
+    def _from(self, flow: Flow, query: QueryText, ctes: Mapping[str, AnyQuery], name: str) -> tuple[Node, Scope | None]:
+        """The rows that a SELECT begins with, and what names mean in them, if they are of several tables."""
+        before = self._relation(flow, query.relation, ctes)
+        if not query.joins:
+            return before, None
+        scope = Scope({query.relation.alias: {column: column for column in before.names}})
+        for join in query.joins:
+            table = self._lookup_table(join, ctes)
+            if table is not None:
+                before, scope = LookupJoin(self._text, self._udfs, flow, query, before, scope, join, table).built()
+                continue
+            right = self._relation(flow, join.relation, ctes)
+            joined = WindowedJoin(self._text, self._udfs, flow, before, scope, join, right, name)
+            before, scope = joined.built()
+        return before, scope
+
+    def _lookup_table(self, join: Join, ctes: Mapping[str, AnyQuery]) -> CreateTable | None:
+        """None: it joins rows."""
+        name = join.relation.name or ""
+        if name in self._broken:
+            raise Wrong(None, join.at)
+        table = None if name in ctes else self._tables.get(name)
+        return table if table is not None and kind_of(table) == "lookup" else None
+
+    def _relation(self, flow: Flow, relation: Relation, ctes: Mapping[str, AnyQuery]) -> Node:
+        if relation.query is not None:
+            return self._query(flow, relation.query, ctes, relation.alias, None)
+        return self._named(flow, relation.name or "", relation.at, ctes)
+
+    def _named(self, flow: Flow, name: str, at: int, ctes: Mapping[str, AnyQuery]) -> Node:
         if name in ctes:
             others = {other: query for other, query in ctes.items() if other != name}
             return self._query(flow, ctes[name], others, name, None)
@@ -270,17 +271,15 @@ class _Compiler:
         kind = kind_of(table)
         if kind == "memory":
             raise Wrong(f"nothing is inserted into {name}: write INSERT INTO {name} SELECT ... before", at)
+        if kind == "lookup":
+            raise Wrong(f"{name} is TEMPORARY, for lookups: write FROM another table JOIN {name} ON its key", at)
         if kind == "sink":
             raise Wrong(f"{name} is a sink: select from a table with type = 'source', or from what goes into it", at)
-        if self._source is not None and self._source[0] is not table:
-            raise Wrong(
-                f"a second table is read, {name} beside {self._source[0].name}: write two files, one for each", at
-            )
-        if self._source is None:
+        if name not in self._sources:
             self._broken.add(name)  # once is enough to say what is wrong
-            self._source = (table, *self._read(flow, table))
+            self._sources[name] = self._read(flow, table)
             self._broken.discard(name)
-        return self._source[2]
+        return self._sources[name].node
 
     def _view(self, flow: Flow, name: str, view: CreateView | Insert) -> Node:
         self._open.append(name)
@@ -299,21 +298,24 @@ class _Compiler:
 
     # ---- The source ----
 
-    def _read(self, flow: Flow, table: CreateTable) -> tuple[SourceModel, Node]:
+    def _read(self, flow: Flow, table: CreateTable) -> _Source:
         """The source of a table, and its rows with the table's columns."""
         model = self._described(table, lambda: source_of(table))
         schema = self._described(table, lambda: _schema_of(model))
-        self._event_time = _event_time(table, schema)
         items, required = self._columns(table, schema)
-        if self._event_time is not None and has_windows(self._text):
-            column = self._event_time.column
-            items[TIME] = as_time(quoted(column), schema.field(column).type)
-            required = [*required, column]
-        node = Node(SOURCE, schema)
+        computed = [column.name for column in table.columns or () if column.generated and column.not_null]
+        found = event_time_of(self._text, table, items, schema, self._udfs)
+        if found is not None and has_windows(self._text):
+            items[TIME] = as_time(found.expression, found.type)
+            if found.is_computed:
+                computed.append(found.model.column)
+            else:
+                required = [*required, found.model.column]
+        node = source = flow.source(schema, table.name) if self._sources else Node(SOURCE, schema)
         if required or list(items.items()) != [(name, quoted(name)) for name in schema.names]:
             node = flow.query(node, SelectItems(items, None, table.name, required), table.name, table.at)
-        computed = [column.name for column in table.columns or () if column.generated and column.not_null]
-        return model, flow.required(node, computed, table.name, table.at)
+        node = flow.required(node, computed, table.name, table.at)
+        return _Source(source.operator, model, None if found is None else found.model, node, table.at)
 
     def _columns(self, table: CreateTable, schema: pa.Schema) -> tuple[dict[str, str], Sequence[str]]:
         """The table's columns as expressions of the source's, and the source's columns that may not be null."""
@@ -334,7 +336,10 @@ class _Compiler:
                 )
             given = schema.field(source).type
             given = pa.string() if isinstance(given, CellType) else given
-            found = cast_to(quoted(source), given, column.type)
+            text = quoted(source)
+            if in_milliseconds(table, column.type):
+                text, given = f"to_timestamp_millis({text})", pa.timestamp("ms")
+            found = cast_to(text, given, column.type)
             if found is None:
                 raise Wrong(f"{column.name} is {given} where it is read, not {column.type}: write that type", column.at)
             items[column.name] = found
@@ -344,11 +349,7 @@ class _Compiler:
     def _generated(self, table: CreateTable, column: Column, schema: pa.Schema) -> str:
         """The expression of a column that is computed, in its type."""
         text, part = self._text.cut(column.generated), column.generated
-        try:
-            (given,) = Query(SelectItems({column.name: text}, None, table.name), schema).schema.types
-        except WrongQuery as error:
-            empty = QueryText({}, (), _NOWHERE, (), table.at)
-            raise wrong_query(error, part, empty, schema, self._udfs) from None
+        given = type_of(self._text, part, SelectItems({column.name: text}, None, table.name), schema, self._udfs)
         found = cast_to(text, given, column.type)
         if found is None:
             raise Wrong(f"{column.name} is {column.type}, and this is {given}: write CAST(... AS ...)", part[0].start)
@@ -365,13 +366,6 @@ class _Compiler:
             raise Wrong(f"table {table.name}: {error}", table.at) from None
 
 
-def _workers(text: str) -> int | Literal["auto"] | None:
-    """None: it is no number of workers."""
-    if text == "auto":
-        return "auto"
-    return int(text) if text.isdecimal() and 1 <= int(text) <= MOST_WORKERS else None
-
-
 def _schema_of(model: SourceModel) -> pa.Schema:
     values, _ = resolved(model.model_dump(by_alias=True, warnings=False), os.environ)
     source = type(model).model_validate(values).source(1)
@@ -379,26 +373,3 @@ def _schema_of(model: SourceModel) -> pa.Schema:
         return source.schema
     finally:
         source.close()
-
-
-def _event_time(table: CreateTable, schema: pa.Schema) -> EventTime | None:
-    """WATERMARK FOR column [AS column - INTERVAL '...']: of a column that is read."""
-    watermark = table.watermark
-    if watermark is None:
-        return None
-    column, part = watermark.column, list(watermark.expression)
-    if column not in schema.names:
-        known = [field.name for field in schema if pa.types.is_timestamp(field.type)]
-        raise Wrong(
-            f"the event time is a column that is read, and {column} is none: {nearest(column, known)}", watermark.at
-        )
-    if not part or [token.name for token in part] == [column]:
-        return EventTime(column=column)
-    texts = [token.word or token.text for token in part[:3]]
-    if part[0].name != column or texts[1:] != ["-", "interval"] or len(part) not in (4, 5):
-        raise Wrong(f"write WATERMARK FOR {column} AS {column} - INTERVAL '5 seconds'", part[0].start)
-    unit = part[4].word if len(part) == 5 else ""
-    try:
-        return EventTime(column=column, lateness=interval_seconds(f"{part[3].value} {unit}".strip()))
-    except ValueError:
-        raise Wrong("write an interval such as INTERVAL '5 seconds'", part[3].start) from None

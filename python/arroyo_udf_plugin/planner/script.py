@@ -36,8 +36,11 @@ class Script:
             wrong.append(error)
         if wrong:
             raise self._text.refused(wrong)
-        with loaded(udfs) as functions:
-            found = compiled(self._text, statements, functions)
+        try:
+            with loaded(udfs, self._text.calls()) as functions:
+                found = compiled(self._text, statements, functions)
+        except Wrong as error:
+            raise self._text.refused([error]) from error.__cause__
         self.pipeline, self._places = found.pipeline, found.places
 
     @classmethod
@@ -70,7 +73,9 @@ class Script:
     def _wrong(self, problem: Problem) -> Wrong:
         prefixes = [problem.key[:length] for length in range(len(problem.key), 0, -1)]
         at = next((self._places[prefix] for prefix in prefixes if prefix in self._places), 0)
-        return Wrong(str(problem) if problem.key[:1] not in [("source",), ("sinks",)] else problem.text, at)
+        return Wrong(
+            str(problem) if problem.key[:1] not in [("source",), ("sources",), ("sinks",)] else problem.text, at
+        )
 
 
 def _query_start(part: Tokens) -> int | None:

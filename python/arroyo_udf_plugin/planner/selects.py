@@ -1,21 +1,23 @@
 """What a SELECT consists of, as ranges of the user's text. DataFusion has the last word on what is inside them.
 
-    query   := [WITH name AS (query), ...] select
-    select  := SELECT items [FROM relation] [WHERE condition] [GROUP BY items] [HAVING condition]
+    query     := [WITH name AS (query), ...] select [UNION ALL select ...]
+    select    := SELECT items [FROM relation [join ...]] [WHERE condition] [GROUP BY items] [HAVING condition]
+    relation  := name [AS alias] | (query) [AS alias]
+    join      := [INNER | LEFT | RIGHT | FULL] JOIN relation ON condition | ... USING (names)
 
 Everything else that SQL has is refused by name, with what to write instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from ..sql.tokens import Token
 from .text import Cursor, Tokens, Wrong, leveled, split
 
 _NOT_YET = {
-    "union": "UNION is not supported: insert twice, into two tables",
     "intersect": "INTERSECT is not supported: a stream has no end to compare",
     "except": "EXCEPT is not supported: a stream has no end to compare",
     "order": "ORDER BY is not supported here: a stream has no end to sort",
@@ -33,9 +35,18 @@ _FOLLOWING = {
     "group": ("having",),
     "having": (),
 }
-_JOINS = {"join", "inner", "left", "right", "full", "cross", "natural"}
-_OPERANDS = {"end", "null", "true", "false"}  # words that end an operand and are no names
-_OPERATORS = {
+_WINDOWED = "write JOIN ... ON a.window = b.window"
+_NO_JOINS = {
+    "cross": f"CROSS JOIN is not supported: it would have to remember all rows for ever: {_WINDOWED}",
+    "natural": f"NATURAL JOIN is not supported: {_WINDOWED} AND ..., or USING (window, ...)",
+    "semi": f"SEMI JOIN is not supported: {_WINDOWED} AND ...",
+    "anti": "ANTI JOIN is not supported: write LEFT JOIN ... ON a.window = b.window AND ... WHERE b.window IS NULL",
+    "asof": f"ASOF JOIN is not supported: {_WINDOWED} AND ...",
+    "lateral": "LATERAL is not supported: for lists, write unnest(list) among the items",
+}
+_KINDS = ("inner", "left", "right", "full")
+OPERANDS = {"end", "null", "true", "false"}  # words that end an operand and are no names
+OPERATORS = {
     *("and", "or", "not", "is", "in", "like", "ilike", "between", "similar", "to", "escape", "distinct", "from", "as"),
     *("case", "when", "then", "else", "interval", "date", "timestamp", "time", "zone", "at", "collate", "div", "xor"),
     *("any", "all", "some", "rlike", "regexp", "unknown", "exists", "array", "over", "filter", "within"),
@@ -66,34 +77,89 @@ class Relation:
     """What is selected from: a name, or a query. alias: the name that it has in expressions."""
 
     name: str | None
-    query: QueryText | None
+    query: AnyQuery | None
     alias: str
+    at: int
+
+
+JoinKind = Literal["inner", "left", "right", "full"]
+
+
+@dataclass(frozen=True)
+class Join:
+    """A relation beside all before it. on: the condition; empty: columns of these names are equal (using, with where
+    they are). at: where JOIN, or the word before it, is."""
+
+    kind: JoinKind
+    relation: Relation
+    on: Tokens
+    using: Mapping[str, int]
     at: int
 
 
 @dataclass(frozen=True)
 class QueryText:
-    """A query. ctes: those of WITH, by name. where, having: empty: none. group: of GROUP BY. at: where it begins."""
+    """A SELECT. ctes: those of WITH, by name. joins: behind `relation`. where, having: empty: none. group: of GROUP BY.
+    at: where it begins."""
 
-    ctes: Mapping[str, QueryText]
+    ctes: Mapping[str, AnyQuery]
     items: tuple[Star | Item, ...]
     relation: Relation
     where: Tokens
     at: int
     group: tuple[Tokens, ...] = ()
     having: Tokens = ()
+    joins: tuple[Join, ...] = ()
 
 
-def query_of(part: Tokens) -> QueryText:
+@dataclass(frozen=True)
+class UnionText:
+    """The rows of several queries: UNION ALL. ctes: those of WITH, for all of them. at: where it begins."""
+
+    ctes: Mapping[str, AnyQuery]
+    queries: tuple[AnyQuery, ...]
+    at: int
+
+
+AnyQuery = QueryText | UnionText
+
+
+def query_of(part: Tokens) -> AnyQuery:
     """Raises Wrong."""
     cursor = Cursor(part)
     at = cursor.offset
-    if cursor.now is not None and cursor.now.text == "(":
+    ctes = _ctes(cursor) if cursor.take("with") else {}
+    queries = _united(cursor.rest)
+    if len(queries) > 1:
+        return UnionText(ctes, tuple(map(query_of, queries)), at)
+    return _select(cursor, ctes, at)
+
+
+def _united(part: Tokens) -> list[Tokens]:
+    """Cut at UNION ALL."""
+    cuts = [(0, 0)]
+    for place, token, depth in leveled(part):
+        before = part[place - 1] if place else None
+        if depth or token.word != "union" or (before is not None and (before.word == "as" or before.text == ".")):
+            continue
+        if [one.word for one in part[place + 1 : place + 3]] in (["all", "select"], ["all", ""]):
+            cuts.append((place, place + 2))
+        else:
+            raise Wrong(
+                "UNION is not supported: it would have to remember all rows for ever, to leave out equal ones. Write "
+                "UNION ALL",
+                token.start,
+            )
+    stops = [stop for stop, _ in cuts[1:]] + [len(part)]
+    return [part[start:stop] for (_, start), stop in zip(cuts, stops, strict=True)]
+
+
+def _select(cursor: Cursor, ctes: Mapping[str, AnyQuery], at: int) -> AnyQuery:
+    if not ctes and cursor.now is not None and cursor.now.text == "(":
         inner = cursor.brackets()
         if cursor.now is not None:
             raise Wrong(_NOT_YET.get(cursor.now.word, "nothing may follow this query"), cursor.offset)
         return query_of(inner)
-    ctes = _ctes(cursor) if cursor.take("with") else {}
     if cursor.now is not None and cursor.now.word == "insert":
         raise Wrong("INSERT INTO stands before WITH: write INSERT INTO table WITH name AS (...) SELECT", cursor.offset)
     cursor.need("select")
@@ -103,21 +169,21 @@ def query_of(part: Tokens) -> QueryText:
     if [token.word or token.kind for token in cursor.rest[:2]] == ["top", "number"]:
         raise Wrong("TOP is not supported: a stream has no end", cursor.offset)
     clauses = _clauses(cursor.rest)
-    items = tuple(_item(one, cursor.offset) for one in split(clauses["select"], ","))
+    items = tuple(_items(clauses["select"], cursor.offset))
     if "from" not in clauses:
         raise Wrong("a SELECT needs a FROM: rows come from a table", at)
-    relation = _relation(clauses["from"], cursor.offset)
+    relation, joins = _from(clauses["from"], cursor.offset)
     group = tuple(split(clauses["group"], ",")) if "group" in clauses else ()
     having = clauses.get("having", ())
     if having and not group:
         raise Wrong("HAVING needs a GROUP BY: for rows, write WHERE", having[0].start)
-    return QueryText(ctes, items, relation, clauses.get("where", ()), at, group, having)
+    return QueryText(ctes, items, relation, clauses.get("where", ()), at, group, having, joins)
 
 
-def _ctes(cursor: Cursor) -> dict[str, QueryText]:
+def _ctes(cursor: Cursor) -> dict[str, AnyQuery]:
     if cursor.take("recursive"):
         raise Wrong("WITH RECURSIVE is not supported: a stream has no end", cursor.offset)
-    found: dict[str, QueryText] = {}
+    found: dict[str, AnyQuery] = {}
     while True:
         name, at = cursor.name("the name of a query")
         if name in found:
@@ -158,9 +224,18 @@ def _is_column(part: Tokens, place: int) -> bool:
     return part[place].word == "window" and following[1:] != ["as"]
 
 
-def _item(part: Tokens, at: int) -> Star | Item:
-    if not part:
-        raise Wrong("an expression is missing here", at)
+def _items(part: Tokens, at: int) -> Iterator[Star | Item]:
+    """at: where they begin."""
+    parts = split(part, ",")
+    for one, before in zip(parts, [(), *parts], strict=False):
+        if not one and before:
+            raise Wrong("this comma has no expression behind it: write one, or leave the comma out", before[-1].end)
+        if not one:
+            raise Wrong("an expression is missing here", at)
+        yield _item(one)
+
+
+def _item(part: Tokens) -> Star | Item:
     if part[0].text == "*":
         return _star(None, part[1:], part[0].start)
     if len(part) > 2 and part[1].text == "." and part[2].text == "*":
@@ -181,13 +256,13 @@ def _alias(token: Token) -> str:
 def _is_alias(part: Tokens) -> bool:
     """Whether the last word is a name for what is before it, without AS."""
     last, before = part[-1], part[-2]
-    if last.name is None or last.word in _OPERATORS | _OPERANDS | _TYPE_ENDS:
+    if last.name is None or last.word in OPERATORS | OPERANDS | _TYPE_ENDS:
         return False
     if before.kind == "sign":
         return before.text in (")", "]", "}")
     if before.kind in ("text", "number"):
         return len(part) < 3 or part[-3].word != "interval" or last.word.removesuffix("s") not in _UNITS
-    return before.word not in _OPERATORS
+    return before.word not in OPERATORS
 
 
 def _star(table: str | None, rest: Tokens, at: int) -> Star:
@@ -203,12 +278,60 @@ def _star(table: str | None, rest: Tokens, at: int) -> Star:
     return Star(table, {token.name or "": token.start for token in names}, at)
 
 
-def _relation(part: Tokens, at: int) -> Relation:
+def _from(part: Tokens, at: int) -> tuple[Relation, tuple[Join, ...]]:
+    """The first relation, and what is joined with it."""
     if not part:
         raise Wrong("the table is missing: write its name behind FROM", at)
-    for _, token, depth in leveled(part):
-        if not depth and (token.word in _JOINS or token.text == ","):
-            raise Wrong("joins are not supported yet: a SELECT reads one table or query", token.start)
+    starts = []
+    for place, token, depth in leveled(part):
+        if not depth and token.text == ",":
+            raise Wrong(f"a comma joins all rows with all: {_WINDOWED} AND ...", token.start)
+        if not depth and token.word == "join":
+            starts.append((_join_start(part, place), place))
+    stops = [start for start, _ in starts] + [len(part)]
+    first = _relation(part[: stops[0]], at)
+    joins = tuple(
+        _join(part[start:place], part[place + 1 : stop], part[place])
+        for (start, place), stop in zip(starts, stops[1:], strict=True)
+    )
+    aliases = [first.alias]
+    for join in joins:
+        if join.relation.alias in aliases:
+            raise Wrong(f"there are two tables {join.relation.alias} here: write AS and another name", join.relation.at)
+        aliases.append(join.relation.alias)
+    return first, joins
+
+
+def _join_start(part: Tokens, place: int) -> int:
+    """Where the words begin that say which JOIN it is."""
+    words = {*_KINDS, *_NO_JOINS, "outer"}
+    while place and part[place - 1].word in words:
+        place -= 1
+    return place
+
+
+def _join(before: Tokens, part: Tokens, word: Token) -> Join:
+    """before: the words before JOIN."""
+    at = before[0].start if before else word.start
+    for token in [*before, *part[:1]]:
+        if token.word in _NO_JOINS:
+            raise Wrong(_NO_JOINS[token.word], token.start)
+    kind = next((kind for kind in _KINDS if before and before[0].word == kind), "inner")
+    levels = [(place, token) for place, token, depth in leveled(part) if not depth and place]
+    end = next((place for place, token in levels if token.word in ("on", "using")), len(part))
+    relation = _relation(part[:end], word.end)
+    if end == len(part):
+        raise Wrong(f"this JOIN has no condition: {_WINDOWED} AND ...", at)
+    if part[end].word == "on":
+        return Join(kind, relation, part[end + 1 :], {}, at)  # type: ignore[arg-type]
+    cursor = Cursor(part[end + 1 :])
+    names = [Cursor(one).name("a column's name") for one in split(cursor.brackets(), ",")]
+    return Join(kind, relation, (), dict(names), at)  # type: ignore[arg-type]
+
+
+def _relation(part: Tokens, at: int) -> Relation:
+    if not part:
+        raise Wrong("the table is missing: write its name here", at)
     cursor = Cursor(part)
     start = cursor.offset
     query, name = None, None

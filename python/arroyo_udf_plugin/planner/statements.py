@@ -10,7 +10,7 @@ import pyarrow as pa
 from ..pipeline.problems import nearest
 from ..sql.tokens import Token
 from .column_types import type_at
-from .selects import QueryText, query_of
+from .selects import AnyQuery, query_of
 from .text import Cursor, Tokens, Wrong, leveled, split
 
 
@@ -24,13 +24,17 @@ class Option:
 
 @dataclass(frozen=True)
 class Column:
-    """generated: the expression of GENERATED ALWAYS AS; empty: it is read. at: where it is."""
+    """generated: the expression of GENERATED ALWAYS AS; empty: it is read. at: where it is.
+
+    metadata: the key of METADATA FROM. is_json: its type is JSON."""
 
     name: str
     type: pa.DataType
     not_null: bool
     generated: Tokens
     at: int
+    metadata: Option | None = None
+    is_json: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ class Watermark:
 
 @dataclass(frozen=True)
 class CreateTable:
-    """columns: None: they are not named. at: where its name is."""
+    """columns: None: they are not named. is_lookup: CREATE TEMPORARY TABLE. at: where its name is."""
 
     name: str
     columns: Sequence[Column] | None
@@ -52,6 +56,7 @@ class CreateTable:
     watermark: Watermark | None
     options: Mapping[str, Option]
     at: int
+    is_lookup: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ class CreateView:
     """A query with a name: CREATE VIEW, or CREATE TABLE AS."""
 
     name: str
-    query: QueryText
+    query: AnyQuery
     at: int
 
 
@@ -69,7 +74,7 @@ class Insert:
 
     table: str
     columns: Sequence[tuple[str, int]] | None
-    query: QueryText
+    query: AnyQuery
     at: int
 
 
@@ -77,7 +82,7 @@ class Insert:
 class Select:
     """A query alone: its rows go to standard output."""
 
-    query: QueryText
+    query: AnyQuery
     at: int
 
 
@@ -205,12 +210,13 @@ def _create(cursor: Cursor) -> CreateTable | CreateView:
             raise Wrong("the columns of a view have the names of its items: write SELECT ... AS name", cursor.offset)
         cursor.need("as")
         return CreateView(name, query_of(cursor.rest), at)
-    if cursor.take("temporary", "table"):
-        raise Wrong("CREATE TEMPORARY TABLE (a lookup table) is not supported yet", cursor.offset)
+    is_lookup = cursor.take("temporary")
     if not cursor.take("table"):
-        cursor.fail("TABLE or VIEW")
+        cursor.fail("TABLE" if is_lookup else "TABLE or VIEW")
     cursor.take("if", "not", "exists")
     name, at = cursor.name("the table's name")
+    if cursor.now is not None and cursor.now.word == "as" and is_lookup:
+        raise Wrong("a TEMPORARY TABLE is in a database, and rows look others up in it: for a query, write VIEW", at)
     if cursor.take("as"):
         return CreateView(name, query_of(cursor.rest), at)
     table = _Columns()
@@ -232,7 +238,8 @@ def _create(cursor: Cursor) -> CreateTable | CreateView:
         )
     if cursor.now is not None:
         cursor.fail("WITH (option = 'value', ...), or the end")
-    return CreateTable(name, columns, [name for name, _ in table.primary_key], table.watermark, options, at)
+    key = [name for name, _ in table.primary_key]
+    return CreateTable(name, columns, key, table.watermark, options, at, is_lookup)
 
 
 def _columns_of(inner: Tokens) -> list[Tokens]:
@@ -302,22 +309,30 @@ class _Columns:
         name, at = cursor.name("a column's name")
         if name in [column.name for column in self.columns]:
             raise Wrong(f"there is a column {name} already: rename one", at)
+        is_json = cursor.now is not None and cursor.now.word == "json"
         type_, not_null = type_at(cursor), False
         generated: Tokens = ()
+        metadata: Option | None = None
         while cursor.now is not None:
             if cursor.take("not", "null"):
                 not_null = True
             elif cursor.take("primary", "key"):
                 self.primary_key.append((name, at))
-            elif cursor.take("metadata"):
-                raise Wrong("METADATA FROM: none of the connectors here has metadata. Leave the column out", at)
+            elif cursor.take("metadata", "from"):
+                token = cursor.next()
+                if token.kind != "text" or token.value is None:
+                    raise Wrong("write METADATA FROM 'key', with the key in single quotes", token.start)
+                metadata = Option(token.value, token.start)
             elif cursor.take("generated", "always", "as"):
                 generated = cursor.brackets()
                 cursor.take("stored")
                 cursor.take("virtual")
             elif not cursor.take("null"):
-                cursor.fail("NOT NULL, PRIMARY KEY, GENERATED ALWAYS AS (...), or a comma")
-        self.columns.append(Column(name, type_, not_null, generated, at))
+                cursor.fail("NOT NULL, PRIMARY KEY, GENERATED ALWAYS AS (...), METADATA FROM 'key', or a comma")
+        if generated and metadata is not None:
+            raise Wrong(f"{name} is generated, and from metadata: leave out one of them", metadata.at)
+        is_json &= type_ == pa.string()  # no list of them
+        self.columns.append(Column(name, type_, not_null, generated, at, metadata, is_json))
 
 
 def _options(cursor: Cursor) -> dict[str, Option]:

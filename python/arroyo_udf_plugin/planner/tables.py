@@ -1,4 +1,4 @@
-"""Tables over connectors: the options of CREATE TABLE ... WITH (...) as sources and sinks of a pipeline.
+"""Tables over connectors: the options of CREATE TABLE ... WITH (...) as sources, sinks and lookups of a pipeline.
 
 Options have Arroyo's names; what it does not have is named as in a pipeline's description.
 """
@@ -16,13 +16,14 @@ from ..connectors.blackhole import Blackhole
 from ..connectors.files import Files
 from ..connectors.impulse import Impulse
 from ..connectors.parts import Parts
+from ..connectors.row_metadata import KEYS as METADATA
 from ..connectors.single import File
 from ..connectors.standard_input import StandardInput
 from ..connectors.standard_output import StandardOutput
 from ..connectors.table import Table
 from ..pipeline.description import SinkModel, SourceModel
 from ..pipeline.problems import nearest
-from .statements import CreateTable, Option
+from .statements import Column, CreateTable, Option
 from .text import Wrong
 
 _FORMATS = {
@@ -130,7 +131,7 @@ class _Options:
                 raise Wrong(f"{name}: there is no schema registry here. Leave it out", found.at)
 
     def _one_column(self, what: str, at: int) -> None:
-        columns = [column for column in self._table.columns or () if not column.generated]
+        columns = _read_ones(self._table)
         if self._table.columns is not None and [column.name for column in columns] != ["value"]:
             type_ = "TEXT" if what == "raw_string" else "JSON"
             raise Wrong(f"{what} has one column: write value {type_}", columns[0].at if columns else at)
@@ -160,8 +161,12 @@ class _Options:
 
 
 def kind_of(table: CreateTable) -> str:
-    """ "source" or "sink" by its options, "memory" without a connector, "both" if its use decides. Raises Wrong."""
+    """ "source" or "sink" by its options, "memory" without a connector, "both" if its use decides; "lookup" for a
+    TEMPORARY TABLE. Raises Wrong."""
     connector = table.options.get("connector")
+    if table.is_lookup and (connector is None or connector.value not in (*_LOOKUPS, *_NO_CONNECTORS)):
+        at = table.at if connector is None else connector.at
+        raise Wrong("a TEMPORARY TABLE is in a database: write WITH (connector = 'postgres') or 'sqlite'", at)
     if connector is None:
         if table.options and (name := next(iter(table.options))):
             raise Wrong(f"table {table.name} has options and no connector: add one", table.options[name].at)
@@ -173,6 +178,8 @@ def kind_of(table: CreateTable) -> str:
         raise Wrong(f"the connector {connector.value} is not supported: {instead}", connector.at)
     if connector.value not in known:
         raise Wrong(f"there is no connector '{connector.value}': {nearest(connector.value, known)}", connector.at)
+    if table.is_lookup:
+        return "lookup"
     if (chosen := table.options.get("type")) is not None:
         if chosen.value not in ("source", "sink"):
             raise Wrong(f"type = '{chosen.value}': write 'source' or 'sink'", chosen.at)
@@ -186,12 +193,36 @@ def kind_of(table: CreateTable) -> str:
 
 def source_of(table: CreateTable) -> SourceModel:
     """Raises Wrong, and what pydantic raises."""
+    connector = table.options["connector"].value
+    known = METADATA if connector in _WITH_METADATA else ()
+    for column in table.columns or ():
+        if (asked := column.metadata) is not None and asked.value not in known:
+            told = nearest(asked.value, known) if known else "it has none. Leave the column out"
+            raise Wrong(f"the connector {connector} has no metadata '{asked.value}': {told}", asked.at)
     return _made(table, _SOURCES)  # type: ignore[no-any-return]
 
 
 def sink_of(table: CreateTable) -> SinkModel:
     """Raises Wrong, and what pydantic raises."""
+    for column in table.columns or ():
+        if column.metadata is not None:
+            raise Wrong(
+                f"{column.name} is metadata of a source, and {table.name} is a sink: leave out METADATA FROM",
+                column.metadata.at,
+            )
     return _made(table, _SINKS)  # type: ignore[no-any-return]
+
+
+def lookup_of(table: CreateTable) -> dict[str, Any]:
+    """The keys of a `Lookup` that say where it looks. Raises Wrong."""
+    if table.watermark is not None:
+        raise Wrong("what is looked up has no event time: leave WATERMARK FOR out", table.watermark.at)
+    for column in table.columns or ():
+        if column.generated:
+            raise Wrong(f"{column.name} is generated, and not in the database: compute it in the SELECT", column.at)
+        if column.metadata is not None:
+            raise Wrong(f"{column.name} is a column of the database: leave out METADATA FROM", column.metadata.at)
+    return _made(table, _LOOKUPS)  # type: ignore[no-any-return]
 
 
 def _made(table: CreateTable, makers: Mapping[str, Callable[[CreateTable, _Options], Any]]) -> Any:
@@ -231,23 +262,37 @@ def _reading(table: CreateTable, options: _Options) -> dict[str, Any]:
     format_ = keys.get("format")
     if format_ == "jsonl":
         options.json_decimals()  # both are read
-        if (found := options.json_timestamps()) is not None and found.value == "unix_millis":
-            raise Wrong(
-                "json.timestamp_format = 'unix_millis' is for sinks: read the column as BIGINT, and add a column "
-                "TIMESTAMP(3) GENERATED ALWAYS AS (to_timestamp_millis(...))",
-                found.at,
-            )
+        options.json_timestamps()  # see `in_milliseconds`
     keys |= {
         "bad_records": options.one_of("bad_data", {"fail": "fail", "drop": "drop", "dead_letter": "dead_letter"}),
         "limit": options.read("source.limit", int, "a whole number"),
+        "metadata": {column.name: column.metadata.value for column in table.columns or () if column.metadata} or None,
         **_dialect(options),
     }
-    read = [column for column in table.columns or () if not column.generated]
+    read = _read_ones(table)
     if read:
         keys["columns"] = tuple(column.name for column in read)
     if read and (format_ is None or format_ in _TEXT):
-        keys["types"] = {one.name: str(one.type) for one in read if not pa.types.is_nested(one.type)}
+        types = {one.name: pa.int64() if in_milliseconds(table, one.type) else one.type for one in read}
+        if format_ == "jsonl" and not keys["unstructured"]:
+            keys["json_columns"] = _json_columns(table)
+        keys["types"] = {name: str(type_) for name, type_ in types.items() if not pa.types.is_nested(type_)}
     return {name: value for name, value in keys.items() if value is not None}
+
+
+def in_milliseconds(table: CreateTable, type_: pa.DataType) -> bool:
+    """Whether a column of a source is a time that JSON has as a number of milliseconds."""
+    found = table.options.get("json.timestamp_format")
+    return found is not None and found.value.lower() == "unix_millis" and pa.types.is_timestamp(type_)
+
+
+def _json_columns(table: CreateTable) -> tuple[str, ...]:
+    return tuple(column.name for column in _read_ones(table) if column.is_json)
+
+
+def _read_ones(table: CreateTable) -> list[Column]:
+    """The columns that are in the records."""
+    return [column for column in table.columns or () if not column.generated and column.metadata is None]
 
 
 def _dialect(options: _Options) -> dict[str, Any]:
@@ -262,20 +307,22 @@ def _dialect(options: _Options) -> dict[str, Any]:
 # ---- Sinks ----
 
 
-def _writing(options: _Options) -> dict[str, Any]:
+def _writing(table: CreateTable, options: _Options) -> dict[str, Any]:
     keys = {**options.format(), **_dialect(options)}
     if keys.get("format") == "parquet":
         keys["row_group_rows"] = options.read("parquet.row_group_size", int, "a number of rows")
     if keys.get("format") == "jsonl":
         found = options.json_timestamps()
         keys |= {"timestamps": None if found is None else found.value, "decimals": options.json_decimals()}
+        if not keys["unstructured"]:
+            keys["json_columns"] = _json_columns(table)
     return keys
 
 
 def _parts(table: CreateTable, options: _Options) -> Parts:
     keys = {
         "path": options.need("path", "out"),
-        **_writing(options),
+        **_writing(table, options),
         "part_seconds": options.read("rolling_policy.interval", interval_seconds, "a time such as 10 s"),
         "part_bytes": options.read("rolling_policy.file_size", bytes_of, "a size such as 128 MiB"),
         "compression": _compression(options),
@@ -289,12 +336,12 @@ def _compression(options: _Options) -> str | None:
 
 
 def _file(table: CreateTable, options: _Options) -> File:
-    keys = {"path": options.need("path", "out.csv"), **_writing(options)}
+    keys = {"path": options.need("path", "out.csv"), **_writing(table, options)}
     return File(**{name: value for name, value in keys.items() if value is not None})
 
 
 def _standard_output(table: CreateTable, options: _Options) -> StandardOutput:
-    keys = {"format": "jsonl", **_writing(options)}
+    keys = {"format": "jsonl", **_writing(table, options)}
     return StandardOutput(**{name: value for name, value in keys.items() if value is not None})
 
 
@@ -311,12 +358,33 @@ def _database(table: CreateTable, options: _Options) -> Table:
     )
 
 
+# ---- Lookups ----
+
+
+def _looked_up(table: CreateTable, options: _Options) -> dict[str, Any]:
+    size = options.read("lookup.cache.max_bytes", _size, "a number of bytes, such as 8000000 or 8 MiB; 0 for no cache")
+    seconds = options.read("lookup.cache.ttl", interval_seconds, "a time such as 60 s or INTERVAL '1 minute'")
+    keys = {
+        "uri": options.need("uri", "sqlite:planes.db"),
+        "table": options.text("table") or table.name,
+        "cache_bytes": size or None,
+        "cache_seconds": 0.0 if size == 0 else seconds,
+    }
+    return {name: value for name, value in keys.items() if value is not None}
+
+
+def _size(text: str) -> int:
+    return 0 if text.strip() == "0" else bytes_of(text)
+
+
+_LOOKUPS: dict[str, Callable[[CreateTable, _Options], Any]] = {"postgres": _looked_up, "sqlite": _looked_up}
 _SOURCES: dict[str, Callable[[CreateTable, _Options], Any]] = {
     "impulse": _impulse,
     "filesystem": _files,
     "single_file": _files,
     "stdin": _standard_input,
 }
+_WITH_METADATA = ("filesystem", "single_file", "stdin")
 _SINKS: dict[str, Callable[[CreateTable, _Options], Any]] = {
     "filesystem": _parts,
     "single_file": _file,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -85,6 +86,11 @@ class Text:
         for part in split(found, ";"):
             if part:
                 yield part
+
+    def calls(self) -> dict[str, int]:
+        """All names that stand before a bracket, in lower case, and where they stand first."""
+        pairs = list(itertools.pairwise(tokens(self.text)))
+        return {one.name.lower(): one.start for one, after in reversed(pairs) if one.name and after.text == "("}
 
 
 def split(part: Tokens, sign: str) -> list[Tokens]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -132,6 +132,10 @@ class Pass:
 
     # ---- What the engine asks ----
 
+    @property
+    def inputs(self) -> tuple[Self]:
+        return (self,)
+
     def operators(self) -> list[Operator]:
         return [self._operator]
 
@@ -141,6 +145,9 @@ class Pass:
     def admit(self, rows: Rows) -> Sequence[Block]:
         block = self._chosen(self._columns.block(rows))
         return [] if block is None else [block]
+
+    def entered(self, block: Block, place: int, input: int) -> Block:
+        return block
 
     def left(self, block: Block, place: int | None) -> Block:
         """What has left the operator: the output's rows, and behind them where they come from."""

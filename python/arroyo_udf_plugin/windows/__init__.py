@@ -11,20 +11,21 @@ spans.py      which windows a time belongs to: tumble, hop, session
 grouping.py   what is asked: keys and aggregates, as queries of DataFusion
 partials.py   which aggregates can be put together from parts
 panes.py      the open windows of tumble and hop
-sessions.py   the open sessions
+sessions.py   the open sessions; numbering.py: which rows are one; session_rows.py: their rows
 results.py    the rows that leave
+storage.py    what is kept, in memory or in files
+joining.py    rows of two inputs with the same time, joined
 opened.py     one or the other, as it is asked
 
 A pane is the time from one window's start to the next one's. Each row belongs to one pane, each window is made of one
 pane (tumble) or several (hop). What is kept of a pane is
 
-    parts    if all aggregates can be merged (count, sum, min, max, avg of numbers): a row for each key. Rows wait until
+    parts    if all aggregates can be merged (count, sum, min, max, avg, bits): a row for each key. Rows wait until
              there are enough for a query; a pane's parts are merged when they have doubled.
     rows     otherwise, without the columns that nobody needs: any aggregate that DataFusion has.
 
 Closing a window is one query over what its panes keep; windows that end together are answered together. Of sessions,
-pieces are kept, each with its first and last time, also as parts or rows; a query joins those without a gap between
-them.
+pieces are kept, each with its first and last time, also as parts or rows; those without a gap between them are joined.
 
 What a row contributes is computed before, by the query in front, where a row that cannot be computed fails alone.
 
@@ -47,5 +48,6 @@ been closed by the watermark before its batch; late rows are counted, and leave 
 results do not depend on batches, slices or kills, except for the last digits of sums of floats, and for what depends
 on the order of rows (first_value, array_agg). Windows leave in the order of their ends, before the watermark that
 closes them. At the end of the input all windows are closed.
-Assumes: event times are not null; one thread at a time; what is open fits into memory.
+Assumes: event times are usable (spans.py), and watermarks `bounded`; one thread at a time; what DataFusion needs for
+one window fits into memory.
 """

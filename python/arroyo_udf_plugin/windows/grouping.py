@@ -16,8 +16,8 @@ import pyarrow as pa
 from ..sql.feed import TABLE, Feed, Single, works
 from ..sql.query import WrongQuery, planned, settled, told, written
 from ..sql.tokens import quoted, tokens
-from .partials import COUNT, Parted, column, part_name, parted
-from .spans import Hop, Session, is_time
+from .partials import COUNT, Parted, column, part_name, parted, without_order
+from .spans import Hop, Session, bounded, is_time, unusable
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,20 +35,31 @@ class Grouping:
     by_row: bool = False
     table: str = "input"
 
+    def has_time(self, rows: pa.RecordBatch) -> pa.BooleanArray:
+        return rows.column(self.time).is_valid()
+
+    def unusable(self, rows: pa.RecordBatch) -> pa.BooleanArray | None:
+        """Which rows have no event time, or one without windows. None: all have windows."""
+        return unusable(rows.column(self.time), self.window.length)
+
+    def bounded(self, watermark: int) -> int:
+        """A watermark that lies where usable times do, and says the same of them."""
+        return bounded(watermark, self.window.length)
+
 
 class Answers:
     """A query over batches with the schema `given`, with results in the schema `schema`. table: as of `Grouping`."""
 
     def __init__(self, text: str, given: pa.Schema, schema: pa.Schema, table: str) -> None:
-        self._text, self._given, self._schema, self._table = text, given, schema, table
+        self._text, self.given, self._schema, self._table = text, given, schema, table
 
     def of(self, batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
         return [self._settled(answer) for answer in self._runs.run(*batches) if answer.num_rows]
 
     @functools.cached_property
     def _runs(self) -> Feed | Single:
-        asked = written(self._text, self._table, self._given)
-        return Feed(asked, self._given, one_by_one=False) if works() else Single(asked)
+        asked = written(self._text, self._table, self.given)
+        return Feed(asked, self.given, one_by_one=False) if works() else Single(asked)
 
     def _settled(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         types = self._schema.types
@@ -85,7 +96,7 @@ class Plan:
     schema: of the results: keys and aggregates.
     in_parts: whether panes keep parts. If so: parts: of rows. merged: of parts, put together. part_texts, merge_texts:
     their aggregates.
-    result: of what is kept.
+    result: of what is kept. result_texts: its aggregates.
     """
 
     def __init__(self, grouping: Grouping, given: pa.Schema, by: Sequence[pa.Field]) -> None:
@@ -102,6 +113,9 @@ class Plan:
         self.in_parts = len(aggregates) == len(found)
         if not self.in_parts:
             self.kept = fed
+            if not grouping.by_row:
+                texts = [without_order(text, given, grouping.table) for text in texts]
+            self.result_texts = texts
             self.result = self._asked(texts, fed, self.schema)
             return
         if not aggregates and not keys:
@@ -167,9 +181,9 @@ class Plan:
         self.kept = pa.schema([*keys, *fields])
         self.part_texts = [part.text for part in parts]
         self.parts = self._asked(self.part_texts, fed, self.kept)
-        put_together = {part: f"{part.merge}({column(number)})" for number, part in enumerate(parts)}
+        put_together = {part: part.merge.format(column(number)) for number, part in enumerate(parts)}
         self.merge_texts = list(put_together.values())
         self.merged = self._asked(self.merge_texts, self.kept, self.kept)
         results = [one.result.format(*map(put_together.__getitem__, one.parts)) for one in aggregates]
-        chosen = results if self._grouping.aggregates else []
-        self.result = self._asked(chosen, self.kept, self.schema)
+        self.result_texts = results if self._grouping.aggregates else []
+        self.result = self._asked(self.result_texts, self.kept, self.schema)

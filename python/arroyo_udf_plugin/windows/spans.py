@@ -1,6 +1,6 @@
 """Which windows a time belongs to.
 
-Times are integers, nanoseconds since 1970 in UTC. A window has its start, and its end no more.
+Times are integers, nanoseconds since 1970 in UTC, in 64 bits. A window has its start, and its end no more.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from ..errors import InvalidArgument
 
+_LAST = (1 << 63) - 1
 _PER_UNIT = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 
@@ -29,6 +30,11 @@ class Hop:
             raise InvalidArgument("a window has no length: write a time above 0")
         if self.width % self.slide:
             raise InvalidArgument("the width of a window must be a multiple of its slide: write one that is")
+
+    @property
+    def length(self) -> int:
+        """How far the windows of a time reach, at most."""
+        return self.width
 
     def pane(self, time: int) -> int:
         """The start of the pane that a time belongs to."""
@@ -71,19 +77,39 @@ class Session:
         if self.gap <= 0:
             raise InvalidArgument("the gap between sessions has no length: write a time above 0")
 
+    @property
+    def length(self) -> int:
+        """As of `Hop`, of a row alone."""
+        return self.gap
+
 
 def nanoseconds(column: pa.Array) -> pa.Int64Array:
-    """Times as integers. Raises InvalidArgument for those that are too far from 1970."""
+    """Usable times as integers."""
+    numbers, factor = _counted(column)
+    return numbers if factor == 1 else pc.multiply(numbers, factor)
+
+
+def unusable(column: pa.Array, length: int) -> pa.BooleanArray | None:
+    """Which times have no windows: null, or windows of such a length do not fit into 64 bits. None: all have."""
+    numbers, factor = _counted(column)
+    limit = (_LAST - length) // factor
+    bounds = pc.min_max(numbers)
+    if not numbers.null_count and -limit <= bounds["min"].as_py() and bounds["max"].as_py() <= limit:
+        return None
+    is_known = pc.and_(pc.greater_equal(numbers, -limit), pc.less_equal(numbers, limit))
+    return pc.invert(pc.fill_null(is_known, False))
+
+
+def bounded(watermark: int, length: int) -> int:
+    """A watermark that lies where usable times do, and says the same of them."""
+    return max(length - _LAST, min(watermark, _LAST))
+
+
+def _counted(column: pa.Array) -> tuple[pa.Int64Array, int]:
+    """Times as integers, and how many nanoseconds one is."""
     if pa.types.is_date(column.type):
         column = column.cast(pa.timestamp("ms"))
-    factor = _PER_UNIT[column.type.unit]
-    numbers = column.view(pa.int64())
-    if factor == 1:
-        return numbers
-    try:
-        return pc.multiply_checked(numbers, factor)
-    except pa.ArrowInvalid:
-        raise InvalidArgument("an event time is before 1678 or behind 2261: windows know only times between") from None
+    return column.view(pa.int64()), _PER_UNIT[column.type.unit]
 
 
 def times_of(numbers: pa.Int64Array, type_: pa.DataType) -> pa.Array:

@@ -17,6 +17,14 @@ from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.database.pipelines import Whole
 from arroyo_udf_plugin.cluster.functions.workshop import Workshop
 
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests whose requests start child processes take long."""
+    for item in items:
+        if "shared" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.cluster)
+
+
 CACHE = Path(__file__).resolve().parents[3] / "build" / "cache"
 
 

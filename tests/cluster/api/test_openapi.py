@@ -125,7 +125,8 @@ IDS = st.sampled_from(
 )
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.cluster
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_no_request_is_answered_with_a_500(client: Client, document: Schema, data: st.DataObject) -> None:
     operation = data.draw(st.sampled_from(operations(document)))

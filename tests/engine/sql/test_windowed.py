@@ -84,11 +84,21 @@ def test_results_are_the_same_in_several_slices(events: pa.Table, kept: str, par
     assert (windows.rows_in, windows.counts.late) == (ROWS, 0)
 
 
-def test_late_rows_are_counted() -> None:
+@pytest.mark.parametrize(
+    "watermark",
+    [
+        "WATERMARK FOR t AS t - INTERVAL '10 seconds'",
+        "WATERMARK FOR t AS to_timestamp_millis((x - x) + arrow_cast(t, 'Int64') - 10000)",
+        "at TIMESTAMP(3) GENERATED ALWAYS AS (date_trunc('second', t)), WATERMARK FOR at AS at - INTERVAL '10 s'",
+        "ms BIGINT GENERATED ALWAYS AS (arrow_cast(t, 'Int64')), WATERMARK FOR t AS to_timestamp_millis(ms - 10000)",
+    ],
+)
+def test_late_rows_are_counted(watermark: str) -> None:
     """The watermark before a batch decides: each file is one."""
     write([5, 100, 3])
     write([4, 95], "events/1.parquet")
-    summary = run(GROUPED)
+    assert TABLE.count("WATERMARK") == 1
+    summary = run(GROUPED.replace("WATERMARK FOR t AS t - INTERVAL '10 seconds'", watermark))
     assert [row["s"] for row in rows()] == [0 + 2, 1, 1]
     assert sum(operator.counts.late for operator in summary.progress.operators) == 1
 

@@ -61,7 +61,13 @@ async def create_as(parts: ThePart, id: OwnId, asked: PipelinePost) -> Pipeline:
 
 async def _created(parts: Parts, asked: PipelinePost, id: str | None) -> Pipeline:
     found = await plan_query(
-        parts, asked.query, asked.udfs, _safe(asked.name), asked.parallelism, environment=asked.env_vars
+        parts,
+        asked.query,
+        asked.udfs,
+        _safe(asked.name),
+        asked.parallelism,
+        environment=asked.env_vars,
+        state_url=asked.state_url,
     )
     program = found.program
 

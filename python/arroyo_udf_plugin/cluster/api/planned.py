@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,11 +24,15 @@ from .statements import statement_of, variables_of
 
 @dataclass(frozen=True)
 class PlannedQuery:
-    """functions: those that were offered, by name. tables: ids of the saved tables that it uses."""
+    """functions: those that were offered, by name. tables: ids of the saved tables that it uses.
+
+    variables: with the secrets of profiles.
+    """
 
     planned: Planned
     functions: Mapping[str, BuiltFunction]
     tables: Sequence[str]
+    variables: Mapping[str, str]
 
     @property
     def diagnostics(self) -> list[SqlDiagnostic]:
@@ -41,7 +46,10 @@ class PlannedQuery:
             raise Refusal(400, f"Failed to plan query:{told}")
         used = {str(one.get("plugin")) for one in self.planned.description["operators"]}
         artifacts = {one.library: one.sha256 for one in self.functions.values() if one.library in used}
-        return {"version": 1, "pipeline": self.planned.description, "artifacts": artifacts}
+        text = json.dumps(self.planned.description)
+        variables = {name: value for name, value in self.variables.items() if f"${{{name}}}" in text}
+        program = {"version": 1, "pipeline": self.planned.description, "artifacts": artifacts}
+        return program | ({"variables": variables} if variables else {})
 
 
 async def plan_query(
@@ -52,6 +60,7 @@ async def plan_query(
     parallelism: int = 1,
     sinks: str = "own",
     environment: Mapping[str, str] | None = None,
+    state_url: str | None = None,
 ) -> PlannedQuery:
     """What is wrong with the query is in the answer. Raises Refusal for a wrong function of the request."""
     functions = await _saved(parts, query) | await _own(parts, udfs or ())
@@ -64,9 +73,10 @@ async def plan_query(
         parallelism=parallelism,
         sinks=sinks,
         environment={**variables, **(environment or {})},
+        state_url=state_url,
     )
     ids = {table.name: table.id for table, _ in tables}
-    return PlannedQuery(planned, functions, [ids[one] for one in planned.tables])
+    return PlannedQuery(planned, functions, [ids[one] for one in planned.tables], variables)
 
 
 async def _own(parts: Parts, udfs: Sequence[Udf]) -> dict[str, BuiltFunction]:

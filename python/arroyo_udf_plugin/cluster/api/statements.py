@@ -38,7 +38,7 @@ def statement_of(table: ConnectionTable, profile: ConnectionProfile | None) -> s
             name: f"${{{variable_of(profile, name)}}}" if name in kind.secrets else value
             for name, value in config_of(kind.profile, profile.config).options().items()
         }
-    return create_table(table.name, schema, options | format_options(schema))
+    return create_table(table.key, schema, options | format_options(schema))
 
 
 def create_table(name: str, schema: ConnectionSchema, options: Mapping[str, str]) -> str:

@@ -5,6 +5,7 @@ children.py   child processes with limits, one job each
 child.py      the program of a child
 building.py   a definition as a plugin                     (in the child)
 planning.py   a query as a pipeline with its graph         (in the child)
+roots.py      the folders in which files may be        (in the child)
 graph.py      the boxes and arrows of a pipeline
 asked.py      what parent and child tell each other
 

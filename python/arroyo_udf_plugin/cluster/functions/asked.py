@@ -40,7 +40,7 @@ class Table(_Message):
 class Plan(_Message):
     """sinks: "own": those of the query, and a preview for a SELECT alone. "preview": previews instead of all. "both".
 
-    roots: the folders in which files may be; None: anywhere.
+    roots: the folders in which files, and state_url, may be; None: anywhere.
     """
 
     kind: Literal["plan"] = "plan"
@@ -52,6 +52,7 @@ class Plan(_Message):
     sinks: Literal["own", "preview", "both"] = "own"
     environment: dict[str, str] = {}
     roots: list[str] | None = None
+    state_url: str | None = None
 
 
 Job = Annotated[Build | Plan, pydantic.Field(discriminator="kind")]

@@ -1,4 +1,4 @@
-"""The program of a child process: imports what jobs need, waits for one, answers it, and ends.
+"""The program of a child process: waits for a job, answers it, and ends. A spare imports what jobs need before.
 
 It reads a line of JSON from standard input and writes one to standard output. What user code prints goes to standard
 error.
@@ -17,17 +17,23 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     _limit(int(sys.argv[1]), int(sys.argv[2]))
-    from . import asked, building, planning
+    from . import asked
 
+    if "spare" in sys.argv:
+        from . import building, planning
     line = sys.stdin.readline()
     if not line:  # whoever started it is gone
         return
     signal.signal(signal.SIGTERM, _end)  # so that compilers end, too
     job = asked.JOB.validate_json(line)
     if isinstance(job, asked.Plan):
+        from . import planning
+
         os.environ.update(job.environment)
         answer: asked.Built | asked.Planned = planning.planned(job)
     else:
+        from . import building
+
         answer = building.built(job)
     answers.write(answer.model_dump_json() + "\n")
     answers.flush()

@@ -1,7 +1,7 @@
 """Child processes with limits, one job each.
 
-A spare child is started ahead, and has imported what takes a second. Whatever a child has started ends with it: they
-are one session, and the session is killed.
+With `prepare`, a spare child is there, which has imported what takes a second. Whatever a child has started ends with
+it: they are one session, and the session is killed.
 """
 
 from __future__ import annotations
@@ -51,13 +51,14 @@ class Children:
     def __init__(self, folder: Path, cache: Path, limits: Limits) -> None:
         self._folder, self._cache, self._limits = folder, cache, limits
         self._turns = asyncio.Semaphore(limits.at_once)
+        self._has_spares = False
         self._spare: asyncio.Task[_Child] | None = None
-        self._busy: set[_Child] = set()
 
     def prepare(self) -> None:
-        """Starts a spare child, if there is none."""
+        """From now on there is a spare child."""
+        self._has_spares = True
         if self._spare is None:
-            self._spare = asyncio.get_running_loop().create_task(self._start())
+            self._spare = asyncio.get_running_loop().create_task(self._start("spare"))
 
     async def close(self) -> None:
         spare, self._spare = self._spare, None
@@ -72,19 +73,20 @@ class Children:
         async with self._turns:
             spare, self._spare = self._spare, None
             started = await (self._start() if spare is None else spare)
-            self.prepare()
+            if self._has_spares:
+                self.prepare()
             try:
                 yield Child(started, self._limits)
             finally:
                 await asyncio.shield(_end(started))
 
-    async def _start(self) -> _Child:
+    async def _start(self, *how: str) -> _Child:
         folder = Path(tempfile.mkdtemp(prefix="child-", dir=self._folder))  # 0700
         try:
             with (folder / "stderr").open("wb") as errors:
                 process = await asyncio.create_subprocess_exec(
                     *(sys.executable, "-P", "-s", "-m", f"{__package__}.child"),
-                    *(str(self._limits.memory), str(max(1, round(self._limits.seconds)))),
+                    *(str(self._limits.memory), str(max(1, round(self._limits.seconds))), *how),
                     stdin=asyncio.subprocess.PIPE,
                     stdout=asyncio.subprocess.PIPE,
                     stderr=errors,

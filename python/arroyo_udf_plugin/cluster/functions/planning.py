@@ -12,8 +12,9 @@ from ...errors import ArroyoUdfError
 from ...pipeline.description import Pipeline, SinkModel, described
 from ...pipeline.plan import plan
 from ...planner.script import Script
-from ...planner.text import Refused
+from ...planner.text import Refused, Text
 from ...sql.tokens import Unreadable, tokens
+from . import roots
 from .asked import Diagnostic, Plan, Planned, Table
 from .graph import graph_of
 from .hashes import verified
@@ -28,6 +29,10 @@ def planned(asked: Plan) -> Planned:
     plugins = [plugin for plugin in asked.plugins if plugin.name.lower() in words]
     text = "".join(f"{table.statement}\n" for table in tables) + asked.query
     try:
+        if asked.roots is not None:
+            if asked.state_url is not None and (why := roots.outside(asked.state_url, asked.roots)) is not None:
+                return Planned(errors=[Diagnostic(message=f"state_url: {why}")])
+            roots.check(Text(_FILE, text), asked.roots)
         for plugin in plugins:
             verified(Path(plugin.library), plugin.sha256)
         script = Script(_FILE, text, [plugin.library for plugin in plugins])

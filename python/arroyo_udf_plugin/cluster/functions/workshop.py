@@ -112,6 +112,7 @@ class Workshop:
         parallelism: int = 1,
         sinks: str = "own",
         environment: Mapping[str, str] | None = None,
+        state_url: str | None = None,
     ) -> Planned:
         """functions: by name. What is wrong with the query is in the answer."""
         plugins = [Plugin(name=one, library=f.library, sha256=f.sha256) for one, f in functions.items()]
@@ -126,6 +127,7 @@ class Workshop:
                     "sinks": sinks,
                     "environment": dict(environment or {}),
                     "roots": self._roots,
+                    "state_url": state_url,
                 }
             )
             try:

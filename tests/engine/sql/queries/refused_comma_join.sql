@@ -1,2 +1,2 @@
 SELECT a.id FROM flights a, flights b
--- refused 1:27: joins are not supported yet: a SELECT reads one table or query
+-- refused 1:27: a comma joins all rows with all: write JOIN ... ON a.window = b.window AND ...

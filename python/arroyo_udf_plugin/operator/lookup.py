@@ -1,0 +1,157 @@
+"""A lookup as a stage: rows get columns of a table in a database, found by a key.
+
+Rows stay in their order. A row with several matches becomes several rows; one with none is left out, or stays with
+nulls. A row that cannot be looked up follows the policy.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import hashlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..connectors.cells import CellType, argument
+from ..connectors.lookup_cache import Lookups, Matches
+from ..connectors.lookup_table import LookupTable
+from ..errors import InvalidArgument
+from ..host.answers import STEP_ROWS
+from ..host.policy import Policy
+from ..sql.query import Found, Query, Select
+from .blocks import Block, Given
+from .pace import Pace
+from .queued import FailingStage
+from .stages import Item
+from .state import Identity
+
+
+@dataclass(frozen=True)
+class LookupPlan:
+    """A lookup in its place. name: for people. given: the rows that it is given.
+
+    keys: their columns, in the order of the table's. condition: which matches count; None: all. keeps_unmatched: rows
+    without a match stay. cache_bytes, cache_seconds: of the cache. hidden: for texts of the database.
+    """
+
+    name: str
+    table: LookupTable
+    keys: tuple[str, ...]
+    condition: Select | None
+    keeps_unmatched: bool
+    cache_bytes: int
+    cache_seconds: float
+    given: Given
+    hidden: Callable[[str], str] = str
+
+    @property
+    def where(self) -> str:
+        return f"lookup {self.name}"
+
+    @property
+    def plugin_hash(self) -> str:
+        """Of what it asks."""
+        asked = (self.table.table, self.table.keys, self.table.columns, self.keys, self.condition, self.keeps_unmatched)
+        return hashlib.sha256(repr(asked).encode()).hexdigest()
+
+    @functools.cached_property
+    def schema(self) -> pa.Schema:
+        """Of the results. Raises InvalidArgument for two columns of a name, WrongQuery for the condition."""
+        given, found = self.given.schema, self.table.schema
+        for name in found.names:
+            if name in given.names:
+                raise InvalidArgument(f"there is a column {name!r} already: give the table's another name in `columns`")
+        schema = pa.schema([*given, *found], given.metadata)
+        if self.condition is not None:
+            Query(self.condition, schema)
+        return schema
+
+
+class LookupStage(FailingStage):
+    def __init__(self, plan: LookupPlan, policy: Policy) -> None:
+        super().__init__(plan, Identity("lookup", plan.name, plan.plugin_hash), plan.given, policy)
+        self._plan, self._schema = plan, plan.schema
+        self._lookups = Lookups(plan.table, plan.cache_bytes, plan.cache_seconds)
+        self._fields = [pa.field(name, type_) for name, type_ in zip(plan.keys, plan.table.key_types, strict=True)]
+        self._condition = None if plan.condition is None else Query(plan.condition, self._schema)
+        self._queue = collections.deque()
+        self._pace = Pace(STEP_ROWS)
+
+    def close(self) -> None:
+        self._lookups.close()
+
+    def _answer(self, block: Block) -> Iterator[Item]:
+        begun = time.perf_counter()
+        failed: dict[int, str] = {}
+        keys = [self._key(block, field, failed) for field in self._fields]
+        matches = self._lookups.find(keys)
+        failed |= {row: self._plan.hidden(text) for row, text in matches.failed.items()}
+        rows, of = self._joined(block, matches, failed)
+        items = [*self._failed(block, failed)]
+        for start in range(0, len(of), STEP_ROWS):
+            items.append(block.with_rows(rows.slice(start, STEP_ROWS), of.slice(start, STEP_ROWS)))
+        self.counts.rows += len(block) - len(failed)
+        self.counts.values += len(block) - len(failed)
+        self._pace.took(len(block), time.perf_counter() - begun, rows.nbytes if len(of) > len(block) else 0)
+        return iter(items)
+
+    def _key(self, block: Block, field: pa.Field, failed: dict[int, str]) -> pa.Array:
+        """A column as it is sent. A value that the table's column cannot have equals none; a text that is no such value
+        is an error."""
+        column = block.rows.column(field.name)
+        found = argument(column, field)
+        if isinstance(column.type, CellType):
+            failed |= {row: f"column {field.name!r}: {text}" for row, text in found.refused.items()}
+        return found.array
+
+    def _joined(self, block: Block, matches: Matches, failed: dict[int, str]) -> tuple[pa.RecordBatch, pa.Array]:
+        """The rows of the result, and the place of the row in the block that each comes from."""
+        of, at = matches.of, matches.at
+        if self._condition is not None:
+            of, at = self._chosen(block, matches, failed)
+        if self._plan.keeps_unmatched:
+            of, at = _with_unmatched(of, at, len(block))
+        if failed:
+            right = pc.invert(pc.is_in(of, value_set=pa.array(list(failed), pa.int64())))
+            of, at = of.filter(right), at.filter(right)
+        return self._rows(block, of, matches.rows, at), of
+
+    def _rows(self, block: Block, of: pa.Array, found: pa.RecordBatch, at: pa.Array) -> pa.RecordBatch:
+        whole = len(of) == len(block) and pc.all(pc.equal(of, _count(len(of)))).as_py()
+        rows = block.rows if whole else block.rows.take(of)
+        columns = [column.take(at) for column in found.columns]
+        return pa.RecordBatch.from_arrays([*rows.columns, *columns], schema=self._schema)
+
+    def _chosen(self, block: Block, matches: Matches, failed: dict[int, str]) -> tuple[pa.Array, pa.Array]:
+        """The matches for which the condition is true."""
+        assert self._condition is not None
+        kept = []
+        for start in range(0, len(matches.of), STEP_ROWS):
+            of, at = (each.slice(start, STEP_ROWS) for each in (matches.of, matches.at))
+            for found in self._condition.run(self._rows(block, of, matches.rows, at)):
+                if isinstance(found, Found):
+                    places = _count(len(of)) if found.of is None else found.of.cast(pa.int64())
+                    kept.append(pc.add(places, start))
+                else:
+                    failed.setdefault(of[found.position].as_py(), found.text)
+        places = pa.concat_arrays(kept) if kept else pa.nulls(0, pa.int64())
+        return matches.of.take(places), matches.at.take(places)
+
+
+def _with_unmatched(of: pa.Array, at: pa.Array, length: int) -> tuple[pa.Array, pa.Array]:
+    """With the rows that have no match, each in its place: a null for theirs."""
+    rows = _count(length)
+    missing = rows.filter(pc.invert(pc.is_in(rows, value_set=of)))
+    if not len(missing):
+        return of, at
+    of, at = pa.concat_arrays([of, missing]), pa.concat_arrays([at, pa.nulls(len(missing), pa.int64())])
+    order = pc.array_sort_indices(of)
+    return of.take(order), at.take(order)
+
+
+def _count(length: int) -> pa.Array:
+    return pa.array(range(length), pa.int64())

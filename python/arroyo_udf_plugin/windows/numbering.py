@@ -1,0 +1,89 @@
+"""Which pieces of sessions belong together: those of one key without a gap between them.
+
+    found = numbered(keys, firsts, lasts, gap)
+    found.order        the pieces, sorted by session
+    found.session      of each piece in that order: 0, 1, ...
+    found.starts       where in that order each session begins
+
+Everything is done by Arrow for all pieces at once; what it costs hardly depends on the number of keys.
+
+Guarantees: within a session, pieces come by their first times. Keys of any type work, nulls are a key like others.
+Assumes: times differ from the limits of 64 bits by `gap` at least.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """firsts, lasts: of each session."""
+
+    order: pa.UInt64Array
+    session: pa.Int64Array
+    starts: pa.UInt64Array
+    firsts: pa.Int64Array
+    lasts: pa.Int64Array
+
+
+def numbered(keys: Sequence[pa.Array], firsts: pa.Int64Array, lasts: pa.Int64Array, gap: int) -> Numbered:
+    """Of at least one piece. lasts: may be the same array as `firsts`."""
+    ids = _ids(keys, len(firsts))
+    order = pc.sort_indices(pa.table([ids, firsts], ["id", "first"]), [("id", "ascending"), ("first", "ascending")])
+    are_moments = lasts is firsts
+    ids, firsts = ids.take(order), firsts.take(order)
+    until = firsts if are_moments else _latest(ids, lasts.take(order))
+    is_other = pc.not_equal(ids[1:], ids[:-1])
+    is_behind = pc.less_equal(until[:-1], pc.subtract(firsts[1:], gap))
+    begins = pa.concat_arrays([pa.array([True]), pc.or_(is_other, is_behind)])
+    starts = pc.indices_nonzero(begins)
+    ends = pa.concat_arrays([pc.subtract(starts[1:], pa.scalar(1, starts.type)), pa.array([len(ids) - 1], starts.type)])
+    session = pc.subtract(pc.cumulative_sum(begins.cast(pa.int64())), 1)
+    return Numbered(order, session, starts, firsts.take(starts), until.take(ends))
+
+
+def _latest(ids: pa.Int64Array, lasts: pa.Int64Array) -> pa.Int64Array:
+    """The latest time of each key so far. ids: sorted."""
+    order = pc.sort_indices(lasts)
+    rank = _inverse(order)
+    steps = pc.multiply(ids, len(ids))  # far enough apart that no key sees another one's ranks
+    highest = pc.subtract(pc.cumulative_max(pc.add(steps, rank)), steps)
+    return lasts.take(order).take(highest)
+
+
+def _inverse(order: pa.UInt64Array) -> pa.Int64Array:
+    """Where each position has gone."""
+    return pc.sort_indices(order).cast(pa.int64())
+
+
+def _ids(keys: Sequence[pa.Array], length: int) -> pa.Int64Array:
+    """A number below `length` for each combination of keys."""
+    columns = [one for key in keys for one in _flat(key)]
+    found = [pc.dictionary_encode(one, null_encoding="encode") for one in columns]
+    if not found:
+        return pa.repeat(pa.scalar(0, pa.int64()), length)
+    together, _ = functools.reduce(_combined, ((one.indices.cast(pa.int64()), len(one.dictionary)) for one in found))
+    return together
+
+
+def _combined(some: tuple[pa.Int64Array, int], others: tuple[pa.Int64Array, int]) -> tuple[pa.Int64Array, int]:
+    """Numbers of combinations, below `length` again. Each: numbers, and how many there may be."""
+    both = pc.dictionary_encode(pc.add(pc.multiply(some[0], others[1]), others[0]))
+    return both.indices.cast(pa.int64()), len(both.dictionary)
+
+
+def _flat(key: pa.Array) -> list[pa.Array]:
+    """Columns that can be numbered."""
+    if isinstance(key.type, pa.BaseExtensionType):
+        return _flat(key.storage)
+    if pa.types.is_struct(key.type):
+        return [key.is_valid(), *(column for field in key.flatten() for column in _flat(field))]
+    if pa.types.is_nested(key.type) or pa.types.is_dictionary(key.type):
+        return [pa.array(map(repr, key.to_pylist()), pa.string())]
+    return [key]

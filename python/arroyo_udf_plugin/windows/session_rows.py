@@ -1,0 +1,87 @@
+"""The rows of open sessions, each with the number of its session.
+
+Sessions that turn out to be one get one number. Rows are not written again for that: it is noted that their number
+means another one. Nor are they for each session that leaves: only when half of a batch has left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .storage import Some, Storage
+
+SESSION = pa.field("__session", pa.int64())
+
+
+@dataclass
+class _Chunk:
+    """rows: each with its number first. total: of them. open: how many of them have not left."""
+
+    rows: Some
+    total: int
+    open: int
+
+
+class SessionRows:
+    """schema: of the rows."""
+
+    def __init__(self, schema: pa.Schema, storage: Storage) -> None:
+        self._schema, self._storage = pa.schema([SESSION, *schema]), storage
+        self._chunks: list[_Chunk] = []
+        self._next = 0
+        self._was = self._is = pa.array([], SESSION.type)  # numbers that mean another one, and that one
+
+    def add(self, session: pa.Int64Array, columns: Sequence[pa.Array], n_sessions: int) -> pa.Int64Array:
+        """session: of each row, from 0 on. Returns their numbers."""
+        numbers = pc.add(session, self._next)
+        chunk = _Chunk(Some(self._storage), len(session), len(session))
+        chunk.rows.add(pa.RecordBatch.from_arrays([numbers, *columns], schema=self._schema))
+        self._chunks.append(chunk)
+        found = pa.array(range(self._next, self._next + n_sessions), SESSION.type)
+        self._next += n_sessions
+        return found
+
+    def join(self, was: pa.Int64Array, is_: pa.Int64Array) -> None:
+        """From now on these numbers mean those."""
+        self._is = _translated(self._is, was, is_)
+        differs = pc.not_equal(was, is_)
+        self._was = pa.concat_arrays([self._was, was.filter(differs)])
+        self._is = pa.concat_arrays([self._is, is_.filter(differs)])
+
+    def of(self, sessions: pa.Int64Array) -> Iterator[tuple[pa.Int64Array, pa.RecordBatch]]:
+        """The rows of these sessions, and for each the place of its session among these."""
+        return ((places, rows) for _, places, rows in self._found(sessions))
+
+    def take_out(self, sessions: pa.Int64Array, left: pa.Int64Array) -> list[tuple[pa.Int64Array, pa.RecordBatch]]:
+        """As `of`; these rows are not here any more. left: all sessions that are."""
+        found = list(self._found(sessions))
+        is_open = pc.is_in(self._is, left)
+        self._was, self._is = self._was.filter(is_open), self._is.filter(is_open)
+        for chunk, _, taken in found:
+            chunk.open -= taken.num_rows
+        known = pa.concat_arrays([left, self._was])
+        for chunk in self._chunks:
+            if 2 * chunk.open < chunk.total:
+                open_ = [rows.filter(pc.is_in(rows.column(0), known)) for rows in chunk.rows.batches if chunk.open]
+                chunk.rows.replace(open_)
+                chunk.total = chunk.open
+        self._chunks = [chunk for chunk in self._chunks if chunk.open]
+        return [(places, rows) for _, places, rows in found]
+
+    def _found(self, sessions: pa.Int64Array) -> Iterator[tuple[_Chunk, pa.Int64Array, pa.RecordBatch]]:
+        is_alias = pc.is_in(self._is, sessions)
+        known = pa.concat_arrays([sessions, self._was.filter(is_alias)])
+        places = pc.index_in(pa.concat_arrays([sessions, self._is.filter(is_alias)]), sessions).cast(pa.int64())
+        for chunk in self._chunks:
+            for rows in chunk.rows.batches:
+                at = pc.index_in(rows.column(0), known)
+                if at.null_count < len(at):
+                    yield chunk, places.take(at.drop_null()), rows.filter(at.is_valid()).remove_column(0)
+
+
+def _translated(numbers: pa.Int64Array, was: pa.Int64Array, is_: pa.Int64Array) -> pa.Int64Array:
+    return pc.coalesce(is_.take(pc.index_in(numbers, was)), numbers)

@@ -1,0 +1,239 @@
+"""Connectors, profiles and tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asgi_client import Client
+from sqlalchemy import func, select
+
+from arroyo_udf_plugin.cluster.api.catalog import KINDS
+from arroyo_udf_plugin.cluster.database.models import ConnectionTable
+from arroyo_udf_plugin.cluster.database.opened import Database
+
+IMPULSE = {"name": "ticks", "connector": "impulse", "config": {"event_rate": 5}}
+PROFILE = {"name": "flights", "connector": "sqlite", "config": {"uri": "sqlite:/tmp/secret-place.db"}}
+
+
+def field(name: str, type: str = "int64", **more: Any) -> dict[str, Any]:
+    return {"name": name, "type": type, **more}
+
+
+def test_each_connector_has_what_a_form_needs(api: Client) -> None:
+    told = api.get("/api/v1/connectors").json()
+    assert list(told) == ["data"]
+    assert [one["name"] for one in told["data"]] == sorted(one["name"] for one in told["data"])
+    by_id = {one["id"]: one for one in told["data"]}
+    assert {"impulse", "filesystem", "blackhole", "preview", "stdout", "single_file", "postgres", "sqlite"} == set(
+        by_id
+    )
+    for one in told["data"]:
+        assert set(one) == {
+            "id",
+            "name",
+            "icon",
+            "description",
+            "table_config",
+            "connection_config",
+            "enabled",
+            "source",
+            "sink",
+            "custom_schemas",
+            "testing",
+            "hidden",
+        }
+        assert one["icon"].startswith("<svg")
+        assert json.loads(one["table_config"])["type"] == "object"
+        assert one["connection_config"] is None or json.loads(one["connection_config"])["type"] == "object"
+    assert by_id["preview"]["hidden"] is True
+    assert json.loads(by_id["impulse"]["table_config"])["required"] == ["event_rate"]
+
+
+def test_a_saved_table_is_used_by_its_name(shared: Client, tmp_path: Path) -> None:
+    told = shared.post("/api/v1/connection_tables", json=IMPULSE | {"name": "Saved_Ticks"}).json()
+    assert set(told) == {
+        "id",
+        "name",
+        "created_at",
+        "connector",
+        "connection_profile",
+        "table_type",
+        "config",
+        "schema",
+        "consumers",
+    }
+    assert (told["table_type"], told["consumers"], told["connection_profile"]) == ("source", 0, None)
+    assert [(one["name"], one["type"], one["sql_name"]) for one in told["schema"]["fields"]] == [
+        ("counter", "int64", "BIGINT"),
+        ("subtask_index", "int64", "BIGINT"),
+    ]
+    sink = {
+        "name": "saved_out",
+        "connector": "filesystem",
+        "config": {
+            "table_type": {"type": "sink", "path": str(tmp_path / "o'ut"), "rolling_policy": {"interval_seconds": 5}}
+        },
+        "schema": {"format": {"type": "json"}, "fields": [field("n"), field("at", "timestamp", unit="millisecond")]},
+    }
+    assert shared.post("/api/v1/connection_tables", json=sink).status_code == 200
+    query = "INSERT INTO saved_out SELECT counter, now() FROM saved_ticks;"
+    asked = {"name": "uses", "query": query, "parallelism": 1}
+    made = shared.post("/api/v1/pipelines", json=asked)
+    assert made.status_code == 200, made.text
+    assert [node["operator"] for node in made.json()["graph"]["nodes"]][-1] == "filesystem"
+    tables = {one["name"]: one for one in shared.get("/api/v1/connection_tables?limit=100").json()["data"]}
+    assert (tables["Saved_Ticks"]["consumers"], tables["saved_out"]["consumers"]) == (1, 1)
+    assert not (tmp_path / "o'ut").exists()
+
+
+def test_a_table_is_tested_step_by_step(shared: Client, tmp_path: Path) -> None:
+    def steps(asked: dict[str, Any]) -> list[dict[str, Any]]:
+        answer = shared.post("/api/v1/connection_tables/test", json=asked)
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        return [json.loads(part.removeprefix("data: ")) for part in answer.text.split("\n\n") if part]
+
+    right = steps(IMPULSE)
+    assert [(one["error"], one["done"]) for one in right] == [(False, False), (False, False), (False, True)]
+    missing = {"table_type": {"type": "source", "path": str(tmp_path / "nothing.csv")}}
+    wrong = steps({"name": "t", "connector": "filesystem", "config": missing, "schema": {"format": {"type": "csv"}}})
+    assert (wrong[-1]["error"], wrong[-1]["done"]) == (True, True)
+    assert "nothing.csv" in wrong[-1]["message"]
+    broken = steps(IMPULSE | {"config": {}})
+    assert broken[-1] == {"error": True, "done": True, "message": "config: event_rate: Field required"}
+
+
+def test_the_value_of_a_secret_is_never_told_and_never_in_a_pipeline(shared: Client, tmp_path: Path) -> None:
+    uri = f"sqlite:{tmp_path}/very-secret.db"
+    profile = shared.post("/api/v1/connection_profiles", json=PROFILE | {"name": "secret", "config": {"uri": uri}})
+    assert profile.status_code == 200
+    id = profile.json()["id"]
+    table = {
+        "name": "secret_out",
+        "connector": "sqlite",
+        "connection_profile_id": id,
+        "config": {},
+        "schema": {"fields": [field("n")], "primary_keys": ["n"]},
+    }
+    assert shared.post("/api/v1/connection_tables", json=table).status_code == 200
+    query = "CREATE TABLE t WITH (connector = 'impulse'); INSERT INTO secret_out SELECT counter FROM t;"
+    made = shared.post("/api/v1/pipelines", json={"name": "x", "query": query, "parallelism": 1})
+    assert made.status_code == 200, made.text
+    assert made.json()["graph"]["nodes"][-1]["operator"] == "sqlite"
+    for path in ("connection_profiles", "connection_tables?limit=100", "pipelines?limit=100", "jobs"):
+        assert "very-secret" not in shared.get(f"/api/v1/{path}").text
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"connector": "kafka"}, "there is no connector kafka"),
+        ({"connector": "preview", "config": {}}, "preview"),
+        ({"config": {}}, "config: event_rate"),
+        ({"config": {"event_rate": -1}}, "config: event_rate"),
+        ({"config": {"event_rate": 1, "more": 1}}, "config: more"),
+        ({"connection_profile_id": "cp_0"}, "impulse has no profiles"),
+        ({"connector": "sqlite", "config": {}}, "tables of sqlite need a profile"),
+        ({"connector": "stdout", "config": {}, "schema": {"fields": [field("a"), field("a")]}}, "two fields a"),
+        ({"connector": "stdout", "config": {}, "schema": {"format": {"type": "avro"}}}, "the format avro"),
+        ({"connector": "stdout", "config": {}, "schema": {"primary_keys": ["b"]}}, "there is no field b"),
+        (
+            {"connector": "stdout", "config": {}, "schema": {"format": {"type": "raw_string"}, "fields": [field("a")]}},
+            "raw_string has one field",
+        ),
+        (
+            {"connector": "stdout", "config": {}, "schema": {"fields": [field("a", metadata_key="offset")]}},
+            "metadata",
+        ),
+        (
+            {"connector": "filesystem", "config": {"table_type": {"type": "source", "path": "a\nb"}}},
+            "config: table_type",
+        ),
+    ],
+)
+def test_a_wrong_table_is_refused_with_the_reason(api: Client, change: dict[str, Any], told: str) -> None:
+    answer = api.post("/api/v1/connection_tables", json=IMPULSE | change)
+    assert answer.status_code == 400, answer.text
+    assert told in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"fields": [field("a", "decimal128")]},
+        {"fields": [field("a", "decimal128", precision=39, scale=0)]},
+        {"fields": [field("a", "struct")]},
+        {"fields": [field("a", "list")]},
+        {"fields": [field("a", "int16")]},
+        {"bad_data": {"behavior": "ignore"}},
+        {"format": {"type": "xml"}},
+    ],
+)
+def test_a_schema_of_another_shape_is_refused(api: Client, schema: dict[str, Any]) -> None:
+    assert api.post("/api/v1/connection_tables/schemas/test", json=schema).status_code == 422
+
+
+def test_a_schema_that_can_be_is_answered_with_nothing(api: Client) -> None:
+    item = field("item", "struct", fields=[field("x", "float64")])
+    fields = [field("a", "decimal128", precision=10, scale=2), field("b", "list", items=item), field("c", "json")]
+    answer = api.post("/api/v1/connection_tables/schemas/test", json={"fields": fields, "primary_keys": ["a"]})
+    assert (answer.status_code, answer.content, answer.headers["content-length"]) == (200, b"", "0")
+
+
+def test_a_json_schema_gives_the_columns(api: Client) -> None:
+    json_schema = {
+        "type": "object",
+        "required": ["id", "at"],
+        "properties": {
+            "id": {"type": "integer"},
+            "at": {"type": "string", "format": "date-time"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "place": {"type": "object", "properties": {"lat": {"type": "number"}}},
+            "any": {},
+            "maybe": {"type": ["string", "null"]},
+        },
+    }
+    definition = {"type": "json_schema", "schema": json.dumps(json_schema)}
+    asked = {"name": "events", "connector": "stdout", "config": {}, "schema": {"definition": definition}}
+    told = api.post("/api/v1/connection_tables", json=asked).json()
+    assert [(one["name"], one["sql_name"], one["required"]) for one in told["schema"]["fields"]] == [
+        ("id", "BIGINT", True),
+        ("at", "TIMESTAMP(9)", True),
+        ("tags", "TEXT[]", False),
+        ("place", 'STRUCT<"lat" DOUBLE>', False),
+        ("any", "JSON", False),
+        ("maybe", "TEXT", False),
+    ]
+    for wrong in ("{", "[]", "{}", '{"properties": {"a": 1}, "required": 5}', "null"):
+        bad = {"fields": [], "definition": {"type": "json_schema", "schema": wrong}}
+        assert api.post("/api/v1/connection_tables/schemas/test", json=bad).status_code == 400
+
+
+def test_profiles_are_listed_tested_and_deleted(api: Client) -> None:
+    made = api.post("/api/v1/connection_profiles", json=PROFILE).json()
+    assert set(made) == {"id", "name", "connector", "config", "description"}
+    assert made["config"] == {"uri": "********"}
+    assert api.get("/api/v1/connection_profiles").json() == {"data": [made]}
+    assert api.get(f"/api/v1/connection_profiles/{made['id']}/autocomplete").json() == {"values": {}}
+    assert api.get("/api/v1/connection_profiles/cp_no/autocomplete").status_code == 404
+    right = api.post("/api/v1/connection_profiles/test", json=PROFILE).json()
+    assert (right["error"], right["done"]) == (False, True)
+    wrong = api.post("/api/v1/connection_profiles/test", json=PROFILE | {"config": {}}).json()
+    assert (wrong["error"], wrong["done"]) == (True, True)
+    assert api.post("/api/v1/connection_profiles", json=PROFILE | {"connector": "impulse"}).status_code == 400
+    answer = api.delete(f"/api/v1/connection_profiles/{made['id']}")
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert api.delete(f"/api/v1/connection_profiles/{made['id']}").status_code == 404
+
+
+def test_every_statement_of_the_catalog_has_its_options() -> None:
+    """A connector without options of its own would be silently useless."""
+    assert {kind.id for kind in KINDS.values() if not kind.table.model_fields} == {"blackhole", "preview", "stdout"}
+
+
+def test_a_refused_table_is_not_stored(api: Client, database: Database) -> None:
+    api.post("/api/v1/connection_tables", json=IMPULSE | {"config": {}})
+    with database.read() as session:
+        assert session.scalar(select(func.count()).select_from(ConnectionTable)) == 0

@@ -1,0 +1,149 @@
+"""From a query in a request to rows in an answer: the API, the controller and a worker, as in `arroyo-udf cluster`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from clusters import Cluster, settings_in
+from waiting import until
+
+from arroyo_udf_plugin.cluster.api import create_app
+from arroyo_udf_plugin.cluster.api.parts import Parts
+from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.functions.workshop import Workshop
+from arroyo_udf_plugin.cluster.serving import Server, listening
+
+pytestmark = pytest.mark.cluster
+
+CACHE = Path(__file__).resolve().parents[3] / "build" / "cache"
+PLANE = """
+import asyncio
+from arroyo_udf import udf
+
+@udf
+async def plane(n: int) -> str:
+    await asyncio.sleep(0)
+    return f"N{n}"
+"""
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """Of a cluster that listens."""
+    folder = tmp_path_factory.mktemp("cluster")
+    settings = settings_in(folder)
+    database = Database.open(settings.database_url)
+    database.migrate()
+    cluster = Cluster(database, settings)
+    parts = Parts(
+        database,
+        Workshop(folder / "functions", cache=CACHE),
+        wake=cluster.controller.wake,
+        checkpoints=settings.checkpoints,
+    )
+    own = listening("127.0.0.1", 0)
+    with Server(create_app(parts), own), httpx.Client(base_url=f"http://127.0.0.1:{own.getsockname()[1]}") as client:
+        client.timeout = httpx.Timeout(60)
+        yield client
+    cluster.close()
+    database.close()
+
+
+def job_of(client: httpx.Client, pipeline: dict[str, Any]) -> dict[str, Any]:
+    job: dict[str, Any] = client.get(f"/api/v1/pipelines/{pipeline['id']}/jobs").json()["data"][0]
+    return job
+
+
+def await_state(client: httpx.Client, pipeline: dict[str, Any], *states: str) -> dict[str, Any]:
+    def reached() -> bool:
+        return str(job_of(client, pipeline)["state"]) in states
+
+    until(reached, f"{states}")
+    return job_of(client, pipeline)
+
+
+def rows_in(lines: Iterator[str], count: int | None) -> list[dict[str, Any]]:
+    """The first rows of a stream; None: all."""
+    rows: list[dict[str, Any]] = []
+    for line in lines:
+        if line == "event: end" or (count is not None and len(rows) >= count):
+            break
+        if line.startswith("data: "):
+            told = json.loads(line.removeprefix("data: "))
+            assert told["start_id"] == len(rows)
+            rows += json.loads(told["batch"])
+    return rows
+
+
+def test_a_preview_of_a_query_with_an_async_function_shows_its_rows(client: httpx.Client) -> None:
+    """As the page does it: validate, preview, wait, read the stream to its end."""
+    query = """
+        CREATE TABLE numbers WITH (connector = 'impulse', event_rate = '1000', message_count = '50');
+        SELECT plane(CAST(counter AS BIGINT)) AS tail, NULL AS nothing, event_time FROM numbers;
+    """
+    udfs = [{"definition": PLANE, "language": "python"}]
+    valid = client.post("/api/v1/pipelines/validate_query", json={"query": query, "udfs": udfs}).json()
+    assert valid["errors"] == []
+    assert "AsyncUdf" in [node["operator"] for node in valid["graph"]["nodes"]]
+    made = client.post("/api/v1/pipelines/preview", json={"query": query, "udfs": udfs}).json()
+    job = await_state(client, made, "Running", "Finished")
+    with client.stream("GET", f"/api/v1/pipelines/{made['id']}/jobs/{job['id']}/output") as stream:
+        rows = rows_in(stream.iter_lines(), None)
+    assert [row["tail"] for row in rows] == [f"N{n}" for n in range(50)]
+    assert {row["nothing"] for row in rows} == {None}
+    assert rows[0]["event_time"].endswith("Z")
+    job = await_state(client, made, "Finished")
+    assert (job["failure_reason"], job["finish_time"] >= job["start_time"]) == (None, True)
+
+
+def test_a_pipeline_runs_stops_with_a_checkpoint_goes_on_and_is_deleted(client: httpx.Client, tmp_path: Path) -> None:
+    query = f"""
+        CREATE TABLE numbers WITH (connector = 'impulse', event_rate = '500');
+        CREATE TABLE out (n BIGINT)
+        WITH (connector = 'filesystem', path = '{tmp_path}/out', format = 'csv', type = 'sink');
+        INSERT INTO out SELECT CAST(counter AS BIGINT) AS n FROM numbers;
+    """
+    asked = {"name": "count", "query": query, "parallelism": 1, "checkpoint_interval_micros": 1_000_000}
+    made = client.post("/api/v1/pipelines", json=asked).json()
+    path = f"/api/v1/pipelines/{made['id']}"
+    job = await_state(client, made, "Running")
+    assert client.get(path).json()["action_text"] == "Stop"
+    checkpoints = f"{path}/jobs/{job['id']}/checkpoints"
+    until(lambda: bool(client.get(checkpoints).json()["data"]), "a checkpoint")
+    until(lambda: bool(client.get(f"{path}/jobs/{job['id']}/operator_metric_groups").json()["data"]), "metrics")
+    assert f'arroyo_udf_checkpoint_epoch{{job_id="{job["id"]}"}}' in client.get("/metrics").text
+    assert client.patch(path, json={"stop": "checkpoint"}).json()["stop"] == "checkpoint"
+    await_state(client, made, "Stopped")
+    assert client.get(path).json()["action_text"] == "Start"
+    before = numbers(tmp_path / "out")
+    assert before == list(range(len(before)))
+    assert client.patch(path, json={"stop": "none"}).status_code == 200
+    until(lambda: len(numbers(tmp_path / "out")) > len(before), "more rows")
+    assert client.patch(path, json={"stop": "immediate"}).status_code == 200
+    stopped = await_state(client, made, "Stopped")
+    assert stopped["run_id"] > job["run_id"]
+    after = numbers(tmp_path / "out")
+    assert after == list(range(len(after)))
+    answer = client.delete(path)
+    assert (answer.status_code, answer.headers["content-length"]) == (200, "0")
+    assert client.get(path).status_code == 404
+
+
+def numbers(folder: Path) -> list[int]:
+    return sorted(int(line) for file in folder.glob("*.csv") for line in file.read_text().splitlines()[1:])
+
+
+def test_a_stream_goes_on_while_the_job_runs(client: httpx.Client) -> None:
+    query = "CREATE TABLE numbers WITH (connector = 'impulse', event_rate = '100'); SELECT counter FROM numbers;"
+    made = client.post("/api/v1/pipelines/preview", json={"query": query}).json()
+    job = await_state(client, made, "Running")
+    with client.stream("GET", f"/api/v1/pipelines/{made['id']}/jobs/{job['id']}/output") as stream:
+        rows = rows_in(stream.iter_lines(), 100)
+    assert [row["counter"] for row in rows] == list(range(len(rows)))
+    assert client.patch(f"/api/v1/pipelines/{made['id']}", json={"stop": "immediate"}).json()["stop"] == "immediate"
+    await_state(client, made, "Stopped")

@@ -1,0 +1,2 @@
+SELECT id FROM flights UNION DISTINCT SELECT id FROM flights
+-- refused 1:24: UNION is not supported: it would have to remember all rows for ever, to leave out equal ones. Write UNION ALL

@@ -1,0 +1,28 @@
+INSERT INTO out SELECT id, plane(tail) AS p FROM flights WHERE alt > 20;
+INSERT INTO out2 SELECT id, speed FROM timed WHERE ok
+-- result out (id, p)
+-- [1, "P-D01"]
+-- [11, "P-B11"]
+-- [12, "P-N12"]
+-- [13, "P-D13"]
+-- [16, "P-D16"]
+-- [17, null]
+-- [18, "P-N18"]
+-- [2, "P-B02"]
+-- [21, "P-N21"]
+-- [23, "P-B23"]
+-- [6, "P-N06"]
+-- [7, "P-D07"]
+-- result out2 (id, speed)
+-- [0, 0.0]
+-- [10, 125.0]
+-- [12, 150.0]
+-- [14, 175.0]
+-- [16, 200.0]
+-- [18, 225.0]
+-- [2, 25.0]
+-- [20, 250.0]
+-- [22, 275.0]
+-- [4, 50.0]
+-- [6, 75.0]
+-- [8, 100.0]

@@ -1,0 +1,16 @@
+SELECT id, tail AS name FROM flights WHERE id < 9 UNION ALL SELECT small, 'x' || tail FROM timed WHERE id % 5 = 1
+-- result rows (id, name)
+-- [0, "N00"]
+-- [0, "xN06"]
+-- [0, "xN21"]
+-- [1, "D01"]
+-- [1, "xD01"]
+-- [1, "xD16"]
+-- [2, "B02"]
+-- [2, "xB11"]
+-- [3, null]
+-- [4, "D04"]
+-- [5, "B05"]
+-- [6, "N06"]
+-- [7, "D07"]
+-- [8, "B08"]
