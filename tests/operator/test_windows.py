@@ -22,7 +22,9 @@ from arroyo_udf_plugin import InvalidArgument
 from arroyo_udf_plugin.connectors.cells import CellType
 from arroyo_udf_plugin.connectors.source import Rows
 from arroyo_udf_plugin.errors import RowError
+from arroyo_udf_plugin.host.answers import STEP_ROWS
 from arroyo_udf_plugin.host.policy import Policy
+from arroyo_udf_plugin.operator import state
 from arroyo_udf_plugin.operator.blocks import Block, Columns, Given
 from arroyo_udf_plugin.operator.grouped import GroupOperator, GroupPlan
 from arroyo_udf_plugin.operator.stages import Dead
@@ -419,6 +421,32 @@ def test_the_lowest_watermark_of_several_inputs() -> None:
     assert lowest.after(2, None) == Watermark(None)
 
 
+def test_the_end_of_all_inputs_is_no_idleness() -> None:
+    """The last results come behind it. Who takes it for idleness goes on without them, and finds them late."""
+    operator = GroupOperator(plan())
+    operator.start()
+    operator.expect(2)
+    operator.push(block(("a", 1, 12)))
+    operator.push_watermark(5, input=0)
+    operator.push_watermark(14, input=1)
+    operator.end(0)
+    operator.end(1)
+    assert taken(operator) == [Watermark(5), Watermark(14)]
+    operator.finish()
+    assert taken(operator) == [(10, 20, "a", 1, 1, 1.0, None)]
+
+
+def test_the_watermark_of_inputs_that_were_all_idle_holds_again() -> None:
+    lowest = Lowest(2)
+    assert lowest.after(0, 5) is None
+    assert lowest.after(1, 7) == Watermark(5)
+    assert lowest.after(0, None) == Watermark(7)
+    assert lowest.after(1, None) == Watermark(None)
+    assert lowest.after(1, 7) == Watermark(7)  # rows have come, and none that make it rise
+    assert lowest.after(1, 7) is None
+    assert lowest.after(0, 6) is None
+
+
 def test_a_snapshot_has_the_windows_and_the_rows_on_their_way() -> None:
     """O3, O4, A3: of the slice that has the windows, and of another one that sends it rows."""
     operator = GroupOperator(plan())
@@ -429,10 +457,48 @@ def test_a_snapshot_has_the_windows_and_the_rows_on_their_way() -> None:
     operator.push(block(("b", 5, 13)))  # it waits for its turn
     states = [operator.snapshot(), GroupOperator(plan()).snapshot_of([block(("a", 7, 14), ("a", 0, 9))])]
     resumed = GroupOperator(plan())
-    resumed.start([state for state in states if state is not None])
+    resumed.start([one for one in states if one is not None])
     resumed.finish()
     assert Counter(taken(resumed)) == Counter([(10, 20, "a", 2, 10, 5.0, 3), (10, 20, "b", 1, 5, 5.0, 5)])
     assert resumed.stages[1].counts.late == 1
+
+
+@pytest.mark.parametrize("window", WINDOWS_OF_MANY, ids=["tumble", "hop", "session"])
+def test_a_large_state_is_in_a_file(window: Hop | Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """O3, O4: memory stays flat while it is written, and while it is read."""
+    monkeypatch.setattr(state, "LARGE", 5 << 20)
+    asked = dataclasses.replace(grouping(aggregates={"n": "count(*)", "d": "count(DISTINCT x)"}), window=window)
+    limited = dataclasses.replace(plan(asked), limits=Limits(memory=1 << 20))
+    operator, before = GroupOperator(limited), pa.total_allocated_bytes()
+    operator.start()
+    for number in range(20):
+        for start in range(0, MANY, STEP_ROWS):
+            operator.push(Columns(SCHEMA).block(Rows("file", 1, many(number).slice(start, STEP_ROWS))))
+            operator.take()
+    snapshot = operator.snapshot()
+    assert isinstance(snapshot, memoryview)
+    assert len(snapshot) > 12 << 20
+    resumed = GroupOperator(limited)
+    resumed.start([snapshot])
+    assert pa.total_allocated_bytes() - before < 10 << 20
+    del operator, snapshot
+    resumed.finish()
+    found = taken(resumed)
+    assert found
+    assert {(row[2], *row[3:]) for row in found} == {(key, 10 * MANY, 10 * MANY) for key in "ab"}
+
+
+def test_a_large_state_that_is_damaged_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "LARGE", 1)
+    operator = GroupOperator(plan())
+    operator.start()
+    operator.push(block(("a", 1, 1)))
+    taken(operator)
+    snapshot = bytearray(operator.snapshot() or b"")
+    GroupOperator(plan()).start([memoryview(snapshot)])
+    snapshot[-30] ^= 1
+    with pytest.raises(InvalidArgument, match="the state is damaged"):
+        GroupOperator(plan()).start([memoryview(snapshot)])
 
 
 def test_results_are_numbered_across_a_restart() -> None:
@@ -441,10 +507,10 @@ def test_results_are_numbered_across_a_restart() -> None:
     first.push(block(("a", 1, 1), ("b", 3, 2), ("b", 3, 12)))
     first.push_watermark(10)
     taken(first)
-    state = first.snapshot()
-    assert state is not None
+    snapshot = first.snapshot()
+    assert snapshot is not None
     resumed = GroupOperator(plan())
-    resumed.start([state])
+    resumed.start([snapshot])
     resumed.finish()
     (found,) = resumed.take()
     assert isinstance(found, Block)
@@ -531,10 +597,10 @@ def test_min_and_max_of_nan_do_not_depend_on_the_order(
 def test_another_grouping_is_refused() -> None:
     first = GroupOperator(plan())
     first.start()
-    state = first.snapshot()
-    assert state is not None
+    snapshot = first.snapshot()
+    assert snapshot is not None
     with pytest.raises(InvalidArgument, match="has changed since the checkpoint"):
-        GroupOperator(plan(grouping(20))).start([state])
+        GroupOperator(plan(grouping(20))).start([snapshot])
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,14 @@ import pyarrow as pa
 
 from ..errors import InvalidArgument
 
+Data = bytes | memoryview
+"""Bytes, perhaps of such a file."""
 
-def mapped(write: Callable[[IO[bytes]], None], what: str) -> pa.Buffer:
+LARGE = 64 << 20
+"""Bytes from which on something is worth a file."""
+
+
+def mapped(write: Callable[[IO[bytes]], None], what: str) -> memoryview:
     """What `write` writes, at least a byte. what: for error texts. Raises InvalidArgument if it cannot be written."""
     folder = os.environ.get("TMPDIR") or "/var/tmp"
     try:
@@ -24,7 +30,7 @@ def mapped(write: Callable[[IO[bytes]], None], what: str) -> pa.Buffer:
             write(file)
             file.flush()
             with pa.memory_map(f"/proc/self/fd/{file.fileno()}") as memory:
-                return memory.read_buffer()
+                return memoryview(memory.read_buffer()).cast("B")
     except OSError as error:
         told = error.strerror or error
         raise InvalidArgument(f"cannot write {what} to {folder}: {told}: name another folder as TMPDIR") from error

@@ -197,6 +197,12 @@ class Windows:
             for batch in pane.kept.batches:
                 yield _with_panes(batch, number)
 
+    @property
+    def kept_rows(self) -> int:
+        """Of what `kept` gives."""
+        self._take_parts()
+        return sum(pane.rows for pane in self._panes.values())
+
     def restore(self, kept: Iterable[pa.RecordBatch], watermark: int | None) -> None:
         """Before all rows. watermark: of the moment when they were kept; what it closes has left."""
         self.watermark = self._closed = watermark

@@ -52,6 +52,11 @@ class SessionRows:
         self._was = pa.concat_arrays([self._was, was.filter(differs)])
         self._is = pa.concat_arrays([self._is, is_.filter(differs)])
 
+    @property
+    def open(self) -> int:
+        """How many there are."""
+        return sum(chunk.open for chunk in self._chunks)
+
     def of(self, sessions: pa.Int64Array) -> Iterator[tuple[pa.Int64Array, pa.RecordBatch]]:
         """The rows of these sessions, and for each the place of its session among these."""
         return ((places, rows) for _, places, rows in self._found(sessions))

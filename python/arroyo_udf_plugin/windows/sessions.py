@@ -182,6 +182,12 @@ class Sessions:
             for some in self._rows.of(pieces.column(-1)):
                 yield self._with_bounds(pieces, *some)
 
+    @property
+    def kept_rows(self) -> int:
+        """As of `panes.Windows`."""
+        self._take_in()
+        return sum(map(len, self._pieces)) if self._plan.in_parts else self._rows.open
+
     def _with_bounds(self, pieces: pa.RecordBatch, at: pa.Array, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Rows with the first and last time of their sessions. at: their places among the pieces."""
         bounds = [pieces.column(place).take(at) for place in (0, 1)]

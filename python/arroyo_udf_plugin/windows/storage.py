@@ -73,10 +73,10 @@ class Some:
                 stream.write_table(table)
 
         data = mapped(write, "rows of open windows")
-        with pa.ipc.open_stream(data) as stream:
+        with pa.ipc.open_stream(pa.py_buffer(data)) as stream:
             self._filed += [_typed(batch, table.schema) for batch in stream]
         self._held = []
-        self._grow(-self.memory, data.size)
+        self._grow(-self.memory, len(data))
 
     def _grow(self, memory: int = 0, disk: int = 0) -> None:
         self.memory += memory

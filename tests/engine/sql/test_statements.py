@@ -177,6 +177,10 @@ def test_the_event_time() -> None:
     time = pipeline(f"{table} SELECT id FROM flights").event_time
     assert time is not None
     assert (time.column, time.lateness) == ("day", 90.0)
+    table = table.replace("'90'", "'-90'")
+    ahead = pipeline(f"{table} SELECT id FROM flights").event_time
+    assert ahead is not None
+    assert (ahead.lateness, ahead.watermark) == (0, "day - INTERVAL '-90' SECOND")
 
 
 def test_the_time_is_not_that_of_the_plan() -> None:
@@ -280,6 +284,19 @@ def test_a_function_with_a_timeout_needs_worker_processes() -> None:
     )
     run_pipeline(Script("query.sql", f"SET isolation = 'process'; SET workers = 2; {text}", ["own.py"]).pipeline)
     assert rows() == [{"n": 1}, {"n": 2}]
+
+
+@pytest.mark.parametrize(
+    ("watermark", "lateness"), [("day", 1.0), ("day AS day", 0.0), ("day AS day - INTERVAL '2 seconds'", 2.0)]
+)
+def test_how_late_rows_may_be(watermark: str, lateness: float) -> None:
+    text = (
+        f"CREATE TABLE t (day TIMESTAMP(6), WATERMARK FOR {watermark}) WITH (connector = 'filesystem', "
+        "path = 'flights', format = 'parquet', type = 'source'); SELECT day FROM t"
+    )
+    told = Script("query.sql", text).pipeline.event_time
+    assert told is not None
+    assert told.lateness == lateness
 
 
 def test_settings_of_checkpoints_and_windows() -> None:
