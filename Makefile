@@ -5,6 +5,7 @@
 # test-isolation  functions in subinterpreters and worker processes: their tests again, stress, kills; 12 minutes at most
 # test-arroyo  plugins and Arroyo's published crates in each other's place; the first build takes minutes
 # test-server  plugins and tables against a PostgreSQL server
+# test-engine  programs of a cluster, killed in the middle of jobs: every job ends as its user wishes (12 minutes at most)
 # test-pipelines  pipelines killed twenty times, on files, on S3 and in databases: nothing may be lost (ten minutes)
 # lint   the lints alone
 # check  lints, the simulation of the state machine over ten million events, loom, soak, its mutants (a quarter of an hour)
@@ -28,7 +29,7 @@ REQUIRE_ALL =
 WORKERS = 2
 
 .PHONY: demo docs test test-rust test-python test-lowest test-isolation test-arroyo test-server lint check simulation mutants loom soak
-.PHONY: check-memory check-address bench package fuzz test-pipelines check-kill
+.PHONY: check-memory check-address bench package fuzz test-pipelines test-engine check-kill
 .DEFAULT_GOAL = test
 # Targets share environments and caches, and each uses all processors.
 .NOTPARALLEL:
@@ -117,14 +118,14 @@ endef
 PARALLEL = -n $(WORKERS) --dist worksteal
 
 test-python:
-	$(call pytest,$(PARALLEL) -m "not arroyo and not server and not pipelines and not isolation$$not_again")
+	$(call pytest,$(PARALLEL) -m "not arroyo and not server and not pipelines and not isolation and not cluster$$not_again")
 
 # Not what runs in native code alone, whatever the versions of pyarrow, cffi and click are, and not what tests words.
 NOT_LOWEST = async blocking boot docs ended environment first_hour interrupt leaks readme retry stopping
 
 test-lowest:
 	@python=$$($(ENVIRONMENT) 3.11 lowest) && $$python -m pytest -q $(PARALLEL) \
-	-m 'not arroyo and not server and not pipelines and not isolation' tests/cli tests/connectors tests/python \
+	-m 'not arroyo and not server and not pipelines and not isolation and not cluster' tests/cli tests/connectors tests/python \
 	tests/engine/sql/test_query.py \
 	$(foreach name,$(NOT_LOWEST),--ignore-glob='*/test_*$(name)*.py')
 
@@ -138,13 +139,16 @@ test-arroyo:
 	$(call pytest,$(PARALLEL) -m arroyo)
 
 test-server:
-	$(call pytest,-m server)
+	$(call pytest,-m "server and not cluster" --ignore=tests/cluster)
 
 # How often the engine is killed, in each kind of place.
 KILLS = 20
 
 test-pipelines:
 	@python=$$($(ENVIRONMENT)) && KILLS=$(KILLS) $$python -m pytest -q -m pipelines
+
+test-engine:
+	@python=$$($(ENVIRONMENT)) && $$python -m pytest -q -m "cluster or server" tests/cluster
 
 check-kill:
 	@$(MAKE) test-pipelines KILLS=100

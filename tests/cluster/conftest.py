@@ -1,10 +1,12 @@
 """What the tests of the cluster share: a new database."""
 
 import shutil
-from collections.abc import Iterator
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from programs import Program
 
 from arroyo_udf_plugin.cluster.database.opened import Database
 
@@ -26,3 +28,18 @@ def database(tmp_path: Path, migrated: Path) -> Iterator[Database]:
     opened = Database.open(f"sqlite:///{file}")
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Program]]:
+    """Starts programs of a cluster; those that still run at the end of the test are killed."""
+    started: list[Program] = []
+
+    def start_one(*arguments: object) -> Program:
+        started.append(Program(*map(str, arguments)))
+        return started[-1]
+
+    yield start_one
+    for program in started:
+        if program.process.poll() is None:
+            program.end(signal.SIGKILL)

@@ -43,7 +43,9 @@ class ApiSettings(Section):
     token: pydantic.SecretStr | None = None
     """What clients must send: Authorization: Bearer TOKEN."""
     tls_cert: Path | None = None
+    """The certificate's file, for https."""
     tls_key: Path | None = None
+    """The file of its key."""
     insecure: bool = False
     """Listen to others without TLS, and say so."""
     hosts: tuple[str, ...] = ()
@@ -59,14 +61,20 @@ class ControllerSettings(Section):
 
 class PipelineSettings(Section):
     checkpoint_interval: Seconds = 10.0
+    """Of pipelines that do not say otherwise."""
     allowed_restarts: Annotated[int, pydantic.Field(ge=-1)] = 20
     """How often a job is started again, in a row, after it has been lost; -1: always."""
     healthy_duration: Seconds = 120.0
     """After so long in Running, restarts are counted anew."""
     initial_backoff: Seconds = 0.5
+    """Before the second restart in a row; doubled before each further one, and half of it random. The first is at
+    once."""
     max_backoff: Seconds = 60.0
+    """The longest back-off."""
     worker_startup_time: Seconds = 120.0
+    """How long a generation may take to start."""
     worker_heartbeat_timeout: Seconds = 30.0
+    """A worker that says nothing for so long is killed."""
     stop_time: Seconds = 60.0
     """How long a stop may take, before it becomes a harder one."""
     drain_time: Seconds = 10.0
@@ -80,7 +88,9 @@ class FileSettings(Section):
 
 class LoggingSettings(Section):
     format: Literal["text", "json"] = "text"
+    """Of log lines, on standard error."""
     level: Literal["debug", "info", "warning", "error"] = "info"
+    """The least that is logged."""
 
 
 def _data() -> Path:
