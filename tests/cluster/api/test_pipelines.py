@@ -64,6 +64,29 @@ def test_a_query_becomes_a_graph(shared: Client) -> None:
     assert {(edge["key_type"], edge["value_type"]) for edge in graph["edges"]} == {("()", "()")}
 
 
+def test_a_join_of_two_sources_has_two_sides(shared: Client) -> None:
+    query = ""
+    for name in ("a", "b"):
+        query += f"""
+            CREATE TABLE {name} (counter BIGINT, event_time TIMESTAMP, WATERMARK FOR event_time)
+            WITH (connector = 'impulse', event_rate = '10');
+            CREATE VIEW of_{name} AS
+            SELECT tumble(interval '1 second') AS w, count(*) AS n FROM {name} GROUP BY w;
+        """
+    query += "SELECT of_a.n AS n, of_b.n AS m FROM of_a JOIN of_b ON of_a.w = of_b.w;"
+    told = shared.post("/api/v1/pipelines/validate_query", json={"query": query}).json()
+    assert told["errors"] == []
+    nodes, edges = told["graph"]["nodes"], told["graph"]["edges"]
+    assert [node["node_id"] for node in nodes] == list(range(len(nodes)))
+    assert [node["node_id"] for node in nodes if node["operator"] == "impulse"] == [0, len(nodes) - 1]
+    (join,) = [node["node_id"] for node in nodes if node["operator"] == "InstantJoin"]
+    assert sorted(edge["edge_type"] for edge in edges if edge["dest_id"] == join) == ["LeftJoin", "RightJoin"]
+    reached = {0, len(nodes) - 1}
+    for _ in nodes:
+        reached |= {edge["dest_id"] for edge in edges if edge["src_id"] in reached}
+    assert reached == set(range(len(nodes)))
+
+
 def test_what_is_wrong_with_a_query_has_its_place_and_is_no_error_of_the_request(shared: Client) -> None:
     query = f"{COUNTED}\nSELECT conter AS a,\n       nothing(counter) AS b FROM impulse;"
     answer = shared.post("/api/v1/pipelines/validate_query", json={"query": query})
