@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import uuid
+from pathlib import Path
 from typing import Any
 
 import pytest
 from asgi_client import Client
 
+from arroyo_udf_plugin.cluster.api import create_app
 from arroyo_udf_plugin.cluster.api.buttons import button
+from arroyo_udf_plugin.cluster.api.parts import Parts
 from arroyo_udf_plugin.cluster.database.models import STATES
 from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.functions.workshop import Workshop
 
 COUNTED = "CREATE TABLE impulse WITH (connector = 'impulse', event_rate = '10');"
 PLUS = "from arroyo_udf import udf\n\n@udf\ndef {name}(n: int) -> int:\n    return n + 1\n"
@@ -142,6 +146,14 @@ def test_a_pipeline_is_created_with_its_job(shared: Client) -> None:
     }
     assert (job["pipeline_id"], job["state"], job["running_desired"]) == (told["id"], "Created", True)
     assert job["scheduler_config"] == {"a": [1]}
+
+
+def test_the_time_between_checkpoints_is_the_requests_or_the_querys_or_the_default(shared: Client) -> None:
+    query = f"SET checkpoint_interval = '3 seconds'; {COUNTED} SELECT counter FROM impulse;"
+    assert created(shared)["checkpoint_interval_micros"] == 10_000_000
+    assert created(shared, query=query)["checkpoint_interval_micros"] == 3_000_000
+    both = created(shared, query=query, checkpoint_interval_micros=7_000_000)
+    assert both["checkpoint_interval_micros"] == 7_000_000
 
 
 def test_a_wrong_query_is_refused_with_a_line_for_each_error(shared: Client) -> None:
@@ -316,6 +328,19 @@ def test_what_is_no_json_is_refused_as_that(api: Client, stored: Any, body: str)
 def test_a_text_that_only_looks_like_nul_passes(api: Client, stored: Any) -> None:
     path = f"/api/v1/pipelines/{stored().pipeline.id}"
     assert api.patch(path, json={"env_vars": {"A": "\\u0000"}}).status_code == 200
+
+
+def test_what_one_program_has_answered_the_other_one_knows(api: Client, database: Database, tmp_path: Path) -> None:
+    """Two APIs on one database: each reads at once what the other has written."""
+    other_database = Database.open(database.engine.url.render_as_string(hide_password=False))
+    with Client(create_app(Parts(other_database, Workshop(tmp_path / "functions")))) as other:
+        for n, (one, another) in enumerate([(api, other), (other, api)] * 3):
+            table = {"name": f"t{n}", "connector": "impulse", "config": {"event_rate": 5}}
+            made = one.post("/api/v1/connection_tables", json=table).json()
+            assert another.get("/api/v1/connection_tables").json()["data"][0] == made
+            assert another.delete(f"/api/v1/connection_tables/{made['id']}").status_code == 200
+            assert one.get("/api/v1/connection_tables").json()["data"] == []
+    other_database.close()
 
 
 def test_a_pipeline_that_runs_is_not_deleted(api: Client, stored: Any) -> None:
