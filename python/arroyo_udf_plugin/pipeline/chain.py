@@ -222,7 +222,8 @@ class _Building:
             self._problems.add((*key, *map(str, at)), str(error))
             return
         self._merged[place] = sides.together
-        self._stages[place] = GroupPlan(self._names[place], joining, Given(sides.schema, self._origin))
+        given, limits = Given(sides.schema, self._origin), Limits(operator.memory_limit, operator.disk_limit)
+        self._stages[place] = GroupPlan(self._names[place], joining, given, limits=limits)
         self._ends(place, schema)
 
     def functions(self, place: int, operator: Functions) -> None:

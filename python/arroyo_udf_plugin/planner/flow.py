@@ -108,8 +108,7 @@ class Flow:
                 "name": self._named(operator.name or ""),
                 "after": self._after(before),
                 "on_error": self.settings.on_row,
-                "memory_limit": self.settings.memory_limit,
-                "disk_limit": self.settings.disk_limit,
+                **self._limits,
             }
         )
         return self._added(placed, opened(grouping_of(operator), before.schema).schema, at)
@@ -126,9 +125,13 @@ class Flow:
         operator = Union(name=self._named(name), inputs=tuple(node.operator for node in nodes))
         return self._added(operator, nodes[0].schema, at)
 
+    @property
+    def _limits(self) -> dict[str, int]:
+        return {"memory_limit": self.settings.memory_limit, "disk_limit": self.settings.disk_limit}
+
     def join(self, left: Node, right: Node, operator: Join, at: int) -> Node:
         """Raises WrongQuery."""
-        named = operator.model_copy(update={"name": self._named(operator.name or "")})
+        named = operator.model_copy(update={"name": self._named(operator.name or ""), **self._limits})
         sides = Sides([left.schema, right.schema])
         return self._added(named, Joined(joining_of(operator), sides.schema).schema, at)
 

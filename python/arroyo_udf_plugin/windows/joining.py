@@ -11,7 +11,7 @@ leave in the order of their times.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from ..sql.query import WrongQuery, settled, told
 from ..sql.tokens import quoted, with_now
 from .panes import WAITING_ROWS
 from .spans import bounded, is_time, nanoseconds, unusable
+from .storage import Limits, Some, Storage
 
 _IS_RIGHT = pa.field("__right", pa.bool_())
 _SIDES = ("left.", "right.")
@@ -106,10 +107,10 @@ class Sides:
 class Joined:
     """schema: of the results. kept_schema: of what `kept` gives.
 
-    watermark: the latest; None: there was none yet.
+    watermark: the latest; None: there was none yet. kept_rows: of what `kept` gives.
     """
 
-    def __init__(self, joining: Joining, given: pa.Schema) -> None:
+    def __init__(self, joining: Joining, given: pa.Schema, limits: Limits = Limits()) -> None:  # noqa: B008 (frozen)
         """given: of `Sides`. Raises WrongQuery."""
         self._joining = joining
         self._sides = Sides.of(given)
@@ -121,7 +122,9 @@ class Joined:
         self.schema = self._planned()
         self._query: FeedOfTwo | None = None
         self.watermark: int | None = None
-        self._open: dict[int, tuple[list[pa.RecordBatch], list[pa.RecordBatch]]] = {}
+        self._storage = Storage(limits)
+        self._open: dict[int, tuple[Some, Some]] = {}
+        self.kept_rows = 0
 
     # ---- Rows ----
 
@@ -135,8 +138,14 @@ class Joined:
                 if self.watermark is not None and time < self.watermark:
                     late += part.num_rows
                 else:
-                    self._open.setdefault(time, ([], []))[side].append(part)
+                    self._keep(time, side, part)
         return late
+
+    def _keep(self, time: int, side: int, rows: pa.RecordBatch) -> None:
+        if (sides := self._open.get(time)) is None:
+            sides = self._open[time] = Some(self._storage), Some(self._storage)
+        sides[side].add(rows)
+        self.kept_rows += rows.num_rows
 
     def close(self, all_of_them: bool = False) -> Iterator[pa.RecordBatch]:
         """The results of the times that the watermark has passed, or of all."""
@@ -145,9 +154,11 @@ class Joined:
         asked: tuple[list[pa.RecordBatch], list[pa.RecordBatch]] = ([], [])
         n_rows = 0
         for time in over:
-            for own, batches in zip(asked, self._open.pop(time), strict=True):
-                own += batches
-                n_rows += sum(batch.num_rows for batch in batches)
+            for own, some in zip(asked, self._open.pop(time), strict=True):
+                own += some.batches
+                n_rows += sum(batch.num_rows for batch in some.batches)
+                self.kept_rows -= sum(batch.num_rows for batch in some.batches)
+                some.clear()
             if n_rows >= WAITING_ROWS or time == over[-1]:
                 yield from self._results(*asked)
                 asked, n_rows = ([], []), 0
@@ -170,16 +181,14 @@ class Joined:
 
     # ---- Checkpoints ----
 
-    def kept(self) -> list[pa.RecordBatch]:
-        """What is open."""
-        return [
-            self._sides.together(batch, side)
-            for _, sides in sorted(self._open.items())
-            for side, batches in enumerate(sides)
-            for batch in batches
-        ]
+    def kept(self) -> Iterator[pa.RecordBatch]:
+        """As `panes.Windows.kept`."""
+        for time in sorted(self._open):
+            for side, some in enumerate(self._open[time]):
+                for batch in some.batches:
+                    yield self._sides.together(batch, side)
 
-    def restore(self, kept: Sequence[pa.RecordBatch], watermark: int | None) -> None:
+    def restore(self, kept: Iterable[pa.RecordBatch], watermark: int | None) -> None:
         """Before all rows. watermark: of the moment when they were kept; what it closes has left."""
         for batch in kept:
             self.add(batch)
@@ -187,8 +196,8 @@ class Joined:
 
     @property
     def size(self) -> int:
-        """The bytes of what is open."""
-        return sum(batch.nbytes for sides in self._open.values() for batches in sides for batch in batches)
+        """The bytes of what is open, in memory and in files."""
+        return self._storage.memory + self._storage.disk
 
     # ---- The query ----
 
