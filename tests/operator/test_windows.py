@@ -421,6 +421,32 @@ def test_the_lowest_watermark_of_several_inputs() -> None:
     assert lowest.after(2, None) == Watermark(None)
 
 
+def test_the_end_of_all_inputs_is_no_idleness() -> None:
+    """The last results come behind it. Who takes it for idleness goes on without them, and finds them late."""
+    operator = GroupOperator(plan())
+    operator.start()
+    operator.expect(2)
+    operator.push(block(("a", 1, 12)))
+    operator.push_watermark(5, input=0)
+    operator.push_watermark(14, input=1)
+    operator.end(0)
+    operator.end(1)
+    assert taken(operator) == [Watermark(5), Watermark(14)]
+    operator.finish()
+    assert taken(operator) == [(10, 20, "a", 1, 1, 1.0, None)]
+
+
+def test_the_watermark_of_inputs_that_were_all_idle_holds_again() -> None:
+    lowest = Lowest(2)
+    assert lowest.after(0, 5) is None
+    assert lowest.after(1, 7) == Watermark(5)
+    assert lowest.after(0, None) == Watermark(7)
+    assert lowest.after(1, None) == Watermark(None)
+    assert lowest.after(1, 7) == Watermark(7)  # rows have come, and none that make it rise
+    assert lowest.after(1, 7) is None
+    assert lowest.after(0, 6) is None
+
+
 def test_a_snapshot_has_the_windows_and_the_rows_on_their_way() -> None:
     """O3, O4, A3: of the slice that has the windows, and of another one that sends it rows."""
     operator = GroupOperator(plan())

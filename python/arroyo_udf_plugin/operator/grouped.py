@@ -231,12 +231,15 @@ class GroupOperator(Operator):
         self._lowest = Lowest(inputs)
 
     def push_watermark(self, time: int | None, input: int = 0) -> None:
-        if (lowest := self._lowest.after(input, time)) is not None:
-            self._gather.push(lowest)
+        self._hand_on(self._lowest.after(input, time))
 
     def end(self, input: int) -> None:
         """Nothing more comes from there: it holds nothing back."""
-        self.push_watermark(None, input)
+        self._hand_on(self._lowest.end(input))
+
+    def _hand_on(self, lowest: Watermark | None) -> None:
+        if lowest is not None:
+            self._gather.push(lowest)
 
     def take(self) -> list[Item]:
         if self._is_at_end and self._gather.is_empty:

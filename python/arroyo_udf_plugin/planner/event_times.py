@@ -6,6 +6,7 @@ into the event time's description as expressions over those of the source.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -101,6 +102,7 @@ def _lateness(watermark: Watermark) -> float | None:
         return None
     unit = part[4].word if len(part) == 5 else ""
     try:
-        return interval_seconds(f"{part[3].value} {unit}".strip())
+        seconds = interval_seconds(f"{part[3].value} {unit}".strip())
     except ValueError:
         return None
+    return seconds if 0 <= seconds < math.inf else None

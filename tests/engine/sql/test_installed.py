@@ -88,7 +88,7 @@ def test_only_what_is_called_is_looked_at() -> None:
 
 def test_no_package_changes_what_datafusion_has() -> None:
     install("speeds", {"upper": "speeds:upper"}, {"speeds.py": SPEEDS})
-    assert run("SELECT upper(tail) AS t FROM flights WHERE id = 2", ()) == {"rows (t)": ['["B02"]']}
+    assert run("SELECT upper('nine') AS t FROM flights WHERE id = 1", ()) == {"rows (t)": ['["NINE"]']}
 
 
 def test_a_file_comes_before_a_package() -> None:

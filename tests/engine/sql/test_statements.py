@@ -177,6 +177,10 @@ def test_the_event_time() -> None:
     time = pipeline(f"{table} SELECT id FROM flights").event_time
     assert time is not None
     assert (time.column, time.lateness) == ("day", 90.0)
+    table = table.replace("'90'", "'-90'")
+    ahead = pipeline(f"{table} SELECT id FROM flights").event_time
+    assert ahead is not None
+    assert (ahead.lateness, ahead.watermark) == (0, "day - INTERVAL '-90' SECOND")
 
 
 def test_the_time_is_not_that_of_the_plan() -> None:
