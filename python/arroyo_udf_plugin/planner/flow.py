@@ -118,10 +118,6 @@ class Flow:
         operator = Union(name=self._named(name), inputs=tuple(node.operator for node in nodes))
         return self._added(operator, nodes[0].schema, at)
 
-    @property
-    def _limits(self) -> dict[str, int]:
-        return {"memory_limit": self.settings.memory_limit, "disk_limit": self.settings.disk_limit}
-
     def join(self, left: Node, right: Node, operator: Join, at: int) -> Node:
         """Raises WrongQuery."""
         joining = joining_of(operator)
