@@ -7,7 +7,8 @@ In a checkpoint the first slice is sealed first, and cuts the queues. Each queue
 put into it until its own slice is sealed: the first slice does not have these rows in its state, and the other one does
 not read them again. They are the other one's state of the gathering operator.
 
-Guarantees: a queue is bounded. Nothing waits for a checkpoint.
+Guarantees: a queue is bounded, and so is what it notes. Nothing waits for a checkpoint, but a slice that sends a whole
+queue before it is sealed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ _MOST_ROWS = 4 * STEP_ROWS  # of a queue; the last block may go beyond
 
 
 class RowQueue:
-    """From one slice to the first. put, end, noted: called by the one. take, cut: by the first."""
+    """From one slice to the first. put, end, noted: called by the one. take, cut: by the first.
+
+    What it notes for a checkpoint is bounded as what is in it: a slice that is sealed late has to wait then.
+    """
 
     def __init__(self, wake_sender: Callable[[], None], wake_receiver: Callable[[], None]) -> None:
         self._wake_sender, self._wake_receiver = wake_sender, wake_receiver
@@ -36,10 +40,12 @@ class RowQueue:
         self._rows = self._bytes = 0
         self._has_ended = False
         self._noted: list[Block] | None = None
+        self._noted_rows = self._noted_bytes = 0  # put since the cut
 
     @property
     def has_room(self) -> bool:
-        return self._rows < _MOST_ROWS and self._bytes < HELD_BYTES
+        rows, size = max(self._rows, self._noted_rows), max(self._bytes, self._noted_bytes)
+        return rows < _MOST_ROWS and size < HELD_BYTES
 
     @property
     def is_empty(self) -> bool:
@@ -59,6 +65,8 @@ class RowQueue:
                 self._bytes += item.rows.nbytes
                 if self._noted is not None:
                     self._noted.append(item)
+                    self._noted_rows += len(item)
+                    self._noted_bytes += item.rows.nbytes
         self._wake_receiver()
 
     def end(self) -> None:
@@ -89,6 +97,10 @@ class RowQueue:
         """The slice that sends is sealed: what has passed since `cut`, with what was there."""
         with self._lock:
             noted, self._noted = self._noted, None
+            was_full = not self.has_room
+            self._noted_rows = self._noted_bytes = 0
+        if was_full and self.has_room:
+            self._wake_sender()
         assert noted is not None, "the first slice is sealed first"
         return noted
 

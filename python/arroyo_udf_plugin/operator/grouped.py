@@ -24,6 +24,7 @@ from ..host.answers import STEP_ROWS, count
 from ..host.policy import Policy
 from ..sql.query import told
 from ..windows.grouping import Grouping
+from ..windows.joining import Joining
 from ..windows.opened import opened
 from ..windows.spans import bounded, unusable
 from .blocks import ORIGIN, Block, Given
@@ -40,7 +41,7 @@ class GroupPlan:
     """A grouping in its place. name: for people. given: the rows that it is given. policy: for rows without windows."""
 
     name: str
-    grouping: Grouping
+    grouping: Grouping | Joining
     given: Given
     policy: Policy = Policy()  # noqa: RUF009 (frozen)
 

@@ -190,6 +190,27 @@ class Union(Operator):
     """The operators whose rows it gets, or sources: "source" or names of `sources`."""
 
 
+class Join(Operator):
+    """An operator: the rows of two others that have the same event time, which are results of the same window. It works
+    in the first slice, for all slices."""
+
+    type: Literal["join"] = "join"
+    left: str
+    """The operator, or source, whose rows are on the left."""
+    right: str
+    """The one whose rows are on the right."""
+    kind: Literal["inner", "left", "right", "full"] = "inner"
+    """Which rows are results without one of the other side, with nulls instead."""
+    on: str = "true"
+    """The condition, in DataFusion's SQL, beside the same event time."""
+    select: dict[str, str]
+    """The columns of the result: an expression for each name."""
+    time: str
+    """The column of event times, of both sides and the result; null in none of the rows."""
+    tables: Annotated[Several[str], pydantic.Field(min_length=2, max_length=2)] = ("a", "b")
+    """The names by which expressions may call the two sides, as in a.column = b.column."""
+
+
 class Checkpoints(Described):
     """Where the state is kept, so that a pipeline goes on where it has been, and how often."""
 
@@ -211,7 +232,8 @@ OperatorModel = Annotated[
     | Annotated[Sql, pydantic.Tag("sql")]
     | Annotated[Lookup, pydantic.Tag("lookup")]
     | Annotated[Windows, pydantic.Tag("windows")]
-    | Annotated[Union, pydantic.Tag("union")],
+    | Annotated[Union, pydantic.Tag("union")]
+    | Annotated[Join, pydantic.Tag("join")],
     pydantic.Discriminator(_kind),
 ]
 

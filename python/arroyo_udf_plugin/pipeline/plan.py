@@ -231,7 +231,7 @@ def _asked(operator: Mapping[str, Any]) -> Any:
     if operator["type"] == "lookup":
         asked = ("type", "table", "keys", "columns", "types", "unmatched", "where", "after")
         return {name: operator[name] for name in asked}
-    if operator["type"] in ("windows", "union"):
+    if operator["type"] in ("windows", "union", "join"):
         return {name: value for name, value in operator.items() if name not in ("name", "on_error")}
     return operator["calls"] if operator["after"] is None else {"after": operator["after"], "calls": operator["calls"]}
 

@@ -32,13 +32,14 @@ from .event_times import event_time_of, type_of
 from .flow import SOURCE, TIME, Flow, Node, Settings
 from .functions import Udf
 from .grouped import Grouped, as_time, has_windows
+from .joins import WindowedJoin
 from .lookups import LookupJoin
 from .ranked import Ranked, has_over
 from .rounds import Rounds, Wanted
 from .scope import Scope
-from .selects import AnyQuery, UnionText
+from .selects import AnyQuery, QueryText, Relation, UnionText
 from .statements import Column, CreateTable, CreateView, Insert, Select, Set, Statement
-from .tables import kind_of, sink_of, source_of
+from .tables import is_in_database, kind_of, sink_of, source_of
 from .text import Text, Wrong
 from .unions import united
 
@@ -261,30 +262,43 @@ class _Compiler:
             nodes = [self._query(flow, one, known, name, wanted, with_time) for one in query.queries]
             self._built[id(query)] = node = united(flow, nodes, [one.at for one in query.queries], name)
             return node
-        relation = query.relation
-        if relation.query is not None:
-            before = self._query(flow, relation.query, known, relation.alias, None)
-        else:
-            before = self._named(flow, relation.name or "", relation.at, known)
-        scope = None
-        if query.joins:
-            scope = Scope({relation.alias: {name: name for name in before.names}})
-            for join in query.joins:
-                if join.relation.name in self._broken:
-                    raise Wrong(None, join.at)
-                table = self._tables.get(join.relation.name or "")
-                if table is None or kind_of(table) != "lookup" or table.name in known:
-                    raise Wrong("joins are not supported yet: a SELECT reads one table or query", join.at)
-                lookup = LookupJoin(self._text, self._udfs, flow, query, before, scope, join, table)
-                before, scope = lookup.built()
-        if scope is not None and not query.group and not has_over(query):
-            rounds = Rounds(self._text, self._udfs, flow, query, before, name, scope=scope)
-            return rounds.built(wanted, with_time)
+        before, scope = self._from(flow, query, known, name)
         build = Grouped if query.group else Ranked if has_over(query) else Rounds
-        node = build(self._text, self._udfs, flow, query, before, name).built(wanted, with_time)
+        node = build(self._text, self._udfs, flow, query, before, name, scope=scope).built(wanted, with_time)
         if wanted is None:
             self._built[id(query)] = node
         return node
+
+    def _from(self, flow: Flow, query: QueryText, ctes: Mapping[str, AnyQuery], name: str) -> tuple[Node, Scope | None]:
+        """The rows that a SELECT begins with, and what names mean in them, if they are of several tables."""
+        before = self._relation(flow, query.relation, ctes)
+        if not query.joins:
+            return before, None
+        scope = Scope({query.relation.alias: {column: column for column in before.names}})
+        for join in query.joins:
+            joined: LookupJoin | WindowedJoin
+            if (table := self._lookup(join.relation, ctes)) is not None:
+                joined = LookupJoin(self._text, self._udfs, flow, query, before, scope, join, table)
+            else:
+                right = self._relation(flow, join.relation, ctes)
+                joined = WindowedJoin(self._text, self._udfs, flow, before, scope, join, right, name)
+            before, scope = joined.built()
+        return before, scope
+
+    def _lookup(self, relation: Relation, ctes: Mapping[str, AnyQuery]) -> CreateTable | None:
+        """The table, if it is one in which rows look others up."""
+        name = relation.name or ""
+        if name in ctes or name not in self._tables or name in self._broken:
+            return None
+        table = self._tables[name]
+        if kind_of(table) == "sink" and is_in_database(table):
+            raise Wrong(f"{name} is a sink: to look rows up in it, write CREATE TEMPORARY TABLE", relation.at)
+        return table if table.is_lookup else None
+
+    def _relation(self, flow: Flow, relation: Relation, ctes: Mapping[str, AnyQuery]) -> Node:
+        if relation.query is not None:
+            return self._query(flow, relation.query, ctes, relation.alias, None)
+        return self._named(flow, relation.name or "", relation.at, ctes)
 
     def _named(self, flow: Flow, name: str, at: int, ctes: Mapping[str, AnyQuery]) -> Node:
         if name in ctes:

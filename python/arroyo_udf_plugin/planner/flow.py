@@ -15,12 +15,13 @@ from ..connectors.described import Output
 from ..host.isolation import Isolation
 from ..host.policy import Action
 from ..operator.blocks import Given
-from ..pipeline.chain import grouping_of
-from ..pipeline.description import Functions, Lookup, OperatorModel, SinkModel, Sql, Union, Windows
+from ..pipeline.chain import grouping_of, joining_of
+from ..pipeline.description import Functions, Join, Lookup, OperatorModel, SinkModel, Sql, Union, Windows
 from ..pipeline.lines import Key
 from ..pipeline.lookups import lookup_plan
 from ..pipeline.variables import resolved
 from ..sql.query import Query, Select
+from ..windows.joining import Joined, Sides
 from ..windows.opened import opened
 from .functions import Udf
 
@@ -119,6 +120,12 @@ class Flow:
         """The rows of all, which have the same types."""
         operator = Union(name=self._named(name), inputs=tuple(node.operator for node in nodes))
         return self._added(operator, nodes[0].schema, at)
+
+    def join(self, left: Node, right: Node, operator: Join, at: int) -> Node:
+        """Raises WrongQuery."""
+        named = operator.model_copy(update={"name": self._named(operator.name or "")})
+        sides = Sides([left.schema, right.schema], operator.time)
+        return self._added(named, Joined(joining_of(operator), sides.schema).schema, at)
 
     def calls(self, before: Node, file: str, calls: Mapping[str, tuple[str, Udf]], at: int) -> Node:
         """calls: each with its function, by the name of the result."""

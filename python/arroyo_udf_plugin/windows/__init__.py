@@ -13,6 +13,7 @@ partials.py   which aggregates can be put together from parts
 panes.py      the open windows of tumble and hop
 sessions.py   the open sessions; numbering.py: which rows are one; session_rows.py: their rows
 results.py    the rows that leave
+joining.py    rows of two inputs with the same time, joined
 opened.py     one or the other, as it is asked
 
 A pane is the time from one window's start to the next one's. Each row belongs to one pane, each window is made of one
