@@ -48,7 +48,7 @@ def test_a_full_queue(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     assert queue.has_room
     queue.put(block(3, 4))
     assert not queue.has_room
-    queue.end()
+    queue.end(is_last=True)
     assert not queue.is_over
     assert queue.take() is not None
     assert woken == ["sender"]

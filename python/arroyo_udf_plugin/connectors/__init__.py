@@ -17,6 +17,8 @@ interrupt.py, read_ahead.py            waiting that does not hold up an event lo
 database.py, table_types.py            what SQLite and PostgreSQL have in common
 blocks.py                              bytes of text as whole records
 delimited.py, json_lines.py, typed.py  one format each, in and out
+json_values.py                         JSON in columns of texts
+row_metadata.py                        columns of what is known about rows of files
 schemas.py                             columns by name
 place.py                               where an output's bytes go until it is complete
 

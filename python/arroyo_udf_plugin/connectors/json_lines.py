@@ -12,7 +12,7 @@ import datetime
 import decimal
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import pyarrow as pa
@@ -21,7 +21,9 @@ import pyarrow.compute as pc
 from ..errors import InvalidArgument
 from .blocks import blocks
 from .cells import JSON_VALUE, CellType, cell_type, decoded
+from .json_values import JsonFunction, as_json
 from .piece import KEPT, Piece
+from .schemas import index_of
 
 _CELL = cell_type(None)
 _EXACT = 2**53  # integers up to here are floats, too
@@ -30,6 +32,7 @@ _HINT = "the first lines decide; --types can name another type"
 
 class JsonReader:
     """read: the file's bytes, see `blocks`. name: for error texts. as_cells: columns whose values stay cells.
+    json_columns: those whose values are texts of JSON, as they are written there.
 
     schema: of all columns; that of an earlier file, if given. Raises InvalidArgument, also while iterating.
     """
@@ -43,7 +46,9 @@ class JsonReader:
         as_cells: Iterable[str],
         schema: pa.Schema | None = None,
         cells: bool = False,
+        json_columns: Sequence[str] = (),
     ) -> None:
+        self._json = {column: JsonFunction("json_get", (column,)) for column in json_columns}
         self._blocks = blocks(read, b"", name)
         self._first = next(self._blocks, b"").removeprefix(b"\xef\xbb\xbf")
         if schema is not None:
@@ -54,8 +59,9 @@ class JsonReader:
         if not rows:
             why = f": line 1 {lines[0]}" if lines else " is empty"
             raise InvalidArgument(f"{name}{why}; a newline JSON file has one object in each line")
-        names = list(dict.fromkeys([*(key for row in rows for key in row), *as_cells]))
+        names = list(dict.fromkeys([*(key for row in rows for key in row), *as_cells, *json_columns]))
         types = [_CELL if cells or key in as_cells else _type_of([row.get(key) for row in rows]) for key in names]
+        types = [pa.string() if key in self._json else type_ for key, type_ in zip(names, types, strict=True)]
         self.schema = pa.schema(list(zip(names, types, strict=True)))
 
     def pieces(self, columns: list[int], most_rows: int, start: int = 1) -> Iterator[Piece]:
@@ -78,8 +84,18 @@ class JsonReader:
                         f"the line has a key {new!r} that the first lines lack (name it in --types): {_excerpt(line)}"
                     )
                 rows.append({} if len(rows) in refused else row)  # type: ignore[arg-type]
-            arrays = [_array([row.get(field.name) for row in rows], field, refused) for field in schema]
+            texts = self._texts(lines, refused) if self._json else None
+            arrays = [
+                self._json[field.name](texts)
+                if field.name in self._json
+                else _array([row.get(field.name) for row in rows], field, refused)
+                for field in schema
+            ]
             yield number, pa.RecordBatch.from_arrays(arrays, schema=schema), refused
+
+    def _texts(self, lines: list[bytes], refused: Mapping[int, str]) -> pa.Array:
+        read = [None if at in refused else line for at, line in enumerate(lines)]
+        return pa.array(read, pa.binary()).cast(pa.string())
 
     def _runs(self, most: int, first: int) -> Iterator[tuple[int, list[bytes]]]:
         """Lines without an empty one between them, and the number of the first. first: the first line to read."""
@@ -226,6 +242,7 @@ class JsonWriter:
 
     Dates, times and decimals are strings, as in CSV; so are NaN and infinity, which are no JSON.
     timestamps, decimals: columns of these types are written so, see `options.Writing`.
+    json_columns: of texts that are JSON: they are written as that, and what is no JSON as a string.
     """
 
     def __init__(
@@ -235,15 +252,21 @@ class JsonWriter:
         schema: pa.Schema,
         timestamps: str | None = None,
         decimals: str = "string",
+        json_columns: Collection[str] = (),
     ) -> None:
         self._write, self._names = write, schema.names
+        self._json = [field.name in json_columns for field in schema]
+        for column in json_columns:
+            if not _is_text(type_ := schema.field(index_of(schema, column, f"{name}: ")).type):
+                raise InvalidArgument(f"{name}: a column of JSON has texts, and {column!r} is {type_}")
         self._timestamps, self._decimals = timestamps, decimals
         for field in schema:
             if schema.names.count(field.name) > 1:
                 raise InvalidArgument(f"{name}: JSON cannot hold two columns {field.name!r}; rename one")
             if _has_no_json(field.type):
                 raise InvalidArgument(
-                    f"{name}: JSON cannot hold column {field.name!r} of type {field.type}; write .parquet or .arrow"
+                    f"{name}: JSON cannot hold column {field.name!r} of type {field.type}; write .parquet or .arrow, "
+                    f"or in SQL a text, such as encode({field.name}, 'hex')"
                 )
 
     def write(self, table: pa.Table) -> None:
@@ -257,7 +280,8 @@ class JsonWriter:
     def _lines(self, batch: pa.RecordBatch) -> bytes:
         pieces = []
         for at, (name, column) in enumerate(zip(self._names, batch.columns, strict=True)):
-            pieces += [_large(("," if at else "{") + _encode(name) + ":"), self._texts(column)]
+            texts = _json(decoded(column)) if self._json[at] else self._texts(column)
+            pieces += [_large(("," if at else "{") + _encode(name) + ":"), texts]
         lines = pc.binary_join_element_wise(
             *pieces, _large("}\n"), _large(""), null_handling="replace", null_replacement="null"
         )
@@ -271,6 +295,17 @@ class JsonWriter:
                 [None if value is None else f"{value:f}" for value in column.to_pylist()], pa.large_string()
             )
         return _texts(column)
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    own = type_.storage_type if isinstance(type_, CellType) else type_
+    return bool(pa.types.is_string(own) or pa.types.is_large_string(own))
+
+
+def _json(texts: pa.Array) -> pa.Array:
+    values, are_none = as_json(texts)
+    values = values.cast(pa.large_string())
+    return pc.replace_with_mask(values, are_none, _strings(texts.filter(are_none).cast(pa.large_string())))
 
 
 def _milliseconds(times: pa.Array) -> pa.Array:

@@ -153,8 +153,10 @@ class OpenLookup:
         asked = self._asked
         wanted = pa.Table.from_arrays(list(keys), names=[f"k{place}" for place in range(len(keys))])
 
+        typed = list(zip(asked.columns, asked.schema.types, strict=True))
+
         def work(transaction: Transaction) -> pa.Table:
-            return self._database.matches(transaction, asked.table, asked.columns, asked.keys, wanted)
+            return self._database.matches(transaction, asked.table, typed, asked.keys, wanted)
 
         found = self._database.run(work, PATIENCE)
         columns = []

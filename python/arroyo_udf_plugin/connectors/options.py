@@ -26,6 +26,7 @@ class Reading:
     columns: those to read; None: all. limit: on the number of rows, over all inputs.
     cells: all columns of newline JSON are cells, whatever the first lines have.
     unstructured: each line of newline JSON is the column `value`, as a text; otherwise its keys are the columns.
+    json_columns: of newline JSON, whose values are kept as JSON, in texts.
     refuses: CSV rows that cannot be read are refused rows, as those of newline JSON; otherwise they end the reading.
     """
 
@@ -40,6 +41,7 @@ class Reading:
     limit: int | None = None
     cells: bool = False
     unstructured: bool = False
+    json_columns: tuple[str, ...] = ()
     refuses: bool = False
 
 
@@ -54,6 +56,7 @@ class Writing:
     null_values, delimiter, quote, header: as in `Reading`. A text that would read as null gets quotes.
     unstructured: the only column is JSON, and its values are the lines of newline JSON.
     timestamps: in newline JSON: "rfc3339", "unix_millis"; None: as in CSV. decimals: "string" or "number".
+    json_columns: in newline JSON: texts that are JSON, and are written as that.
     """
 
     format: str | None = None
@@ -68,3 +71,4 @@ class Writing:
     unstructured: bool = False
     timestamps: str | None = None
     decimals: str = "string"
+    json_columns: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from .written import Format
 
 
 class Read(Described):
-    later: ClassVar[frozenset[str]] = frozenset({"metadata"})
+    later: ClassVar[frozenset[str]] = frozenset({"json_columns", "metadata"})
 
     format: Format | None = None
     """The format, if it does not follow from the name; standard input is CSV."""
@@ -51,6 +51,9 @@ class Read(Described):
     bad_records: BadRecords = "fail"
     """What happens to rows that cannot be read: "fail", "drop" or "dead_letter"."""
 
+    json_columns: Several[str] = ()
+    """Columns of newline JSON whose values, of any kind, are kept as texts of JSON."""
+
     metadata: dict[str, str] = pydantic.Field(default_factory=dict)
     """Further columns by name, of what is known about a row: "filename", or "row", its number in the file."""
 
@@ -67,5 +70,6 @@ class Read(Described):
             limit=self.limit,
             cells=self.cells,
             unstructured=self.unstructured,
+            json_columns=tuple(self.json_columns),
             refuses=True,  # `bad_records.decide` says what happens then
         )

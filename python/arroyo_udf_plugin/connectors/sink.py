@@ -88,7 +88,8 @@ class FileSink:
             if format == "jsonl" and writing.unstructured:
                 return TextWriter(write, name, self._schema, null="null", one_line=True)
             if format == "jsonl":
-                return JsonWriter(write, name, self._schema, writing.timestamps, writing.decimals)
+                how = writing.timestamps, writing.decimals, writing.json_columns
+                return JsonWriter(write, name, self._schema, *how)
             return DelimitedWriter(write, name, self._schema, dialect_of(format, writing), writing.header)
         return TypedWriter(self._place, name, format, self._schema, writing)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
 
@@ -13,6 +13,8 @@ Format = Literal["csv", "tsv", "jsonl", "text", "parquet", "arrow", "arrows"]
 
 
 class Written(Output):
+    later: ClassVar[frozenset[str]] = frozenset({"json_columns"})
+
     format: Format | None = None
     """The format, if it does not follow from the name."""
 
@@ -45,6 +47,9 @@ class Written(Output):
 
     decimals: Literal["string", "number"] = "string"
     """How newline JSON has decimals. Not every reader keeps all digits of a number."""
+
+    json_columns: Several[str] = ()
+    """Columns whose texts are JSON: newline JSON has their values, and a string for a text that is no JSON."""
 
     def writing(self, **changed: Any) -> Writing:
         own = {name: getattr(self, name) for name in Written.model_fields if name not in Output.model_fields}

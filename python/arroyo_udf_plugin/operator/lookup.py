@@ -103,6 +103,8 @@ class LookupStage(FailingStage):
         """A column as it is sent. A value that the table's column cannot have equals none; a text that is no such value
         is an error."""
         column = block.rows.column(field.name)
+        if pa.types.is_boolean(column.type):  # SQLite has numbers
+            column = column.cast(field.type)
         found = argument(column, field)
         if isinstance(column.type, CellType):
             failed |= {row: f"column {field.name!r}: {text}" for row, text in found.refused.items()}

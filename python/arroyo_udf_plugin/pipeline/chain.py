@@ -28,6 +28,7 @@ from ..windows.grouping import Grouping
 from ..windows.joining import Joined, Joining, Sides
 from ..windows.opened import opened
 from ..windows.spans import Hop, Session
+from ..windows.storage import Limits
 from .checks import Judge, Plugins, Problems, check_options
 from .description import Functions, Join, Lookup, OperatorModel, Pipeline, SinkModel, Sql, Union, Windows
 from .lines import Key
@@ -166,8 +167,7 @@ class _Building:
         except InvalidArgument as error:
             self._problems.add((*key, "width"), str(error))
             return
-        given, policy = Given(columns.schema, columns.origin), Policy(operator.on_error)
-        self._stages[place] = GroupPlan(self._names[place], grouping, given, policy)
+        self._waiting(place, operator, grouping, Given(columns.schema, columns.origin))
         self._ends(place, schema)
 
     def lookup(self, place: int, operator: Lookup) -> None:
@@ -214,15 +214,19 @@ class _Building:
             return
         joining = joining_of(operator)
         try:
-            sides = Sides(schemas, joining.time)
+            sides = Sides(schemas, joining.time, joining.needed)
             schema = Joined(joining, sides.schema).schema
         except WrongQuery as error:
             at = ("select", error.item) if error.item in operator.select else (error.item or "on",)
             self._problems.add((*key, *map(str, at)), str(error))
             return
         self._merged[place] = sides.together
-        self._stages[place] = GroupPlan(self._names[place], joining, Given(sides.schema, self._origin))
+        self._waiting(place, operator, joining, Given(sides.schema, self._origin))
         self._ends(place, schema)
+
+    def _waiting(self, place: int, operator: Windows | Join, grouping: Grouping | Joining, given: Given) -> None:
+        limits = Limits(operator.memory_limit, operator.disk_limit)
+        self._stages[place] = GroupPlan(self._names[place], grouping, given, Policy(operator.on_error), limits)
 
     def functions(self, place: int, operator: Functions) -> None:
         before = self._routes.before[place]

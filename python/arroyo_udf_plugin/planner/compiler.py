@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 import pydantic
@@ -19,9 +19,7 @@ import pydantic
 from ..connectors.cells import CellType
 from ..connectors.standard_output import StandardOutput
 from ..errors import ArroyoUdfError
-from ..host.isolation import ISOLATIONS, MOST_WORKERS
-from ..host.policy import ACTIONS
-from ..pipeline.description import EventTime, NamedSource, Pipeline, SinkModel, SourceModel
+from ..pipeline.description import EventTime, NamedSource, Pipeline, SourceModel
 from ..pipeline.lines import Key
 from ..pipeline.problems import nearest
 from ..pipeline.variables import resolved
@@ -29,22 +27,20 @@ from ..sql.query import Select as SelectItems
 from ..sql.tokens import quoted
 from .column_types import cast_to
 from .event_times import event_time_of, type_of
-from .flow import SOURCE, TIME, Flow, Node, Settings
+from .flow import SOURCE, TIME, Flow, Node
 from .functions import Udf
 from .grouped import Grouped, as_time, has_windows
-from .joins import WindowedJoin
+from .joins import WindowedJoin, names_in
 from .lookups import LookupJoin
 from .ranked import Ranked, has_over
 from .rounds import Rounds, Wanted
 from .scope import Scope
-from .selects import AnyQuery, QueryText, Relation, UnionText
+from .selects import AnyQuery, Join, QueryText, Relation, UnionText
+from .settings import Chosen
 from .statements import Column, CreateTable, CreateView, Insert, Select, Set, Statement
-from .tables import is_in_database, kind_of, sink_of, source_of
+from .tables import in_milliseconds, kind_of, sink_of, source_of
 from .text import Text, Wrong
 from .unions import united
-
-_SETTINGS = ("on_error", "on_timeout", "dead_letters", "isolation", "workers")
-_VALUES: Mapping[str, Sequence[str]] = {"on_error": ACTIONS, "on_timeout": ACTIONS, "isolation": ISOLATIONS}
 
 
 @dataclass(frozen=True)
@@ -87,7 +83,7 @@ class _Compiler:
         self._open: list[str] = []  # views that are being built, each selected from by the one before
         self._built: dict[int, Node] = {}  # by the query
         self._outputs: list[Insert | Select] = []
-        self._settings: dict[str, Set] = {}
+        self._settings = Chosen()
         self._sources: dict[str, _Source] = {}  # by the table's name
 
     # ---- Statements ----
@@ -103,7 +99,7 @@ class _Compiler:
             self._new(statement.name, statement.at)
             self._views[statement.name] = statement
         elif isinstance(statement, Set):
-            self._set(statement)
+            self._settings.take(statement)
         elif isinstance(statement, Insert) and self._is_in_memory(statement):
             if statement.table in self._views:
                 raise Wrong(f"{statement.table} has rows already: insert into a table in memory once", statement.at)
@@ -118,18 +114,6 @@ class _Compiler:
     def _new(self, name: str, at: int) -> None:
         if name in self._tables or name in self._views or name in self._broken:
             raise Wrong(f"there is a table or view {name} already: rename one", at)
-
-    def _set(self, setting: Set) -> None:
-        if setting.name == "updating_ttl":
-            raise Wrong("updating_ttl: updating SQL is not supported. Leave it out", setting.at)
-        if setting.name not in _SETTINGS:
-            raise Wrong(f"there is no setting {setting.name}: {nearest(setting.name, _SETTINGS)}", setting.at)
-        known = _VALUES.get(setting.name)
-        if known is not None and setting.value not in known:
-            raise Wrong(f"{setting.name} = '{setting.value}': {nearest(setting.value, known)}", setting.at)
-        if setting.name == "workers" and _workers(setting.value) is None:
-            raise Wrong(f"workers = {setting.value}: write a number from 1 to {MOST_WORKERS}, or auto", setting.at)
-        self._settings[setting.name] = setting
 
     def _is_in_memory(self, insert: Insert) -> bool:
         table = self._tables.get(insert.table)
@@ -153,8 +137,8 @@ class _Compiler:
 
     def finished(self) -> Compiled:
         """The description. Raises Refused."""
-        flow = Flow(self._chosen())
-        self._check_letters()
+        flow = Flow(self._settings.of_operators())
+        self.wrong += self._settings.check_letters(self._tables.values())
         for output in self._outputs:
             try:
                 self._output(flow, output)
@@ -174,40 +158,13 @@ class _Compiler:
             sources={one.name: NamedSource(source=one.model, event_time=one.event_time) for one in others},
             operators=flow.operators,
             sinks=flow.sinks,
-            dead_letters=self._letters(),
+            dead_letters=self._settings.letters(),
             event_time=first.event_time,
+            checkpoints=self._settings.checkpoints(),
         )
-        letters = self._settings.get("dead_letters")
         own: dict[Key, int] = {("source",): first.at, ("event_time",): first.at}
         own |= {("sources", one.name): one.at for one in others}
-        return Compiled(pipeline, flow.places | own | ({} if letters is None else {("dead_letters",): letters.at}))
-
-    def _check_letters(self) -> None:
-        """A policy dead_letter and a place for dead letters belong together."""
-        wanting = [one.at for one in self._settings.values() if one.value == "dead_letter"]
-        wanting += [
-            option.at
-            for table in self._tables.values()
-            if (option := table.options.get("bad_data")) is not None and option.value == "dead_letter"
-        ]
-        place = self._settings.get("dead_letters")
-        if wanting and place is None:
-            self.wrong.append(Wrong("dead letters need a place: write SET dead_letters = 'folder'", wanting[0]))
-        if place is not None and not wanting:
-            self.wrong.append(Wrong("nothing sends rows here: write SET on_error = 'dead_letter'", place.at))
-
-    def _chosen(self) -> Settings:
-        chosen: dict[str, Any] = {name: one.value for name, one in self._settings.items() if name != "dead_letters"}
-        if "workers" in chosen:
-            chosen["workers"] = _workers(chosen["workers"])
-        on_error = chosen.get("on_error", "fail")
-        return Settings(**chosen, on_row="fail" if on_error == "null" else on_error)
-
-    def _letters(self) -> SinkModel | None:
-        from ..connectors.parts import Parts
-
-        setting = self._settings.get("dead_letters")
-        return None if setting is None else Parts(path=setting.value)
+        return Compiled(pipeline, {**flow.places, **own, **self._settings.places})
 
     def _output(self, flow: Flow, output: Insert | Select) -> None:
         if isinstance(output, Select):
@@ -275,25 +232,24 @@ class _Compiler:
         if not query.joins:
             return before, None
         scope = Scope({query.relation.alias: {column: column for column in before.names}})
+        needed = names_in(query)
         for join in query.joins:
-            joined: LookupJoin | WindowedJoin
-            if (table := self._lookup(join.relation, ctes)) is not None:
-                joined = LookupJoin(self._text, self._udfs, flow, query, before, scope, join, table)
-            else:
-                right = self._relation(flow, join.relation, ctes)
-                joined = WindowedJoin(self._text, self._udfs, flow, before, scope, join, right, name)
+            table = self._lookup_table(join, ctes)
+            if table is not None:
+                before, scope = LookupJoin(self._text, self._udfs, flow, query, before, scope, join, table).built()
+                continue
+            right = self._relation(flow, join.relation, ctes)
+            joined = WindowedJoin(self._text, self._udfs, flow, before, scope, join, right, name, needed)
             before, scope = joined.built()
         return before, scope
 
-    def _lookup(self, relation: Relation, ctes: Mapping[str, AnyQuery]) -> CreateTable | None:
-        """The table, if it is one in which rows look others up."""
-        name = relation.name or ""
-        if name in ctes or name not in self._tables or name in self._broken:
-            return None
-        table = self._tables[name]
-        if kind_of(table) == "sink" and is_in_database(table):
-            raise Wrong(f"{name} is a sink: to look rows up in it, write CREATE TEMPORARY TABLE", relation.at)
-        return table if table.is_lookup else None
+    def _lookup_table(self, join: Join, ctes: Mapping[str, AnyQuery]) -> CreateTable | None:
+        """None: it joins rows."""
+        name = join.relation.name or ""
+        if name in self._broken:
+            raise Wrong(None, join.at)
+        table = None if name in ctes else self._tables.get(name)
+        return table if table is not None and kind_of(table) == "lookup" else None
 
     def _relation(self, flow: Flow, relation: Relation, ctes: Mapping[str, AnyQuery]) -> Node:
         if relation.query is not None:
@@ -381,7 +337,10 @@ class _Compiler:
                 )
             given = schema.field(source).type
             given = pa.string() if isinstance(given, CellType) else given
-            found = cast_to(quoted(source), given, column.type)
+            text = quoted(source)
+            if in_milliseconds(table, column.type):
+                text, given = f"to_timestamp_millis({text})", pa.timestamp("ms")
+            found = cast_to(text, given, column.type)
             if found is None:
                 raise Wrong(f"{column.name} is {given} where it is read, not {column.type}: write that type", column.at)
             items[column.name] = found
@@ -406,13 +365,6 @@ class _Compiler:
             raise Wrong(f"table {table.name}: {'; '.join(texts)}", table.at) from None
         except (ArroyoUdfError, OSError) as error:
             raise Wrong(f"table {table.name}: {error}", table.at) from None
-
-
-def _workers(text: str) -> int | Literal["auto"] | None:
-    """None: it is no number of workers."""
-    if text == "auto":
-        return "auto"
-    return int(text) if text.isdecimal() and 1 <= int(text) <= MOST_WORKERS else None
 
 
 def _schema_of(model: SourceModel) -> pa.Schema:

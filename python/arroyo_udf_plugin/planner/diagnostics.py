@@ -35,6 +35,12 @@ _INSTEAD = {
     "regexp_substr": "write regexp_match(text, pattern)[1]",
     "row_time": "write the column of the event time",
 }
+_TYPE = re.compile(r"there is no type (\w[\w ]*)")
+_FIELD = re.compile(r"there is no field (\w+)")
+_TYPES = (
+    *("BOOLEAN", "TINYINT", "SMALLINT", "INT", "INTEGER", "BIGINT", "FLOAT", "REAL", "DOUBLE", "DECIMAL(10, 2)"),
+    *("TEXT", "VARCHAR", "STRING", "BYTEA", "DATE", "TIME", "TIMESTAMP", "INTERVAL"),
+)
 _AGGREGATE = re.compile(r"must appear in the GROUP BY|must be in GROUP BY")
 
 
@@ -91,6 +97,12 @@ def wrong_query(
         return Wrong(f"there is no column {'.'.join(name)}: {instead}", _of_name(part, name[-1], at))
     if found := _FUNCTION.search(text) or _OPERATOR.search(text):
         return Wrong(_unknown(found[1], functions), _of_name(part, found[1], at))
+    if found := _TYPE.fullmatch(text):
+        instead = nearest(found[1].upper(), _TYPES)
+        return Wrong(f"{text}: {instead}", _of_name(part, found[1].split(" ")[0], at))
+    if found := _FIELD.fullmatch(text):
+        fields = {inner.name for type_ in schema.types if pa.types.is_struct(type_) for inner in type_}
+        return Wrong(f"{text}: {nearest(found[1], sorted(fields))}", _of_name(part, found[1], at))
     if _AGGREGATE.search(text):
         return Wrong("an aggregate needs a GROUP BY with a window: write GROUP BY tumble(interval '1 minute')", at)
     return Wrong(" ".join(text.split()), at)

@@ -6,11 +6,13 @@ into the event time's description as expressions over those of the source.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 
+from ..connectors.cells import CellType
 from ..pipeline.description import EventTime
 from ..pipeline.problems import nearest
 from ..sql.query import Query, Select, WrongQuery
@@ -24,6 +26,7 @@ from .tables import interval_seconds
 from .text import Text, Tokens, Wrong
 
 _NOWHERE = Relation(None, None, SOURCE, 0)
+_DEFAULT_LATENESS = 1.0  # seconds, as Arroyo has them
 
 
 @dataclass(frozen=True)
@@ -48,27 +51,28 @@ def event_time_of(
         return None
     name = watermark.column
     generated = {column.name for column in table.columns or () if column.generated}
-    is_computed = name in generated or name not in schema.names
-    if name not in items and is_computed:
+    is_read = name in schema.names and name not in generated and _may_be_time(schema.field(name).type)
+    if name not in items and not is_read:
         raise Wrong(f"there is no column {name} for the event time: {nearest(name, items)}", watermark.at)
-    expression = items[name] if is_computed else quoted(name)
+    expression = quoted(name) if is_read else items[name]
     (type_,) = Query(Select({name: expression}), schema).schema.types
-    if not _is_time(type_) and is_computed:
+    if not is_read and not _may_be_time(type_):
         raise Wrong(f"the event time is a TIMESTAMP, and {name} is {type_}: write another column", watermark.at)
     lateness = _lateness(watermark)
-    part: Tokens = () if lateness is not None else watermark.expression
-    used = {name} | {token.name for token in part if token.name in items}
-    own = {one: items[one] for one in items if one in used}
-    if all(one in schema.names and one not in generated for one in used):
-        own = {}
-    model = EventTime(column=name, lateness=lateness or 0.0, computed=own, watermark=text.cut(part) if part else None)
-    if part:
-        given = Query(Select(own), schema).schema if own else schema
-        found = type_of(text, part, Select({"watermark": text.cut(part)}), given, functions)
-        if not _is_time(found):
-            instead = f"write {name} - INTERVAL '5 seconds'"
-            raise Wrong(f"a watermark is a TIMESTAMP, and this is {found}: {instead}", part[0].start)
-    return TableTime(model, expression, type_, is_computed)
+    own = {} if is_read else {name: expression}
+    if lateness is not None:
+        return TableTime(EventTime(column=name, lateness=lateness, computed=own), expression, type_, not is_read)
+    part = watermark.expression
+    used = items.keys() & {token.name for token in part if token.name}
+    if own or any(items[one] != quoted(one) for one in used):
+        own |= {one: items[one] for one in items if one in used}
+    given = Query(Select(own), schema).schema if own else schema
+    found = type_of(text, part, Select({"watermark": text.cut(part)}), given, functions)
+    if not _may_be_time(found):
+        instead = f"write {name} - INTERVAL '5 seconds'"
+        raise Wrong(f"a watermark is a TIMESTAMP, and this is {found}: {instead}", part[0].start)
+    model = EventTime(column=name, computed=own, watermark=text.cut(part))
+    return TableTime(model, expression, type_, not is_read)
 
 
 def type_of(text: Text, part: Tokens, select: Select, schema: pa.Schema, functions: Collection[str]) -> pa.DataType:
@@ -82,20 +86,23 @@ def type_of(text: Text, part: Tokens, select: Select, schema: pa.Schema, functio
     return found
 
 
-def _is_time(type_: pa.DataType) -> bool:
-    return bool(pa.types.is_timestamp(type_) or pa.types.is_date(type_))
+def _may_be_time(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(type_) or pa.types.is_date(type_) or isinstance(type_, CellType))
 
 
 def _lateness(watermark: Watermark) -> float | None:
     """The seconds of `column - INTERVAL '5 seconds'`. None: it is another expression."""
     part = list(watermark.expression)
-    if not part or [token.name for token in part] == [watermark.column]:
+    if not part:
+        return _DEFAULT_LATENESS
+    if [token.name for token in part] == [watermark.column]:
         return 0.0
     texts = [token.word or token.text for token in part[:3]]
     if part[0].name != watermark.column or texts[1:] != ["-", "interval"] or len(part) not in (4, 5):
         return None
     unit = part[4].word if len(part) == 5 else ""
     try:
-        return interval_seconds(f"{part[3].value} {unit}".strip())
+        seconds = interval_seconds(f"{part[3].value} {unit}".strip())
     except ValueError:
         return None
+    return seconds if 0 <= seconds < math.inf else None

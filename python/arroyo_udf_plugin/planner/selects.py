@@ -10,7 +10,7 @@ Everything else that SQL has is refused by name, with what to write instead.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -169,7 +169,7 @@ def _select(cursor: Cursor, ctes: Mapping[str, AnyQuery], at: int) -> AnyQuery:
     if [token.word or token.kind for token in cursor.rest[:2]] == ["top", "number"]:
         raise Wrong("TOP is not supported: a stream has no end", cursor.offset)
     clauses = _clauses(cursor.rest)
-    items = tuple(_item(one, cursor.offset) for one in split(clauses["select"], ","))
+    items = tuple(_items(clauses["select"], cursor.offset))
     if "from" not in clauses:
         raise Wrong("a SELECT needs a FROM: rows come from a table", at)
     relation, joins = _from(clauses["from"], cursor.offset)
@@ -224,9 +224,18 @@ def _is_column(part: Tokens, place: int) -> bool:
     return part[place].word == "window" and following[1:] != ["as"]
 
 
-def _item(part: Tokens, at: int) -> Star | Item:
-    if not part:
-        raise Wrong("an expression is missing here", at)
+def _items(part: Tokens, at: int) -> Iterator[Star | Item]:
+    """at: where they begin."""
+    parts = split(part, ",")
+    for one, before in zip(parts, [(), *parts], strict=False):
+        if not one and before:
+            raise Wrong("this comma has no expression behind it: write one, or leave the comma out", before[-1].end)
+        if not one:
+            raise Wrong("an expression is missing here", at)
+        yield _item(one)
+
+
+def _item(part: Tokens) -> Star | Item:
     if part[0].text == "*":
         return _star(None, part[1:], part[0].start)
     if len(part) > 2 and part[1].text == "." and part[2].text == "*":

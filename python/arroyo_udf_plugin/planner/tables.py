@@ -267,12 +267,7 @@ def _reading(table: CreateTable, options: _Options) -> dict[str, Any]:
     format_ = keys.get("format")
     if format_ == "jsonl":
         options.json_decimals()  # both are read
-        if (found := options.json_timestamps()) is not None and found.value == "unix_millis":
-            raise Wrong(
-                "json.timestamp_format = 'unix_millis' is for sinks: read the column as BIGINT, and add a column "
-                "TIMESTAMP(3) GENERATED ALWAYS AS (to_timestamp_millis(...))",
-                found.at,
-            )
+        options.json_timestamps()  # see `in_milliseconds`
     keys |= {
         "bad_records": options.one_of("bad_data", {"fail": "fail", "drop": "drop", "dead_letter": "dead_letter"}),
         "limit": options.read("source.limit", int, "a whole number"),
@@ -283,8 +278,21 @@ def _reading(table: CreateTable, options: _Options) -> dict[str, Any]:
     if read:
         keys["columns"] = tuple(column.name for column in read)
     if read and (format_ is None or format_ in _TEXT):
-        keys["types"] = {one.name: str(one.type) for one in read if not pa.types.is_nested(one.type)}
+        types = {one.name: pa.int64() if in_milliseconds(table, one.type) else one.type for one in read}
+        if format_ == "jsonl" and not keys["unstructured"]:
+            keys["json_columns"] = _json_columns(table)
+        keys["types"] = {name: str(type_) for name, type_ in types.items() if not pa.types.is_nested(type_)}
     return {name: value for name, value in keys.items() if value is not None}
+
+
+def in_milliseconds(table: CreateTable, type_: pa.DataType) -> bool:
+    """Whether a column of a source is a time that JSON has as a number of milliseconds."""
+    found = table.options.get("json.timestamp_format")
+    return found is not None and found.value.lower() == "unix_millis" and pa.types.is_timestamp(type_)
+
+
+def _json_columns(table: CreateTable) -> tuple[str, ...]:
+    return tuple(column.name for column in _read_ones(table) if column.is_json)
 
 
 def _read_ones(table: CreateTable) -> list[Column]:
@@ -304,20 +312,22 @@ def _dialect(options: _Options) -> dict[str, Any]:
 # ---- Sinks ----
 
 
-def _writing(options: _Options) -> dict[str, Any]:
+def _writing(table: CreateTable, options: _Options) -> dict[str, Any]:
     keys = {**options.format(), **_dialect(options)}
     if keys.get("format") == "parquet":
         keys["row_group_rows"] = options.read("parquet.row_group_size", int, "a number of rows")
     if keys.get("format") == "jsonl":
         found = options.json_timestamps()
         keys |= {"timestamps": None if found is None else found.value, "decimals": options.json_decimals()}
+        if not keys["unstructured"]:
+            keys["json_columns"] = _json_columns(table)
     return keys
 
 
 def _parts(table: CreateTable, options: _Options) -> Parts:
     keys = {
         "path": options.need("path", "out"),
-        **_writing(options),
+        **_writing(table, options),
         "part_seconds": options.read("rolling_policy.interval", interval_seconds, "a time such as 10 s"),
         "part_bytes": options.read("rolling_policy.file_size", bytes_of, "a size such as 128 MiB"),
         "compression": _compression(options),
@@ -331,12 +341,12 @@ def _compression(options: _Options) -> str | None:
 
 
 def _file(table: CreateTable, options: _Options) -> File:
-    keys = {"path": options.need("path", "out.csv"), **_writing(options)}
+    keys = {"path": options.need("path", "out.csv"), **_writing(table, options)}
     return File(**{name: value for name, value in keys.items() if value is not None})
 
 
 def _standard_output(table: CreateTable, options: _Options) -> StandardOutput:
-    keys = {"format": "jsonl", **_writing(options)}
+    keys = {"format": "jsonl", **_writing(table, options)}
     return StandardOutput(**{name: value for name, value in keys.items() if value is not None})
 
 

@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from ..connectors.json_values import BY_KEYS, BY_PATH, JsonFunction
 from ..errors import InvalidArgument
-from .columns import BY_KEYS, BY_PATH, JsonFunction, MultiHash
+from .columns import MultiHash
 from .tokens import Token, quoted, tokens
 
 Tokens = Sequence[Token]

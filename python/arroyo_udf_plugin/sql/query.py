@@ -128,7 +128,7 @@ class Query:
         alone = [(name, dataclasses.replace(select, where=None), [f"({text}\n)"]) for name, text in items.items()]
         for name, chosen, texts in [*alone, (None, select, [])]:
             try:
-                planned(written(with_now(_text(texts, chosen)), select.table, fed), fed)
+                planned(written(with_now(_text(texts, chosen)), select.table, fed), fed).execution_plan()
             except Exception as found:
                 return WrongQuery(told(found), name)
         return WrongQuery(told(error), None)
@@ -248,7 +248,19 @@ _REWORDED = {
     "Unsupported SQL type JSON": "JSON is text: leave the cast out",
     "Placeholder '": "there are no parameters here: write the value",
     "Unnest should be rewritten": "unnest may only stand among the items of a SELECT",
+    "Substring without for/from": "substr lacks its start: write substr(text, 2), or substr(text, 2, 3)",
 }
+_CAST = "write CAST(... AS ...) for one of them"
+_PATTERNS = (
+    (r"Unsupported SQL type (.+)", r"there is no type \1"),
+    (r"Unsupported type ('.+?')\. Must be", r"there is no type \1 of Arrow: write such as 'Int32'"),
+    (r"Unsupported CAST from (.+) to (.+)", r"there is no cast from \1 to \2: write another type"),
+    (r"Field (.+) not found in struct", r"there is no field \1"),
+    (r"Cannot coerce arithmetic expression (.+) to valid", rf"there is no \1: {_CAST}"),
+    (r"Cannot infer common argument type for comparison operation (.+)", rf"there is no \1: {_CAST}"),
+    (r"non-boolean predicate '.*' returning (.+)", r"WHERE takes a BOOLEAN, and this is \1: write such as a > 0"),
+    (r'Invalid input syntax for type interval: "(.*)"', r"there is no interval '\1': write such as '5 minutes'"),
+)
 _NOISE = re.compile(
     r"^((DataFusion|Schema|Execution|Arrow|SQL|Internal|External) error: |Error during planning: |Optimizer rule '\w+' "
     r"failed|caused by|type_coercion|This feature is not implemented: |\s)+"
@@ -277,6 +289,11 @@ def told(error: Exception) -> str:
             return words
     if found := _FIELD.search(text):
         return f"there is no column {found[1]}"
+    for pattern, words in _PATTERNS:
+        if found := re.search(pattern, text):
+            return found.expand(words)
     if found := _TYPES.search(text):
+        if found[1].endswith("()"):
+            return f"{found[1]} lacks its arguments"
         return f"there is no {found[1]}: write CAST(... AS ...) for an argument"
     return text.split("\n\tCandidate")[0].split("Valid fields are")[0].strip().rstrip(".")

@@ -11,7 +11,7 @@ leave in the order of their times.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import pyarrow as pa
@@ -21,9 +21,10 @@ from ..connectors.cells import CellType, decoded
 from ..sql.feed import FeedOfTwo, planned_tables
 from ..sql.native_calls import Written, with_native
 from ..sql.query import WrongQuery, settled, told
-from ..sql.tokens import quoted, with_now
+from ..sql.tokens import quoted, tokens, with_now
 from .panes import WAITING_ROWS
 from .spans import Hop, is_time, nanoseconds
+from .storage import Limits, Some, Storage
 
 _IS_RIGHT = pa.field("__right", pa.bool_())
 _SIDES = ("left.", "right.")
@@ -46,17 +47,29 @@ class Joining:
         """In which rows are joined: a moment, the last one of the windows that they are results of."""
         return Hop(1, 1)
 
+    @property
+    def needed(self) -> set[str | None]:
+        """The names of columns that it takes, and other words."""
+        return {self.time} | {token.name for text in (self.on, *self.select.values()) for token in tokens(text)}
+
 
 class Sides:
-    """Rows of two sides in one stream. schema: of it. time: the column of event times, of both sides and the stream."""
+    """Rows of two sides in one stream. schema: of it. time: the column of event times, of both sides and the stream.
+    needed: the stream has only these columns; None: all."""
 
-    def __init__(self, sides: Sequence[pa.Schema], time: str) -> None:
+    def __init__(self, sides: Sequence[pa.Schema], time: str, needed: Collection[str | None] | None = None) -> None:
         """Raises WrongQuery."""
         for side in sides:
             if len(side.get_all_field_indices(time)) != 1 or not is_time(side.field(time).type):
                 raise WrongQuery(f"a side has no column {time} of times, or several", "time")
-        self.times = [side.get_field_index(time) for side in sides]
-        self.sides = [pa.schema(map(_without_cell, side)) for side in sides]
+        self._places = [
+            [place for place, name in enumerate(side.names) if needed is None or name in needed] for side in sides
+        ]
+        self.sides = [
+            pa.schema([_without_cell(side.field(place)) for place in places])
+            for side, places in zip(sides, self._places, strict=True)
+        ]
+        self.times = [side.get_field_index(time) for side in self.sides]
         fields = [
             field.with_name(prefix + field.name).with_nullable(True)
             for prefix, side in zip(_SIDES, self.sides, strict=True)
@@ -78,7 +91,8 @@ class Sides:
     def together(self, rows: pa.RecordBatch, side: int) -> pa.RecordBatch:
         """Rows of one side, as the stream has them."""
         n_rows = rows.num_rows
-        own = [decoded(one) if isinstance(one.type, CellType) else one for one in rows.columns]
+        chosen = [rows.column(place) for place in self._places[side]]
+        own = [decoded(one) if isinstance(one.type, CellType) else one for one in chosen]
         columns = [pa.repeat(pa.scalar(bool(side)), n_rows), own[self.times[side]].cast(self._time.type)]
         for number, schema in enumerate(self.sides):
             columns += own if number == side else [pa.nulls(n_rows, type_) for type_ in schema.types]
@@ -101,7 +115,7 @@ class Joined:
     watermark: the latest; None: there was none yet.
     """
 
-    def __init__(self, joining: Joining, given: pa.Schema) -> None:
+    def __init__(self, joining: Joining, given: pa.Schema, limits: Limits = Limits()) -> None:  # noqa: B008 (frozen)
         """given: of `Sides`. Raises WrongQuery."""
         self._joining = joining
         self._sides = Sides.of(given, joining.time)
@@ -109,7 +123,8 @@ class Joined:
         self.schema = self._planned()
         self._query: FeedOfTwo | None = None
         self.watermark: int | None = None
-        self._open: dict[int, tuple[list[pa.RecordBatch], list[pa.RecordBatch]]] = {}
+        self._storage = Storage(limits)
+        self._open: dict[int, tuple[Some, Some]] = {}  # the two sides of each time
 
     # ---- Rows ----
 
@@ -123,22 +138,26 @@ class Joined:
                 if self.watermark is not None and time < self.watermark:
                     late += part.num_rows
                 else:
-                    self._open.setdefault(time, ([], []))[side].append(part)
+                    self._sides_of(time)[side].add(part)
         return late
+
+    def _sides_of(self, time: int) -> tuple[Some, Some]:
+        if time not in self._open:
+            self._open[time] = (Some(self._storage), Some(self._storage))
+        return self._open[time]
 
     def close(self, all_of_them: bool = False) -> Iterator[pa.RecordBatch]:
         """The results of the times that the watermark has passed, or of all."""
         watermark = self.watermark
         over = sorted(time for time in self._open if all_of_them or (watermark is not None and time < watermark))
         asked: tuple[list[pa.RecordBatch], list[pa.RecordBatch]] = ([], [])
-        n_rows = 0
         for time in over:
-            for own, batches in zip(asked, self._open.pop(time), strict=True):
-                own += batches
-                n_rows += sum(batch.num_rows for batch in batches)
-            if n_rows >= WAITING_ROWS or time == over[-1]:
+            for own, some in zip(asked, self._open.pop(time), strict=True):
+                own += some.batches
+                some.clear()
+            if sum(batch.num_rows for own in asked for batch in own) >= WAITING_ROWS or time == over[-1]:
                 yield from self._results(*asked)
-                asked, n_rows = ([], []), 0
+                asked = ([], [])
 
     def _results(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if self._query is None:
@@ -158,16 +177,19 @@ class Joined:
 
     # ---- Checkpoints ----
 
-    def kept(self) -> list[pa.RecordBatch]:
+    def kept(self) -> Iterator[pa.RecordBatch]:
         """What is open."""
-        return [
-            self._sides.together(batch, side)
-            for _, sides in sorted(self._open.items())
-            for side, batches in enumerate(sides)
-            for batch in batches
-        ]
+        for _, sides in sorted(self._open.items()):
+            for side, some in enumerate(sides):
+                for batch in some.batches:
+                    yield self._sides.together(batch, side)
 
-    def restore(self, kept: Sequence[pa.RecordBatch], watermark: int | None) -> None:
+    @property
+    def kept_rows(self) -> int:
+        """As of `panes.Windows`."""
+        return sum(batch.num_rows for sides in self._open.values() for some in sides for batch in some.batches)
+
+    def restore(self, kept: Iterable[pa.RecordBatch], watermark: int | None) -> None:
         """Before all rows. watermark: of the moment when they were kept; what it closes has left."""
         for batch in kept:
             self.add(batch)
@@ -176,7 +198,7 @@ class Joined:
     @property
     def size(self) -> int:
         """The bytes of what is open."""
-        return sum(batch.nbytes for sides in self._open.values() for batches in sides for batch in batches)
+        return self._storage.memory + self._storage.disk
 
     # ---- The query ----
 

@@ -9,10 +9,15 @@ from .joining import Joined, Joining
 from .panes import Windows
 from .sessions import Sessions
 from .spans import Session
+from .storage import Limits
 
 
-def opened(grouping: Grouping | Joining, given: pa.Schema) -> Windows | Sessions | Joined:
+def opened(
+    grouping: Grouping | Joining,
+    given: pa.Schema,
+    limits: Limits = Limits(),  # noqa: B008 (frozen)
+) -> Windows | Sessions | Joined:
     """given: of the rows. Raises WrongQuery."""
     if isinstance(grouping, Joining):
-        return Joined(grouping, given)
-    return (Sessions if isinstance(grouping.window, Session) else Windows)(grouping, given)
+        return Joined(grouping, given, limits)
+    return (Sessions if isinstance(grouping.window, Session) else Windows)(grouping, given, limits)

@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from arroyo_udf_plugin.connectors.json_values import JsonFunction
 from arroyo_udf_plugin.errors import InvalidArgument
-from arroyo_udf_plugin.sql.columns import JsonFunction, MultiHash
+from arroyo_udf_plugin.sql.columns import MultiHash
 from arroyo_udf_plugin.sql.query import Query, Select, WrongQuery
 
 NULL_8 = "be637bf2e7ab4aec17dbb924bfd111e6"

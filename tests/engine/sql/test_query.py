@@ -131,7 +131,7 @@ def test_memory_does_not_grow() -> None:
         (Select({"a": "n", "b": "m + 1"}), "b", "there is no column m"),
         (Select({"a": "n +"}), "a", "write an expression here, not )"),
         (Select({"a": "nothing(n)"}), "a", "Invalid function 'nothing'"),
-        (Select({"a": "n"}, "s"), None, "non-boolean predicate"),
+        (Select({"a": "n"}, "s"), None, "WHERE takes a BOOLEAN, and this is Utf8"),
         (Select({"a": "sum(n) OVER ()"}), None, "need more than one row"),
         (Select({"a": "n"}, "n IN (SELECT 1)"), None, "need more than one row"),
         (Select(required=["m"]), None, "there is no column m"),

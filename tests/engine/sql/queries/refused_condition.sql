@@ -1,2 +1,2 @@
 SELECT id FROM flights WHERE tail
--- refused 1:30: Cannot create filter with non-boolean predicate 'flights.tail' returning Utf8
+-- refused 1:30: WHERE takes a BOOLEAN, and this is Utf8: write such as a > 0

@@ -1,2 +1,2 @@
 SELECT id + tail FROM flights
--- refused 1:8: Cannot coerce arithmetic expression Int64 + Utf8 to valid types
+-- refused 1:8: there is no Int64 + Utf8: write CAST(... AS ...) for one of them
