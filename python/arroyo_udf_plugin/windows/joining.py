@@ -23,12 +23,13 @@ from ..sql.native_calls import Written, with_native
 from ..sql.query import WrongQuery, settled, told
 from ..sql.tokens import quoted, tokens, with_now
 from .panes import WAITING_ROWS
-from .spans import Hop, is_time, nanoseconds
+from .spans import bounded, is_time, nanoseconds, unusable
 from .storage import Limits, Some, Storage
 
 _IS_RIGHT = pa.field("__right", pa.bool_())
 _SIDES = ("left.", "right.")
 _TABLES = ("__left", "__right")
+_MOMENT = 1  # nanosecond in which rows meet: the last one of their window
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,10 +43,16 @@ class Joining:
     select: Mapping[str, str]
     tables: tuple[str, str]
 
-    @property
-    def window(self) -> Hop:
-        """In which rows are joined: a moment, the last one of the windows that they are results of."""
-        return Hop(1, 1)
+    def has_time(self, rows: pa.RecordBatch) -> pa.BooleanArray:
+        return rows.column(self.time).is_valid()
+
+    def unusable(self, rows: pa.RecordBatch) -> pa.BooleanArray | None:
+        """As of `Grouping`. rows: of the stream."""
+        return unusable(rows.column(self.time), _MOMENT)
+
+    def bounded(self, watermark: int) -> int:
+        """As of `Grouping`."""
+        return bounded(watermark, _MOMENT)
 
     @property
     def needed(self) -> set[str | None]:
