@@ -191,6 +191,11 @@ def kind_of(table: CreateTable) -> str:
     return "source" if connector.value in _SOURCES else "sink"
 
 
+def is_in_database(table: CreateTable) -> bool:
+    """Whether its connector has lookups."""
+    return table.options["connector"].value in _LOOKUPS
+
+
 def source_of(table: CreateTable) -> SourceModel:
     """Raises Wrong, and what pydantic raises."""
     connector = table.options["connector"].value
