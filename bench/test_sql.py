@@ -4,11 +4,13 @@ against the same in a description."""
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet
 import pytest
 
@@ -22,7 +24,8 @@ from arroyo_udf_plugin.planner.script import Script
 from arroyo_udf_plugin.sql.feed import context
 from arroyo_udf_plugin.sql.query import Query, Select
 from arroyo_udf_plugin.windows.grouping import Grouping
-from arroyo_udf_plugin.windows.spans import Hop
+from arroyo_udf_plugin.windows.opened import opened
+from arroyo_udf_plugin.windows.spans import Hop, Session
 from conftest import BATCH_ROWS, Compare, plugin_path
 
 BATCHES = 100
@@ -126,14 +129,15 @@ def test_planning(compare: Compare, batches: list[pa.RecordBatch], tmp_path: Pat
     compare("SQL: planning of 20 expressions", run, None, n=1, unit="ms", scale=1e3, goal=100)
 
 
-WINDOWED = 300
+WINDOWED = 1221  # ten million rows
 PER_SECOND = 20_000
 
 
 def test_windows(compare: Compare) -> None:
     """Tumbling windows of a minute, 1,000 keys: the operator alone, with a watermark behind each batch."""
     schema = pa.schema([("k", pa.int64()), ("x", pa.float64()), ("y", pa.int64()), ("t", pa.timestamp("ns"))])
-    given = [_timed(number * BATCH_ROWS, schema) for number in range(WINDOWED)]
+    first = _timed(0, schema)
+    given = [_later(first, number * BATCH_ROWS) for number in range(WINDOWED)]
     blocks = [Columns(schema).block(Rows("rows", 1, batch)) for batch in given]
     aggregates = {"n": "count(*)", "s": "sum(x)", "low": "min(y)", "high": "max(y)", "a": "avg(x)"}
     window = Hop(60_000_000_000, 60_000_000_000)
@@ -147,7 +151,7 @@ def test_windows(compare: Compare) -> None:
             operator.push(block)
             operator.push_watermark(number * BATCH_ROWS * 1_000_000_000 // PER_SECOND + 5_000_000_000)
             results += sum(len(item) for item in operator.take() if isinstance(item, Block))
-        assert results == 2 * 1_000
+        assert results == 8 * 1_000
         state = operator.snapshot()
         assert state is not None
         assert len(state) < 5 << 20
@@ -171,6 +175,62 @@ def _timed(first: int, schema: pa.Schema) -> pa.RecordBatch:
         [n % 997 / 7 for n in numbers],
         [n % 100 for n in numbers],
         [n * 1_000_000_000 // PER_SECOND + (10 - (n % 5 if n % 3 == 0 else 0)) * 1_000_000_000 for n in numbers],
+    ]
+    arrays = [pa.array(column, type_) for column, type_ in zip(columns, schema.types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _later(batch: pa.RecordBatch, rows: int) -> pa.RecordBatch:
+    """The same rows, so many rows later."""
+    times = pc.add(batch.column("t").view(pa.int64()), rows * 1_000_000_000 // PER_SECOND).view(pa.timestamp("ns"))
+    return batch.set_column(3, batch.schema.field(3), times)
+
+
+SESSIONS = 60
+
+
+@pytest.mark.parametrize(
+    ("name", "aggregates"),
+    [
+        ("count, sum, max", {"n": "count(*)", "s": "sum(x)", "high": "max(x)"}),
+        ("count, median", {"n": "count(*)", "m": "median(x)"}),
+    ],
+)
+def test_sessions(compare: Compare, name: str, aggregates: dict[str, str]) -> None:
+    """Of 1,000 keys, with a gap that some of them leave: half a million rows, with a watermark behind each batch."""
+    schema = pa.schema([("k", pa.int64()), ("x", pa.float64()), ("y", pa.int64()), ("t", pa.timestamp("ns"))])
+    seed = random.Random(1)
+    given = [_scattered(number * BATCH_ROWS, schema, seed) for number in range(SESSIONS)]
+    asked = Grouping("t", Session(200_000_000), keys=("k",), aggregates=aggregates)
+
+    def joined() -> None:
+        windows, rows = opened(asked, schema), 0
+        for number, batch in enumerate(given, 1):
+            windows.add(batch)
+            windows.watermark = number * BATCH_ROWS * 1_000_000_000 // PER_SECOND
+            rows += sum(pc.sum(found.column("n")).as_py() for found in windows.close())
+        rows += sum(pc.sum(found.column("n")).as_py() for found in windows.close(all_of_them=True))
+        assert rows == SESSIONS * BATCH_ROWS
+
+    compare(
+        f"SQL: sessions of 1,000 keys, {name}",
+        joined,
+        None,
+        n=SESSIONS * BATCH_ROWS,
+        unit="ns/row",
+        scale=1e9,
+        goal=1e9 / 0.4e6,
+    )
+
+
+def _scattered(first: int, schema: pa.Schema, seed: random.Random) -> pa.RecordBatch:
+    """Any key, up to a second later than the row before."""
+    numbers = range(first, first + BATCH_ROWS)
+    columns = [
+        [seed.randrange(1000) for _ in numbers],
+        [n % 997 / 7 for n in numbers],
+        [n % 100 for n in numbers],
+        [n * 1_000_000_000 // PER_SECOND + seed.randrange(1_000_000_000) for n in numbers],
     ]
     arrays = [pa.array(column, type_) for column, type_ in zip(columns, schema.types, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

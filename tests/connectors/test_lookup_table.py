@@ -127,6 +127,48 @@ def test_a_value_of_another_type_is_an_error(tmp_path: Any) -> None:
     assert found(numbers, pa.array([2])) == [(0, {"n": 2})]
 
 
+@pytest.mark.parametrize(
+    ("declared", "type_", "value"),
+    [
+        ("integer", pa.int64(), 7),
+        ("real", pa.float64(), 0.5),
+        ("text", pa.string(), "x"),
+        ("blob", pa.binary(), b"\0"),
+        ("date", pa.date32(), datetime.date(2026, 1, 1)),
+    ],
+)
+def test_a_value_after_many_nulls(tmp_path: Any, declared: str, type_: pa.DataType, value: Any) -> None:
+    """SQLite's driver takes the type of a column from the first rows."""
+    uri = f"sqlite:{tmp_path / 'rows.db'}"
+    rows = pa.RecordBatch.from_pydict({"k": [1] * 1501, "v": pa.array([None] * 1500 + [value], type_)})
+    made(uri, f"CREATE TABLE t (k integer, v {declared})")
+    written(uri, "t", rows)
+    table = table_of(uri, "t", {"k": pa.int64()}, types={"v": type_})
+    assert [row["v"] for _, row in found(table, pa.array([1]))] == [None] * 1500 + [value]
+
+
+def test_values_after_others_fail_alone(tmp_path: Any) -> None:
+    """What the driver finds only while it hands rows on is an error of these rows."""
+    uri = f"sqlite:{tmp_path / 'rows.db'}"
+    made(uri, "CREATE TABLE t (k integer, n integer)")
+    made(uri, "INSERT INTO t VALUES " + ", ".join(f"({n}, {n})" for n in range(1500)) + ", (1500, 'many')")
+    lookups = Lookups(table_of(uri, "t", {"k": pa.int64()}), 1 << 20, 60)
+    with contextlib.closing(lookups):
+        matches = lookups.find([pa.array(range(1501))])
+    assert (len(matches.of), list(matches.failed)) == (1500, [1500])
+
+
+def test_numbers_of_a_column_without_a_type(tmp_path: Any) -> None:
+    """Of whole numbers beside others, and of others beside texts, no digit is lost."""
+    uri = f"sqlite:{tmp_path / 'rows.db'}"
+    made(uri, "CREATE TABLE t (k integer, v)")
+    made(uri, f"INSERT INTO t VALUES (1, {2**53 + 1}), (1, 2.0), (2, {0.1 + 0.2}), (2, '0.5')")
+    whole = table_of(uri, "t", {"k": pa.int64()}, types={"v": pa.int64()})
+    assert sorted(row["v"] for _, row in found(whole, pa.array([1]))) == [2, 2**53 + 1]
+    with pytest.raises(WrongValue, match="'v' is no double: there is text among the numbers"):
+        found(table_of(uri, "t", {"k": pa.int64()}, types={"v": pa.float64()}), pa.array([2]))
+
+
 @pytest.mark.server
 def test_types_of_postgresql_alone(postgresql: str, name: str) -> None:
     made(postgresql, f'CREATE TABLE "{name}" (u uuid, c char(4), v varchar(9), j jsonb, l text[], n numeric(20, 0))')

@@ -48,7 +48,7 @@ def test_a_full_queue(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     assert queue.has_room
     queue.put(block(3, 4))
     assert not queue.has_room
-    queue.end()
+    queue.end(is_last=True)
     assert not queue.is_over
     assert queue.take() is not None
     assert woken == ["sender"]
@@ -56,6 +56,26 @@ def test_a_full_queue(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     assert queue.take() is None
     assert woken == ["sender"]
     assert queue.is_over
+
+
+def test_what_a_queue_notes_is_bounded(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    """A slice that is sealed late waits, although its rows are taken."""
+    monkeypatch.setattr(gathering, "_MOST_ROWS", 3)
+    woken: list[str] = []
+    queue = RowQueue(lambda: woken.append("sender"), lambda: None)
+    queue.put(block(1, 2))
+    queue.cut()
+    queue.take()
+    for start in (3, 5):
+        assert queue.has_room
+        queue.put(block(start, start + 1))
+        queue.take()
+    assert queue.is_empty
+    assert not queue.has_room
+    assert woken == []
+    assert numbers(queue.noted()) == [1, 2, 3, 4, 5, 6]
+    assert queue.has_room
+    assert woken == ["sender"]
 
 
 def test_a_queue_is_full_of_large_rows_too(monkeypatch) -> None:  # type: ignore[no-untyped-def]

@@ -16,6 +16,7 @@ import pytest
 
 import object_store_server
 from arroyo_udf_plugin import InvalidArgument
+from arroyo_udf_plugin.engine import store as store_module
 from arroyo_udf_plugin.engine.store import AlreadyThere, LocalStore, ObjectStore, Store, open_store
 
 # ---- Places ----------------------------------------------------------------------------------------------------------
@@ -51,6 +52,22 @@ def test_what_was_put_is_there(place: str) -> None:
     assert (again.get("states/1/0"), again.get("states/1/1")) == (b"two", b"")
     assert again.get("rows/\N{EURO SIGN} %2F") == b"three"
     assert again.names("") == ["rows/\N{EURO SIGN} %2F", "states/1/0", "states/1/1"]
+
+
+@pytest.mark.parametrize("large", [5, 6])
+def test_what_is_large_is_loaded_into_a_file_of_its_own(
+    place: str, large: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody who removes it from the store takes it away."""
+    monkeypatch.setattr(store_module, "LARGE", large)
+    store = open_store(place)
+    store.put("states/1", memoryview(b"large"))
+    loaded = store.load("states/1")
+    store.delete("states/1")
+    assert isinstance(loaded, memoryview) == (large == 5)
+    assert loaded == b"large"
+    with pytest.raises(FileNotFoundError):
+        store.load("states/1")
 
 
 def test_names_begin_with_the_prefix(place: str) -> None:

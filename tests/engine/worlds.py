@@ -310,6 +310,8 @@ class MemoryStore:
             raise FileNotFoundError(name)
         return self.files[name]
 
+    load = get
+
     def names(self, prefix: str) -> list[str]:
         self._note("names", prefix)
         return sorted(name for name in self.files if name.startswith(prefix))

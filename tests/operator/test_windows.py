@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import itertools
 import math
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arroyo_udf_plugin import InvalidArgument
+from arroyo_udf_plugin.connectors.cells import CellType
 from arroyo_udf_plugin.connectors.source import Rows
 from arroyo_udf_plugin.errors import RowError
+from arroyo_udf_plugin.host.answers import STEP_ROWS
 from arroyo_udf_plugin.host.policy import Policy
+from arroyo_udf_plugin.operator import state
 from arroyo_udf_plugin.operator.blocks import Block, Columns, Given
 from arroyo_udf_plugin.operator.grouped import GroupOperator, GroupPlan
 from arroyo_udf_plugin.operator.stages import Dead
@@ -30,6 +36,7 @@ from arroyo_udf_plugin.windows.grouping import Grouping
 from arroyo_udf_plugin.windows.opened import opened
 from arroyo_udf_plugin.windows.panes import Windows
 from arroyo_udf_plugin.windows.spans import Hop, Session
+from arroyo_udf_plugin.windows.storage import Limits, Some, Storage
 
 SCHEMA = pa.schema([("k", pa.string()), ("x", pa.int64()), ("t", pa.timestamp("ns"))])
 PARTS = {"n": "count(*)", "s": "sum(x)", "a": "avg(x)", "low": "min(x) FILTER (WHERE x > 2)"}
@@ -135,15 +142,18 @@ def test_windows_are_those_of_the_model(
 
 
 def against_the_model(asked: Grouping, new_model: Callable[[], Model | SessionModel]) -> None:
+    """Rows are kept in files, if there are more than a few."""
+    limits = Limits(memory=100 if asked.aggregates is ROWS else 1 << 20)
+
     @settings(max_examples=40, deadline=None)
     @given(STEPS)
     def check(steps: list[Any]) -> None:
-        model, windows, late = new_model(), opened(asked, SCHEMA), 0
+        model, windows, late = new_model(), opened(asked, SCHEMA, limits), 0
         for step in steps:
             if step == "kept":
-                kept = windows.kept()
+                kept = list(windows.kept())
                 late += windows.late
-                before, windows = windows, opened(asked, SCHEMA)
+                before, windows = windows, opened(asked, SCHEMA, limits)
                 windows.restore(kept, before.watermark)
             elif isinstance(step, int):
                 if model.watermark is None or step > model.watermark:
@@ -271,6 +281,84 @@ def test_parts_stay_small() -> None:
     assert sum(row[3] for row in shown(windows.close(all_of_them=True))) == 123 * 8192
 
 
+# ---- Where it is kept ----
+
+MANY = 50_000
+WINDOWS_OF_MANY = [Hop(10, 10), Hop(20, 10), Session(10)]
+
+
+def many(number: int) -> pa.RecordBatch:
+    """Two keys, each with times from 0 to 7; a megabyte."""
+    numbers = pa.array(range(number * MANY, (number + 1) * MANY), pa.int64())
+    columns = [
+        pa.array(["a", "b"] * (MANY // 2)),
+        numbers,
+        pc.bit_wise_and(pc.divide(numbers, 2), 7).cast(pa.timestamp("ns")),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
+@pytest.mark.parametrize("window", WINDOWS_OF_MANY, ids=["tumble", "hop", "session"])
+def test_what_is_more_than_the_limit_is_in_files(
+    window: Hop | Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory stays flat, also while it is written to a checkpoint; nobody sees the files."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    limits, before = Limits(memory=2 << 20), pa.total_allocated_bytes()
+    asked = dataclasses.replace(grouping(aggregates={"n": "count(*)", "d": "count(DISTINCT x)"}), window=window)
+    windows = opened(asked, SCHEMA, limits)
+    for number in range(20):
+        windows.add(many(number))
+    assert pa.total_allocated_bytes() - before < 6 << 20
+    assert windows.size > 12 << 20
+    assert list(tmp_path.iterdir()) == []
+    resumed = opened(asked, SCHEMA, limits)
+    resumed.restore(windows.kept(), None)
+    assert pa.total_allocated_bytes() - before < 10 << 20
+    assert resumed.size > 12 << 20
+    for one in (windows, resumed):
+        found = shown(one.close(all_of_them=True))
+        half = 20 * MANY // 2
+        ends = {row[:2] for row in found}
+        assert sorted(found) == sorted((*end, key, half, half) for end in ends for key in "ab")
+        assert one.size == 0
+
+
+@pytest.mark.parametrize("window", WINDOWS_OF_MANY, ids=["tumble", "hop", "session"])
+def test_what_is_more_than_the_limit_of_the_disk_is_refused(window: Hop | Session) -> None:
+    asked = dataclasses.replace(grouping(aggregates=ROWS), window=window)
+    windows = opened(asked, SCHEMA, Limits(memory=2 << 20, disk=5 << 20))
+    words = r"2 MiB in memory \(memory_limit\) and 5 MiB on the disk \(disk_limit\)"
+    with pytest.raises(InvalidArgument, match=words):
+        collections.deque(map(windows.add, map(many, range(40))), maxlen=0)
+
+
+def test_a_folder_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", "/nowhere")
+    windows = opened(grouping(aggregates=ROWS), SCHEMA, Limits(memory=1))
+    with pytest.raises(InvalidArgument, match="cannot write rows of open windows to /nowhere: No such file"):
+        windows.add(batch([("a", 1, 1)]))
+
+
+def test_a_few_rows_do_not_keep_a_large_batch() -> None:
+    windows = opened(grouping(aggregates=ROWS), SCHEMA)
+    columns = [pa.array(["a"] * MANY), pa.array(range(MANY), pa.int64()), pa.array(range(MANY), pa.timestamp("ns"))]
+    rows = pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+    windows.add(rows.slice(100, 5))
+    windows.add(rows.slice(107, 10))
+    assert sum(one.get_total_buffer_size() for one in windows.kept()) < 4096
+
+
+def test_columns_in_files_have_their_types() -> None:
+    """Cells of text files are known to us alone."""
+    type_ = CellType(None)
+    cells = pa.ExtensionArray.from_storage(type_, pa.array(["1", "2"]))
+    some = Some(Storage(Limits(memory=1)))
+    some.add(pa.record_batch({"c": cells, "x": [1, 2]}))
+    assert some.disk
+    assert [one.column("c") for one in some.batches] == [cells]
+
+
 # ---- The operator ----
 
 
@@ -333,6 +421,32 @@ def test_the_lowest_watermark_of_several_inputs() -> None:
     assert lowest.after(2, None) == Watermark(None)
 
 
+def test_the_end_of_all_inputs_is_no_idleness() -> None:
+    """The last results come behind it. Who takes it for idleness goes on without them, and finds them late."""
+    operator = GroupOperator(plan())
+    operator.start()
+    operator.expect(2)
+    operator.push(block(("a", 1, 12)))
+    operator.push_watermark(5, input=0)
+    operator.push_watermark(14, input=1)
+    operator.end(0)
+    operator.end(1)
+    assert taken(operator) == [Watermark(5), Watermark(14)]
+    operator.finish()
+    assert taken(operator) == [(10, 20, "a", 1, 1, 1.0, None)]
+
+
+def test_the_watermark_of_inputs_that_were_all_idle_holds_again() -> None:
+    lowest = Lowest(2)
+    assert lowest.after(0, 5) is None
+    assert lowest.after(1, 7) == Watermark(5)
+    assert lowest.after(0, None) == Watermark(7)
+    assert lowest.after(1, None) == Watermark(None)
+    assert lowest.after(1, 7) == Watermark(7)  # rows have come, and none that make it rise
+    assert lowest.after(1, 7) is None
+    assert lowest.after(0, 6) is None
+
+
 def test_a_snapshot_has_the_windows_and_the_rows_on_their_way() -> None:
     """O3, O4, A3: of the slice that has the windows, and of another one that sends it rows."""
     operator = GroupOperator(plan())
@@ -343,10 +457,48 @@ def test_a_snapshot_has_the_windows_and_the_rows_on_their_way() -> None:
     operator.push(block(("b", 5, 13)))  # it waits for its turn
     states = [operator.snapshot(), GroupOperator(plan()).snapshot_of([block(("a", 7, 14), ("a", 0, 9))])]
     resumed = GroupOperator(plan())
-    resumed.start([state for state in states if state is not None])
+    resumed.start([one for one in states if one is not None])
     resumed.finish()
     assert Counter(taken(resumed)) == Counter([(10, 20, "a", 2, 10, 5.0, 3), (10, 20, "b", 1, 5, 5.0, 5)])
     assert resumed.stages[1].counts.late == 1
+
+
+@pytest.mark.parametrize("window", WINDOWS_OF_MANY, ids=["tumble", "hop", "session"])
+def test_a_large_state_is_in_a_file(window: Hop | Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """O3, O4: memory stays flat while it is written, and while it is read."""
+    monkeypatch.setattr(state, "LARGE", 5 << 20)
+    asked = dataclasses.replace(grouping(aggregates={"n": "count(*)", "d": "count(DISTINCT x)"}), window=window)
+    limited = dataclasses.replace(plan(asked), limits=Limits(memory=1 << 20))
+    operator, before = GroupOperator(limited), pa.total_allocated_bytes()
+    operator.start()
+    for number in range(20):
+        for start in range(0, MANY, STEP_ROWS):
+            operator.push(Columns(SCHEMA).block(Rows("file", 1, many(number).slice(start, STEP_ROWS))))
+            operator.take()
+    snapshot = operator.snapshot()
+    assert isinstance(snapshot, memoryview)
+    assert len(snapshot) > 12 << 20
+    resumed = GroupOperator(limited)
+    resumed.start([snapshot])
+    assert pa.total_allocated_bytes() - before < 10 << 20
+    del operator, snapshot
+    resumed.finish()
+    found = taken(resumed)
+    assert found
+    assert {(row[2], *row[3:]) for row in found} == {(key, 10 * MANY, 10 * MANY) for key in "ab"}
+
+
+def test_a_large_state_that_is_damaged_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "LARGE", 1)
+    operator = GroupOperator(plan())
+    operator.start()
+    operator.push(block(("a", 1, 1)))
+    taken(operator)
+    snapshot = bytearray(operator.snapshot() or b"")
+    GroupOperator(plan()).start([memoryview(snapshot)])
+    snapshot[-30] ^= 1
+    with pytest.raises(InvalidArgument, match="the state is damaged"):
+        GroupOperator(plan()).start([memoryview(snapshot)])
 
 
 def test_results_are_numbered_across_a_restart() -> None:
@@ -355,10 +507,10 @@ def test_results_are_numbered_across_a_restart() -> None:
     first.push(block(("a", 1, 1), ("b", 3, 2), ("b", 3, 12)))
     first.push_watermark(10)
     taken(first)
-    state = first.snapshot()
-    assert state is not None
+    snapshot = first.snapshot()
+    assert snapshot is not None
     resumed = GroupOperator(plan())
-    resumed.start([state])
+    resumed.start([snapshot])
     resumed.finish()
     (found,) = resumed.take()
     assert isinstance(found, Block)
@@ -445,10 +597,10 @@ def test_min_and_max_of_nan_do_not_depend_on_the_order(
 def test_another_grouping_is_refused() -> None:
     first = GroupOperator(plan())
     first.start()
-    state = first.snapshot()
-    assert state is not None
+    snapshot = first.snapshot()
+    assert snapshot is not None
     with pytest.raises(InvalidArgument, match="has changed since the checkpoint"):
-        GroupOperator(plan(grouping(20))).start([state])
+        GroupOperator(plan(grouping(20))).start([snapshot])
 
 
 @pytest.mark.parametrize(

@@ -192,6 +192,18 @@ def test_a_row_of_the_table_that_cannot_be_read_fails_for_who_looks_it_up() -> N
     assert "many" in dead[0][1]
 
 
+def test_bools_equal_the_numbers_that_sqlite_has() -> None:
+    with database() as connection:
+        connection.execute("CREATE TABLE words (key boolean, word text)")
+        connection.executemany("INSERT INTO words VALUES (?, ?)", [(True, "yes"), (False, "no")])
+    answers = Path("answers.jsonl")
+    answers.write_text('{"is": true}\n{"is": null}\n{"is": false}\n')
+    asked = Lookup(uri="sqlite:planes.db", table="words", keys={"key": "is"})
+    source = Files(paths=[str(answers)], types={"is": "bool"})
+    run_pipeline(Pipeline(name="p", source=source, operators=[asked], sinks=[Parts(path="out", format="parquet")]))
+    assert ds.dataset("out").to_table().column("word").to_pylist() == ["yes", "no"]
+
+
 TAILS = st.lists(st.none() | st.sampled_from([f"N{n}" for n in range(12)]), min_size=1, max_size=40)
 
 

@@ -102,9 +102,7 @@ def run(
                         progress_every=shows.every,
                     )
 
-            summary = (
-                start() if pipeline.checkpoints is None else _drained(start, stop, _go_on(file, udfs, checkpoints))
-            )
+            summary = _drained(start, stop, _go_on(file, udfs, checkpoints)) if pipeline.has_checkpoints else start()
     _report(summary, as_json, err=any(sink.type == "stdout" for sink in pipeline.sinks))
     if summary.ended == "resumable":
         click.echo(f"stopped; go on with: {_go_on(file, udfs, checkpoints)}", err=True)

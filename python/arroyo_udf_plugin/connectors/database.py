@@ -23,7 +23,7 @@ from typing import Any, Protocol, TypeVar
 import pyarrow as pa
 
 from ..errors import InvalidArgument
-from .lookup_types import PostgresqlReading, Reading, SqliteReading, compared
+from .lookup_types import PostgresqlReading, Reading, SqliteReading, compared, example
 from .table_types import PostgresqlTypes, SqliteTypes, Types
 
 PATIENCE = 120.0  # seconds for a server that restarts
@@ -73,7 +73,12 @@ class Transaction:
     def table(self, statement: str, parameters: pa.RecordBatch | None = None) -> pa.Table:
         """What a query answers."""
         self._cursor.execute(statement, parameters)
-        return self._cursor.fetch_arrow_table()
+        try:
+            return self._cursor.fetch_arrow_table()
+        except (OSError, pa.ArrowException) as error:  # of a driver that tells Arrow alone
+            from adbc_driver_manager import AdbcStatusCode, OperationalError
+
+            raise OperationalError(str(error), status_code=AdbcStatusCode.IO) from error
 
     def append(self, table: str, rows: pa.Table, schema: str | None = None, temporary: bool = False) -> None:
         self._cursor.adbc_ingest(table, rows, mode="append", db_schema_name=schema, temporary=temporary)
@@ -98,12 +103,18 @@ class Database(Protocol):
         """views: whether a view is a table, too. Raises InvalidArgument for what is no table."""
 
     def matches(
-        self, transaction: Transaction, table: str, columns: Sequence[str], keys: Mapping[str, str], wanted: pa.Table
+        self,
+        transaction: Transaction,
+        table: str,
+        columns: Sequence[tuple[str, pa.DataType]],
+        keys: Mapping[str, str],
+        wanted: pa.Table,
     ) -> pa.Table:
         """Rows of a table whose columns equal one of the wanted keys.
 
-        table, columns: as statements have them; "t" is the table. keys: its columns, with their declared types.
-        wanted: a column for each of `keys`, without nulls. Of the result the last column is the key's place there.
+        table, columns: as statements have them, each of these with its type; "t" is the table. keys: its columns, with
+        their declared types. wanted: a column for each of `keys`, without nulls. Of the result the last column is the
+        key's place there.
         """
 
     def last_of_each(self, columns: str, table: str, key: str) -> str:
@@ -281,7 +292,12 @@ class _Sqlite(_Connected):
         return Found(None, columns, [frozenset(primary), *keys])  # type: ignore[list-item]
 
     def matches(
-        self, transaction: Transaction, table: str, columns: Sequence[str], keys: Mapping[str, str], wanted: pa.Table
+        self,
+        transaction: Transaction,
+        table: str,
+        columns: Sequence[tuple[str, pa.DataType]],
+        keys: Mapping[str, str],
+        wanted: pa.Table,
     ) -> pa.Table:
         names = [f"k{place}" for place in range(len(keys))]
         transaction.rows(f"CREATE TEMPORARY TABLE IF NOT EXISTS {_KEYS} ({', '.join([*names, 'place'])})")
@@ -290,9 +306,12 @@ class _Sqlite(_Connected):
         rows = pa.Table.from_arrays([*wanted.columns, places], names=[*names, "place"])
         transaction.append(_KEYS, rows, temporary=True)
         equal = " AND ".join(f"t.{quoted(key)} = k.{name}" for key, name in zip(keys, names, strict=True))
-        items = ", ".join([*columns, "k.place"])
+        # The driver takes the type of a column from the first rows, and in them there may be nulls alone.
+        first = ", ".join([*(example(type_) for _, type_ in columns), "0"])
+        items = ", ".join([*(column for column, _ in columns), "k.place"])
         # CROSS: it goes through the keys, not through the table.
-        return transaction.table(f"SELECT {items} FROM temp.{_KEYS} AS k CROSS JOIN {table} AS t ON {equal}")
+        query = f"SELECT {items} FROM temp.{_KEYS} AS k CROSS JOIN {table} AS t ON {equal}"
+        return transaction.table(f"SELECT {first} UNION ALL {query}").slice(1)
 
     def last_of_each(self, columns: str, table: str, key: str) -> str:
         return f"SELECT {columns} FROM temp.{table} WHERE true"  # one after another, so the last one wins
@@ -354,7 +373,12 @@ class _Postgresql(_Connected):
         return Found(schema, {name: Column(*rest) for name, *rest in columns}, [*map(frozenset, keys.values())])
 
     def matches(
-        self, transaction: Transaction, table: str, columns: Sequence[str], keys: Mapping[str, str], wanted: pa.Table
+        self,
+        transaction: Transaction,
+        table: str,
+        columns: Sequence[tuple[str, pa.DataType]],
+        keys: Mapping[str, str],
+        wanted: pa.Table,
     ) -> pa.Table:
         names = [f"k{place}" for place in range(len(keys))]
         given = ", ".join(f"${place + 1}" for place in range(len(keys)))
@@ -365,7 +389,7 @@ class _Postgresql(_Connected):
         lists = [
             pa.ListArray.from_arrays(pa.array([0, len(wanted)], pa.int32()), one.chunk(0)) for one in wanted.columns
         ]
-        items = ", ".join([*columns, "k.place - 1"])
+        items = ", ".join([*(column for column, _ in columns), "k.place - 1"])
         return transaction.table(
             f"SELECT {items} FROM unnest({given}) WITH ORDINALITY AS k({', '.join([*names, 'place'])}) "
             f"JOIN {table} AS t ON {equal}",

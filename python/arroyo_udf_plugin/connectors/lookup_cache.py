@@ -22,9 +22,17 @@ import pyarrow.compute as pc
 from ..errors import InvalidArgument
 from .database import WrongValue
 from .lookup_table import LookupTable, OpenLookup
+from .options import BATCH_ROWS
 
-_ENTRY_BYTES = 250  # of Python's objects, for each key
+_ENTRY_BYTES = 350  # of Python's objects, for each key
+_STEPS = 16  # of the age: what is old is looked for so often
+_COUNT = pa.array(range(BATCH_ROWS), pa.int64())
 _is = pa.types
+
+
+def count(length: int) -> pa.Array:
+    """0, 1, 2, ..."""
+    return _COUNT.slice(0, length) if length <= len(_COUNT) else pa.array(range(length), pa.int64())
 
 
 @dataclass(frozen=True)
@@ -43,23 +51,42 @@ class Matches:
 
 @dataclass
 class _Generation:
-    """entries: by key the first of its rows, how many there are, and when they were read. length: of `rows`, which may
-    have no columns."""
+    """Rows of some keys. length: of `rows`, which may have no columns.
+
+    places: by key the place of its row; if it has not exactly one, ~n, for `several[n]`: the first, and how many.
+    times: by key when its rows were read.
+    """
 
     rows: pa.RecordBatch
     length: int = 0
-    entries: dict[Any, tuple[int, int, float]] = field(default_factory=dict)
+    places: dict[Any, int] = field(default_factory=dict)
+    several: list[tuple[int, int]] = field(default_factory=list)
+    times: dict[Any, float] = field(default_factory=dict)
     size: int = 0
 
     def add(self, keys: Sequence[Any], rows: pa.RecordBatch, counts: Sequence[int], times: Sequence[float]) -> None:
         """rows: of the keys, in their order."""
-        for key, count, when in zip(keys, counts, times, strict=True):
-            self.entries[key] = (self.length, count, when)
-            self.length += count
+        for key, n_rows in zip(keys, counts, strict=True):
+            if n_rows == 1:
+                self.places[key] = self.length
+            else:
+                self.places[key] = ~len(self.several)
+                self.several.append((self.length, n_rows))
+            self.length += n_rows
+        self.times.update(zip(keys, times, strict=True))
         self.size += int(rows.nbytes) + _ENTRY_BYTES * len(keys)
         if rows.num_rows:
             columns = zip(self.rows.columns, rows.columns, strict=True)
             self.rows = pa.RecordBatch.from_arrays([pa.concat_arrays(both) for both in columns], schema=rows.schema)
+
+    def span(self, place: int) -> tuple[int, int]:
+        """The first row of a key, and how many there are. place: of the key."""
+        return (place, 1) if place >= 0 else self.several[~place]
+
+    def forget(self, until: float) -> None:
+        """Forgets what was read until then."""
+        for key in [key for key, when in self.times.items() if when <= until]:
+            del self.times[key], self.places[key]
 
 
 class Lookups:
@@ -69,6 +96,7 @@ class Lookups:
         self._table, self._size, self._age, self._now = table, size, age, now
         self._opened: OpenLookup | None = None
         self._young, self._old = self._new(), self._new()
+        self._looked = now()  # for what is old
 
     def _new(self) -> _Generation:
         schema = self._table.schema
@@ -79,41 +107,49 @@ class Lookups:
             self._opened.close()
 
     def find(self, keys: Sequence[pa.Array]) -> Matches:
-        """keys: in the table's `key_types`. A row with a null among them has no matches."""
+        """keys: in the table's `key_types`."""
+        now = self._now()
+        self._forget(now)
         codes, distinct = _coded(keys)
         names = _names(distinct)
-        failed = self._load(distinct, names)
-        young = self._young
-        found = [(0, 0, 0.0) if place in failed else young.entries[name] for place, name in enumerate(names)]
-        matches = self._matches(codes, found, failed)
+        places = self._places(names)
+        failed: dict[int, str] = {}
+        if places.null_count:
+            self._load(pc.indices_nonzero(places.is_null()).to_pylist(), distinct, names, now, failed)
+            places = self._places(names)
+        matches = self._matches(codes, places, failed)
         if self._young.size * 2 > self._size:
             self._old = self._young if self._young.size <= self._size else self._new()
             self._young = self._new()
         return matches
 
-    def _load(self, distinct: Sequence[pa.Array], names: Sequence[Any]) -> dict[int, str]:
-        """Sees that the young generation has all keys. Returns the places of those that could not be looked up."""
-        now = self._now()
-        young, old = self._young.entries, self._old.entries
-        oldest = now - self._age
-        missing: list[int] = []
-        moved: list[int] = []
-        for place, name in enumerate(names):
-            entry = young.get(name)
-            if entry is not None and entry[2] > oldest:
-                continue
-            entry = old.get(name)
-            (missing if entry is None or entry[2] <= oldest else moved).append(place)
+    def _forget(self, now: float) -> None:
+        """Forgets what gets too old before it is looked for again."""
+        step = self._age / _STEPS
+        if now - self._looked >= step:
+            self._looked = now
+            for generation in (self._young, self._old):
+                generation.forget(now - self._age + step)
+
+    def _places(self, names: Sequence[Any]) -> pa.Array:
+        """Of keys in the young generation."""
+        return pa.array(list(map(self._young.places.get, names)), pa.int64())
+
+    def _load(
+        self, lacking: list[int], distinct: Sequence[pa.Array], names: Sequence[Any], now: float, failed: dict[int, str]
+    ) -> None:
+        """Sees that the young generation has these keys. failed: gets those that could not be looked up."""
+        old = self._old
+        moved = [place for place in lacking if names[place] in old.places]
         if moved:
-            entries = [old[names[place]] for place in moved]
-            at = pa.array([each for first, count, _ in entries for each in range(first, first + count)], pa.int64())
-            counts = [count for _, count, _ in entries]
-            rows = self._old.rows.take(at) if self._table.schema.names else self._old.rows
-            self._young.add([names[place] for place in moved], rows, counts, [when for _, _, when in entries])
-        failed: dict[int, str] = {}
+            spans = [old.span(old.places[names[place]]) for place in moved]
+            at = pa.array([row for first, n_rows in spans for row in range(first, first + n_rows)], pa.int64())
+            rows = old.rows.take(at) if self._table.schema.names else old.rows
+            own = [names[place] for place in moved]
+            self._young.add(own, rows, [n_rows for _, n_rows in spans], [old.times[name] for name in own])
+        missing = [place for place in lacking if names[place] not in old.places] if moved else lacking
         if missing:
             self._ask(missing, distinct, names, now, failed)
-        return failed
 
     def _ask(
         self, places: list[int], distinct: Sequence[pa.Array], names: Sequence[Any], now: float, failed: dict[int, str]
@@ -138,20 +174,21 @@ class Lookups:
             counts[place] += 1
         self._young.add([names[place] for place in places], rows, counts, [now] * len(places))
 
-    def _matches(self, codes: pa.Array, found: Sequence[tuple[int, int, float]], failed: dict[int, str]) -> Matches:
-        """codes: the key of each row, by its place; null: none of them can match."""
-        rows = self._young.rows
+    def _matches(self, codes: pa.Array, places: pa.Array, failed: dict[int, str]) -> Matches:
+        """codes: the key of each row, by its place among `places`; null: it matches nothing."""
+        young = self._young
         lost = {row: failed[code] for row, code in enumerate(codes.to_pylist()) if code in failed} if failed else {}
-        if all(count == 1 for _, count, _ in found) and not codes.null_count:
-            at = pa.array([first for first, _, _ in found], pa.int64()).take(codes)
-            return Matches(rows, pa.array(range(len(codes)), pa.int64()), at, lost)
+        if not places.null_count and not codes.null_count and pc.min(places).as_py() >= 0:
+            return Matches(young.rows, count(len(codes)), places.take(codes), lost)
         offsets = [0]
-        places: list[int] = []
-        for first, count, _ in found:
-            places += range(first, first + count)
-            offsets.append(len(places))
-        lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(places, pa.int64())).take(codes)
-        return Matches(rows, pc.list_parent_indices(lists), pc.list_flatten(lists), lost)
+        rows: list[int] = []
+        for place in places.to_pylist():
+            if place is not None:
+                first, n_rows = young.span(place)
+                rows += range(first, first + n_rows)
+            offsets.append(len(rows))
+        lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(rows, pa.int64())).take(codes)
+        return Matches(young.rows, pc.list_parent_indices(lists), pc.list_flatten(lists), lost)
 
 
 def _coded(keys: Sequence[pa.Array]) -> tuple[pa.Array, Sequence[pa.Array]]:

@@ -21,8 +21,16 @@ import pyarrow.compute as pc
 
 from ..errors import InvalidArgument
 from .cells import CellType
-from .database import PATIENCE, Column, Database, Transaction, WrongValue, open_database, quoted
+from .database import PATIENCE, Database, Found, Transaction, WrongValue, open_database, quoted
 from .lookup_types import values
+
+
+class WrongColumn(InvalidArgument):
+    """A column of the table that does not fit."""
+
+    def __init__(self, text: str, column: str) -> None:
+        self.column = column
+        super().__init__(text)
 
 
 @dataclass(frozen=True)
@@ -62,70 +70,74 @@ def lookup_table(
     name = f"{name} ({table})"
     database = open_database(uri, name)
     try:
-        return _checked(database, uri, table, keys, columns, types, name)
+        found = database.find(table, views=True)
+        if found is None:
+            raise InvalidArgument(f"{name}: there is no such table in the database: make it, or name another one")
+        checked = _Checked(database, found, types, name)
+        if columns is None:
+            folded = {database.folded(column) for column in keys}
+            columns = {column: column for column in found.columns if column not in folded}
+        place = quoted(table) if found.schema is None else f"{quoted(found.schema)}.{quoted(table)}"
+        return LookupTable(
+            uri,
+            name,
+            place,
+            {column: checked.declared(column) for column in keys},
+            [checked.key(column, given) for column, given in keys.items()],
+            [checked.expression(column) for column in columns.values()],
+            pa.schema([(result, checked.type(column)) for result, column in columns.items()]),
+        )
     finally:
         database.close()
 
 
-def _checked(
-    database: Database,
-    uri: str,
-    table: str,
-    keys: Mapping[str, pa.DataType],
-    columns: Mapping[str, str] | None,
-    types: Mapping[str, pa.DataType],
-    name: str,
-) -> LookupTable:
-    found = database.find(table, views=True)
-    if found is None:
-        raise InvalidArgument(f"{name}: there is no such table in the database: make it, or name another one")
+class _Checked:
+    """A table's columns, with the types in which they are wanted. Raises InvalidArgument."""
 
-    def declared(column: str) -> str:
-        known: Column | None = found.columns.get(database.folded(column))
+    def __init__(self, database: Database, found: Found, types: Mapping[str, pa.DataType], name: str) -> None:
+        self._database, self._found, self._types, self._name = database, found, types, name
+        self._reading = database.reading
+        for column in types:
+            self.expression(column)
+
+    def declared(self, column: str) -> str:
+        known = self._found.columns.get(self._database.folded(column))
         if known is None:
-            raise InvalidArgument(f"{name}: the table has no column {column!r}: it has {', '.join(found.columns)}")
+            raise self._wrong(column, f"the table has no column {column!r}: it has {', '.join(self._found.columns)}")
         return known.declared
 
-    for column, type_ in types.items():
-        if database.reading.expression("", declared(column), type_) is None:
-            raise InvalidArgument(
-                f"{name}: column {column!r} is {declared(column) or 'without a type'} in the database, which is not "
-                f"read as {type_}: {_instead(database, declared(column))}"
-            )
-    key_types = []
-    for column, given in keys.items():
-        plain = pa.string() if isinstance(given, CellType) else given
-        wanted = types.get(column) or database.reading.natural(declared(column))
-        sent = database.reading.key(declared(column), plain)
-        if sent is None and isinstance(given, CellType) and wanted is not None:
-            sent = database.reading.key(declared(column), wanted)
-        if sent is None:
-            raise InvalidArgument(
-                f"{name}: column {column!r} is {declared(column) or 'without a type'} in the database, and no "
-                f"{plain} equals it: compare it with another column, or with one that a query has cast"
-            )
-        key_types.append(sent)
-    if columns is None:
-        folded = {database.folded(column) for column in keys}
-        columns = {column: column for column in found.columns if column not in folded}
-    fields, items = [], []
-    for result, column in columns.items():
-        type_ = types.get(column) or database.reading.natural(declared(column))
+    def type(self, column: str) -> pa.DataType:
+        type_ = self._types.get(column) or self._reading.natural(self.declared(column))
         if type_ is None:
-            raise InvalidArgument(f"{name}: column {column!r} is {declared(column)!r} in the database: write its type")
-        expression = database.reading.expression(f"t.{quoted(column)}", declared(column), type_)
-        assert expression is not None, (column, type_)
-        fields.append(pa.field(result, type_))
-        items.append(expression)
-    place = quoted(table) if found.schema is None else f"{quoted(found.schema)}.{quoted(table)}"
-    return LookupTable(
-        uri, name, place, {column: declared(column) for column in keys}, key_types, items, pa.schema(fields)
-    )
+            raise self._wrong(column, f"{self._is_declared(column)}: write what it is to be read as")
+        return type_
 
+    def expression(self, column: str) -> str:
+        type_ = self.type(column)
+        found = self._reading.expression(f"t.{quoted(column)}", self.declared(column), type_)
+        if found is None:
+            natural = self._reading.natural(self.declared(column))
+            instead = "another type" if natural is None else natural
+            raise self._wrong(column, f"{self._is_declared(column)}, which is not read as {type_}: write {instead}")
+        return found
 
-def _instead(database: Database, declared: str) -> str:
-    natural = database.reading.natural(declared)
-    return "write another type" if natural is None else f"write {natural}"
+    def key(self, column: str, given: pa.DataType) -> pa.DataType:
+        """The type in which keys are sent."""
+        declared = self.declared(column)
+        compared = pa.string() if isinstance(given, CellType) else given
+        sent = self._reading.key(declared, compared)
+        if sent is None and compared != given:
+            sent = self._reading.key(declared, self.type(column))  # a cell is parsed
+        if sent is None:
+            instead = "cast what it is compared with"
+            raise self._wrong(column, f"{self._is_declared(column)}, and no {compared} equals it: {instead}")
+        return sent
+
+    def _is_declared(self, column: str) -> str:
+        return f"column {column!r} is {self.declared(column) or 'without a type'} in the database"
+
+    def _wrong(self, column: str, text: str) -> WrongColumn:
+        return WrongColumn(f"{self._name}: {text}", column)
 
 
 class OpenLookup:
@@ -141,8 +153,10 @@ class OpenLookup:
         asked = self._asked
         wanted = pa.Table.from_arrays(list(keys), names=[f"k{place}" for place in range(len(keys))])
 
+        typed = list(zip(asked.columns, asked.schema.types, strict=True))
+
         def work(transaction: Transaction) -> pa.Table:
-            return self._database.matches(transaction, asked.table, asked.columns, asked.keys, wanted)
+            return self._database.matches(transaction, asked.table, typed, asked.keys, wanted)
 
         found = self._database.run(work, PATIENCE)
         columns = []

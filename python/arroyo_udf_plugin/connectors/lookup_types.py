@@ -52,6 +52,8 @@ def values(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.Array:
     is_text = _is.is_string(array.type) or _is.is_large_string(array.type)
     if _is.is_string(wanted) and not is_text:
         raise ValueError(f"{array.type} is no text")
+    if _is.is_floating(wanted) and is_text:  # SQLite's driver makes it text, in which numbers have lost digits
+        raise ValueError("there is text among the numbers")
     return array.cast(wanted)
 
 
@@ -71,7 +73,10 @@ class SqliteReading:
     def expression(self, column: str, declared: str, wanted: pa.DataType) -> str | None:
         found = affinity_of(declared)
         if _is.is_integer(wanted) or _is.is_boolean(wanted):
-            return column if found in ("INTEGER", "NUMERIC", "BLOB") else None
+            # Of columns without a type: whole numbers beside others would lose their last digits.
+            whole = f"CASE WHEN typeof({column}) = 'real' AND {column} = CAST({column} AS INTEGER) "
+            whole += f"THEN CAST({column} AS INTEGER) ELSE {column} END"
+            return whole if found == "BLOB" else column if found in ("INTEGER", "NUMERIC") else None
         if _is.is_floating(wanted) and not _is.is_float16(wanted):
             # NUMERIC columns have whole numbers as integers, and a column of the driver has one type.
             whole = f"CASE typeof({column}) WHEN 'integer' THEN CAST({column} AS REAL) ELSE {column} END"
@@ -113,6 +118,13 @@ _LENGTH = re.compile(r"\(\d+\)")
 _AS_TEXT = {"character varying": "text", "character": "bpchar", "uuid": "uuid", "citext": "citext", "name": "name"}
 """Columns that are read as text, and what text is compared with them as."""
 _JSON = ("json", "jsonb")
+
+
+def example(wanted: pa.DataType) -> str:
+    """A value as SQLite gives those that are selected with `SqliteReading.expression`."""
+    if _is.is_integer(wanted) or _is.is_boolean(wanted):
+        return "0"
+    return "0.0" if _is.is_floating(wanted) else "x''" if _is.is_binary(wanted) else "''"
 
 
 class PostgresqlReading:

@@ -23,6 +23,7 @@ _NAMES = {
 }
 _DECIMAL = re.compile(r"decimal(?:128)?\(\s*([0-9]+)\s*,\s*(-?[0-9]+)\s*\)")
 _TIMESTAMP = re.compile(r"timestamp\[(s|ms|us|ns)\s*,\s*(?:tz=)?([^\]]+)\]")
+_LIST = re.compile(r"list<(?:item: )?(.+)>")
 
 
 def type_named(name: Any) -> pa.DataType:
@@ -36,6 +37,8 @@ def type_named(name: Any) -> pa.DataType:
             return pa.decimal128(int(found[1]), int(found[2]))
         if found := _TIMESTAMP.fullmatch(name):
             return pa.timestamp(found[1], found[2].strip())
+        if found := _LIST.fullmatch(name):
+            return pa.list_(type_named(found[1]))
         return pa.type_for_alias(name)
     except ValueError:
         raise InvalidArgument(

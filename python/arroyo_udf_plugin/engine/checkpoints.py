@@ -38,6 +38,7 @@ from typing import Any
 
 from .. import failpoints
 from ..connectors.interface import Json, Sealed
+from ..connectors.unnamed import Data
 from ..errors import Fenced, InvalidArgument
 from .manifest import Identity, Manifest, SliceState, StateFile, StoredRows
 from .moment import Sealable, Snapshot
@@ -126,7 +127,7 @@ class Epochs:
 
     def states(
         self, place: int, width: int, gathered: Collection[int] = ()
-    ) -> tuple[list[tuple[int | None, ...]], list[tuple[bytes, ...]]]:
+    ) -> tuple[list[tuple[int | None, ...]], list[tuple[Data, ...]]]:
         """What slice `place` of `width` goes on from: for each source the watermarks of slices before, and for each
         operator their states.
 
@@ -186,9 +187,9 @@ class Epochs:
         found = {name: _NUMBERED.fullmatch(name) for name in self._store.names(folder)}
         return {name: int(match[1]) for name, match in found.items() if match and name.endswith(ending)}
 
-    def _state(self, file: StateFile) -> bytes:
+    def _state(self, file: StateFile) -> Data:
         try:
-            data = self._store.get(file.name)
+            data = self._store.load(file.name)
         except FileNotFoundError as error:
             if self.latest is not None and self._numbers()[-1] > self.latest.epoch:
                 raise self._fenced(self.latest.epoch) from error

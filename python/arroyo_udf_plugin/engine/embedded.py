@@ -58,7 +58,7 @@ def run_planned(
     progress_every: float | None = None,
 ) -> Summary:
     """As `run_pipeline`; leaves source and plugins open."""
-    told = planned.resolved.checkpoints
+    told = planned.resolved.checkpoints if planned.resolved.has_checkpoints else None
     with _for_pipelines(planned):
         return run(
             planned,
@@ -74,7 +74,7 @@ def run_planned(
 
 def _store(told: Checkpoints) -> Store:
     try:
-        return open_store(told.place)
+        return open_store(told.place or "")
     except (ArroyoUdfError, OSError) as error:
         raise InvalidPipeline([Problem(("checkpoints", "place"), str(error))]) from error
 

@@ -7,7 +7,8 @@ In a checkpoint the first slice is sealed first, and cuts the queues. Each queue
 put into it until its own slice is sealed: the first slice does not have these rows in its state, and the other one does
 not read them again. They are the other one's state of the gathering operator.
 
-Guarantees: a queue is bounded. Nothing waits for a checkpoint.
+Guarantees: a queue is bounded, and so is what it notes. Nothing waits for a checkpoint, but a slice that sends a whole
+queue before it is sealed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import collections
 import threading
 from collections.abc import Callable, Sequence
 
+from ..connectors.unnamed import Data
 from ..host.answers import HELD_BYTES, STEP_ROWS
 from ..operator.blocks import Block
 from ..operator.grouped import GroupOperator
@@ -27,19 +29,24 @@ _MOST_ROWS = 4 * STEP_ROWS  # of a queue; the last block may go beyond
 
 
 class RowQueue:
-    """From one slice to the first. put, end, noted: called by the one. take, cut: by the first."""
+    """From one slice to the first. put, end, noted: called by the one. take, cut: by the first.
+
+    What it notes for a checkpoint is bounded as what is in it: a slice that is sealed late has to wait then.
+    """
 
     def __init__(self, wake_sender: Callable[[], None], wake_receiver: Callable[[], None]) -> None:
         self._wake_sender, self._wake_receiver = wake_sender, wake_receiver
         self._lock = threading.Lock()
         self._items: collections.deque[Block | Watermark] = collections.deque()
         self._rows = self._bytes = 0
-        self._has_ended = False
+        self._has_ended = self._is_last = False
         self._noted: list[Block] | None = None
+        self._noted_rows = self._noted_bytes = 0  # put since the cut
 
     @property
     def has_room(self) -> bool:
-        return self._rows < _MOST_ROWS and self._bytes < HELD_BYTES
+        rows, size = max(self._rows, self._noted_rows), max(self._bytes, self._noted_bytes)
+        return rows < _MOST_ROWS and size < HELD_BYTES
 
     @property
     def is_empty(self) -> bool:
@@ -51,6 +58,11 @@ class RowQueue:
         with self._lock:
             return self._has_ended and not self._items
 
+    @property
+    def is_at_end(self) -> bool:
+        """The same, and nothing is left for an engine that goes on from here."""
+        return self.is_over and self._is_last
+
     def put(self, item: Block | Watermark) -> None:
         with self._lock:
             self._items.append(item)
@@ -59,12 +71,15 @@ class RowQueue:
                 self._bytes += item.rows.nbytes
                 if self._noted is not None:
                     self._noted.append(item)
+                    self._noted_rows += len(item)
+                    self._noted_bytes += item.rows.nbytes
         self._wake_receiver()
 
-    def end(self) -> None:
-        """Nothing more comes."""
+    def end(self, is_last: bool) -> None:
+        """Nothing more comes. is_last: nor does it after a resume."""
         with self._lock:
             was_ended, self._has_ended = self._has_ended, True
+            self._is_last |= is_last
         if not was_ended:
             self._wake_receiver()
 
@@ -89,6 +104,10 @@ class RowQueue:
         """The slice that sends is sealed: what has passed since `cut`, with what was there."""
         with self._lock:
             noted, self._noted = self._noted, None
+            was_full = not self.has_room
+            self._noted_rows = self._noted_bytes = 0
+        if was_full and self.has_room:
+            self._wake_sender()
         assert noted is not None, "the first slice is sealed first"
         return noted
 
@@ -98,7 +117,7 @@ class Inlet:
 
     def __init__(self, operator: GroupOperator, queues: Sequence[RowQueue]) -> None:
         self._operator, self._queues = operator, queues
-        self._has_own_end = False
+        self._ended: set[int] = set()  # inputs
         self._turn = 0
         operator.expect(1 + len(queues))
 
@@ -113,6 +132,8 @@ class Inlet:
                     self._operator.push_watermark(item.time, input)
                 else:
                     self._operator.push(item)
+            if queue.is_at_end:
+                self._end(input)
 
     @property
     def is_ready(self) -> bool:
@@ -121,9 +142,12 @@ class Inlet:
 
     def end_own(self) -> None:
         """Nothing more comes from the first slice's own operators."""
-        if not self._has_own_end:
-            self._has_own_end = True
-            self._operator.end(0)
+        self._end(0)
+
+    def _end(self, input: int) -> None:
+        if input not in self._ended:
+            self._ended.add(input)
+            self._operator.end(input)
 
     @property
     def is_over(self) -> bool:
@@ -155,14 +179,13 @@ class Outlet(Operator):
     def finish(self) -> None:
         """Nothing more comes: this slice holds nothing back."""
         super().finish()
-        self.push_watermark(None)
-        self.end()
+        self._queue.end(is_last=True)
 
     def end(self) -> None:
         """Nothing more comes, this time. After a stop, rows that are left hold windows open, for the next engine."""
-        self._queue.end()
+        self._queue.end(is_last=False)
 
-    def snapshot(self) -> bytes | None:
+    def snapshot(self) -> Data | None:
         blocks = self._queue.noted()
         return self._operator.snapshot_of(blocks) if blocks else None
 

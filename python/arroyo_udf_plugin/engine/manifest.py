@@ -15,6 +15,7 @@ from typing import Any
 
 import pydantic
 
+from ..connectors.unnamed import Data
 from ..errors import InvalidArgument
 
 VERSION = 1
@@ -33,10 +34,10 @@ class StateFile(_Part):
     sha256: str
 
     @classmethod
-    def of(cls, operator: str, name: str, data: bytes) -> StateFile:
+    def of(cls, operator: str, name: str, data: Data) -> StateFile:
         return cls(operator=operator, name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())
 
-    def check(self, data: bytes, place: str) -> None:
+    def check(self, data: Data, place: str) -> None:
         """Raises InvalidArgument if these are not the bytes that were written."""
         if len(data) != self.size or hashlib.sha256(data).hexdigest() != self.sha256:
             raise InvalidArgument(

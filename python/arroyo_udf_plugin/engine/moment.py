@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..connectors.interface import Json, Sealed, Sink
+from ..connectors.unnamed import Data
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Snapshot:
 
     positions: Mapping[str, Json]
     watermark: int | None
-    operators: Sequence[tuple[str, bytes | None]]
+    operators: Sequence[tuple[str, Data | None]]
     sealed: Mapping[str, Sealed]
     others: Sequence[Moment] = ()
 

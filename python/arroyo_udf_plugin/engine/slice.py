@@ -21,6 +21,7 @@ from functools import partial
 from typing import Any, Literal
 
 from ..connectors.interface import Sealed, Sink
+from ..connectors.unnamed import Data
 from ..errors import InvalidState
 from ..host.runtime import Runtime
 from ..host.started import Mode
@@ -100,7 +101,7 @@ class Slice:
         self,
         shares: Sequence[Shares],
         watermarks: Sequence[Sequence[int | None]] = (),
-        states: Sequence[Sequence[bytes]] = (),
+        states: Sequence[Sequence[Data]] = (),
         allow_changed_plugin: bool = False,
     ) -> None:
         """shares, watermarks: of each source. watermarks, states: see `Epochs.states`."""
@@ -321,7 +322,7 @@ class Slice:
         for input, before in enumerate(self._routes.inputs(place)):
             if (place, input) not in self._ended_inputs and self._has_ended(before):
                 self._ended_inputs.add((place, input))
-                self._push_watermark(None, place, input)
+                self._push_lowest(self._merged[place].end(input), place)
 
     def _all_read(self) -> bool:
         over = [reading.is_over for reading in self._readings.values()]  # each raises what has failed
@@ -350,11 +351,13 @@ class Slice:
     def _push_watermark(self, time: int | None, place: int, input: int) -> None:
         """To one input of an operator. It gets the lowest of them."""
         if place in self._merged:
-            lowest = self._merged[place].after(input, time)
-            if lowest is None:
-                return
-            time = lowest.time
-        self.operators[place].push_watermark(time)
+            self._push_lowest(self._merged[place].after(input, time), place)
+        else:
+            self.operators[place].push_watermark(time)
+
+    def _push_lowest(self, lowest: Watermark | None, place: int) -> None:
+        if lowest is not None:
+            self.operators[place].push_watermark(lowest.time)
 
     def _hand_rows_on(self, block: Block, place: Place) -> None:
         for follower, input in self._routes.entries(place):

@@ -16,12 +16,15 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ..connectors import object_store
 from ..connectors.folder import local_path, make, open_patient, sync
+from ..connectors.unnamed import LARGE, Data, mapped
 from ..errors import ArroyoUdfError, InvalidArgument
 
 if TYPE_CHECKING:
@@ -39,7 +42,7 @@ class Store(Protocol):
 
     place: str
 
-    def put(self, name: str, data: bytes) -> None:
+    def put(self, name: str, data: Data) -> None:
         """Writes, or replaces."""
 
     def create(self, name: str, data: bytes) -> None:
@@ -47,6 +50,9 @@ class Store(Protocol):
 
     def get(self, name: str) -> bytes:
         """Raises FileNotFoundError."""
+
+    def load(self, name: str) -> Data:
+        """As `get`; what is large is not in memory, but in a file of its own, which nobody takes away."""
 
     def names(self, prefix: str) -> list[str]:
         """Those that begin with `prefix`, sorted."""
@@ -68,7 +74,7 @@ class LocalStore:
         self.place = str(folder)
         self._folder = folder
 
-    def put(self, name: str, data: bytes) -> None:
+    def put(self, name: str, data: Data) -> None:
         path = self._folder / name
         with self._errors("write", name), _file(path.parent, data) as written:
             aside = path.parent / _hidden()
@@ -88,6 +94,12 @@ class LocalStore:
     def get(self, name: str) -> bytes:
         with self._errors("read", name):
             return (self._folder / name).read_bytes()
+
+    def load(self, name: str) -> Data:
+        with self._errors("read", name), open(self._folder / name, "rb") as file:
+            if os.fstat(file.fileno()).st_size < LARGE:
+                return file.read()
+            return mapped(partial(shutil.copyfileobj, file), f"a copy of {name}")
 
     def names(self, prefix: str) -> list[str]:
         with self._errors("read", prefix):
@@ -110,7 +122,7 @@ class LocalStore:
 
 
 @contextlib.contextmanager
-def _file(folder: Path, data: bytes) -> Iterator[str]:
+def _file(folder: Path, data: Data) -> Iterator[str]:
     """A durable file without a name, or with a hidden one meanwhile. Yields a path that can be linked."""
     make(folder)
     aside = None
@@ -155,7 +167,7 @@ class ObjectStore:
         self.place = url.rstrip("/")
         self._store, self._obstore = store, obstore
 
-    def put(self, name: str, data: bytes) -> None:
+    def put(self, name: str, data: Data) -> None:
         self._do(name, lambda: self._obstore.put(self._store, name, data))
 
     def create(self, name: str, data: bytes) -> None:
@@ -172,6 +184,15 @@ class ObjectStore:
 
     def get(self, name: str) -> bytes:
         return self._do(name, lambda: bytes(self._obstore.get(self._store, name).bytes()))
+
+    def load(self, name: str) -> Data:
+        def loaded() -> Data:
+            found = self._obstore.get(self._store, name)
+            if found.meta["size"] < LARGE:
+                return bytes(found.bytes())
+            return mapped(lambda file: file.writelines(found.stream()), f"a copy of {name}")
+
+        return self._do(name, loaded)
 
     def names(self, prefix: str) -> list[str]:
         folder = prefix.rpartition("/")[0] or None  # an object store lists whole folders

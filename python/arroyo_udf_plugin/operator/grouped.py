@@ -19,13 +19,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..abi import ERROR, VALUE
+from ..connectors.unnamed import Data
 from ..errors import InvalidArgument
 from ..host.answers import STEP_ROWS, count
 from ..host.policy import Policy
 from ..sql.query import told
 from ..windows.grouping import Grouping
+from ..windows.joining import Joining
 from ..windows.opened import opened
-from ..windows.spans import bounded, unusable
+from ..windows.storage import Limits
 from .blocks import ORIGIN, Block, Given
 from .operator import Operator
 from .pace import Pace
@@ -40,9 +42,10 @@ class GroupPlan:
     """A grouping in its place. name: for people. given: the rows that it is given. policy: for rows without windows."""
 
     name: str
-    grouping: Grouping
+    grouping: Grouping | Joining
     given: Given
     policy: Policy = Policy()  # noqa: RUF009 (frozen)
+    limits: Limits = Limits()  # noqa: RUF009 (frozen)
 
     @property
     def where(self) -> str:
@@ -63,21 +66,21 @@ class GatherStage(QueuedStage):
 
     def __init__(self, plan: GroupPlan) -> None:
         super().__init__(plan.name, plan.identity, plan.given, plan.policy)
-        self._plan, self._time = plan, plan.given.schema.get_field_index(plan.grouping.time)
+        self._plan = plan
         self._queue = collections.deque()
         self._pace = Pace(STEP_ROWS)
 
     def _answer(self, block: Block) -> Iterator[Item]:
-        times = block.rows.column(self._time)
-        failed = unusable(times, self._plan.grouping.window)
-        return iter([block] if failed is None else self._failed(block, times, failed))
+        failed = self._plan.grouping.unusable(block.rows)
+        return iter([block] if failed is None else self._failed(block, failed))
 
-    def _failed(self, block: Block, times: pa.Array, failed: pa.BooleanArray) -> list[Item]:
+    def _failed(self, block: Block, failed: pa.BooleanArray) -> list[Item]:
         """The rows after the policy. Raises RowError."""
         outcomes = pc.if_else(failed, *(pa.scalar(outcome, pa.uint8()) for outcome in (ERROR, VALUE)))
         name = repr(self._plan.grouping.time)
         far = f"column {name} is before 1678 or after 2261, and windows know the event times between"
-        texts = pc.if_else(times.is_valid(), far, f"column {name} is null, and windows need an event time")
+        is_null = f"column {name} is null, and windows need an event time"
+        texts = pc.if_else(self._plan.grouping.has_time(block.rows), far, is_null)
         results = pa.RecordBatch.from_arrays([outcomes, texts], names=["outcome", "error"])
         decided = self._policy.apply(results, self._plan, origin=block.origin)
         self._count(decided.failed, decided)
@@ -102,8 +105,8 @@ class GroupStage(RunningStage):
 
     def __init__(self, plan: GroupPlan) -> None:
         super().__init__(plan.name, plan.identity, plan.given, Policy())
-        self._window = plan.grouping.window
-        self._windows = opened(plan.grouping, plan.given.schema)
+        self._grouping = plan.grouping
+        self._windows = opened(plan.grouping, plan.given.schema, plan.limits)
         self._origin = plan.given.origin
         self._out: list[Item] = []
         self._is_at_end = self._is_over = False
@@ -130,7 +133,7 @@ class GroupStage(RunningStage):
         if isinstance(item, Watermark):
             if item.time is not None and (self._latest is None or item.time > self._latest):
                 self._latest = item.time
-                self._windows.watermark = bounded(item.time, self._window)
+                self._windows.watermark = self._grouping.bounded(item.time)
                 self._close()
             self._out.append(item)
             return
@@ -181,20 +184,27 @@ class GroupStage(RunningStage):
     def kept(self) -> Kept:
         """next_id: of the next result, behind the numbers of what is kept."""
         with self._told():
-            batches = self._windows.kept()
-        rows, n_rows = [], 0
-        for batch in batches:
-            rows.append((count(batch.num_rows, n_rows), Block(batch, _nowhere(batch.num_rows))))
-            n_rows += batch.num_rows
-        return Kept(self.identity, self._lineage, n_rows + self._answered, [], self._latest, rows)
+            next_id = self._windows.kept_rows + self._answered
+        return Kept(self.identity, self._lineage, next_id, [], self._latest, self._kept_rows())
+
+    def _kept_rows(self) -> Iterator[tuple[pa.UInt64Array, Block]]:
+        n_rows = 0
+        with self._told():
+            for batch in self._windows.kept():
+                yield count(batch.num_rows, n_rows), Block(batch, _nowhere(batch.num_rows))
+                n_rows += batch.num_rows
+
+    @property
+    def kept_bytes(self) -> int:
+        return self._windows.size
 
     def restore(self, kept: Sequence[Kept]) -> None:
         """One slice has had the windows; the others have nothing."""
-        blocks = [block for one in kept for _, block in one.rows]
+        blocks = [block for one in kept for _, block in one.rows]  # large ones are read page by page
         times = [one.latest for one in kept if one.latest is not None]
         self._latest = max(times, default=None)
         self._answered = max(one.next_id for one in kept) - sum(map(len, blocks))
-        watermark = None if self._latest is None else bounded(self._latest, self._window)
+        watermark = None if self._latest is None else self._grouping.bounded(self._latest)
         self._windows.restore([block.rows for block in blocks], watermark)
 
 
@@ -221,12 +231,15 @@ class GroupOperator(Operator):
         self._lowest = Lowest(inputs)
 
     def push_watermark(self, time: int | None, input: int = 0) -> None:
-        if (lowest := self._lowest.after(input, time)) is not None:
-            self._gather.push(lowest)
+        self._hand_on(self._lowest.after(input, time))
 
     def end(self, input: int) -> None:
         """Nothing more comes from there: it holds nothing back."""
-        self.push_watermark(None, input)
+        self._hand_on(self._lowest.end(input))
+
+    def _hand_on(self, lowest: Watermark | None) -> None:
+        if lowest is not None:
+            self._gather.push(lowest)
 
     def take(self) -> list[Item]:
         if self._is_at_end and self._gather.is_empty:
@@ -237,7 +250,7 @@ class GroupOperator(Operator):
     def is_ready(self) -> bool:
         return super().is_ready or (self._is_at_end and not self._group.is_empty)
 
-    def snapshot_of(self, blocks: Sequence[Block]) -> bytes | None:
+    def snapshot_of(self, blocks: Sequence[Block]) -> Data | None:
         """The state of an operator that has only these rows on their way to it."""
         for block in blocks:
             self._gather.push(block)

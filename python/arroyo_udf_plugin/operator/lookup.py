@@ -7,6 +7,7 @@ nulls. A row that cannot be looked up follows the policy.
 from __future__ import annotations
 
 import collections
+import functools
 import hashlib
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..connectors.cells import CellType, argument
-from ..connectors.lookup_cache import Lookups, Matches
+from ..connectors.lookup_cache import Lookups, Matches, count
 from ..connectors.lookup_table import LookupTable
 from ..errors import InvalidArgument
 from ..host.answers import STEP_ROWS
@@ -57,14 +58,17 @@ class LookupPlan:
         asked = (self.table.table, self.table.keys, self.table.columns, self.keys, self.condition, self.keeps_unmatched)
         return hashlib.sha256(repr(asked).encode()).hexdigest()
 
-    @property
+    @functools.cached_property
     def schema(self) -> pa.Schema:
-        """Of the results. Raises InvalidArgument for two columns of a name."""
+        """Of the results. Raises InvalidArgument for two columns of a name, WrongQuery for the condition."""
         given, found = self.given.schema, self.table.schema
         for name in found.names:
             if name in given.names:
                 raise InvalidArgument(f"there is a column {name!r} already: give the table's another name in `columns`")
-        return pa.schema([*given, *found], given.metadata)
+        schema = pa.schema([*given, *found], given.metadata)
+        if self.condition is not None:
+            Query(self.condition, schema)
+        return schema
 
 
 class LookupStage(FailingStage):
@@ -99,6 +103,8 @@ class LookupStage(FailingStage):
         """A column as it is sent. A value that the table's column cannot have equals none; a text that is no such value
         is an error."""
         column = block.rows.column(field.name)
+        if pa.types.is_boolean(column.type):  # SQLite has numbers
+            column = column.cast(field.type)
         found = argument(column, field)
         if isinstance(column.type, CellType):
             failed |= {row: f"column {field.name!r}: {text}" for row, text in found.refused.items()}
@@ -117,7 +123,7 @@ class LookupStage(FailingStage):
         return self._rows(block, of, matches.rows, at), of
 
     def _rows(self, block: Block, of: pa.Array, found: pa.RecordBatch, at: pa.Array) -> pa.RecordBatch:
-        whole = len(of) == len(block) and pc.all(pc.equal(of, _count(len(of)))).as_py()
+        whole = len(of) == len(block) and pc.all(pc.equal(of, count(len(of)))).as_py()
         rows = block.rows if whole else block.rows.take(of)
         columns = [column.take(at) for column in found.columns]
         return pa.RecordBatch.from_arrays([*rows.columns, *columns], schema=self._schema)
@@ -130,7 +136,7 @@ class LookupStage(FailingStage):
             of, at = (each.slice(start, STEP_ROWS) for each in (matches.of, matches.at))
             for found in self._condition.run(self._rows(block, of, matches.rows, at)):
                 if isinstance(found, Found):
-                    places = _count(len(of)) if found.of is None else found.of.cast(pa.int64())
+                    places = count(len(of)) if found.of is None else found.of.cast(pa.int64())
                     kept.append(pc.add(places, start))
                 else:
                     failed.setdefault(of[found.position].as_py(), found.text)
@@ -140,14 +146,10 @@ class LookupStage(FailingStage):
 
 def _with_unmatched(of: pa.Array, at: pa.Array, length: int) -> tuple[pa.Array, pa.Array]:
     """With the rows that have no match, each in its place: a null for theirs."""
-    rows = _count(length)
+    rows = count(length)
     missing = rows.filter(pc.invert(pc.is_in(rows, value_set=of)))
     if not len(missing):
         return of, at
     of, at = pa.concat_arrays([of, missing]), pa.concat_arrays([at, pa.nulls(len(missing), pa.int64())])
     order = pc.array_sort_indices(of)
     return of.take(order), at.take(order)
-
-
-def _count(length: int) -> pa.Array:
-    return pa.array(range(length), pa.int64())

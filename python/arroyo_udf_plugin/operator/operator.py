@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from ..connectors.unnamed import Data
 from ..errors import InvalidArgument
 from ..host.answers import HELD_BYTES
 from ..host.policy import Policy
@@ -51,7 +52,7 @@ class Operator:
         self._is_at_end = False
 
     def start(
-        self, states: Sequence[bytes] = (), *, allow_changed_plugin: bool = False, watermarks: bool = True
+        self, states: Sequence[Data] = (), *, allow_changed_plugin: bool = False, watermarks: bool = True
     ) -> None:
         """Starts the functions and takes in snapshots of this operator, of as many slices.
 
@@ -187,9 +188,10 @@ class Operator:
 
     # ---- The end ----
 
-    def snapshot(self) -> bytes | None:
+    def snapshot(self) -> Data | None:
         """Rows and watermarks that have not been taken, as `state.py` says. None: it works in another slice."""
-        return write([(stage.kept(), stage.kept_as) for stage in self.stages])
+        size = sum(stage.kept_bytes for stage in self.stages)
+        return write([(stage.kept(), stage.kept_as) for stage in self.stages], size)
 
     def stop(self, mode: Mode = "drain", deadline: float | None = None) -> list[str]:
         """Ends the runtimes and closes their Contexts; may wait for it. Returns the texts of those that failed to

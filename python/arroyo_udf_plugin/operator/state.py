@@ -11,15 +11,17 @@ order and damaged bytes are an InvalidArgument that says which.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import zlib
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Iterable, Sequence
+from typing import IO, Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..connectors.cells import CellType
+from ..connectors.unnamed import LARGE, Data, mapped
 from ..errors import InvalidArgument
 from ..host.function import Function
 from .blocks import Block, Given
@@ -50,7 +52,7 @@ class Kept:
 
     lineage: 16 bytes; with a row's id they are its idempotency key (R10). next_id: of the next row.
     watermarks: that have not left, each with the id of the first row after it. latest: the latest of all.
-    rows: that have not left, with their ids, which rise.
+    rows: that have not left, with their ids, which rise; to be asked for once.
     """
 
     identity: Identity
@@ -58,15 +60,31 @@ class Kept:
     next_id: int
     watermarks: Sequence[tuple[int, int | None]]
     latest: int | None
-    rows: Sequence[tuple[pa.UInt64Array, Block]]
+    rows: Iterable[tuple[pa.UInt64Array, Block]]
 
     def without_watermarks(self) -> Self:
         return dataclasses.replace(self, watermarks=(), latest=None)
 
 
-def write(stages: Sequence[tuple[Kept, Given]]) -> bytes:
-    """The state of all stages, each with what it is given."""
+def write(stages: Sequence[tuple[Kept, Given]], size: int = 0) -> Data:
+    """The state of all stages, each with what it is given. size: about, in bytes."""
+    if size >= LARGE:
+        return mapped(lambda file: _write_framed(file, stages), "the state of an operator")
     sink = pa.BufferOutputStream()
+    _write(sink, stages)
+    return framed(sink.getvalue())
+
+
+def _write_framed(file: IO[bytes], stages: Sequence[tuple[Kept, Given]]) -> None:
+    file.write(_MAGIC + bytes(4))
+    _write(file, stages)
+    file.seek(len(_MAGIC) + 4)
+    sum_ = functools.reduce(lambda sum_, data: zlib.crc32(data, sum_), iter(lambda: file.read(1 << 20), b""), 0)
+    file.seek(len(_MAGIC))
+    file.write(sum_.to_bytes(4, "little"))
+
+
+def _write(sink: Any, stages: Sequence[tuple[Kept, Given]]) -> None:
     for kept, given in stages:
         schema = _schema(given)
         about = dataclasses.asdict(kept.identity) | {
@@ -80,10 +98,9 @@ def write(stages: Sequence[tuple[Kept, Given]]) -> bytes:
             for ids, block in kept.rows:
                 columns = [_plain(column) for column in block.rows.columns[: len(given.schema)]]
                 stream.write_batch(pa.RecordBatch.from_arrays([*columns, ids, *block.origin.columns], schema=schema))
-    return framed(sink.getvalue())
 
 
-def read(data: bytes, stages: Sequence[Given], name: str) -> list[Kept]:
+def read(data: Data, stages: Sequence[Given], name: str) -> list[Kept]:
     """What `write` has written, for stages that are given such rows. name: of the state, for error texts."""
     data = unframed(data, name)
     source = pa.BufferReader(data)
@@ -104,7 +121,7 @@ def framed(streams: Any) -> bytes:
     return b"".join([_MAGIC, zlib.crc32(streams).to_bytes(4, "little"), streams])
 
 
-def unframed(data: bytes, name: str) -> bytes:
+def unframed(data: Data, name: str) -> Data:
     """Raises InvalidArgument for bytes that have changed."""
     start = len(_MAGIC) + 4
     streams = data[start:]

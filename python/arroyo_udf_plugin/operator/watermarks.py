@@ -31,27 +31,38 @@ class Watermark:
 class Lowest:
     """The watermark of several inputs: the lowest of theirs. It never falls.
 
-    An input that is idle or at its end holds nothing back; one that has told nothing yet holds back all.
+    An input that is idle or at its end holds nothing back; one that has told nothing yet holds back all. If all of them
+    were idle, those that follow are told the watermark again as soon as one is not: it holds again. The end of all of
+    them is no idleness: behind it come the last results, which nobody may find late.
     """
 
     def __init__(self, inputs: int) -> None:
+        self._ended: set[int] = set()
         self._times: list[int | None] = [None] * inputs
         self._are_waited_for = [True] * inputs
         self._time: int | None = None
+        self._is_idle = False
 
     def after(self, input: int, time: int | None) -> Watermark | None:
         """What follows from an input's new watermark. None: nothing new."""
         self._times[input], self._are_waited_for[input] = time, time is not None
         times = [time for time, is_one in zip(self._times, self._are_waited_for, strict=True) if is_one]
         if not times:
+            self._is_idle = True
             return Watermark(None)
         if None in times:
             return None
+        was_idle, self._is_idle = self._is_idle, False
         lowest = min(time for time in times if time is not None)
         if self._time is not None and lowest <= self._time:
-            return None
+            return Watermark(self._time) if was_idle else None
         self._time = lowest
         return Watermark(lowest)
+
+    def end(self, input: int) -> Watermark | None:
+        """What follows from the end of an input. None: nothing new."""
+        self._ended.add(input)
+        return None if len(self._ended) == len(self._times) else self.after(input, None)
 
 
 class EventTime:
@@ -161,7 +172,7 @@ class SliceTime:
 
     def after_end(self, input: int) -> int | None:
         """The watermark after the end of a partition, if it rises."""
-        return self._risen(self._lowest.after(input, None))
+        return self._risen(self._lowest.end(input))
 
     def _risen(self, lowest: Watermark | None) -> int | None:
         if lowest is None or lowest.time is None:

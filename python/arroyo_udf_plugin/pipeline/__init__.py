@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..connectors.standard_input import StandardInput
     from ..connectors.standard_output import StandardOutput
     from ..connectors.table import Table
-    from .description import Checkpoints, EventTime, Functions, Lookup, NamedSource, Pipeline, Sql, Union, Windows
+    from .description import Checkpoints, EventTime, Functions, Join, Lookup, NamedSource, Pipeline, Sql, Union, Windows
     from .document import Document
     from .problems import InvalidPipeline, Problem
 
@@ -49,6 +49,7 @@ __all__ = [
     "Functions",
     "Impulse",
     "InvalidPipeline",
+    "Join",
     "Lookup",
     "NamedSource",
     "Parts",
@@ -75,6 +76,7 @@ _AT_FIRST_USE = {
         "Checkpoints",
         "EventTime",
         "Functions",
+        "Join",
         "Lookup",
         "NamedSource",
         "Pipeline",

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,15 +25,20 @@ from ..operator.queued import QueryPlan
 from ..operator.routes import Place, Routes, is_source, place_of_source
 from ..sql.query import Query, Select, WrongQuery
 from ..windows.grouping import Grouping
+from ..windows.joining import Joined, Joining, Sides
 from ..windows.opened import opened
 from ..windows.spans import Hop, Session
+from ..windows.storage import Limits
 from .checks import Judge, Plugins, Problems, check_options
-from .description import Functions, Lookup, OperatorModel, Pipeline, SinkModel, Sql, Union, Windows
+from .description import Functions, Join, Lookup, OperatorModel, Pipeline, SinkModel, Sql, Union, Windows
 from .lines import Key
 from .lookups import lookup_plan
 from .problems import nearest
 
 _SOURCE = "source"
+
+Merging = Callable[[pa.RecordBatch, int], pa.RecordBatch]
+"""Rows of an input, as an operator with several takes them."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +55,7 @@ class Chain:
     stages: Sequence[Sequence[Stage | QueryPlan | LookupPlan] | GroupPlan]
     schemas: Mapping[Place, pa.Schema]
     plans: Mapping[Place, Plan]
-    merged: Mapping[int, pa.Schema]
+    merged: Mapping[int, Merging]
     sources: Mapping[Place, Columns]
     keeps: bool
 
@@ -64,9 +70,7 @@ class Chain:
 
     def entered(self, block: Block, place: int, input: int) -> Block:
         """The same block, as an operator with several inputs takes it from this one."""
-        schema = self.merged[place]
-        columns = map(_as_merged, block.rows.columns, schema.types)
-        return block.with_rows(pa.RecordBatch.from_arrays(list(columns), schema=schema))
+        return block.with_rows(self.merged[place](block.rows, input))
 
 
 def chained(
@@ -87,6 +91,8 @@ def chained(
             building.lookup(place, operator)
         elif isinstance(operator, Union):
             building.union(place)
+        elif isinstance(operator, Join):
+            building.join(place, operator)
         else:
             building.functions(place, operator)
     known = {place: columns for place, columns in placed.items() if columns is not None}
@@ -112,7 +118,7 @@ class _Building:
         self._rows: dict[int, Judge] = {}  # functions whose row has not ended, by the last one
         self._counts: dict[int, int] = {}  # calls of each operator
         self._plans: dict[Place, Plan] = {}
-        self._merged: dict[int, pa.Schema] = {}
+        self._merged: dict[int, Merging] = {}
         self._calls: list[Call] = []
         self._schemas: dict[Place, pa.Schema] = {}
         self._stages: dict[int, Sequence[Stage | QueryPlan | LookupPlan] | GroupPlan] = {}
@@ -162,7 +168,8 @@ class _Building:
             self._problems.add((*key, "width"), str(error))
             return
         given, policy = Given(columns.schema, columns.origin), Policy(operator.on_error)
-        self._stages[place] = GroupPlan(self._names[place], grouping, given, policy)
+        limits = Limits(operator.memory_limit, operator.disk_limit)
+        self._stages[place] = GroupPlan(self._names[place], grouping, given, policy, limits)
         self._ends(place, schema)
 
     def lookup(self, place: int, operator: Lookup) -> None:
@@ -178,17 +185,11 @@ class _Building:
             return
         with self._problems.at(*key):
             plan = lookup_plan(operator, self._names[place], Given(columns.schema, columns.origin), self._hidden)
-            schema = plan.schema
-            if plan.condition is not None:
-                self._check_condition(plan.condition, schema, key)
+            try:
+                self._ends(place, plan.schema)
+            except WrongQuery as error:
+                self._problems.add((*key, "where"), str(error))
             self._stages[place] = [plan]
-            self._ends(place, schema)
-
-    def _check_condition(self, condition: Select, schema: pa.Schema, key: Key) -> None:
-        try:
-            Query(condition, schema)
-        except WrongQuery as error:
-            self._problems.add((*key, "where"), str(error))
 
     def union(self, place: int) -> None:
         inputs = [self._columns.get(before) for before in self._routes.inputs(place)]
@@ -201,8 +202,27 @@ class _Building:
                 text = f"its rows have the types {_types(other)}, and those of the first input {_types(known[0])}"
                 self._problems.add(("operators", place, "inputs", number), f"{text}: cast them in an operator before")
                 return
-        self._merged[place] = schema
+        self._merged[place] = partial(_as_merged, schema)
         self._stages[place] = [QueryPlan(self._names[place], Select(), Given(schema, self._origin))]
+        self._ends(place, schema)
+
+    def join(self, place: int, operator: Join) -> None:
+        key: Key = ("operators", place)
+        for table in _without_time(self._pipeline, self._routes, place):
+            self._problems.add(key, f"a join needs the event time: add [{table}]")
+        columns = [self._columns.get(before) for before in self._routes.inputs(place)]
+        schemas = [own.schema for own in columns if own is not None]
+        if len(schemas) < len(columns):
+            return
+        joining, sides = joining_of(operator), Sides(schemas)
+        try:
+            schema = Joined(joining, sides.schema).schema
+        except WrongQuery as error:
+            at = ("select", error.item) if error.item in operator.select else (error.item or "on",)
+            self._problems.add((*key, *map(str, at)), str(error))
+            return
+        self._merged[place] = sides.together
+        self._stages[place] = GroupPlan(self._names[place], joining, Given(sides.schema, self._origin))
         self._ends(place, schema)
 
     def functions(self, place: int, operator: Functions) -> None:
@@ -258,10 +278,11 @@ def _routes(pipeline: Pipeline, problems: Problems) -> Routes | None:
 
     for place, (operator, name) in enumerate(zip(pipeline.operators, operator_names(pipeline), strict=True)):
         key: Key = ("operators", place)
-        if isinstance(operator, Union):
+        if isinstance(operator, Union | Join):
             if operator.after is not None:
-                problems.add((*key, "after"), "a union has `inputs`: leave it out")
-            own = [place_of(one, (*key, "inputs", number), None) for number, one in enumerate(operator.inputs)]
+                keys = "`inputs`" if isinstance(operator, Union) else "`left` and `right`"
+                problems.add((*key, "after"), f"a {operator.type} has {keys}: leave it out")
+            own = [place_of(one, (*key, *at), None) for at, one in _inputs(operator)]
             before.append(own[0])
             beside[place] = own[1:]
         else:
@@ -273,7 +294,7 @@ def _routes(pipeline: Pipeline, problems: Problems) -> Routes | None:
     sinks = [place_of(sink.after, ("sinks", number, "after"), last) for number, sink in enumerate(pipeline.sinks)]
     if len(problems.found) > before_it:
         return None
-    gathering = [place for place, operator in enumerate(pipeline.operators) if isinstance(operator, Windows)]
+    gathering = [place for place, operator in enumerate(pipeline.operators) if isinstance(operator, Windows | Join)]
     routes = Routes(before, sinks, gathering, beside)
     for place in beside:
         gathered = {routes.is_behind_gathering(one) or one in gathering for one in routes.inputs(place)}
@@ -322,7 +343,11 @@ def _fits(given: pa.DataType, wanted: pa.DataType) -> bool:
     return given == wanted or bool(pa.types.is_null(given))
 
 
-def _as_merged(column: pa.Array, wanted: pa.DataType) -> pa.Array:
+def _as_merged(schema: pa.Schema, rows: pa.RecordBatch, input: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(list(map(_as_type, rows.columns, schema.types)), schema=schema)
+
+
+def _as_type(column: pa.Array, wanted: pa.DataType) -> pa.Array:
     if isinstance(column.type, CellType):
         return decoded(column)
     return pa.nulls(len(column), wanted) if pa.types.is_null(column.type) else column
@@ -330,6 +355,18 @@ def _as_merged(column: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 def _types(schema: pa.Schema) -> str:
     return ", ".join(map(str, schema.types))
+
+
+def _inputs(operator: Union | Join) -> list[tuple[Key, str]]:
+    """Whose rows an operator takes, each with its key."""
+    if isinstance(operator, Join):
+        return [(("left",), operator.left), (("right",), operator.right)]
+    return [(("inputs", number), name) for number, name in enumerate(operator.inputs)]
+
+
+def joining_of(operator: Join) -> Joining:
+    left, right = operator.tables
+    return Joining(operator.time, operator.kind, operator.on, dict(operator.select), (left, right))
 
 
 def grouping_of(operator: Windows) -> Grouping:

@@ -115,7 +115,7 @@ def check_places(pipeline: Pipeline, sources: Sequence[Source | None], problems:
     if pipeline.dead_letters is not None:
         outputs.append((("dead_letters",), pipeline.dead_letters))
     for key, sink in outputs:
-        if pipeline.checkpoints is not None and isinstance(sink, File | StandardOutput):
+        if pipeline.has_checkpoints and isinstance(sink, File | StandardOutput):
             instead = 'write a folder, type = "parts", or leave out the checkpoints'
             problems.add((*key, "type"), f"{sink.type!r} cannot go on where it stopped: {instead}")
         if isinstance(sink, File | Parts):

@@ -28,6 +28,7 @@ from ..connectors.standard_output import StandardOutput
 from ..connectors.table import Table
 from ..host.isolation import MOST_WORKERS, Isolation
 from ..host.policy import Action
+from ..windows.storage import Limits
 
 SourceModel = Annotated[Impulse | Files | StandardInput, pydantic.Field(discriminator="type")]
 SinkModel = Annotated[Parts | File | StandardOutput | Blackhole | Table, pydantic.Field(discriminator="type")]
@@ -180,6 +181,10 @@ class Windows(Operator):
     """The name by which aggregates may call the rows, as in input.column."""
     on_error: Literal["fail", "drop", "dead_letter"] = "fail"
     """What happens to a row whose event time is null, or before 1678 or after 2261."""
+    memory_limit: Bytes = Limits.memory
+    """What open windows may have in memory, such as "1GiB"; what is more is in files without a name, in TMPDIR."""
+    disk_limit: Bytes = Limits.disk
+    """What open windows may have in these files; above it the pipeline ends."""
 
 
 class Union(Operator):
@@ -190,11 +195,33 @@ class Union(Operator):
     """The operators whose rows it gets, or sources: "source" or names of `sources`."""
 
 
+class Join(Operator):
+    """An operator: the rows of two others that have the same event time, which are results of the same window. It works
+    in the first slice, for all slices."""
+
+    type: Literal["join"] = "join"
+    left: str
+    """The operator, or source, whose rows are on the left."""
+    right: str
+    """The one whose rows are on the right."""
+    kind: Literal["inner", "left", "right", "full"] = "inner"
+    """Which rows are results without one of the other side, with nulls instead."""
+    on: str = "true"
+    """The condition, in DataFusion's SQL, beside the same event time."""
+    select: dict[str, str]
+    """The columns of the result: an expression for each name."""
+    time: str
+    """The column of event times, of both sides and the result; a row without one ends the pipeline."""
+    tables: Annotated[Several[str], pydantic.Field(min_length=2, max_length=2)] = ("a", "b")
+    """The names by which expressions may call the two sides, as in a.column = b.column."""
+
+
 class Checkpoints(Described):
     """Where the state is kept, so that a pipeline goes on where it has been, and how often."""
 
-    place: str
-    """A folder, or the URL of an object store, such as s3://bucket/folder."""
+    place: str | None = None
+    """A folder, or the URL of an object store, such as s3://bucket/folder; `--checkpoints` names another one. Without a
+    place there are no checkpoints."""
     every: Seconds | None = None
     """The time from one checkpoint to the next; default: 10 s, if `every_rows` is not set either."""
     every_rows: Annotated[int, pydantic.Field(ge=1)] | None = None
@@ -211,7 +238,8 @@ OperatorModel = Annotated[
     | Annotated[Sql, pydantic.Tag("sql")]
     | Annotated[Lookup, pydantic.Tag("lookup")]
     | Annotated[Windows, pydantic.Tag("windows")]
-    | Annotated[Union, pydantic.Tag("union")],
+    | Annotated[Union, pydantic.Tag("union")]
+    | Annotated[Join, pydantic.Tag("join")],
     pydantic.Discriminator(_kind),
 ]
 
@@ -237,6 +265,10 @@ class Pipeline(Described):
     """How many slices run side by side. Each is a copy of the chain over a share of the source."""
     checkpoints: Checkpoints | None = None
     """Without them, outputs appear at the end, and an interrupted run starts anew."""
+
+    @property
+    def has_checkpoints(self) -> bool:
+        return self.checkpoints is not None and self.checkpoints.place is not None
 
 
 def described(pipeline: Described) -> dict[str, Any]:

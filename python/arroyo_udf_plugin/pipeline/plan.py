@@ -184,7 +184,7 @@ def _checked(
         if own is not None and told.event_time is not None:
             with problems.at(*told.time_key, "column"):
                 watermarks_of(own, told.event_time)
-        if chosen.checkpoints is not None and source is not None and not source.resumable:
+        if chosen.has_checkpoints and source is not None and not source.resumable:
             problems.add(told.key, f"{source.name} cannot be read again, so it has no checkpoints: leave them out")
     if chosen.checkpoints is not None and chosen.checkpoints.every == 0:
         problems.add(("checkpoints", "every"), "write a time above 0")
@@ -231,8 +231,9 @@ def _asked(operator: Mapping[str, Any]) -> Any:
     if operator["type"] == "lookup":
         asked = ("type", "table", "keys", "columns", "types", "unmatched", "where", "after")
         return {name: operator[name] for name in asked}
-    if operator["type"] in ("windows", "union"):
-        return {name: value for name, value in operator.items() if name not in ("name", "on_error")}
+    if operator["type"] in ("windows", "union", "join"):
+        others = ("name", "on_error", "memory_limit", "disk_limit")
+        return {name: value for name, value in operator.items() if name not in others}
     return operator["calls"] if operator["after"] is None else {"after": operator["after"], "calls": operator["calls"]}
 
 

@@ -12,7 +12,8 @@ selects.py       what a SELECT consists of               column_types.py
 compiler.py      names: tables, views, who shares what
 rounds.py        a SELECT as operators: calls of UDFs are taken out of its expressions
 grouped.py       a SELECT with GROUP BY: windows           ranked.py      one with OVER (PARTITION BY window)
-unions.py        UNION ALL
+joins.py         tables joined on the same window      scope.py          what names mean then
+unions.py        UNION ALL                               lookups.py        JOIN with a table in a database
 calls.py         where calls are in an expression, and when each is reached
 flow.py          the operators so far                   event_times.py   WATERMARK FOR
 functions.py     UDFs by name                          installed.py     those of installed packages

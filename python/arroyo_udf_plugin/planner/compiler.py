@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 import pydantic
@@ -19,9 +19,7 @@ import pydantic
 from ..connectors.cells import CellType
 from ..connectors.standard_output import StandardOutput
 from ..errors import ArroyoUdfError
-from ..host.isolation import ISOLATIONS, MOST_WORKERS
-from ..host.policy import ACTIONS
-from ..pipeline.description import EventTime, NamedSource, Pipeline, SinkModel, SourceModel
+from ..pipeline.description import EventTime, NamedSource, Pipeline, SourceModel
 from ..pipeline.lines import Key
 from ..pipeline.problems import nearest
 from ..pipeline.variables import resolved
@@ -29,19 +27,20 @@ from ..sql.query import Select as SelectItems
 from ..sql.tokens import quoted
 from .column_types import cast_to
 from .event_times import event_time_of, type_of
-from .flow import SOURCE, TIME, Flow, Node, Settings
+from .flow import SOURCE, TIME, Flow, Node
 from .functions import Udf
 from .grouped import Grouped, as_time, has_windows
+from .joins import WindowedJoin
+from .lookups import LookupJoin
 from .ranked import Ranked, has_over
 from .rounds import Rounds, Wanted
-from .selects import AnyQuery, UnionText
+from .scope import Scope
+from .selects import AnyQuery, Join, QueryText, Relation, UnionText
+from .settings import Chosen
 from .statements import Column, CreateTable, CreateView, Insert, Select, Set, Statement
 from .tables import in_milliseconds, kind_of, sink_of, source_of
 from .text import Text, Wrong
 from .unions import united
-
-_SETTINGS = ("on_error", "on_timeout", "dead_letters", "isolation", "workers")
-_VALUES: Mapping[str, Sequence[str]] = {"on_error": ACTIONS, "on_timeout": ACTIONS, "isolation": ISOLATIONS}
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ class _Compiler:
         self._open: list[str] = []  # views that are being built, each selected from by the one before
         self._built: dict[int, Node] = {}  # by the query
         self._outputs: list[Insert | Select] = []
-        self._settings: dict[str, Set] = {}
+        self._settings = Chosen()
         self._sources: dict[str, _Source] = {}  # by the table's name
 
     # ---- Statements ----
@@ -100,7 +99,7 @@ class _Compiler:
             self._new(statement.name, statement.at)
             self._views[statement.name] = statement
         elif isinstance(statement, Set):
-            self._set(statement)
+            self._settings.take(statement)
         elif isinstance(statement, Insert) and self._is_in_memory(statement):
             if statement.table in self._views:
                 raise Wrong(f"{statement.table} has rows already: insert into a table in memory once", statement.at)
@@ -116,18 +115,6 @@ class _Compiler:
         if name in self._tables or name in self._views or name in self._broken:
             raise Wrong(f"there is a table or view {name} already: rename one", at)
 
-    def _set(self, setting: Set) -> None:
-        if setting.name == "updating_ttl":
-            raise Wrong("updating_ttl: updating SQL is not supported. Leave it out", setting.at)
-        if setting.name not in _SETTINGS:
-            raise Wrong(f"there is no setting {setting.name}: {nearest(setting.name, _SETTINGS)}", setting.at)
-        known = _VALUES.get(setting.name)
-        if known is not None and setting.value not in known:
-            raise Wrong(f"{setting.name} = '{setting.value}': {nearest(setting.value, known)}", setting.at)
-        if setting.name == "workers" and _workers(setting.value) is None:
-            raise Wrong(f"workers = {setting.value}: write a number from 1 to {MOST_WORKERS}, or auto", setting.at)
-        self._settings[setting.name] = setting
-
     def _is_in_memory(self, insert: Insert) -> bool:
         table = self._tables.get(insert.table)
         if table is None:
@@ -137,6 +124,8 @@ class _Compiler:
                 raise Wrong(f"{insert.table} is a view: insert into a table", insert.at)
             raise Wrong(f"there is no table {insert.table}: {self._nearest(insert.table)}", insert.at)
         kind = kind_of(table)
+        if kind == "lookup":
+            raise Wrong(f"{insert.table} is TEMPORARY, for lookups: insert into a TABLE without this word", insert.at)
         if kind == "source":
             raise Wrong(f"{insert.table} is a source: insert into a table with type = 'sink'", insert.at)
         return kind == "memory"
@@ -148,8 +137,8 @@ class _Compiler:
 
     def finished(self) -> Compiled:
         """The description. Raises Refused."""
-        flow = Flow(self._chosen())
-        self._check_letters()
+        flow = Flow(self._settings.of_operators())
+        self.wrong += self._settings.check_letters(self._tables.values())
         for output in self._outputs:
             try:
                 self._output(flow, output)
@@ -169,40 +158,13 @@ class _Compiler:
             sources={one.name: NamedSource(source=one.model, event_time=one.event_time) for one in others},
             operators=flow.operators,
             sinks=flow.sinks,
-            dead_letters=self._letters(),
+            dead_letters=self._settings.letters(),
             event_time=first.event_time,
+            checkpoints=self._settings.checkpoints(),
         )
-        letters = self._settings.get("dead_letters")
         own: dict[Key, int] = {("source",): first.at, ("event_time",): first.at}
         own |= {("sources", one.name): one.at for one in others}
-        return Compiled(pipeline, flow.places | own | ({} if letters is None else {("dead_letters",): letters.at}))
-
-    def _check_letters(self) -> None:
-        """A policy dead_letter and a place for dead letters belong together."""
-        wanting = [one.at for one in self._settings.values() if one.value == "dead_letter"]
-        wanting += [
-            option.at
-            for table in self._tables.values()
-            if (option := table.options.get("bad_data")) is not None and option.value == "dead_letter"
-        ]
-        place = self._settings.get("dead_letters")
-        if wanting and place is None:
-            self.wrong.append(Wrong("dead letters need a place: write SET dead_letters = 'folder'", wanting[0]))
-        if place is not None and not wanting:
-            self.wrong.append(Wrong("nothing sends rows here: write SET on_error = 'dead_letter'", place.at))
-
-    def _chosen(self) -> Settings:
-        chosen: dict[str, Any] = {name: one.value for name, one in self._settings.items() if name != "dead_letters"}
-        if "workers" in chosen:
-            chosen["workers"] = _workers(chosen["workers"])
-        on_error = chosen.get("on_error", "fail")
-        return Settings(**chosen, on_row="fail" if on_error == "null" else on_error)
-
-    def _letters(self) -> SinkModel | None:
-        from ..connectors.parts import Parts
-
-        setting = self._settings.get("dead_letters")
-        return None if setting is None else Parts(path=setting.value)
+        return Compiled(pipeline, {**flow.places, **own, **self._settings.places})
 
     def _output(self, flow: Flow, output: Insert | Select) -> None:
         if isinstance(output, Select):
@@ -263,18 +225,41 @@ class _Compiler:
             nodes = [self._query(flow, one, known, name, wanted, with_time) for one in query.queries]
             self._built[id(query)] = node = united(flow, nodes, [one.at for one in query.queries], name)
             return node
-        if query.joins:
-            raise Wrong("joins are not supported yet: a SELECT reads one table or query", query.joins[0].at)
-        relation = query.relation
-        if relation.query is not None:
-            before = self._query(flow, relation.query, known, relation.alias, None)
-        else:
-            before = self._named(flow, relation.name or "", relation.at, known)
+        before, scope = self._from(flow, query, known, name)
         build = Grouped if query.group else Ranked if has_over(query) else Rounds
-        node = build(self._text, self._udfs, flow, query, before, name).built(wanted, with_time)
+        node = build(self._text, self._udfs, flow, query, before, name, scope=scope).built(wanted, with_time)
         if wanted is None:
             self._built[id(query)] = node
         return node
+
+    def _from(self, flow: Flow, query: QueryText, ctes: Mapping[str, AnyQuery], name: str) -> tuple[Node, Scope | None]:
+        """The rows that a SELECT begins with, and what names mean in them, if they are of several tables."""
+        before = self._relation(flow, query.relation, ctes)
+        if not query.joins:
+            return before, None
+        scope = Scope({query.relation.alias: {column: column for column in before.names}})
+        for join in query.joins:
+            table = self._lookup_table(join, ctes)
+            if table is not None:
+                before, scope = LookupJoin(self._text, self._udfs, flow, query, before, scope, join, table).built()
+                continue
+            right = self._relation(flow, join.relation, ctes)
+            joined = WindowedJoin(self._text, self._udfs, flow, before, scope, join, right, name)
+            before, scope = joined.built()
+        return before, scope
+
+    def _lookup_table(self, join: Join, ctes: Mapping[str, AnyQuery]) -> CreateTable | None:
+        """None: it joins rows."""
+        name = join.relation.name or ""
+        if name in self._broken:
+            raise Wrong(None, join.at)
+        table = None if name in ctes else self._tables.get(name)
+        return table if table is not None and kind_of(table) == "lookup" else None
+
+    def _relation(self, flow: Flow, relation: Relation, ctes: Mapping[str, AnyQuery]) -> Node:
+        if relation.query is not None:
+            return self._query(flow, relation.query, ctes, relation.alias, None)
+        return self._named(flow, relation.name or "", relation.at, ctes)
 
     def _named(self, flow: Flow, name: str, at: int, ctes: Mapping[str, AnyQuery]) -> Node:
         if name in ctes:
@@ -292,6 +277,8 @@ class _Compiler:
         kind = kind_of(table)
         if kind == "memory":
             raise Wrong(f"nothing is inserted into {name}: write INSERT INTO {name} SELECT ... before", at)
+        if kind == "lookup":
+            raise Wrong(f"{name} is TEMPORARY, for lookups: write FROM another table JOIN {name} ON its key", at)
         if kind == "sink":
             raise Wrong(f"{name} is a sink: select from a table with type = 'source', or from what goes into it", at)
         if name not in self._sources:
@@ -383,13 +370,6 @@ class _Compiler:
             raise Wrong(f"table {table.name}: {'; '.join(texts)}", table.at) from None
         except (ArroyoUdfError, OSError) as error:
             raise Wrong(f"table {table.name}: {error}", table.at) from None
-
-
-def _workers(text: str) -> int | Literal["auto"] | None:
-    """None: it is no number of workers."""
-    if text == "auto":
-        return "auto"
-    return int(text) if text.isdecimal() and 1 <= int(text) <= MOST_WORKERS else None
 
 
 def _schema_of(model: SourceModel) -> pa.Schema:

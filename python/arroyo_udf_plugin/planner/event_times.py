@@ -6,6 +6,7 @@ into the event time's description as expressions over those of the source.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ from .tables import interval_seconds
 from .text import Text, Tokens, Wrong
 
 _NOWHERE = Relation(None, None, SOURCE, 0)
+_DEFAULT_LATENESS = 1.0  # seconds, as Arroyo has them
 
 
 @dataclass(frozen=True)
@@ -91,13 +93,16 @@ def _may_be_time(type_: pa.DataType) -> bool:
 def _lateness(watermark: Watermark) -> float | None:
     """The seconds of `column - INTERVAL '5 seconds'`. None: it is another expression."""
     part = list(watermark.expression)
-    if not part or [token.name for token in part] == [watermark.column]:
+    if not part:
+        return _DEFAULT_LATENESS
+    if [token.name for token in part] == [watermark.column]:
         return 0.0
     texts = [token.word or token.text for token in part[:3]]
     if part[0].name != watermark.column or texts[1:] != ["-", "interval"] or len(part) not in (4, 5):
         return None
     unit = part[4].word if len(part) == 5 else ""
     try:
-        return interval_seconds(f"{part[3].value} {unit}".strip())
+        seconds = interval_seconds(f"{part[3].value} {unit}".strip())
     except ValueError:
         return None
+    return seconds if 0 <= seconds < math.inf else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,11 +14,16 @@ import pyarrow as pa
 from ..connectors.described import Output
 from ..host.isolation import Isolation
 from ..host.policy import Action
-from ..pipeline.chain import grouping_of
-from ..pipeline.description import Functions, OperatorModel, SinkModel, Sql, Union, Windows
+from ..operator.blocks import Given
+from ..pipeline.chain import grouping_of, joining_of
+from ..pipeline.description import Functions, Join, Lookup, OperatorModel, SinkModel, Sql, Union, Windows
 from ..pipeline.lines import Key
+from ..pipeline.lookups import lookup_plan
+from ..pipeline.variables import resolved
 from ..sql.query import Query, Select
+from ..windows.joining import Joined, Sides
 from ..windows.opened import opened
+from ..windows.storage import Limits
 from .functions import Udf
 
 SOURCE = "source"
@@ -46,13 +52,15 @@ class Node:
 @dataclass(frozen=True)
 class Settings:
     """on_error, on_timeout: of functions. on_row: of rows that a query cannot compute. isolation, workers: where
-    functions run."""
+    functions run. memory_limit, disk_limit: of open windows."""
 
     on_error: Action = "fail"
     on_timeout: Action = "fail"
     on_row: Any = "fail"
     isolation: Isolation = "thread"
     workers: int | Literal["auto"] = 1
+    memory_limit: int = Limits.memory
+    disk_limit: int = Limits.disk
 
 
 class Flow:
@@ -100,14 +108,29 @@ class Flow:
                 "name": self._named(operator.name or ""),
                 "after": self._after(before),
                 "on_error": self.settings.on_row,
+                "memory_limit": self.settings.memory_limit,
+                "disk_limit": self.settings.disk_limit,
             }
         )
         return self._added(placed, opened(grouping_of(operator), before.schema).schema, at)
+
+    def lookup(self, before: Node, operator: Lookup, at: int) -> Node:
+        """operator: without its places. Raises WrongQuery for its condition, InvalidArgument."""
+        placed = operator.model_copy(update={"name": self._named(operator.name or ""), "after": self._after(before)})
+        values, secrets = resolved(placed.model_dump(by_alias=True, warnings=False), os.environ)
+        plan = lookup_plan(Lookup.model_validate(values), placed.name or "", Given(before.schema), secrets.hidden)
+        return self._added(placed, plan.schema, at)
 
     def union(self, nodes: Sequence[Node], name: str, at: int) -> Node:
         """The rows of all, which have the same types."""
         operator = Union(name=self._named(name), inputs=tuple(node.operator for node in nodes))
         return self._added(operator, nodes[0].schema, at)
+
+    def join(self, left: Node, right: Node, operator: Join, at: int) -> Node:
+        """Raises WrongQuery."""
+        named = operator.model_copy(update={"name": self._named(operator.name or "")})
+        sides = Sides([left.schema, right.schema])
+        return self._added(named, Joined(joining_of(operator), sides.schema).schema, at)
 
     def calls(self, before: Node, file: str, calls: Mapping[str, tuple[str, Udf]], at: int) -> Node:
         """calls: each with its function, by the name of the result."""

@@ -31,6 +31,7 @@ from .diagnostics import WINDOWS, wrong_query
 from .flow import TIME, Flow, Node
 from .functions import Udf
 from .rounds import Rounds, Wanted
+from .scope import Scope
 from .selects import Item, QueryText, Star
 from .text import Text, Tokens, Wrong, closing, leveled, split
 
@@ -68,11 +69,19 @@ class _Window:
 
 
 class Grouped:
-    """query: its relation is `node`. name: for the last operator."""
+    """query: its relation is `node`. name: for the last operator. scope: what names mean in its rows."""
 
     def __init__(
-        self, text: Text, udfs: Mapping[str, Udf], flow: Flow, query: QueryText, node: Node, name: str
+        self,
+        text: Text,
+        udfs: Mapping[str, Udf],
+        flow: Flow,
+        query: QueryText,
+        node: Node,
+        name: str,
+        scope: Scope | None = None,
     ) -> None:
+        self._scope = scope
         self._text, self._udfs, self._flow, self._query, self._node, self._name = text, udfs, flow, query, node, name
         self._aggregates = set(context().udafs()) - set(udfs)
         self._inputs: dict[str, Item] = {}  # what rows contribute, by its normal text
@@ -189,7 +198,9 @@ class Grouped:
         """What rows contribute."""
         items = (*(Item(part, name) for name, part in keys.items()), *self._inputs.values())
         rows = dataclasses.replace(self._query, ctes={}, items=items, group=(), having=())
-        return Rounds(self._text, self._udfs, self._flow, rows, self._node, f"{self._name}_rows").built(with_time=True)
+        name = f"{self._name}_rows"
+        rounds = Rounds(self._text, self._udfs, self._flow, rows, self._node, name, scope=self._scope)
+        return rounds.built(with_time=True)
 
     def _windows(self, rows: Node, window: _Window, keys: Mapping[str, Tokens]) -> Node:
         try:
@@ -316,8 +327,13 @@ class Grouped:
         """Names and signs, with the places where they begin and end; the table's name is part of its column's."""
         words = []
         place = 0
+        named = {} if self._scope is None else {start: (stop, name) for start, stop, name in self._scope.named(part)}
         while place < len(part):
             start = place
+            if start in named:
+                place, name = named[start]
+                words.append((name, start, place))
+                continue
             is_first = not place or part[place - 1].text != "."
             if is_first and part[place].name == self._query.relation.alias and _is_path(part, place):
                 place += 2

@@ -15,12 +15,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from ..pipeline.description import Windows
 from ..sql.query import WrongQuery
 from ..sql.tokens import column_name
-from .calls import Called, calls_in
+from .calls import Called, calls_in, cut
 from .diagnostics import wrong_query
 from .flow import TIME, Flow, Node
 from .functions import Udf
 from .grouped import MOMENT
 from .rounds import Rounds, Wanted
+from .scope import Scope
 from .selects import Item, QueryText, Star
 from .text import Text, Tokens, Wrong, closing, leveled, split
 
@@ -33,11 +34,19 @@ def has_over(query: QueryText) -> bool:
 
 
 class Ranked:
-    """query: its relation is `node`. name: for the last operator."""
+    """query: its relation is `node`. name: for the last operator. scope: what names mean in its rows."""
 
     def __init__(
-        self, text: Text, udfs: Mapping[str, Udf], flow: Flow, query: QueryText, node: Node, name: str
+        self,
+        text: Text,
+        udfs: Mapping[str, Udf],
+        flow: Flow,
+        query: QueryText,
+        node: Node,
+        name: str,
+        scope: Scope | None = None,
     ) -> None:
+        self._scope = scope
         self._text, self._udfs, self._flow, self._query, self._node, self._name = text, udfs, flow, query, node, name
 
     def built(self, wanted: Sequence[Wanted] | None = None, with_time: bool = False) -> Node:
@@ -50,7 +59,7 @@ class Ranked:
         node = dataclasses.replace(self._windows(rows, columns), windows=rows.windows)
         computed = {Called("", part, (), ()): column for column, part in columns.items()}
         query = dataclasses.replace(self._query, ctes={}, where=())
-        rounds = Rounds(self._text, self._udfs, self._flow, query, node, self._name, computed)
+        rounds = Rounds(self._text, self._udfs, self._flow, query, node, self._name, computed, scope=self._scope)
         return rounds.built(wanted, with_time)
 
     def _check(self, part: Tokens) -> None:
@@ -66,17 +75,23 @@ class Ranked:
         if len(inner) > 1 and (inner[0].word, inner[1].word) == ("partition", "by"):
             ends = (place for place, token, depth in leveled(inner) if not depth and token.word in _BEHIND)
             by = split(inner[2 : next(ends, len(inner))], ",")
-        names = [column_name(self._text.cut(one), self._query.relation.alias) for one in by]
+        names = [column_name(self._cut(one), self._query.relation.alias) for one in by]
         if not self._node.windows.intersection(names):
             raise Wrong(f"other windows may be over later: {_WRITE}", part[over].start)
         for call in calls_in(part, self._udfs):
             raise Wrong(f"{call.name} is called beside OVER: compute it in the query before", call.start)
 
+    def _cut(self, part: Tokens) -> str:
+        """As SQL over the rows."""
+        return cut(self._text.text, part, {} if self._scope is None else self._scope.results([part]))
+
     def _rows(self) -> Node:
         """Those that WHERE lets pass."""
         query = dataclasses.replace(self._query, ctes={}, items=(Star(None, {}, self._query.at),))
         name = f"{self._name}_rows"
-        return Rounds(self._text, self._udfs, self._flow, query, self._node, name).built(with_time=True)
+        scope = None if self._scope is None else self._scope.rows()
+        rounds = Rounds(self._text, self._udfs, self._flow, query, self._node, name, scope=scope)
+        return rounds.built(with_time=True)
 
     def _windows(self, rows: Node, columns: Mapping[str, Tokens]) -> Node:
         operator = Windows(
@@ -84,7 +99,7 @@ class Ranked:
             time=TIME,
             column="__w",
             keys=tuple(rows.names),
-            aggregates={column: self._text.cut(part) for column, part in columns.items()},
+            aggregates={column: self._cut(part) for column, part in columns.items()},
             by_row=True,
             table=self._query.relation.alias,
             **MOMENT,  # type: ignore[arg-type]

@@ -27,10 +27,11 @@ from .column_types import cast_to
 from .diagnostics import wrong_query
 from .flow import TIME, Flow, Node
 from .functions import Udf
+from .scope import Scope
 from .selects import Item, QueryText, Star
 from .text import Text, Tokens, Wrong
 
-_OWN = re.compile(r"__([argkxv]\d+(_\d+)?|[tw])")
+_OWN = re.compile(r"__([argklxv]\d+(_\d+)?|[tw])")
 
 
 @dataclass(frozen=True)
@@ -80,10 +81,16 @@ class Rounds:
         name: str,
         computed: Mapping[Called, str] | None = None,
         others: Collection[str] = (),
+        scope: Scope | None = None,
     ) -> None:
-        """computed: columns that parts of the text stand for. others: of rows, which results of groups do not have."""
-        self._computed, self._others = computed or {}, others
+        """computed: columns that parts of the text stand for. others: of rows, which results of groups do not have.
+        scope: what names mean, if rows are those of several tables."""
+        self._computed, self._others = dict(computed or {}), others
         self._is_of_rows = computed is None
+        self._scope = scope
+        if scope is not None:
+            items = [item.part for item in query.items if isinstance(item, Item)]
+            self._computed |= scope.results([*items, query.where])
         self._text, self._udfs, self._flow, self._query, self._name = text, udfs, flow, query, name
         self._node, self._table, self._windows = node, query.relation.alias, node.windows
         self._results: dict[Called, str] = dict(self._computed)
@@ -149,6 +156,8 @@ class Rounds:
         return columns
 
     def _star(self, star: Star) -> list[_Column]:
+        if self._scope is not None:
+            return [_Column(name, (), column, star.at) for name, column in self._scope.star(star)]
         names = [name for name in self._node.names if not _OWN.fullmatch(name)]
         if star.table not in (None, self._table):
             raise Wrong(f"there is no table {star.table} here: write {self._table}.*", star.at)
@@ -233,6 +242,8 @@ class Rounds:
 
     def _normal(self, part: Tokens) -> str:
         """The same text for what is the same, with or without the table's name."""
+        if self._scope is not None:
+            return self._scope.normal(part)
         words = [token.word or token.text for token in part]
         is_table = [
             token.name == self._table and words[place + 1 : place + 2] == ["."] for place, token in enumerate(part)

@@ -45,8 +45,8 @@ _NO_JOINS = {
     "lateral": "LATERAL is not supported: for lists, write unnest(list) among the items",
 }
 _KINDS = ("inner", "left", "right", "full")
-_OPERANDS = {"end", "null", "true", "false"}  # words that end an operand and are no names
-_OPERATORS = {
+OPERANDS = {"end", "null", "true", "false"}  # words that end an operand and are no names
+OPERATORS = {
     *("and", "or", "not", "is", "in", "like", "ilike", "between", "similar", "to", "escape", "distinct", "from", "as"),
     *("case", "when", "then", "else", "interval", "date", "timestamp", "time", "zone", "at", "collate", "div", "xor"),
     *("any", "all", "some", "rlike", "regexp", "unknown", "exists", "array", "over", "filter", "within"),
@@ -256,13 +256,13 @@ def _alias(token: Token) -> str:
 def _is_alias(part: Tokens) -> bool:
     """Whether the last word is a name for what is before it, without AS."""
     last, before = part[-1], part[-2]
-    if last.name is None or last.word in _OPERATORS | _OPERANDS | _TYPE_ENDS:
+    if last.name is None or last.word in OPERATORS | OPERANDS | _TYPE_ENDS:
         return False
     if before.kind == "sign":
         return before.text in (")", "]", "}")
     if before.kind in ("text", "number"):
         return len(part) < 3 or part[-3].word != "interval" or last.word.removesuffix("s") not in _UNITS
-    return before.word not in _OPERATORS
+    return before.word not in OPERATORS
 
 
 def _star(table: str | None, rest: Tokens, at: int) -> Star:

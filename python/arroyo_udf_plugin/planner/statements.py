@@ -48,7 +48,7 @@ class Watermark:
 
 @dataclass(frozen=True)
 class CreateTable:
-    """columns: None: they are not named. at: where its name is."""
+    """columns: None: they are not named. is_lookup: CREATE TEMPORARY TABLE. at: where its name is."""
 
     name: str
     columns: Sequence[Column] | None
@@ -56,6 +56,7 @@ class CreateTable:
     watermark: Watermark | None
     options: Mapping[str, Option]
     at: int
+    is_lookup: bool = False
 
 
 @dataclass(frozen=True)
@@ -209,12 +210,13 @@ def _create(cursor: Cursor) -> CreateTable | CreateView:
             raise Wrong("the columns of a view have the names of its items: write SELECT ... AS name", cursor.offset)
         cursor.need("as")
         return CreateView(name, query_of(cursor.rest), at)
-    if cursor.take("temporary", "table"):
-        raise Wrong("CREATE TEMPORARY TABLE (a lookup table) is not supported yet", cursor.offset)
+    is_lookup = cursor.take("temporary")
     if not cursor.take("table"):
-        cursor.fail("TABLE or VIEW")
+        cursor.fail("TABLE" if is_lookup else "TABLE or VIEW")
     cursor.take("if", "not", "exists")
     name, at = cursor.name("the table's name")
+    if cursor.now is not None and cursor.now.word == "as" and is_lookup:
+        raise Wrong("a TEMPORARY TABLE is in a database, and rows look others up in it: for a query, write VIEW", at)
     if cursor.take("as"):
         return CreateView(name, query_of(cursor.rest), at)
     table = _Columns()
@@ -236,7 +238,8 @@ def _create(cursor: Cursor) -> CreateTable | CreateView:
         )
     if cursor.now is not None:
         cursor.fail("WITH (option = 'value', ...), or the end")
-    return CreateTable(name, columns, [name for name, _ in table.primary_key], table.watermark, options, at)
+    key = [name for name, _ in table.primary_key]
+    return CreateTable(name, columns, key, table.watermark, options, at, is_lookup)
 
 
 def _columns_of(inner: Tokens) -> list[Tokens]:

@@ -1,4 +1,4 @@
-"""Tables over connectors: the options of CREATE TABLE ... WITH (...) as sources and sinks of a pipeline.
+"""Tables over connectors: the options of CREATE TABLE ... WITH (...) as sources, sinks and lookups of a pipeline.
 
 Options have Arroyo's names; what it does not have is named as in a pipeline's description.
 """
@@ -161,8 +161,12 @@ class _Options:
 
 
 def kind_of(table: CreateTable) -> str:
-    """ "source" or "sink" by its options, "memory" without a connector, "both" if its use decides. Raises Wrong."""
+    """ "source" or "sink" by its options, "memory" without a connector, "both" if its use decides; "lookup" for a
+    TEMPORARY TABLE. Raises Wrong."""
     connector = table.options.get("connector")
+    if table.is_lookup and (connector is None or connector.value not in (*_LOOKUPS, *_NO_CONNECTORS)):
+        at = table.at if connector is None else connector.at
+        raise Wrong("a TEMPORARY TABLE is in a database: write WITH (connector = 'postgres') or 'sqlite'", at)
     if connector is None:
         if table.options and (name := next(iter(table.options))):
             raise Wrong(f"table {table.name} has options and no connector: add one", table.options[name].at)
@@ -174,6 +178,8 @@ def kind_of(table: CreateTable) -> str:
         raise Wrong(f"the connector {connector.value} is not supported: {instead}", connector.at)
     if connector.value not in known:
         raise Wrong(f"there is no connector '{connector.value}': {nearest(connector.value, known)}", connector.at)
+    if table.is_lookup:
+        return "lookup"
     if (chosen := table.options.get("type")) is not None:
         if chosen.value not in ("source", "sink"):
             raise Wrong(f"type = '{chosen.value}': write 'source' or 'sink'", chosen.at)
@@ -199,6 +205,18 @@ def source_of(table: CreateTable) -> SourceModel:
 def sink_of(table: CreateTable) -> SinkModel:
     """Raises Wrong, and what pydantic raises."""
     return _made(table, _SINKS)  # type: ignore[no-any-return]
+
+
+def lookup_of(table: CreateTable) -> dict[str, Any]:
+    """The keys of a `Lookup` that say where it looks. Raises Wrong."""
+    if table.watermark is not None:
+        raise Wrong("what is looked up has no event time: leave WATERMARK FOR out", table.watermark.at)
+    for column in table.columns or ():
+        if column.generated:
+            raise Wrong(f"{column.name} is generated, and not in the database: compute it in the SELECT", column.at)
+        if column.metadata is not None:
+            raise Wrong(f"{column.name} is a column of the database: leave out METADATA FROM", column.metadata.at)
+    return _made(table, _LOOKUPS)  # type: ignore[no-any-return]
 
 
 def _made(table: CreateTable, makers: Mapping[str, Callable[[CreateTable, _Options], Any]]) -> Any:
@@ -334,6 +352,26 @@ def _database(table: CreateTable, options: _Options) -> Table:
     )
 
 
+# ---- Lookups ----
+
+
+def _looked_up(table: CreateTable, options: _Options) -> dict[str, Any]:
+    size = options.read("lookup.cache.max_bytes", _size, "a number of bytes, such as 8000000 or 8 MiB; 0 for no cache")
+    seconds = options.read("lookup.cache.ttl", interval_seconds, "a time such as 60 s or INTERVAL '1 minute'")
+    keys = {
+        "uri": options.need("uri", "sqlite:planes.db"),
+        "table": options.text("table") or table.name,
+        "cache_bytes": size or None,
+        "cache_seconds": 0.0 if size == 0 else seconds,
+    }
+    return {name: value for name, value in keys.items() if value is not None}
+
+
+def _size(text: str) -> int:
+    return 0 if text.strip() == "0" else bytes_of(text)
+
+
+_LOOKUPS: dict[str, Callable[[CreateTable, _Options], Any]] = {"postgres": _looked_up, "sqlite": _looked_up}
 _SOURCES: dict[str, Callable[[CreateTable, _Options], Any]] = {
     "impulse": _impulse,
     "filesystem": _files,

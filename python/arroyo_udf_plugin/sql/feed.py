@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import collections
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -121,6 +121,56 @@ class Single:
         own = context(functions=self._asked.functions)
         own.register_record_batches(TABLE, [list(batches)])
         return [answer.to_pyarrow() for answer in own.sql(self._asked.text).execute_stream()]
+
+
+class FeedOfTwo:
+    """A query over two tables, with all rows of both at once. tables: their schemas, by their names.
+
+    It is planned once, but for the last step: the plan of a join remembers the rows of one side.
+    """
+
+    def __init__(self, asked: Written, tables: Mapping[str, pa.Schema]) -> None:
+        self._asked, self._names = asked, list(tables)
+        self._tables = [_Table(schema) for schema in tables.values()]
+        self._context = context(functions=asked.functions)
+        self._query = None
+        if works():
+            self._context.remove_optimizer_rule("push_down_filter")  # filters would go to the tables
+            for name, table in zip(tables, self._tables, strict=True):
+                self._context.register_dataset(name, table)
+            self._query = self._context.sql(asked.text)
+
+    def run(self, batches: Sequence[Sequence[pa.RecordBatch]]) -> list[pa.RecordBatch]:
+        """batches: of each table. Raises what DataFusion raises."""
+        if self._query is None:
+            return self._run_alone(batches)
+        try:
+            for table, own in zip(self._tables, batches, strict=True):
+                table.waiting.extend(own)
+            answers = self._context.execute(self._query.execution_plan(), 0)
+            return [answer.to_pyarrow() for answer in answers]
+        finally:
+            for table in self._tables:
+                table.waiting.clear()
+
+    def _run_alone(self, batches: Sequence[Sequence[pa.RecordBatch]]) -> list[pa.RecordBatch]:
+        """In a documented way."""
+        own = context(functions=self._asked.functions)
+        for name, table, rows in zip(self._names, self._tables, batches, strict=True):
+            own.register_record_batches(name, [list(rows) or [_no_rows(table.schema)]])
+        return [answer.to_pyarrow() for answer in own.sql(self._asked.text).execute_stream()]
+
+
+def planned_tables(asked: Written, tables: Mapping[str, pa.Schema]) -> Any:
+    """A query of DataFusion over tables without rows. Raises what DataFusion raises."""
+    own = context(functions=asked.functions)
+    for name, schema in tables.items():
+        own.register_record_batches(name, [[_no_rows(schema)]])
+    return own.sql(asked.text)
+
+
+def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.nulls(0, type_) for type_ in schema.types], schema=schema)
 
 
 @functools.cache

@@ -13,6 +13,8 @@ partials.py   which aggregates can be put together from parts
 panes.py      the open windows of tumble and hop
 sessions.py   the open sessions; numbering.py: which rows are one; session_rows.py: their rows
 results.py    the rows that leave
+storage.py    what is kept, in memory or in files
+joining.py    rows of two inputs with the same time, joined
 opened.py     one or the other, as it is asked
 
 A pane is the time from one window's start to the next one's. Each row belongs to one pane, each window is made of one
@@ -46,6 +48,6 @@ been closed by the watermark before its batch; late rows are counted, and leave 
 results do not depend on batches, slices or kills, except for the last digits of sums of floats, and for what depends
 on the order of rows (first_value, array_agg). Windows leave in the order of their ends, before the watermark that
 closes them. At the end of the input all windows are closed.
-Assumes: event times are usable (spans.py), and watermarks `bounded`; one thread at a time; what is open fits into
-memory.
+Assumes: event times are usable (spans.py), and watermarks `bounded`; one thread at a time; what DataFusion needs for
+one window fits into memory.
 """

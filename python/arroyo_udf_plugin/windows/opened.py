@@ -5,11 +5,19 @@ from __future__ import annotations
 import pyarrow as pa
 
 from .grouping import Grouping
+from .joining import Joined, Joining
 from .panes import Windows
 from .sessions import Sessions
 from .spans import Session
+from .storage import Limits
 
 
-def opened(grouping: Grouping, given: pa.Schema) -> Windows | Sessions:
+def opened(
+    grouping: Grouping | Joining,
+    given: pa.Schema,
+    limits: Limits = Limits(),  # noqa: B008 (frozen)
+) -> Windows | Sessions | Joined:
     """given: of the rows. Raises WrongQuery."""
-    return (Sessions if isinstance(grouping.window, Session) else Windows)(grouping, given)
+    if isinstance(grouping, Joining):
+        return Joined(grouping, given)
+    return (Sessions if isinstance(grouping.window, Session) else Windows)(grouping, given, limits)

@@ -7,7 +7,7 @@ out of one query together.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from .grouping import Grouping, Plan
 from .results import Results
 from .spans import Hop, nanoseconds
+from .storage import Limits, Some, Storage
 
 PANE = pa.field("__pane", pa.int64())
 WAITING_ROWS = 131_072  # for a query: it costs as much as some ten thousand rows
@@ -25,12 +26,12 @@ _FEW_ROWS = 16_384  # of parts: they need not be merged
 class _Pane:
     """kept: rows, or parts. rows: of them. merged: rows that there were after the latest merge."""
 
-    kept: list[pa.RecordBatch] = dataclasses.field(default_factory=list)
+    kept: Some
     rows: int = 0
     merged: int = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
-        self.kept.append(batch)
+        self.kept.add(batch)
         self.rows += batch.num_rows
 
 
@@ -40,7 +41,7 @@ class Windows:
     watermark: the latest; None: there was none yet. late: rows so far that were late.
     """
 
-    def __init__(self, grouping: Grouping, given: pa.Schema) -> None:
+    def __init__(self, grouping: Grouping, given: pa.Schema, limits: Limits = Limits()) -> None:  # noqa: B008 (frozen)
         """given: of the rows. Raises WrongQuery."""
         assert isinstance(grouping.window, Hop)
         self._window = grouping.window
@@ -56,6 +57,7 @@ class Windows:
         self._closed: int | None = None  # windows are, whose ends are not behind it
         self._first: int | None = None  # the earliest pane
         self._panes: dict[int, _Pane] = {}
+        self._storage = Storage(limits)
         self._waiting: list[tuple[int | pa.Int64Array, pa.RecordBatch]] = []  # rows that are no parts yet, with panes
         self._waiting_rows = 0
 
@@ -120,14 +122,16 @@ class Windows:
         """Puts parts together, if there are many."""
         for pane in panes:
             if pane.rows > _FEW_ROWS + 2 * pane.merged:
-                pane.kept = self._plan.merged.of_one(pane.kept)
-                pane.rows = pane.merged = sum(one.num_rows for one in pane.kept)
+                merged = self._plan.merged.of_one(pane.kept.batches)
+                pane.kept.replace(merged)
+                pane.rows = pane.merged = sum(one.num_rows for one in merged)
 
     def _put(self, batch: pa.RecordBatch, panes: int | pa.Int64Array) -> list[_Pane]:
         """Into its panes."""
         found = []
         for number, part in [(panes, batch)] if isinstance(panes, int) else _by_pane(batch, panes):
-            pane = self._panes.setdefault(number, _Pane())
+            if (pane := self._panes.get(number)) is None:
+                pane = self._panes[number] = _Pane(Some(self._storage))
             pane.add(part)
             found.append(pane)
         return found
@@ -142,7 +146,8 @@ class Windows:
         if upto is not None:
             self._closed = upto
         if self._first is not None and self._closed is not None and self._first + self._window.width <= self._closed:
-            self._panes = {n: pane for n, pane in self._panes.items() if n + self._window.width > self._closed}
+            for number in [n for n in self._panes if n + self._window.width <= self._closed]:
+                self._panes.pop(number).kept.clear()
             self._first = min(self._panes, default=None)
 
     def _closing(self, upto: int | None) -> Iterator[pa.RecordBatch]:
@@ -152,7 +157,7 @@ class Windows:
         n_rows = 0
         for end in self._window.ends(panes, self._closed, upto):
             own = [self._panes[pane] for pane in self._window.of(panes, end)]
-            asked[end] = [batch for pane in own for batch in pane.kept]
+            asked[end] = [batch for pane in own for batch in pane.kept.batches]
             n_rows += sum(pane.rows for pane in own)
             self._closed = end
             if n_rows >= WAITING_ROWS:
@@ -185,12 +190,20 @@ class Windows:
 
     # ---- Checkpoints ----
 
-    def kept(self) -> list[pa.RecordBatch]:
-        """What is open."""
+    def kept(self) -> Iterator[pa.RecordBatch]:
+        """What is open. They are not all in memory at once."""
         self._take_parts()
-        return [_with_panes(batch, number) for number, pane in sorted(self._panes.items()) for batch in pane.kept]
+        for number, pane in sorted(self._panes.items()):
+            for batch in pane.kept.batches:
+                yield _with_panes(batch, number)
 
-    def restore(self, kept: Sequence[pa.RecordBatch], watermark: int | None) -> None:
+    @property
+    def kept_rows(self) -> int:
+        """Of what `kept` gives."""
+        self._take_parts()
+        return sum(pane.rows for pane in self._panes.values())
+
+    def restore(self, kept: Iterable[pa.RecordBatch], watermark: int | None) -> None:
         """Before all rows. watermark: of the moment when they were kept; what it closes has left."""
         self.watermark = self._closed = watermark
         for batch in kept:
@@ -199,9 +212,8 @@ class Windows:
 
     @property
     def size(self) -> int:
-        """The bytes of what is open."""
-        kept = [batch for pane in self._panes.values() for batch in pane.kept]
-        return sum(batch.nbytes for batch in [*kept, *(batch for _, batch in self._waiting)])
+        """The bytes of what is open, in memory and in files."""
+        return self._storage.memory + self._storage.disk + sum(int(batch.nbytes) for _, batch in self._waiting)
 
 
 def _by_pane(batch: pa.RecordBatch, panes: pa.Int64Array) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -210,10 +222,10 @@ def _by_pane(batch: pa.RecordBatch, panes: pa.Int64Array) -> Iterator[tuple[int,
         yield bounds["min"].as_py(), batch
         return
     order = pc.sort_indices(panes)
-    batch, runs = batch.take(order), pc.run_end_encode(panes.take(order), pa.int64())
+    runs = pc.run_end_encode(panes.take(order), pa.int64())
     start = 0
     for pane, stop in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
-        yield pane, batch.slice(start, stop - start)
+        yield pane, batch.take(order.slice(start, stop - start))
         start = stop
 
 

@@ -12,30 +12,35 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .storage import Some, Storage
+
 SESSION = pa.field("__session", pa.int64())
 
 
 @dataclass
-class _Some:
-    """rows: the number first. open: how many of them have not left."""
+class _Chunk:
+    """rows: each with its number first. total: of them. open: how many of them have not left."""
 
-    rows: pa.RecordBatch
+    rows: Some
+    total: int
     open: int
 
 
 class SessionRows:
     """schema: of the rows."""
 
-    def __init__(self, schema: pa.Schema) -> None:
-        self._schema = pa.schema([SESSION, *schema])
-        self._rows: list[_Some] = []
+    def __init__(self, schema: pa.Schema, storage: Storage) -> None:
+        self._schema, self._storage = pa.schema([SESSION, *schema]), storage
+        self._chunks: list[_Chunk] = []
         self._next = 0
         self._was = self._is = pa.array([], SESSION.type)  # numbers that mean another one, and that one
 
     def add(self, session: pa.Int64Array, columns: Sequence[pa.Array], n_sessions: int) -> pa.Int64Array:
         """session: of each row, from 0 on. Returns their numbers."""
         numbers = pc.add(session, self._next)
-        self._rows.append(_Some(pa.RecordBatch.from_arrays([numbers, *columns], schema=self._schema), len(session)))
+        chunk = _Chunk(Some(self._storage), len(session), len(session))
+        chunk.rows.add(pa.RecordBatch.from_arrays([numbers, *columns], schema=self._schema))
+        self._chunks.append(chunk)
         found = pa.array(range(self._next, self._next + n_sessions), SESSION.type)
         self._next += n_sessions
         return found
@@ -47,6 +52,11 @@ class SessionRows:
         self._was = pa.concat_arrays([self._was, was.filter(differs)])
         self._is = pa.concat_arrays([self._is, is_.filter(differs)])
 
+    @property
+    def open(self) -> int:
+        """How many there are."""
+        return sum(chunk.open for chunk in self._chunks)
+
     def of(self, sessions: pa.Int64Array) -> Iterator[tuple[pa.Int64Array, pa.RecordBatch]]:
         """The rows of these sessions, and for each the place of its session among these."""
         return ((places, rows) for _, places, rows in self._found(sessions))
@@ -56,27 +66,26 @@ class SessionRows:
         found = list(self._found(sessions))
         is_open = pc.is_in(self._is, left)
         self._was, self._is = self._was.filter(is_open), self._is.filter(is_open)
+        for chunk, _, taken in found:
+            chunk.open -= taken.num_rows
         known = pa.concat_arrays([left, self._was])
-        for some, _, taken in found:
-            some.open -= taken.num_rows
-            if 2 * some.open < some.rows.num_rows:
-                some.rows = some.rows.filter(pc.is_in(some.rows.column(0), known))
-        self._rows = [some for some in self._rows if some.open]
+        for chunk in self._chunks:
+            if 2 * chunk.open < chunk.total:
+                open_ = [rows.filter(pc.is_in(rows.column(0), known)) for rows in chunk.rows.batches if chunk.open]
+                chunk.rows.replace(open_)
+                chunk.total = chunk.open
+        self._chunks = [chunk for chunk in self._chunks if chunk.open]
         return [(places, rows) for _, places, rows in found]
 
-    def _found(self, sessions: pa.Int64Array) -> Iterator[tuple[_Some, pa.Int64Array, pa.RecordBatch]]:
+    def _found(self, sessions: pa.Int64Array) -> Iterator[tuple[_Chunk, pa.Int64Array, pa.RecordBatch]]:
         is_alias = pc.is_in(self._is, sessions)
         known = pa.concat_arrays([sessions, self._was.filter(is_alias)])
         places = pc.index_in(pa.concat_arrays([sessions, self._is.filter(is_alias)]), sessions).cast(pa.int64())
-        for some in self._rows:
-            at = pc.index_in(some.rows.column(0), known)
-            if at.null_count < len(at):
-                yield some, places.take(at.drop_null()), some.rows.filter(at.is_valid()).remove_column(0)
-
-    @property
-    def size(self) -> int:
-        """In bytes."""
-        return sum(int(some.rows.nbytes) for some in self._rows)
+        for chunk in self._chunks:
+            for rows in chunk.rows.batches:
+                at = pc.index_in(rows.column(0), known)
+                if at.null_count < len(at):
+                    yield chunk, places.take(at.drop_null()), rows.filter(at.is_valid()).remove_column(0)
 
 
 def _translated(numbers: pa.Int64Array, was: pa.Int64Array, is_: pa.Int64Array) -> pa.Int64Array:

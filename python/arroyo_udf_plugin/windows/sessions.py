@@ -7,7 +7,7 @@ joined (numbering.py) when the watermark may have passed the end of a session, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +20,7 @@ from .panes import WAITING_ROWS
 from .results import Results
 from .session_rows import SESSION, SessionRows
 from .spans import Session, nanoseconds
+from .storage import Limits, Storage
 
 FIRST, LAST = pa.field("__first", pa.int64()), pa.field("__last", pa.int64())
 
@@ -27,7 +28,7 @@ FIRST, LAST = pa.field("__first", pa.int64()), pa.field("__last", pa.int64())
 class Sessions:
     """As `panes.Windows`. A row is late if a session that begins with it would be over."""
 
-    def __init__(self, grouping: Grouping, given: pa.Schema) -> None:
+    def __init__(self, grouping: Grouping, given: pa.Schema, limits: Limits = Limits()) -> None:  # noqa: B008 (frozen)
         assert isinstance(grouping.window, Session)
         self._gap, self._table = grouping.window.gap, grouping.table
         plan = self._plan = Plan(grouping, given, [FIRST, LAST, SESSION])
@@ -45,7 +46,8 @@ class Sessions:
             self._parts = self._by_session(plan.part_texts, plan.fed, parts)
             self._merged = self._by_session(plan.merge_texts, plan.kept, parts)
         self._result = self._by_session(plan.result_texts, plan.kept, list(plan.schema)[self._n_keys :])
-        self._rows = SessionRows(plan.fed)
+        self._storage = Storage(limits)
+        self._rows = SessionRows(plan.fed, self._storage)
         self.watermark: int | None = None
         self.late = 0
         self._pieces: list[pa.RecordBatch] = []
@@ -132,15 +134,20 @@ class Sessions:
         last = pc.min(open_.column(LAST.name)).as_py()
         self._first_end = None if last is None else last + self._gap
         if len(over):
-            yield self._results(over.take(pc.sort_indices(over.column(LAST.name))), open_)
+            over = over.take(pc.sort_indices(over.column(LAST.name)))
+            some = len(over) // self._storage.times + 1  # so that their rows fit into memory
+            for start in range(0, len(over), some):
+                left = pa.concat_arrays([over.column(-1)[start + some :], open_.column(-1)])
+                yield self._results(over.slice(start, some), left)
 
-    def _results(self, over: pa.RecordBatch, open_: pa.RecordBatch) -> pa.RecordBatch:
+    def _results(self, over: pa.RecordBatch, left: pa.Array) -> pa.RecordBatch:
+        """left: the numbers of sessions that stay."""
         keys, parts = over.columns[2 : 2 + self._n_keys], over.columns[2 + self._n_keys :]
         if self._plan.in_parts:
             session = pa.array(range(len(over)), SESSION.type)
             columns = self._answered(self._result, [(session, [*keys, *parts])])
         else:
-            rows = self._rows.take_out(parts[0], open_.column(-1))
+            rows = self._rows.take_out(parts[0], left)
             columns = self._answered(self._result, [(session, some.columns) for session, some in rows])
         found = pa.RecordBatch.from_arrays([*keys, *columns], schema=self._plan.schema)
         return self._of_windows.of(found, over.column(0), pc.add(over.column(1), self._gap))
@@ -164,22 +171,29 @@ class Sessions:
 
     # ---- Checkpoints ----
 
-    def kept(self) -> list[pa.RecordBatch]:
-        """What is open."""
+    def kept(self) -> Iterator[pa.RecordBatch]:
+        """As `panes.Windows.kept`."""
         self._take_in()
         if self._plan.in_parts:
-            return self._pieces
+            yield from self._pieces
+            return
         self._join()
-        return [
-            self._with_bounds(pieces, *some) for pieces in self._pieces for some in self._rows.of(pieces.column(-1))
-        ]
+        for pieces in self._pieces:
+            for some in self._rows.of(pieces.column(-1)):
+                yield self._with_bounds(pieces, *some)
+
+    @property
+    def kept_rows(self) -> int:
+        """As of `panes.Windows`."""
+        self._take_in()
+        return sum(map(len, self._pieces)) if self._plan.in_parts else self._rows.open
 
     def _with_bounds(self, pieces: pa.RecordBatch, at: pa.Array, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Rows with the first and last time of their sessions. at: their places among the pieces."""
         bounds = [pieces.column(place).take(at) for place in (0, 1)]
         return pa.RecordBatch.from_arrays([*bounds, *rows.columns], schema=self.kept_schema)
 
-    def restore(self, kept: Sequence[pa.RecordBatch], watermark: int | None) -> None:
+    def restore(self, kept: Iterable[pa.RecordBatch], watermark: int | None) -> None:
         """Before all rows. watermark: of the moment when they were kept."""
         self.watermark = watermark
         for batch in kept:
@@ -192,8 +206,9 @@ class Sessions:
 
     @property
     def size(self) -> int:
-        """The bytes of what is open."""
-        return self._rows.size + sum(int(batch.nbytes) for batch in [*self._pieces, *self._waiting])
+        """The bytes of what is open, in memory and in files."""
+        own = sum(int(batch.nbytes) for batch in [*self._pieces, *self._waiting])
+        return self._storage.memory + self._storage.disk + own
 
 
 def _one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:

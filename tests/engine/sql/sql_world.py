@@ -9,6 +9,7 @@ import decimal
 import itertools
 import json
 import re
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,8 @@ PRELUDE = (
     "CREATE TABLE timed (id BIGINT, tail TEXT, alt BIGINT, speed DOUBLE, ok BOOLEAN, day TIMESTAMP(6), "
     "cents DECIMAL(10, 2), small INT, WATERMARK FOR day AS day - INTERVAL '1 hour') "
     "WITH (connector = 'filesystem', path = 'flights', format = 'parquet', type = 'source'); "
+    "CREATE TEMPORARY TABLE planes (tail TEXT PRIMARY KEY, maker TEXT, seats INT, share DOUBLE, small INT) "
+    "WITH (connector = 'sqlite', uri = 'sqlite:planes.db'); "
     "CREATE TABLE out WITH (connector = 'blackhole'); CREATE TABLE out2 WITH (connector = 'blackhole');\n"
 )
 SCHEMA = pa.schema(
@@ -127,8 +130,30 @@ FLIGHTS = pa.Table.from_pylist([_flight(n) for n in range(24)], SCHEMA)
 _FILES = 6
 
 
+PLANES = pa.Table.from_pylist(
+    [
+        {"tail": tail, "maker": maker, "seats": seats, "share": share, "small": small}
+        for tail, maker, seats, share, small in (
+            *(("N00", "Airbus", 100, 1, 0), ("D01", "Boeing", None, 0.5, 1), ("N06", None, 7, None, 0)),
+            *(("N09", "Airbus", 20, 2.5, 0), ("N09", "Cessna", 4, 0.25, 1), ("D13", "boeing", 300, 3, 2)),
+            *(("B14", "", 0, 0, 2), ("N18", "Airbus", 50, -1, 0), ("X99", "Airbus", 1, 1, 1), (None, "none", 2, 2, 2)),
+        )
+    ],
+    pa.schema(
+        [
+            *(("tail", pa.string()), ("maker", pa.string()), ("seats", pa.int32())),
+            *(("share", pa.float64()), ("small", pa.int32())),
+        ]
+    ),
+)
+
+
 def write_flights(folder: Path) -> None:
-    """In several files, so that checkpoints and slices lie between them."""
+    """In several files, so that checkpoints and slices lie between them; and a database of planes."""
+    with contextlib.closing(sqlite3.connect(folder / "planes.db")) as connection, connection:
+        connection.execute("CREATE TABLE planes (tail TEXT, maker TEXT, seats INTEGER, share NUMERIC, small INTEGER)")
+        rows = [tuple(row.values()) for row in PLANES.to_pylist()]
+        connection.executemany("INSERT INTO planes VALUES (?, ?, ?, ?, ?)", rows)
     (folder / "flights").mkdir()
     size = len(FLIGHTS) // _FILES
     for number in range(_FILES):
@@ -269,6 +294,7 @@ def reference(text: str, functions: dict[str, Any]) -> dict[str, list[str]]:
     context = SessionContext(SessionConfig().with_target_partitions(1))
     for name in ("flights", "timed"):
         context.register_record_batches(name, [FLIGHTS.to_batches()])
+    context.register_record_batches("planes", [PLANES.to_batches()])
     for function in functions.values():
         context.register_udf(_plain(function))
     results: dict[str, list[str]] = {}

@@ -18,9 +18,10 @@ pytestmark = [pytest.mark.usefixtures("folder"), pytest.mark.once]
 CHILD = Path(__file__).parents[1] / "kill" / "child.py"
 CALLS = """
 CREATE VIEW v AS
-SELECT id, alt, CASE WHEN alt >= 0 THEN label(tail, positive(alt)) ELSE 'low' END AS l
+SELECT id, alt, tail, CASE WHEN alt >= 0 THEN label(tail, positive(alt)) ELSE 'low' END AS l
 FROM flights WHERE NOT is_big(alt);
-INSERT INTO out SELECT id, plane(l) AS p, twice(id) AS t FROM v;
+INSERT INTO out SELECT id, plane(l) AS p, twice(id) AS t, maker
+FROM v LEFT JOIN planes ON v.tail = planes.tail AND NOT starts_with(l, maker);
 INSERT INTO out2 SELECT id, unnest(tags_of(l)) AS tag FROM v WHERE is_plane(l);
 """
 

@@ -16,9 +16,10 @@ from sql_world import FLIGHTS
 
 from arroyo_udf_plugin.engine.embedded import run_pipeline
 from arroyo_udf_plugin.errors import InvalidArgument, RowError
-from arroyo_udf_plugin.pipeline.description import Pipeline
+from arroyo_udf_plugin.pipeline.description import Checkpoints, Pipeline, Windows
 from arroyo_udf_plugin.pipeline.explain import explained
 from arroyo_udf_plugin.pipeline.plan import plan
+from arroyo_udf_plugin.pipeline.problems import InvalidPipeline
 from arroyo_udf_plugin.planner.script import Script
 from arroyo_udf_plugin.planner.text import Refused
 
@@ -176,6 +177,10 @@ def test_the_event_time() -> None:
     time = pipeline(f"{table} SELECT id FROM flights").event_time
     assert time is not None
     assert (time.column, time.lateness) == ("day", 90.0)
+    table = table.replace("'90'", "'-90'")
+    ahead = pipeline(f"{table} SELECT id FROM flights").event_time
+    assert ahead is not None
+    assert (ahead.lateness, ahead.watermark) == (0, "day - INTERVAL '-90' SECOND")
 
 
 def test_the_time_is_not_that_of_the_plan() -> None:
@@ -279,6 +284,38 @@ def test_a_function_with_a_timeout_needs_worker_processes() -> None:
     )
     run_pipeline(Script("query.sql", f"SET isolation = 'process'; SET workers = 2; {text}", ["own.py"]).pipeline)
     assert rows() == [{"n": 1}, {"n": 2}]
+
+
+@pytest.mark.parametrize(
+    ("watermark", "lateness"), [("day", 1.0), ("day AS day", 0.0), ("day AS day - INTERVAL '2 seconds'", 2.0)]
+)
+def test_how_late_rows_may_be(watermark: str, lateness: float) -> None:
+    text = (
+        f"CREATE TABLE t (day TIMESTAMP(6), WATERMARK FOR {watermark}) WITH (connector = 'filesystem', "
+        "path = 'flights', format = 'parquet', type = 'source'); SELECT day FROM t"
+    )
+    told = Script("query.sql", text).pipeline.event_time
+    assert told is not None
+    assert told.lateness == lateness
+
+
+def test_settings_of_checkpoints_and_windows() -> None:
+    """They say how often; the command line says where. Without a place there are none."""
+    text = (
+        "CREATE TABLE t (day TIMESTAMP(6), WATERMARK FOR day) "
+        "WITH (connector = 'filesystem', path = 'flights', format = 'parquet', type = 'source'); "
+        "SET checkpoint_interval = '5 minutes'; SET checkpoint_rows = 7; SET memory_limit = '2MiB'; SET disk_limit = 9;"
+        "SELECT count(*) FROM t GROUP BY tumble(interval '1 hour')"
+    )
+    pipeline = Script("query.sql", text).pipeline
+    assert pipeline.checkpoints == Checkpoints(every=300.0, every_rows=7)
+    assert [(one.memory_limit, one.disk_limit) for one in pipeline.operators if isinstance(one, Windows)] == [
+        (2 << 20, 9)
+    ]
+    plan(pipeline).close()
+    placed = Checkpoints(place="state", every=300.0, every_rows=7)
+    with pytest.raises(InvalidPipeline, match="'stdout' cannot go on where it stopped"):
+        plan(pipeline.model_copy(update={"checkpoints": placed}))
 
 
 @pytest.mark.parametrize("workers", ["0", "1025", "'two'"])

@@ -1,2 +1,3 @@
-CREATE TEMPORARY TABLE t (a INT) WITH (connector = 'redis'); SELECT id FROM flights
--- refused 1:24: CREATE TEMPORARY TABLE (a lookup table) is not supported yet
+CREATE TEMPORARY TABLE planes2 (tail TEXT);
+SELECT id FROM flights;
+-- refused 1:24: a TEMPORARY TABLE is in a database: write WITH (connector = 'postgres') or 'sqlite'

@@ -1,0 +1,194 @@
+"""JOIN with a lookup table, as an operator that adds its columns.
+
+    FROM flights f LEFT JOIN planes p ON f.tail = p.tail AND p.year > 2000
+
+    f's columns ──► lookup: tail of the table = tail of the row, where year > 2000 ──► f's columns, p's columns
+
+An equation of a column of the table with anything of the row is part of the key. What else ON says decides which
+matches count. Of the table only those columns are read that the query names.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from ..connectors.lookup_table import WrongColumn, lookup_table
+from ..errors import InvalidArgument
+from ..pipeline.description import Lookup
+from ..pipeline.variables import resolved
+from ..sql.query import Select, WrongQuery
+from ..sql.tokens import Token, column_name, quoted
+from .calls import calls_in, conjuncts, cut
+from .diagnostics import wrong_query
+from .flow import Flow, Node
+from .functions import Udf
+from .scope import Scope
+from .selects import Item, Join, QueryText, Star
+from .statements import CreateTable
+from .tables import lookup_of
+from .text import Text, Tokens, Wrong, leveled
+
+_BEYOND = {"and", "or", "not", "is", "in", "like", "ilike", "between", "similar", "rlike", "regexp", "case"}
+_COMPARISONS = {"=", "==", "<", ">", "<=", ">=", "<>", "!=", "~", "!~", "~*", "!~*"}
+
+
+class LookupJoin:
+    """before: the rows so far, in which names mean what `scope` says. table: of the join."""
+
+    def __init__(
+        self,
+        text: Text,
+        udfs: Mapping[str, Udf],
+        flow: Flow,
+        query: QueryText,
+        before: Node,
+        scope: Scope,
+        join: Join,
+        table: CreateTable,
+    ) -> None:
+        self._text, self._udfs, self._flow, self._query = text, udfs, flow, query
+        self._before, self._left, self._join, self._table = before, scope, join, table
+        self._alias = join.relation.alias
+
+    def built(self) -> tuple[Node, Scope]:
+        """The rows with the table's columns, and what names mean in them. Raises Wrong."""
+        join, table = self._join, self._table
+        if join.kind not in ("inner", "left"):
+            raise Wrong(f"{table.name} is looked up row by row: write JOIN or LEFT JOIN", join.at)
+        keys = lookup_of(table)
+        schema = self._schema(keys)
+        merged = {name: self._merged(name, schema, at) for name, at in join.using.items()}
+        scope = self._left.beside(self._alias, schema.names, merged)
+        columns = scope.tables[self._alias]
+        before, own, conditions = self._keys(scope, schema, merged)
+        found = {columns[name]: name for name in self._named(schema.names)}
+        typed = {} if table.columns is None else {name: schema.field(name).type for name in (*found.values(), *own)}
+        operator = Lookup(
+            **keys,
+            name=table.name,
+            keys=own,
+            columns=found,
+            types={name: str(type_) for name, type_ in typed.items()},
+            unmatched="null" if join.kind == "left" else "drop",
+            where=" AND ".join(conditions) or None,
+            on_error=self._flow.settings.on_row,
+        )
+        node = self._added(before, operator)
+        if before is not self._before:
+            kept = [*self._before.schema.names, *found]
+            node = self._flow.query(node, Select({name: quoted(name) for name in kept}), table.name, join.at)
+        return node.with_windows(self._before.windows), scope
+
+    def _schema(self, keys: Mapping[str, Any]) -> pa.Schema:
+        """The table's columns: those of CREATE TABLE, or of the database."""
+        table = self._table
+        types = {column.name: column.type for column in table.columns or ()}
+        columns = None if table.columns is None else {name: name for name in types}
+        values, _ = resolved({name: keys[name] for name in ("uri", "table")}, os.environ)
+        try:
+            return lookup_table(values["uri"], values["table"], {}, columns, types, table.name).schema
+        except WrongColumn as error:
+            at = next((column.at for column in table.columns or () if column.name == error.column), table.at)
+            raise Wrong(str(error), at) from None
+        except InvalidArgument as error:
+            raise Wrong(str(error), table.at) from None
+
+    def _merged(self, name: str, schema: pa.Schema, at: int) -> str:
+        """The column of the row that a name in USING is."""
+        column = self._left.column(name, at)
+        for owner, has in ((self._table.name, name in schema.names), ("what is before it", column is not None)):
+            if not has:
+                raise Wrong(f"USING ({name}): {owner} has no such column: write ON and both names", at)
+        return column or ""
+
+    def _named(self, names: Sequence[str]) -> list[str]:
+        """Those of the table's columns that the query may need."""
+        query = self._query
+        if any(isinstance(item, Star) and item.table in (None, self._alias) for item in query.items):
+            return list(names)
+        items = [item.part for item in query.items if isinstance(item, Item)]
+        parts = [*items, query.where, *query.group, query.having, *(join.on for join in query.joins)]
+        words = {token.name for part in parts for token in part}
+        words |= {name for join in query.joins for name in join.using}
+        return [name for name in names if name in words]
+
+    # ---- ON ----
+
+    def _keys(
+        self, scope: Scope, schema: pa.Schema, merged: Mapping[str, str]
+    ) -> tuple[Node, dict[str, str], list[str]]:
+        """The rows with the columns of the key, these by those of the table, and further conditions."""
+        own = dict(merged)
+        computed: dict[str, tuple[str, Tokens]] = {}
+        conditions = []
+        for part in conjuncts(self._join.on) if self._join.on else []:
+            self._refuse_calls(part)
+            found = self._equation(part, scope)
+            if found is None or found[0] in own:
+                conditions.append(f"({cut(self._text.text, part, scope.results([part]))}\n)")
+                continue
+            name, side = found
+            text = cut(self._text.text, side, scope.results([side]))
+            column = column_name(text, "")
+            if column is None or column not in self._before.schema.names:
+                column = f"__l{len(computed)}"
+                computed[column] = text, side
+            own[name] = column
+        if not own:
+            example = f"ON {next(iter(self._left.tables))}.column = {self._alias}.{schema.names[0]}"
+            text = f"a lookup needs a key: a column of {self._table.name} that equals something of the row: {example}"
+            raise Wrong(text, self._join.at)
+        return self._computed(computed), own, conditions
+
+    def _refuse_calls(self, part: Tokens) -> None:
+        for call in calls_in(part, self._udfs):
+            raise Wrong(f"ON has no calls of functions: call {call.name} in a subquery, and join that", call.start)
+
+    def _equation(self, part: Tokens, scope: Scope) -> tuple[str, Tokens] | None:
+        """A column of the table, and what equals it."""
+        equal = [place for place, token, depth in leveled(part) if not depth and token.text == "="]
+        if len(equal) != 1:
+            return None
+        sides = part[: equal[0]], part[equal[0] + 1 :]
+        if not all(map(_is_operand, sides)):
+            return None
+        columns = {called: name for name, called in scope.tables[self._alias].items()}
+        for side, other in (sides, sides[::-1]):
+            found = list(scope.named(side))
+            if len(found) == 1 and found[0][:2] == (0, len(side)) and found[0][2] in columns:
+                if any(column in columns for _, _, column in scope.named(other)):
+                    return None
+                return columns[found[0][2]], other
+        return None
+
+    def _computed(self, computed: Mapping[str, tuple[str, Tokens]]) -> Node:
+        if not computed:
+            return self._before
+        items = {name: quoted(name) for name in self._before.schema.names}
+        items |= {column: text for column, (text, _) in computed.items()}
+        try:
+            return self._flow.query(self._before, Select(items), "key", self._join.at)
+        except WrongQuery as error:
+            part = computed[error.item or ""][1] if error.item in computed else self._join.on
+            raise wrong_query(error, part, self._query, self._before.schema, self._udfs) from None
+
+    def _added(self, before: Node, operator: Lookup) -> Node:
+        try:
+            return self._flow.lookup(before, operator, self._join.at)
+        except WrongQuery as error:
+            raise wrong_query(error, self._join.on, self._query, before.schema, self._udfs) from None
+        except InvalidArgument as error:
+            raise Wrong(str(error), self._join.on[0].start if self._join.on else self._join.at) from None
+
+
+def _is_operand(part: Tokens) -> bool:
+    """Whether an equation has all of an expression on its side, and no more."""
+    return bool(part) and not any(not depth and _binds_less(token) for _, token, depth in leveled(part))
+
+
+def _binds_less(token: Token) -> bool:
+    return token.word in _BEYOND or (token.kind == "sign" and token.text in _COMPARISONS)

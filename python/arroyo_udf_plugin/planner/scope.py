@@ -1,0 +1,128 @@
+"""What names mean in a SELECT from several tables, whose rows have become one.
+
+    FROM hours a JOIN limits b ON ...      rows with the columns window, k, "b.window", "b.k", n
+
+A column keeps its name in such a row, unless a table before has the same. In the text, b.k and n stand for columns of
+the row; queries are cut with these in their places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..pipeline.problems import nearest
+from ..sql.tokens import quoted
+from .calls import Called
+from .selects import OPERANDS, OPERATORS, Star
+from .text import Tokens, Wrong
+
+
+@dataclass(frozen=True)
+class Scope:
+    """tables: the columns of each, by the table's name and theirs: what they are called in a row. merged: columns that
+    are equal in several tables, by USING: which column of a row they are."""
+
+    tables: Mapping[str, Mapping[str, str]]
+    merged: Mapping[str, str] = field(default_factory=dict)
+
+    def owners(self, name: str) -> list[str]:
+        """The tables that have such a column."""
+        return [table for table, columns in self.tables.items() if name in columns]
+
+    def column(self, name: str, at: int) -> str | None:
+        """That of a name without a table. None: there is none. Raises Wrong if there are several."""
+        if name in self.merged:
+            return self.merged[name]
+        owners = self.owners(name)
+        if len(owners) > 1:
+            raise Wrong(f"{name} is a column of {' and '.join(owners)}: write {owners[0]}.{name}", at)
+        return self.tables[owners[0]][name] if owners else None
+
+    def of_table(self, table: str, name: str, at: int) -> str:
+        """That of table.name. Raises Wrong."""
+        columns = self.tables[table]
+        if name not in columns:
+            raise Wrong(f"{table} has no column {name}: {nearest(name, columns)}", at)
+        return columns[name]
+
+    def named(self, part: Tokens) -> Iterator[tuple[int, int, str]]:
+        """Where names of columns are in an expression, each with the place behind it and its column. Raises Wrong."""
+        place = 0
+        while place < len(part):
+            found = None if place and part[place - 1].text == "." else self._at(part, place)
+            if found is not None:
+                yield place, *found
+            place = place + 1 if found is None else found[0]
+
+    def _at(self, part: Tokens, place: int) -> tuple[int, str] | None:
+        token, after = part[place], [one.text for one in part[place + 1 : place + 2]]
+        if token.name is None:
+            return None
+        if token.name in self.tables and after == ["."] and len(part) > place + 2:
+            name = part[place + 2].name
+            return None if name is None else (place + 3, self.of_table(token.name, name, token.start))
+        is_word = token.word in OPERATORS | OPERANDS or (place > 0 and part[place - 1].word == "as")
+        is_typed = part[place + 1 : place + 2] and part[place + 1].kind == "text"  # date '2013-01-01'
+        if is_word or is_typed or after == ["("]:
+            return None
+        column = self.column(token.name, token.start)
+        return None if column is None else (place + 1, column)
+
+    def results(self, parts: Sequence[Tokens]) -> dict[Called, str]:
+        """The names in expressions as `cut` and `Rounds` take them."""
+        return {
+            Called("", part[start:stop], (), ()): quoted(column)
+            for part in parts
+            for start, stop, column in self.named(part)
+        }
+
+    def normal(self, part: Tokens) -> str:
+        """The same text for what is the same."""
+        words, done = [], 0
+        for start, stop, column in self.named(part):
+            words += [*(token.word or token.text for token in part[done:start]), quoted(column)]
+            done = stop
+        return " ".join([*words, *(token.word or token.text for token in part[done:])])
+
+    def rows(self) -> Scope:
+        """The same names; a star stands for all columns as they are called in a row."""
+        columns = [column for own in self.tables.values() for column in own.values()]
+        every = dict.fromkeys([*self.merged.values(), *columns])
+        return _Rows(self.tables, self.merged, tuple(every))
+
+    def star(self, star: Star) -> list[tuple[str, str]]:
+        """The columns that a star stands for, with their names in a row. Raises Wrong."""
+        if star.table is not None and star.table not in self.tables:
+            raise Wrong(f"there is no table {star.table} here: {nearest(star.table, self.tables)}", star.at)
+        chosen = list(self.merged.items()) if star.table is None else []
+        for table, columns in self.tables.items():
+            if star.table in (None, table):
+                chosen += [one for one in columns.items() if star.table is not None or one[0] not in self.merged]
+        names = [name for name, _ in chosen]
+        for name, at in star.without.items():
+            if name not in names:
+                raise Wrong(f"there is no column {name} to leave out: there are {', '.join(names)}", at)
+        return [(name, column) for name, column in chosen if name not in star.without]
+
+    def beside(self, table: str, columns: Collection[str], merged: Mapping[str, str] | None = None) -> Scope:
+        """With one more table: its columns have their own names in a row if nobody has them, else `table.name`."""
+        taken = {column for own in self.tables.values() for column in own.values()} | set(self.merged.values())
+        called = {}
+        for name in columns:
+            column = name if name not in taken else f"{table}.{name}"
+            while column in taken:
+                column += "_"
+            taken.add(column)
+            called[name] = column
+        return Scope({**self.tables, table: called}, {**self.merged, **(merged or {})})
+
+
+@dataclass(frozen=True)
+class _Rows(Scope):
+    """columns: what a star stands for."""
+
+    columns: Sequence[str] = ()
+
+    def star(self, star: Star) -> list[tuple[str, str]]:
+        return [(column, column) for column in self.columns]

@@ -1,0 +1,138 @@
+"""What windows keep, in memory up to a limit, and beyond it in files without a name.
+
+    storage = Storage(Limits(memory=256 << 20, disk=16 << 30))
+    some = Some(storage)
+    some.add(batch); some.batches                  those in files are read as memory, page by page
+    some.clear()                                   always at the end: it frees memory and disk
+
+Guarantees: a batch that is kept does not keep a larger one alive, of which it is a slice. Above the limit of memory the
+largest parts go to files, until half of the limit is free; above the limit of the disk, nothing more is kept.
+Assumes: `clear` is called for everything that is not needed any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from ..connectors.unnamed import mapped
+from ..errors import InvalidArgument
+
+_MEMORY, _DISK = 256 << 20, 16 << 30
+
+
+@dataclass(frozen=True)
+class Limits:
+    """In bytes."""
+
+    memory: int = _MEMORY
+    disk: int = _DISK
+
+
+class Some:
+    """Batches of one schema. memory, disk: their bytes."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._held: list[pa.RecordBatch] = []
+        self._filed: list[pa.RecordBatch] = []
+        self.memory = self.disk = 0
+
+    @property
+    def batches(self) -> list[pa.RecordBatch]:
+        return [*self._filed, *self._held]
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """May write whatever is kept to files. Raises InvalidArgument above the limit of the disk."""
+        if not self._held:
+            self._storage.holding.append(self)
+        self._held.append(_alone(batch))
+        self._grow(memory=batch.nbytes)
+        self._storage.check()
+
+    def replace(self, batches: Iterable[pa.RecordBatch]) -> None:
+        self.clear()
+        for batch in batches:
+            self.add(batch)
+
+    def clear(self) -> None:
+        if self._held:
+            self._storage.holding.remove(self)
+        self._held, self._filed = [], []
+        self._grow(-self.memory, -self.disk)
+
+    def file(self) -> None:
+        """Puts into a file what is in memory."""
+        self._storage.need(self.memory)
+        table = pa.Table.from_batches(self._held)
+
+        def write(file: object) -> None:
+            with pa.ipc.new_stream(file, table.schema) as stream:
+                stream.write_table(table)
+
+        data = mapped(write, "rows of open windows")
+        with pa.ipc.open_stream(pa.py_buffer(data)) as stream:
+            self._filed += [_typed(batch, table.schema) for batch in stream]
+        self._held = []
+        self._grow(-self.memory, len(data))
+
+    def _grow(self, memory: int = 0, disk: int = 0) -> None:
+        self.memory += memory
+        self.disk += disk
+        self._storage.memory += memory
+        self._storage.disk += disk
+
+
+class Storage:
+    """memory, disk: the bytes of everything. holding: what may be in memory."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self.holding: list[Some] = []
+        self.memory = self.disk = 0
+
+    def check(self) -> None:
+        """Files the largest parts, if the memory is full."""
+        if self.memory <= self._limits.memory:
+            return
+        self.holding.sort(key=lambda some: some.memory)
+        while self.memory > self._limits.memory // 2:
+            self.holding.pop().file()
+
+    @property
+    def times(self) -> int:
+        """How many times the memory would be needed for everything."""
+        return 1 + self.disk // max(self._limits.memory, 1)
+
+    def need(self, size: int) -> None:
+        """Raises InvalidArgument if there is no room for so much on the disk."""
+        if self.disk + size > self._limits.disk:
+            raise InvalidArgument(
+                f"open windows have {_told(self.memory + self.disk)}, and may have {_told(self._limits.memory)} in "
+                f"memory (memory_limit) and {_told(self._limits.disk)} on the disk (disk_limit): set a higher limit, "
+                "or shorter windows"
+            )
+
+
+def _typed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """What was read, with types that only we know."""
+    if batch.schema == schema:
+        return batch
+    columns = [
+        pa.ExtensionArray.from_storage(type_, column) if isinstance(type_, pa.BaseExtensionType) else column
+        for type_, column in zip(schema.types, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _told(size: int) -> str:
+    return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size} bytes"
+
+
+def _alone(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A copy, if it is a slice of something much larger."""
+    if batch.get_total_buffer_size() <= 2 * batch.nbytes + 4096:
+        return batch
+    return batch.take(pa.array(range(batch.num_rows), pa.int64()))

@@ -1,0 +1,27 @@
+CREATE VIEW small_ones AS SELECT tumble(interval '2 days') AS window, small AS k, count(*) AS n, max(alt) AS top FROM timed WHERE id % 4 < 3 GROUP BY window, small;
+CREATE VIEW good_ones AS SELECT tumble(interval '2 days') AS window, small + 1 AS k, count(*) AS n FROM timed WHERE ok GROUP BY window, 2;
+SELECT a.k, b.k AS other, row_number() OVER (PARTITION BY a.window ORDER BY a.n + b.n DESC, a.k, b.k) AS place FROM small_ones a JOIN good_ones b ON a.window = b.window WHERE a.k <> b.k
+-- result rows (k, other, place)
+-- [0, 1, 1]
+-- [0, 1, 1]
+-- [0, 1, 5]
+-- [0, 2, 1]
+-- [0, 2, 2]
+-- [0, 2, 3]
+-- [0, 2, 6]
+-- [0, 3, 3]
+-- [0, 3, 3]
+-- [0, 3, 4]
+-- [1, 2, 2]
+-- [1, 2, 4]
+-- [1, 2, 5]
+-- [1, 2, 7]
+-- [1, 3, 4]
+-- [1, 3, 5]
+-- [1, 3, 6]
+-- [2, 1, 2]
+-- [2, 1, 2]
+-- [2, 1, 6]
+-- [2, 3, 1]
+-- [2, 3, 7]
+-- [2, 3, 7]

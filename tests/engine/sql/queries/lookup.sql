@@ -1,0 +1,11 @@
+-- A match, none, several, and nulls on both sides.
+SELECT id, maker, p.seats, f.tail FROM flights f JOIN planes p ON f.tail = p.tail;
+-- result rows (id, maker, seats, tail)
+-- [0, "Airbus", 100, "N00"]
+-- [1, "Boeing", null, "D01"]
+-- [13, "boeing", 300, "D13"]
+-- [14, "", 0, "B14"]
+-- [18, "Airbus", 50, "N18"]
+-- [6, null, 7, "N06"]
+-- [9, "Airbus", 20, "N09"]
+-- [9, "Cessna", 4, "N09"]

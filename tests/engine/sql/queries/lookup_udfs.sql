@@ -1,0 +1,34 @@
+-- Columns of both sides in functions, in WHERE and in items; a function's result as key, by a subquery.
+INSERT INTO out SELECT label(maker, id) AS l, half(p.share) AS h, add(f.small, seats) AS s
+FROM flights f JOIN planes p ON f.tail = p.tail WHERE is_plane(p.tail) AND NOT is_big(seats);
+INSERT INTO out2 SELECT id, p.maker FROM (SELECT id, twice(id) AS double FROM flights) f LEFT JOIN planes p ON f.double = p.seats;
+-- result out (l, h, s)
+-- ["Airbus/18", -0.5, 50]
+-- ["Airbus/9", 1.25, 20]
+-- ["Cessna/9", 0.125, 4]
+-- [null, null, 7]
+-- result out2 (id, maker)
+-- [0, ""]
+-- [1, "none"]
+-- [10, "Airbus"]
+-- [11, null]
+-- [12, null]
+-- [13, null]
+-- [14, null]
+-- [15, null]
+-- [16, null]
+-- [17, null]
+-- [18, null]
+-- [19, null]
+-- [2, "Cessna"]
+-- [20, null]
+-- [21, null]
+-- [22, null]
+-- [23, null]
+-- [3, null]
+-- [4, null]
+-- [5, null]
+-- [6, null]
+-- [7, null]
+-- [8, null]
+-- [9, null]
