@@ -189,6 +189,12 @@ class _Compiler:
                     f"{column.name} is generated, and {table.name} is inserted into: compute it in the SELECT",
                     column.at,
                 )
+            if column.metadata is not None:
+                raise Wrong(
+                    f"{column.name} is metadata of a source, and {table.name} is inserted into: leave out METADATA "
+                    "FROM",
+                    column.metadata.at,
+                )
         wanted = {column.name: Wanted(column.name, column.type, column.not_null) for column in table.columns}
         if insert.columns is None:
             return list(wanted.values())

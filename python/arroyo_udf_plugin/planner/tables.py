@@ -209,12 +209,6 @@ def source_of(table: CreateTable) -> SourceModel:
 
 def sink_of(table: CreateTable) -> SinkModel:
     """Raises Wrong, and what pydantic raises."""
-    for column in table.columns or ():
-        if column.metadata is not None:
-            raise Wrong(
-                f"{column.name} is metadata of a source, and {table.name} is a sink: leave out METADATA FROM",
-                column.metadata.at,
-            )
     return _made(table, _SINKS)  # type: ignore[no-any-return]
 
 
