@@ -27,6 +27,7 @@ from ..sql.query import told
 from ..windows.grouping import Grouping
 from ..windows.joining import Joining
 from ..windows.opened import opened
+from ..windows.spans import bounded, unusable
 from ..windows.storage import Limits
 from .blocks import ORIGIN, Block, Given
 from .operator import Operator
@@ -66,21 +67,22 @@ class GatherStage(QueuedStage):
 
     def __init__(self, plan: GroupPlan) -> None:
         super().__init__(plan.name, plan.identity, plan.given, plan.policy)
-        self._plan = plan
+        self._plan, self._time = plan, plan.given.schema.get_field_index(plan.grouping.time)
         self._queue = collections.deque()
         self._pace = Pace(STEP_ROWS)
 
     def _answer(self, block: Block) -> Iterator[Item]:
-        failed = self._plan.grouping.unusable(block.rows)
-        return iter([block] if failed is None else self._failed(block, failed))
+        times = block.rows.column(self._time)
+        failed = unusable(times, self._plan.grouping.window)
+        return iter([block] if failed is None else self._failed(block, times, failed))
 
-    def _failed(self, block: Block, failed: pa.BooleanArray) -> list[Item]:
+    def _failed(self, block: Block, times: pa.Array, failed: pa.BooleanArray) -> list[Item]:
         """The rows after the policy. Raises RowError."""
         outcomes = pc.if_else(failed, *(pa.scalar(outcome, pa.uint8()) for outcome in (ERROR, VALUE)))
         name = repr(self._plan.grouping.time)
         far = f"column {name} is before 1678 or after 2261, and windows know the event times between"
         is_null = f"column {name} is null, and windows need an event time"
-        texts = pc.if_else(self._plan.grouping.has_time(block.rows), far, is_null)
+        texts = pc.if_else(times.is_valid(), far, is_null)
         results = pa.RecordBatch.from_arrays([outcomes, texts], names=["outcome", "error"])
         decided = self._policy.apply(results, self._plan, origin=block.origin)
         self._count(decided.failed, decided)
@@ -105,7 +107,7 @@ class GroupStage(RunningStage):
 
     def __init__(self, plan: GroupPlan) -> None:
         super().__init__(plan.name, plan.identity, plan.given, Policy())
-        self._grouping = plan.grouping
+        self._window = plan.grouping.window
         self._windows = opened(plan.grouping, plan.given.schema, plan.limits)
         self._origin = plan.given.origin
         self._out: list[Item] = []
@@ -133,7 +135,7 @@ class GroupStage(RunningStage):
         if isinstance(item, Watermark):
             if item.time is not None and (self._latest is None or item.time > self._latest):
                 self._latest = item.time
-                self._windows.watermark = self._grouping.bounded(item.time)
+                self._windows.watermark = bounded(item.time, self._window)
                 self._close()
             self._out.append(item)
             return
@@ -204,7 +206,7 @@ class GroupStage(RunningStage):
         times = [one.latest for one in kept if one.latest is not None]
         self._latest = max(times, default=None)
         self._answered = max(one.next_id for one in kept) - sum(map(len, blocks))
-        watermark = None if self._latest is None else self._grouping.bounded(self._latest)
+        watermark = None if self._latest is None else bounded(self._latest, self._window)
         self._windows.restore([block.rows for block in blocks], watermark)
 
 

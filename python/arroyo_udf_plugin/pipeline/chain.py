@@ -167,9 +167,7 @@ class _Building:
         except InvalidArgument as error:
             self._problems.add((*key, "width"), str(error))
             return
-        given, policy = Given(columns.schema, columns.origin), Policy(operator.on_error)
-        limits = Limits(operator.memory_limit, operator.disk_limit)
-        self._stages[place] = GroupPlan(self._names[place], grouping, given, policy, limits)
+        self._waiting(place, operator, grouping, Given(columns.schema, columns.origin))
         self._ends(place, schema)
 
     def lookup(self, place: int, operator: Lookup) -> None:
@@ -214,16 +212,21 @@ class _Building:
         schemas = [own.schema for own in columns if own is not None]
         if len(schemas) < len(columns):
             return
-        joining, sides = joining_of(operator), Sides(schemas)
+        joining = joining_of(operator)
         try:
+            sides = Sides(schemas, joining.time, joining.needed)
             schema = Joined(joining, sides.schema).schema
         except WrongQuery as error:
             at = ("select", error.item) if error.item in operator.select else (error.item or "on",)
             self._problems.add((*key, *map(str, at)), str(error))
             return
         self._merged[place] = sides.together
-        self._stages[place] = GroupPlan(self._names[place], joining, Given(sides.schema, self._origin))
+        self._waiting(place, operator, joining, Given(sides.schema, self._origin))
         self._ends(place, schema)
+
+    def _waiting(self, place: int, operator: Windows | Join, grouping: Grouping | Joining, given: Given) -> None:
+        limits = Limits(operator.memory_limit, operator.disk_limit)
+        self._stages[place] = GroupPlan(self._names[place], grouping, given, Policy(operator.on_error), limits)
 
     def functions(self, place: int, operator: Functions) -> None:
         before = self._routes.before[place]

@@ -154,7 +154,18 @@ class Lookup(Operator):
     """What happens to a row that cannot be looked up, also because the database does not answer."""
 
 
-class Windows(Operator):
+class Waiting(Operator):
+    """An operator whose rows wait until the watermark has passed their window."""
+
+    on_error: Literal["fail", "drop", "dead_letter"] = "fail"
+    """What happens to a row whose event time is null, or before 1678 or after 2261."""
+    memory_limit: Bytes = Limits.memory
+    """What open windows may have in memory, such as "1GiB"; what is more is in files without a name, in TMPDIR."""
+    disk_limit: Bytes = Limits.disk
+    """What open windows may have in these files; above it the pipeline ends."""
+
+
+class Windows(Waiting):
     """An operator: rows in windows of event time, as GROUP BY has them. It works in the first slice, for all slices.
 
     Its rows are the windows' results: the keys, the window, the aggregates, and the last moment of the window as their
@@ -180,12 +191,6 @@ class Windows(Operator):
     """Each row is a result: `aggregates` are window functions, such as place = "row_number() OVER (ORDER BY n)"."""
     table: str = "input"
     """The name by which aggregates may call the rows, as in input.column."""
-    on_error: Literal["fail", "drop", "dead_letter"] = "fail"
-    """What happens to a row whose event time is null, or before 1678 or after 2261."""
-    memory_limit: Bytes = Limits.memory
-    """What open windows may have in memory, such as "1GiB"; what is more is in files without a name, in TMPDIR."""
-    disk_limit: Bytes = Limits.disk
-    """What open windows may have in these files; above it the pipeline ends."""
 
 
 class Union(Operator):
@@ -196,7 +201,7 @@ class Union(Operator):
     """The operators whose rows it gets, or sources: "source" or names of `sources`."""
 
 
-class Join(Operator):
+class Join(Waiting):
     """An operator: the rows of two others that have the same event time, which are results of the same window. It works
     in the first slice, for all slices."""
 

@@ -30,7 +30,7 @@ from .event_times import event_time_of, type_of
 from .flow import SOURCE, TIME, Flow, Node
 from .functions import Udf
 from .grouped import Grouped, as_time, has_windows
-from .joins import WindowedJoin
+from .joins import WindowedJoin, names_in
 from .lookups import LookupJoin
 from .ranked import Ranked, has_over
 from .rounds import Rounds, Wanted
@@ -232,13 +232,14 @@ class _Compiler:
         if not query.joins:
             return before, None
         scope = Scope({query.relation.alias: {column: column for column in before.names}})
+        needed = names_in(query)
         for join in query.joins:
             table = self._lookup_table(join, ctes)
             if table is not None:
                 before, scope = LookupJoin(self._text, self._udfs, flow, query, before, scope, join, table).built()
                 continue
             right = self._relation(flow, join.relation, ctes)
-            joined = WindowedJoin(self._text, self._udfs, flow, before, scope, join, right, name)
+            joined = WindowedJoin(self._text, self._udfs, flow, before, scope, join, right, name, needed)
             before, scope = joined.built()
         return before, scope
 

@@ -103,15 +103,7 @@ class Flow:
 
     def windows(self, before: Node, operator: Windows, at: int) -> Node:
         """operator: without its places. Raises WrongQuery."""
-        placed = operator.model_copy(
-            update={
-                "name": self._named(operator.name or ""),
-                "after": self._after(before),
-                "on_error": self.settings.on_row,
-                "memory_limit": self.settings.memory_limit,
-                "disk_limit": self.settings.disk_limit,
-            }
-        )
+        placed = self._waiting(operator).model_copy(update={"after": self._after(before)})
         return self._added(placed, opened(grouping_of(operator), before.schema).schema, at)
 
     def lookup(self, before: Node, operator: Lookup, at: int) -> Node:
@@ -128,9 +120,20 @@ class Flow:
 
     def join(self, left: Node, right: Node, operator: Join, at: int) -> Node:
         """Raises WrongQuery."""
-        named = operator.model_copy(update={"name": self._named(operator.name or "")})
-        sides = Sides([left.schema, right.schema])
-        return self._added(named, Joined(joining_of(operator), sides.schema).schema, at)
+        joining = joining_of(operator)
+        sides = Sides([left.schema, right.schema], joining.time, joining.needed)
+        return self._added(self._waiting(operator), Joined(joining, sides.schema).schema, at)
+
+    def _waiting(self, operator: Windows | Join) -> Windows | Join:
+        """With its name and the settings."""
+        return operator.model_copy(
+            update={
+                "name": self._named(operator.name or ""),
+                "on_error": self.settings.on_row,
+                "memory_limit": self.settings.memory_limit,
+                "disk_limit": self.settings.disk_limit,
+            }
+        )
 
     def calls(self, before: Node, file: str, calls: Mapping[str, tuple[str, Udf]], at: int) -> Node:
         """calls: each with its function, by the name of the result."""

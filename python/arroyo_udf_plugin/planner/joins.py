@@ -19,10 +19,19 @@ from .calls import Called, calls_in, conjuncts, cut
 from .flow import TIME, Flow, Node
 from .functions import Udf
 from .scope import Scope
-from .selects import Join
+from .selects import Item, Join, QueryText, Star
 from .text import Text, Tokens, Wrong
 
 _WRITE = "write ON a.window = b.window AND ..."
+
+
+def names_in(query: QueryText) -> set[str | None] | None:
+    """The names of columns in a SELECT, and other words. None: all columns, by a star."""
+    if any(isinstance(item, Star) for item in query.items):
+        return None
+    items = [item.part for item in query.items if isinstance(item, Item)]
+    parts = [*items, query.where, *query.group, query.having, *(join.on for join in query.joins)]
+    return {token.name for part in parts for token in part}.union(*(join.using for join in query.joins))
 
 
 @dataclass(frozen=True)
@@ -37,7 +46,7 @@ class _Condition:
 
 class WindowedJoin:
     """`join` beside `left`, whose names are those of `scope`. right: the rows of the join's relation. name: for the
-    operator."""
+    operator. needed: the names of columns that the query takes from the joined rows; None: all of them."""
 
     def __init__(
         self,
@@ -49,6 +58,7 @@ class WindowedJoin:
         join: Join,
         right: Node,
         name: str,
+        needed: Collection[str | None] | None,
     ) -> None:
         self._text, self._udfs, self._flow, self._name = text, udfs, flow, name
         self._left, self._scope, self._join, self._right = left, scope, join, right
@@ -61,6 +71,10 @@ class WindowedJoin:
         self._own = self._both.tables[self._table]  # the right side's columns in the joined row
         left_items = {column: self._of_left(column) for column in left.names}
         self._items = left_items | {column: self._of_right(name) for name, column in self._own.items()}
+        columns = [one for table in self._both.tables.values() for one in table.items()]
+        taken = {column for name, column in columns if needed is None or name in needed}
+        windows = [*left.windows, *(self._own[name] for name in right.windows)]
+        self._taken = [column for column in self._items if column in {*taken, *windows, *scope.merged.values()}]
 
     def built(self) -> tuple[Node, Scope]:
         """The joined rows, and what names mean in them. Raises Wrong."""
@@ -79,7 +93,7 @@ class WindowedJoin:
             right=self._right.operator,
             kind=join.kind,
             on=condition.text,
-            select={**self._items, **condition.items},
+            select={**{column: self._items[column] for column in self._taken}, **condition.items},
             time=TIME,
             tables=self._tables,
         )

@@ -89,7 +89,7 @@ class Ranked:
         """Those that WHERE lets pass."""
         query = dataclasses.replace(self._query, ctes={}, items=(Star(None, {}, self._query.at),))
         name = f"{self._name}_rows"
-        scope = None if self._scope is None else self._scope.rows()
+        scope = None if self._scope is None else self._scope.rows(self._node.names)
         rounds = Rounds(self._text, self._udfs, self._flow, query, self._node, name, scope=scope)
         return rounds.built(with_time=True)
 

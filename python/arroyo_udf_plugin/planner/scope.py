@@ -85,11 +85,9 @@ class Scope:
             done = stop
         return " ".join([*words, *(token.word or token.text for token in part[done:])])
 
-    def rows(self) -> Scope:
-        """The same names; a star stands for all columns as they are called in a row."""
-        columns = [column for own in self.tables.values() for column in own.values()]
-        every = dict.fromkeys([*self.merged.values(), *columns])
-        return _Rows(self.tables, self.merged, tuple(every))
+    def rows(self, columns: Sequence[str]) -> Scope:
+        """The same names; a star stands for all columns of a row, as they are called there."""
+        return _Rows(self.tables, self.merged, columns)
 
     def star(self, star: Star) -> list[tuple[str, str]]:
         """The columns that a star stands for, with their names in a row. Raises Wrong."""

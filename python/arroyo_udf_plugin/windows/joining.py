@@ -11,7 +11,7 @@ leave in the order of their times.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import pyarrow as pa
@@ -21,9 +21,10 @@ from ..connectors.cells import CellType, decoded
 from ..sql.feed import FeedOfTwo, planned_tables
 from ..sql.native_calls import Written, with_native
 from ..sql.query import WrongQuery, settled, told
-from ..sql.tokens import quoted, with_now
+from ..sql.tokens import quoted, tokens, with_now
 from .panes import WAITING_ROWS
-from .spans import bounded, is_time, nanoseconds, unusable
+from .spans import Hop, is_time, nanoseconds
+from .storage import Limits, Some, Storage
 
 _IS_RIGHT = pa.field("__right", pa.bool_())
 _SIDES = ("left.", "right.")
@@ -41,53 +42,58 @@ class Joining:
     select: Mapping[str, str]
     tables: tuple[str, str]
 
-    def has_time(self, rows: pa.RecordBatch) -> pa.BooleanArray:
-        """rows: of `Sides`."""
-        left, right = (time.is_valid() for time in self._times(rows))
-        return pc.or_(left, right)
+    @property
+    def window(self) -> Hop:
+        """In which rows are joined: a moment, the last one of the windows that they are results of."""
+        return Hop(1, 1)
 
-    def unusable(self, rows: pa.RecordBatch) -> pa.BooleanArray | None:
-        """Which rows have no event time, or one too far from 1970. None: none. rows: of `Sides`."""
-        left, right = (_failed(time) for time in self._times(rows))
-        failed = pc.if_else(rows.column(0), right, left)
-        return failed if pc.any(failed).as_py() else None
-
-    def bounded(self, watermark: int) -> int:
-        """A watermark that lies where usable times do, and says the same of them."""
-        return bounded(watermark, 0)
-
-    def _times(self, rows: pa.RecordBatch) -> Iterator[pa.Array]:
-        """Of the left side, and of the right one."""
-        return (rows.column(prefix + self.time) for prefix in _SIDES)
+    @property
+    def needed(self) -> set[str | None]:
+        """The names of columns that it takes, and other words."""
+        return {self.time} | {token.name for text in (self.on, *self.select.values()) for token in tokens(text)}
 
 
 class Sides:
-    """Rows of two sides in one stream. schema: of it."""
+    """Rows of two sides in one stream. schema: of it. time: the column of event times, of both sides and the stream.
+    needed: the stream has only these columns; None: all."""
 
-    def __init__(self, sides: Sequence[pa.Schema]) -> None:
-        self.sides = [pa.schema(map(_without_cell, side)) for side in sides]
+    def __init__(self, sides: Sequence[pa.Schema], time: str, needed: Collection[str | None] | None = None) -> None:
+        """Raises WrongQuery."""
+        for side in sides:
+            if len(side.get_all_field_indices(time)) != 1 or not is_time(side.field(time).type):
+                raise WrongQuery(f"a side has no column {time} of times, or several", "time")
+        self._places = [
+            [place for place, name in enumerate(side.names) if needed is None or name in needed] for side in sides
+        ]
+        self.sides = [
+            pa.schema([_without_cell(side.field(place)) for place in places])
+            for side, places in zip(sides, self._places, strict=True)
+        ]
+        self.times = [side.get_field_index(time) for side in self.sides]
         fields = [
             field.with_name(prefix + field.name).with_nullable(True)
             for prefix, side in zip(_SIDES, self.sides, strict=True)
             for field in side
         ]
-        self.schema = pa.schema([_IS_RIGHT, *fields])
+        self._time = pa.field(time, sides[0].field(time).type)
+        self.schema = pa.schema([_IS_RIGHT, self._time, *fields])
 
     @classmethod
-    def of(cls, schema: pa.Schema) -> Sides:
+    def of(cls, schema: pa.Schema, time: str) -> Sides:
         """schema: of the stream."""
-        return cls(
-            [
-                pa.schema([field.with_name(field.name.removeprefix(p)) for field in schema if field.name.startswith(p)])
-                for p in _SIDES
-            ]
-        )
+        fields = list(schema)[2:]
+        own = [
+            [field.with_name(field.name.removeprefix(prefix)) for field in fields if field.name.startswith(prefix)]
+            for prefix in _SIDES
+        ]
+        return cls([pa.schema(one) for one in own], time)
 
     def together(self, rows: pa.RecordBatch, side: int) -> pa.RecordBatch:
         """Rows of one side, as the stream has them."""
         n_rows = rows.num_rows
-        own = [decoded(one) if isinstance(one.type, CellType) else one for one in rows.columns]
-        columns = [pa.repeat(pa.scalar(bool(side)), n_rows)]
+        chosen = [rows.column(place) for place in self._places[side]]
+        own = [decoded(one) if isinstance(one.type, CellType) else one for one in chosen]
+        columns = [pa.repeat(pa.scalar(bool(side)), n_rows), own[self.times[side]].cast(self._time.type)]
         for number, schema in enumerate(self.sides):
             columns += own if number == side else [pa.nulls(n_rows, type_) for type_ in schema.types]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
@@ -97,7 +103,7 @@ class Sides:
         is_right = rows.column(0)
         for side, mask in enumerate((pc.invert(is_right), is_right)):
             chosen = rows.filter(mask)
-            start = 1 + (len(self.sides[0]) if side else 0)
+            start = 2 + (len(self.sides[0]) if side else 0)
             columns = chosen.columns[start : start + len(self.sides[side])]
             if chosen.num_rows:
                 yield side, pa.RecordBatch.from_arrays(columns, schema=self.sides[side])
@@ -109,48 +115,49 @@ class Joined:
     watermark: the latest; None: there was none yet.
     """
 
-    def __init__(self, joining: Joining, given: pa.Schema) -> None:
+    def __init__(self, joining: Joining, given: pa.Schema, limits: Limits = Limits()) -> None:  # noqa: B008 (frozen)
         """given: of `Sides`. Raises WrongQuery."""
         self._joining = joining
-        self._sides = Sides.of(given)
+        self._sides = Sides.of(given, joining.time)
         self.kept_schema = given
-        for side in self._sides.sides:
-            if len(side.get_all_field_indices(joining.time)) != 1 or not is_time(side.field(joining.time).type):
-                raise WrongQuery(f"a side has no column {joining.time} of times, or several", "time")
-        self._times = [side.get_field_index(joining.time) for side in self._sides.sides]
         self.schema = self._planned()
         self._query: FeedOfTwo | None = None
         self.watermark: int | None = None
-        self._open: dict[int, tuple[list[pa.RecordBatch], list[pa.RecordBatch]]] = {}
+        self._storage = Storage(limits)
+        self._open: dict[int, tuple[Some, Some]] = {}  # the two sides of each time
 
     # ---- Rows ----
 
     def add(self, rows: pa.RecordBatch) -> int:
-        """Returns how many of them are late."""
+        """rows: with usable times. Returns how many of them are late."""
         late = 0
         for side, own in self._sides.apart(rows):
-            times = nanoseconds(own.column(self._times[side]))
+            times = nanoseconds(own.column(self._sides.times[side]))
             for time in pc.unique(times).to_pylist():
                 part = own.filter(pc.equal(times, time))
                 if self.watermark is not None and time < self.watermark:
                     late += part.num_rows
                 else:
-                    self._open.setdefault(time, ([], []))[side].append(part)
+                    self._sides_of(time)[side].add(part)
         return late
+
+    def _sides_of(self, time: int) -> tuple[Some, Some]:
+        if time not in self._open:
+            self._open[time] = (Some(self._storage), Some(self._storage))
+        return self._open[time]
 
     def close(self, all_of_them: bool = False) -> Iterator[pa.RecordBatch]:
         """The results of the times that the watermark has passed, or of all."""
         watermark = self.watermark
         over = sorted(time for time in self._open if all_of_them or (watermark is not None and time < watermark))
         asked: tuple[list[pa.RecordBatch], list[pa.RecordBatch]] = ([], [])
-        n_rows = 0
         for time in over:
-            for own, batches in zip(asked, self._open.pop(time), strict=True):
-                own += batches
-                n_rows += sum(batch.num_rows for batch in batches)
-            if n_rows >= WAITING_ROWS or time == over[-1]:
+            for own, some in zip(asked, self._open.pop(time), strict=True):
+                own += some.batches
+                some.clear()
+            if sum(batch.num_rows for own in asked for batch in own) >= WAITING_ROWS or time == over[-1]:
                 yield from self._results(*asked)
-                asked, n_rows = ([], []), 0
+                asked = ([], [])
 
     def _results(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if self._query is None:
@@ -170,16 +177,19 @@ class Joined:
 
     # ---- Checkpoints ----
 
-    def kept(self) -> list[pa.RecordBatch]:
+    def kept(self) -> Iterator[pa.RecordBatch]:
         """What is open."""
-        return [
-            self._sides.together(batch, side)
-            for _, sides in sorted(self._open.items())
-            for side, batches in enumerate(sides)
-            for batch in batches
-        ]
+        for _, sides in sorted(self._open.items()):
+            for side, some in enumerate(sides):
+                for batch in some.batches:
+                    yield self._sides.together(batch, side)
 
-    def restore(self, kept: Sequence[pa.RecordBatch], watermark: int | None) -> None:
+    @property
+    def kept_rows(self) -> int:
+        """As of `panes.Windows`."""
+        return sum(batch.num_rows for sides in self._open.values() for some in sides for batch in some.batches)
+
+    def restore(self, kept: Iterable[pa.RecordBatch], watermark: int | None) -> None:
         """Before all rows. watermark: of the moment when they were kept; what it closes has left."""
         for batch in kept:
             self.add(batch)
@@ -188,7 +198,7 @@ class Joined:
     @property
     def size(self) -> int:
         """The bytes of what is open."""
-        return sum(batch.nbytes for sides in self._open.values() for batches in sides for batch in batches)
+        return self._storage.memory + self._storage.disk
 
     # ---- The query ----
 
@@ -248,11 +258,6 @@ class Joined:
 
     def _named_sides(self) -> dict[str, pa.Schema]:
         return dict(zip(_TABLES, self._sides.sides, strict=True))
-
-
-def _failed(times: pa.Array) -> pa.BooleanArray:
-    failed = unusable(times, 0)
-    return pa.repeat(pa.scalar(False), len(times)) if failed is None else failed
 
 
 def _without_cell(field: pa.Field) -> pa.Field:

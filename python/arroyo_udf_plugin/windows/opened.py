@@ -19,5 +19,5 @@ def opened(
 ) -> Windows | Sessions | Joined:
     """given: of the rows. Raises WrongQuery."""
     if isinstance(grouping, Joining):
-        return Joined(grouping, given)
+        return Joined(grouping, given, limits)
     return (Sessions if isinstance(grouping.window, Session) else Windows)(grouping, given, limits)

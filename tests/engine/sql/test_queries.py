@@ -45,6 +45,13 @@ def test_the_result_of_two_slices(name: str) -> None:
     assert run(query.text, UDFS, parallelism=2) == query.results
 
 
+@pytest.mark.parametrize("name", [name for name in ANSWERED if name.startswith(("join", "union"))])
+def test_the_result_of_four_slices(name: str) -> None:
+    """Of several inputs, which end one after the other, while others still have rows."""
+    query = ANSWERED[name]
+    assert run(query.text, UDFS, parallelism=4) == query.results
+
+
 @pytest.mark.parametrize("name", ANSWERED)
 def test_the_result_of_an_engine_that_is_killed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     query = ANSWERED[name]

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Select, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, load_only
 
 from ..states import State
 from .changes import tell_changes
@@ -109,8 +109,9 @@ def listed(session: Session, limit: int, starting_after: str | None = None) -> P
 
 
 def all_listed(session: Session) -> list[Whole]:
-    """Newest first, without previews."""
-    return [Whole(*row) for row in session.execute(_listed().order_by(Pipeline.serial.desc()))]
+    """Newest first, without previews. Of pipelines, only ids and graphs are read: there may be thousands."""
+    few = _listed().options(load_only(Pipeline.id, Pipeline.graph, raiseload=True))
+    return [Whole(*row) for row in session.execute(few.order_by(Pipeline.serial.desc()))]
 
 
 def change(session: Session, pipeline_id: str, changes: Mapping[str, Any]) -> Whole:
