@@ -17,7 +17,7 @@ from ..sql.feed import TABLE, Feed, Single, works
 from ..sql.query import WrongQuery, planned, settled, told, written
 from ..sql.tokens import quoted, tokens
 from .partials import COUNT, Parted, column, part_name, parted, without_order
-from .spans import Hop, Session, bounded, is_time, unusable
+from .spans import Hop, Session, is_time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,17 +34,6 @@ class Grouping:
     aggregates: Mapping[str, str] = dataclasses.field(default_factory=dict)
     by_row: bool = False
     table: str = "input"
-
-    def has_time(self, rows: pa.RecordBatch) -> pa.BooleanArray:
-        return rows.column(self.time).is_valid()
-
-    def unusable(self, rows: pa.RecordBatch) -> pa.BooleanArray | None:
-        """Which rows have no event time, or one without windows. None: all have windows."""
-        return unusable(rows.column(self.time), self.window.length)
-
-    def bounded(self, watermark: int) -> int:
-        """A watermark that lies where usable times do, and says the same of them."""
-        return bounded(watermark, self.window.length)
 
 
 class Answers:

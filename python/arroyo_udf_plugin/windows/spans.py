@@ -89,10 +89,10 @@ def nanoseconds(column: pa.Array) -> pa.Int64Array:
     return numbers if factor == 1 else pc.multiply(numbers, factor)
 
 
-def unusable(column: pa.Array, length: int) -> pa.BooleanArray | None:
-    """Which times have no windows: null, or windows of such a length do not fit into 64 bits. None: all have."""
+def unusable(column: pa.Array, window: Hop | Session) -> pa.BooleanArray | None:
+    """Which times have no windows: null, or the windows around them do not fit into 64 bits. None: all have."""
     numbers, factor = _counted(column)
-    limit = (_LAST - length) // factor
+    limit = (_LAST - window.length) // factor
     bounds = pc.min_max(numbers)
     if not numbers.null_count and -limit <= bounds["min"].as_py() and bounds["max"].as_py() <= limit:
         return None
@@ -100,9 +100,9 @@ def unusable(column: pa.Array, length: int) -> pa.BooleanArray | None:
     return pc.invert(pc.fill_null(is_known, False))
 
 
-def bounded(watermark: int, length: int) -> int:
+def bounded(watermark: int, window: Hop | Session) -> int:
     """A watermark that lies where usable times do, and says the same of them."""
-    return max(length - _LAST, min(watermark, _LAST))
+    return max(window.length - _LAST, min(watermark, _LAST))
 
 
 def _counted(column: pa.Array) -> tuple[pa.Int64Array, int]:
