@@ -11,7 +11,7 @@
 # check  lints, the simulation of the state machine over ten million events, loom, soak, its mutants (a quarter of an hour)
 # loom   the runtime's locks and wake-ups in every order
 # soak   a million calls and a thousand starts, in Python and in Rust: nothing may grow
-# check-kill  as test-pipelines, a hundred times
+# check-kill  as test-pipelines and test-engine, a hundred times
 # fuzz   broken arrays, options and handles over plugins, broken plugins under the host: SECONDS=600 for each side
 # check-memory  hosts in C over plugins in three languages, under valgrind; QUICK=1: a part of it, in two minutes
 # check-address  the tests of the runtime and of functions in Rust, with AddressSanitizer
@@ -147,11 +147,15 @@ KILLS = 20
 test-pipelines:
 	@python=$$($(ENVIRONMENT)) && KILLS=$(KILLS) $$python -m pytest -q -m pipelines
 
+# How often programs of a cluster are killed, for each seed.
+ENGINE_KILLS = 5
+
 test-engine:
-	@python=$$($(ENVIRONMENT)) && $$python -m pytest -q -m "cluster or server" tests/cluster
+	@python=$$($(ENVIRONMENT)) && KILLS=$(ENGINE_KILLS) $$python -m pytest -q -m "cluster or server" tests/cluster
 
 check-kill:
 	@$(MAKE) test-pipelines KILLS=100
+	@$(MAKE) test-engine ENGINE_KILLS=100
 
 # With REQUIRE_ALL=1 each of 3.11, 3.12 and 3.13 must run; else wheels are built for those that do.
 package:

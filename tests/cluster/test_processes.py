@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clusters import Cluster, settings_in
+from clusters import Cluster, posting, settings_in
 from programs import SQL, TWICE, Program, doubles, expected
 from waiting import until
 
@@ -121,13 +121,6 @@ def test_workers_show_the_secret_of_their_generation(cluster: Cluster, tmp_path:
     assert status(2, second) == protocol.GONE
     modes = [(tmp_path / name).stat().st_mode & 0o777 for name in ("workers.sock", "workers.key", "workers")]
     assert modes == [0o600, 0o600, 0o700]
-
-
-def posting(database: Database) -> Cluster:
-    """Without a controller."""
-    found = Cluster.__new__(Cluster)
-    found.database = database
-    return found
 
 
 def test_a_controller_that_is_killed_is_followed_by_one_that_takes_its_jobs_over(

@@ -156,6 +156,8 @@ class Controller:
             for watched in self._watched.values():
                 watched.considered = None
             self._timers.set(_OWN, time.monotonic() + _AGAIN, act)
+        except Exception:
+            _log.exception("a bug: what it was about waits for the limit of its state")
 
     # ---- Who leads ----
 

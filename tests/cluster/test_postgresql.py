@@ -1,0 +1,48 @@
+"""Jobs with PostgreSQL as database, also when it loses its connections."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy
+from clusters import Cluster, settings_in
+from waiting import until
+
+from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.pipeline.description import Blackhole, Impulse, Pipeline
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture
+def cluster(postgresql: str, tmp_path: Path) -> Iterator[Cluster]:
+    with contextlib.closing(Database.open(postgresql)) as database:
+        with database.engine.begin() as connection:
+            connection.exec_driver_sql("DROP SCHEMA public CASCADE")
+            connection.exec_driver_sql("CREATE SCHEMA public")
+        database.migrate()
+        with contextlib.closing(Cluster(database, settings_in(tmp_path))) as made:
+            yield made
+
+
+def test_a_job_lives_with_postgresql(cluster: Cluster) -> None:
+    posted = cluster.post(Pipeline(name="p", source=Impulse(rate=1000), sinks=[Blackhole()]))
+    cluster.await_state(posted, "Running")
+    cluster.change(posted, parallelism=2)
+    cluster.await_state(posted, "Running", generation=2)
+    cluster.change(posted, stop="checkpoint")
+    cluster.await_state(posted, "Stopped")
+
+
+def test_a_controller_outlives_the_connections_of_its_database(cluster: Cluster) -> None:
+    posted = cluster.post(Pipeline(name="p", source=Impulse(rate=1000), sinks=[Blackhole()]))
+    cluster.await_state(posted, "Running")
+    with contextlib.suppress(sqlalchemy.exc.SQLAlchemyError), cluster.database.engine.begin() as connection:
+        connection.exec_driver_sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE pid <> pg_backend_pid() AND datname IS NOT NULL"
+        )
+    until(lambda: cluster.controller.leads, "the lock")
+    cluster.change(posted, stop="checkpoint")
+    assert cluster.await_state(posted, "Stopped").status.generation == 1
