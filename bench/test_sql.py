@@ -3,8 +3,10 @@ against the same in a description."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,9 @@ from arroyo_udf_plugin import run_pipeline
 from arroyo_udf_plugin.connectors.source import Rows
 from arroyo_udf_plugin.operator.blocks import Block, Columns, Given
 from arroyo_udf_plugin.operator.grouped import GroupOperator, GroupPlan
-from arroyo_udf_plugin.pipeline import Blackhole, Files, Functions, Pipeline
+from arroyo_udf_plugin.operator.operator import Operator
+from arroyo_udf_plugin.pipeline import Blackhole, Files, Functions, Lookup, Pipeline
+from arroyo_udf_plugin.pipeline.lookups import lookup_plan
 from arroyo_udf_plugin.pipeline.plan import plan
 from arroyo_udf_plugin.planner.script import Script
 from arroyo_udf_plugin.sql.feed import context
@@ -234,6 +238,44 @@ def _scattered(first: int, schema: pa.Schema, seed: random.Random) -> pa.RecordB
     ]
     arrays = [pa.array(column, type_) for column, type_ in zip(columns, schema.types, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+KEYS = 3_000
+
+
+def test_lookups(compare: Compare, tmp_path: Path) -> None:
+    """Rows look up three columns of a table in SQLite, all of whose keys are in the cache."""
+    with contextlib.closing(sqlite3.connect(tmp_path / "planes.db")) as database, database:
+        database.execute("CREATE TABLE planes (tail TEXT PRIMARY KEY, maker TEXT, seats INTEGER, year INTEGER)")
+        rows = [(f"N{n:05}", f"maker {n % 50}", n % 300, 1950 + n % 70) for n in range(KEYS)]
+        database.executemany("INSERT INTO planes VALUES (?, ?, ?, ?)", rows)
+    given = [_tailed(number) for number in range(16)]
+    blocks = [Columns(batch.schema).block(Rows("rows", 1, batch)) for batch in given]
+    uri, columns = f"sqlite:{tmp_path / 'planes.db'}", {"maker": "maker", "seats": "seats", "year": "year"}
+    lookup = Lookup(uri=uri, table="planes", keys={"tail": "tail"}, columns=columns, cache_seconds=3600.0)
+    operator = Operator("planes", [lookup_plan(lookup, "planes", Given(given[0].schema))])
+    operator.start()
+    table = {tail: found for tail, *found in rows}
+
+    def looked_up() -> None:
+        for block in blocks:
+            operator.push(block)
+            assert sum(len(item) for item in operator.take() if isinstance(item, Block)) == BATCH_ROWS
+
+    def in_a_dict() -> None:
+        for batch in given:
+            found = [table[tail] for tail in batch.column("tail").to_pylist()]
+            added = [pa.array(column) for column in zip(*found, strict=True)]
+            pa.RecordBatch.from_arrays([*batch.columns, *added], names=["id", "tail", *columns])
+
+    name = "SQL: lookups, all in the cache"
+    compare(name, looked_up, in_a_dict, n=len(blocks), unit="us/batch", scale=1e6, reference_name="a dict", goal=0.6)
+    operator.close()
+
+
+def _tailed(number: int) -> pa.RecordBatch:
+    numbers = range(number * BATCH_ROWS, (number + 1) * BATCH_ROWS)
+    return pa.record_batch({"id": list(numbers), "tail": [f"N{n * 7919 % KEYS:05}" for n in numbers]})
 
 
 def test_a_function(compare: Compare, flights: pa.Table, tmp_path: Path) -> None:

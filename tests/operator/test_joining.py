@@ -101,13 +101,13 @@ def test_a_join_equals_a_plain_one(kind: Kind, steps: list[Step]) -> None:
                 batches += own.close()
                 assert all(time >= step.time for batch in own.kept() for time, *_ in values(batch, ["t"]))
         elif step == "cut":
-            kept, watermark = own.kept(), own.watermark
+            kept, watermark = list(own.kept()), own.watermark
             own = joined(kind)
             own.restore(kept, watermark)
         else:
             late += own.add(stream(*step))
     batches += own.close(all_of_them=True)
-    assert own.kept() == []
+    assert list(own.kept()) == []
     assert not own.size
     rows = [row for batch in batches for row in values(batch, ["t", *SELECT])]
     assert (Counter(rows), late) == expected(steps, kind)

@@ -38,7 +38,7 @@ from .scope import Scope
 from .selects import AnyQuery, Join, QueryText, Relation, UnionText
 from .settings import Chosen
 from .statements import Column, CreateTable, CreateView, Insert, Select, Set, Statement
-from .tables import in_milliseconds, kind_of, sink_of, source_of
+from .tables import in_milliseconds, is_in_database, kind_of, sink_of, source_of
 from .text import Text, Wrong
 from .unions import united
 
@@ -189,6 +189,12 @@ class _Compiler:
                     f"{column.name} is generated, and {table.name} is inserted into: compute it in the SELECT",
                     column.at,
                 )
+            if column.metadata is not None:
+                raise Wrong(
+                    f"{column.name} is metadata of a source, and {table.name} is inserted into: leave out METADATA "
+                    "FROM",
+                    column.metadata.at,
+                )
         wanted = {column.name: Wanted(column.name, column.type, column.not_null) for column in table.columns}
         if insert.columns is None:
             return list(wanted.values())
@@ -249,7 +255,10 @@ class _Compiler:
         if name in self._broken:
             raise Wrong(None, join.at)
         table = None if name in ctes else self._tables.get(name)
-        return table if table is not None and kind_of(table) == "lookup" else None
+        kind = None if table is None else kind_of(table)
+        if table is not None and kind == "sink" and is_in_database(table):
+            raise Wrong(f"{name} is a sink: to look rows up in it, write CREATE TEMPORARY TABLE", join.relation.at)
+        return table if kind == "lookup" else None
 
     def _relation(self, flow: Flow, relation: Relation, ctes: Mapping[str, AnyQuery]) -> Node:
         if relation.query is not None:

@@ -191,6 +191,11 @@ def kind_of(table: CreateTable) -> str:
     return "source" if connector.value in _SOURCES else "sink"
 
 
+def is_in_database(table: CreateTable) -> bool:
+    """Whether its connector has lookups."""
+    return table.options["connector"].value in _LOOKUPS
+
+
 def source_of(table: CreateTable) -> SourceModel:
     """Raises Wrong, and what pydantic raises."""
     connector = table.options["connector"].value
@@ -204,12 +209,6 @@ def source_of(table: CreateTable) -> SourceModel:
 
 def sink_of(table: CreateTable) -> SinkModel:
     """Raises Wrong, and what pydantic raises."""
-    for column in table.columns or ():
-        if column.metadata is not None:
-            raise Wrong(
-                f"{column.name} is metadata of a source, and {table.name} is a sink: leave out METADATA FROM",
-                column.metadata.at,
-            )
     return _made(table, _SINKS)  # type: ignore[no-any-return]
 
 

@@ -112,7 +112,7 @@ class Sides:
 class Joined:
     """schema: of the results. kept_schema: of what `kept` gives.
 
-    watermark: the latest; None: there was none yet.
+    watermark: the latest; None: there was none yet. kept_rows: of what `kept` gives.
     """
 
     def __init__(self, joining: Joining, given: pa.Schema, limits: Limits = Limits()) -> None:  # noqa: B008 (frozen)

@@ -47,7 +47,7 @@ class Some:
     def add(self, batch: pa.RecordBatch) -> None:
         """May write whatever is kept to files. Raises InvalidArgument above the limit of the disk."""
         if not self._held:
-            self._storage.holding.append(self)
+            self._storage.holding[self] = None
         self._held.append(_alone(batch))
         self._grow(memory=batch.nbytes)
         self._storage.check()
@@ -59,7 +59,7 @@ class Some:
 
     def clear(self) -> None:
         if self._held:
-            self._storage.holding.remove(self)
+            del self._storage.holding[self]
         self._held, self._filed = [], []
         self._grow(-self.memory, -self.disk)
 
@@ -76,6 +76,7 @@ class Some:
         with pa.ipc.open_stream(pa.py_buffer(data)) as stream:
             self._filed += [_typed(batch, table.schema) for batch in stream]
         self._held = []
+        del self._storage.holding[self]
         self._grow(-self.memory, len(data))
 
     def _grow(self, memory: int = 0, disk: int = 0) -> None:
@@ -90,16 +91,16 @@ class Storage:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self.holding: list[Some] = []
+        self.holding: dict[Some, None] = {}  # in their order
         self.memory = self.disk = 0
 
     def check(self) -> None:
         """Files the largest parts, if the memory is full."""
         if self.memory <= self._limits.memory:
             return
-        self.holding.sort(key=lambda some: some.memory)
-        while self.memory > self._limits.memory // 2:
-            self.holding.pop().file()
+        for some in sorted(self.holding, key=lambda some: some.memory, reverse=True):
+            if self.memory > self._limits.memory // 2:
+                some.file()
 
     @property
     def times(self) -> int:

@@ -1,0 +1,32 @@
+CREATE VIEW a AS SELECT small, tumble(interval '2 days') AS window, count(*) AS n FROM timed GROUP BY 1, 2;
+CREATE VIEW b AS SELECT small, tumble(interval '2 days') AS window, max(alt) AS high FROM timed WHERE ok GROUP BY 1, 2;
+INSERT INTO out SELECT a.small, n, high, maker, p.small AS other
+FROM a LEFT JOIN b USING (window, small) JOIN planes p ON p.small = a.n - 1 AND p.seats < 100;
+-- result out (small, n, high, maker, other)
+-- [0, 1, null, "Airbus", 0]
+-- [0, 1, null, "Airbus", 0]
+-- [0, 1, null, null, 0]
+-- [0, 2, 26, "Airbus", 1]
+-- [0, 2, 26, "Cessna", 1]
+-- [0, 2, 74, "Airbus", 1]
+-- [0, 2, 74, "Cessna", 1]
+-- [0, 3, 32, "", 2]
+-- [0, 3, 32, "none", 2]
+-- [1, 1, -6, "Airbus", 0]
+-- [1, 1, -6, "Airbus", 0]
+-- [1, 1, -6, null, 0]
+-- [1, 2, 42, "Airbus", 1]
+-- [1, 2, 42, "Cessna", 1]
+-- [1, 2, null, "Airbus", 1]
+-- [1, 2, null, "Cessna", 1]
+-- [1, 3, 0, "", 2]
+-- [1, 3, 0, "none", 2]
+-- [2, 1, null, "Airbus", 0]
+-- [2, 1, null, "Airbus", 0]
+-- [2, 1, null, null, 0]
+-- [2, 2, 16, "Airbus", 1]
+-- [2, 2, 16, "Cessna", 1]
+-- [2, 2, 64, "Airbus", 1]
+-- [2, 2, 64, "Cessna", 1]
+-- [2, 3, 10, "", 2]
+-- [2, 3, 10, "none", 2]
