@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import uuid
+from pathlib import Path
 from typing import Any
 
 import pytest
 from asgi_client import Client
 
+from arroyo_udf_plugin.cluster.api import create_app
 from arroyo_udf_plugin.cluster.api.buttons import button
+from arroyo_udf_plugin.cluster.api.parts import Parts
 from arroyo_udf_plugin.cluster.database.models import STATES
 from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.functions.workshop import Workshop
 
 COUNTED = "CREATE TABLE impulse WITH (connector = 'impulse', event_rate = '10');"
 PLUS = "from arroyo_udf import udf\n\n@udf\ndef {name}(n: int) -> int:\n    return n + 1\n"
@@ -62,6 +66,29 @@ def test_a_query_becomes_a_graph(shared: Client) -> None:
     assert [edge["edge_type"] for edge in graph["edges"] if edge["dest_id"] == window] == ["Shuffle"]
     assert {edge["dest_id"] for edge in graph["edges"]} == set(range(1, len(operators)))
     assert {(edge["key_type"], edge["value_type"]) for edge in graph["edges"]} == {("()", "()")}
+
+
+def test_a_join_of_two_sources_has_two_sides(shared: Client) -> None:
+    query = ""
+    for name in ("a", "b"):
+        query += f"""
+            CREATE TABLE {name} (counter BIGINT, event_time TIMESTAMP, WATERMARK FOR event_time)
+            WITH (connector = 'impulse', event_rate = '10');
+            CREATE VIEW of_{name} AS
+            SELECT tumble(interval '1 second') AS w, count(*) AS n FROM {name} GROUP BY w;
+        """
+    query += "SELECT of_a.n AS n, of_b.n AS m FROM of_a JOIN of_b ON of_a.w = of_b.w;"
+    told = shared.post("/api/v1/pipelines/validate_query", json={"query": query}).json()
+    assert told["errors"] == []
+    nodes, edges = told["graph"]["nodes"], told["graph"]["edges"]
+    assert [node["node_id"] for node in nodes] == list(range(len(nodes)))
+    assert [node["node_id"] for node in nodes if node["operator"] == "impulse"] == [0, len(nodes) - 1]
+    (join,) = [node["node_id"] for node in nodes if node["operator"] == "InstantJoin"]
+    assert sorted(edge["edge_type"] for edge in edges if edge["dest_id"] == join) == ["LeftJoin", "RightJoin"]
+    reached = {0, len(nodes) - 1}
+    for _ in nodes:
+        reached |= {edge["dest_id"] for edge in edges if edge["src_id"] in reached}
+    assert reached == set(range(len(nodes)))
 
 
 def test_what_is_wrong_with_a_query_has_its_place_and_is_no_error_of_the_request(shared: Client) -> None:
@@ -119,6 +146,14 @@ def test_a_pipeline_is_created_with_its_job(shared: Client) -> None:
     }
     assert (job["pipeline_id"], job["state"], job["running_desired"]) == (told["id"], "Created", True)
     assert job["scheduler_config"] == {"a": [1]}
+
+
+def test_the_time_between_checkpoints_is_the_requests_or_the_querys_or_the_default(shared: Client) -> None:
+    query = f"SET checkpoint_interval = '3 seconds'; {COUNTED} SELECT counter FROM impulse;"
+    assert created(shared)["checkpoint_interval_micros"] == 10_000_000
+    assert created(shared, query=query)["checkpoint_interval_micros"] == 3_000_000
+    both = created(shared, query=query, checkpoint_interval_micros=7_000_000)
+    assert both["checkpoint_interval_micros"] == 7_000_000
 
 
 def test_a_wrong_query_is_refused_with_a_line_for_each_error(shared: Client) -> None:
@@ -293,6 +328,19 @@ def test_what_is_no_json_is_refused_as_that(api: Client, stored: Any, body: str)
 def test_a_text_that_only_looks_like_nul_passes(api: Client, stored: Any) -> None:
     path = f"/api/v1/pipelines/{stored().pipeline.id}"
     assert api.patch(path, json={"env_vars": {"A": "\\u0000"}}).status_code == 200
+
+
+def test_what_one_program_has_answered_the_other_one_knows(api: Client, database: Database, tmp_path: Path) -> None:
+    """Two APIs on one database: each reads at once what the other has written."""
+    other_database = Database.open(database.engine.url.render_as_string(hide_password=False))
+    with Client(create_app(Parts(other_database, Workshop(tmp_path / "functions")))) as other:
+        for n, (one, another) in enumerate([(api, other), (other, api)] * 3):
+            table = {"name": f"t{n}", "connector": "impulse", "config": {"event_rate": 5}}
+            made = one.post("/api/v1/connection_tables", json=table).json()
+            assert another.get("/api/v1/connection_tables").json()["data"][0] == made
+            assert another.delete(f"/api/v1/connection_tables/{made['id']}").status_code == 200
+            assert one.get("/api/v1/connection_tables").json()["data"] == []
+    other_database.close()
 
 
 def test_a_pipeline_that_runs_is_not_deleted(api: Client, stored: Any) -> None:

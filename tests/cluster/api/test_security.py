@@ -5,11 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from asgi_client import Client
 
+from arroyo_udf_plugin.cluster.api import create_app
+from arroyo_udf_plugin.cluster.api.parts import Parts
+from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.functions.workshop import Workshop
 from arroyo_udf_plugin.cluster.security import COOKIE, Guard, Message, Receive, Scope, Security, Send, check_exposed
 
 TOKEN = "a token that nobody guesses"
@@ -181,3 +187,17 @@ def test_what_comes_after_the_body_comes_through() -> None:
 
     asyncio.run(run())
     assert [one["type"] for one in heard] == ["http.request", "http.disconnect"]
+
+
+def test_a_client_that_shows_the_token_gets_a_cookie_that_reads(tmp_path: Path, database: Database) -> None:
+    """As a page does before it opens an event stream."""
+    parts = Parts(database, Workshop(tmp_path / "functions"), security=Security(token=TOKEN))
+    with Client(create_app(parts)) as api:
+        assert api.get("/api/v1/jobs").status_code == 401
+        assert api.post("/api/v1/session", json={}).status_code == 401
+        made = api.post("/api/v1/session", json={}, headers={"authorization": f"Bearer {TOKEN}"})
+        assert (made.status_code, made.content) == (200, b"")
+        cookie = made.headers["set-cookie"].partition(";")[0]
+        assert api.get("/api/v1/jobs", headers={"cookie": cookie}).json() == {"data": []}
+        assert api.get("/health/ready").status_code == 200
+        assert api.get("/metrics", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200

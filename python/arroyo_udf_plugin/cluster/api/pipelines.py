@@ -20,6 +20,7 @@ from .parts import Parts, ThePart
 from .planned import plan_query
 from .shapes.base import Page
 from .shapes.pipelines import (
+    LONGEST_INTERVAL,
     Pipeline,
     PipelineGraph,
     PipelinePatch,
@@ -33,7 +34,6 @@ from .told import pipeline_of
 
 router = fastapi.APIRouter(tags=["pipelines"], route_class=JsonRoute)
 
-_DAY = 86_400_000_000  # a preview has no checkpoints of its own
 OwnId = Annotated[str, fastapi.Path(min_length=1, max_length=200)]
 
 
@@ -83,7 +83,9 @@ async def _created(parts: Parts, asked: PipelinePost, id: str | None) -> Pipelin
                     graph=found.planned.graph or {},
                     parallelism=asked.parallelism,
                     udfs=[udf.model_dump() for udf in asked.udfs or ()],
-                    checkpoint_interval_micros=asked.checkpoint_interval_micros or parts.checkpoint_interval,
+                    checkpoint_interval_micros=asked.checkpoint_interval_micros
+                    or found.checkpoint_interval
+                    or parts.checkpoint_interval,
                     tags=asked.tags,
                     state_url=asked.state_url,
                     env_vars=asked.env_vars,
@@ -115,7 +117,7 @@ async def preview(parts: ThePart, asked: PreviewPost) -> Pipeline:
                     program=program,
                     graph=found.planned.graph or {},
                     udfs=[udf.model_dump() for udf in asked.udfs or ()],
-                    checkpoint_interval_micros=_DAY,
+                    checkpoint_interval_micros=LONGEST_INTERVAL,
                     is_preview=True,
                     ttl_micros=parts.preview_ttl,
                 )

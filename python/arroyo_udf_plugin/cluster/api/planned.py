@@ -17,7 +17,7 @@ from ..functions.asked import Diagnostic, Planned, Table
 from ..functions.workshop import BuiltFunction, InvalidFunction
 from .failures import Refusal
 from .parts import Parts
-from .shapes.pipelines import Location, Span, SqlDiagnostic
+from .shapes.pipelines import LONGEST_INTERVAL, SHORTEST_INTERVAL, Location, Span, SqlDiagnostic
 from .shapes.udfs import Udf
 from .statements import statement_of, variables_of
 
@@ -37,6 +37,13 @@ class PlannedQuery:
     @property
     def diagnostics(self) -> list[SqlDiagnostic]:
         return [SqlDiagnostic(message=one.message, span=_span(one)) for one in self.planned.errors]
+
+    @property
+    def checkpoint_interval(self) -> int | None:
+        """What the query has SET, in microseconds, within what the API allows."""
+        told = (self.planned.description or {}).get("checkpoints") or {}
+        every = told.get("every")
+        return None if every is None else min(max(round(every * 1e6), SHORTEST_INTERVAL), LONGEST_INTERVAL)
 
     @property
     def program(self) -> dict[str, Any]:

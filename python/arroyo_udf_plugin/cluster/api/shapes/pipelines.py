@@ -11,7 +11,8 @@ from .udfs import Udf
 
 StopType = Literal["none", "checkpoint", "graceful", "immediate", "force"]
 Parallelism = Annotated[int, pydantic.Field(ge=1, le=1024)]
-Interval = Annotated[int, pydantic.Field(ge=1_000_000, le=86_400_000_000)]
+SHORTEST_INTERVAL, LONGEST_INTERVAL = 1_000_000, 86_400_000_000
+Interval = Annotated[int, pydantic.Field(ge=SHORTEST_INTERVAL, le=LONGEST_INTERVAL)]
 """From one checkpoint to the next: a second to a day."""
 Query = Annotated[str, pydantic.Field(max_length=1 << 20)]
 Variables = dict[Annotated[str, pydantic.Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=256)], str]
