@@ -26,10 +26,15 @@ INSERT INTO out SELECT counter, twice(counter) AS double FROM counts;
 """
 
 
+def parts(folder: Path) -> list[str]:
+    """The files that the query has written below `folder`: one for each checkpoint with rows."""
+    return [str(path) for path in (folder / "out").glob("part-*.parquet")]
+
+
 def doubles(folder: Path) -> list[tuple[int, int]]:
     """What the query has written below `folder`, in order."""
-    parts = [str(path) for path in (folder / "out").glob("part-*.parquet")]
-    table = ds.dataset(parts).to_table() if parts else None
+    found = parts(folder)
+    table = ds.dataset(found).to_table() if found else None
     return [] if table is None else sorted(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 

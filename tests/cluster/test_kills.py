@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from clusters import posting
-from programs import SQL, TWICE, Program, doubles, expected
+from programs import SQL, TWICE, Program, doubles, expected, parts
 from waiting import until
 
 from arroyo_udf_plugin.cluster.database.opened import Database
@@ -42,9 +42,9 @@ def test_jobs_survive_random_kills(
 
     for _ in range(KILLS):
         at = rng.randrange(JOBS)
-        seen = len(doubles(folders[at]))
+        seen = len(parts(folders[at]))
         more = rng.random() < 0.7
-        until(lambda at=at, seen=seen, more=more: not more or len(doubles(folders[at])) > seen, "rows")
+        until(lambda at=at, seen=seen, more=more: not more or len(parts(folders[at])) > seen, "rows")
         what = rng.choice(["controller", "worker", "worker", "all", "wish"])
         if what == "wish":
             client.change(posted[at], parallelism=rng.randint(1, 2))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from clusters import Cluster, posting, settings_in
-from programs import SQL, TWICE, Program, doubles, expected
+from programs import SQL, TWICE, Program, doubles, expected, parts
 from waiting import until
 
 from arroyo_udf_plugin.cluster.configuration import Settings
@@ -54,7 +54,7 @@ def only_worker(cluster: Cluster, folder: Path, pipeline_id: str) -> worker_file
 def test_a_killed_worker_is_replaced_and_loses_nothing(cluster: Cluster, tmp_path: Path, library: Path) -> None:
     posted = cluster.post(query(tmp_path, library), library, checkpoint_interval_micros=200_000)
     cluster.await_state(posted, "Running")
-    until(lambda: bool(doubles(tmp_path)), "rows")
+    until(lambda: bool(parts(tmp_path)), "rows")
     os.kill(only_worker(cluster, tmp_path, posted).pid, signal.SIGKILL)
     status = cluster.await_state(posted, "Running", generation=2).status
     assert status.restarts == 1
@@ -132,9 +132,9 @@ def test_a_controller_that_is_killed_is_followed_by_one_that_takes_its_jobs_over
     client.await_state(posted, "Running")
     worker = only_worker(client, tmp_path, posted)
     program.end(signal.SIGKILL)
-    found = len(doubles(tmp_path))
+    found = len(parts(tmp_path))
     program = start("controller", tmp_path)
-    until(lambda: len(doubles(tmp_path)) > found, "rows")
+    until(lambda: len(parts(tmp_path)) > found, "rows")
     assert only_worker(client, tmp_path, posted) == worker
     client.change(posted, stop="checkpoint")
     assert client.await_state(posted, "Stopped").status.generation == 1

@@ -23,7 +23,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSetti
 from ..connectors.described import Bytes, Seconds
 from ..errors import InvalidArgument
 
-_PREFIX = "ARROYO_UDF__"
+PREFIX = "ARROYO_UDF__"
 
 
 class Section(pydantic.BaseModel):
@@ -100,7 +100,7 @@ def _data() -> Path:
 
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(
-        extra="forbid", frozen=True, env_prefix=_PREFIX, env_nested_delimiter="__", use_attribute_docstrings=True
+        extra="forbid", frozen=True, env_prefix=PREFIX, env_nested_delimiter="__", use_attribute_docstrings=True
     )
 
     data: Path = pydantic.Field(default_factory=_data)
@@ -171,9 +171,9 @@ class _Alone(Settings):
 
 
 def _of_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    variables = {name: value for name, value in environment.items() if name.upper().startswith(_PREFIX)}
+    variables = {name: value for name, value in environment.items() if name.upper().startswith(PREFIX)}
     if scheduler := environment.get("SCHEDULER"):
-        variables = {f"{_PREFIX}CONTROLLER__SCHEDULER": scheduler} | variables
+        variables = {f"{PREFIX}CONTROLLER__SCHEDULER": scheduler} | variables
 
     class Source(EnvSettingsSource):
         def _load_env_vars(self) -> Mapping[str, str | None]:

@@ -62,10 +62,9 @@ def controlling(
 @contextlib.contextmanager
 def serving(database: Database, settings: Settings, wake: Callable[[], None]) -> Iterator[str]:
     """The API. Yields its address. wake: called after a wish was written."""
+    app = create_app(Parts.configured(database, settings, wake))
     own = listening(settings.api.bind_address, settings.api.http_port)
     scheme = "https" if settings.api.tls_cert is not None else "http"
     host, port = own.getsockname()[:2]
-    with Server(
-        create_app(Parts.configured(database, settings, wake)), own, settings.api.tls_cert, settings.api.tls_key
-    ):
+    with Server(app, own, settings.api.tls_cert, settings.api.tls_key):
         yield f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"

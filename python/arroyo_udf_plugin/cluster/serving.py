@@ -12,7 +12,7 @@ from typing import Any
 
 import uvicorn
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, InvalidState
 
 _PATIENCE = 5.0
 """Seconds for requests to end, at the end."""
@@ -35,7 +35,7 @@ class Server:
             log_config=None,
             access_log=False,
             interface="asgi3",
-            lifespan="auto",
+            lifespan="on",
             ssl_certfile=certificate,
             ssl_keyfile=None if key is None else str(key),
             timeout_graceful_shutdown=int(_PATIENCE),
@@ -47,6 +47,10 @@ class Server:
     def __enter__(self) -> Server:
         self._thread.start()
         self._server.is_ready.wait()
+        if not self._server.started:
+            self._thread.join()
+            self._socket.close()
+            raise InvalidState("the server has not started: its log says why")
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 
 Act = Callable[[], None]
 
+_MANY = 1000  # names that are remembered after they were dropped
+
 
 class Timers:
     """Each belongs to a name, such as a job's id; `drop` forgets all timers of a name."""
@@ -22,6 +24,10 @@ class Timers:
 
     def drop(self, name: str) -> None:
         self._first[name] = next(self._numbers)
+        if len(self._first) > _MANY:
+            self._heap = [one for one in self._heap if self._holds(*one[1:3])]
+            heapq.heapify(self._heap)
+            self._first.clear()
 
     @property
     def next(self) -> float | None:

@@ -95,8 +95,10 @@ class Worker:
             try:
                 status, answer = protocol.ask(self._data, f"{self._path}/{what}", self._secret, body, _TIMEOUT)
             except (OSError, http.client.HTTPException, ValueError):
+                status, answer = http.client.SERVICE_UNAVAILABLE, None
+            if status >= http.client.INTERNAL_SERVER_ERROR:
                 if time.monotonic() - self._heard > ALONE:
-                    raise Alone from None
+                    raise Alone
                 time.sleep(_AGAIN)
                 continue
             self._heard = time.monotonic()

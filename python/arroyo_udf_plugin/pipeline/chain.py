@@ -194,7 +194,7 @@ class _Building:
         known = [_decoded(columns.schema) for columns in inputs if columns is not None]
         if len(known) < len(inputs):
             return
-        schema = _merged(known)
+        schema = merged(known)
         for number, other in enumerate(known):
             if len(other) != len(known[0]) or not all(map(_fits, other.types, schema.types)):
                 text = f"its rows have the types {_types(other)}, and those of the first input {_types(known[0])}"
@@ -335,9 +335,9 @@ def _decoded(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field.with_type(pa.string()) if isinstance(field.type, CellType) else field for field in schema])
 
 
-def _merged(schemas: Sequence[pa.Schema]) -> pa.Schema:
-    """Of the rows of all. A column that is always null has the type of another input."""
-    columns = zip(*(schema.types for schema in schemas), strict=False)
+def merged(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """Of the rows of all. Cells are texts; a column that is always null has the type of another input."""
+    columns = zip(*(_decoded(schema).types for schema in schemas), strict=False)
     types = [next((type_ for type_ in own if not pa.types.is_null(type_)), own[0]) for own in columns]
     return pa.schema(zip(schemas[0].names, types, strict=False))
 

@@ -15,7 +15,7 @@ from ..connectors.described import Output
 from ..host.isolation import Isolation
 from ..host.policy import Action
 from ..operator.blocks import Given
-from ..pipeline.chain import grouping_of, joining_of
+from ..pipeline.chain import grouping_of, joining_of, merged
 from ..pipeline.description import Functions, Join, Lookup, OperatorModel, SinkModel, Sql, Union, Windows
 from ..pipeline.lines import Key
 from ..pipeline.lookups import lookup_plan
@@ -116,7 +116,7 @@ class Flow:
     def union(self, nodes: Sequence[Node], name: str, at: int) -> Node:
         """The rows of all, which have the same types."""
         operator = Union(name=self._named(name), inputs=tuple(node.operator for node in nodes))
-        return self._added(operator, nodes[0].schema, at)
+        return self._added(operator, merged([node.schema for node in nodes]), at)
 
     def join(self, left: Node, right: Node, operator: Join, at: int) -> Node:
         """Raises WrongQuery."""

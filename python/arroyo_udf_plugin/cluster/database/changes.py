@@ -52,7 +52,10 @@ class Changes:
             seen = connection.execute("PRAGMA data_version").fetchone()
             self._listens.set()
             while not self._closed.wait(_LOOK_EVERY):
-                version = connection.execute("PRAGMA data_version").fetchone()
+                try:
+                    version = connection.execute("PRAGMA data_version").fetchone()
+                except sqlite3.Error:  # somebody has it for himself just now
+                    continue
                 if version != seen:
                     seen = version
                     self._wake()

@@ -110,7 +110,9 @@ class Database:
     def migrate(self) -> str | None:
         """Brings it to this program's revision. Returns the one before; None: it was empty. Raises InvalidState."""
         if self.is_sqlite and self.engine.url.database:
-            Path(self.engine.url.database).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            file = Path(self.engine.url.database)
+            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            os.close(os.open(file, os.O_CREAT | os.O_CLOEXEC, 0o600))  # its companions get the same mode
         with self._alone() as connection:
             before = _revision(connection)
             if before is not None and before > LATEST:

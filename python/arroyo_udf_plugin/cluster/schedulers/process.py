@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..configuration import Settings
+from ..configuration import PREFIX, Settings
 from ..serving import Server
 from ..states import Event
 from ..task import Report, Task, Tell
@@ -35,7 +35,7 @@ from .interface import How
 
 _LOG_TAIL = 64 << 10
 _LOOK_EVERY = 1.0  # seconds between two looks at who has been silent
-_LONGEST_MESSAGE = 8 << 20
+_LONGEST_MESSAGE = 64 << 20
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -172,7 +172,7 @@ class ProcessScheduler:
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **task.environment},
+                env={**_environment(), **task.environment},
                 start_new_session=True,
             )
         running.pid = running.process.pid
@@ -256,7 +256,10 @@ class ProcessScheduler:
             self._server.__enter__()
 
     async def _answer(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
+            for phase in ("startup", "shutdown"):
+                await receive()
+                await send({"type": f"lifespan.{phase}.complete"})
             return
         status, answer = await self._answered(scope, receive)
         body = json.dumps(answer).encode()
@@ -300,6 +303,11 @@ async def _body(receive: Receive) -> bytes:
         if not message.get("more_body"):
             break
     return body
+
+
+def _environment() -> dict[str, str]:
+    """Without the settings of the cluster: functions of users would see its token."""
+    return {name: value for name, value in os.environ.items() if not name.upper().startswith(PREFIX)}
 
 
 def _told(status: int) -> str:
