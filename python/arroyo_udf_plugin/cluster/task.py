@@ -18,7 +18,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -146,14 +146,14 @@ def _divided(pipeline: Pipeline) -> SourceModel:
 
 
 def _run(task: Task, planned: Planned, stop: StopRequest, resume: bool, tell: Tell) -> Summary:
-    told_start = False
+    last: Progress | None = None
     showing = Showing(lambda shown: tell(Report(task.job_id, task.generation, shown=shown)))
 
     def progress(now: Progress) -> None:
-        nonlocal told_start
-        event = None if told_start else Event.STARTED
-        told_start = True
-        tell(_progress(task, now, event))
+        nonlocal last
+        before, last = last, replace(now, seconds=0.0)
+        if before != last:  # a job without rows costs nothing
+            tell(_progress(task, now, Event.STARTED if before is None else None))
         showing.flush()
 
     with tapped(planned.name, showing.take):
