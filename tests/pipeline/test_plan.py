@@ -115,6 +115,19 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
     ]
 
 
+def test_what_shares_standard_output_can_be_told_apart() -> None:
+    lines, rows = {"type": "stdout", "format": "jsonl"}, {"type": "stdout"}
+    letters = {"on_error": "dead_letter", "dead_letters": rows}
+    told = "standard output gets other rows already, with the columns tail, miles, minutes, departure, speed: "
+    told += "write both as newline JSON, or name another place for one"
+    call = "speed = mph(miles, minutes)"
+    assert problems(call, sinks=[rows], **letters) == [f"dead_letters: {told}"]
+    assert problems(call, sinks=[lines, {"type": "file", "path": "-"}]) == [f"sinks[1]: {told}"]
+    assert problems(call, sinks=[rows, {**rows, "header": False}]) == [f"sinks[1]: {told}"]
+    planned(call, sinks=[rows, rows]).close()
+    planned(call, sinks=[lines], **{**letters, "dead_letters": lines}).close()
+
+
 def test_options_are_checked() -> None:
     assert problems("plane(tail)", options={"timeout": "soon", "timout": 1}) == [
         "operators[0].options.timeout: timeout='soon'; write seconds above 0 and up to 1e9, a text such as '10ms', or "
