@@ -65,7 +65,7 @@ class FileSink:
         self._waiting_rows = self._waiting_bytes = 0
         self._group_rows = writing.row_group_rows if self._kind.format == "parquet" else BATCH_ROWS
         with self._errors():
-            self._place = Place(path, inputs, writing.force) if beside is None else beside._place
+            self._place: Place = Place(path, inputs, writing.force) if beside is None else beside._place
         try:
             with self._errors():
                 self._compressed = self._compressor()
