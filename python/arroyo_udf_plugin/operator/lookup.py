@@ -120,13 +120,12 @@ class LookupStage(FailingStage):
         if failed:
             right = pc.invert(pc.is_in(of, value_set=pa.array(list(failed), pa.int64())))
             of, at = of.filter(right), at.filter(right)
-        return self._rows(block, of, matches.rows, at), of
+        return self._rows(block, of, matches, at), of
 
-    def _rows(self, block: Block, of: pa.Array, found: pa.RecordBatch, at: pa.Array) -> pa.RecordBatch:
+    def _rows(self, block: Block, of: pa.Array, matches: Matches, at: pa.Array) -> pa.RecordBatch:
         whole = len(of) == len(block) and pc.all(pc.equal(of, count(len(of)))).as_py()
         rows = block.rows if whole else block.rows.take(of)
-        columns = [column.take(at) for column in found.columns]
-        return pa.RecordBatch.from_arrays([*rows.columns, *columns], schema=self._schema)
+        return pa.RecordBatch.from_arrays([*rows.columns, *matches.rows(at).columns], schema=self._schema)
 
     def _chosen(self, block: Block, matches: Matches, failed: dict[int, str]) -> tuple[pa.Array, pa.Array]:
         """The matches for which the condition is true."""
@@ -134,7 +133,7 @@ class LookupStage(FailingStage):
         kept = []
         for start in range(0, len(matches.of), STEP_ROWS):
             of, at = (each.slice(start, STEP_ROWS) for each in (matches.of, matches.at))
-            for found in self._condition.run(self._rows(block, of, matches.rows, at)):
+            for found in self._condition.run(self._rows(block, of, matches, at)):
                 if isinstance(found, Found):
                     places = count(len(of)) if found.of is None else found.of.cast(pa.int64())
                     kept.append(pc.add(places, start))
