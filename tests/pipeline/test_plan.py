@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from pathlib import Path
 from typing import Any
@@ -242,6 +243,18 @@ def test_variables_are_resolved_only_when_used(folder: Path) -> None:
     for text in (explained(made), repr(made.fingerprint)):
         assert "${FOLDER}" in text
         assert str(folder) not in text
+
+
+def test_a_column_of_file_names_does_not_show_values(folder: Path) -> None:
+    source = {"type": "files", "paths": ["${FOLDER}/*.parquet"], "metadata": {"file": "filename", "number": "row"}}
+    with contextlib.closing(plan(pipeline_of(described(source=source)), {"FOLDER": str(folder)})) as made:
+        (given,) = made.inputs
+        with contextlib.closing(given.source.open("${FOLDER}/flights.parquet", None)) as partition:
+            rows = asyncio.run(partition.read())  # type: ignore[arg-type]
+        (block,) = given.admit(rows)
+    assert block.rows.schema.equals(made.columns.schema)
+    assert set(block.rows.column("file").to_pylist()) == {"${FOLDER}/flights.parquet"}
+    assert block.rows.column("number")[0].as_py() == 1
 
 
 def test_errors_do_not_show_values(folder: Path) -> None:
