@@ -315,6 +315,24 @@ def test_rows_are_copied_a_few_times_only(monkeypatch: pytest.MonkeyPatch) -> No
     assert nothing == [None, table.text(2045, 0), table.text(1, 0)]
 
 
+@settings(max_examples=100, deadline=None)
+@given(numbers=st.lists(st.none() | st.integers(0, 9), min_size=1, max_size=30), most=st.integers(0, 20))
+def test_no_more_matches_than_wanted(numbers: list[int | None], most: int) -> None:
+    """As many rows as have no more, and at least one; the rest when it is asked for again."""
+    table = Asked()
+    table.wrong = {6}
+    lookups = Lookups(table, 1 << 20, 60.0)  # type: ignore[arg-type]
+    while numbers:
+        matches = lookups.find([pa.array(numbers, pa.int64())], most)
+        first, numbers = numbers[: matches.answered], numbers[matches.answered :]
+        right = [None if n == 6 else n for n in first]
+        assert pairs(matches) == wanted(table, right)
+        assert set(matches.failed) == {row for row, n in enumerate(first) if n == 6}
+        assert len(first) == 1 or len(matches.of) <= most
+        if numbers and numbers[0] != 6:
+            assert len(wanted(table, [*right, numbers[0]])) > most
+
+
 def test_nothing_older_than_the_age_is_used() -> None:
     table, now = Asked(), 0.0
     lookups = Lookups(table, 1 << 20, 10.0, lambda: now)  # type: ignore[arg-type]

@@ -43,7 +43,7 @@ class Matches:
     """What a batch has found.
 
     of, at: for each match the place of its row in the batch, which rises, and its place among the rows of `pieces`.
-    failed: rows that could not be looked up, and why.
+    failed: rows that could not be looked up, and why. answered: how many rows these are, the first of the batch.
     """
 
     schema: pa.Schema
@@ -51,6 +51,7 @@ class Matches:
     of: pa.Array
     at: pa.Array
     failed: dict[int, str]
+    answered: int
 
     def rows(self, at: pa.Array) -> pa.RecordBatch:
         """The rows in these places; nulls for a null."""
@@ -134,8 +135,8 @@ class Lookups:
         if self._opened is not None:
             self._opened.close()
 
-    def find(self, keys: Sequence[pa.Array]) -> Matches:
-        """keys: in the table's `key_types`."""
+    def find(self, keys: Sequence[pa.Array], most: int | None = None) -> Matches:
+        """keys: in the table's `key_types`. most: matches; rows beyond are not answered, but always one row is."""
         now = self._now()
         self._forget(now)
         codes, distinct = _coded(keys)
@@ -145,7 +146,7 @@ class Lookups:
         if places.null_count:
             self._load(pc.indices_nonzero(places.is_null()).to_pylist(), distinct, names, now, failed)
             places = self._places(names)
-        matches = self._matches(codes, places, failed)
+        matches = self._matches(codes, places, failed, most)
         if self._young.size * 2 > self._size:
             self._old = self._young if self._young.size <= self._size else self._new()
             self._young = self._new()
@@ -215,12 +216,13 @@ class Lookups:
             counts[place] += 1
         self._young.add([names[place] for place in places], rows, counts, [now] * len(places))
 
-    def _matches(self, codes: pa.Array, places: pa.Array, failed: dict[int, str]) -> Matches:
+    def _matches(self, codes: pa.Array, places: pa.Array, failed: dict[int, str], most: int | None) -> Matches:
         """codes: the key of each row, by its place among `places`; null: it matches nothing."""
         young = self._young
         lost = {row: failed[code] for row, code in enumerate(codes.to_pylist()) if code in failed} if failed else {}
-        if not places.null_count and not codes.null_count and pc.min(places).as_py() >= 0:
-            return Matches(young.schema, tuple(young.pieces), count(len(codes)), places.take(codes), lost)
+        is_few = most is None or len(codes) <= most
+        if is_few and not places.null_count and not codes.null_count and pc.min(places).as_py() >= 0:
+            return Matches(young.schema, tuple(young.pieces), count(len(codes)), places.take(codes), lost, len(codes))
         offsets = [0]
         rows: list[int] = []
         for place in places.to_pylist():
@@ -228,8 +230,16 @@ class Lookups:
                 first, n_rows = young.span(place)
                 rows += range(first, first + n_rows)
             offsets.append(len(rows))
-        lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(rows, pa.int64())).take(codes)
-        return Matches(young.schema, tuple(young.pieces), pc.list_parent_indices(lists), pc.list_flatten(lists), lost)
+        lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(rows, pa.int64()))
+        answered = len(codes)
+        if most is not None:
+            in_all = pc.cumulative_sum(pc.fill_null(lists.value_lengths().take(codes), 0).cast(pa.int64()))
+            answered = max(pc.sum(pc.less_equal(in_all, most), min_count=0).as_py(), min(1, len(codes)))
+            lost = {row: text for row, text in lost.items() if row < answered}
+        lists = lists.take(codes.slice(0, answered))
+        return Matches(
+            young.schema, tuple(young.pieces), pc.list_parent_indices(lists), pc.list_flatten(lists), lost, answered
+        )
 
 
 def _are_small(one: pa.RecordBatch, next: pa.RecordBatch) -> bool:

@@ -29,6 +29,8 @@ from .queued import FailingStage
 from .stages import Item
 from .state import Identity
 
+_MOST_MATCHES = 8 * STEP_ROWS  # of a step; a single row may have more
+
 
 @dataclass(frozen=True)
 class LookupPlan:
@@ -84,11 +86,15 @@ class LookupStage(FailingStage):
     def close(self) -> None:
         self._lookups.close()
 
-    def _answer(self, block: Block) -> Iterator[Item]:
+    def _answer(self, block: Block) -> tuple[int, Iterator[Item]]:
+        """The first rows, up to `_MOST_MATCHES`. The pace makes the next step smaller, so few are looked up again."""
         begun = time.perf_counter()
         failed: dict[int, str] = {}
         keys = [self._key(block, field, failed) for field in self._fields]
-        matches = self._lookups.find(keys)
+        matches = self._lookups.find(keys, _MOST_MATCHES)
+        if matches.answered < len(block):
+            block = block.slice(0, matches.answered)
+            failed = {row: text for row, text in failed.items() if row < len(block)}
         failed |= {row: self._plan.hidden(text) for row, text in matches.failed.items()}
         rows, of = self._joined(block, matches, failed)
         items = [*self._failed(block, failed)]
@@ -97,7 +103,7 @@ class LookupStage(FailingStage):
         self.counts.rows += len(block) - len(failed)
         self.counts.values += len(block) - len(failed)
         self._pace.took(len(block), time.perf_counter() - begun, rows.nbytes if len(of) > len(block) else 0)
-        return iter(items)
+        return len(block), iter(items)
 
     def _key(self, block: Block, field: pa.Field, failed: dict[int, str]) -> pa.Array:
         """A column as it is sent. A value that the table's column cannot have equals none; a text that is no such value
