@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import written
 
+from arroyo_udf_plugin.connectors import lookup_cache
 from arroyo_udf_plugin.connectors.database import WrongValue, open_database
 from arroyo_udf_plugin.connectors.lookup_cache import Lookups, Matches
 from arroyo_udf_plugin.connectors.lookup_table import LookupTable, lookup_table
@@ -242,7 +243,7 @@ class Asked:
 
 
 def pairs(matches: Matches) -> list[tuple[int, str]]:
-    texts = matches.rows.column("text").take(matches.at).to_pylist()
+    texts = matches.rows(matches.at).column("text").to_pylist()
     return list(zip(matches.of.to_pylist(), texts, strict=True))
 
 
@@ -285,6 +286,51 @@ def test_keys_of_several_columns(rows: list[tuple[int | None, str | None]]) -> N
         assert found == [
             (row, f"{n}{text}") for row, (n, text) in enumerate(rows) if n is not None and text is not None
         ]
+
+
+def test_rows_are_copied_a_few_times_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many batches it takes to fill the cache; and never more text in one array than it may have."""
+    copied = 0
+    together = lookup_cache._together
+
+    def counted(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+        nonlocal copied
+        found = together(batches)
+        copied += found.num_rows
+        assert found.nbytes <= 4000
+        return found
+
+    monkeypatch.setattr(lookup_cache, "_PIECE_BYTES", 4000)
+    table = Asked()
+    lookups = Lookups(table, 1 << 30, 60.0)  # type: ignore[arg-type]
+    with monkeypatch.context() as patched:
+        patched.setattr(lookup_cache, "_together", counted)
+        for n in range(512):
+            matches = lookups.find([pa.array([4 * n + 1])])
+    assert copied <= 512 * 10
+    assert 1 < len(matches.pieces) < 16
+    numbers = [*range(1, 2048, 4), 0, 5]
+    assert pairs(lookups.find([pa.array(numbers)])) == wanted(table, numbers)
+    nothing = matches.rows(pa.array([None, 511, 0], pa.int64())).column("text").to_pylist()
+    assert nothing == [None, table.text(2045, 0), table.text(1, 0)]
+
+
+@settings(max_examples=100, deadline=None)
+@given(numbers=st.lists(st.none() | st.integers(0, 9), min_size=1, max_size=30), most=st.integers(0, 20))
+def test_no_more_matches_than_wanted(numbers: list[int | None], most: int) -> None:
+    """As many rows as have no more, and at least one; the rest when it is asked for again."""
+    table = Asked()
+    table.wrong = {6}
+    lookups = Lookups(table, 1 << 20, 60.0)  # type: ignore[arg-type]
+    while numbers:
+        matches = lookups.find([pa.array(numbers, pa.int64())], most)
+        first, numbers = numbers[: matches.answered], numbers[matches.answered :]
+        right = [None if n == 6 else n for n in first]
+        assert pairs(matches) == wanted(table, right)
+        assert set(matches.failed) == {row for row, n in enumerate(first) if n == 6}
+        assert len(first) == 1 or len(matches.of) <= most
+        if numbers and numbers[0] != 6:
+            assert len(wanted(table, [*right, numbers[0]])) > most
 
 
 def test_nothing_older_than_the_age_is_used() -> None:

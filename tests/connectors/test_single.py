@@ -156,3 +156,28 @@ def test_each_batch_is_out_when_it_is_written() -> None:
         assert writer.stdout.read() == ""
         assert writer.stderr.read() == "from a function\n"
     assert writer.returncode == 0
+
+
+def test_rows_of_other_columns_share_standard_output_as_lines() -> None:
+    """Each row is a line, whichever sink writes it, and also after one of the sinks has ended."""
+    code = """
+import pyarrow as pa
+from arroyo_udf_plugin import InvalidArgument
+from arroyo_udf_plugin.connectors.standard_output import StandardOutput
+model = StandardOutput(format="jsonl")
+batches = [pa.record_batch([[at]], [name]) for at, name in enumerate("abb")]
+sinks = [model.sink(batch.schema, slice, None, "pipeline", "sink") for slice, batch in enumerate(batches)]
+for _ in range(2):
+    for sink, batch in zip(sinks, batches):
+        sink.write(batch)
+    sinks.pop(0).finish()
+    batches.pop(0)
+try:
+    StandardOutput(format="csv").sink(batches[0].schema, 0, None, "pipeline", "sink")
+except InvalidArgument as error:
+    sinks[0].write(pa.record_batch([[len(str(error))]], ["b"]))
+sinks[0].finish()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    text = "- is being written with other columns, or in another format"
+    assert done.stdout.splitlines() == ['{"a":0}', *2 * ['{"b":1}', '{"b":2}'], f'{{"b":{len(text)}}}']

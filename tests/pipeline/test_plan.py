@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,19 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         "sinks[2].type: 'stdout' cannot go on where it stopped: write a folder, type = \"parts\", or leave out the "
         "checkpoints",
     ]
+
+
+def test_what_shares_standard_output_can_be_told_apart() -> None:
+    lines, rows = {"type": "stdout", "format": "jsonl"}, {"type": "stdout"}
+    letters = {"on_error": "dead_letter", "dead_letters": rows}
+    told = "standard output gets other rows already, with the columns tail, miles, minutes, departure, speed: "
+    told += "write both as newline JSON, or name another place for one"
+    call = "speed = mph(miles, minutes)"
+    assert problems(call, sinks=[rows], **letters) == [f"dead_letters: {told}"]
+    assert problems(call, sinks=[lines, {"type": "file", "path": "-"}]) == [f"sinks[1]: {told}"]
+    assert problems(call, sinks=[rows, {**rows, "header": False}]) == [f"sinks[1]: {told}"]
+    planned(call, sinks=[rows, rows]).close()
+    planned(call, sinks=[lines], **{**letters, "dead_letters": lines}).close()
 
 
 def test_options_are_checked() -> None:
@@ -229,6 +243,18 @@ def test_variables_are_resolved_only_when_used(folder: Path) -> None:
     for text in (explained(made), repr(made.fingerprint)):
         assert "${FOLDER}" in text
         assert str(folder) not in text
+
+
+def test_a_column_of_file_names_does_not_show_values(folder: Path) -> None:
+    source = {"type": "files", "paths": ["${FOLDER}/*.parquet"], "metadata": {"file": "filename", "number": "row"}}
+    with contextlib.closing(plan(pipeline_of(described(source=source)), {"FOLDER": str(folder)})) as made:
+        (given,) = made.inputs
+        with contextlib.closing(given.source.open("${FOLDER}/flights.parquet", None)) as partition:
+            rows = asyncio.run(partition.read())  # type: ignore[arg-type]
+        (block,) = given.admit(rows)
+    assert block.rows.schema.equals(made.columns.schema)
+    assert set(block.rows.column("file").to_pylist()) == {"${FOLDER}/flights.parquet"}
+    assert block.rows.column("number")[0].as_py() == 1
 
 
 def test_errors_do_not_show_values(folder: Path) -> None:

@@ -37,6 +37,7 @@ class FileSink:
         formats as text. Dictionaries are written to Arrow files as their values.
     inputs: files that the output must not be, unless `writing.force`.
     name: of the output in error texts; None: `path`.
+    beside: another sink of the same stream: both write to it, and neither after one of them has ended.
     Raises InvalidArgument if the output cannot be written, lacks a column that it should have, or its format cannot
     hold a column's type; BrokenPipeError if nobody reads it any more.
     """
@@ -48,6 +49,7 @@ class FileSink:
         writing: Writing | None = None,
         inputs: Sequence[Path] = (),
         name: str | None = None,
+        beside: FileSink | None = None,
     ) -> None:
         writing = writing or Writing()
         path = os.fspath(path)
@@ -63,13 +65,14 @@ class FileSink:
         self._waiting_rows = self._waiting_bytes = 0
         self._group_rows = writing.row_group_rows if self._kind.format == "parquet" else BATCH_ROWS
         with self._errors():
-            self._place = Place(path, inputs, writing.force)
+            self._place: Place = Place(path, inputs, writing.force) if beside is None else beside._place
         try:
             with self._errors():
                 self._compressed = self._compressor()
                 self._writer = self._opened(writing)
         except BaseException:
-            self._place.give_up()
+            if beside is None:
+                self._place.give_up()
             raise
 
     def _compressor(self) -> Any:

@@ -71,10 +71,10 @@ class GatherStage(QueuedStage):
         self._queue = collections.deque()
         self._pace = Pace(STEP_ROWS)
 
-    def _answer(self, block: Block) -> Iterator[Item]:
+    def _answer(self, block: Block) -> tuple[int, Iterator[Item]]:
         times = block.rows.column(self._time)
         failed = unusable(times, self._plan.grouping.window)
-        return iter([block] if failed is None else self._failed(block, times, failed))
+        return len(block), iter([block] if failed is None else self._failed(block, times, failed))
 
     def _failed(self, block: Block, times: pa.Array, failed: pa.BooleanArray) -> list[Item]:
         """The rows after the policy. Raises RowError."""

@@ -29,6 +29,8 @@ from .queued import FailingStage
 from .stages import Item
 from .state import Identity
 
+_MOST_MATCHES = 8 * STEP_ROWS  # of a step; a single row may have more
+
 
 @dataclass(frozen=True)
 class LookupPlan:
@@ -84,11 +86,15 @@ class LookupStage(FailingStage):
     def close(self) -> None:
         self._lookups.close()
 
-    def _answer(self, block: Block) -> Iterator[Item]:
+    def _answer(self, block: Block) -> tuple[int, Iterator[Item]]:
+        """The first rows, up to `_MOST_MATCHES`. The pace makes the next step smaller, so few are looked up again."""
         begun = time.perf_counter()
         failed: dict[int, str] = {}
         keys = [self._key(block, field, failed) for field in self._fields]
-        matches = self._lookups.find(keys)
+        matches = self._lookups.find(keys, _MOST_MATCHES)
+        if matches.answered < len(block):
+            block = block.slice(0, matches.answered)
+            failed = {row: text for row, text in failed.items() if row < len(block)}
         failed |= {row: self._plan.hidden(text) for row, text in matches.failed.items()}
         rows, of = self._joined(block, matches, failed)
         items = [*self._failed(block, failed)]
@@ -97,7 +103,7 @@ class LookupStage(FailingStage):
         self.counts.rows += len(block) - len(failed)
         self.counts.values += len(block) - len(failed)
         self._pace.took(len(block), time.perf_counter() - begun, rows.nbytes if len(of) > len(block) else 0)
-        return iter(items)
+        return len(block), iter(items)
 
     def _key(self, block: Block, field: pa.Field, failed: dict[int, str]) -> pa.Array:
         """A column as it is sent. A value that the table's column cannot have equals none; a text that is no such value
@@ -120,13 +126,12 @@ class LookupStage(FailingStage):
         if failed:
             right = pc.invert(pc.is_in(of, value_set=pa.array(list(failed), pa.int64())))
             of, at = of.filter(right), at.filter(right)
-        return self._rows(block, of, matches.rows, at), of
+        return self._rows(block, of, matches, at), of
 
-    def _rows(self, block: Block, of: pa.Array, found: pa.RecordBatch, at: pa.Array) -> pa.RecordBatch:
+    def _rows(self, block: Block, of: pa.Array, matches: Matches, at: pa.Array) -> pa.RecordBatch:
         whole = len(of) == len(block) and pc.all(pc.equal(of, count(len(of)))).as_py()
         rows = block.rows if whole else block.rows.take(of)
-        columns = [column.take(at) for column in found.columns]
-        return pa.RecordBatch.from_arrays([*rows.columns, *columns], schema=self._schema)
+        return pa.RecordBatch.from_arrays([*rows.columns, *matches.rows(at).columns], schema=self._schema)
 
     def _chosen(self, block: Block, matches: Matches, failed: dict[int, str]) -> tuple[pa.Array, pa.Array]:
         """The matches for which the condition is true."""
@@ -134,7 +139,7 @@ class LookupStage(FailingStage):
         kept = []
         for start in range(0, len(matches.of), STEP_ROWS):
             of, at = (each.slice(start, STEP_ROWS) for each in (matches.of, matches.at))
-            for found in self._condition.run(self._rows(block, of, matches.rows, at)):
+            for found in self._condition.run(self._rows(block, of, matches, at)):
                 if isinstance(found, Found):
                     places = count(len(of)) if found.of is None else found.of.cast(pa.int64())
                     kept.append(pc.add(places, start))

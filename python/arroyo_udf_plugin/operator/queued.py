@@ -35,8 +35,8 @@ class QueuedStage(RunningStage):
     _pace: Pace
 
     @abc.abstractmethod
-    def _answer(self, block: Block) -> Iterator[Item]:
-        """What comes of a step's rows; none of them waits any more."""
+    def _answer(self, block: Block) -> tuple[int, Iterator[Item]]:
+        """How many of a step's rows are answered, the first ones, and what comes of them. Others wait for the next."""
 
     @property
     def is_ready(self) -> bool:
@@ -71,13 +71,13 @@ class QueuedStage(RunningStage):
                 return
             stepped = True
             n_rows = min(self._pace.rows, len(item))
-            step, left, left_size = item, None, 0
-            if n_rows < len(item):
-                step, left = item.slice(0, n_rows), item.slice(n_rows, len(item) - n_rows)
-            answered = self._answer(step)
-            if left is None:
+            step = item.slice(0, n_rows) if n_rows < len(item) else item
+            n_rows, answered = self._answer(step)
+            left_size = 0
+            if n_rows == len(item):
                 self._queue.popleft()
             else:
+                left = item.slice(n_rows, len(item) - n_rows)
                 left_size = left.rows.nbytes
                 self._queue[0] = left, left_size
             self.held_rows -= n_rows
@@ -110,8 +110,8 @@ class SyncStage(QueuedStage, CallStage):
         self._pace = Pace()
         self._schema = schema_of(self._function.returns).remove(0)  # without ids
 
-    def _answer(self, block: Block) -> Iterator[Item]:
-        return self._decided(self._called(block))
+    def _answer(self, block: Block) -> tuple[int, Iterator[Item]]:
+        return len(block), self._decided(self._called(block))
 
     def _called(self, block: Block) -> Answered[Block]:
         rows, piece = self._stage.prepare(block)
@@ -180,7 +180,7 @@ class QueryStage(FailingStage):
         self._queue = collections.deque()
         self._pace = Pace(STEP_ROWS)
 
-    def _answer(self, block: Block) -> Iterator[Item]:
+    def _answer(self, block: Block) -> tuple[int, Iterator[Item]]:
         begun = time.perf_counter()
         items: list[Item] = []
         answered = failed = 0
@@ -196,4 +196,4 @@ class QueryStage(FailingStage):
         # Only lists that become rows make results that are larger than what they come from.
         size = sum(item.rows.nbytes for item in items if isinstance(item, Block)) if answered > len(block) else 0
         self._pace.took(len(block), time.perf_counter() - begun, size)
-        return iter(items)
+        return len(block), iter(items)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,8 +18,9 @@ from ..author.options import check as check_option
 from ..build import plugin_for
 from ..connectors.file_source import FilesSource
 from ..connectors.interface import Source
+from ..connectors.options import Writing
 from ..connectors.parts import Parts
-from ..connectors.single import File
+from ..connectors.single import File, can_share
 from ..connectors.standard_output import StandardOutput
 from ..errors import ArroyoUdfError, InvalidArgument
 from ..host.isolation import Where, cores
@@ -123,6 +124,20 @@ def check_places(pipeline: Pipeline, sources: Sequence[Source | None], problems:
             if place in taken:
                 problems.add((*key, "path"), f"{sink.path} is {taken[place]}, too: name another output")
             taken[place] = f"the place of {Problem(key, '').path}"
+
+
+def check_standard_output(outputs: Iterable[tuple[Key, SinkModel, str, pa.Schema]], problems: Problems) -> None:
+    """What several sinks write there can be told apart: the same columns, or lines that name theirs."""
+    first: tuple[pa.Schema, Writing] | None = None
+    for key, sink, _, schema in outputs:
+        if not isinstance(sink, StandardOutput) and not (isinstance(sink, File) and sink.path == "-"):
+            continue
+        own = schema, sink.writing()
+        if first is None:
+            first = own
+        elif not can_share("-", first, own):
+            taken = f"standard output gets other rows already, with the columns {', '.join(first[0].names)}"
+            problems.add(key, f"{taken}: write both as newline JSON, or name another place for one")
 
 
 def check_options(operator: Functions, calls: Sequence[Call], key: Key, problems: Problems) -> None:

@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from ..connectors.bad_records import decide
 from ..connectors.interface import Source
 from ..connectors.source import Rows
@@ -60,7 +62,7 @@ class Input:
 
         Raises InvalidArgument.
         """
-        block = self.columns.block(dataclasses.replace(rows, file=self.secrets.hidden(rows.file)))
+        block = self.columns.block(self._hidden(rows))
         decided = decide(block.origin, getattr(self.told.model, "bad_records", "fail"))
         if decided is None:
             return [block]
@@ -69,6 +71,18 @@ class Input:
             admitted.append(Dead(block.take(decided.dead_at), decided.dead))
         kept = block.filter(decided.kept)
         return [*admitted, kept] if len(kept) else admitted
+
+    def _hidden(self, rows: Rows) -> Rows:
+        """The file's name without the values of variables, also in the columns that have it."""
+        file, batch = self.secrets.hidden(rows.file), rows.batch
+        if file == rows.file:
+            return rows
+        for name, key in getattr(self.told.model, "metadata", {}).items():
+            if key == "filename":
+                place = batch.schema.get_field_index(name)
+                names = pa.repeat(pa.scalar(file, pa.string()), batch.num_rows)
+                batch = batch.set_column(place, batch.schema.field(place), names)
+        return dataclasses.replace(rows, file=file, batch=batch)
 
     def fingerprint(self, described: Mapping[str, Any]) -> Mapping[str, Any]:
         """described: the source's model."""

@@ -27,7 +27,7 @@ from ..operator.operator import Operator
 from ..operator.routes import Place, Routes
 from ..operator.stages import Dead
 from .chain import Chain, chained, each_once, operator_names
-from .checks import Problems, check_dead_letters, check_places
+from .checks import Problems, check_dead_letters, check_places, check_standard_output
 from .description import Functions, Lookup, OperatorModel, Pipeline, SinkModel, Sql, described
 from .document import pipeline_of
 from .hidden import HidingSource
@@ -206,6 +206,7 @@ def _checked(
     for key, model, _, schema in planned.outputs():
         with problems.at(*key):
             model.check(schema)
+    check_standard_output(planned.outputs(), problems)
     if problems.found:
         raise InvalidPipeline(problems.found)
     return planned
