@@ -48,9 +48,9 @@ class Preview(Output):
 
 
 class PreviewSink:
-    resumable = True
-
     """tap: None: nobody looks."""
+
+    resumable = True
 
     def __init__(self, name: str, slice: int, tap: Tap | None) -> None:
         self.name = name
