@@ -8,27 +8,18 @@ import itertools
 import math
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from window_rows import MANY, PARTS, ROWS, SCHEMA, WINDOWS_OF_MANY, Row, batch, grouping, many, shown
 
 from arroyo_udf_plugin import InvalidArgument
 from arroyo_udf_plugin.connectors.cells import CellType
-from arroyo_udf_plugin.connectors.source import Rows
-from arroyo_udf_plugin.errors import RowError
-from arroyo_udf_plugin.host.answers import STEP_ROWS
-from arroyo_udf_plugin.host.policy import Policy
-from arroyo_udf_plugin.operator import state
-from arroyo_udf_plugin.operator.blocks import Block, Columns, Given
-from arroyo_udf_plugin.operator.grouped import GroupOperator, GroupPlan
-from arroyo_udf_plugin.operator.stages import Dead
-from arroyo_udf_plugin.operator.watermarks import Lowest, Watermark
 from arroyo_udf_plugin.sql.feed import context
 from arroyo_udf_plugin.sql.query import WrongQuery
 from arroyo_udf_plugin.windows import panes, sessions
@@ -37,39 +28,6 @@ from arroyo_udf_plugin.windows.opened import opened
 from arroyo_udf_plugin.windows.panes import Windows
 from arroyo_udf_plugin.windows.spans import Hop, Session
 from arroyo_udf_plugin.windows.storage import Limits, Some, Storage
-
-SCHEMA = pa.schema([("k", pa.string()), ("x", pa.int64()), ("t", pa.timestamp("ns"))])
-PARTS = {"n": "count(*)", "s": "sum(x)", "a": "avg(x)", "low": "min(x) FILTER (WHERE x > 2)"}
-ROWS = {"n": "count(*)", "m": "median(x)"}
-
-Row = tuple[str | None, int | None, int]
-
-
-def batch(rows: Sequence[Row]) -> pa.RecordBatch:
-    columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
-    return pa.RecordBatch.from_arrays(
-        [pa.array(column, type_) for column, type_ in zip(columns, SCHEMA.types, strict=True)], schema=SCHEMA
-    )
-
-
-def grouping(width: int = 10, slide: int | None = None, **others: Any) -> Grouping:
-    values = {"keys": ("k",), "aggregates": PARTS} | others
-    return Grouping("t", Hop(width, slide or width), **values)
-
-
-def shown(found: Iterator[pa.RecordBatch] | Sequence[pa.RecordBatch]) -> list[tuple[Any, ...]]:
-    """Each result: start and end of its window, and the values of the other columns but the time."""
-    rows = []
-    for one in found:
-        window = one.column("window")
-        bounds = [bound.cast(pa.int64()).to_pylist() for bound in window.flatten()]
-        others = [one.column(name).to_pylist() for name in one.schema.names if name not in ("window", "t")]
-        assert one.column("t").cast(pa.int64()).to_pylist() == [end - 1 for end in bounds[1]]
-        rows += list(zip(*bounds, *others, strict=True))
-    return rows
-
-
-# ---- Against a model ----
 
 
 @dataclasses.dataclass
@@ -283,20 +241,6 @@ def test_parts_stay_small() -> None:
 
 # ---- Where it is kept ----
 
-MANY = 50_000
-WINDOWS_OF_MANY = [Hop(10, 10), Hop(20, 10), Session(10)]
-
-
-def many(number: int) -> pa.RecordBatch:
-    """Two keys, each with times from 0 to 7; a megabyte."""
-    numbers = pa.array(range(number * MANY, (number + 1) * MANY), pa.int64())
-    columns = [
-        pa.array(["a", "b"] * (MANY // 2)),
-        numbers,
-        pc.bit_wise_and(pc.divide(numbers, 2), 7).cast(pa.timestamp("ns")),
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
-
 
 @pytest.mark.parametrize("window", WINDOWS_OF_MANY, ids=["tumble", "hop", "session"])
 def test_what_is_more_than_the_limit_is_in_files(
@@ -359,215 +303,6 @@ def test_columns_in_files_have_their_types() -> None:
     assert [one.column("c") for one in some.batches] == [cells]
 
 
-# ---- The operator ----
-
-
-def plan(asked: Grouping | None = None) -> GroupPlan:
-    return GroupPlan("groups", asked or grouping(), Given(SCHEMA))
-
-
-def block(*rows: Row) -> Block:
-    return Columns(SCHEMA).block(Rows("file", 0, batch(rows)))
-
-
-def taken(operator: GroupOperator) -> list[Any]:
-    """Results as tuples, and watermarks."""
-    found: list[Any] = []
-    while operator.is_ready:
-        for item in operator.take():
-            found += shown([item.rows]) if isinstance(item, Block) else [item]
-    return found
-
-
-def test_results_leave_before_the_watermark_that_closes_them() -> None:
-    """O2, O5"""
-    operator = GroupOperator(plan())
-    operator.start()
-    operator.push(block(("a", 1, 1), ("a", 3, 12)))
-    operator.push_watermark(11)
-    operator.push(block(("b", 5, 2)))
-    assert taken(operator) == [(0, 10, "a", 1, 1, 1.0, None), Watermark(11)]
-    assert operator.stages[1].counts.late == 1
-    operator.finish()
-    assert not operator.is_finished
-    assert taken(operator) == [(10, 20, "a", 1, 3, 3.0, 3)]
-    assert operator.is_finished
-
-
-def test_a_row_behind_a_watermark_is_not_in_the_windows_that_it_closes() -> None:
-    """Also if both wait for the same turn."""
-    operator = GroupOperator(plan(grouping(12, 4)))
-    operator.start()
-    operator.push(block(("a", 1, 4)))
-    operator.push_watermark(8)
-    operator.push(block(("a", 5, 4)))
-    operator.push_watermark(12)
-    assert taken(operator) == [
-        *[(-4, 8, "a", 1, 1, 1.0, None), Watermark(8)],
-        *[(0, 12, "a", 2, 6, 3.0, 5), Watermark(12)],
-    ]
-
-
-def test_the_lowest_watermark_of_several_inputs() -> None:
-    lowest = Lowest(3)
-    assert lowest.after(0, 5) is None
-    assert lowest.after(1, 3) is None
-    assert lowest.after(2, 4) == Watermark(3)
-    assert lowest.after(1, 9) == Watermark(4)
-    assert lowest.after(2, None) == Watermark(5)  # it is idle
-    assert lowest.after(2, 1) is None  # a watermark never falls
-    assert lowest.after(0, None) is None
-    assert lowest.after(1, None) is None
-    assert lowest.after(2, None) == Watermark(None)
-
-
-def test_the_end_of_all_inputs_is_no_idleness() -> None:
-    """The last results come behind it. Who takes it for idleness goes on without them, and finds them late."""
-    operator = GroupOperator(plan())
-    operator.start()
-    operator.expect(2)
-    operator.push(block(("a", 1, 12)))
-    operator.push_watermark(5, input=0)
-    operator.push_watermark(14, input=1)
-    operator.end(0)
-    operator.end(1)
-    assert taken(operator) == [Watermark(5), Watermark(14)]
-    operator.finish()
-    assert taken(operator) == [(10, 20, "a", 1, 1, 1.0, None)]
-
-
-def test_the_watermark_of_inputs_that_were_all_idle_holds_again() -> None:
-    lowest = Lowest(2)
-    assert lowest.after(0, 5) is None
-    assert lowest.after(1, 7) == Watermark(5)
-    assert lowest.after(0, None) == Watermark(7)
-    assert lowest.after(1, None) == Watermark(None)
-    assert lowest.after(1, 7) == Watermark(7)  # rows have come, and none that make it rise
-    assert lowest.after(1, 7) is None
-    assert lowest.after(0, 6) is None
-
-
-def test_a_snapshot_has_the_windows_and_the_rows_on_their_way() -> None:
-    """O3, O4, A3: of the slice that has the windows, and of another one that sends it rows."""
-    operator = GroupOperator(plan())
-    operator.start()
-    operator.push(block(("a", 1, 1), ("a", 3, 12)))
-    operator.push_watermark(10)
-    assert taken(operator)[-1] == Watermark(10)
-    operator.push(block(("b", 5, 13)))  # it waits for its turn
-    states = [operator.snapshot(), GroupOperator(plan()).snapshot_of([block(("a", 7, 14), ("a", 0, 9))])]
-    resumed = GroupOperator(plan())
-    resumed.start([one for one in states if one is not None])
-    resumed.finish()
-    assert Counter(taken(resumed)) == Counter([(10, 20, "a", 2, 10, 5.0, 3), (10, 20, "b", 1, 5, 5.0, 5)])
-    assert resumed.stages[1].counts.late == 1
-
-
-@pytest.mark.parametrize("window", WINDOWS_OF_MANY, ids=["tumble", "hop", "session"])
-def test_a_large_state_is_in_a_file(window: Hop | Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """O3, O4: memory stays flat while it is written, and while it is read."""
-    monkeypatch.setattr(state, "LARGE", 5 << 20)
-    asked = dataclasses.replace(grouping(aggregates={"n": "count(*)", "d": "count(DISTINCT x)"}), window=window)
-    limited = dataclasses.replace(plan(asked), limits=Limits(memory=1 << 20))
-    operator, before = GroupOperator(limited), pa.total_allocated_bytes()
-    operator.start()
-    for number in range(20):
-        for start in range(0, MANY, STEP_ROWS):
-            operator.push(Columns(SCHEMA).block(Rows("file", 1, many(number).slice(start, STEP_ROWS))))
-            operator.take()
-    snapshot = operator.snapshot()
-    assert isinstance(snapshot, memoryview)
-    assert len(snapshot) > 12 << 20
-    resumed = GroupOperator(limited)
-    resumed.start([snapshot])
-    assert pa.total_allocated_bytes() - before < 10 << 20
-    del operator, snapshot
-    resumed.finish()
-    found = taken(resumed)
-    assert found
-    assert {(row[2], *row[3:]) for row in found} == {(key, 10 * MANY, 10 * MANY) for key in "ab"}
-
-
-def test_a_large_state_that_is_damaged_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "LARGE", 1)
-    operator = GroupOperator(plan())
-    operator.start()
-    operator.push(block(("a", 1, 1)))
-    taken(operator)
-    snapshot = bytearray(operator.snapshot() or b"")
-    GroupOperator(plan()).start([memoryview(snapshot)])
-    snapshot[-30] ^= 1
-    with pytest.raises(InvalidArgument, match="the state is damaged"):
-        GroupOperator(plan()).start([memoryview(snapshot)])
-
-
-def test_results_are_numbered_across_a_restart() -> None:
-    first = GroupOperator(plan())
-    first.start()
-    first.push(block(("a", 1, 1), ("b", 3, 2), ("b", 3, 12)))
-    first.push_watermark(10)
-    taken(first)
-    snapshot = first.snapshot()
-    assert snapshot is not None
-    resumed = GroupOperator(plan())
-    resumed.start([snapshot])
-    resumed.finish()
-    (found,) = resumed.take()
-    assert isinstance(found, Block)
-    assert found.origin.to_pylist() == [{"file": "window of groups", "row": 2, "unread": None}]
-
-
-WITHOUT_TIME = pa.schema([("k", pa.string()), ("x", pa.int64()), ("t", pa.timestamp("us"))])
-
-
-def untimed(policy: Policy, *times: int | None) -> GroupOperator:
-    """Rows of these times, in microseconds, on their way to an operator."""
-    operator = GroupOperator(GroupPlan("groups", grouping(10_000), Given(WITHOUT_TIME), policy))
-    operator.start()
-    columns = [
-        pa.array(["a"] * len(times)),
-        pa.array(range(len(times)), pa.int64()),
-        pa.array(times, pa.timestamp("us")),
-    ]
-    rows = pa.RecordBatch.from_arrays(columns, schema=WITHOUT_TIME)
-    operator.push(Columns(WITHOUT_TIME).block(Rows("file", 5, rows)))
-    return operator
-
-
-FAR = 9_223_372_036_854_775  # microseconds: a window around it ends behind 64 bits of nanoseconds
-
-
-@pytest.mark.parametrize(("time", "why"), [(None, "is null"), (FAR, "is before 1678 or after 2261")])
-def test_a_row_without_a_usable_event_time_follows_the_policy(time: int | None, why: str) -> None:
-    with pytest.raises(RowError, match=f"windows groups, file, row 6: column 't' {why}"):
-        untimed(Policy(), 0, time).take()
-    for action in ("drop", "dead_letter"):
-        operator = untimed(Policy(action), 0, time, 0, time)
-        dead = [item for item in operator.take() if isinstance(item, Dead)]
-        assert [row for one in dead for row in one.letters.column("failed_row").to_pylist()] == (
-            [6, 8] if action == "dead_letter" else []
-        )
-        operator.finish()
-        assert [item.rows.column("n").to_pylist() for item in operator.take() if isinstance(item, Block)] == [[2]]
-        counts = operator.stages[0].counts
-        assert (counts.errors, counts.dropped + counts.dead_letters) == (2, 2)
-
-
-@pytest.mark.parametrize("window", [Hop(10, 10), Session(10)], ids=["tumble", "session"])
-def test_the_first_and_last_times_that_windows_know(window: Hop | Session) -> None:
-    limit = (1 << 63) - 11
-    operator = GroupOperator(plan(dataclasses.replace(grouping(aggregates={"n": "count(*)"}), window=window)))
-    operator.start()
-    operator.push(block(("a", 1, -limit), ("a", 1, limit), ("a", 1, limit - 10)))
-    operator.push_watermark(1 << 70)
-    found = [item for item in operator.take() if isinstance(item, Block)]
-    assert sum(one.rows.column("n").to_pylist() == [1] * len(one) and len(one) for one in found) == 3
-    operator.push(block(("a", 1, 0)))
-    operator.push_watermark((1 << 70) + 1)
-    assert not any(isinstance(item, Block) for item in operator.take())
-    assert operator.stages[1].counts.late == 1
-
-
 @pytest.mark.parametrize("keys", [(), ("k",)], ids=["no keys", "keys"])
 @pytest.mark.parametrize("others", [{}, {"m": "median(x)"}], ids=["parts", "rows"])
 @pytest.mark.parametrize("type_", [pa.float32(), pa.float64()], ids=str)
@@ -592,15 +327,6 @@ def test_min_and_max_of_nan_do_not_depend_on_the_order(
         (found,) = windows.close(all_of_them=True)
         assert found.schema.field("low").type == type_
         assert str([found.column(name)[0].as_py() for name in aggregates]) == "[-1.0, nan, nan, 1.0]"
-
-
-def test_another_grouping_is_refused() -> None:
-    first = GroupOperator(plan())
-    first.start()
-    snapshot = first.snapshot()
-    assert snapshot is not None
-    with pytest.raises(InvalidArgument, match="has changed since the checkpoint"):
-        GroupOperator(plan(grouping(20))).start([snapshot])
 
 
 @pytest.mark.parametrize(
