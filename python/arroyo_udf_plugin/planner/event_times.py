@@ -22,7 +22,7 @@ from .diagnostics import wrong_query
 from .flow import SOURCE
 from .selects import QueryText, Relation
 from .statements import CreateTable, Watermark
-from .tables import interval_seconds
+from .tables import idle_of, interval_seconds
 from .text import Text, Tokens, Wrong
 
 _NOWHERE = Relation(None, None, SOURCE, 0)
@@ -46,7 +46,7 @@ def event_time_of(
     text: Text, table: CreateTable, items: Mapping[str, str], schema: pa.Schema, functions: Collection[str]
 ) -> TableTime | None:
     """items: the table's columns as expressions of the source's. Raises Wrong."""
-    watermark = table.watermark
+    watermark, idle = table.watermark, idle_of(table)
     if watermark is None:
         return None
     name = watermark.column
@@ -61,7 +61,8 @@ def event_time_of(
     lateness = _lateness(watermark)
     own = {} if is_read else {name: expression}
     if lateness is not None:
-        return TableTime(EventTime(column=name, lateness=lateness, computed=own), expression, type_, not is_read)
+        model = EventTime(column=name, lateness=lateness, idle=idle, computed=own)
+        return TableTime(model, expression, type_, not is_read)
     part = watermark.expression
     used = items.keys() & {token.name for token in part if token.name}
     if own or any(items[one] != quoted(one) for one in used):
@@ -71,7 +72,7 @@ def event_time_of(
     if not _may_be_time(found):
         instead = f"write {name} - INTERVAL '5 seconds'"
         raise Wrong(f"a watermark is a TIMESTAMP, and this is {found}: {instead}", part[0].start)
-    model = EventTime(column=name, computed=own, watermark=text.cut(part))
+    model = EventTime(column=name, idle=idle, computed=own, watermark=text.cut(part))
     return TableTime(model, expression, type_, not is_read)
 
 

@@ -318,6 +318,8 @@ class _Columns:
                 not_null = True
             elif cursor.take("primary", "key"):
                 self.primary_key.append((name, at))
+            elif cursor.now.word == "metadata" and len(cursor.rest) > 1 and cursor.rest[1].text == "(":
+                raise Wrong("write METADATA FROM 'key', without brackets", cursor.offset)
             elif cursor.take("metadata", "from"):
                 token = cursor.next()
                 if token.kind != "text" or token.value is None:

@@ -57,6 +57,8 @@ _NO_OPTIONS = {
     "connection_profile": "there are no connection profiles here: write their options",
     "framing.newline.max_length": "lines are not cut here: write left(value, 100) in a SELECT",
     "parquet.row_group_bytes": "write parquet.row_group_size, a number of rows",
+    "event_time_field": "write WATERMARK FOR its column between the columns",
+    "watermark_field": "write WATERMARK FOR column AS expression between the columns",
     "source.regex_pattern": "write a pattern as the path, such as 'data/*.json'",
 }
 
@@ -204,7 +206,20 @@ def source_of(table: CreateTable) -> SourceModel:
         if (asked := column.metadata) is not None and asked.value not in known:
             told = nearest(asked.value, known) if known else "it has none. Leave the column out"
             raise Wrong(f"the connector {connector} has no metadata '{asked.value}': {told}", asked.at)
-    return _made(table, _SOURCES)  # type: ignore[no-any-return]
+    return _made(table, _SOURCES, _IDLE)  # type: ignore[no-any-return]
+
+
+def idle_of(table: CreateTable) -> float | None:
+    """The seconds without rows after which a source holds no watermark back; None: it always does. Raises Wrong."""
+    found = table.options.get(_IDLE)
+    if found is None:
+        return None
+    if table.watermark is None:
+        raise Wrong(f"{_IDLE} is of tables with an event time: add WATERMARK FOR its column", found.at)
+    micros = int(found.value) if found.value.isdecimal() else 0
+    if not micros:
+        raise Wrong(f"{_IDLE} = '{found.value}': write a whole number of microseconds above 0", found.at)
+    return micros / 1e6
 
 
 def sink_of(table: CreateTable) -> SinkModel:
@@ -224,8 +239,11 @@ def lookup_of(table: CreateTable) -> dict[str, Any]:
     return _made(table, _LOOKUPS)  # type: ignore[no-any-return]
 
 
-def _made(table: CreateTable, makers: Mapping[str, Callable[[CreateTable, _Options], Any]]) -> Any:
+def _made(table: CreateTable, makers: Mapping[str, Callable[[CreateTable, _Options], Any]], *others: str) -> Any:
+    """others: options that are read elsewhere."""
     options = _Options(table)
+    for name in others:
+        options.take(name)
     made = makers[table.options["connector"].value](table, options)
     options.end()
     return made
@@ -383,6 +401,7 @@ _SOURCES: dict[str, Callable[[CreateTable, _Options], Any]] = {
     "single_file": _files,
     "stdin": _standard_input,
 }
+_IDLE = "idle_micros"
 _WITH_METADATA = ("filesystem", "single_file", "stdin")
 _SINKS: dict[str, Callable[[CreateTable, _Options], Any]] = {
     "filesystem": _parts,

@@ -183,6 +183,17 @@ def test_the_event_time() -> None:
     assert (ahead.lateness, ahead.watermark) == (0, "day - INTERVAL '-90' SECOND")
 
 
+def test_each_source_has_its_time_until_it_is_idle() -> None:
+    def table(name: str, idle: str) -> str:
+        return f"""CREATE TABLE {name} (id BIGINT, day TIMESTAMP(6), WATERMARK FOR day)
+                   WITH (connector = 'filesystem', path = 'flights', format = 'parquet', type = 'source'{idle});"""
+
+    both = "SELECT id FROM busy UNION ALL SELECT id FROM calm"
+    found = pipeline(f"{table('busy', '')} {table('calm', ', idle_micros = 2500000')} {both}")
+    times = [found.event_time, *(one.event_time for one in found.sources.values())]
+    assert [time is not None and time.idle for time in times] == [None, 2.5]
+
+
 def test_the_time_is_not_that_of_the_plan() -> None:
     """Each file is a batch of its own."""
     run(f"{FLIGHTS_TABLE} INSERT INTO out SELECT CAST(now() AS TEXT) AS t, current_date AS d FROM flights")
