@@ -8,11 +8,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
-from clusters import Cluster, settings_in
+from clusters import Cluster, program, settings_in
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
 from waiting import until
 
+from arroyo_udf_plugin.cluster import controller
 from arroyo_udf_plugin.cluster.database import history, pipelines
+from arroyo_udf_plugin.cluster.database.models import Job, JobStatus
 from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.states import Event
+from arroyo_udf_plugin.cluster.wishes import wanted
 from arroyo_udf_plugin.pipeline.description import Blackhole, Functions, Impulse, Parts, Pipeline, Sql
 
 
@@ -237,3 +243,53 @@ def test_async_python_functions_run_in_a_job(cluster: Cluster, tmp_path: Path, b
     cluster.await_state(cluster.post(pipeline, library), "Finished")
     found = ds.dataset(tmp_path / "out").to_table().sort_by("n")
     assert found["double"] == pa.chunked_array([[2 * n for n in range(500)]])
+
+
+def test_jobs_are_taken_over_though_the_database_fails_meanwhile(
+    make: Callable[..., Cluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = make()
+    posted = [first.post(Pipeline(name="p", source=Impulse(rate=1000), sinks=[Blackhole()])) for _ in range(3)]
+    for one in posted:
+        first.await_state(one, "Running")
+    first.controller.stop()
+    failures = iter(range(2))
+    of_job = pipelines.of_job
+
+    def failing(session: Session, job_id: str) -> pipelines.Whole:
+        if next(failures, None) is not None:
+            raise OperationalError("SELECT", {}, Exception("the server closed the connection"))
+        return of_job(session, job_id)
+
+    monkeypatch.setattr(pipelines, "of_job", failing)
+    second = make()
+    for one in posted:
+        second.await_state(one, "Running", generation=2)
+
+
+def test_a_job_that_cannot_be_considered_holds_no_other_back(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    posted: list[str] = []
+
+    def failing(job: Job, status: JobStatus) -> Event | None:
+        if job.pipeline_id == posted[0]:
+            raise RuntimeError("of this job only")
+        return wanted(job, status)
+
+    monkeypatch.setattr(controller, "wanted", failing)
+    one = Pipeline(name="p", source=Impulse(rows=5), sinks=[Blackhole()])
+    given: dict[str, Any] = {"name": "p", "query": "", "graph": {}, "checkpoint_interval_micros": 1_000_000}
+    with cluster.database.begin() as session:  # one transaction, so that the controller sees both at once
+        for _ in range(2):
+            posted.append(pipelines.create(session, program=program(one), **given).pipeline.id)
+    cluster.await_state(posted[1], "Finished")
+
+
+def test_a_job_that_never_starts_is_tried_as_often_as_one_that_is_lost(
+    make: Callable[..., Cluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = make(worker_startup_time=0.02, allowed_restarts=1)
+    monkeypatch.setattr(cluster.controller._scheduler, "start", lambda task: None)
+    posted = cluster.post(counting(tmp_path, rows=1))
+    status = cluster.await_state(posted, "Failed").status
+    assert (status.generation, status.restarts, status.failure_domain) == (2, 1, "internal")
+    assert status.failure_message == "Scheduling takes too long"

@@ -167,9 +167,12 @@ class Controller:
             self._resign()
         if holds and self._term is None:
             with self._database.begin() as session:
-                self._term = jobs.lead(session, self.id)
-            _log.info("this controller leads, with term %d", self._term)
-            self._take_over()
+                term = jobs.lead(session, self.id)
+                found = jobs.to_watch(session)
+            self._term = term  # as soon as it is committed
+            _log.info("this controller leads, with term %d", term)
+            for job_id in found:
+                self._guarded(partial(self._take_over, job_id, term))
         self._timers.set(_OWN, time.monotonic() + _LOCK_EVERY, self._lead)
 
     def _resign(self) -> None:
@@ -181,19 +184,21 @@ class Controller:
         self._watched.clear()
         self._term = None
 
-    def _take_over(self) -> None:
-        with self._database.read() as session:
-            found = [pipelines.of_job(session, job_id) for job_id in jobs.to_watch(session)]
-        for whole in found:
-            job_id, status = whole.job.id, whole.status
-            self._watched[job_id] = _Watched()
-            state = State(status.state)
-            if not state.is_terminal and self._scheduler.take_over(job_id, status.generation):
-                self._wait_in(whole)
-                self._act(whole, _REPEATED.get(state, Action.NONE))
-            elif not state.is_terminal:
-                self._step(job_id, Event.ORPHANED)
-            self._consider(job_id)
+    def _take_over(self, job_id: str, term: int) -> None:
+        if self._term != term:
+            return
+        try:
+            with self._database.read() as session:
+                whole = pipelines.of_job(session, job_id)
+        except NotFound:
+            return
+        state = State(whole.status.state)
+        if not state.is_terminal and self._scheduler.take_over(job_id, whole.status.generation):
+            self._wait_in(whole)
+            self._act(whole, _REPEATED.get(state, Action.NONE))
+        elif not state.is_terminal:
+            self._step(job_id, Event.ORPHANED)
+        self._guarded(partial(self._consider, job_id))  # if it fails, the job is not taken over twice
 
     # ---- Wishes ----
 
@@ -202,7 +207,7 @@ class Controller:
             pending = jobs.pending(session)
             leftovers = jobs.leftovers(session)
         for job_id in pending:
-            self._consider(job_id)
+            self._guarded(partial(self._consider, job_id))  # one that fails holds no other back
         for place in leftovers:
             self._remove(place)
 
@@ -247,7 +252,8 @@ class Controller:
         if report.generation != whole.status.generation:
             return
         event = report.event
-        if event is Event.LOST and self._is_exhausted(whole):
+        never_started = event is Event.LATE and whole.status.state == State.SCHEDULING
+        if (event is Event.LOST or never_started) and self._is_exhausted(whole):
             event = Event.EXHAUSTED
         if self._step(report.job_id, event, report):
             self._consider(report.job_id)
@@ -287,8 +293,10 @@ class Controller:
             if done:
                 self._log(session, whole, event, step, report)
                 session.refresh(status)
-        if not done:
-            self._resign()  # only a newer leader can have changed it
+            leads = done or jobs.leads(session, self.id, self._term)
+        if not leads:
+            self._resign()
+        if not done:  # or the pipeline has been deleted
             return False
         _log.info("job %s: %s, %s -> %s", job_id, event, before[0], step.state)
         self._wait_in(whole)
@@ -371,7 +379,8 @@ class Controller:
         self._timers.drop(job_id)
         limits = self._limits
         if state is State.SCHEDULING:
-            self._after(job_id, limits.worker_startup_time, Event.LATE)
+            late = Report(job_id, whole.status.generation, Event.LATE, message=f"{state} takes too long")
+            self._timers.set(job_id, time.monotonic() + limits.worker_startup_time, partial(self._report, late))
         elif state is State.RECOVERING:
             self._after(job_id, limits.max_backoff + limits.stop_time, Event.LATE)
         elif state not in (State.CREATED, State.RUNNING) and not state.is_terminal:

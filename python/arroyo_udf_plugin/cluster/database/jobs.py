@@ -65,6 +65,10 @@ def write(
     return bool(getattr(done, "rowcount", 0))
 
 
+def leads(session: Session, controller: str, term: int) -> bool:
+    return bool(session.scalar(select(_leads(controller, term))))
+
+
 def _leads(controller: str, term: int) -> ColumnElement[bool]:
     return exists().where(Leader.id == _ROW, Leader.controller == controller, Leader.term == term)
 
