@@ -37,21 +37,21 @@ class DatabaseSettings(Section):
 
 class ApiSettings(Section):
     bind_address: str = "127.0.0.1"
-    """Where the API listens. Any address beside the loopback's needs `token`, and TLS or `insecure`."""
+    """Where the API listens. Any address but loopback needs `token`, `files.roots`, and TLS or `insecure`."""
     http_port: Annotated[int, pydantic.Field(ge=0, le=65535)] = 5115
     """0: a free one."""
     token: pydantic.SecretStr | None = None
     """What clients must send: Authorization: Bearer TOKEN."""
     tls_cert: Path | None = None
-    """The certificate's file, for https."""
+    """The file of the certificate, for https."""
     tls_key: Path | None = None
-    """The file of its key."""
+    """The file of the certificate's key."""
     insecure: bool = False
-    """Listen to others without TLS, and say so."""
+    """Listen on other addresses without TLS: the token can then be read on the way."""
     hosts: tuple[str, ...] = ()
-    """Names by which browsers may call the API, beside localhost and the address."""
+    """Names by which clients may call the API, besides localhost and `bind_address`."""
     body_limit: Bytes = 16 << 20
-    """The largest request."""
+    """The largest body of a request, in bytes."""
 
 
 class ControllerSettings(Section):
@@ -61,36 +61,36 @@ class ControllerSettings(Section):
 
 class PipelineSettings(Section):
     checkpoint_interval: Seconds = 10.0
-    """Of pipelines that do not say otherwise."""
+    """Seconds between two checkpoints, if the pipeline does not say otherwise."""
     allowed_restarts: Annotated[int, pydantic.Field(ge=-1)] = 20
-    """How often a job is started again, in a row, after it has been lost; -1: always."""
+    """How often in a row a job is started again after it was lost; -1: without a limit."""
     healthy_duration: Seconds = 120.0
-    """After so long in Running, restarts are counted anew."""
+    """After this time in Running, restarts are counted from 0 again."""
     initial_backoff: Seconds = 0.5
-    """Before the second restart in a row; doubled before each further one, and half of it random. The first is at
-    once."""
+    """The pause before the second restart in a row; doubled for each further one, half of it random. The first restart
+    is at once."""
     max_backoff: Seconds = 60.0
-    """The longest back-off."""
+    """The longest pause before a restart."""
     worker_startup_time: Seconds = 120.0
     """How long a generation may take to start."""
     worker_heartbeat_timeout: Seconds = 30.0
-    """A worker that says nothing for so long is killed."""
+    """A worker that sends nothing for this time is killed."""
     stop_time: Seconds = 60.0
-    """How long a stop may take, before it becomes a harder one."""
+    """How long a stop may take before the job is killed."""
     drain_time: Seconds = 10.0
-    """Of a stop: the time for rows in flight and the last checkpoint."""
+    """How long a stop waits for rows in flight and the last checkpoint."""
 
 
 class FileSettings(Section):
     roots: tuple[Path, ...] = ()
-    """Folders that pipelines may read and write; default: all, if the API listens on the loopback only."""
+    """Folders that pipelines may read and write; default: all, which is allowed on loopback only."""
 
 
 class LoggingSettings(Section):
     format: Literal["text", "json"] = "text"
-    """Of log lines, on standard error."""
+    """The format of log lines, on standard error."""
     level: Literal["debug", "info", "warning", "error"] = "info"
-    """The least that is logged."""
+    """The lowest level that is logged."""
 
 
 def _data() -> Path:
@@ -104,7 +104,7 @@ class Settings(BaseSettings):
     )
 
     data: Path = pydantic.Field(default_factory=_data)
-    """The folder of everything that the cluster keeps. Nobody else may read it."""
+    """The folder of everything that the cluster keeps. A new one can be read by its user only."""
     checkpoint_url: str | None = None
     """Where state is kept: a folder or an object store's URL; default: `checkpoints` in the data folder."""
     database: DatabaseSettings = DatabaseSettings()

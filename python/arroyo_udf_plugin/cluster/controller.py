@@ -1,4 +1,4 @@
-"""The controller: makes what is what users wish.
+"""The controller: makes jobs what their users wish.
 
     database ──pending wishes──► consider ──event──► step ──► database, then the scheduler
     scheduler ──reports──────────────────────event──►
@@ -9,7 +9,7 @@ carries nothing: what there is to do is read from the database.
 Guarantees: a new state is in the database before anything is done for it, and a start has its generation there before;
 so another controller finds what this one has begun. Only the leader writes (see `jobs.write`); a controller that does
 not lead stands by. Reports of another generation than the job's change nothing. A job that is lost is started again:
-the first time at once, then with back-off, so many times in a row; an error of the user is not retried.
+the first time at once, then with back-off, up to a limit in a row. An error of the user is not retried.
 A failure of the database changes nothing: the controller reads all again when it is back.
 """
 

@@ -1,7 +1,7 @@
-"""What running jobs tell, noted in the database: numbers, checkpoints, rows of previews, output of workers.
+"""What running jobs report, written to the database: numbers, checkpoints, rows of previews, output of workers.
 
-Guarantees: what a generation tells that is not the job's any more is not noted; nor are numbers that have not changed,
-so that a job without rows costs nothing.
+Guarantees: reports of an older generation are ignored. Numbers that have not changed are not written, so that a job
+without rows costs nothing.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Security:
         return f"{COOKIE}={self._session()}; HttpOnly; SameSite=Strict; Path=/" + ("; Secure" if self.tls else "")
 
     def _session(self) -> str:
-        """Says that its bearer knows the token, and does not tell it."""
+        """A value that proves that its bearer knows the token, without containing it."""
         return hmac.new((self.token or "").encode(), b"session", hashlib.sha256).hexdigest()
 
     def knows_token(self, method: str, authorization: str, cookies: str) -> bool:
@@ -72,8 +72,8 @@ def check_exposed(address: str, security: Security, insecure: bool = False) -> N
         raise ValueError(f"{address} can be reached by others: set api.token, or bind 127.0.0.1")
     if not security.tls and not insecure:
         raise ValueError(
-            f"{address} can be reached by others: set api.certificate and api.key for TLS, or say --insecure: then the "
-            "token can be read on the way"
+            f"{address} can be reached by others: set api.tls_cert and api.tls_key, or say --insecure: then the token "
+            "can be read on the way"
         )
 
 
@@ -139,7 +139,7 @@ class Guard:
             and not self._is_own(origin, headers["host"], scope)
             and origin not in self._security.origins
         ):
-            return 403, f"pages of {origin} may not use the API: add it to api.origins"
+            return 403, f"pages of {origin} may not use the API: only pages of its own address may"
         if "\0" in scope["path"] or b"%00" in scope.get("query_string", b""):
             return 400, "an address has no NUL character"
         return None

@@ -1,7 +1,7 @@
-"""Rows of previews, on their way from a job's sinks to those who look.
+"""Rows of previews, on their way from a job's sinks to the database, from which readers get them.
 
-Guarantees: a sink never waits. What is told is bounded: of a job that makes rows faster than they can be looked at,
-some rows are left out, and `start_id` of the next batch tells how many rows came before it.
+Guarantees: a sink never waits. The rate of rows is limited: if a job makes them faster, some are left out, and
+`start_id` of the next batch says how many rows came before it.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ PROGRESS_EVERY = 2.0
 
 _UNREPEATABLE = ("stdout",)  # sinks that cannot take back rows: without checkpoints
 _WRONG = (RowError, UserCodeError, BuildError, LoadError, PluginEnvironmentError)
-"""What a new start would only repeat."""
+"""Errors that a new start would only repeat."""
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
-"""Rows of a table by their key, for batches of keys: from a cache, and what it lacks with one query.
+"""Rows of a table for batches of keys: from a cache, and for keys that are not in it, with one query.
 
-The cache has two generations. What is asked for is in the young one, or moves there. When that has half of the size,
-it becomes the old one, and the old one is forgotten: with it goes what nobody has asked for since.
+The cache has two generations. An entry that is used moves to the young one. When the young generation reaches half of
+the size, it becomes the old one, and the old one is forgotten, with all entries that were not used since.
 
-Guarantees: the keys of a batch are looked up in one query, each of them once; more queries are only made to find the
-key that one of them fails for. Nothing is used that is older than the age. A key without rows is remembered, too.
+Guarantees: the keys of a batch that are not in the cache are looked up in one query, each of them once. There are more
+queries only if that one fails, to find the key for which it does. No entry is used that is older than the age. A key
+without rows is remembered, too.
 
 Assumes: one thread at a time.
 """

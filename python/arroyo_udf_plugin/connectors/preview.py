@@ -1,6 +1,6 @@
-"""A sink that shows rows to whoever looks at them just now.
+"""A sink whose rows are shown in the output stream of a job.
 
-Guarantees: it can be resumed, because nothing of it stays; it never waits for those who look.
+Guarantees: it can be resumed, because it keeps nothing; it never waits for readers.
 """
 
 from __future__ import annotations

@@ -52,10 +52,10 @@ class Read(Described):
     """What happens to rows that cannot be read: "fail", "drop" or "dead_letter"."""
 
     json_columns: Several[str] = ()
-    """Columns of newline JSON whose values, of any kind, are kept as texts of JSON."""
+    """Columns of newline JSON whose values, of any kind, are kept as JSON text."""
 
     metadata: dict[str, str] = pydantic.Field(default_factory=dict)
-    """Further columns by name, of what is known about a row: "filename", or "row", its number in the file."""
+    """Further columns by name: "filename", the file that a row is from, or "row", its number in the file."""
 
     def reading(self) -> Reading:
         return Reading(

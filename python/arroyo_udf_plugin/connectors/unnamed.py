@@ -1,4 +1,4 @@
-"""Files without a name, read as memory: for more than should be in memory.
+"""Files without a name, read as memory: for data that is too large to stay in memory.
 
 They are in the folder TMPDIR, or in /var/tmp, which is on a disk where /tmp may not be. Nobody else can open them, and
 the system takes them back when nothing refers to them any more, whatever has ended the process.

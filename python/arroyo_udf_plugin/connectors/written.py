@@ -49,7 +49,7 @@ class Written(Output):
     """How newline JSON has decimals. Not every reader keeps all digits of a number."""
 
     json_columns: Several[str] = ()
-    """Columns whose texts are JSON: newline JSON has their values, and a string for a text that is no JSON."""
+    """Columns whose texts are JSON: newline JSON gets their values, or a string if the text is not JSON."""
 
     def writing(self, **changed: Any) -> Writing:
         own = {name: getattr(self, name) for name in Written.model_fields if name not in Output.model_fields}

@@ -143,15 +143,15 @@ class Lookup(Operator):
     types: dict[str, str] = pydantic.Field(default_factory=dict)
     """The table's columns as types, such as at = "timestamp[us]"; others have those of the database."""
     unmatched: Literal["drop", "null"] = "drop"
-    """Rows without a match are left out, or stay with nulls."""
+    """What happens to rows without a match: they are left out, or stay with nulls."""
     where: str | None = None
     """A match counts if this is true: a condition over columns of the row and of the table, in DataFusion's SQL."""
     cache_bytes: Bytes = 8 << 20
-    """About how large the cache may be, in each slice."""
+    """About how large the cache of each slice may be."""
     cache_seconds: Seconds = 60.0
-    """How old what is in the cache may be: a change in the table is seen after that. 0: each batch asks anew."""
+    """How old an entry of the cache may be: changes of the table are seen after this time. 0: no cache."""
     on_error: Literal["fail", "drop", "dead_letter"] = "fail"
-    """What happens to a row that cannot be looked up, also because the database does not answer."""
+    """What happens to a row that cannot be looked up, for example because the database does not answer."""
 
 
 class Waiting(Operator):
@@ -160,9 +160,9 @@ class Waiting(Operator):
     on_error: Literal["fail", "drop", "dead_letter"] = "fail"
     """What happens to a row whose event time is null, or before 1678 or after 2261."""
     memory_limit: Bytes = Limits.memory
-    """What open windows may have in memory, such as "1GiB"; what is more is in files without a name, in TMPDIR."""
+    """How much memory open windows may use, such as "1GiB"; the rest is in files without a name, in TMPDIR."""
     disk_limit: Bytes = Limits.disk
-    """What open windows may have in these files; above it the pipeline ends."""
+    """How large these files may be; above that the pipeline fails."""
 
 
 class Windows(Waiting):
@@ -211,13 +211,13 @@ class Join(Waiting):
     right: str
     """The one whose rows are on the right."""
     kind: Literal["inner", "left", "right", "full"] = "inner"
-    """Which rows are results without one of the other side, with nulls instead."""
+    """Which sides keep rows without a match, with nulls for the other side."""
     on: str = "true"
-    """The condition, in DataFusion's SQL, beside the same event time."""
+    """A further condition besides the same event time, in DataFusion's SQL."""
     select: dict[str, str]
     """The columns of the result: an expression for each name."""
     time: str
-    """The column of event times, of both sides and the result; a row without one ends the pipeline."""
+    """The column of event times, of both sides and the result."""
     tables: Annotated[Several[str], pydantic.Field(min_length=2, max_length=2)] = ("a", "b")
     """The names by which expressions may call the two sides, as in a.column = b.column."""
 
@@ -266,7 +266,7 @@ class Pipeline(Described):
     dead_letters: SinkModel | None = None
     """Where rows go whose policy is "dead_letter"."""
     event_time: EventTime | None = None
-    """For watermarks of `source`."""
+    """The event time of `source`, for watermarks."""
     parallelism: Annotated[int, pydantic.Field(ge=1, le=1024)] = 1
     """How many slices run side by side. Each is a copy of the chain over a share of the source."""
     checkpoints: Checkpoints | None = None

@@ -1,4 +1,4 @@
-"""What SET says, checked when it is read."""
+"""The values of SET, checked when they are read."""
 
 from __future__ import annotations
 

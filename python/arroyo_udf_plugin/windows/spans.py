@@ -1,6 +1,6 @@
 """Which windows a time belongs to.
 
-Times are integers, nanoseconds since 1970 in UTC, in 64 bits. A window has its start, and its end no more.
+Times are integers, nanoseconds since 1970 in UTC, in 64 bits. A window includes its start, but not its end.
 """
 
 from __future__ import annotations

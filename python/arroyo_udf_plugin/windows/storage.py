@@ -1,12 +1,12 @@
-"""What windows keep, in memory up to a limit, and beyond it in files without a name.
+"""What windows keep: in memory up to a limit, beyond that in files without a name.
 
     storage = Storage(Limits(memory=256 << 20, disk=16 << 30))
     some = Some(storage)
     some.add(batch); some.batches                  those in files are read as memory, page by page
     some.clear()                                   always at the end: it frees memory and disk
 
-Guarantees: a batch that is kept does not keep a larger one alive, of which it is a slice. Above the limit of memory the
-largest parts go to files, until half of the limit is free; above the limit of the disk, nothing more is kept.
+Guarantees: a kept batch that is a slice of a larger one does not keep that one alive. Above the memory limit, the
+largest parts go to files until half of the limit is free. Above the disk limit, it raises an error.
 Assumes: `clear` is called for everything that is not needed any more.
 """
 

@@ -1,4 +1,4 @@
-"""Whether the API answers: for clients, and for whoever starts it again."""
+"""Whether the API answers: for clients, and for programs that restart it."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def errors(
     job_id: str,
     limit: Limit = 10,
     starting_after: After = None,
-    level: Annotated[Level, fastapi.Query(description="And what is worse.")] = "error",
+    level: Annotated[Level, fastapi.Query(description="This level and worse ones.")] = "error",
 ) -> Page[JobLogMessage]:
     """What went wrong, the newest first; with level=warn or info also what users should know."""
     with parts.database.read() as session:

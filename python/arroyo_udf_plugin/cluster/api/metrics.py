@@ -1,4 +1,4 @@
-"""What jobs do in a second: for graphs of a job, and for Prometheus.
+"""What jobs do per second: for graphs of a job, and for Prometheus.
 
 Counts come from the database, where the controller keeps some minutes of them; here they become rates.
 """
@@ -84,19 +84,19 @@ async def exposed(request: Request) -> PlainTextResponse:
 
 _HELP = {
     "arroyo_controller_jobs": ("gauge", "Jobs, by state."),
-    "arroyo_worker_bytes_recv": ("counter", "Bytes that a node has got."),
+    "arroyo_worker_bytes_recv": ("counter", "Bytes that a node has received."),
     "arroyo_worker_bytes_sent": ("counter", "Bytes that a node has sent."),
-    "arroyo_worker_messages_recv": ("counter", "Rows that a node has got."),
+    "arroyo_worker_messages_recv": ("counter", "Rows that a node has received."),
     "arroyo_worker_messages_sent": ("counter", "Rows that a node has sent."),
     "arroyo_udf_in_flight": ("gauge", "Calls of functions under way."),
     "arroyo_udf_held_rows": ("gauge", "Rows in an operator."),
     "arroyo_udf_held_by_order_rows": ("gauge", "Rows that have ended and wait for an earlier one."),
-    "arroyo_udf_watermark_lag_seconds": ("gauge", "By which a watermark is behind the source's."),
+    "arroyo_udf_watermark_lag_seconds": ("gauge", "Seconds by which a watermark is behind the source's."),
     "arroyo_udf_outcomes_total": ("counter", "Rows answered, by outcome."),
-    "arroyo_udf_call_seconds": ("gauge", "That a row took, by quantile."),
-    "arroyo_udf_checkpoint_epoch": ("gauge", "The latest that was committed."),
-    "arroyo_udf_checkpoint_duration_seconds": ("gauge", "That the latest checkpoint took."),
-    "arroyo_udf_restarts": ("gauge", "Of a job, in a row."),
+    "arroyo_udf_call_seconds": ("gauge", "Seconds that a row took, by quantile."),
+    "arroyo_udf_checkpoint_epoch": ("gauge", "The latest epoch that was committed."),
+    "arroyo_udf_checkpoint_duration_seconds": ("gauge", "Seconds that the latest checkpoint took."),
+    "arroyo_udf_restarts": ("gauge", "Restarts of a job in a row."),
 }
 _OF_OPERATOR = {
     "in_flight": "arroyo_udf_in_flight",

@@ -17,10 +17,10 @@ from ..security import LOCAL, Security, check_exposed, is_loopback
 
 @dataclass(frozen=True)
 class Parts:
-    """security: None: whoever embeds the app checks requests by itself. checkpoint_interval, preview_ttl: microseconds.
+    """security: None: the embedding program checks requests itself. checkpoint_interval, preview_ttl: microseconds.
 
     wake: called after each new wish, for a controller in this process; it must not wait.
-    checkpoints: where the state of jobs is, if their pipelines do not say otherwise.
+    checkpoints: where checkpoints of jobs are, if their pipelines do not say otherwise.
     """
 
     database: Database
@@ -48,7 +48,7 @@ class Parts:
         roots = [str(root.absolute()) for root in settings.files.roots]
         if not roots and not is_loopback(api.bind_address):
             raise InvalidArgument(
-                f"{api.bind_address} can be reached by others: set files.roots, the folders of pipelines"
+                f"{api.bind_address} can be reached by others: set files.roots, the folders that pipelines may use"
             )
         return cls(
             database=database,

@@ -47,7 +47,9 @@ def test(asked: ConnectionProfilePost) -> TestSourceMessage:
         _check(asked)
     except Refusal as refusal:
         return TestSourceMessage(error=True, done=True, message=str(refusal))
-    return TestSourceMessage(error=False, done=True, message="The configuration is right; a table tests the connection")
+    return TestSourceMessage(
+        error=False, done=True, message="The configuration is valid; test a table to test the connection"
+    )
 
 
 @router.get("/connection_profiles/{id}/autocomplete")

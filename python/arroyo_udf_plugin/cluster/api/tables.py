@@ -126,7 +126,7 @@ def _checked(parts: Parts, asked: ConnectionTablePost) -> TableOf:
     """A row that is not stored yet. Raises Refusal, NotFound."""
     kind = kind_of(asked.connector)
     if kind.id == "preview":
-        raise Refusal(400, "preview is where rows of a SELECT go: a table cannot be made of it")
+        raise Refusal(400, "preview shows the rows of a SELECT, and has no tables: write the SELECT without INSERT")
     try:
         chosen = table_type(kind, asked.config)
     except ValueError as error:

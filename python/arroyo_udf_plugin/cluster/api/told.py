@@ -1,4 +1,4 @@
-"""What the database has, as the API tells it."""
+"""Rows of the database as answers of the API."""
 
 from __future__ import annotations
 

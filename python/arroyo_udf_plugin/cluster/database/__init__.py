@@ -11,7 +11,7 @@ functions.py    UDFs and the libraries built of them
 connections.py  connection profiles and tables
 changes.py      wakes the controller when somebody has written
 leading.py      which controller leads
-errors.py       what a caller can do about
+errors.py       what is wrong with a request
 
 The other modules are functions over a `Session`; who opens it decides about the transaction:
 
@@ -20,5 +20,5 @@ The other modules are functions over a `Session`; who opens it decides about the
 
 Guarantees: all constraints are in the database, the same in SQLite and PostgreSQL. Times are integers, microseconds
 since 1970. Lists are newest first, by a serial number, so that rows of the same microsecond are neither skipped nor
-told twice.
+repeated.
 """

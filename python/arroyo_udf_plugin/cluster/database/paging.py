@@ -1,6 +1,6 @@
 """Pages of a list, newest first.
 
-Guarantees: going from page to page tells each row that was there at the start once, whatever is added meanwhile.
+Guarantees: the pages together contain each row that was there at the start once, whatever is added meanwhile.
 """
 
 from __future__ import annotations

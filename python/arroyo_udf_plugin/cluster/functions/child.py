@@ -1,4 +1,4 @@
-"""The program of a child process: waits for a job, answers it, and ends. A spare imports what jobs need before.
+"""The program of a child process: waits for a job, answers it, and ends. A spare child does its imports meanwhile.
 
 It reads a line of JSON from standard input and writes one to standard output. What user code prints goes to standard
 error.

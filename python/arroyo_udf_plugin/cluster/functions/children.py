@@ -1,7 +1,7 @@
 """Child processes with limits, one job each.
 
-With `prepare`, a spare child is there, which has imported what takes a second. Whatever a child has started ends with
-it: they are one session, and the session is killed.
+After `prepare`, a spare child waits that has done the imports, which take a second. Whatever a child has started ends
+with it: they are one session, and the session is killed.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ class Child:
         except TimeoutError:
             raise ChildFailed(f"it takes more than {self._limits.seconds:g} s") from None
         except ValueError:
-            raise ChildFailed("it answers too much") from None
-        raise ChildFailed(f"it ends the process that looks at it: {_reason(status)}{self._last_words()}")
+            raise ChildFailed("its answer is too large") from None
+        raise ChildFailed(f"it ended the process that loaded it: {_reason(status)}{self._last_words()}")
 
     def _last_words(self) -> str:
         text = (self.folder / "stderr").read_bytes()[-_TOLD:].decode(errors="replace").strip()

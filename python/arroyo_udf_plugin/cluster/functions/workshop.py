@@ -93,7 +93,7 @@ class Workshop:
                 raise InvalidFunction([str(error)]) from None
             libraries = list(out.glob("lib*.so"))
             if answer.errors or answer.name is None or len(libraries) != 1:
-                raise InvalidFunction(answer.errors or ["it has not become a library"])
+                raise InvalidFunction(answer.errors or ["the build made no library"])
             kept = entry / libraries[0].name
             sha256 = await asyncio.to_thread(sha256_of, libraries[0])
             function = BuiltFunction(answer.name, answer.signature, str(kept), sha256)

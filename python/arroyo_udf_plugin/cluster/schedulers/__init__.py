@@ -3,8 +3,8 @@
 interface.py   what the controller asks of a scheduler
 embedded.py    in threads of the controller's process
 process.py     in processes of their own
-protocol.py    what these say to the controller, and it to them
-worker_files.py  by which they are found again
+protocol.py    what workers and controller say to each other
+worker_files.py  how workers are found again
 
 The seam for more machines is `interface.Scheduler`.
 """

@@ -16,7 +16,7 @@ from ..task import Report, Task, Tell, request, run
 from .interface import How
 
 _GIVE_UP = 5.0
-"""Seconds for a generation to end that has been killed."""
+"""Seconds in which a killed generation must end."""
 
 
 @dataclass
@@ -92,7 +92,7 @@ class EmbeddedScheduler:
 
     def _forget_later(self, running: _Running) -> None:
         """A function may block its thread for ever."""
-        lost = Report(running.task.job_id, running.task.generation, Event.LOST, message="it did not end")
+        lost = Report(running.task.job_id, running.task.generation, Event.LOST, message="the job did not end in time")
         timer = threading.Timer(_GIVE_UP, self._end, (running.task, lost))
         timer.daemon = True
         timer.start()

@@ -9,7 +9,7 @@ answered with 410: the worker ends. Asking for orders is the worker's heartbeat.
 controller begins a new one. An order that comes twice is one.
 
 HTTP, because each side can be tried out with curl and read in a log, and needs no generated code: there are a few small
-messages a second, and no rows.
+messages a second, and no rows but those of previews.
 """
 
 from __future__ import annotations

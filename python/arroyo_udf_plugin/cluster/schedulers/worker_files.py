@@ -1,4 +1,4 @@
-"""By which a worker is found again: a file that it holds locked as long as it lives.
+"""How a worker is found again: by a file that it keeps locked as long as it lives.
 
     workers/job_4fGh7Kx9Qz-3        of generation 3; its process id is in it
 

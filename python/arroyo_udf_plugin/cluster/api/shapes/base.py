@@ -9,7 +9,7 @@ import pydantic
 Item = TypeVar("Item")
 
 Micros = int
-"""Microseconds since 1970, or of a length of time."""
+"""Microseconds: since 1970, or a duration."""
 
 MOST_MICROS = 2**63 - 1
 
@@ -37,7 +37,7 @@ class Page(Answer, Generic[Item]):
 
     data: list[Item]
     has_more: Annotated[bool, pydantic.Field(alias="hasMore", serialization_alias="hasMore")]
-    """Whether there are more behind it: ask with the id of the last one as `starting_after`."""
+    """Whether there are more items: ask again, with the id of the last one as `starting_after`."""
 
     model_config = pydantic.ConfigDict(populate_by_name=True)
 

@@ -32,7 +32,7 @@ class Job(Answer):
     created_at: Micros
     scheduler_config: dict[str, Any]
     env_vars: dict[str, str]
-    """Their values are never told."""
+    """Values are never returned."""
 
 
 class JobLogMessage(Answer):

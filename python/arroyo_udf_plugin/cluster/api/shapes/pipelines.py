@@ -83,9 +83,9 @@ class PipelinePatch(Asked):
 
 class PipelineRestart(Asked):
     force: bool | None = None
-    """Ends the workers at once, instead of a checkpoint."""
+    """End the workers at once, without a checkpoint."""
     ignore_state: bool | None = None
-    """Begins anew, without what the checkpoints hold."""
+    """Start from the beginning, without the state in checkpoints."""
 
 
 class PreviewPost(Asked):
@@ -110,7 +110,7 @@ class Location(Answer):
 class Span(Answer):
     start: Location
     end: Location
-    """The first place behind it."""
+    """The first position after it."""
 
 
 class SqlDiagnostic(Answer):
