@@ -72,8 +72,8 @@ def check_exposed(address: str, security: Security, insecure: bool = False) -> N
         raise ValueError(f"{address} can be reached by others: set api.token, or bind 127.0.0.1")
     if not security.tls and not insecure:
         raise ValueError(
-            f"{address} can be reached by others: set api.certificate and api.key for TLS, or say --insecure: then the "
-            "token can be read on the way"
+            f"{address} can be reached by others: set api.tls_cert and api.tls_key for TLS, or say --insecure: then "
+            "the token can be read on the way"
         )
 
 
@@ -139,7 +139,7 @@ class Guard:
             and not self._is_own(origin, headers["host"], scope)
             and origin not in self._security.origins
         ):
-            return 403, f"pages of {origin} may not use the API: add it to api.origins"
+            return 403, f"pages of {origin} may not use the API: open them at the address of the API"
         if "\0" in scope["path"] or b"%00" in scope.get("query_string", b""):
             return 400, "an address has no NUL character"
         return None
