@@ -45,6 +45,7 @@ def test_the_variable_scheduler_chooses_the_scheduler() -> None:
     [
         ("[api]\nport = 1", "api.port: Extra inputs are not permitted"),
         ("[controller]\nscheduler = 'kubernetes'", "controller.scheduler: Input should be 'embedded' or 'process'"),
+        ("[api]\ntoken = ''", "api.token: Value should have at least 1 item"),  # anybody could guess it
         ("[api", "cluster.toml: "),
     ],
 )

@@ -65,7 +65,7 @@ def test_a_pipeline_runs_to_its_end(cluster: Cluster, tmp_path: Path) -> None:
 
 
 def test_a_job_stops_with_a_checkpoint_and_goes_on_where_it_was(cluster: Cluster, tmp_path: Path) -> None:
-    posted = cluster.post(counting(tmp_path, rate=5000, rows=2000), checkpoint_interval_micros=60_000_000)
+    posted = cluster.post(counting(tmp_path, rate=1000, rows=2000), checkpoint_interval_micros=60_000_000)
     cluster.await_state(posted, "Running")
     cluster.change(posted, stop="checkpoint")
     whole = cluster.await_state(posted, "Stopped")

@@ -261,8 +261,10 @@ def test_checkpoints_are_listed_by_epoch_without_failed_ones(each: Database) -> 
         ]
         with pytest.raises(NotFound):
             history.one_checkpoint(session, job, 9)
-        history.drop_checkpoints(session, job, 4)
-        assert [one.epoch for one in history.checkpoints(session, job)] == [4]
+        history.drop_checkpoints(session, job, 2, 9)
+        assert [one.epoch for one in history.checkpoints(session, job)] == [2, 4]
+        history.drop_checkpoints(session, job, 1, 2)  # another history, which has come to epoch 2
+        assert [one.epoch for one in history.checkpoints(session, job)] == [2]
 
 
 def test_output_is_kept_for_late_readers_and_bounded(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,6 +276,8 @@ def test_output_is_kept_for_late_readers_and_bounded(database: Database, monkeyp
         rows = history.output(session, job)
         assert [row.batch for row in rows] == ["[2]", "[3]", "[4]"]
         assert [row.start_id for row in history.output(session, job, rows[0].serial)] == [3, 4]
+        monkeypatch.setattr(history, "_OUTPUT_AT_ONCE", 2)
+        assert [row.start_id for row in history.output(session, job)] == [2, 3]
 
 
 def test_numbers_of_the_last_minutes_are_kept(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,14 @@
 
 import contextlib
 import os
+import queue
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from clusters import Cluster, posting, settings_in
+from clusters import Cluster, posting, program, settings_in
 from programs import SQL, TWICE, Program, doubles, expected, parts
 from waiting import until
 
@@ -17,6 +18,8 @@ from arroyo_udf_plugin.cluster.database import history
 from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
 from arroyo_udf_plugin.cluster.schedulers.process import ProcessScheduler
+from arroyo_udf_plugin.cluster.states import Event
+from arroyo_udf_plugin.cluster.task import Report, Task
 from arroyo_udf_plugin.pipeline.description import Functions, Impulse, Parts, Pipeline, Sql
 from arroyo_udf_plugin.planner.script import Script
 
@@ -113,30 +116,62 @@ def test_workers_show_the_secret_of_their_generation(cluster: Cluster, tmp_path:
     key = protocol.key_of(tmp_path)
     first, second = (protocol.secret_of(key, job, generation) for generation in (1, 2))
 
-    def status(generation: int, secret: str) -> int:
+    def status(generation: int, secret: str, job: str = job) -> int:
         return protocol.ask(tmp_path, f"/v1/{job}/{generation}/reports", secret, [], 10)[0]
 
     assert status(1, first) == 200
     assert status(1, second) == 401
     assert status(2, second) == protocol.GONE
+    assert status(1, protocol.secret_of(key, "job_2", 1), "job_2") == 503  # it may not have been taken over yet
     modes = [(tmp_path / name).stat().st_mode & 0o777 for name in ("workers.sock", "workers.key", "workers")]
     assert modes == [0o600, 0o600, 0o700]
+
+
+def test_a_worker_follows_the_lead_from_one_controller_to_another_and_back(settings: Settings, tmp_path: Path) -> None:
+    told: queue.SimpleQueue[Report] = queue.SimpleQueue()
+    first, second = (ProcessScheduler(told.put, settings) for _ in range(2))
+    pipeline = program(Pipeline(name="p", source=Impulse(rate=100), sinks=[Parts(path=str(tmp_path / "out"))]))
+    first.start(Task("job_1", 1, pipeline, 1, 10.0, str(tmp_path / "state")))
+
+    def await_event(event: Event) -> None:
+        while told.get(timeout=60).event is not event:
+            pass
+
+    await_event(Event.STARTED)
+    first.let_go()
+    assert second.take_over("job_1", 1)
+    second.let_go()
+    assert first.take_over("job_1", 1)
+    first.stop("job_1", 1, "save")
+    await_event(Event.SAVED)
+    for each in (first, second):
+        each.close()
+
+
+def test_a_worker_that_cannot_start_is_lost_at_once(settings: Settings, tmp_path: Path) -> None:
+    told: queue.SimpleQueue[Report] = queue.SimpleQueue()
+    scheduler = ProcessScheduler(told.put, settings)
+    (tmp_path / "logs").write_text("a file where a folder should be")
+    scheduler.start(Task("job_1", 1, {}, 1, 10.0, None))
+    report = told.get(timeout=60)
+    assert (report.event, report.message.partition(":")[0]) == (Event.LOST, "the worker cannot start")
+    scheduler.close()
 
 
 def test_a_controller_that_is_killed_is_followed_by_one_that_takes_its_jobs_over(
     start: Callable[..., Program], database: Database, tmp_path: Path, library: Path
 ) -> None:
     client = posting(database)
-    program = start("controller", tmp_path)
+    running = start("controller", tmp_path)
     posted = client.post(query(tmp_path, library), library, checkpoint_interval_micros=200_000)
     client.await_state(posted, "Running")
     worker = only_worker(client, tmp_path, posted)
-    program.end(signal.SIGKILL)
+    running.end(signal.SIGKILL)
     found = len(parts(tmp_path))
-    program = start("controller", tmp_path)
+    running = start("controller", tmp_path)
     until(lambda: len(parts(tmp_path)) > found, "rows")
     assert only_worker(client, tmp_path, posted) == worker
     client.change(posted, stop="checkpoint")
     assert client.await_state(posted, "Stopped").status.generation == 1
     assert doubles(tmp_path) == expected(len(doubles(tmp_path)))
-    assert program.end(signal.SIGINT) == 0
+    assert running.end(signal.SIGINT) == 0

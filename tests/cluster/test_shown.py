@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arroyo_udf_plugin.cluster.shown import Showing, Shown, json_of
@@ -39,6 +39,7 @@ def test_rows_are_objects_with_times_bytes_and_nulls() -> None:
     ]
 
 
+@settings(deadline=None)
 @given(
     steps=st.lists(
         st.tuples(st.sampled_from([0, 1]), st.integers(1, 1500), st.sampled_from([0.0, 0.05, 0.3])), max_size=30
@@ -79,3 +80,11 @@ def test_the_first_rows_are_told_at_once_and_the_last_ones_by_a_flush() -> None:
     showing.flush()
     showing.flush()
     assert [one["start_id"] for shown in told for one in shown] == [0, 1]
+
+
+def test_of_long_rows_fewer_are_told() -> None:
+    told: list[Sequence[Shown]] = []
+    Showing(told.append).take("preview", 0, pa.RecordBatch.from_pydict({"text": ["x" * 100_000] * 100}))
+    ((shown,),) = told
+    assert len(shown["batch"]) <= 1_100_000
+    assert len(json.loads(shown["batch"])) == len(shown["timestamps"]) == 10

@@ -40,7 +40,7 @@ class ApiSettings(Section):
     """Where the API listens. Any address but loopback needs `token`, `files.roots`, and TLS or `insecure`."""
     http_port: Annotated[int, pydantic.Field(ge=0, le=65535)] = 5115
     """0: a free one."""
-    token: pydantic.SecretStr | None = None
+    token: Annotated[pydantic.SecretStr, pydantic.Field(min_length=1)] | None = None
     """What clients must send: Authorization: Bearer TOKEN."""
     tls_cert: Path | None = None
     """The file of the certificate, for https."""

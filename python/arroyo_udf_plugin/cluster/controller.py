@@ -176,9 +176,10 @@ class Controller:
         self._timers.set(_OWN, time.monotonic() + _LOCK_EVERY, self._lead)
 
     def _resign(self) -> None:
-        """Another controller leads. What runs here is fenced by what that one starts."""
+        """Another controller leads."""
         _log.warning("another controller leads: this one stands by")
         self._lock.release()
+        self._scheduler.let_go()
         for job_id in self._watched:
             self._timers.drop(job_id)
         self._watched.clear()

@@ -88,4 +88,4 @@ def _write_checkpoint(session: Session, report: Report, taken: Mapping[str, Any]
         checkpoint_type="stopping" if report.event is Event.SAVED else "scheduled",
         events=[{"event": "Checkpointing", "description": "", "start_time": start, "finish_time": finish}],
     )
-    history.drop_checkpoints(session, report.job_id, taken["epoch"] - _KEPT_CHECKPOINTS)
+    history.drop_checkpoints(session, report.job_id, taken["epoch"] - _KEPT_CHECKPOINTS, taken["epoch"])

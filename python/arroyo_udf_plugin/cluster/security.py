@@ -139,7 +139,7 @@ class Guard:
             and not self._is_own(origin, headers["host"], scope)
             and origin not in self._security.origins
         ):
-            return 403, f"pages of {origin} may not use the API: only pages of its own address may"
+            return 403, f"pages of {origin} may not use the API: open them at the address of the API"
         if "\0" in scope["path"] or b"%00" in scope.get("query_string", b""):
             return 400, "an address has no NUL character"
         return None

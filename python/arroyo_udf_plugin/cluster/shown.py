@@ -43,7 +43,7 @@ class Showing:
             is_full = self._rows >= _MOST_ROWS or self._bytes >= _MOST_BYTES
             if is_full and not self._is_due():
                 return
-            shown = batch.slice(0, _MOST_ROWS)
+            shown = batch.slice(0, max(1, min(_MOST_ROWS, _MOST_BYTES * batch.num_rows // max(1, batch.nbytes))))
             text = json_of(shown)
             at = time.time_ns() // 1000
             self._waiting.append(

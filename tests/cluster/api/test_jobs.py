@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from typing import Any
 
@@ -13,6 +14,8 @@ from arroyo_udf_plugin.cluster.database import history
 from arroyo_udf_plugin.cluster.database.models import JobNumbers, JobOutput
 from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.database.pipelines import Whole
+
+METRICS = importlib.import_module("arroyo_udf_plugin.cluster.api.metrics")  # the package has its router by that name
 
 
 def path_of(whole: Whole, what: str) -> str:
@@ -159,7 +162,10 @@ def numbers(rows_in: int, rows_out: int) -> dict[str, Any]:
     }
 
 
-def test_counts_become_rates_and_a_new_start_gives_none(api: Client, stored: Any, database: Database) -> None:
+def test_counts_become_rates_and_a_new_start_gives_none(
+    api: Client, stored: Any, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(METRICS, "now", lambda: 7_000_000)
     whole = stored()
     assert api.get(path_of(whole, "operator_metric_groups")).json() == {"data": []}
     with database.begin() as session:
@@ -177,6 +183,20 @@ def test_counts_become_rates_and_a_new_start_gives_none(api: Client, stored: Any
         ],
         2: [{"name": "messages_recv", "subtasks": [{"index": 0, "metrics": half}]}],
     }
+
+
+def test_a_job_that_has_become_idle_has_the_rate_0(
+    api: Client, stored: Any, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its counts do not change, so nobody tells them again."""
+    monkeypatch.setattr(METRICS, "now", lambda: 60_000_000)
+    whole = stored()
+    with database.begin() as session:
+        for at, count in ((1_000_000, 100), (3_000_000, 500)):
+            session.add(JobNumbers(job_id=whole.job.id, at=at, numbers=numbers(count, count // 2)))
+    first, *_ = api.get(path_of(whole, "operator_metric_groups")).json()["data"]
+    (group,) = first["metric_groups"]
+    assert group["subtasks"][0]["metrics"] == [{"time": 3_000_000, "value": 200.0}, {"time": 60_000_000, "value": 0.0}]
 
 
 def test_prometheus_reads_all_jobs_by_arroyos_names(api: Client, stored: Any, database: Database) -> None:

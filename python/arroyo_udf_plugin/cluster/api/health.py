@@ -7,6 +7,7 @@ from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
+from .failures import LOG
 from .parts import Parts
 
 router = fastapi.APIRouter(tags=["ping"])
@@ -39,5 +40,6 @@ async def ready(request: Request) -> JSONResponse:
     try:
         await run_in_threadpool(parts.database.check)
     except Exception as error:
-        return JSONResponse({"error": f"the database does not answer: {error}"}, 503)
+        LOG.warning("the database cannot be used: %s", error)  # who asks needs no token: addresses are not told
+        return JSONResponse({"error": "the database cannot be used: the log says why"}, 503)
     return JSONResponse({"status": "ready"})

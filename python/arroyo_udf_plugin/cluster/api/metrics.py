@@ -18,6 +18,7 @@ from starlette.responses import PlainTextResponse
 from ..database import history
 from ..database import pipelines as rows
 from ..database.models import STATES, Checkpoint, JobNumbers
+from ..database.opened import now
 from .jobs import job_at
 from .parts import Parts, ThePart
 from .shapes.base import Listed
@@ -26,6 +27,8 @@ from .shapes.jobs import Metric, MetricGroup, MetricName, OperatorMetricGroup, S
 router = fastapi.APIRouter(tags=["jobs"])
 
 _COUNTS: tuple[MetricName, ...] = ("bytes_recv", "bytes_sent", "messages_recv", "messages_sent")
+_TOLD_AGAIN = 6_000_000
+"""Microseconds after which a job that does something would have told new counts."""
 _Key = tuple[int, MetricName, int]
 """A node, what is counted, and the subtask."""
 
@@ -41,7 +44,7 @@ def groups(parts: ThePart, id: str, job_id: str) -> Listed[OperatorMetricGroup]:
 def metric_groups(numbers: Sequence[JobNumbers]) -> Iterator[OperatorMetricGroup]:
     """numbers: by time. Between a count and a lower one, the job was started again: no rate comes of them."""
     lines: dict[_Key, list[Metric]] = defaultdict(list)
-    for before, row in pairwise(numbers):
+    for before, row in pairwise(_until(now(), numbers)):
         seconds = (row.at - before.at) / 1e6
         then = _counts(before.numbers)
         for key, count in _counts(row.numbers).items():
@@ -58,6 +61,14 @@ def metric_groups(numbers: Sequence[JobNumbers]) -> Iterator[OperatorMetricGroup
                 for name, of_name in groupby(of_node, key=lambda line: line[0][1])
             ],
         )
+
+
+def _until(time: int, numbers: Sequence[JobNumbers]) -> Sequence[JobNumbers]:
+    """With what holds now: counts that do not change are not told again, and the rate of an idle job is 0."""
+    if not numbers or time - numbers[-1].at < _TOLD_AGAIN:
+        return numbers
+    last = numbers[-1]
+    return [*numbers, JobNumbers(job_id=last.job_id, at=time, numbers=last.numbers)]
 
 
 def _counts(numbers: Mapping[str, Any]) -> dict[_Key, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, or_, select
 from sqlalchemy.orm import Session
 
 from .errors import NotFound
@@ -16,6 +16,7 @@ from .paging import Page, page
 
 _NUMBERS_KEPT = 300_000_000  # microseconds
 _OUTPUT_KEPT = 1000  # batches of each job
+_OUTPUT_AT_ONCE = 20  # batches; each may have a megabyte
 
 
 def log(
@@ -102,9 +103,10 @@ def one_checkpoint(session: Session, job_id: str, epoch: int) -> Checkpoint:
     return found
 
 
-def drop_checkpoints(session: Session, job_id: str, before: int) -> None:
-    """Forgets epochs before that one."""
-    session.execute(delete(Checkpoint).where(Checkpoint.job_id == job_id, Checkpoint.epoch < before))
+def drop_checkpoints(session: Session, job_id: str, before: int, after: int) -> None:
+    """Forgets epochs before the one, and after the other: those are of a history that a start without state ended."""
+    outside = or_(Checkpoint.epoch < before, Checkpoint.epoch > after)
+    session.execute(delete(Checkpoint).where(Checkpoint.job_id == job_id, outside))
 
 
 def count(session: Session, job_id: str, numbers: Mapping[str, Any]) -> None:
@@ -129,11 +131,11 @@ def put_output(
     batch: str,
 ) -> None:
     """batch: a JSON array of row objects."""
-    last = select(JobOutput).where(JobOutput.job_id == job_id).order_by(JobOutput.serial.desc())
+    last = select(JobOutput.number).where(JobOutput.job_id == job_id).order_by(JobOutput.serial.desc())
     before = session.scalars(last.limit(1)).first()
     row = JobOutput(
         job_id=job_id,
-        number=0 if before is None else before.number + 1,
+        number=0 if before is None else before + 1,
         operator_id=operator_id,
         subtask_idx=subtask_idx,
         start_id=start_id,
@@ -146,6 +148,6 @@ def put_output(
 
 
 def output(session: Session, job_id: str, after: int = 0) -> Sequence[JobOutput]:
-    """What came after the row with that serial, in order."""
+    """What came after the row with that serial, in order; some of it, if there is much."""
     found = select(JobOutput).where(JobOutput.job_id == job_id, JobOutput.serial > after)
-    return session.scalars(found.order_by(JobOutput.serial)).all()
+    return session.scalars(found.order_by(JobOutput.serial).limit(_OUTPUT_AT_ONCE)).all()

@@ -24,7 +24,11 @@ class Scheduler(Protocol):
         """Kills whatever runs of this job; tells `ready` as soon as nothing does."""
 
     def take_over(self, job_id: str, generation: int) -> bool:
-        """Whether this generation runs, and goes on under this scheduler. Called once for each open job."""
+        """Whether this generation runs, and goes on under this scheduler. Called once for each open job, when
+        the controller has become the leader."""
+
+    def let_go(self) -> None:
+        """Another controller leads: what runs is that one's, and `take_over` begins anew."""
 
     def close(self) -> None:
         """Lets everything end with a checkpoint, and waits for it."""

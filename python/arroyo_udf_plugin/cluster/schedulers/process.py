@@ -70,7 +70,10 @@ class _Orders:
 
 @dataclass
 class _Running:
-    """task: None: of a worker that was taken over. ended: what its last report said. heard: when it has last asked."""
+    """task: None: of a worker that was taken over. ended: what its last report said. heard: when it has last asked.
+
+    is_let_go: it is another controller's.
+    """
 
     job_id: str
     generation: int
@@ -82,6 +85,7 @@ class _Running:
     heard: float = field(default_factory=time.monotonic)
     ended: bool = False
     why: str = ""
+    is_let_go: bool = False
 
 
 class ProcessScheduler:
@@ -144,6 +148,15 @@ class ProcessScheduler:
         threading.Thread(target=self._watch, args=(running,), daemon=True).start()
         return True
 
+    def let_go(self) -> None:
+        """Workers reach the next controller, at a socket of its own."""
+        with self._lock:
+            running, self._running = self._running, {}
+        for each in running.values():
+            each.is_let_go = True
+            each.orders.wake()
+        self._stop_serving()
+
     def close(self) -> None:
         with self._lock:
             running = list(self._running.values())
@@ -156,18 +169,33 @@ class ProcessScheduler:
         for each in running:
             self._kill(each.job_id)
             each.orders.wake()
-        if self._server is not None:
-            self._server.__exit__()
+        self._stop_serving()
 
     # ---- Processes ----
 
     def _start(self, running: _Running, task: Task) -> None:
-        if running.ended:  # it was cleared before it began
+        if running.ended or running.is_let_go:  # before it began
             return
+        try:
+            running.process = self._spawn(running, task)
+        except (OSError, ValueError) as error:  # no memory, no room, a variable that no process can have
+            with self._lock:
+                if self._running.get(task.job_id) is running:
+                    del self._running[task.job_id]
+            self._tell(Report(task.job_id, task.generation, Event.LOST, message=f"the worker cannot start: {error}"))
+            return
+        running.pid = running.process.pid
+        told = {"data": str(self._data), "job_id": task.job_id, "generation": task.generation, "secret": running.secret}
+        assert running.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError), running.process.stdin as pipe:
+            pipe.write(json.dumps(told).encode())
+        self._watch(running)
+
+    def _spawn(self, running: _Running, task: Task) -> subprocess.Popen[bytes]:
         log = self._log_of(running)
         log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with log.open("wb") as output:
-            running.process = subprocess.Popen(
+            return subprocess.Popen(
                 [sys.executable, "-m", "arroyo_udf_plugin.cli", "worker"],
                 stdin=subprocess.PIPE,
                 stdout=output,
@@ -175,12 +203,6 @@ class ProcessScheduler:
                 env={**_environment(), **task.environment},
                 start_new_session=True,
             )
-        running.pid = running.process.pid
-        told = {"data": str(self._data), "job_id": task.job_id, "generation": task.generation, "secret": running.secret}
-        assert running.process.stdin is not None
-        with contextlib.suppress(BrokenPipeError), running.process.stdin as pipe:
-            pipe.write(json.dumps(told).encode())
-        self._watch(running)
 
     def _watch(self, running: _Running) -> None:
         """Until the worker has ended; tells it, if the worker has not."""
@@ -193,7 +215,8 @@ class ProcessScheduler:
         try:
             while not select.select([process], [], [], _LOOK_EVERY)[0]:
                 silent = time.monotonic() - running.heard
-                if silent > self._limits.worker_heartbeat_timeout and not running.ended:
+                is_awaited = not running.ended and not running.is_let_go
+                if is_awaited and silent > self._limits.worker_heartbeat_timeout:
                     running.why = f"the worker has said nothing for {silent:.0f} s"
                     self._kill(running.job_id)
         finally:
@@ -210,7 +233,7 @@ class ProcessScheduler:
             is_current = self._running.get(running.job_id) is running
             if is_current:
                 del self._running[running.job_id]
-        if self._closed.is_set():
+        if self._closed.is_set() or running.is_let_go:
             return
         told = self._tail(running)
         if not running.ended:
@@ -244,7 +267,9 @@ class ProcessScheduler:
 
     def _tail(self, running: _Running) -> str:
         try:
-            return self._log_of(running).read_bytes()[-_LOG_TAIL:].decode(errors="replace")
+            with self._log_of(running).open("rb") as log:  # which may be longer than the memory
+                log.seek(max(0, log.seek(0, os.SEEK_END) - _LOG_TAIL))
+                return log.read(_LOG_TAIL).decode(errors="replace")
         except FileNotFoundError:
             return ""
 
@@ -254,6 +279,11 @@ class ProcessScheduler:
         if self._server is None:
             self._server = Server(self._answer, protocol.bound(self._data))
             self._server.__enter__()
+
+    def _stop_serving(self) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            server.__exit__()
 
     async def _answer(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -275,8 +305,11 @@ class ProcessScheduler:
         secret = protocol.secret_of(self._key, parts[2], int(parts[3]))
         if not hmac.compare_digest(given, f"Bearer {secret}"):
             return 401, {"error": "this is not the secret of this generation"}
-        running = self._find(parts[2], int(parts[3]))
-        if running is None:
+        with self._lock:
+            running = self._running.get(parts[2])
+        if running is None:  # it may be about to be taken over: its worker asks again
+            return 503, {"error": "this job is not known"}
+        if running.generation != int(parts[3]):
             return protocol.GONE, {"error": "this generation is not wanted any more"}
         running.heard = time.monotonic()
         told = json.loads(await _body(receive))

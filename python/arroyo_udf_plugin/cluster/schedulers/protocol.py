@@ -4,9 +4,10 @@
     POST /v1/{job}/{generation}/reports   [report, ...]     -> {}
     POST /v1/{job}/{generation}/orders    {"of", "seen": n} -> {"of", "orders": ["save", ...]}, when there are more
 
-Each request has the generation's secret (Authorization: Bearer ...). A generation that the controller does not know is
-answered with 410: the worker ends. Asking for orders is the worker's heartbeat. "of" names the list of orders: another
-controller begins a new one. An order that comes twice is one.
+Each request has the generation's secret (Authorization: Bearer ...). If another generation of the job runs, the answer
+is 410, and the worker ends; if the controller does not know the job, it is 503, and the worker asks again: a new
+controller takes over one job after the other. Asking for orders is the worker's heartbeat. "of" names the list of
+orders: another controller begins a new one. An order that comes twice is one.
 
 HTTP, because each side can be tried out with curl and read in a log, and needs no generated code: there are a few small
 messages a second, and no rows but those of previews.
