@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from programs import Program
 
-from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.database.opened import KEY_FILE, Database
 
 
 @pytest.fixture(scope="session")
 def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file of an empty database, to be copied: a migration takes longer than most tests."""
+    """The file of an empty database, to be copied with its key: a migration takes longer than most tests."""
     file = tmp_path_factory.mktemp("migrated") / "cluster.sqlite"
     opened = Database.open(f"sqlite:///{file}")
     opened.migrate()
@@ -24,7 +24,8 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def database(tmp_path: Path, migrated: Path) -> Iterator[Database]:
     file = tmp_path / "cluster.sqlite"
-    shutil.copy(migrated, file)
+    for path in (migrated, migrated.with_name(KEY_FILE)):
+        shutil.copy(path, tmp_path)
     opened = Database.open(f"sqlite:///{file}")
     yield opened
     opened.close()

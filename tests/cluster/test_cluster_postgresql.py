@@ -17,7 +17,7 @@ pytestmark = pytest.mark.server
 
 @pytest.fixture
 def cluster(postgresql: str, tmp_path: Path) -> Iterator[Cluster]:
-    with contextlib.closing(Database.open(postgresql)) as database:
+    with contextlib.closing(Database.open(postgresql, tmp_path / "secrets.key")) as database:
         with database.engine.begin() as connection:
             connection.exec_driver_sql("DROP SCHEMA public CASCADE")
             connection.exec_driver_sql("CREATE SCHEMA public")

@@ -18,6 +18,7 @@ from arroyo_udf_plugin.cluster.database.errors import InUse, NotFound, Taken
 from arroyo_udf_plugin.cluster.database.leading import LeaderLock
 from arroyo_udf_plugin.cluster.database.models import Base, Job, JobStatus, Pipeline
 from arroyo_udf_plugin.cluster.database.opened import LATEST, Database
+from arroyo_udf_plugin.cluster.database.sealing import Keys
 from arroyo_udf_plugin.errors import InvalidArgument, InvalidState
 
 
@@ -32,7 +33,7 @@ def each(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     if request.param == "sqlite":
         opened = Database.open(f"sqlite:///{tmp_path / 'cluster.sqlite'}")
     else:
-        opened = Database.open(request.getfixturevalue("postgresql"))
+        opened = Database.open(request.getfixturevalue("postgresql"), tmp_path / "secrets.key")
         with opened.engine.begin() as connection:
             connection.exec_driver_sql("DROP SCHEMA public CASCADE")
             connection.exec_driver_sql("CREATE SCHEMA public")
@@ -347,10 +348,10 @@ def test_old_previews_are_found_when_they_have_ended(each: Database) -> None:
         assert jobs.old_previews(session, old.pipeline.created_at) == []
 
 
-def test_a_wish_that_another_program_writes_wakes_the_controller(each: Database) -> None:
+def test_a_wish_that_another_program_writes_wakes_the_controller(each: Database, tmp_path: Path) -> None:
     woken = threading.Event()
     with contextlib.closing(Changes(each, woken.set)):
-        other = Database(each.engine)
+        other = Database(each.engine, Keys(tmp_path / "secrets.key"))
         with other.begin() as session:
             made(session)
         assert woken.wait(30)

@@ -33,6 +33,9 @@ class Section(pydantic.BaseModel):
 class DatabaseSettings(Section):
     url: pydantic.SecretStr | None = None
     """sqlite:////folder/file or postgresql://user@host/name; default: cluster.sqlite in the data folder."""
+    key_file: Path | None = None
+    """The key of the secrets in the database; default: secrets.key in the data folder. Programs with the same database
+    need the same file."""
 
 
 class ApiSettings(Section):
@@ -118,6 +121,10 @@ class Settings(BaseSettings):
     def database_url(self) -> str:
         own = self.database.url
         return f"sqlite:///{self.data.absolute() / 'cluster.sqlite'}" if own is None else own.get_secret_value()
+
+    @property
+    def key_file(self) -> Path:
+        return self.database.key_file or self.data.absolute() / "secrets.key"
 
     @property
     def checkpoints(self) -> str:

@@ -29,7 +29,7 @@ from .task import Tell
 def opened(settings: Settings) -> Iterator[Database]:
     """The database, migrated."""
     make_private(settings.data)
-    with contextlib.closing(Database.open(settings.database_url)) as database:
+    with contextlib.closing(Database.open(settings.database_url, settings.key_file)) as database:
         database.migrate()
         yield database
 

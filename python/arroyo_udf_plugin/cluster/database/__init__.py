@@ -3,6 +3,8 @@
 models.py       the tables
 opened.py       a database at its URL: migrated, or refused; transactions
 migrations/     how an older database becomes a newer one, by Alembic
+sealing.py      secrets in columns, sealed by the key file
+keying.py       whether the key file is that of the database
 ids.py          public ids
 pipelines.py    pipelines and their jobs, as users wish them
 jobs.py         jobs as they are: what the controller reads and writes

@@ -4,7 +4,7 @@ A job's wish (`Job`) is written by the API, its fact (`JobStatus`) by the contro
 but for `Job.pending`, which says that the controller has not seen the wish yet.
 
 `serial` counts rows, for lists; `id` is the public id. Foreign keys that cascade belong to a pipeline and go with it;
-the others restrict.
+the others restrict. Secrets are in columns of the type `Sealed`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, Index, Int
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from ..states import State
+from .sealing import Sealed
 
 STATES = tuple(str(state) for state in State)
 STOPS = ("none", "checkpoint", "graceful", "immediate", "force")
@@ -73,7 +74,7 @@ class Pipeline(Base):
     query: Mapped[str] = mapped_column(Text)
     udfs: Mapped[list[Any]]
     graph: Mapped[dict[str, Any]]
-    program: Mapped[dict[str, Any]]
+    program: Mapped[dict[str, Any]] = mapped_column(Sealed(("variables",)))
     tags: Mapped[dict[str, Any]]
     state_url: Mapped[str | None] = mapped_column(Text)
     is_preview: Mapped[bool] = mapped_column(default=False, index=True)
@@ -104,7 +105,7 @@ class Job(Base):
     restart_nonce: Mapped[int] = mapped_column(default=0)
     restart_mode: Mapped[str] = mapped_column(String(8), default="safe")
     history: Mapped[int] = mapped_column(default=0)
-    env_vars: Mapped[dict[str, Any]]
+    env_vars: Mapped[dict[str, Any]] = mapped_column(Sealed())
     scheduler_config: Mapped[dict[str, Any]]
     revision: Mapped[int] = mapped_column(default=1)
     pending: Mapped[bool] = mapped_column(default=True)
@@ -136,7 +137,7 @@ class JobStatus(Base):
     failure_domain: Mapped[str | None] = mapped_column(String(16))
     restarts: Mapped[int] = mapped_column(default=0)
     restart_nonce: Mapped[int] = mapped_column(default=0)
-    settings: Mapped[dict[str, Any]]
+    settings: Mapped[dict[str, Any]] = mapped_column(Sealed(("env_vars",)))
     worker: Mapped[dict[str, Any] | None]
 
 
@@ -219,7 +220,7 @@ class ConnectionProfile(Base):
     name: Mapped[str] = mapped_column(Text, unique=True)
     connector: Mapped[str] = mapped_column(Text)
     description: Mapped[str] = mapped_column(Text, default="")
-    config: Mapped[dict[str, Any]]
+    config: Mapped[dict[str, Any]] = mapped_column(Sealed())
     created_at: Mapped[int] = mapped_column(Micros)
     updated_at: Mapped[int] = mapped_column(Micros)
 
@@ -302,3 +303,12 @@ class Leader(Base):
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     controller: Mapped[str] = mapped_column(Text)
     term: Mapped[int]
+
+
+class KeySample(Base):
+    """What only the right key file opens (see `keying.py`). A single row."""
+
+    __tablename__ = "key_sample"
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    sample: Mapped[str] = mapped_column(Text)

@@ -6,7 +6,8 @@
 
 Guarantees: of several programs that start at once, one migrates and the others wait for it. SQLite is copied before
 (`cluster.sqlite.before-<revision>`). A program that is older than its database refuses it. With SQLite a transaction
-that may write takes its lock at the start, so that two of them wait for each other instead of failing.
+that may write takes its lock at the start, so that two of them wait for each other instead of failing. A program whose
+key file is not that of the database does not start.
 """
 
 from __future__ import annotations
@@ -26,10 +27,14 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.orm import Session, sessionmaker
 
 from ...errors import InvalidArgument, InvalidState
+from . import keying
+from .sealing import Keys
 
 MIGRATIONS = Path(__file__).with_name("migrations")
-LATEST = "v0001"
+LATEST = "v0002"
 """The revision that this program reads and writes: the last of `migrations/versions`."""
+
+KEY_FILE = "secrets.key"
 
 _BUSY = 30.0  # seconds that SQLite waits for another writer
 _READS = "arroyo_udf_reads"  # an option of a connection
@@ -42,17 +47,19 @@ def now() -> int:
 
 
 class Database:
-    """url: without a password, for people."""
+    """url: without a password, for people. keys: of its secrets."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, keys: Keys) -> None:
         self.engine = engine
         self.url = engine.url.render_as_string(hide_password=True)
         self.is_sqlite = engine.dialect.name == "sqlite"
+        self._keys = keys
+        keys.serve(engine.dialect)
         self._sessions = sessionmaker(engine, expire_on_commit=False)
 
     @classmethod
-    def open(cls, url: str) -> Database:
-        """Raises InvalidArgument for a URL of another kind."""
+    def open(cls, url: str, key_file: Path | None = None) -> Database:
+        """key_file: None: secrets.key beside SQLite's file. Raises InvalidArgument for a URL of another kind."""
         try:
             parsed = make_url(url)
         except sqlalchemy.exc.ArgumentError:
@@ -66,7 +73,11 @@ class Database:
             engine = sqlalchemy.create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
         else:
             raise InvalidArgument(f"there is no database of the kind {kind!r}: write sqlite or postgresql")
-        return cls(engine)
+        if key_file is None:
+            if kind != "sqlite":
+                raise InvalidArgument("a database in PostgreSQL needs a key file: set database.key_file")
+            key_file = Path(parsed.database or "").with_name(KEY_FILE)
+        return cls(engine, Keys(key_file))
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[Session]:
@@ -108,7 +119,8 @@ class Database:
         )
 
     def migrate(self) -> str | None:
-        """Brings it to this program's revision. Returns the one before; None: it was empty. Raises InvalidState."""
+        """Brings it to this program's revision, and checks its key file. Returns the revision before; None: it was
+        empty. Raises InvalidState."""
         if self.is_sqlite and self.engine.url.database:
             file = Path(self.engine.url.database)
             file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -121,6 +133,7 @@ class Database:
                 if before is not None:
                     self._copy(before)
                 _upgrade(connection)
+            keying.check(connection, self._keys, self.url)
             return before
 
     @contextlib.contextmanager

@@ -1,0 +1,129 @@
+"""Secrets are stored sealed, by a key that is in a file and not in the database.
+
+    secrets.key         a key a line, as Fernet writes it: the first one seals, all of them open
+
+Guarantees: a column of the type `Sealed` never contains a plain secret, nor is one opened that somebody without a key
+has changed. A new file is its user's alone, and whole or not there.
+Assumes: who has the file and the database has the secrets. Empty values are no secrets.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from sqlalchemy import JSON, Dialect, TypeDecorator
+
+from ...errors import InvalidState
+
+_KEYS = "arroyo_udf_keys"  # an attribute of an engine's dialect, because types of columns are told nothing else
+
+
+class Keys:
+    """Those of a file, which is read when the first value is sealed or opened."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def serve(self, dialect: Dialect) -> None:
+        """Columns of this engine are sealed by these keys."""
+        setattr(dialect, _KEYS, self)
+
+    @classmethod
+    def of(cls, dialect: Dialect) -> Keys:
+        found = getattr(dialect, _KEYS)
+        assert isinstance(found, Keys)
+        return found
+
+    def make(self) -> None:
+        """A new file with a new key, if there is none."""
+        self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=self.file.parent, prefix=f".{self.file.name}-") as new:  # 0600
+            new.write(Fernet.generate_key() + b"\n")
+            new.flush()
+            os.fsync(new.fileno())
+            with contextlib.suppress(FileExistsError):
+                os.link(new.name, self.file)
+        folder = os.open(self.file.parent, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)  # what it seals must not outlive it
+        finally:
+            os.close(folder)
+
+    def seal(self, value: Any) -> str:
+        return self._all.encrypt(json.dumps(value).encode()).decode()
+
+    def open(self, token: str) -> Any:
+        """Raises InvalidState."""
+        try:
+            return json.loads(self._all.decrypt(token))
+        except (InvalidToken, TypeError):
+            raise InvalidState(f"{self.file} does not open a secret of the database: restore its key") from None
+
+    def opens(self, token: str) -> bool:
+        return any(_opens(key, token) for key in self._each)
+
+    def has_sealed(self, token: str) -> bool:
+        """Whether the first key has."""
+        return _opens(self._each[0], token)
+
+    @cached_property
+    def _each(self) -> list[Fernet]:
+        """Raises InvalidState."""
+        try:
+            lines = self.file.read_text(encoding="ascii").split()
+            found = [Fernet(line) for line in lines]
+        except OSError as error:
+            raise InvalidState(
+                f"the key file {self.file} cannot be read ({error.strerror}): restore it, or say where it is by "
+                "database.key_file"
+            ) from None
+        except ValueError:
+            raise InvalidState(f"the key file {self.file} has a line that is no key: restore it") from None
+        if not found:
+            raise InvalidState(f"the key file {self.file} is empty: restore it")
+        return found
+
+    @cached_property
+    def _all(self) -> MultiFernet:
+        return MultiFernet(self._each)
+
+
+def _opens(key: Fernet, token: str) -> bool:
+    try:
+        key.decrypt(token)
+    except InvalidToken:
+        return False
+    return True
+
+
+class Sealed(TypeDecorator[dict[str, Any]]):
+    """A JSON object whose values are sealed, but not their names. only: these values; None: all."""
+
+    impl = JSON
+    cache_ok = True
+
+    def __init__(self, only: tuple[str, ...] | None = None) -> None:
+        super().__init__(none_as_null=True)
+        self.only = only
+
+    def process_bind_param(self, value: Mapping[str, Any] | None, dialect: Dialect) -> dict[str, Any] | None:
+        return self._changed(value, Keys.of(dialect).seal)
+
+    def process_result_value(self, value: Mapping[str, Any] | None, dialect: Dialect) -> dict[str, Any] | None:
+        return self._changed(value, Keys.of(dialect).open)
+
+    def _changed(self, value: Mapping[str, Any] | None, change: Callable[[Any], Any]) -> dict[str, Any] | None:
+        if value is None:
+            return None
+        return {
+            name: change(one) if one and (self.only is None or name in self.only) else one
+            for name, one in value.items()
+        }
