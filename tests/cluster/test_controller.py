@@ -19,7 +19,16 @@ from arroyo_udf_plugin.cluster.database.models import Job, JobStatus
 from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.wishes import wanted
-from arroyo_udf_plugin.pipeline.description import Blackhole, Functions, Impulse, Parts, Pipeline, Sql
+from arroyo_udf_plugin.pipeline.description import (
+    Blackhole,
+    Functions,
+    Impulse,
+    NamedSource,
+    Parts,
+    Pipeline,
+    Sql,
+    Union,
+)
 
 
 @pytest.fixture
@@ -102,6 +111,18 @@ def test_a_rescaled_job_goes_on_with_other_slices(cluster: Cluster, tmp_path: Pa
     status = cluster.await_state(posted, "Finished").status
     assert (status.generation, status.settings["parallelism"], status.restarts) == (2, 3, 0)
     assert counters(tmp_path) == list(range(5000))
+
+
+def test_a_rescaled_job_of_two_sources_goes_on_with_other_slices(cluster: Cluster, tmp_path: Path) -> None:
+    """Their partitions stay as they were."""
+    pipeline = counting(tmp_path, Union(name="both", inputs=("source", "again")), rate=2000, rows=2000)
+    again = NamedSource(source=Impulse(rate=2000, rows=2000))
+    posted = cluster.post(pipeline.model_copy(update={"sources": {"again": again}}))
+    cluster.await_state(posted, "Running")
+    cluster.change(posted, parallelism=2)
+    status = cluster.await_state(posted, "Finished").status
+    assert (status.generation, status.settings["parallelism"], status.restarts) == (2, 2, 0)
+    assert counters(tmp_path) == sorted([*range(2000)] * 2)
 
 
 def test_a_restart_takes_the_state_along(cluster: Cluster, tmp_path: Path) -> None:

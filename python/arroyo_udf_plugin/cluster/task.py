@@ -128,7 +128,11 @@ def _planned(task: Task) -> Planned:
     pipeline = Pipeline.model_validate_json(json.dumps(task.program["pipeline"]))
     place = None if any(sink.type in _UNREPEATABLE for sink in pipeline.sinks) else task.place
     update = {
-        "source": _divided(pipeline),
+        "source": _divided(pipeline.source, pipeline),
+        "sources": {
+            name: one.model_copy(update={"source": _divided(one.source, pipeline)})
+            for name, one in pipeline.sources.items()
+        },
         "name": task.job_id if task.place is None else f"{task.job_id}-{Path(task.place).name}",
         "parallelism": task.parallelism,
         "checkpoints": place and Checkpoints(place=place, every=task.checkpoint_interval),
@@ -137,9 +141,8 @@ def _planned(task: Task) -> Planned:
     return plan(pipeline.model_copy(update=update), variables)
 
 
-def _divided(pipeline: Pipeline) -> SourceModel:
-    """The source, so that the number of its partitions stays the same when the job's parallelism changes."""
-    source = pipeline.source
+def _divided(source: SourceModel, pipeline: Pipeline) -> SourceModel:
+    """A source, so that the number of its partitions stays the same when the job's parallelism changes."""
     if isinstance(source, Impulse) and source.partitions is None:
         return source.model_copy(update={"partitions": pipeline.parallelism})
     return source
