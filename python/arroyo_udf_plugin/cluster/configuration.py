@@ -62,6 +62,13 @@ class ControllerSettings(Section):
     """Where pipelines run; default: embedded under `cluster`, process under `controller`."""
 
 
+class WorkerSettings(Section):
+    memory: Bytes | None = None
+    """The most address space of a worker; default: no limit. Less than some GiB is too little for any pipeline."""
+    cpu_time: Seconds | None = None
+    """The most processor time of a worker, after which it is lost; default: no limit."""
+
+
 class PipelineSettings(Section):
     checkpoint_interval: Seconds = 10.0
     """Seconds between two checkpoints, if the pipeline does not say otherwise."""
@@ -113,6 +120,7 @@ class Settings(BaseSettings):
     database: DatabaseSettings = DatabaseSettings()
     api: ApiSettings = ApiSettings()
     controller: ControllerSettings = ControllerSettings()
+    worker: WorkerSettings = WorkerSettings()
     pipeline: PipelineSettings = PipelineSettings()
     files: FileSettings = FileSettings()
     logging: LoggingSettings = LoggingSettings()

@@ -19,6 +19,7 @@ from .states import Event
 from .task import Report
 
 _KEPT_CHECKPOINTS = 100  # of each job
+_KEPT_OUTPUTS = 100  # of the workers of each job
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class Notes:
             history.put_output(session, report.job_id, **batch)
         if report.event is None and report.message:
             history.log(session, report.job_id, report.generation, "info", report.message, report.details)
+            history.drop_logged(session, report.job_id, report.message, _KEPT_OUTPUTS)
         if report.numbers is None:
             return
         history.count(session, report.job_id, report.numbers)

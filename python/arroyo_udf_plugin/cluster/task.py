@@ -42,6 +42,8 @@ from ..pipeline.problems import InvalidPipeline
 from .shown import Showing, Shown
 from .states import Event
 
+OUTPUT = "output of the worker"
+"""The message of a report whose details are that."""
 PROGRESS_EVERY = 2.0
 """Seconds from one count to the next."""
 

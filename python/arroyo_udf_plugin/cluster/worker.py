@@ -1,6 +1,6 @@
 """A worker: the process of one generation of a job. `arroyo-udf worker`, started by the process scheduler.
 
-    standard input: {"data": folder, "job_id", "generation", "secret"}, then its end
+    standard input: {"data": folder, "job_id", "generation", "secret", "limits"}, then its end
 
 Three threads: this one runs the pipeline, one sends reports, one asks for orders.
 
@@ -23,6 +23,7 @@ from typing import Any
 
 from ..engine.stopping import StopRequest
 from ..errors import InvalidArgument
+from .limits import limit
 from .schedulers import protocol, worker_files
 from .task import Report, Task, request, run
 
@@ -116,6 +117,7 @@ def main() -> None:
     except ValueError:
         raise InvalidArgument("a worker is started by a controller: run `arroyo-udf controller`") from None
     try:
+        limit(told["limits"])
         Worker(told).run()
     except (Gone, Alone) as error:
         _log.warning("%s", error)

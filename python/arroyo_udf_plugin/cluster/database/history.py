@@ -60,6 +60,14 @@ def logged(
     return Page([row[0] for row in rows.rows], rows.has_more)
 
 
+def drop_logged(session: Session, job_id: str, message: str, keep: int) -> None:
+    """Forgets what has this message, but for the latest."""
+    session.flush()
+    those = (JobLog.job_id == job_id, JobLog.message == message)
+    oldest = select(JobLog.serial).where(*those).order_by(JobLog.serial.desc()).offset(keep - 1).limit(1)
+    session.execute(delete(JobLog).where(*those, JobLog.serial < oldest.scalar_subquery()))
+
+
 def checkpoint(
     session: Session,
     job_id: str,

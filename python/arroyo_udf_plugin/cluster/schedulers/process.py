@@ -1,6 +1,7 @@
 """Pipelines in processes of their own: one worker for each generation.
 
-The worker's output goes to a file in the data folder. When it ends, the end of that file goes to the job's log.
+The worker's output goes to a file in the data folder, and from there to the job's log while it runs (see
+`worker_output.py`); if it is lost, the end of its output once more, with the error.
 
 Guarantees: a worker that ends, however, is noticed at once; one that says nothing for too long is killed. Each leads a
 process group, so that its children end with it. Workers outlive a controller that is killed: the next one finds them by
@@ -23,18 +24,17 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from ..configuration import PREFIX, Settings
 from ..serving import Server
 from ..states import Event
-from ..task import Report, Task, Tell
+from ..task import OUTPUT, Report, Task, Tell
 from . import protocol, worker_files
 from .interface import How
+from .worker_output import WorkerOutput
 
-_LOG_TAIL = 64 << 10
-_LOOK_EVERY = 1.0  # seconds between two looks at who has been silent
+_LOOK_EVERY = 1.0  # seconds between two looks at who has been silent, and at what workers have written
 _LONGEST_MESSAGE = 64 << 20
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -78,6 +78,7 @@ class _Running:
     job_id: str
     generation: int
     secret: str
+    output: WorkerOutput
     task: Task | None = None
     pid: int | None = None
     process: subprocess.Popen[bytes] | None = None
@@ -92,6 +93,7 @@ class ProcessScheduler:
     def __init__(self, tell: Tell, settings: Settings) -> None:
         self._tell, self._data = tell, settings.data.absolute()
         self._limits = settings.pipeline
+        self._worker = settings.worker
         self._folder = protocol.folder_of(self._data)
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._key = protocol.key_of(self._data)
@@ -105,7 +107,7 @@ class ProcessScheduler:
     def start(self, task: Task) -> None:
         self._serve()
         secret = protocol.secret_of(self._key, task.job_id, task.generation)
-        running = _Running(task.job_id, task.generation, secret, task)
+        running = _Running(task.job_id, task.generation, secret, self._output_of(task.job_id, task.generation), task)
         with self._lock:
             self._running[task.job_id] = running
         threading.Thread(target=self._start, args=(running, task), daemon=True).start()
@@ -142,7 +144,8 @@ class ProcessScheduler:
         if not found:
             return False
         secret = protocol.secret_of(self._key, job_id, generation)
-        running = _Running(job_id, generation, secret, pid=found[0].pid)
+        running = _Running(job_id, generation, secret, self._output_of(job_id, generation), pid=found[0].pid)
+        running.output.skip()
         with self._lock:
             self._running[job_id] = running
         threading.Thread(target=self._watch, args=(running,), daemon=True).start()
@@ -185,16 +188,20 @@ class ProcessScheduler:
             self._tell(Report(task.job_id, task.generation, Event.LOST, message=f"the worker cannot start: {error}"))
             return
         running.pid = running.process.pid
-        told = {"data": str(self._data), "job_id": task.job_id, "generation": task.generation, "secret": running.secret}
+        told = {
+            "data": str(self._data),
+            "job_id": task.job_id,
+            "generation": task.generation,
+            "secret": running.secret,
+            "limits": self._worker.model_dump(),
+        }
         assert running.process.stdin is not None
         with contextlib.suppress(BrokenPipeError), running.process.stdin as pipe:
             pipe.write(json.dumps(told).encode())
         self._watch(running)
 
     def _spawn(self, running: _Running, task: Task) -> subprocess.Popen[bytes]:
-        log = self._log_of(running)
-        log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with log.open("wb") as output:
+        with running.output.create() as output:
             return subprocess.Popen(
                 [sys.executable, "-m", "arroyo_udf_plugin.cli", "worker"],
                 stdin=subprocess.PIPE,
@@ -214,6 +221,8 @@ class ProcessScheduler:
             return
         try:
             while not select.select([process], [], [], _LOOK_EVERY)[0]:
+                if not running.is_let_go:
+                    self._tell_output(running, running.output.more())
                 silent = time.monotonic() - running.heard
                 is_awaited = not running.ended and not running.is_let_go
                 if is_awaited and silent > self._limits.worker_heartbeat_timeout:
@@ -235,13 +244,17 @@ class ProcessScheduler:
                 del self._running[running.job_id]
         if self._closed.is_set() or running.is_let_go:
             return
-        told = self._tail(running)
         if not running.ended:
             why = running.why or ("the worker has ended" if status is None else _told(status))
-            self._tell(Report(running.job_id, running.generation, Event.LOST, message=why, details=told))
-        elif told.strip():
-            self._tell(Report(running.job_id, running.generation, message="output of the worker", details=told))
-        self._log_of(running).unlink(missing_ok=True)
+            last = running.output.last()
+            self._tell(Report(running.job_id, running.generation, Event.LOST, message=why, details=last))
+        else:
+            self._tell_output(running, running.output.rest())
+        running.output.remove()
+
+    def _tell_output(self, running: _Running, text: str) -> None:
+        if text.strip():
+            self._tell(Report(running.job_id, running.generation, message=OUTPUT, details=text))
 
     def _kill(self, job_id: str) -> bool:
         """Whether there was something to kill."""
@@ -262,16 +275,8 @@ class ProcessScheduler:
             running = self._running.get(job_id)
         return running if running is not None and running.generation == generation else None
 
-    def _log_of(self, running: _Running) -> Path:
-        return self._data / "logs" / f"{running.job_id}-{running.generation}.log"
-
-    def _tail(self, running: _Running) -> str:
-        try:
-            with self._log_of(running).open("rb") as log:  # which may be longer than the memory
-                log.seek(max(0, log.seek(0, os.SEEK_END) - _LOG_TAIL))
-                return log.read(_LOG_TAIL).decode(errors="replace")
-        except FileNotFoundError:
-            return ""
+    def _output_of(self, job_id: str, generation: int) -> WorkerOutput:
+        return WorkerOutput(self._data / "logs" / f"{job_id}-{generation}.log")
 
     # ---- What workers ask ----
 
@@ -344,4 +349,6 @@ def _environment() -> dict[str, str]:
 
 
 def _told(status: int) -> str:
+    if status == -signal.SIGXCPU:
+        return "the worker has used more processor time than worker.cpu_time allows"
     return f"the worker was ended by signal {-status}" if status < 0 else f"the worker ended with status {status}"
