@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,16 +17,21 @@ _Path = Annotated[_Text, pydantic.Field(min_length=1)]
 Options = dict[str, str]
 
 
-class _Config(pydantic.BaseModel):
-    """What a form asks for. table_type: what the table is; None: the connector is only one."""
+class _Form(pydantic.BaseModel):
+    """What a form asks for."""
 
     model_config = pydantic.ConfigDict(extra="forbid", strict=True)
+
+
+class _Config(_Form):
+    """The form of a table, or of a profile. kind: what the table is; None: the connector is only one."""
 
     def kind(self) -> TableType | None:
         return None
 
+    @abc.abstractmethod
     def options(self) -> Options:
-        raise NotImplementedError
+        """Those of CREATE TABLE, without the connector's name."""
 
 
 class _Impulse(_Config):
@@ -64,7 +70,7 @@ class _FilesSource(_Config):
         return {"path": self.path, "type": "source"}  # compression follows from the files' names
 
 
-class _Rolling(_Config):
+class _Rolling(_Form):
     file_size_bytes: Annotated[int, pydantic.Field(ge=1)] | None = None
     interval_seconds: Annotated[int, pydantic.Field(ge=1)] | None = None
 
