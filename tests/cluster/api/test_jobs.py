@@ -203,7 +203,7 @@ def test_prometheus_reads_all_jobs_by_arroyos_names(api: Client, stored: Any, da
     running = stored("Running", facts={"restarts": 2})
     stored("Failed", facts={"failure_domain": "user", "failure_message": "x"})
     with database.begin() as session:
-        history.count(session, running.job.id, numbers(1_000_000_007, 9))
+        history.count(session, {running.job.id: numbers(1_000_000_007, 9)})
         taken = {"generation": 1, "state": "ready", "start_time": 1_000_000, "finish_time": 1_500_000}
         history.checkpoint(session, running.job.id, 7, **taken)
     answer = api.get("/metrics")

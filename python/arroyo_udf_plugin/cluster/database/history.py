@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import delete, or_, select
+from sqlalchemy import ColumnElement, delete, insert, or_, select
 from sqlalchemy.orm import Session
 
 from .errors import NotFound
@@ -14,6 +14,7 @@ from .models import Checkpoint, JobLog, JobNumbers, JobOutput
 from .opened import now
 from .paging import Page, page
 
+_LOGGED_KEPT = 1000  # entries of each job
 _NUMBERS_KEPT = 300_000_000  # microseconds
 _OUTPUT_KEPT = 1000  # batches of each job
 _OUTPUT_AT_ONCE = 20  # batches; each may have a megabyte
@@ -31,6 +32,7 @@ def log(
     task_index: int | None = None,
     error_domain: str | None = None,
 ) -> None:
+    """Adds an entry, and forgets the oldest ones."""
     session.add(
         JobLog(
             id=new_id("jlm"),
@@ -38,13 +40,19 @@ def log(
             created_at=now(),
             generation=generation,
             level=level,
-            message=message,
-            details=details,
+            message=storable(message),
+            details=storable(details),
             operator_id=operator_id,
             task_index=task_index,
             error_domain=error_domain,
         )
     )
+    _keep_latest(session, _LOGGED_KEPT, JobLog.job_id == job_id)
+
+
+def storable(text: str) -> str:
+    """Without what a database refuses: zeros, and halves of characters."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def logged(
@@ -62,8 +70,11 @@ def logged(
 
 def drop_logged(session: Session, job_id: str, message: str, keep: int) -> None:
     """Forgets what has this message, but for the latest."""
+    _keep_latest(session, keep, JobLog.job_id == job_id, JobLog.message == message)
+
+
+def _keep_latest(session: Session, keep: int, *those: ColumnElement[bool]) -> None:
     session.flush()
-    those = (JobLog.job_id == job_id, JobLog.message == message)
     oldest = select(JobLog.serial).where(*those).order_by(JobLog.serial.desc()).offset(keep - 1).limit(1)
     session.execute(delete(JobLog).where(*those, JobLog.serial < oldest.scalar_subquery()))
 
@@ -117,11 +128,15 @@ def drop_checkpoints(session: Session, job_id: str, before: int, after: int) -> 
     session.execute(delete(Checkpoint).where(Checkpoint.job_id == job_id, outside))
 
 
-def count(session: Session, job_id: str, numbers: Mapping[str, Any]) -> None:
-    """Adds the numbers of this moment, and forgets those of some minutes ago."""
+def count(session: Session, numbers: Mapping[str, Mapping[str, Any]]) -> None:
+    """Adds numbers of jobs of this moment, and forgets those of some minutes ago, and of a clock that went ahead."""
+    if not numbers:
+        return
     time = now()
-    session.merge(JobNumbers(job_id=job_id, at=time, numbers=dict(numbers)))
-    session.execute(delete(JobNumbers).where(JobNumbers.job_id == job_id, JobNumbers.at < time - _NUMBERS_KEPT))
+    is_other = or_(JobNumbers.at < time - _NUMBERS_KEPT, JobNumbers.at >= time)
+    session.execute(delete(JobNumbers).where(JobNumbers.job_id.in_(numbers), is_other))
+    rows = [{"job_id": job_id, "at": time, "numbers": dict(one)} for job_id, one in numbers.items()]
+    session.execute(insert(JobNumbers), rows)
 
 
 def numbers(session: Session, job_id: str) -> Sequence[JobNumbers]:
