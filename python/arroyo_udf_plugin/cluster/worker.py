@@ -1,6 +1,6 @@
 """A worker: the process of one generation of a job. `arroyo-udf worker`, started by the process scheduler.
 
-    standard input: {"data": folder, "job_id", "generation", "secret", "limits"}, then its end
+    standard input: {"data": folder, "job_id", "generation", "secret", "lock", "limits"}, then its end
 
 Three threads: this one runs the pipeline, one sends reports, one asks for orders.
 
@@ -18,6 +18,7 @@ import queue
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from ..engine.stopping import StopRequest
 from ..errors import InvalidArgument
 from .limits import limit
 from .schedulers import protocol, worker_files
+from .states import Event
 from .task import Report, Task, request, run
 
 ALONE = 30.0
@@ -51,20 +53,24 @@ class Worker:
         self._reports: queue.SimpleQueue[Report | None] = queue.SimpleQueue()
         self._heard = time.monotonic()
         self._stop = StopRequest()
+        self._started: Report | None = None
 
     def run(self) -> None:
         """Raises Gone, Alone."""
-        lock = worker_files.hold(protocol.folder_of(self._data), self._job_id, self._generation)
         task = Task(**self._ask("register", {})["task"])
         self._stop.timeout = task.drain_time
         reporting = threading.Thread(target=self._guarded, args=(self._report,), name="arroyo-udf-reports")
         reporting.start()
         listening = threading.Thread(target=self._guarded, args=(self._listen,), name="arroyo-udf-orders", daemon=True)
         listening.start()
-        run(task, self._stop, self._reports.put)
+        run(task, self._stop, self._tell)
         self._reports.put(None)
         reporting.join()
-        os.close(lock)
+
+    def _tell(self, report: Report) -> None:
+        if report.event is Event.STARTED:
+            self._started = replace(report, numbers=None, checkpoint=None)
+        self._reports.put(report)
 
     def _guarded(self, work: Any) -> None:
         """Without its controller, a worker ends."""
@@ -85,6 +91,8 @@ class Worker:
         name, seen = "", 0
         while True:
             answer = self._ask("orders", {"of": name, "seen": seen})
+            if answer["of"] != name and self._started is not None:
+                self._reports.put(self._started)  # a controller that was killed may have heard it, and done nothing
             seen = len(answer["orders"]) + (seen if answer["of"] == name else 0)
             name = answer["of"]
             for order in answer["orders"]:
@@ -117,6 +125,8 @@ def main() -> None:
     except ValueError:
         raise InvalidArgument("a worker is started by a controller: run `arroyo-udf controller`") from None
     try:
+        os.set_inheritable(told["lock"], False)  # it ends with this process
+        worker_files.sign(told["lock"], os.getpid())
         limit(told["limits"])
         Worker(told).run()
     except (Gone, Alone) as error:
