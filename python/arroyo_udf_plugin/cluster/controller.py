@@ -20,7 +20,6 @@ import logging
 import queue
 import random
 import secrets
-import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -31,9 +30,6 @@ from typing import Any, Literal
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from ..connectors.folder import local_path
-from ..engine.store import open_store
-from ..errors import ArroyoUdfError
 from .configuration import Settings
 from .database import history, jobs, pipelines
 from .database.errors import NotFound
@@ -41,6 +37,7 @@ from .database.leading import LeaderLock
 from .database.opened import Database, now
 from .database.pipelines import Whole
 from .noting import Notes
+from .removal import Remover
 from .schedulers.interface import How, Scheduler
 from .states import Action, Event, State, Step, next_step
 from .task import Report, Task, Tell
@@ -90,6 +87,7 @@ class Controller:
         self._lock = LeaderLock(database)
         self._timers = Timers()
         self._notes = Notes(database)
+        self._remover = Remover(database)
         self._watched: dict[str, _Watched] = {}
         self._term: int | None = None
         self._thread: threading.Thread | None = None
@@ -137,6 +135,7 @@ class Controller:
             if "wake" in words:
                 self._guarded(self._look)
         self._scheduler.close()
+        self._remover.close()
         self._lock.release()
 
     def _hear(self, timeout: float | None) -> list[Word]:
@@ -173,6 +172,7 @@ class Controller:
             _log.info("this controller leads, with term %d", term)
             for job_id in found:
                 self._guarded(partial(self._take_over, job_id, term))
+            self.wake()  # for what the leader before has left
         self._timers.set(_OWN, time.monotonic() + _LOCK_EVERY, self._lead)
 
     def _resign(self) -> None:
@@ -183,6 +183,7 @@ class Controller:
         for job_id in self._watched:
             self._timers.drop(job_id)
         self._watched.clear()
+        self._remover.want(())
         self._term = None
 
     def _take_over(self, job_id: str, term: int) -> None:
@@ -209,8 +210,7 @@ class Controller:
             leftovers = jobs.leftovers(session)
         for job_id in pending:
             self._guarded(partial(self._consider, job_id))  # one that fails holds no other back
-        for place in leftovers:
-            self._remove(place)
+        self._remover.want(leftovers)
 
     def _consider(self, job_id: str) -> None:
         """Acts on the wish until the job is as it should be, or on its way."""
@@ -405,19 +405,3 @@ class Controller:
                 for pipeline_id in jobs.old_previews(session, now() - _PREVIEWS_KEPT):
                     pipelines.delete(session, pipeline_id, self._settings.checkpoints)
         self._timers.set(_OWN, time.monotonic() + _TIDY_EVERY, self._tidy)
-
-    def _remove(self, place: str) -> None:
-        """The state of a deleted pipeline."""
-        try:
-            path = local_path(place)
-            if path is None:
-                store = open_store(place)
-                for name in store.names(""):
-                    store.delete(name)
-            elif path.exists():
-                shutil.rmtree(path)
-        except (ArroyoUdfError, OSError) as error:
-            _log.warning("%s cannot be removed: %s", place, error)
-            return
-        with self._database.begin() as session:
-            jobs.removed(session, place)
