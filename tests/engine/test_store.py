@@ -331,6 +331,12 @@ def test_other_calls_are_repeated_too(tmp_path: Path) -> None:
     assert open_store(place).names("") == []
 
 
+def test_a_bucket_that_is_not_there(server: object_store_server.Server) -> None:
+    for write in (open_store("s3://no-such-bucket/a").put, open_store("s3://no-such-bucket/a").create):
+        with pytest.raises(InvalidArgument, match="s3://no-such-bucket/a: there is no such bucket"):
+            write("epochs/1", b"x")
+
+
 def test_a_server_that_restarts(server: object_store_server.Server, tmp_path: Path) -> None:
     store = open_store(f"{server.bucket('restarts')}/{tmp_path.name}")
     store.create("epochs/1", b"x")

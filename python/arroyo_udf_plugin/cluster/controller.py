@@ -31,11 +31,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from .configuration import Settings
-from .database import history, jobs, pipelines
+from .database import artifacts, history, jobs, pipelines
 from .database.errors import NotFound
 from .database.leading import LeaderLock
 from .database.opened import Database, now
 from .database.pipelines import Whole
+from .functions.artifacts import LIBRARIES
 from .noting import Notes
 from .removal import Remover
 from .schedulers.interface import How, Scheduler
@@ -63,6 +64,7 @@ _REPEATED = {
 """What a new controller does for a job that runs: the one before may not have come to it."""
 
 _PREVIEWS_KEPT = 3_600_000_000  # microseconds
+_UNUSED_KEPT = 3_600_000_000  # microseconds; of functions that were stored for pipelines which were never created
 _TIDY_EVERY = 60.0
 _LOCK_EVERY = 1.0
 _AGAIN = 1.0  # seconds until the database is asked again after it has failed
@@ -365,6 +367,7 @@ class Controller:
             place=None if pipeline.is_preview else f"{root}/{job.history}",
             environment=job.env_vars,
             drain_time=self._limits.drain_time,
+            libraries=str(self._settings.functions / LIBRARIES),
         )
 
     def _backoff(self, restarts: int) -> float:
@@ -404,4 +407,5 @@ class Controller:
             with self._database.begin() as session:
                 for pipeline_id in jobs.old_previews(session, now() - _PREVIEWS_KEPT):
                     pipelines.delete(session, pipeline_id, self._settings.checkpoints)
+                artifacts.release(session, artifacts.unused(session, now() - _UNUSED_KEPT))
         self._timers.set(_OWN, time.monotonic() + _TIDY_EVERY, self._tidy)

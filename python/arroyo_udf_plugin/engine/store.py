@@ -179,7 +179,7 @@ class ObjectStore:
         self._store, self._obstore, self._patience = store, obstore, patience
 
     def put(self, name: str, data: Data) -> None:
-        self._do(name, lambda: self._obstore.put(self._store, name, data))
+        self._write(name, lambda: self._obstore.put(self._store, name, data))
 
     def create(self, name: str, data: bytes) -> None:
         def created() -> bool:
@@ -190,7 +190,7 @@ class ObjectStore:
             return True
 
         # When an answer has got lost after the object was written, the next attempt finds our own bytes.
-        if not self._do(name, created) and self.get(name) != data:
+        if not self._write(name, created) and self.get(name) != data:
             raise AlreadyThere(f"{self.place}: {name} is there already")
 
     def get(self, name: str) -> bytes:
@@ -220,6 +220,12 @@ class ObjectStore:
                 self._obstore.delete(self._store, [each["path"] for each in group])
 
         self._do("", cleared)
+
+    def _write(self, name: str, call: Callable[[], _Result]) -> _Result:
+        try:
+            return self._do(name, call)
+        except FileNotFoundError as error:  # of an object that is to be written
+            raise InvalidArgument(f"{self.place}: there is no such bucket: make it, or name another one") from error
 
     def _do(self, name: str, call: Callable[[], _Result]) -> _Result:
         return object_store.patiently(call, f"{self.place}/{name}", self._patience)
