@@ -185,6 +185,41 @@ def test_counts_become_rates_and_a_new_start_gives_none(
     }
 
 
+def passed(count: int, blocked: float) -> dict[str, Any]:
+    """Numbers of a source in two slices, and of a sink in one."""
+    sent = {"messages_sent": count, "bytes_sent": 8 * count, "blocked": blocked}
+    subtasks = {"0": sent, "1": {name: 2 * number for name, number in sent.items()}}
+    sink = {"0": {"messages_recv": 3 * count, "bytes_recv": 24 * count}}
+    return {"nodes": {"0": {"subtasks": subtasks}, "1": {"subtasks": sink}}}
+
+
+def test_each_slice_has_rates_of_rows_and_bytes_and_its_backpressure(
+    api: Client, stored: Any, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A moment after another one has no point of its own: its rate would be by chance."""
+    monkeypatch.setattr(METRICS, "now", lambda: 7_000_000)
+    whole = stored()
+    with database.begin() as session:
+        for at, count, blocked in (
+            (1_000_000, 100, 0.0),
+            (3_000_000, 500, 0.5),
+            (3_001_000, 900, 0.5),
+            (5_000_000, 900, 2.6),
+        ):
+            session.add(JobNumbers(job_id=whole.job.id, at=at, numbers=passed(count, blocked)))
+    source, sink = api.get(path_of(whole, "operator_metric_groups")).json()["data"]
+    values = {
+        group["name"]: {one["index"]: [point["value"] for point in one["metrics"]] for one in group["subtasks"]}
+        for group in source["metric_groups"]
+    }
+    assert values == {
+        "messages_sent": {0: [200, 200], 1: [400, 400]},
+        "bytes_sent": {0: [1600, 1600], 1: [3200, 3200]},
+        "backpressure": {0: [0.25, 1.0], 1: [0.5, 1.0]},
+    }
+    assert [group["name"] for group in sink["metric_groups"]] == ["bytes_recv", "messages_recv"]
+
+
 def test_a_job_that_has_become_idle_has_the_rate_0(
     api: Client, stored: Any, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

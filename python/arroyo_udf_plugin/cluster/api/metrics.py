@@ -19,6 +19,7 @@ from ..database import history
 from ..database import pipelines as rows
 from ..database.models import STATES, Checkpoint, JobNumbers
 from ..database.opened import now
+from ..numbers import upgraded
 from .jobs import job_at
 from .parts import Parts, ThePart
 from .shapes.base import Listed
@@ -26,9 +27,18 @@ from .shapes.jobs import Metric, MetricGroup, MetricName, OperatorMetricGroup, S
 
 router = fastapi.APIRouter(tags=["jobs"])
 
-_COUNTS: tuple[MetricName, ...] = ("bytes_recv", "bytes_sent", "messages_recv", "messages_sent")
+_COUNTED: Mapping[MetricName, str] = {
+    "bytes_recv": "bytes_recv",
+    "bytes_sent": "bytes_sent",
+    "messages_recv": "messages_recv",
+    "messages_sent": "messages_sent",
+    "backpressure": "blocked",
+}
+"""What is shown, and the count whose rate it is."""
 _TOLD_AGAIN = 6_000_000
 """Microseconds after which a job that does something would have told new counts."""
+_LEAST = 500_000
+"""Microseconds from one point to the next."""
 _Key = tuple[int, MetricName, int]
 """A node, what is counted, and the subtask."""
 
@@ -44,12 +54,13 @@ def groups(parts: ThePart, id: str, job_id: str) -> Listed[OperatorMetricGroup]:
 def metric_groups(numbers: Sequence[JobNumbers]) -> Iterator[OperatorMetricGroup]:
     """numbers: by time. Between a count and a lower one, the job was started again: no rate comes of them."""
     lines: dict[_Key, list[Metric]] = defaultdict(list)
-    for before, row in pairwise(_until(now(), numbers)):
-        seconds = (row.at - before.at) / 1e6
-        then = _counts(before.numbers)
-        for key, count in _counts(row.numbers).items():
+    counted = [(row.at, _counts(row.numbers)) for row in _spaced(_until(now(), numbers))]
+    for (since, then), (at, counts) in pairwise(counted):
+        seconds = (at - since) / 1e6
+        for key, count in counts.items():
             if seconds > 0 and count >= then.get(key, count + 1):
-                lines[key].append(Metric(time=row.at, value=(count - then[key]) / seconds))
+                value = (count - then[key]) / seconds
+                lines[key].append(Metric(time=at, value=min(1.0, value) if key[1] == "backpressure" else value))
     for node_id, of_node in groupby(sorted(lines.items()), key=lambda line: line[0][0]):
         yield OperatorMetricGroup(
             node_id=node_id,
@@ -63,6 +74,16 @@ def metric_groups(numbers: Sequence[JobNumbers]) -> Iterator[OperatorMetricGroup
         )
 
 
+def _spaced(numbers: Sequence[JobNumbers]) -> Sequence[JobNumbers]:
+    """Without those that come right after others, when a checkpoint is told: a rate of some milliseconds says
+    nothing. The second one stays: a short job has no others."""
+    kept: list[JobNumbers] = []
+    for row in numbers:
+        if len(kept) < 2 or row.at - kept[-1].at >= _LEAST:
+            kept.append(row)
+    return kept
+
+
 def _until(time: int, numbers: Sequence[JobNumbers]) -> Sequence[JobNumbers]:
     """With what holds now: counts that do not change are not told again, and the rate of an idle job is 0."""
     if not numbers or time - numbers[-1].at < _TOLD_AGAIN:
@@ -72,16 +93,15 @@ def _until(time: int, numbers: Sequence[JobNumbers]) -> Sequence[JobNumbers]:
 
 
 def _counts(numbers: Mapping[str, Any]) -> dict[_Key, float]:
-    """What was counted. Sources get nothing, and sinks send nothing: their zeros are left out."""
-    nodes = numbers.get("operators", {})
-    unused = {("0", "messages_recv"), (str(len(nodes) - 1), "messages_sent")}
-    return {
-        (int(node), name, int(index)): counts[name]
-        for node, subtasks in nodes.items()
-        for index, counts in subtasks.items()
-        for name in _COUNTS
-        if name in counts and (node, name) not in unused
-    }
+    """What was counted. Sources get nothing, and sinks send nothing."""
+    found: dict[_Key, float] = {}
+    for node, told in upgraded(numbers).get("nodes", {}).items():
+        for index, subtask in told["subtasks"].items():
+            counts: Mapping[str, Any] = subtask
+            found |= {
+                (int(node), name, int(index)): counts[count] for name, count in _COUNTED.items() if count in counts
+            }
+    return found
 
 
 # ---- Prometheus ----
@@ -104,7 +124,6 @@ _HELP = {
     "arroyo_udf_held_by_order_rows": ("gauge", "Rows that have ended and wait for an earlier one."),
     "arroyo_udf_watermark_lag_seconds": ("gauge", "Seconds by which a watermark is behind the source's."),
     "arroyo_udf_outcomes_total": ("counter", "Rows answered, by outcome."),
-    "arroyo_udf_call_seconds": ("gauge", "Seconds that a row took, by quantile."),
     "arroyo_udf_checkpoint_epoch": ("gauge", "The latest epoch that was committed."),
     "arroyo_udf_checkpoint_duration_seconds": ("gauge", "Seconds that the latest checkpoint took."),
     "arroyo_udf_restarts": ("gauge", "Restarts of a job in a row."),
@@ -132,15 +151,15 @@ class _Exposition:
     def add_numbers(self, numbers: Mapping[str, Any], job_id: str, names: Mapping[int, str]) -> None:
         for (node, name, index), count in _counts(numbers).items():
             labels = {"job_id": job_id, "node_id": node, "subtask_idx": index, "operator_name": names.get(node, "")}
-            self.add(f"arroyo_worker_{name}", count, **labels)
-        for node, one in enumerate(numbers.get("details", []), 1):
-            labels = {"job_id": job_id, "node_id": node, "operator_name": one["name"]}
+            if name != "backpressure":
+                self.add(f"arroyo_worker_{name}", count, **labels)
+        for node_id, one in upgraded(numbers).get("nodes", {}).items():
+            of_node: Mapping[str, Any] = one
+            labels = {"job_id": job_id, "node_id": node_id, "operator_name": of_node.get("name", "")}
             for key, metric in _OF_OPERATOR.items():
-                self.add(metric, one.get(key), **labels)
-            for quantile, key in (("0.5", "p50"), ("0.99", "p99")):
-                self.add("arroyo_udf_call_seconds", one.get(key), **labels, quantile=quantile)
-            for outcome, count in (one.get("counts") or {}).items():
-                self.add("arroyo_udf_outcomes_total", count, **labels, outcome=outcome)
+                self.add(metric, of_node.get(key), **labels)
+            for outcome, outcomes in of_node.get("outcomes", {}).items():
+                self.add("arroyo_udf_outcomes_total", outcomes, **labels, outcome=outcome)
 
     def add_checkpoint(self, taken: Checkpoint, job_id: str) -> None:
         self.add("arroyo_udf_checkpoint_epoch", taken.epoch, job_id=job_id)
