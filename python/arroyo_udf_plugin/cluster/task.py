@@ -157,12 +157,14 @@ def _run(task: Task, planned: Planned, stop: StopRequest, resume: bool, tell: Te
     def progress(now: Progress) -> None:
         nonlocal last
         before, last = last, replace(now, seconds=0.0)
-        if before != last:  # a job without rows costs nothing
+        if before != last:
             tell(_progress(task, now, Event.STARTED if before is None else None))
         showing.flush()
 
     with tapped(planned.name, showing.take):
-        summary = run_planned(planned, resume=resume, stop=stop, progress=progress, progress_every=PROGRESS_EVERY)
+        summary = run_planned(
+            planned, resume=resume, stop=stop, progress=progress, progress_every=PROGRESS_EVERY, only_moves=True
+        )
     showing.flush()
     return summary
 

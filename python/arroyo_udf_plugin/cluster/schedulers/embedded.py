@@ -61,7 +61,7 @@ class EmbeddedScheduler:
         self._forget_later(running)
 
     def take_over(self, job_id: str, generation: int) -> bool:
-        return False
+        return self._find(job_id, generation) is not None
 
     def let_go(self) -> None:
         """What runs here is fenced as soon as the other controller starts it, and may not go on until then."""
