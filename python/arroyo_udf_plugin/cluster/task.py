@@ -129,6 +129,7 @@ def _planned(task: Task) -> Planned:
         _check(Path(library), sha256)
     pipeline = Pipeline.model_validate_json(json.dumps(task.program["pipeline"]))
     place = None if any(sink.type in _UNREPEATABLE for sink in pipeline.sinks) else task.place
+    rows = None if pipeline.checkpoints is None else pipeline.checkpoints.every_rows
     update = {
         "source": _divided(pipeline.source, pipeline),
         "sources": {
@@ -137,7 +138,7 @@ def _planned(task: Task) -> Planned:
         },
         "name": task.job_id if task.place is None else f"{task.job_id}-{Path(task.place).name}",
         "parallelism": task.parallelism,
-        "checkpoints": place and Checkpoints(place=place, every=task.checkpoint_interval),
+        "checkpoints": place and Checkpoints(place=place, every=task.checkpoint_interval, every_rows=rows),
     }
     variables = {**os.environ, **task.program.get("variables", {}), **task.environment}
     return plan(pipeline.model_copy(update=update), variables)
