@@ -43,13 +43,15 @@ def expected(rows: int) -> list[tuple[int, int]]:
 
 
 class Program:
-    """address: what it has said when it was ready."""
+    """address: what it has said when it was ready. said: before that."""
 
     def __init__(self, name: str, folder: str, *arguments: str) -> None:
         command = [sys.executable, "-m", "arroyo_udf_plugin.cli", name, "--data", folder, *arguments]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
+        self.said: list[str] = []
         for line in self.process.stderr:
+            self.said.append(line)
             if line.startswith(f"arroyo-udf {name}: "):
                 self.address = line.strip().removeprefix(f"arroyo-udf {name}: ")
                 return

@@ -1,9 +1,10 @@
 """How a worker is found again: by a file that it keeps locked as long as it lives.
 
     workers/job_4fGh7Kx9Qz-3        of generation 3; its process id is in it
+    workers/job_4fGh7Kx9Qz-3.sock   its metrics (see `worker_port.py`)
 
-Guarantees: whether a worker lives is a fact about its lock, not about what a controller remembers. The file of a worker
-that has ended is removed by whoever finds it.
+Guarantees: whether a worker lives is a fact about its lock, not about what a controller remembers. The files of a
+worker that has ended are removed by whoever finds them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _NAME = re.compile(r"(.+)-(\d+)")
+_SOCKET = ".sock"
 
 
 @dataclass(frozen=True)
@@ -32,10 +34,18 @@ class Living:
             os.killpg(self.pid, signal.SIGKILL)
 
 
+def name_of(job_id: str, generation: int) -> str:
+    return f"{job_id}-{generation}"
+
+
+def socket_name(job_id: str, generation: int) -> str:
+    return name_of(job_id, generation) + _SOCKET
+
+
 def hold(folder: Path, job_id: str, generation: int) -> int:
     """Of this process, until it ends. Returns the descriptor, which must stay open."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = os.open(folder / f"{job_id}-{generation}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    file = os.open(folder / name_of(job_id, generation), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     os.ftruncate(file, 0)
     os.pwrite(file, str(os.getpid()).encode(), 0)
@@ -64,6 +74,7 @@ def _holder(path: Path) -> int | None:
         text = os.pread(file, 20, 0)
         return int(text) if text else None
     else:
+        path.with_name(path.name + _SOCKET).unlink(missing_ok=True)
         path.unlink(missing_ok=True)
         return None
     finally:
