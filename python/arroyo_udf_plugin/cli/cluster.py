@@ -137,10 +137,8 @@ def _until_stopped() -> Iterator[queue.SimpleQueue[None]]:
 @click.command(hidden=True)
 def worker() -> None:
     """Run a generation of a job. A controller starts it."""
-    from ..cluster.logs import show
     from ..cluster.worker import main
 
-    show("text", "info")
     main()
 
 

@@ -320,7 +320,8 @@ class Controller:
             self._resign()
         if not done:  # or the pipeline has been deleted
             return False
-        _log.info("job %s: %s, %s -> %s", job_id, event, before[0], step.state)
+        about = {"job_id": job_id, "generation": status.generation}
+        _log.info("%s: %s -> %s", event, before[0], step.state, extra=about)
         self._meters.moved(event, step.state)
         self._wait_in(whole)
         self._act(whole, step.action)

@@ -1,6 +1,7 @@
 """A worker: the process of one generation of a job. `arroyo-udf worker`, started by the process scheduler.
 
-    standard input: {"data": folder, "job_id", "generation", "secret", "limits", "gateway"}, then its end
+    standard input: {"data": folder, "job_id", "generation", "secret", "limits", "gateway", "logging"}, then its
+    end
 
 Three threads: this one runs the pipeline, one sends reports, one asks for orders. Others answer with metrics, and send
 them to a Pushgateway.
@@ -27,6 +28,7 @@ from typing import Any
 from ..engine.stopping import StopRequest
 from ..errors import InvalidArgument
 from .limits import limit
+from .logs import show
 from .monitoring.exposition import Exposition
 from .monitoring.measured import Measured
 from .monitoring.pushing import WORKER, Gateway
@@ -141,6 +143,7 @@ def main() -> None:
     except ValueError:
         raise InvalidArgument("a worker is started by a controller: run `arroyo-udf controller`") from None
     try:
+        show(*told["logging"], job_id=told["job_id"], generation=told["generation"])
         limit(told["limits"])
         Worker(told).run()
     except (Gone, Alone) as error:

@@ -95,6 +95,7 @@ class ProcessScheduler:
         self._tell, self._data = tell, settings.data.absolute()
         self._limits = settings.pipeline
         self._worker = settings.worker
+        self._logging = settings.logging.format, settings.logging.level
         self._gateway = Gateway.configured(settings)
         self._folder = protocol.folder_of(self._data)
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -200,6 +201,7 @@ class ProcessScheduler:
             "generation": task.generation,
             "secret": running.secret,
             "limits": self._worker.model_dump(),
+            "logging": self._logging,
             "gateway": self._gateway and asdict(self._gateway),
         }
         assert running.process.stdin is not None
