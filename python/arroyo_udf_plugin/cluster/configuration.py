@@ -60,6 +60,9 @@ class ApiSettings(Section):
 class ControllerSettings(Section):
     scheduler: Literal["embedded", "process"] | None = None
     """Where pipelines run; default: embedded under `cluster`, process under `controller`."""
+    metrics_port: Annotated[int, pydantic.Field(ge=0, le=65535)] | None = None
+    """The port of the controller's /metrics, /targets and /health, at `api.bind_address` and by the API's rules; 0: a
+    free one; default: none."""
 
 
 class WorkerSettings(Section):
@@ -70,8 +73,8 @@ class WorkerSettings(Section):
 
 
 class PipelineSettings(Section):
-    checkpoint_interval: Seconds = 10.0
-    """Seconds between two checkpoints, if the pipeline does not say otherwise."""
+    checkpoint_interval: Annotated[Seconds, pydantic.Field(ge=1, le=86_400)] = 10.0
+    """Seconds between two checkpoints, if the pipeline does not say otherwise: from one to a day."""
     allowed_restarts: Annotated[int, pydantic.Field(ge=-1)] = 20
     """How often in a row a job is started again after it was lost; -1: without a limit."""
     healthy_duration: Seconds = 120.0
@@ -89,6 +92,13 @@ class PipelineSettings(Section):
     """How long a stop may take before the job is killed."""
     drain_time: Seconds = 10.0
     """How long a stop waits for rows in flight and the last checkpoint."""
+
+
+class MetricsSettings(Section):
+    pushgateway: str | None = None
+    """The URL of a Prometheus Pushgateway, to which controller and workers send their metrics."""
+    push_interval: Seconds = 15.0
+    """Seconds from one time to the next."""
 
 
 class FileSettings(Section):
@@ -117,11 +127,14 @@ class Settings(BaseSettings):
     """The folder of everything that the cluster keeps. A new one can be read by its user only."""
     checkpoint_url: str | None = None
     """Where state is kept: a folder or an object store's URL; default: `checkpoints` in the data folder."""
+    artifact_url: str | None = None
+    """Where built functions are kept: a folder or an object store's URL; default: `artifacts` in the data folder."""
     database: DatabaseSettings = DatabaseSettings()
     api: ApiSettings = ApiSettings()
     controller: ControllerSettings = ControllerSettings()
     worker: WorkerSettings = WorkerSettings()
     pipeline: PipelineSettings = PipelineSettings()
+    metrics: MetricsSettings = MetricsSettings()
     files: FileSettings = FileSettings()
     logging: LoggingSettings = LoggingSettings()
 
@@ -137,6 +150,15 @@ class Settings(BaseSettings):
     @property
     def checkpoints(self) -> str:
         return self.checkpoint_url or str(self.data.absolute() / "checkpoints")
+
+    @property
+    def artifacts(self) -> str:
+        return self.artifact_url or str(self.data.absolute() / "artifacts")
+
+    @property
+    def functions(self) -> Path:
+        """The folder in which functions are built, and to which they are copied."""
+        return self.data.absolute() / "functions"
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ import contextlib
 import logging
 import queue
 import secrets
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -32,21 +31,23 @@ from typing import Literal, NamedTuple
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from ..connectors.folder import local_path
-from ..engine.store import open_store
-from ..errors import ArroyoUdfError
 from .configuration import Settings
 from .database import jobs, pipelines
-from .database.errors import Deposed, InUse, NotFound, is_outage
+from .database.errors import Deposed, NotFound, is_outage
 from .database.leading import LeaderLock
 from .database.opened import Database, now
 from .database.pipelines import Whole
 from .facts import facts_of, log
+from .functions.artifacts import LIBRARIES
+from .monitoring.families import Families
+from .monitoring.meters import Meters
 from .noting import Notes
+from .removal import Remover
 from .restarts import backoff, is_exhausted
 from .schedulers.interface import How, Scheduler
 from .states import Action, Event, State, Step, next_step
 from .task import Report, Task, Tell
+from .tidying import tidy_files, tidy_rows
 from .timers import Timers
 from .wishes import wanted
 from .work import Act, Work
@@ -68,7 +69,6 @@ _REPEATED = {
 }
 """What a new controller does for a job that runs: the one before may not have come to it."""
 
-_PREVIEWS_KEPT = 3_600_000_000  # microseconds
 _TIDY_EVERY = 60.0
 _LOCK_EVERY = 1.0
 _AFTER_BUG = 5.0  # seconds until the job is taken over anew
@@ -114,6 +114,8 @@ class Controller:
         self._timers = Timers()
         self._work = Work(clock)
         self._notes = Notes()
+        self._meters = Meters()
+        self._remover = Remover(database)
         self._watched: dict[str, _Watched] = {}
         self._unsure: _Unsure | None = None
         self._term: int | None = None
@@ -142,6 +144,19 @@ class Controller:
     def leads(self) -> bool:
         return self._term is not None
 
+    @property
+    def is_alive(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def workers(self) -> Sequence[tuple[str, int]]:
+        """See `Scheduler.workers`."""
+        return self._scheduler.workers()
+
+    def tell(self, families: Families) -> None:
+        """Metrics."""
+        families.add("arroyo_udf_controller_leads", int(self.leads))
+        self._meters.tell(families)
+
     # ---- The loop ----
 
     def run(self) -> None:
@@ -150,6 +165,7 @@ class Controller:
         self._scheduler.close()
         if self._term is not None:
             self._note_last()
+        self._remover.close()
         self._lock.release()
 
     def turn(self, patience: float | None = 0.0) -> bool:
@@ -184,6 +200,7 @@ class Controller:
                 self._add(_OWN, "look", self._look)
             return
         self._notes.add(word)
+        self._meters.note([word])
         if self._notes.wait:
             self._add(_OWN, "note", self._note)
         if word.event is not None:
@@ -214,6 +231,7 @@ class Controller:
             self._resign()
         except Exception as error:
             if is_outage(error):
+                self._meters.database_failed()
                 raise
             self._unsure = None
             _log.exception("a bug")
@@ -244,6 +262,7 @@ class Controller:
             for start in range(0, len(found), _TAKEN_AT_ONCE):
                 some = found[start : start + _TAKEN_AT_ONCE]
                 self._add(_OWN, f"take over {start}", partial(self._take_over, some))
+            self._add(_OWN, "look", self._look)  # what the leader before has left
 
     def _resign(self) -> None:
         """Another controller leads."""
@@ -255,6 +274,7 @@ class Controller:
         self._watched.clear()
         self._work.clear()
         self._notes.clear()
+        self._remover.want(())
         self._unsure = self._term = None
 
     def _take_over(self, job_ids: Sequence[str]) -> None:
@@ -267,7 +287,7 @@ class Controller:
         job_id, state = whole.job.id, State(whole.status.state)
         if state.is_terminal:
             self._watch(whole)
-        elif self._scheduler.take_over(job_id, whole.status.generation):
+        elif self._scheduler.take_over(self._task(whole)):
             self._enter(whole)
             self._act(whole, _REPEATED.get(state, Action.NONE))
         else:
@@ -284,8 +304,7 @@ class Controller:
             leftovers = jobs.leftovers(session)
         for job_id in pending:
             self._add(job_id, "consider", partial(self._consider, job_id))
-        for place in leftovers:
-            self._add(_OWN, f"remove {place}", partial(self._remove, place))
+        self._remover.want(leftovers)
 
     def _consider(self, job_id: str) -> None:
         """Acts on the wish, if it has not been acted on in this state."""
@@ -310,6 +329,7 @@ class Controller:
     def _forget(self, job_id: str) -> None:
         self._watched.pop(job_id, None)
         self._notes.forget(job_id)
+        self._meters.forget(job_id)
         self._timers.drop(job_id)
 
     # ---- Events ----
@@ -357,7 +377,9 @@ class Controller:
             if not jobs.write(session, job_id, state=before[0], generation=before[1], facts=facts):
                 raise Deposed("another controller writes")
         self._unsure = None
-        _log.info("job %s: %s, %s -> %s", job_id, event, before[0], step.state)
+        about = {"job_id": job_id, "generation": whole.status.generation}
+        _log.info("%s: %s -> %s", event, before[0], step.state, extra=about)
+        self._meters.moved(event, step.state)
         self._follow(whole, step)
         return True
 
@@ -426,6 +448,7 @@ class Controller:
             place=None if pipeline.is_preview else f"{root}/{job.history}",
             environment=job.env_vars,
             drain_time=self._limits.drain_time,
+            libraries=str(self._settings.functions / LIBRARIES),
         )
 
     # ---- Time ----
@@ -463,24 +486,7 @@ class Controller:
     def _tidy(self) -> None:
         if self._term is None:
             return
+        tidy_rows(self._database, self._writing, self._settings)
         with self._database.read() as session:
-            found = jobs.old_previews(session, now() - _PREVIEWS_KEPT)
-        for pipeline_id in found:
-            with contextlib.suppress(NotFound, InUse), self._writing() as session:  # somebody else was faster
-                pipelines.delete(session, pipeline_id, self._settings.checkpoints)
-
-    def _remove(self, place: str) -> None:
-        """The state of a deleted pipeline."""
-        try:
-            path = local_path(place)
-            if path is None:
-                store = open_store(place)
-                for name in store.names(""):
-                    store.delete(name)
-            elif path.exists():
-                shutil.rmtree(path)
-        except (ArroyoUdfError, OSError) as error:
-            _log.warning("%s cannot be removed: %s", place, error)
-            return
-        with self._writing() as session:
-            jobs.removed(session, place)
+            generations = jobs.open_generations(session)
+        tidy_files(self._settings, generations)

@@ -6,6 +6,7 @@ shapes/       what requests and answers look like
 pipelines.py, jobs.py, checkpoints.py, output.py, metrics.py, udfs.py, connectors.py, profiles.py, tables.py, health.py
               the endpoints, one file for each thing
 planned.py    a query with the functions and tables that it may use
+libraries.py  functions are stored before something refers to them
 told.py       rows of the database as answers        buttons.py   what a pipeline's button does
 catalog.py    the connectors                          statements.py   a saved table as a CREATE TABLE
 failures.py   answers of requests that fail           bodies.py    JSON that can be stored
@@ -25,13 +26,15 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 
 from ...version import __version__
+from ..monitoring.exposition import Exposition
+from ..monitoring.serving import metrics_of
+from ..monitoring.stored import by_state, from_database
 from ..security import App, Guard
 from . import failures, health
 from .checkpoints import router as checkpoints
 from .connectors import router as connectors
 from .health import router as ping
 from .jobs import router as jobs
-from .metrics import exposed
 from .metrics import router as metrics
 from .output import router as output
 from .parts import Parts
@@ -72,7 +75,10 @@ def create_app(parts: Parts) -> App:
     routes = [
         Route("/health/live", health.live),
         Route("/health/ready", health.ready),
-        Route("/metrics", exposed),
+        Route(
+            "/metrics",
+            metrics_of(Exposition([from_database(parts.database), by_state(parts.database), *parts.sources])),
+        ),
         Mount("/api", api),
     ]
     outer = Starlette(routes=routes, lifespan=lifespan)

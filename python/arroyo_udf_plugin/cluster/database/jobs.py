@@ -6,12 +6,14 @@ and the generation that it starts from, so that a worker of an older generation 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import delete, or_, select, update
+from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
+from ..states import State
 from .errors import Deposed
 from .models import Job, JobStatus, Leader, Leftover, Pipeline
 from .opened import now
@@ -48,10 +50,33 @@ def pending(session: Session) -> Sequence[str]:
     return session.scalars(select(Job.id).where(Job.pending)).all()
 
 
+def open_generations(session: Session) -> dict[str, int]:
+    """Of the jobs that are not at their end."""
+    found = select(JobStatus.job_id, JobStatus.generation).where(JobStatus.state.not_in(TERMINAL))
+    return {row.job_id: row.generation for row in session.execute(found)}
+
+
 def generations(session: Session, job_ids: Sequence[str]) -> dict[str, int]:
     """Of those jobs that there are."""
     found = select(JobStatus.job_id, JobStatus.generation).where(JobStatus.job_id.in_(job_ids))
     return {row.job_id: row.generation for row in session.execute(found)}
+
+
+def by_state(session: Session) -> dict[str, int]:
+    """How many jobs are in each state, without previews. UserFailed: failed by an error of the user."""
+    domain = JobStatus.failure_domain
+    found = (
+        select(JobStatus.state, domain, func.count())
+        .join(Job, Job.id == JobStatus.job_id)
+        .join(Pipeline, Pipeline.id == Job.pipeline_id)
+        .where(Pipeline.is_preview.is_(False))
+        .group_by(JobStatus.state, domain)
+    )
+    counts: Counter[str] = Counter()
+    for state, failed_by, count in session.execute(found):
+        is_users = state == State.FAILED and failed_by == "user"
+        counts["UserFailed" if is_users else state] += count
+    return counts
 
 
 def seen(session: Session, job_id: str, revision: int) -> None:

@@ -116,7 +116,8 @@ class Scheduler:
         else:
             runs.mode, runs.is_cleared, runs.owner = "killed", True, self
 
-    def take_over(self, job_id: str, generation: int) -> bool:
+    def take_over(self, task: Task) -> bool:
+        job_id, generation = task.job_id, task.generation
         runs = self.world.workers.get(job_id)
         if runs is None or runs.generation != generation:
             return False
@@ -124,6 +125,9 @@ class Scheduler:
             self.tell(Report(job_id, generation, Event.STARTED, tasks=1))  # a worker says so to each new controller
         runs.owner = self
         return True
+
+    def workers(self) -> list[tuple[str, int]]:
+        return []
 
     def let_go(self) -> None:
         for runs in self.world.workers.values():
