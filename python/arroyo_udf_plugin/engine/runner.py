@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Literal
 from ..errors import Fenced, InvalidArgument
 from .gathering import Gathering
 from .planned import Planned
-from .progress import CheckpointProgress, Ended, Progress, Summary, of_operators
+from .progress import CheckpointProgress, Ended, Progress, Summary, of_operators, of_sinks, of_sources
 from .shares import Shares
 from .slice import Slice
 from .stopping import Deadline, StopRequest
@@ -171,7 +171,7 @@ class _Coordinator:
             Shares(input.source, width, {} if latest is None else latest.positions_of(number))
             for number, input in enumerate(self._planned.inputs)
         ]
-        gathered = [at for at in range(len(routes.before)) if at in routes.gathering or routes.is_behind_gathering(at)]
+        gathered = [at for at in range(len(routes.before)) if routes.is_alone(at)]
         before = [([], []) if epochs is None else epochs.states(place, width, gathered) for place in range(width)]
         for each, (watermarks, states) in zip(self._slices, before, strict=True):
             each.start(shares, watermarks, states, allow_changed_plugin)
@@ -353,15 +353,17 @@ class _Coordinator:
         self._progress(self._so_far())
 
     def _so_far(self) -> Progress:
-        numbers = [(each.numbers, each.operators) for each in self._slices]
+        numbers = [each.numbers for each in self._slices]
         return Progress(
             seconds=time.monotonic() - self._begun,
-            rows_in=sum(each.rows_in for each, _ in numbers),
-            rows_out=sum(each.rows_out for each, _ in numbers),
-            dropped=sum(each.dropped for each, _ in numbers),
-            dead_letters=sum(each.dead_letters for each, _ in numbers),
+            rows_in=sum(each.rows_in for each in numbers),
+            rows_out=sum(each.rows_out for each in numbers),
+            dropped=sum(each.dropped for each in numbers),
+            dead_letters=sum(each.dead_letters for each in numbers),
             total=self._total(),
-            operators=tuple(of_operators(numbers)),
+            sources=tuple(of_sources(self._planned, self._slices)),
+            operators=tuple(of_operators(self._planned, self._slices)),
+            sinks=tuple(of_sinks(self._planned, self._slices)),
             checkpoint=self._checkpoint,
         )
 

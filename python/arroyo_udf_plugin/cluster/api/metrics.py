@@ -15,6 +15,7 @@ import fastapi
 from ..database import history
 from ..database.models import JobNumbers
 from ..database.opened import now
+from ..numbers import upgraded
 from .jobs import job_at
 from .parts import ThePart
 from .shapes.base import Listed
@@ -22,9 +23,18 @@ from .shapes.jobs import Metric, MetricGroup, MetricName, OperatorMetricGroup, S
 
 router = fastapi.APIRouter(tags=["jobs"])
 
-_COUNTS: tuple[MetricName, ...] = ("bytes_recv", "bytes_sent", "messages_recv", "messages_sent")
+_COUNTED: Mapping[MetricName, str] = {
+    "bytes_recv": "bytes_recv",
+    "bytes_sent": "bytes_sent",
+    "messages_recv": "messages_recv",
+    "messages_sent": "messages_sent",
+    "backpressure": "blocked",
+}
+"""What is shown, and the count whose rate it is."""
 _TOLD_AGAIN = 6_000_000
 """Microseconds after which a job that does something would have told new counts."""
+_LEAST = 500_000
+"""Microseconds from one point to the next."""
 _Key = tuple[int, MetricName, int]
 """A node, what is counted, and the subtask."""
 
@@ -40,12 +50,13 @@ def groups(parts: ThePart, id: str, job_id: str) -> Listed[OperatorMetricGroup]:
 def metric_groups(numbers: Sequence[JobNumbers]) -> Iterator[OperatorMetricGroup]:
     """numbers: by time. Between a count and a lower one, the job was started again: no rate comes of them."""
     lines: dict[_Key, list[Metric]] = defaultdict(list)
-    for before, row in pairwise(_until(now(), numbers)):
-        seconds = (row.at - before.at) / 1e6
-        then = _counts(before.numbers)
-        for key, count in _counts(row.numbers).items():
+    counted = [(row.at, _counts(row.numbers)) for row in _spaced(_until(now(), numbers))]
+    for (since, then), (at, counts) in pairwise(counted):
+        seconds = (at - since) / 1e6
+        for key, count in counts.items():
             if seconds > 0 and count >= then.get(key, count + 1):
-                lines[key].append(Metric(time=row.at, value=(count - then[key]) / seconds))
+                value = (count - then[key]) / seconds
+                lines[key].append(Metric(time=at, value=min(1.0, value) if key[1] == "backpressure" else value))
     for node_id, of_node in groupby(sorted(lines.items()), key=lambda line: line[0][0]):
         yield OperatorMetricGroup(
             node_id=node_id,
@@ -59,6 +70,16 @@ def metric_groups(numbers: Sequence[JobNumbers]) -> Iterator[OperatorMetricGroup
         )
 
 
+def _spaced(numbers: Sequence[JobNumbers]) -> Sequence[JobNumbers]:
+    """Without those that come right after others, when a checkpoint is told: a rate of some milliseconds says
+    nothing. The second one stays: a short job has no others."""
+    kept: list[JobNumbers] = []
+    for row in numbers:
+        if len(kept) < 2 or row.at - kept[-1].at >= _LEAST:
+            kept.append(row)
+    return kept
+
+
 def _until(time: int, numbers: Sequence[JobNumbers]) -> Sequence[JobNumbers]:
     """With what holds now: counts that do not change are not told again, and the rate of an idle job is 0."""
     if not numbers or time - numbers[-1].at < _TOLD_AGAIN:
@@ -68,13 +89,12 @@ def _until(time: int, numbers: Sequence[JobNumbers]) -> Sequence[JobNumbers]:
 
 
 def _counts(numbers: Mapping[str, Any]) -> dict[_Key, float]:
-    """What was counted. Sources get nothing, and sinks send nothing: their zeros are left out."""
-    nodes = numbers.get("operators", {})
-    unused = {("0", "messages_recv"), (str(len(nodes) - 1), "messages_sent")}
-    return {
-        (int(node), name, int(index)): counts[name]
-        for node, subtasks in nodes.items()
-        for index, counts in subtasks.items()
-        for name in _COUNTS
-        if name in counts and (node, name) not in unused
-    }
+    """What was counted. Sources get nothing, and sinks send nothing."""
+    found: dict[_Key, float] = {}
+    for node, told in upgraded(numbers).get("nodes", {}).items():
+        for index, subtask in told["subtasks"].items():
+            counts: Mapping[str, Any] = subtask
+            found |= {
+                (int(node), name, int(index)): counts[count] for name, count in _COUNTED.items() if count in counts
+            }
+    return found
