@@ -16,8 +16,10 @@ import os
 import pwd
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,12 +34,12 @@ HOW_TO_GET_IT = (
     "and see that pg_ctl and initdb are on PATH"
 )
 
-# $1 folder, $2 programs. Prints "ready", or the log of the failure; then waits for the end of stdin. No fsync, because
-# a temporary database need not survive a power cut.
+OPTIONS = "-c listen_addresses= -c fsync=off -c jit=off"  # a temporary database need not survive a power cut
+# $1 folder, $2 programs, $3 options. Prints "ready", or the log of the failure; then waits for the end of stdin.
 LIFE = """
 cd "$1"
 if "$2/initdb" -D data -U udf -A trust -E UTF8 --locale=C --no-sync >log 2>&1 &&
-   "$2/pg_ctl" -D data -l log -w -t 60 -o "-k '$1' -c listen_addresses= -c fsync=off -c jit=off" start >>log 2>&1
+   "$2/pg_ctl" -D data -l log -w -t 60 -o "-k '$1' $3" start >>log 2>&1
 then echo ready; read -r _
 else cat log
 fi
@@ -86,7 +88,7 @@ def server() -> Iterator[str]:
         if user:
             subprocess.run(["chown", "-R", f"{user['user']}:{user['group']}", str(folder)], check=True)
         life = subprocess.Popen(
-            ["sh", "-c", LIFE, "postgresql", str(folder), str(programs.folder)],
+            ["sh", "-c", LIFE, "postgresql", str(folder), str(programs.folder), OPTIONS],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -107,12 +109,37 @@ def server() -> Iterator[str]:
 
 def restart(address: str) -> None:
     """Kills a server that `server` has started, without a good-bye to its clients, and starts it again."""
-    folder = Path(address.rpartition("host=")[2])
+    assert not control(address, "-m", "immediate", "restart")
+
+
+def kill(address: str) -> None:
+    """SIGKILL for a server that `server` has started; its data stays. Its own children end by themselves."""
+    with open(folder_of(address) / "data" / "postmaster.pid") as file:
+        os.kill(int(file.readline()), signal.SIGKILL)
+
+
+def start(address: str) -> None:
+    """After `kill`: the same address, the same data. It waits for the last child of the server before."""
+    folder = folder_of(address)
+    patience = time.monotonic() + 60
+    while control(address, "-o", f"-k '{folder}' {OPTIONS}", "start"):
+        if time.monotonic() > patience:
+            raise NoPostgresql(f"the server does not start again:\n{(folder / 'log').read_text()}")
+        time.sleep(0.05)
+
+
+def control(address: str, *arguments: str) -> int:
+    """Returns the status of pg_ctl."""
+    folder = folder_of(address)
     programs = unpacked_below(folder / "unpacked") or installed() or unpacked_below(BUILD / "postgresql")
     assert programs is not None
-    command = [str(programs.folder / "pg_ctl"), "-D", "data", "-l", "log", "-m", "immediate", "-w", "restart"]
+    command = [str(programs.folder / "pg_ctl"), "-D", "data", "-l", "log", "-w", *arguments]
     environment = programs.environment()
-    subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=True, env=environment, **unprivileged())
+    return subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, env=environment, **unprivileged()).returncode
+
+
+def folder_of(address: str) -> Path:
+    return Path(address.rpartition("host=")[2])
 
 
 def unprivileged() -> dict[str, Any]:

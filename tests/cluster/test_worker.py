@@ -25,8 +25,10 @@ def test_a_worker_is_found_by_its_lock_as_long_as_it_lives(tmp_path: Path) -> No
     program = f"""
 import sys
 from pathlib import Path
+import os
 from arroyo_udf_plugin.cluster.schedulers import worker_files
-lock = worker_files.hold(Path({str(tmp_path)!r}), "job_1", 3)
+lock = worker_files.claim(Path({str(tmp_path)!r}), "job_1", 3)
+worker_files.sign(lock, os.getpid())
 print("held", flush=True)
 sys.stdin.read()
 """

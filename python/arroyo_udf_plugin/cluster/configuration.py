@@ -73,8 +73,8 @@ class WorkerSettings(Section):
 
 
 class PipelineSettings(Section):
-    checkpoint_interval: Seconds = 10.0
-    """Seconds between two checkpoints, if the pipeline does not say otherwise."""
+    checkpoint_interval: Annotated[Seconds, pydantic.Field(ge=1, le=86_400)] = 10.0
+    """Seconds between two checkpoints, if the pipeline does not say otherwise: from one to a day."""
     allowed_restarts: Annotated[int, pydantic.Field(ge=-1)] = 20
     """How often in a row a job is started again after it was lost; -1: without a limit."""
     healthy_duration: Seconds = 120.0

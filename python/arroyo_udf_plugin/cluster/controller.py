@@ -215,7 +215,7 @@ class Controller:
         except NotFound:
             return
         state = State(whole.status.state)
-        if not state.is_terminal and self._scheduler.take_over(job_id, whole.status.generation):
+        if not state.is_terminal and self._scheduler.take_over(self._task(whole)):
             self._wait_in(whole)
             self._act(whole, _REPEATED.get(state, Action.NONE))
         elif not state.is_terminal:

@@ -53,16 +53,16 @@ class EmbeddedScheduler:
     def clear(self, job_id: str, generation: int) -> None:
         with self._lock:
             running = self._running.get(job_id)
-            if running is not None:
+            if running is not None and running.task.generation <= generation:
                 running.is_clearing = True
-        if running is None:
+        if running is None or running.task.generation > generation:
             self._tell(Report(job_id, generation, Event.READY))
             return
         request(running.stop, "cancel")
         self._forget_later(running)
 
-    def take_over(self, job_id: str, generation: int) -> bool:
-        return False
+    def take_over(self, task: Task) -> bool:
+        return self._find(task.job_id, task.generation) is not None
 
     def workers(self) -> Sequence[tuple[str, int]]:
         return ()

@@ -68,6 +68,15 @@ def bound(folder: Path, name: str = SOCKET) -> socket.socket:
     return found
 
 
+def identity(data: Path) -> tuple[int, int] | None:
+    """Of the socket at which workers ask; each `bound` makes another one."""
+    try:
+        found = (data / SOCKET).stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 class Connection(http.client.HTTPConnection):
     """To the controller of a data folder, or to another socket."""
 
