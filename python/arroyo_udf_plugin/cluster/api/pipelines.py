@@ -8,13 +8,15 @@ from typing import Annotated, Any
 
 import fastapi
 from fastapi.responses import Response
-from starlette.concurrency import run_in_threadpool
+from sqlalchemy.orm import Session
 
 from ..database import pipelines as rows
 from ..database.errors import NotFound
 from ..database.pipelines import Whole
+from ..functions.artifacts import moved
 from .bodies import JsonRoute
 from .failures import Refusal
+from .libraries import with_stored
 from .pages import After, Limit, most
 from .parts import Parts, ThePart
 from .planned import plan_query
@@ -71,30 +73,30 @@ async def _created(parts: Parts, asked: PipelinePost, id: str | None) -> Pipelin
     )
     program = found.program
 
-    def store() -> Pipeline:
-        with parts.database.begin() as session:
-            return pipeline_of(
-                rows.create(
-                    session,
-                    id=id,
-                    name=asked.name,
-                    query=asked.query,
-                    program=program,
-                    graph=found.planned.graph or {},
-                    parallelism=asked.parallelism,
-                    udfs=[udf.model_dump() for udf in asked.udfs or ()],
-                    checkpoint_interval_micros=asked.checkpoint_interval_micros
-                    or found.checkpoint_interval
-                    or parts.checkpoint_interval,
-                    tags=asked.tags,
-                    state_url=asked.state_url,
-                    env_vars=asked.env_vars,
-                    scheduler_config=asked.scheduler_config,
-                    tables=found.tables,
-                )
+    def write(session: Session, libraries: Mapping[str, str]) -> Pipeline:
+        return pipeline_of(
+            rows.create(
+                session,
+                id=id,
+                name=asked.name,
+                query=asked.query,
+                program=moved(program, libraries),
+                graph=found.planned.graph or {},
+                parallelism=asked.parallelism,
+                udfs=[udf.model_dump() for udf in asked.udfs or ()],
+                checkpoint_interval_micros=asked.checkpoint_interval_micros
+                or found.checkpoint_interval
+                or parts.checkpoint_interval,
+                tags=asked.tags,
+                state_url=asked.state_url,
+                env_vars=asked.env_vars,
+                scheduler_config=asked.scheduler_config,
+                tables=found.tables,
+                libraries=program["artifacts"].values(),
             )
+        )
 
-    stored = await run_in_threadpool(store)
+    stored = await with_stored(parts, found.used, write)
     parts.wake()
     return stored
 
@@ -107,23 +109,23 @@ async def preview(parts: ThePart, asked: PreviewPost) -> Pipeline:
     found = await plan_query(parts, asked.query, asked.udfs, name, sinks=sinks)
     program = found.program
 
-    def store() -> Pipeline:
-        with parts.database.begin() as session:
-            return pipeline_of(
-                rows.create(
-                    session,
-                    name=name,
-                    query=asked.query,
-                    program=program,
-                    graph=found.planned.graph or {},
-                    udfs=[udf.model_dump() for udf in asked.udfs or ()],
-                    checkpoint_interval_micros=LONGEST_INTERVAL,
-                    is_preview=True,
-                    ttl_micros=parts.preview_ttl,
-                )
+    def write(session: Session, libraries: Mapping[str, str]) -> Pipeline:
+        return pipeline_of(
+            rows.create(
+                session,
+                name=name,
+                query=asked.query,
+                program=moved(program, libraries),
+                graph=found.planned.graph or {},
+                udfs=[udf.model_dump() for udf in asked.udfs or ()],
+                checkpoint_interval_micros=LONGEST_INTERVAL,
+                is_preview=True,
+                ttl_micros=parts.preview_ttl,
+                libraries=program["artifacts"].values(),
             )
+        )
 
-    stored = await run_in_threadpool(store)
+    stored = await with_stored(parts, found.used, write)
     parts.wake()
     return stored
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
 
 import fastapi
 from fastapi.responses import Response
-from starlette.concurrency import run_in_threadpool
+from sqlalchemy.orm import Session
 
 from ..database import functions as rows
 from ..database.models import Udf as UdfRow
 from ..functions.workshop import InvalidFunction
 from .bodies import JsonRoute
 from .failures import Refusal
+from .libraries import with_stored
 from .parts import ThePart
 from .shapes.base import Listed
 from .shapes.udfs import GlobalUdf, UdfPost, UdfValidationResult, ValidateUdfPost
@@ -36,22 +37,19 @@ async def create(parts: ThePart, asked: UdfPost) -> GlobalUdf:
     except InvalidFunction as error:
         raise Refusal(400, f"UDF is invalid: {error}") from None
 
-    def store() -> GlobalUdf:
-        with parts.database.begin() as session:
-            size = Path(built.library).stat().st_size
-            rows.add_artifact(session, built.sha256, built.name, asked.language, size)
-            row = rows.create(
-                session,
-                prefix=asked.prefix,
-                name=built.name,
-                language=asked.language,
-                definition=asked.definition,
-                description=asked.description,
-                artifact=built.sha256,
-            )
-            return udf_of(row, _url(row))
+    def write(session: Session, _: Mapping[str, str]) -> GlobalUdf:
+        row = rows.create(
+            session,
+            prefix=asked.prefix,
+            name=built.name,
+            language=asked.language,
+            definition=asked.definition,
+            description=asked.description,
+            artifact=built.sha256,
+        )
+        return udf_of(row, _url(row))
 
-    return await run_in_threadpool(store)
+    return await with_stored(parts, [built], write)
 
 
 @router.post("/udfs/validate")

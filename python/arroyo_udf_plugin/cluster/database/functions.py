@@ -7,17 +7,12 @@ from collections.abc import Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from . import artifacts
+from .changes import tell_changes
 from .errors import NotFound, once
 from .ids import new_id
-from .models import Artifact, Udf
+from .models import Udf
 from .opened import now
-
-
-def add_artifact(session: Session, sha256: str, name: str, language: str, size: int) -> None:
-    """Does nothing if it is known."""
-    if session.get(Artifact, sha256) is None:
-        session.add(Artifact(sha256=sha256, name=name, language=language, size=size, created_at=now()))
-        session.flush()
 
 
 def create(
@@ -56,9 +51,11 @@ def listed(session: Session) -> Sequence[Udf]:
 
 
 def delete(session: Session, udf_id: str) -> None:
-    """Pipelines that use it keep it. Raises NotFound."""
+    """Pipelines that use it keep it; what nobody has then is removed later, by the controller. Raises NotFound."""
     found = session.scalars(select(Udf).where(Udf.id == udf_id)).first()
     if found is None:
         raise NotFound("UDF not found")
     session.delete(found)
     session.flush()
+    tell_changes(session)
+    artifacts.release(session, [found.artifact] if found.artifact else [])

@@ -15,9 +15,9 @@ from ...planner.script import Script
 from ...planner.text import Refused, Text
 from ...sql.tokens import Unreadable, tokens
 from . import roots
+from .artifacts import verified
 from .asked import Diagnostic, Plan, Planned, Table
 from .graph import graph_of
-from .hashes import verified
 
 _FILE = "query.sql"
 
