@@ -137,6 +137,7 @@ def _planned(task: Task) -> Planned:
     copies = {name: str(fetched(name, sha256, Path(task.libraries))) for name, sha256 in artifacts}
     pipeline = Pipeline.model_validate_json(json.dumps(moved(task.program, copies)["pipeline"]))
     place = None if any(sink.type in _UNREPEATABLE for sink in pipeline.sinks) else task.place
+    rows = None if pipeline.checkpoints is None else pipeline.checkpoints.every_rows
     update = {
         "source": _divided(pipeline.source, pipeline),
         "sources": {
@@ -145,7 +146,7 @@ def _planned(task: Task) -> Planned:
         },
         "name": task.job_id if task.place is None else f"{task.job_id}-{Path(task.place).name}",
         "parallelism": task.parallelism,
-        "checkpoints": place and Checkpoints(place=place, every=task.checkpoint_interval),
+        "checkpoints": place and Checkpoints(place=place, every=task.checkpoint_interval, every_rows=rows),
     }
     variables = {**os.environ, **task.program.get("variables", {}), **task.environment}
     return plan(pipeline.model_copy(update=update), variables)
@@ -186,12 +187,14 @@ def _run(task: Task, telling: Telling, planned: Planned, stop: StopRequest, resu
     def progress(now: Progress) -> None:
         nonlocal last
         before, last = last, replace(now, seconds=0.0)
-        if before != last:  # a job without rows costs nothing
+        if before != last:
             tell(telling.report(now, Event.STARTED if before is None else None))
         showing.flush()
 
     with tapped(planned.name, showing.take):
-        summary = run_planned(planned, resume=resume, stop=stop, progress=progress, progress_every=PROGRESS_EVERY)
+        summary = run_planned(
+            planned, resume=resume, stop=stop, progress=progress, progress_every=PROGRESS_EVERY, only_moves=True
+        )
     showing.flush()
     return summary
 

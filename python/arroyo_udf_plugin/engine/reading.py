@@ -164,6 +164,7 @@ class Reading:
         self._positions[name] = partition.position()
         del self._open[name]
         partition.close()
+        self._taking.wake()  # its position is another one now
 
     def _take_in(self, rows: Rows, input: int) -> None:
         n_left, dead_letters = rows.batch.num_rows, 0

@@ -50,7 +50,7 @@ class Slice:
     gathering: how rows get from one slice to another. letters: the sink of dead letters, one of `sinks`.
     tell: called in the slice's thread, with its place, and "quiet" as soon as there is nothing more to read and nothing
     under way, the error that ends the slice, "ended" at its end.
-    read: called with the number of rows of each batch that was read.
+    read: called with the number of rows of each batch that was read. moved: called after each turn.
     close_errors: texts of Contexts whose `close` has failed, after the end.
     """
 
@@ -63,6 +63,7 @@ class Slice:
         letters: Sink | None,
         tell: Tell,
         read: Callable[[int], None],
+        moved: Callable[[], None],
     ) -> None:
         self.place = place
         self.sinks = sinks
@@ -74,7 +75,7 @@ class Slice:
             self._inlets = gathering.inlets(self.operators)
         self._routes = planned.routes
         self.close_errors: list[str] = []
-        self._planned, self._letters, self._tell, self._read = planned, letters, tell, read
+        self._planned, self._letters, self._tell, self._read, self._moved = planned, letters, tell, read, moved
         self.outputs = [sink for sink in sinks if sink is not letters]
         self.numbers = SliceNumbers(len(planned.inputs), len(self.operators), len(self.outputs))
         self._readings: dict[Place, Reading] = {}  # by the places of their sources
@@ -220,6 +221,7 @@ class Slice:
                 self._wake.clear()
                 is_ready = self._turn()
                 self._check_quiet()
+                self._moved()
                 if is_ready:
                     await asyncio.sleep(0)  # readers and requests have their turn
                 else:

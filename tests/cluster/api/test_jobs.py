@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from asgi_client import Client
+from monitors import value
 from sqlalchemy import delete
 
 from arroyo_udf_plugin.cluster.database import history
@@ -238,29 +239,31 @@ def test_prometheus_reads_all_jobs_by_arroyos_names(api: Client, stored: Any, da
     running = stored("Running", facts={"restarts": 2})
     stored("Failed", facts={"failure_domain": "user", "failure_message": "x"})
     with database.begin() as session:
+        session.add(JobNumbers(job_id=running.job.id, at=1_000_000, numbers=numbers(7, 7)))
         history.count(session, running.job.id, numbers(1_000_000_007, 9))
         taken = {"generation": 1, "state": "ready", "start_time": 1_000_000, "finish_time": 1_500_000}
+        history.checkpoint(session, running.job.id, 6, **taken | {"finish_time": 1_200_000})
         history.checkpoint(session, running.job.id, 7, **taken)
     answer = api.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
-    lines = answer.text.splitlines()
-    job = running.job.id
-    for line in (
-        'arroyo_controller_jobs{state="Running"} 1',
-        'arroyo_controller_jobs{state="Failed"} 0',
-        'arroyo_controller_jobs{state="UserFailed"} 1',
-        f'arroyo_worker_messages_sent{{job_id="{job}",node_id="0",subtask_idx="0",operator_name="impulse"}} 1000000007',
-        f'arroyo_worker_messages_recv{{job_id="{job}",node_id="2",subtask_idx="0",operator_name="preview"}} 9',
-        f'arroyo_udf_in_flight{{job_id="{job}",node_id="1",operator_name="town"}} 3',
-        f'arroyo_udf_outcomes_total{{job_id="{job}",node_id="1",operator_name="town",outcome="dropped"}} 2',
-        f'arroyo_udf_checkpoint_epoch{{job_id="{job}"}} 7',
-        f'arroyo_udf_checkpoint_duration_seconds{{job_id="{job}"}} 0.5',
-        f'arroyo_udf_restarts{{job_id="{job}"}} 2',
-        "# TYPE arroyo_worker_messages_sent counter",
-    ):
-        assert line in lines, answer.text
-    names = {line.partition("{")[0] for line in lines if not line.startswith("#")}
-    assert names == {line.split()[2] for line in lines if line.startswith("# HELP")}
+    own = {"job_id": running.job.id}
+    town = own | {"node_id": 1, "operator_name": "town"}
+    for expected, name, labels in (
+        (1, "arroyo_controller_jobs", {"state": "Running"}),
+        (0, "arroyo_controller_jobs", {"state": "Failed"}),
+        (1, "arroyo_controller_jobs", {"state": "UserFailed"}),
+        (1_000_000_007, "arroyo_worker_messages_sent",
+         own | {"node_id": 0, "subtask_idx": 0, "operator_name": "impulse"}),
+        (None, "arroyo_worker_messages_recv", own | {"node_id": 0}),
+        (9, "arroyo_worker_messages_recv", own | {"node_id": 2, "subtask_idx": 0, "operator_name": "preview"}),
+        (3, "arroyo_udf_in_flight", town),
+        (2, "arroyo_udf_outcomes_total", town | {"outcome": "dropped"}),
+        (7, "arroyo_udf_checkpoint_epoch", own),
+        (0.5, "arroyo_udf_checkpoint_duration_seconds", own),
+        (2, "arroyo_udf_restarts", own),
+    ):  # fmt: skip
+        assert value(answer.text, name, **labels) == expected, (name, labels)
+    assert value(answer.text, "process_resident_memory_bytes")
 
 
 def events(text: str) -> list[dict[str, str]]:
