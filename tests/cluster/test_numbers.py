@@ -7,12 +7,14 @@ import datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from clusters import program
 
+from arroyo_udf_plugin.cluster import task
 from arroyo_udf_plugin.cluster.functions.graph import graph_of
 from arroyo_udf_plugin.cluster.numbers import numbers_of, upgraded
 from arroyo_udf_plugin.cluster.states import Event
-from arroyo_udf_plugin.cluster.task import Report, Task, run
+from arroyo_udf_plugin.cluster.task import Report
 from arroyo_udf_plugin.engine.embedded import run_planned
 from arroyo_udf_plugin.engine.stopping import StopRequest
 from arroyo_udf_plugin.pipeline.description import Blackhole, Impulse, NamedSource, Parts, Pipeline, Sql, Union, Windows
@@ -112,8 +114,11 @@ def test_numbers_of_an_older_worker_are_understood() -> None:
     }
 
 
-def test_a_checkpoint_has_a_group_for_each_node_and_is_told_once(tmp_path: Path) -> None:
+def test_a_checkpoint_has_a_group_for_each_node_and_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And again at the end: it is the last one then."""
+    monkeypatch.setattr(task, "PROGRESS_EVERY", 0.01)
     windows = Windows(name="minutes", time="event_time", width=60, aggregates={"n": "count(*)"}, after="all")
     pipeline = Pipeline(
         name="counts",
@@ -123,8 +128,8 @@ def test_a_checkpoint_has_a_group_for_each_node_and_is_told_once(tmp_path: Path)
         sinks=[Parts(path=str(tmp_path / "out"), after="minutes"), Parts(path=str(tmp_path / "all"), after="all")],
     )
     reports: list[Report] = []
-    task = Task("job_1", 1, program(pipeline), 2, 0.05, str(tmp_path / "checkpoints"))
-    run(task, StopRequest(), reports.append)
+    given = task.Task("job_1", 1, program(pipeline), 2, 0.05, str(tmp_path / "checkpoints"))
+    task.run(given, StopRequest(), reports.append)
     assert reports[-1].event is Event.FINISHED, reports[-1]
     assert {report.tasks for report in reports} == {2 + 2 + 1 + 1 + 2}
     *earlier, last = [report.checkpoint for report in reports if report.checkpoint is not None]
