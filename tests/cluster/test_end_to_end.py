@@ -1,42 +1,17 @@
 """A pipeline from the REST API to its rows, while the programs of the cluster are killed."""
 
-import json
 import signal
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from programs import SQL, TWICE, Program, doubles, expected, parts
+from rest_client import Client
 from waiting import until
 
 from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
 
 pytestmark = pytest.mark.cluster
-
-
-class Client:
-    """Of the REST API."""
-
-    def __init__(self, program: Program) -> None:
-        self.address = program.address
-
-    def ask(self, method: str, path: str, body: Any = None) -> Any:
-        data = None if body is None else json.dumps(body).encode()
-        headers = {"content-type": "application/json"}
-        request = urllib.request.Request(f"{self.address}/api/v1{path}", data, headers, method=method)
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            text = answer.read()
-        return json.loads(text) if text else None
-
-    def await_state(self, pipeline: str, state: str) -> dict[str, Any]:
-        def job() -> dict[str, Any]:
-            found: dict[str, Any] = self.ask("GET", f"/pipelines/{pipeline}/jobs")["data"][0]
-            return found
-
-        until(lambda: job()["state"] == state, state)
-        return job()
 
 
 @pytest.mark.parametrize("scheduler", ["embedded", "process"])
