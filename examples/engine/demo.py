@@ -1,7 +1,7 @@
 """The demo of the engine: a query as a job of a cluster, whose worker and controller are killed on the way.
 
-`make engine-demo` runs it in both settings; `demo.py 50000` takes that many flights. The API and the controller of a cluster are
-started, with worker processes. Over the REST API come two async functions, `plane` (SQLite) and `user_name`
+`make engine-demo` runs it, in both settings; `demo.py 50000` takes that many flights. The API and the controller of a
+cluster are started, with worker processes. Over the REST API come two async functions, `plane` (SQLite) and `user_name`
 (PostgreSQL), and the query ../flights/delays.sql, which has both, a tumbling window, and a table in PostgreSQL as its
 sink. The last line says whether that table equals the reference; exit status 1 if it does not.
 
