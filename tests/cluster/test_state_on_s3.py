@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 from clusters import program
-from programs import SQL, TWICE, Program, doubles, expected, parts
-from rest_client import Client
+from programs import SQL, TWICE, Client, Program, doubles, expected, parts
 from waiting import until
 
 import object_store_server
@@ -88,7 +87,8 @@ def test_a_job_survives_its_worker_and_the_store_and_leaves_nothing(
     monkeypatch.setenv("ARROYO_UDF__ARTIFACT_URL", functions)
     if told == "checkpoint_url":
         monkeypatch.setenv("ARROYO_UDF__CHECKPOINT_URL", state)
-    client = Client(start("cluster", data, "--port", "0", "--scheduler", "process"))
+    cluster = start("cluster", data, "--port", "0", "--scheduler", "process")
+    client = Client(cluster.address)
     posted = Posted(client, tmp_path, **({"state_url": state} if told == "state_url" else {}))
     posted.await_rows()
 
@@ -122,8 +122,9 @@ def test_a_job_survives_its_worker_and_the_store_and_leaves_nothing(
 
     assert open_store(functions).names("")
     assert {name.split("/")[1] for name in open_store(state).names(f"{posted.job}/")} == {"0", "1"}
+    log = json.dumps(client.ask("GET", f"/pipelines/{posted.id}/jobs/{posted.job}/errors?level=info"))
+    assert SECRET not in cluster.said + log
     assert SECRET.encode() not in b"".join(path.read_bytes() for path in data.rglob("*") if path.is_file())
-    assert SECRET not in json.dumps(client.ask("GET", f"/pipelines/{posted.id}/jobs/{posted.job}/errors?level=info"))
     client.ask("DELETE", f"/pipelines/{posted.id}")
     until(lambda: not open_store(state).names("") + open_store(functions).names(""), "the removal of all")
 
@@ -136,7 +137,7 @@ def test_a_worker_that_waits_for_the_store_goes_on_where_it_was(
 ) -> None:
     """The store is gone for a while: the same worker commits what it has, as soon as it can."""
     monkeypatch.setenv("ARROYO_UDF__CHECKPOINT_URL", server.bucket("state"))
-    client = Client(start("cluster", tmp_path / "data", "--port", "0", "--scheduler", "process"))
+    client = Client(start("cluster", tmp_path / "data", "--port", "0", "--scheduler", "process").address)
     posted = Posted(client, tmp_path)
     posted.await_rows()
     server.kill()
