@@ -22,6 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from .. import failpoints
 from ..engine.stopping import StopRequest
 from ..errors import InvalidArgument
 from .limits import limit
@@ -57,7 +58,9 @@ class Worker:
 
     def run(self) -> None:
         """Raises Gone, Alone."""
+        failpoints.reached("unregistered")
         task = Task(**self._ask("register", {})["task"])
+        failpoints.reached("registered")
         self._stop.timeout = task.drain_time
         reporting = threading.Thread(target=self._guarded, args=(self._report,), name="arroyo-udf-reports")
         reporting.start()
@@ -66,10 +69,13 @@ class Worker:
         run(task, self._stop, self._tell)
         self._reports.put(None)
         reporting.join()
+        failpoints.reached("told")
 
     def _tell(self, report: Report) -> None:
         if report.event is Event.STARTED:
             self._started = replace(report, numbers=None, checkpoint=None)
+        elif report.event is not None:
+            failpoints.reached("ended")
         self._reports.put(report)
 
     def _guarded(self, work: Any) -> None:
