@@ -47,11 +47,11 @@ def await_state(controller: Restarting, client: Cluster, pipeline: str, state: s
     controller.until(reached, f"{state}, generation {generation}")
 
 
-@pytest.mark.parametrize(
-    "moment",
-    ["starting", "spawned", "stopping", "clearing", "taken over", "heard", "heard the end"]
-    + ["unregistered", "registered", "committed", "ended", "told"],
-)
+OF_THE_CONTROLLER = ("starting", "spawned", "stopping", "clearing", "taken over", "heard", "heard the end")
+OF_THE_WORKER = ("unregistered", "registered", "committed", "ended", "told")
+
+
+@pytest.mark.parametrize("moment", OF_THE_CONTROLLER + OF_THE_WORKER)
 def test_a_kill_between_two_steps_changes_nothing(
     start: Callable[..., Program], database: Database, tmp_path: Path, build_plugin: Any, moment: str
 ) -> None:

@@ -137,3 +137,5 @@ def main() -> None:
         Worker(told).run()
     except (Gone, Alone) as error:
         _log.warning("%s", error)
+    sys.stdout.flush()
+    os._exit(0)  # threads of functions may go on for ever

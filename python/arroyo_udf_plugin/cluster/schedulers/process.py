@@ -362,7 +362,7 @@ class ProcessScheduler:
             return 503, {"error": "this job is not known"}
         if running.generation != int(parts[3]):
             return protocol.GONE, {"error": "this generation is not wanted any more"}
-        running.silent = 0
+        running.silent = 0 if not running.ended else running.silent
         told = json.loads(await _body(receive))
         if parts[4] == "register":
             return 200, {"task": running.task.as_json()}
