@@ -51,7 +51,7 @@ def expected(rows: int) -> list[tuple[int, int]]:
 
 
 class Program:
-    """address: what it has said when it was ready."""
+    """address: what it has said when it was ready. said: before that."""
 
     def __init__(self, name: str, folder: str, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
         self.name = name

@@ -21,6 +21,7 @@ from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.wishes import wanted
 from arroyo_udf_plugin.pipeline.description import (
     Blackhole,
+    Checkpoints,
     Functions,
     Impulse,
     NamedSource,
@@ -87,6 +88,12 @@ def test_a_job_stops_with_a_checkpoint_and_goes_on_where_it_was(cluster: Cluster
     cluster.change(posted, stop="none")
     assert cluster.await_state(posted, "Finished").status.generation == 2
     assert counters(tmp_path) == list(range(2000))
+
+
+def test_a_checkpoint_comes_after_so_many_rows_if_the_query_says_so(cluster: Cluster, tmp_path: Path) -> None:
+    pipeline = counting(tmp_path, rate=1000).model_copy(update={"checkpoints": Checkpoints(every_rows=10)})
+    cluster.post(pipeline, checkpoint_interval_micros=86_400_000_000)
+    until(lambda: len(counters(tmp_path)) >= 10, "rows in the sink, which come with a checkpoint")
 
 
 @pytest.mark.parametrize("how", ["immediate", "force", "graceful"])

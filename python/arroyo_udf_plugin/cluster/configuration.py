@@ -60,6 +60,9 @@ class ApiSettings(Section):
 class ControllerSettings(Section):
     scheduler: Literal["embedded", "process"] | None = None
     """Where pipelines run; default: embedded under `cluster`, process under `controller`."""
+    metrics_port: Annotated[int, pydantic.Field(ge=0, le=65535)] | None = None
+    """The port of the controller's /metrics, /targets and /health, at `api.bind_address` and by the API's rules; 0: a
+    free one; default: none."""
 
 
 class WorkerSettings(Section):
@@ -70,8 +73,8 @@ class WorkerSettings(Section):
 
 
 class PipelineSettings(Section):
-    checkpoint_interval: Seconds = 10.0
-    """Seconds between two checkpoints, if the pipeline does not say otherwise."""
+    checkpoint_interval: Annotated[Seconds, pydantic.Field(ge=1, le=86_400)] = 10.0
+    """Seconds between two checkpoints, if the pipeline does not say otherwise: from one to a day."""
     allowed_restarts: Annotated[int, pydantic.Field(ge=-1)] = 20
     """How often in a row a job is started again after it was lost; -1: without a limit."""
     healthy_duration: Seconds = 120.0
@@ -89,6 +92,13 @@ class PipelineSettings(Section):
     """How long a stop may take before the job is killed."""
     drain_time: Seconds = 10.0
     """How long a stop waits for rows in flight and the last checkpoint."""
+
+
+class MetricsSettings(Section):
+    pushgateway: str | None = None
+    """The URL of a Prometheus Pushgateway, to which controller and workers send their metrics."""
+    push_interval: Seconds = 15.0
+    """Seconds from one time to the next."""
 
 
 class FileSettings(Section):
@@ -124,6 +134,7 @@ class Settings(BaseSettings):
     controller: ControllerSettings = ControllerSettings()
     worker: WorkerSettings = WorkerSettings()
     pipeline: PipelineSettings = PipelineSettings()
+    metrics: MetricsSettings = MetricsSettings()
     files: FileSettings = FileSettings()
     logging: LoggingSettings = LoggingSettings()
 

@@ -22,7 +22,7 @@ import random
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -37,6 +37,8 @@ from .database.leading import LeaderLock
 from .database.opened import Database, now
 from .database.pipelines import Whole
 from .functions.artifacts import LIBRARIES
+from .monitoring.families import Families
+from .monitoring.meters import Meters
 from .noting import Notes
 from .removal import Remover
 from .schedulers.interface import How, Scheduler
@@ -89,6 +91,7 @@ class Controller:
         self._lock = LeaderLock(database)
         self._timers = Timers()
         self._notes = Notes(database)
+        self._meters = Meters()
         self._remover = Remover(database)
         self._watched: dict[str, _Watched] = {}
         self._term: int | None = None
@@ -115,6 +118,19 @@ class Controller:
     def leads(self) -> bool:
         return self._term is not None
 
+    @property
+    def is_alive(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def workers(self) -> Sequence[tuple[str, int]]:
+        """See `Scheduler.workers`."""
+        return self._scheduler.workers()
+
+    def tell(self, families: Families) -> None:
+        """Metrics."""
+        families.add("arroyo_udf_controller_leads", int(self.leads))
+        self._meters.tell(families)
+
     # ---- The loop ----
 
     def run(self) -> None:
@@ -131,6 +147,7 @@ class Controller:
                 continue
             reports = [word for word in words if isinstance(word, Report)]
             self._guarded(partial(self._notes.note, reports))
+            self._meters.note(reports)
             for report in reports:
                 if report.event is not None:
                     self._guarded(partial(self._report, report))
@@ -154,6 +171,7 @@ class Controller:
             act()
         except SQLAlchemyError as error:
             _log.warning("the database fails: %s", str(error).partition("\n")[0])
+            self._meters.database_failed()
             for watched in self._watched.values():
                 watched.considered = None
             self._timers.set(_OWN, time.monotonic() + _AGAIN, act)
@@ -241,6 +259,7 @@ class Controller:
     def _forget(self, job_id: str) -> None:
         self._watched.pop(job_id, None)
         self._notes.forget(job_id)
+        self._meters.forget(job_id)
         self._timers.drop(job_id)
 
     # ---- Events ----
@@ -301,7 +320,9 @@ class Controller:
             self._resign()
         if not done:  # or the pipeline has been deleted
             return False
-        _log.info("job %s: %s, %s -> %s", job_id, event, before[0], step.state)
+        about = {"job_id": job_id, "generation": status.generation}
+        _log.info("%s: %s -> %s", event, before[0], step.state, extra=about)
+        self._meters.moved(event, step.state)
         self._wait_in(whole)
         self._act(whole, step.action)
         return True

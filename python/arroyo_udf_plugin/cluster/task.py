@@ -24,7 +24,7 @@ from typing import Any, Literal
 from ..connectors.impulse import Impulse
 from ..connectors.preview import tapped
 from ..engine.embedded import run_planned
-from ..engine.progress import Progress, Summary
+from ..engine.progress import CheckpointProgress, Progress, Summary
 from ..engine.stopping import StopRequest
 from ..engine.store import open_store
 from ..errors import (
@@ -39,6 +39,8 @@ from ..pipeline.description import Checkpoints, Pipeline, SourceModel
 from ..pipeline.plan import Planned, plan
 from ..pipeline.problems import InvalidPipeline
 from .functions.artifacts import fetched, moved
+from .functions.graph import graph_of
+from .numbers import numbers_of
 from .shown import Showing, Shown
 from .states import Event
 
@@ -120,12 +122,13 @@ def run(task: Task, stop: StopRequest, tell: Tell) -> None:
     try:
         resume = _has_checkpoints(task.place)
         with contextlib.closing(_planned(task)) as planned:
-            summary = _run(task, planned, stop, resume, tell)
+            telling = Telling(task, planned)
+            summary = _run(task, telling, planned, stop, resume, tell)
     except BaseException as error:
         tell(_failed(task, error, resume))
         return
     event = {"finished": Event.FINISHED, "resumable": Event.SAVED, "cut off": Event.CUT_OFF}[summary.ended]
-    tell(_progress(task, summary.progress, event))
+    tell(telling.report(summary.progress, event))
 
 
 def _planned(task: Task) -> Planned:
@@ -133,6 +136,7 @@ def _planned(task: Task) -> Planned:
     copies = {name: str(fetched(name, sha256, Path(task.libraries))) for name, sha256 in artifacts}
     pipeline = Pipeline.model_validate_json(json.dumps(moved(task.program, copies)["pipeline"]))
     place = None if any(sink.type in _UNREPEATABLE for sink in pipeline.sinks) else task.place
+    rows = None if pipeline.checkpoints is None else pipeline.checkpoints.every_rows
     update = {
         "source": _divided(pipeline.source, pipeline),
         "sources": {
@@ -141,7 +145,7 @@ def _planned(task: Task) -> Planned:
         },
         "name": task.job_id if task.place is None else f"{task.job_id}-{Path(task.place).name}",
         "parallelism": task.parallelism,
-        "checkpoints": place and Checkpoints(place=place, every=task.checkpoint_interval),
+        "checkpoints": place and Checkpoints(place=place, every=task.checkpoint_interval, every_rows=rows),
     }
     variables = {**os.environ, **task.program.get("variables", {}), **task.environment}
     return plan(pipeline.model_copy(update=update), variables)
@@ -154,49 +158,52 @@ def _divided(source: SourceModel, pipeline: Pipeline) -> SourceModel:
     return source
 
 
-def _run(task: Task, planned: Planned, stop: StopRequest, resume: bool, tell: Tell) -> Summary:
+class Telling:
+    """What a generation tells of its progress. A checkpoint is told once, and again at the end."""
+
+    def __init__(self, task: Task, planned: Planned) -> None:
+        self._task, self._graph = task, graph_of(planned)
+        self._told: CheckpointProgress | None = None
+
+    def report(self, now: Progress, event: Event | None) -> Report:
+        numbers = numbers_of(now, self._graph)
+        taken, self._told = (None if now.checkpoint == self._told else now.checkpoint), now.checkpoint
+        if event not in (None, Event.STARTED):
+            taken = now.checkpoint
+        checkpoint = None
+        if taken is not None and taken.at is not None:
+            checkpoint = {"epoch": taken.epoch, "seconds": taken.seconds, "at": taken.at}
+        return Report(
+            self._task.job_id,
+            self._task.generation,
+            event,
+            tasks=sum(len(node["subtasks"]) for node in numbers["nodes"].values()),
+            numbers=numbers,
+            checkpoint=checkpoint,
+        )
+
+
+def _run(task: Task, telling: Telling, planned: Planned, stop: StopRequest, resume: bool, tell: Tell) -> Summary:
     last: Progress | None = None
     showing = Showing(lambda shown: tell(Report(task.job_id, task.generation, shown=shown)))
 
     def progress(now: Progress) -> None:
         nonlocal last
         before, last = last, replace(now, seconds=0.0)
-        if before != last:  # a job without rows costs nothing
-            tell(_progress(task, now, Event.STARTED if before is None else None))
+        if before != last:
+            tell(telling.report(now, Event.STARTED if before is None else None))
         showing.flush()
 
     with tapped(planned.name, showing.take):
-        summary = run_planned(planned, resume=resume, stop=stop, progress=progress, progress_every=PROGRESS_EVERY)
+        summary = run_planned(
+            planned, resume=resume, stop=stop, progress=progress, progress_every=PROGRESS_EVERY, only_moves=True
+        )
     showing.flush()
     return summary
 
 
 def _has_checkpoints(place: str | None) -> bool:
     return place is not None and any(name.endswith(".json") for name in open_store(place).names("epochs/"))
-
-
-def _progress(task: Task, now: Progress, event: Event | None) -> Report:
-    """In numbers: node 0 is the source, and operators follow in their order."""
-    nodes = [{"messages_recv": 0, "messages_sent": now.rows_in}]
-    nodes += [{"messages_recv": one.rows_in, "messages_sent": one.rows_out} for one in now.operators]
-    nodes.append({"messages_recv": now.rows_out, "messages_sent": 0})
-    taken = now.checkpoint
-    checkpoint = None
-    if taken is not None and taken.at is not None:
-        checkpoint = {"epoch": taken.epoch, "seconds": taken.seconds, "at": taken.at}
-    return Report(
-        task.job_id,
-        task.generation,
-        event,
-        tasks=len(nodes) * task.parallelism,
-        numbers={
-            "rows_in": now.rows_in,
-            "rows_out": now.rows_out,
-            "operators": {str(place): {"0": node} for place, node in enumerate(nodes)},
-            "details": [asdict(one) for one in now.operators],
-        },
-        checkpoint=checkpoint,
-    )
 
 
 def _failed(task: Task, error: BaseException, resume: bool) -> Report:

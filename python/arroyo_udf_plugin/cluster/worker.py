@@ -1,8 +1,10 @@
 """A worker: the process of one generation of a job. `arroyo-udf worker`, started by the process scheduler.
 
-    standard input: {"data": folder, "job_id", "generation", "secret", "lock", "limits"}, then its end
+    standard input: {"data": folder, "job_id", "generation", "secret", "lock", "limits", "gateway", "logging"}, then
+    its end
 
-Three threads: this one runs the pipeline, one sends reports, one asks for orders.
+Three threads: this one runs the pipeline, one sends reports, one asks for orders. Others answer with metrics, and send
+them to a Pushgateway.
 
 Guarantees: it ends when its controller does not know it any more, and, with a checkpoint, when there has been no
 controller for 30 s; a controller that comes back before takes it over. Reports arrive in order, each at least once.
@@ -10,6 +12,7 @@ controller for 30 s; a controller that comes back before takes it over. Reports 
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import logging
@@ -18,6 +21,7 @@ import queue
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,9 +30,14 @@ from .. import failpoints
 from ..engine.stopping import StopRequest
 from ..errors import InvalidArgument
 from .limits import limit
+from .logs import show
+from .monitoring.exposition import Exposition
+from .monitoring.measured import Measured
+from .monitoring.pushing import WORKER, Gateway
 from .schedulers import protocol, worker_files
 from .states import Event
 from .task import Report, Task, request, run
+from .worker_port import answering
 
 ALONE = 30.0
 """Seconds without a controller, after which a worker stops."""
@@ -55,6 +64,8 @@ class Worker:
         self._heard = time.monotonic()
         self._stop = StopRequest()
         self._started: Report | None = None
+        self._measured = Measured()
+        self._gateway = told["gateway"] and Gateway(**told["gateway"])
 
     def run(self) -> None:
         """Raises Gone, Alone."""
@@ -66,17 +77,29 @@ class Worker:
         reporting.start()
         listening = threading.Thread(target=self._guarded, args=(self._listen,), name="arroyo-udf-orders", daemon=True)
         listening.start()
-        run(task, self._stop, self._tell)
+        with self._monitored():
+            run(task, self._stop, self._hear)
         self._reports.put(None)
         reporting.join()
         failpoints.reached("told")
 
-    def _tell(self, report: Report) -> None:
+    def _hear(self, report: Report) -> None:
         if report.event is Event.STARTED:
             self._started = replace(report, numbers=None, checkpoint=None)
         elif report.event is not None:
             failpoints.reached("ended")
+        self._measured.note(report)
         self._reports.put(report)
+
+    @contextlib.contextmanager
+    def _monitored(self) -> Iterator[None]:
+        exposition = Exposition([self._measured.tell])
+        name = worker_files.name_of(self._job_id, self._generation)
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(answering(self._data, self._job_id, self._generation, exposition))
+            if self._gateway is not None:
+                stack.enter_context(self._gateway.pushing(exposition, WORKER, name))
+            yield
 
     def _guarded(self, work: Any) -> None:
         """Without its controller, a worker ends."""
@@ -133,6 +156,7 @@ def main() -> None:
     try:
         os.set_inheritable(told["lock"], False)  # it ends with this process
         worker_files.sign(told["lock"], os.getpid())
+        show(*told["logging"], job_id=told["job_id"], generation=told["generation"])
         limit(told["limits"])
         Worker(told).run()
     except (Gone, Alone) as error:

@@ -8,6 +8,7 @@ engine cannot commit any more then, because the next generation has fenced it.
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...engine.stopping import StopRequest
@@ -62,6 +63,9 @@ class EmbeddedScheduler:
 
     def take_over(self, task: Task) -> bool:
         return self._find(task.job_id, task.generation) is not None
+
+    def workers(self) -> Sequence[tuple[str, int]]:
+        return ()
 
     def let_go(self) -> None:
         """What runs here is fenced as soon as the other controller starts it, and may not go on until then."""

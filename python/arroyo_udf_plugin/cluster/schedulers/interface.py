@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, Protocol
 
 from ..task import How as SoftHow
@@ -26,6 +27,9 @@ class Scheduler(Protocol):
     def take_over(self, task: Task) -> bool:
         """Whether this generation runs, and goes on under this scheduler. Called for each open job, when the controller
         has become the leader, or does not know any more what it has done for the job."""
+
+    def workers(self) -> Sequence[tuple[str, int]]:
+        """Processes that run: the job and the generation of each. Any thread."""
 
     def let_go(self) -> None:
         """Another controller leads: what runs is that one's, and `take_over` begins anew."""

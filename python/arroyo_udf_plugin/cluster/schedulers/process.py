@@ -22,12 +22,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ... import failpoints
 from ..configuration import PREFIX, Settings
+from ..monitoring.pushing import WORKER, Gateway
 from ..serving import Server
 from ..states import Event
 from ..task import OUTPUT, Report, Task, Tell
@@ -104,6 +105,8 @@ class ProcessScheduler:
         self._tell, self._data = tell, settings.data.absolute()
         self._limits = settings.pipeline
         self._worker = settings.worker
+        self._logging = settings.logging.format, settings.logging.level
+        self._gateway = Gateway.configured(settings)
         self._folder = protocol.folder_of(self._data)
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._key = protocol.key_of(self._data)
@@ -161,6 +164,10 @@ class ProcessScheduler:
         failpoints.reached("taken over")
         threading.Thread(target=self._watch, args=(running,), daemon=True).start()
         return True
+
+    def workers(self) -> Sequence[tuple[str, int]]:
+        with self._lock:
+            return [(each.job_id, each.generation) for each in self._running.values() if each.pid is not None]
 
     def let_go(self) -> None:
         """Workers reach the next controller, at a socket of its own."""
@@ -225,6 +232,8 @@ class ProcessScheduler:
             "secret": running.secret,
             "lock": lock,
             "limits": self._worker.model_dump(),
+            "logging": self._logging,
+            "gateway": self._gateway and asdict(self._gateway),
         }
         assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
@@ -244,6 +253,8 @@ class ProcessScheduler:
             while not is_other and not select.select([process], [], [], _LOOK_EVERY)[0]:
                 self._look(running)
         self._end(running)
+        if self._gateway is not None:  # a worker that was killed has not done it
+            self._gateway.delete(WORKER, worker_files.name_of(running.job_id, running.generation))
 
     def _look(self, running: _Running) -> None:
         if running.is_let_go:

@@ -1,12 +1,13 @@
 """How a worker is found again: by a file that is locked as long as it lives.
 
     workers/job_4fGh7Kx9Qz-3        of generation 3; its process id is in it
+    workers/job_4fGh7Kx9Qz-3.sock   its metrics (see `worker_port.py`)
 
 The controller takes the lock, and the worker inherits it: so there is no moment at which a worker lives and is not
 found.
 
-Guarantees: whether a worker lives is a fact about its lock, not about what a controller remembers. The file of a worker
-that has ended is removed by whoever finds it.
+Guarantees: whether a worker lives is a fact about its lock, not about what a controller remembers. The files of a
+worker that has ended are removed by whoever finds them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 
 _NAME = re.compile(r"(.+)-(\d+)")
 _PATIENCE = 30.0  # seconds for a worker whose controller was killed as it started it: soon it has an id, or has ended
+_SOCKET = ".sock"
 
 
 @dataclass(frozen=True)
@@ -37,10 +39,18 @@ class Living:
             os.killpg(self.pid, signal.SIGKILL)
 
 
+def name_of(job_id: str, generation: int) -> str:
+    return f"{job_id}-{generation}"
+
+
+def socket_name(job_id: str, generation: int) -> str:
+    return name_of(job_id, generation) + _SOCKET
+
+
 def claim(folder: Path, job_id: str, generation: int) -> int:
     """Returns a descriptor with the lock: for the worker, which inherits it and keeps it open. Raises OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = folder / f"{job_id}-{generation}"
+    path = folder / name_of(job_id, generation)
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -91,6 +101,7 @@ def _holder(path: Path) -> int | None:
                 if text:
                     return int(text)
             else:
+                path.with_name(path.name + _SOCKET).unlink(missing_ok=True)
                 path.unlink(missing_ok=True)
                 return None
             if time.monotonic() > patience:
