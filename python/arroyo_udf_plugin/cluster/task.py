@@ -211,7 +211,13 @@ def _failed(task: Task, error: BaseException, resume: bool) -> Report:
         task.job_id,
         task.generation,
         Event.WRONG if wrong else Event.LOST,
-        message=text.partition("\n")[0][:500],
+        message=_in_a_line(text)[:500],
         details="\n".join([text, *getattr(error, "__notes__", ())]),
         domain="user" if wrong else "external" if expected else "internal",
     )
+
+
+def _in_a_line(text: str) -> str:
+    """What is wrong. Of a traceback the last line says it."""
+    first, *others = text.splitlines()
+    return f"{first}: {others[-1]}" if "Traceback (most recent call last)" in text else first
