@@ -37,6 +37,7 @@ class Parts:
         api = settings.api
         security = Security(
             hosts={*LOCAL, api.bind_address, *(host.lower() for host in api.hosts)},
+            origins={origin.lower() for origin in api.origins},
             token=None if api.token is None else api.token.get_secret_value(),
             body_limit=api.body_limit,
             tls=api.tls_cert is not None,
