@@ -119,6 +119,8 @@ class Settings(BaseSettings):
     """The folder of everything that the cluster keeps. A new one can be read by its user only."""
     checkpoint_url: str | None = None
     """Where state is kept: a folder or an object store's URL; default: `checkpoints` in the data folder."""
+    artifact_url: str | None = None
+    """Where built functions are kept: a folder or an object store's URL; default: `artifacts` in the data folder."""
     database: DatabaseSettings = DatabaseSettings()
     api: ApiSettings = ApiSettings()
     controller: ControllerSettings = ControllerSettings()
@@ -139,6 +141,15 @@ class Settings(BaseSettings):
     @property
     def checkpoints(self) -> str:
         return self.checkpoint_url or str(self.data.absolute() / "checkpoints")
+
+    @property
+    def artifacts(self) -> str:
+        return self.artifact_url or str(self.data.absolute() / "artifacts")
+
+    @property
+    def functions(self) -> Path:
+        """The folder in which functions are built, and to which they are copied."""
+        return self.data.absolute() / "functions"
 
 
 @dataclass(frozen=True)

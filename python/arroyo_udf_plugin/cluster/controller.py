@@ -20,7 +20,6 @@ import logging
 import queue
 import random
 import secrets
-import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -31,16 +30,15 @@ from typing import Any, Literal
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from ..connectors.folder import local_path
-from ..engine.store import open_store
-from ..errors import ArroyoUdfError
 from .configuration import Settings
-from .database import history, jobs, pipelines
+from .database import artifacts, history, jobs, pipelines
 from .database.errors import NotFound
 from .database.leading import LeaderLock
 from .database.opened import Database, now
 from .database.pipelines import Whole
+from .functions.artifacts import LIBRARIES
 from .noting import Notes
+from .removal import Remover
 from .schedulers.interface import How, Scheduler
 from .states import Action, Event, State, Step, next_step
 from .task import Report, Task, Tell
@@ -66,6 +64,7 @@ _REPEATED = {
 """What a new controller does for a job that runs: the one before may not have come to it."""
 
 _PREVIEWS_KEPT = 3_600_000_000  # microseconds
+_UNUSED_KEPT = 3_600_000_000  # microseconds; of functions that were stored for pipelines which were never created
 _TIDY_EVERY = 60.0
 _LOCK_EVERY = 1.0
 _AGAIN = 1.0  # seconds until the database is asked again after it has failed
@@ -90,6 +89,7 @@ class Controller:
         self._lock = LeaderLock(database)
         self._timers = Timers()
         self._notes = Notes(database)
+        self._remover = Remover(database)
         self._watched: dict[str, _Watched] = {}
         self._term: int | None = None
         self._thread: threading.Thread | None = None
@@ -137,6 +137,7 @@ class Controller:
             if "wake" in words:
                 self._guarded(self._look)
         self._scheduler.close()
+        self._remover.close()
         self._lock.release()
 
     def _hear(self, timeout: float | None) -> list[Word]:
@@ -173,6 +174,7 @@ class Controller:
             _log.info("this controller leads, with term %d", term)
             for job_id in found:
                 self._guarded(partial(self._take_over, job_id, term))
+            self.wake()  # for what the leader before has left
         self._timers.set(_OWN, time.monotonic() + _LOCK_EVERY, self._lead)
 
     def _resign(self) -> None:
@@ -183,6 +185,7 @@ class Controller:
         for job_id in self._watched:
             self._timers.drop(job_id)
         self._watched.clear()
+        self._remover.want(())
         self._term = None
 
     def _take_over(self, job_id: str, term: int) -> None:
@@ -209,8 +212,7 @@ class Controller:
             leftovers = jobs.leftovers(session)
         for job_id in pending:
             self._guarded(partial(self._consider, job_id))  # one that fails holds no other back
-        for place in leftovers:
-            self._remove(place)
+        self._remover.want(leftovers)
 
     def _consider(self, job_id: str) -> None:
         """Acts on the wish until the job is as it should be, or on its way."""
@@ -365,6 +367,7 @@ class Controller:
             place=None if pipeline.is_preview else f"{root}/{job.history}",
             environment=job.env_vars,
             drain_time=self._limits.drain_time,
+            libraries=str(self._settings.functions / LIBRARIES),
         )
 
     def _backoff(self, restarts: int) -> float:
@@ -404,20 +407,5 @@ class Controller:
             with self._database.begin() as session:
                 for pipeline_id in jobs.old_previews(session, now() - _PREVIEWS_KEPT):
                     pipelines.delete(session, pipeline_id, self._settings.checkpoints)
+                artifacts.release(session, artifacts.unused(session, now() - _UNUSED_KEPT))
         self._timers.set(_OWN, time.monotonic() + _TIDY_EVERY, self._tidy)
-
-    def _remove(self, place: str) -> None:
-        """The state of a deleted pipeline."""
-        try:
-            path = local_path(place)
-            if path is None:
-                store = open_store(place)
-                for name in store.names(""):
-                    store.delete(name)
-            elif path.exists():
-                shutil.rmtree(path)
-        except (ArroyoUdfError, OSError) as error:
-            _log.warning("%s cannot be removed: %s", place, error)
-            return
-        with self._database.begin() as session:
-            jobs.removed(session, place)

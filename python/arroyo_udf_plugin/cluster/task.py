@@ -4,7 +4,7 @@
     run(task, stop, tell)                        to its end; tells what happens
 
 A program is what the API has stored with the pipeline: {"version": 1, "pipeline": its description as JSON, "artifacts":
-{path of a library: hash}, "variables": secrets of connection profiles, if it has any}. The job decides about
+{path or URL of a library: hash}, "variables": secrets of connection profiles, if it has any}. The job decides about
 checkpoints, parallelism and environment.
 
 Guarantees: nothing is raised: the last word told is how the generation has ended. A library is loaded only if it has
@@ -14,7 +14,6 @@ the bytes that were built. It goes on from the last checkpoint of its place, if 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -39,6 +38,7 @@ from ..errors import (
 from ..pipeline.description import Checkpoints, Pipeline, SourceModel
 from ..pipeline.plan import Planned, plan
 from ..pipeline.problems import InvalidPipeline
+from .functions.artifacts import fetched, moved
 from .shown import Showing, Shown
 from .states import Event
 
@@ -54,7 +54,10 @@ _WRONG = (RowError, UserCodeError, BuildError, LoadError, PluginEnvironmentError
 
 @dataclass(frozen=True)
 class Task:
-    """place: of its checkpoints; None: without. checkpoint_interval: in seconds. drain_time: of a stop."""
+    """place: of its checkpoints; None: without. checkpoint_interval: in seconds. drain_time: of a stop.
+
+    libraries: the folder to which libraries of object stores are copied.
+    """
 
     job_id: str
     generation: int
@@ -64,6 +67,7 @@ class Task:
     place: str | None
     environment: Mapping[str, str] = field(default_factory=dict)
     drain_time: float = 10.0
+    libraries: str = ""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -125,9 +129,9 @@ def run(task: Task, stop: StopRequest, tell: Tell) -> None:
 
 
 def _planned(task: Task) -> Planned:
-    for library, sha256 in task.program["artifacts"].items():
-        _check(Path(library), sha256)
-    pipeline = Pipeline.model_validate_json(json.dumps(task.program["pipeline"]))
+    artifacts = task.program["artifacts"].items()
+    copies = {name: str(fetched(name, sha256, Path(task.libraries))) for name, sha256 in artifacts}
+    pipeline = Pipeline.model_validate_json(json.dumps(moved(task.program, copies)["pipeline"]))
     place = None if any(sink.type in _UNREPEATABLE for sink in pipeline.sinks) else task.place
     update = {
         "source": _divided(pipeline.source, pipeline),
@@ -176,15 +180,6 @@ def _run(task: Task, planned: Planned, stop: StopRequest, resume: bool, tell: Te
 
 def _has_checkpoints(place: str | None) -> bool:
     return place is not None and any(name.endswith(".json") for name in open_store(place).names("epochs/"))
-
-
-def _check(library: Path, sha256: str) -> None:
-    try:
-        found = hashlib.sha256(library.read_bytes()).hexdigest()
-    except OSError as error:
-        raise LoadError(f"{library} cannot be read: {error.strerror}") from error
-    if found != sha256:
-        raise LoadError(f"{library} is not the library that was built: build the function anew")
 
 
 def _progress(task: Task, now: Progress, event: Event | None) -> Report:

@@ -13,9 +13,9 @@ import pytest
 from asgi_client import Client
 from waiting import until
 
+from arroyo_udf_plugin.cluster.functions.artifacts import verified
 from arroyo_udf_plugin.cluster.functions.asked import Planned, Table
 from arroyo_udf_plugin.cluster.functions.children import Limits
-from arroyo_udf_plugin.cluster.functions.hashes import verified
 from arroyo_udf_plugin.cluster.functions.workshop import BuiltFunction, InvalidFunction, Workshop
 from arroyo_udf_plugin.errors import LoadError
 

@@ -6,6 +6,7 @@ shapes/       what requests and answers look like
 pipelines.py, jobs.py, checkpoints.py, output.py, metrics.py, udfs.py, connectors.py, profiles.py, tables.py, health.py
               the endpoints, one file for each thing
 planned.py    a query with the functions and tables that it may use
+libraries.py  functions are stored before something refers to them
 told.py       rows of the database as answers        buttons.py   what a pipeline's button does
 catalog.py    the connectors                          statements.py   a saved table as a CREATE TABLE
 failures.py   answers of requests that fail           bodies.py    JSON that can be stored

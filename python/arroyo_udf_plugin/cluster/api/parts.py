@@ -53,7 +53,7 @@ class Parts:
             )
         return cls(
             database=database,
-            workshop=Workshop(settings.data.absolute() / "functions", roots=roots or None),
+            workshop=Workshop(settings.functions, roots=roots or None, artifacts=settings.artifacts),
             security=security,
             wake=wake,
             checkpoint_interval=round(settings.pipeline.checkpoint_interval * 1e6),

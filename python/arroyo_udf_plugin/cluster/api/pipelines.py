@@ -9,14 +9,17 @@ from typing import Annotated, Any
 
 import fastapi
 from fastapi.responses import Response
+from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
 from ..database import history
 from ..database import pipelines as rows
 from ..database.errors import NotFound
 from ..database.pipelines import Whole
+from ..functions.artifacts import moved
 from .bodies import JsonRoute
 from .failures import Refusal
+from .libraries import with_stored
 from .pages import After, Limit, most
 from .parts import Parts, ThePart
 from .planned import PlannedQuery, plan_query
@@ -110,21 +113,21 @@ async def _stored(parts: Parts, asked: PipelinePost | PreviewPost, found: Planne
     """The pipeline that was planned, with its job, which is to run. own: the rest of what `rows.create` takes."""
     program = found.program
 
-    def store() -> Pipeline:
-        with parts.database.begin() as session:
-            whole = rows.create(
-                session,
-                query=asked.query,
-                udfs=[udf.model_dump() for udf in asked.udfs or ()],
-                program=program,
-                graph=found.planned.graph or {},
-                **own,
-            )
-            for warning in found.planned.warnings:
-                history.log(session, whole.job.id, whole.status.generation, "warn", warning)
-            return pipeline_of(whole)
+    def write(session: Session, libraries: Mapping[str, str]) -> Pipeline:
+        whole = rows.create(
+            session,
+            query=asked.query,
+            udfs=[udf.model_dump() for udf in asked.udfs or ()],
+            program=moved(program, libraries),
+            graph=found.planned.graph or {},
+            libraries=program["artifacts"].values(),
+            **own,
+        )
+        for warning in found.planned.warnings:
+            history.log(session, whole.job.id, whole.status.generation, "warn", warning)
+        return pipeline_of(whole)
 
-    stored = await run_in_threadpool(store)
+    stored = await with_stored(parts, found.used, write)
     parts.wake()
     return stored
 
@@ -172,16 +175,22 @@ async def restart(parts: ThePart, id: str, asked: PipelineRestart) -> Pipeline:
     """Starts the job anew, from its last checkpoint or without state, also if it has stopped or failed."""
     found = await _planned_anew(parts, id, asked) if asked.replan else None
 
-    def store() -> Pipeline:
-        with parts.database.begin() as session:
-            if rows.get(session, id).pipeline.is_preview:
-                raise Refusal(400, "a preview is not restarted: make a new one")
-            if found is not None:
-                rows.replan(session, id, found.program, found.planned.graph or {}, found.tables)
-            whole = rows.restart(session, id, force=bool(asked.force), ignore_state=bool(asked.ignore_state))
-            return pipeline_of(whole)
+    def write(session: Session, libraries: Mapping[str, str]) -> Pipeline:
+        if rows.get(session, id).pipeline.is_preview:
+            raise Refusal(400, "a preview is not restarted: make a new one")
+        if found is not None:
+            rows.replan(
+                session,
+                id,
+                program=moved(found.program, libraries),
+                graph=found.planned.graph or {},
+                tables=found.tables,
+                libraries=found.program["artifacts"].values(),
+            )
+        whole = rows.restart(session, id, force=bool(asked.force), ignore_state=bool(asked.ignore_state))
+        return pipeline_of(whole)
 
-    told = await run_in_threadpool(store)
+    told = await with_stored(parts, () if found is None else found.used, write)
     parts.wake()
     return told
 

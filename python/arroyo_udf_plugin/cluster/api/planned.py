@@ -46,13 +46,19 @@ class PlannedQuery:
         return None if every is None else min(max(round(every * 1e6), SHORTEST_INTERVAL), LONGEST_INTERVAL)
 
     @property
+    def used(self) -> list[BuiltFunction]:
+        """The functions that the query calls."""
+        operators = (self.planned.description or {}).get("operators", ())
+        plugins = {str(one.get("plugin")) for one in operators}
+        return [one for one in self.functions.values() if one.library in plugins]
+
+    @property
     def program(self) -> dict[str, Any]:
-        """What workers run. Raises Refusal, if the query is wrong."""
+        """What workers run, with libraries of this machine (see `libraries.py`). Raises Refusal for a wrong query."""
         if self.planned.description is None:
             told = "".join(f"\n * {_with_place(one)}" for one in self.planned.errors)
             raise Refusal(400, f"Failed to plan query:{told}")
-        used = {str(one.get("plugin")) for one in self.planned.description["operators"]}
-        artifacts = {one.library: one.sha256 for one in self.functions.values() if one.library in used}
+        artifacts = {one.library: one.sha256 for one in self.used}
         text = json.dumps(self.planned.description)
         variables = {name: value for name, value in self.variables.items() if f"${{{name}}}" in text}
         program = {"version": 1, "pipeline": self.planned.description, "artifacts": artifacts}

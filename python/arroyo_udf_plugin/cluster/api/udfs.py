@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
 from typing import cast
 
 import fastapi
@@ -15,6 +15,7 @@ from ..database.models import Udf as UdfRow
 from ..functions.workshop import BuiltFunction, InvalidFunction
 from .bodies import JsonRoute
 from .failures import Refusal
+from .libraries import with_stored
 from .parts import Parts, ThePart
 from .shapes.base import Listed
 from .shapes.udfs import GlobalUdf, Language, UdfPatch, UdfPost, UdfValidationResult, ValidateUdfPost
@@ -35,21 +36,19 @@ async def create(parts: ThePart, asked: UdfPost) -> GlobalUdf:
     """Builds a function, and keeps it."""
     built = await _built(parts, asked.definition, asked.language)
 
-    def store() -> GlobalUdf:
-        with parts.database.begin() as session:
-            _keep(session, built, asked.language)
-            row = rows.create(
-                session,
-                prefix=asked.prefix,
-                name=built.name,
-                language=asked.language,
-                definition=asked.definition,
-                description=asked.description,
-                artifact=built.sha256,
-            )
-            return udf_of(row, _url(row))
+    def write(session: Session, _: Mapping[str, str]) -> GlobalUdf:
+        row = rows.create(
+            session,
+            prefix=asked.prefix,
+            name=built.name,
+            language=asked.language,
+            definition=asked.definition,
+            description=asked.description,
+            artifact=built.sha256,
+        )
+        return udf_of(row, _url(row))
 
-    return await run_in_threadpool(store)
+    return await with_stored(parts, [built], write)
 
 
 @router.patch("/udfs/{id}")
@@ -66,13 +65,11 @@ async def change(parts: ThePart, id: str, asked: UdfPatch) -> GlobalUdf:
     named = {name: getattr(asked, name) for name in ("prefix", "description") if getattr(asked, name) is not None}
     made = {"name": built.name, "language": language, "definition": definition, "artifact": built.sha256}
 
-    def store() -> GlobalUdf:
-        with parts.database.begin() as session:
-            _keep(session, built, language)
-            row = rows.change(session, id, named | made)
-            return udf_of(row, _url(row))
+    def write(session: Session, _: Mapping[str, str]) -> GlobalUdf:
+        row = rows.change(session, id, named | made)
+        return udf_of(row, _url(row))
 
-    return await run_in_threadpool(store)
+    return await with_stored(parts, [built], write)
 
 
 @router.post("/udfs/validate")
@@ -99,10 +96,6 @@ async def _built(parts: Parts, definition: str, language: Language) -> BuiltFunc
         return await parts.workshop.function(definition, language)
     except InvalidFunction as error:
         raise Refusal(400, f"UDF is invalid: {error}") from None
-
-
-def _keep(session: Session, built: BuiltFunction, language: Language) -> None:
-    rows.add_artifact(session, built.sha256, built.name, language, Path(built.library).stat().st_size)
 
 
 def _url(row: UdfRow) -> str | None:

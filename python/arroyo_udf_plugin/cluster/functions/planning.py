@@ -22,9 +22,9 @@ from ...planner.statements import CreateTable
 from ...planner.text import Refused, Text, Wrong
 from ...sql.tokens import Unreadable, tokens
 from . import roots
+from .artifacts import verified
 from .asked import Diagnostic, Plan, Planned, Table
 from .graph import graph_of
-from .hashes import verified
 
 _FILE = "query.sql"
 _UNKNOWN = re.compile(r"there is no function (\w+): ")
