@@ -50,7 +50,7 @@ OUTPUT = "output of the worker"
 PROGRESS_EVERY = 2.0
 """Seconds from one count to the next."""
 
-_UNREPEATABLE = ("stdout",)  # sinks that cannot take back rows: without checkpoints
+_UNREPEATABLE = ("stdout", "file")  # sinks that cannot take back rows: without checkpoints
 _WRONG = (RowError, UserCodeError, BuildError, LoadError, PluginEnvironmentError)
 """Errors that a new start would only repeat."""
 
@@ -193,7 +193,13 @@ def _run(task: Task, telling: Telling, planned: Planned, stop: StopRequest, resu
 
     with tapped(planned.name, showing.take):
         summary = run_planned(
-            planned, resume=resume, stop=stop, progress=progress, progress_every=PROGRESS_EVERY, only_moves=True
+            planned,
+            resume=resume,
+            allow_changed_plugin=True,  # it has the bytes that the program names: another one since then was asked for
+            stop=stop,
+            progress=progress,
+            progress_every=PROGRESS_EVERY,
+            only_moves=True,
         )
     showing.flush()
     return summary
