@@ -45,7 +45,9 @@ def set_generation(database: Database, generation: int) -> None:
 
 
 def test_each_checkpoint_is_written_however_many_come_at_once(database: Database, job: str) -> None:
-    note(Notes(), database, *(told(job, epoch) for epoch in (1, 2, 3)), told(job, None), told(job, 4, event=Event.SAVED))
+    note(
+        Notes(), database, *(told(job, epoch) for epoch in (1, 2, 3)), told(job, None), told(job, 4, event=Event.SAVED)
+    )
     assert epochs(database, job) == [(1, 0, "scheduled"), (2, 0, "scheduled"), (3, 0, "scheduled"), (4, 0, "stopping")]
 
 

@@ -26,6 +26,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from .. import failpoints
 from ..engine.stopping import StopRequest
 from ..errors import InvalidArgument
 from .limits import limit
@@ -58,7 +59,6 @@ class Worker:
     def __init__(self, told: dict[str, Any]) -> None:
         self._data = Path(told["data"])
         self._job_id, self._generation, self._secret = told["job_id"], told["generation"], told["secret"]
-        self._path = f"/v1/{self._job_id}/{self._generation}"
         self._reports: queue.SimpleQueue[Report | None] = queue.SimpleQueue()
         self._heard = time.monotonic()
         self._stop = StopRequest()
@@ -68,7 +68,9 @@ class Worker:
 
     def run(self) -> None:
         """Raises Gone, Alone."""
-        task = Task(**self._ask("register", {})["task"])
+        failpoints.reached("unregistered")
+        task = Task.of_json(self._ask("register", {})["task"])
+        failpoints.reached("registered")
         self._stop.timeout = task.drain_time
         reporting = threading.Thread(target=self._guarded, args=(self._report,), name="arroyo-udf-reports")
         reporting.start()
@@ -78,10 +80,13 @@ class Worker:
             run(task, self._stop, self._hear)
         self._reports.put(None)
         reporting.join()
+        failpoints.reached("told")
 
     def _hear(self, report: Report) -> None:
         if report.event is Event.STARTED:
             self._started = replace(report, numbers=None, checkpoint=None)
+        elif report.event is not None:
+            failpoints.reached("ended")
         self._measured.note(report)
         self._reports.put(report)
 
@@ -123,9 +128,10 @@ class Worker:
 
     def _ask(self, what: str, body: Any) -> Any:
         """Until it is answered. Raises Gone, Alone."""
+        path = protocol.path_of(self._job_id, self._generation, what)
         while True:
             try:
-                status, answer = protocol.ask(self._data, f"{self._path}/{what}", self._secret, body, _TIMEOUT)
+                status, answer = protocol.ask(self._data, path, self._secret, body, _TIMEOUT)
             except (OSError, http.client.HTTPException, ValueError):
                 status, answer = http.client.SERVICE_UNAVAILABLE, None
             if status >= http.client.INTERNAL_SERVER_ERROR:
@@ -135,7 +141,7 @@ class Worker:
                 continue
             self._heard = time.monotonic()
             if status == protocol.GONE:
-                raise Gone("another generation of this job runs")
+                raise Gone(answer["error"])
             if status != http.client.OK:
                 raise Gone(f"the controller answers {status}: {answer}")
             return answer
@@ -155,3 +161,5 @@ def main() -> None:
         Worker(told).run()
     except (Gone, Alone) as error:
         _log.warning("%s", error)
+    sys.stdout.flush()
+    os._exit(0)  # threads of functions may go on for ever

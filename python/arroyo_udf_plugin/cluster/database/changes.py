@@ -14,7 +14,6 @@ import sqlite3
 import threading
 from collections.abc import Callable
 
-import psycopg
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
@@ -66,6 +65,8 @@ class Changes:
                 self._wake()
 
     def _listen(self) -> None:
+        import psycopg  # here, because SQLite does not need it, and it takes a while
+
         url = self._database.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
         while not self._closed.is_set():
             try:

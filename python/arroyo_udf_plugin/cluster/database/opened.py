@@ -68,12 +68,14 @@ class Database:
             raise InvalidArgument(f"{url!r} is no URL of a database: write sqlite:////folder/file") from None
         kind = parsed.get_backend_name()
         if kind == "sqlite":
-            engine = sqlalchemy.create_engine(parsed, connect_args={"timeout": _BUSY, "check_same_thread": False})
+            engine = sqlalchemy.create_engine(
+                parsed, connect_args={"timeout": _BUSY, "check_same_thread": False}, hide_parameters=True
+            )
             event.listen(engine, "connect", _set_up)
             event.listen(engine, "begin", _begin)
         elif kind in ("postgresql", "postgres"):
             server = parsed.set(drivername="postgresql+psycopg")
-            engine = sqlalchemy.create_engine(server, pool_pre_ping=True, connect_args=PATIENCE)
+            engine = sqlalchemy.create_engine(server, connect_args=PATIENCE, pool_pre_ping=True, hide_parameters=True)
         else:
             raise InvalidArgument(f"there is no database of the kind {kind!r}: write sqlite or postgresql")
         if key_file is None:

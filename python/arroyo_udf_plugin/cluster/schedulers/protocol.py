@@ -9,6 +9,10 @@ is 410, and the worker ends; if the controller does not know the job, it is 503,
 controller takes over one job after the other. Asking for orders is the worker's heartbeat. "of" names the list of
 orders: another controller begins a new one. An order that comes twice is one.
 
+Versions: workers outlive their controller, so after an upgrade those of the older program go on under the newer one.
+Version 1 may grow: a message may get a field with a default, and a reader leaves out what it does not know. Another
+version is answered with 410 and the reason: the worker ends, and its job goes on in a new one.
+
 HTTP, because each side can be tried out with curl and read in a log, and needs no generated code: there are a few small
 messages a second, and no rows but those of previews.
 """
@@ -30,6 +34,7 @@ from typing import Any
 ASK_EVERY = 5.0
 """Seconds after which a question for orders is answered with none."""
 GONE = 410
+VERSION = "v1"
 
 SOCKET = "workers.sock"
 _KEY = "workers.key"
@@ -37,6 +42,10 @@ _KEY = "workers.key"
 
 def folder_of(data: Path) -> Path:
     return data / "workers"
+
+
+def path_of(job_id: str, generation: int, what: str) -> str:
+    return f"/{VERSION}/{job_id}/{generation}/{what}"
 
 
 def key_of(data: Path) -> bytes:
