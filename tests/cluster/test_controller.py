@@ -229,7 +229,7 @@ def test_a_library_that_was_exchanged_is_not_loaded(cluster: Cluster, tmp_path: 
     library.write_bytes(b"two")
     with contextlib.closing(Cluster(cluster.database, settings_in(tmp_path))) as second:
         status = second.await_state(posted, "Failed").status
-    assert status.failure_message == f"{library} is not the library that was built: build the function anew"
+    assert status.failure_message == f"{library} is not the library that was built: create the function again"
     assert status.failure_domain == "user"
 
 

@@ -12,7 +12,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.util import CommandError
 
-from arroyo_udf_plugin.cluster.database import connections, functions, history, jobs, pipelines
+from arroyo_udf_plugin.cluster.database import artifacts, connections, functions, history, jobs, pipelines
 from arroyo_udf_plugin.cluster.database.changes import Changes
 from arroyo_udf_plugin.cluster.database.errors import InUse, NotFound, Taken
 from arroyo_udf_plugin.cluster.database.leading import LeaderLock
@@ -325,15 +325,84 @@ def test_names_are_taken_once(each: Database) -> None:
         functions.create(session, name="F", **udf)
 
 
-def test_udfs_keep_their_library(each: Database) -> None:
+def reserved(database: Database, place: str, sha256: str = "ab") -> dict[str, str]:
+    """Where a library is stored now: at `place`, if it was nowhere. By its hash."""
+    with database.begin() as session:
+        told = {"name": "f", "language": "python", "size": 10}
+        return {sha256: artifacts.reserve(session, sha256, **told, new_place=lambda: place)}
+
+
+def test_a_library_stays_as_long_as_somebody_has_it(each: Database) -> None:
+    assert reserved(each, "/1") == reserved(each, "/2") == {"ab": "/1"}
     with each.begin() as session:
-        for _ in range(2):
-            functions.add_artifact(session, "ab", "f.so", "python", 10)
         udf = functions.create(session, prefix="/", name="f", language="python", definition="", artifact="ab")
+        whole = made(session, libraries=["ab"])
         assert [one.artifact for one in functions.listed(session)] == ["ab"]
+        session.execute(sqlalchemy.update(JobStatus).values(state="Failed"))
+    with each.begin() as session:
         functions.delete(session, udf.id)
         with pytest.raises(NotFound):
             functions.delete(session, udf.id)
+        assert list(jobs.leftovers(session)) == []
+    with each.begin() as session:
+        pipelines.delete(session, whole.pipeline.id, "/state")
+        assert set(jobs.leftovers(session)) == {"/1", f"/state/{whole.job.id}"}
+    assert reserved(each, "/2") == {"ab": "/2"}
+
+
+def test_a_library_that_was_released_meanwhile_is_stored_anew(each: Database) -> None:
+    """Between its storing and the pipeline that has it, the last other pipeline was deleted."""
+    places = reserved(each, "/1")
+    with each.begin() as session:
+        artifacts.hold(session, places)
+        artifacts.release(session, ["ab"])
+    for _ in range(2):
+        with each.begin() as session, pytest.raises(artifacts.Released):
+            artifacts.hold(session, places)
+        reserved(each, "/2")
+
+
+def test_whoever_releases_a_library_waits_for_those_who_hold_it(each: Database) -> None:
+    places = reserved(each, "/1")
+    held = threading.Event()
+
+    def release() -> None:
+        held.wait()
+        with each.begin() as session:
+            artifacts.release(session, ["ab"])
+
+    thread = threading.Thread(target=release)
+    thread.start()
+    with each.begin() as session:
+        artifacts.hold(session, places)
+        held.set()
+        thread.join(0.2)  # it waits; if it did not, the use below would fail
+        made(session, libraries=["ab"])
+    thread.join()
+    with each.begin() as session:
+        assert list(jobs.leftovers(session)) == []
+        artifacts.hold(session, places)
+
+
+def test_a_pipeline_that_has_other_libraries_now_lets_the_old_ones_go(each: Database) -> None:
+    for sha256 in ("ab", "cd", "ef"):
+        reserved(each, f"/{sha256}", sha256)
+    with each.begin() as session:
+        whole = made(session, libraries=["ab", "cd"])
+        artifacts.use(session, whole.pipeline.id, ["cd", "ef"])
+        assert list(jobs.leftovers(session)) == ["/ab"]
+        assert sorted(artifacts.used_by(session, whole.pipeline.id)) == ["cd", "ef"]
+        assert list(artifacts.unused(session, 1 << 62)) == []
+
+
+def test_libraries_that_nobody_ever_had_are_found(each: Database) -> None:
+    reserved(each, "/1")
+    with each.begin() as session:
+        assert list(artifacts.unused(session, 0)) == []
+        assert list(artifacts.unused(session, 1 << 62)) == ["ab"]
+
+
+def test_a_udf_has_a_library_that_is_known(each: Database) -> None:
     with pytest.raises(sqlalchemy.exc.IntegrityError), each.begin() as session:
         functions.create(session, prefix="/", name="g", language="python", definition="", artifact="unknown")
 

@@ -16,7 +16,7 @@ from arroyo_udf_plugin.cluster.schedulers import process, protocol, worker_files
 
 def test_a_worker_that_finds_no_controller_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "ALONE", 0.2)
-    told: dict[str, Any] = {"data": str(tmp_path), "job_id": "job_1", "generation": 3, "secret": "s"}
+    told: dict[str, Any] = {"data": str(tmp_path), "job_id": "job_1", "generation": 3, "secret": "s", "gateway": None}
     with pytest.raises(worker.Alone):
         worker.Worker(told).run()
 
@@ -25,8 +25,10 @@ def test_a_worker_is_found_by_its_lock_as_long_as_it_lives(tmp_path: Path) -> No
     program = f"""
 import sys
 from pathlib import Path
+import os
 from arroyo_udf_plugin.cluster.schedulers import worker_files
-lock = worker_files.hold(Path({str(tmp_path)!r}), "job_1", 3)
+lock = worker_files.claim(Path({str(tmp_path)!r}), "job_1", 3)
+worker_files.sign(lock, os.getpid())
 print("held", flush=True)
 sys.stdin.read()
 """

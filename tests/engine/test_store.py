@@ -91,6 +91,39 @@ def test_a_name_that_is_not_there(place: str) -> None:
     assert store.names("") == []
 
 
+def test_a_store_is_cleared_and_its_neighbours_stay(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "_MANY", 2)
+    store, other = open_store(f"{place}/job_1"), open_store(f"{place}/job_10")
+    store.clear()
+    for name in ("epochs/1", "epochs/2", "states/1", "rows/a/b", "x"):
+        store.put(name, b"x")
+    other.put("epochs/1", b"x")
+    store.clear()
+    store.clear()
+    assert (store.names(""), other.names("")) == ([], ["epochs/1"])
+
+
+def test_many_names_are_removed_with_one_request(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    class Counting:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(obstore, name)
+
+        def delete(self, store: Any, paths: Any) -> None:
+            asked.append(len(paths))
+            obstore.delete(store, paths)
+
+    store = open_store(f"memory://{tmp_path}")
+    assert isinstance(store, ObjectStore)
+    for number in range(2500):
+        store.put(f"states/{number}", b"x")
+    store._obstore = Counting()  # type: ignore[assignment]
+    store.clear()
+    assert (sum(asked), max(asked)) == (2500, 1000)
+    assert store.names("") == []
+
+
 def test_the_second_to_create_a_name_is_told(place: str) -> None:
     store = open_store(place)
     store.create("epochs/1", b"first")
@@ -296,6 +329,12 @@ def test_other_calls_are_repeated_too(tmp_path: Path) -> None:
     assert losing(place, 1).names("") == ["a"]
     losing(place, 1).delete("a")
     assert open_store(place).names("") == []
+
+
+def test_a_bucket_that_is_not_there(server: object_store_server.Server) -> None:
+    for write in (open_store("s3://no-such-bucket/a").put, open_store("s3://no-such-bucket/a").create):
+        with pytest.raises(InvalidArgument, match="s3://no-such-bucket/a: there is no such bucket"):
+            write("epochs/1", b"x")
 
 
 def test_a_server_that_restarts(server: object_store_server.Server, tmp_path: Path) -> None:

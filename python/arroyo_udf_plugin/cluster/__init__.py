@@ -10,6 +10,7 @@ functions/        functions built and queries planned, in child processes
 controller.py     acts on wishes and on what happens to jobs; wishes.py: which event a wish is
 schedulers/       where jobs run: in threads, or in worker processes (worker.py); task.py: one start of a job
 noting.py         what running jobs report, written to the database; shown.py: rows of previews
+removal.py        what deleted pipelines have stored is removed
 program.py        the programs api, controller and cluster
 
 The API writes what a user wants into the database, and nothing else. The controller compares it with what is, and acts.

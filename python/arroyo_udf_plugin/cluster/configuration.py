@@ -53,6 +53,8 @@ class ApiSettings(Section):
     """Listen on other addresses without TLS: the token can then be read on the way."""
     hosts: tuple[str, ...] = ()
     """Names by which clients may call the API, besides localhost and `bind_address`."""
+    origins: tuple[Annotated[str, pydantic.Field(pattern=r"^https?://[^/\s]+$")], ...] = ()
+    """Origins of web pages elsewhere that may use the API, such as http://localhost:3000."""
     body_limit: Bytes = 16 << 20
     """The largest body of a request, in bytes."""
 
@@ -60,6 +62,9 @@ class ApiSettings(Section):
 class ControllerSettings(Section):
     scheduler: Literal["embedded", "process"] | None = None
     """Where pipelines run; default: embedded under `cluster`, process under `controller`."""
+    metrics_port: Annotated[int, pydantic.Field(ge=0, le=65535)] | None = None
+    """The port of the controller's /metrics, /targets and /health, at `api.bind_address` and by the API's rules; 0: a
+    free one; default: none."""
 
 
 class WorkerSettings(Section):
@@ -91,6 +96,13 @@ class PipelineSettings(Section):
     """How long a stop waits for rows in flight and the last checkpoint."""
 
 
+class MetricsSettings(Section):
+    pushgateway: str | None = None
+    """The URL of a Prometheus Pushgateway, to which controller and workers send their metrics."""
+    push_interval: Seconds = 15.0
+    """Seconds from one time to the next."""
+
+
 class FileSettings(Section):
     roots: tuple[Path, ...] = ()
     """Folders that pipelines may read and write; default: all, which is allowed on loopback only."""
@@ -117,11 +129,14 @@ class Settings(BaseSettings):
     """The folder of everything that the cluster keeps. A new one can be read by its user only."""
     checkpoint_url: str | None = None
     """Where state is kept: a folder or an object store's URL; default: `checkpoints` in the data folder."""
+    artifact_url: str | None = None
+    """Where built functions are kept: a folder or an object store's URL; default: `artifacts` in the data folder."""
     database: DatabaseSettings = DatabaseSettings()
     api: ApiSettings = ApiSettings()
     controller: ControllerSettings = ControllerSettings()
     worker: WorkerSettings = WorkerSettings()
     pipeline: PipelineSettings = PipelineSettings()
+    metrics: MetricsSettings = MetricsSettings()
     files: FileSettings = FileSettings()
     logging: LoggingSettings = LoggingSettings()
 
@@ -137,6 +152,15 @@ class Settings(BaseSettings):
     @property
     def checkpoints(self) -> str:
         return self.checkpoint_url or str(self.data.absolute() / "checkpoints")
+
+    @property
+    def artifacts(self) -> str:
+        return self.artifact_url or str(self.data.absolute() / "artifacts")
+
+    @property
+    def functions(self) -> Path:
+        """The folder in which functions are built, and to which they are copied."""
+        return self.data.absolute() / "functions"
 
 
 @dataclass(frozen=True)

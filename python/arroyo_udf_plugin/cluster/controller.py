@@ -20,10 +20,9 @@ import logging
 import queue
 import random
 import secrets
-import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -31,16 +30,17 @@ from typing import Any, Literal
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from ..connectors.folder import local_path
-from ..engine.store import open_store
-from ..errors import ArroyoUdfError
 from .configuration import Settings
-from .database import history, jobs, pipelines
+from .database import artifacts, history, jobs, pipelines
 from .database.errors import NotFound
 from .database.leading import LeaderLock
 from .database.opened import Database, now
 from .database.pipelines import Whole
+from .functions.artifacts import LIBRARIES
+from .monitoring.families import Families
+from .monitoring.meters import Meters
 from .noting import Notes
+from .removal import Remover
 from .schedulers.interface import How, Scheduler
 from .states import Action, Event, State, Step, next_step
 from .task import Report, Task, Tell
@@ -66,6 +66,7 @@ _REPEATED = {
 """What a new controller does for a job that runs: the one before may not have come to it."""
 
 _PREVIEWS_KEPT = 3_600_000_000  # microseconds
+_UNUSED_KEPT = 3_600_000_000  # microseconds; of functions that were stored for pipelines which were never created
 _TIDY_EVERY = 60.0
 _LOCK_EVERY = 1.0
 _AGAIN = 1.0  # seconds until the database is asked again after it has failed
@@ -90,6 +91,8 @@ class Controller:
         self._lock = LeaderLock(database)
         self._timers = Timers()
         self._notes = Notes(database)
+        self._meters = Meters()
+        self._remover = Remover(database)
         self._watched: dict[str, _Watched] = {}
         self._term: int | None = None
         self._thread: threading.Thread | None = None
@@ -115,6 +118,19 @@ class Controller:
     def leads(self) -> bool:
         return self._term is not None
 
+    @property
+    def is_alive(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def workers(self) -> Sequence[tuple[str, int]]:
+        """See `Scheduler.workers`."""
+        return self._scheduler.workers()
+
+    def tell(self, families: Families) -> None:
+        """Metrics."""
+        families.add("arroyo_udf_controller_leads", int(self.leads))
+        self._meters.tell(families)
+
     # ---- The loop ----
 
     def run(self) -> None:
@@ -131,12 +147,14 @@ class Controller:
                 continue
             reports = [word for word in words if isinstance(word, Report)]
             self._guarded(partial(self._notes.note, reports))
+            self._meters.note(reports)
             for report in reports:
                 if report.event is not None:
                     self._guarded(partial(self._report, report))
             if "wake" in words:
                 self._guarded(self._look)
         self._scheduler.close()
+        self._remover.close()
         self._lock.release()
 
     def _hear(self, timeout: float | None) -> list[Word]:
@@ -153,6 +171,7 @@ class Controller:
             act()
         except SQLAlchemyError as error:
             _log.warning("the database fails: %s", str(error).partition("\n")[0])
+            self._meters.database_failed()
             for watched in self._watched.values():
                 watched.considered = None
             self._timers.set(_OWN, time.monotonic() + _AGAIN, act)
@@ -173,6 +192,7 @@ class Controller:
             _log.info("this controller leads, with term %d", term)
             for job_id in found:
                 self._guarded(partial(self._take_over, job_id, term))
+            self.wake()  # for what the leader before has left
         self._timers.set(_OWN, time.monotonic() + _LOCK_EVERY, self._lead)
 
     def _resign(self) -> None:
@@ -183,6 +203,7 @@ class Controller:
         for job_id in self._watched:
             self._timers.drop(job_id)
         self._watched.clear()
+        self._remover.want(())
         self._term = None
 
     def _take_over(self, job_id: str, term: int) -> None:
@@ -194,7 +215,7 @@ class Controller:
         except NotFound:
             return
         state = State(whole.status.state)
-        if not state.is_terminal and self._scheduler.take_over(job_id, whole.status.generation):
+        if not state.is_terminal and self._scheduler.take_over(self._task(whole)):
             self._wait_in(whole)
             self._act(whole, _REPEATED.get(state, Action.NONE))
         elif not state.is_terminal:
@@ -209,8 +230,7 @@ class Controller:
             leftovers = jobs.leftovers(session)
         for job_id in pending:
             self._guarded(partial(self._consider, job_id))  # one that fails holds no other back
-        for place in leftovers:
-            self._remove(place)
+        self._remover.want(leftovers)
 
     def _consider(self, job_id: str) -> None:
         """Acts on the wish until the job is as it should be, or on its way."""
@@ -239,6 +259,7 @@ class Controller:
     def _forget(self, job_id: str) -> None:
         self._watched.pop(job_id, None)
         self._notes.forget(job_id)
+        self._meters.forget(job_id)
         self._timers.drop(job_id)
 
     # ---- Events ----
@@ -299,7 +320,9 @@ class Controller:
             self._resign()
         if not done:  # or the pipeline has been deleted
             return False
-        _log.info("job %s: %s, %s -> %s", job_id, event, before[0], step.state)
+        about = {"job_id": job_id, "generation": status.generation}
+        _log.info("%s: %s -> %s", event, before[0], step.state, extra=about)
+        self._meters.moved(event, step.state)
         self._wait_in(whole)
         self._act(whole, step.action)
         return True
@@ -365,6 +388,7 @@ class Controller:
             place=None if pipeline.is_preview else f"{root}/{job.history}",
             environment=job.env_vars,
             drain_time=self._limits.drain_time,
+            libraries=str(self._settings.functions / LIBRARIES),
         )
 
     def _backoff(self, restarts: int) -> float:
@@ -404,20 +428,5 @@ class Controller:
             with self._database.begin() as session:
                 for pipeline_id in jobs.old_previews(session, now() - _PREVIEWS_KEPT):
                     pipelines.delete(session, pipeline_id, self._settings.checkpoints)
+                artifacts.release(session, artifacts.unused(session, now() - _UNUSED_KEPT))
         self._timers.set(_OWN, time.monotonic() + _TIDY_EVERY, self._tidy)
-
-    def _remove(self, place: str) -> None:
-        """The state of a deleted pipeline."""
-        try:
-            path = local_path(place)
-            if path is None:
-                store = open_store(place)
-                for name in store.names(""):
-                    store.delete(name)
-            elif path.exists():
-                shutil.rmtree(path)
-        except (ArroyoUdfError, OSError) as error:
-            _log.warning("%s cannot be removed: %s", place, error)
-            return
-        with self._database.begin() as session:
-            jobs.removed(session, place)

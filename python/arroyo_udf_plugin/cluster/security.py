@@ -21,6 +21,9 @@ from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
+from ..errors import InvalidArgument
+from .configuration import ApiSettings
+
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -31,13 +34,18 @@ LOCAL = frozenset(("localhost", "127.0.0.1", "::1"))
 COOKIE = "arroyo_udf_session"
 BODY_LIMIT = 4 << 20
 _WITH_BODY = ("POST", "PUT", "PATCH")
-_METHODS = "GET, POST, PUT, PATCH, DELETE"
+_PREFLIGHT = (
+    (b"access-control-allow-headers", b"authorization, content-type, last-event-id"),
+    (b"access-control-allow-methods", b"GET, POST, PUT, PATCH, DELETE"),
+    (b"access-control-max-age", b"600"),
+)
 
 
 @dataclass(frozen=True)
 class Security:
-    """hosts: names under which the API is reached, without ports. origins: of pages elsewhere that may use it, such as
-    "http://localhost:3000". token: None: nobody needs one. open_paths: need none. tls: cookies are for TLS only.
+    """hosts: names under which the API is reached, without ports. origins: of pages elsewhere that may use it, in lower
+    case, such as "http://localhost:3000". token: None: nobody needs one. open_paths: need none. tls: cookies are for
+    TLS only.
     """
 
     hosts: Collection[str] = LOCAL
@@ -62,6 +70,22 @@ class Security:
         if kind.lower() == "bearer":
             return _equal(given.strip(), self.token)
         return method in ("GET", "HEAD") and _equal(_cookie(cookies), self._session())
+
+
+def configured(api: ApiSettings) -> Security:
+    """Raises InvalidArgument for a server that would be open to others."""
+    security = Security(
+        hosts={*LOCAL, api.bind_address, *(host.lower() for host in api.hosts)},
+        origins={origin.lower() for origin in api.origins},
+        token=None if api.token is None else api.token.get_secret_value(),
+        body_limit=api.body_limit,
+        tls=api.tls_cert is not None,
+    )
+    try:
+        check_exposed(api.bind_address, security, api.insecure)
+    except ValueError as error:
+        raise InvalidArgument(str(error)) from None
+    return security
 
 
 def check_exposed(address: str, security: Security, insecure: bool = False) -> None:
@@ -105,9 +129,7 @@ class Guard:
         if origin is not None:
             send = _with_origin(send, origin)
         if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
-            await _answer(send, 204, None, [(b"access-control-allow-headers", b"authorization, content-type"),
-                                            (b"access-control-allow-methods", _METHODS.encode()),
-                                            (b"access-control-max-age", b"600")])  # fmt: skip
+            await _answer(send, 204, None, _PREFLIGHT)
             return
         if not self._is_known(scope, headers):
             await _answer(send, 401, "this needs the token of the API: send it as Authorization: Bearer TOKEN",
@@ -137,9 +159,9 @@ class Guard:
         if (
             origin is not None
             and not self._is_own(origin, headers["host"], scope)
-            and origin not in self._security.origins
+            and origin.lower() not in self._security.origins
         ):
-            return 403, f"pages of {origin} may not use the API: open them at the address of the API"
+            return 403, f"pages of {origin} may not use the API: open them at its address, or add it to api.origins"
         if "\0" in scope["path"] or b"%00" in scope.get("query_string", b""):
             return 400, "an address has no NUL character"
         return None

@@ -4,7 +4,7 @@
     run(task, stop, tell)                        to its end; tells what happens
 
 A program is what the API has stored with the pipeline: {"version": 1, "pipeline": its description as JSON, "artifacts":
-{path of a library: hash}, "variables": secrets of connection profiles, if it has any}. The job decides about
+{path or URL of a library: hash}, "variables": secrets of connection profiles, if it has any}. The job decides about
 checkpoints, parallelism and environment.
 
 Guarantees: nothing is raised: the last word told is how the generation has ended. A library is loaded only if it has
@@ -14,7 +14,6 @@ the bytes that were built. It goes on from the last checkpoint of its place, if 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -39,22 +38,29 @@ from ..errors import (
 from ..pipeline.description import Checkpoints, Pipeline, SourceModel
 from ..pipeline.plan import Planned, plan
 from ..pipeline.problems import InvalidPipeline
+from .functions.artifacts import fetched, moved
+from .functions.graph import graph_of
+from .numbers import Numbers, numbers_of
 from .shown import Showing, Shown
 from .states import Event
+from .taken import Taken, taken
 
 OUTPUT = "output of the worker"
 """The message of a report whose details are that."""
 PROGRESS_EVERY = 2.0
 """Seconds from one count to the next."""
 
-_UNREPEATABLE = ("stdout",)  # sinks that cannot take back rows: without checkpoints
+_UNREPEATABLE = ("stdout", "file")  # sinks that cannot take back rows: without checkpoints
 _WRONG = (RowError, UserCodeError, BuildError, LoadError, PluginEnvironmentError)
 """Errors that a new start would only repeat."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """place: of its checkpoints; None: without. checkpoint_interval: in seconds. drain_time: of a stop."""
+    """place: of its checkpoints; None: without. checkpoint_interval: in seconds. drain_time: of a stop.
+
+    libraries: the folder to which libraries of object stores are copied.
+    """
 
     job_id: str
     generation: int
@@ -64,6 +70,7 @@ class Task:
     place: str | None
     environment: Mapping[str, str] = field(default_factory=dict)
     drain_time: float = 10.0
+    libraries: str = ""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -74,7 +81,7 @@ class Report:
     """What a generation tells, or a scheduler about it.
 
     event: None: it only goes on. tasks: with `started`. message, details, domain: why it has ended, with an error.
-    numbers: so far. checkpoint: the latest. shown: batches of previews.
+    numbers: so far. checkpoint: the latest, once, and again with the last report. shown: batches of previews.
     """
 
     job_id: str
@@ -84,8 +91,8 @@ class Report:
     message: str = ""
     details: str = ""
     domain: str = "internal"
-    numbers: Mapping[str, Any] | None = None
-    checkpoint: Mapping[str, Any] | None = None
+    numbers: Numbers | None = None
+    checkpoint: Taken | None = None
     shown: Sequence[Shown] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -116,18 +123,19 @@ def run(task: Task, stop: StopRequest, tell: Tell) -> None:
     try:
         resume = _has_checkpoints(task.place)
         with contextlib.closing(_planned(task)) as planned:
-            summary = _run(task, planned, stop, resume, tell)
+            telling = Telling(task, planned)
+            summary = _run(task, telling, planned, stop, resume, tell)
     except BaseException as error:
         tell(_failed(task, error, resume))
         return
     event = {"finished": Event.FINISHED, "resumable": Event.SAVED, "cut off": Event.CUT_OFF}[summary.ended]
-    tell(_progress(task, summary.progress, event))
+    tell(telling.report(summary.progress, event))
 
 
 def _planned(task: Task) -> Planned:
-    for library, sha256 in task.program["artifacts"].items():
-        _check(Path(library), sha256)
-    pipeline = Pipeline.model_validate_json(json.dumps(task.program["pipeline"]))
+    artifacts = task.program["artifacts"].items()
+    copies = {name: str(fetched(name, sha256, Path(task.libraries))) for name, sha256 in artifacts}
+    pipeline = Pipeline.model_validate_json(json.dumps(moved(task.program, copies)["pipeline"]))
     place = None if any(sink.type in _UNREPEATABLE for sink in pipeline.sinks) else task.place
     rows = None if pipeline.checkpoints is None else pipeline.checkpoints.every_rows
     update = {
@@ -151,7 +159,28 @@ def _divided(source: SourceModel, pipeline: Pipeline) -> SourceModel:
     return source
 
 
-def _run(task: Task, planned: Planned, stop: StopRequest, resume: bool, tell: Tell) -> Summary:
+class Telling:
+    """What a generation tells of its progress. A checkpoint is told once, and again at the end."""
+
+    def __init__(self, task: Task, planned: Planned) -> None:
+        self._task, self._graph = task, graph_of(planned)
+        self._told_epoch = 0
+
+    def report(self, now: Progress, event: Event | None) -> Report:
+        numbers = numbers_of(now, self._graph)
+        epoch = 0 if now.checkpoint is None else now.checkpoint.epoch
+        is_told, self._told_epoch = epoch == self._told_epoch and event in (None, Event.STARTED), epoch
+        return Report(
+            self._task.job_id,
+            self._task.generation,
+            event,
+            tasks=sum(len(node["subtasks"]) for node in numbers["nodes"].values()),
+            numbers=numbers,
+            checkpoint=None if is_told else taken(now, self._graph),
+        )
+
+
+def _run(task: Task, telling: Telling, planned: Planned, stop: StopRequest, resume: bool, tell: Tell) -> Summary:
     last: Progress | None = None
     showing = Showing(lambda shown: tell(Report(task.job_id, task.generation, shown=shown)))
 
@@ -159,12 +188,18 @@ def _run(task: Task, planned: Planned, stop: StopRequest, resume: bool, tell: Te
         nonlocal last
         before, last = last, replace(now, seconds=0.0)
         if before != last:
-            tell(_progress(task, now, Event.STARTED if before is None else None))
+            tell(telling.report(now, Event.STARTED if before is None else None))
         showing.flush()
 
     with tapped(planned.name, showing.take):
         summary = run_planned(
-            planned, resume=resume, stop=stop, progress=progress, progress_every=PROGRESS_EVERY, only_moves=True
+            planned,
+            resume=resume,
+            allow_changed_plugin=True,  # it has the bytes that the program names: another one since then was asked for
+            stop=stop,
+            progress=progress,
+            progress_every=PROGRESS_EVERY,
+            only_moves=True,
         )
     showing.flush()
     return summary
@@ -172,39 +207,6 @@ def _run(task: Task, planned: Planned, stop: StopRequest, resume: bool, tell: Te
 
 def _has_checkpoints(place: str | None) -> bool:
     return place is not None and any(name.endswith(".json") for name in open_store(place).names("epochs/"))
-
-
-def _check(library: Path, sha256: str) -> None:
-    try:
-        found = hashlib.sha256(library.read_bytes()).hexdigest()
-    except OSError as error:
-        raise LoadError(f"{library} cannot be read: {error.strerror}") from error
-    if found != sha256:
-        raise LoadError(f"{library} is not the library that was built: build the function anew")
-
-
-def _progress(task: Task, now: Progress, event: Event | None) -> Report:
-    """In numbers: node 0 is the source, and operators follow in their order."""
-    nodes = [{"messages_recv": 0, "messages_sent": now.rows_in}]
-    nodes += [{"messages_recv": one.rows_in, "messages_sent": one.rows_out} for one in now.operators]
-    nodes.append({"messages_recv": now.rows_out, "messages_sent": 0})
-    taken = now.checkpoint
-    checkpoint = None
-    if taken is not None and taken.at is not None:
-        checkpoint = {"epoch": taken.epoch, "seconds": taken.seconds, "at": taken.at}
-    return Report(
-        task.job_id,
-        task.generation,
-        event,
-        tasks=len(nodes) * task.parallelism,
-        numbers={
-            "rows_in": now.rows_in,
-            "rows_out": now.rows_out,
-            "operators": {str(place): {"0": node} for place, node in enumerate(nodes)},
-            "details": [asdict(one) for one in now.operators],
-        },
-        checkpoint=checkpoint,
-    )
 
 
 def _failed(task: Task, error: BaseException, resume: bool) -> Report:
@@ -215,7 +217,13 @@ def _failed(task: Task, error: BaseException, resume: bool) -> Report:
         task.job_id,
         task.generation,
         Event.WRONG if wrong else Event.LOST,
-        message=text.partition("\n")[0][:500],
+        message=_in_a_line(text)[:500],
         details="\n".join([text, *getattr(error, "__notes__", ())]),
         domain="user" if wrong else "external" if expected else "internal",
     )
+
+
+def _in_a_line(text: str) -> str:
+    """What is wrong. Of a traceback the last line says it."""
+    first, *others = text.splitlines()
+    return f"{first}: {others[-1]}" if "Traceback (most recent call last)" in text else first

@@ -20,6 +20,7 @@ import functools
 import io
 import re
 import time
+import urllib.parse
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -54,6 +55,9 @@ def open_object_store(url: str, **options: Any) -> ObjectStore:
         raise InvalidArgument(
             f"{url}: object stores need obstore: pip install 'arroyo_udf_plugin[pipeline]'"
         ) from error
+    if urllib.parse.urlsplit(url).password is not None:
+        scheme = url.partition("://")[0]
+        raise InvalidArgument(f"{scheme}://...: leave out the password: credentials come from environment variables")
     if url.startswith("memory://"):
         return _in_memory(url.rstrip("/"))
     if url.startswith("file://"):

@@ -24,12 +24,13 @@ from typing import TYPE_CHECKING, Literal
 from ..errors import Fenced, InvalidArgument
 from .gathering import Gathering
 from .planned import Planned
-from .progress import CheckpointProgress, Ended, Progress, Summary, of_operators
+from .progress import CheckpointProgress, Ended, Progress, Summary, of_operators, of_sinks, of_sources
 from .rhythm import Rhythm
 from .shares import Shares
 from .slice import Slice
 from .stopping import Deadline, StopRequest
 from .store import Store
+from .took import Took
 
 if TYPE_CHECKING:
     from .checkpoints import Epochs
@@ -110,9 +111,9 @@ class _Told:
 
 @dataclass(frozen=True)
 class _Taken:
-    """By the thread of an epoch. epoch: None: nothing had changed."""
+    """By the thread of an epoch. took: None: nothing had changed."""
 
-    epoch: int | None
+    took: Took | None
     error: BaseException | None
 
 
@@ -178,7 +179,7 @@ class _Coordinator:
             Shares(input.source, width, {} if latest is None else latest.positions_of(number))
             for number, input in enumerate(self._planned.inputs)
         ]
-        gathered = [at for at in range(len(routes.before)) if at in routes.gathering or routes.is_behind_gathering(at)]
+        gathered = [at for at in range(len(routes.before)) if routes.is_alone(at)]
         before = [([], []) if epochs is None else epochs.states(place, width, gathered) for place in range(width)]
         for each, (watermarks, states) in zip(self._slices, before, strict=True):
             each.start(shares, watermarks, states, allow_changed_plugin)
@@ -277,7 +278,7 @@ class _Coordinator:
             except BaseException as error:
                 self._words.put(_Taken(None, error))
             else:
-                self._words.put(_Taken(None if taken is None else taken.epoch, None))
+                self._words.put(_Taken(None if taken is None else epochs.took, None))
 
         self._taking = threading.Thread(target=take, daemon=True, name="arroyo-udf-epoch")
         self._taking.start()
@@ -286,9 +287,10 @@ class _Coordinator:
         self._taking = None
         if word.error is not None:
             raise word.error
-        if word.epoch is not None and self._checkpoint is not None:
-            seconds = time.monotonic() - self._taken_at
-            self._checkpoint = CheckpointProgress(word.epoch, self._checkpoint.epochs + 1, seconds, time.time())
+        took = word.took
+        if took is not None and self._checkpoint is not None:
+            epochs, seconds = self._checkpoint.epochs + 1, took.end - took.start
+            self._checkpoint = CheckpointProgress(took.epoch, epochs, seconds, took.end, took)
             self._report()
 
     # ---- The end ----
@@ -367,15 +369,17 @@ class _Coordinator:
         self._progress(self._so_far())
 
     def _so_far(self) -> Progress:
-        numbers = [(each.numbers, each.operators) for each in self._slices]
+        numbers = [each.numbers for each in self._slices]
         return Progress(
             seconds=time.monotonic() - self._begun,
-            rows_in=sum(each.rows_in for each, _ in numbers),
-            rows_out=sum(each.rows_out for each, _ in numbers),
-            dropped=sum(each.dropped for each, _ in numbers),
-            dead_letters=sum(each.dead_letters for each, _ in numbers),
+            rows_in=sum(each.rows_in for each in numbers),
+            rows_out=sum(each.rows_out for each in numbers),
+            dropped=sum(each.dropped for each in numbers),
+            dead_letters=sum(each.dead_letters for each in numbers),
             total=self._total(),
-            operators=tuple(of_operators(numbers)),
+            sources=tuple(of_sources(self._planned, self._slices)),
+            operators=tuple(of_operators(self._planned, self._slices)),
+            sinks=tuple(of_sinks(self._planned, self._slices)),
             checkpoint=self._checkpoint,
         )
 

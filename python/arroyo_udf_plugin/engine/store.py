@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore as Opened
 
 _Result = TypeVar("_Result")
+_MANY = 1000  # names in one request, as many as S3 takes
 
 
 class AlreadyThere(ArroyoUdfError):
@@ -60,11 +61,17 @@ class Store(Protocol):
     def delete(self, name: str) -> None:
         """Does nothing if it is not there."""
 
+    def clear(self) -> None:
+        """Removes everything, of an object store many names with one request. It can be repeated."""
 
-def open_store(place: str) -> Store:
-    """The store at a folder's path or an object store's URL. The folder need not exist."""
+
+def open_store(place: str, patience: float = object_store.PATIENCE) -> Store:
+    """The store at a folder's path or an object store's URL. The folder need not exist.
+
+    patience: seconds for an object store that does not answer.
+    """
     path = local_path(place)
-    return ObjectStore(place, open_patient(place)) if path is None else LocalStore(path)
+    return ObjectStore(place, open_patient(place), patience) if path is None else LocalStore(path)
 
 
 class LocalStore:
@@ -110,6 +117,10 @@ class LocalStore:
     def delete(self, name: str) -> None:
         with self._errors("remove", name), contextlib.suppress(FileNotFoundError):
             (self._folder / name).unlink()
+
+    def clear(self) -> None:
+        with self._errors("remove", ""), contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(self._folder)
 
     @contextlib.contextmanager
     def _errors(self, verb: str, name: str) -> Iterator[None]:
@@ -161,14 +172,14 @@ def _hidden() -> str:
 class ObjectStore:
     """Objects below a URL. store: of obstore."""
 
-    def __init__(self, url: str, store: Opened) -> None:
+    def __init__(self, url: str, store: Opened, patience: float) -> None:
         import obstore
 
         self.place = url.rstrip("/")
-        self._store, self._obstore = store, obstore
+        self._store, self._obstore, self._patience = store, obstore, patience
 
     def put(self, name: str, data: Data) -> None:
-        self._do(name, lambda: self._obstore.put(self._store, name, data))
+        self._write(name, lambda: self._obstore.put(self._store, name, data))
 
     def create(self, name: str, data: bytes) -> None:
         def created() -> bool:
@@ -179,7 +190,7 @@ class ObjectStore:
             return True
 
         # When an answer has got lost after the object was written, the next attempt finds our own bytes.
-        if not self._do(name, created) and self.get(name) != data:
+        if not self._write(name, created) and self.get(name) != data:
             raise AlreadyThere(f"{self.place}: {name} is there already")
 
     def get(self, name: str) -> bytes:
@@ -203,5 +214,18 @@ class ObjectStore:
         with contextlib.suppress(FileNotFoundError):
             self._do(name, lambda: self._obstore.delete(self._store, name))
 
+    def clear(self) -> None:
+        def cleared() -> None:
+            for group in self._obstore.list(self._store, chunk_size=_MANY):
+                self._obstore.delete(self._store, [each["path"] for each in group])
+
+        self._do("", cleared)
+
+    def _write(self, name: str, call: Callable[[], _Result]) -> _Result:
+        try:
+            return self._do(name, call)
+        except FileNotFoundError as error:  # of an object that is to be written
+            raise InvalidArgument(f"{self.place}: there is no such bucket: make it, or name another one") from error
+
     def _do(self, name: str, call: Callable[[], _Result]) -> _Result:
-        return object_store.patiently(call, f"{self.place}/{name}")
+        return object_store.patiently(call, f"{self.place}/{name}", self._patience)

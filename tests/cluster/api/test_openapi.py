@@ -31,7 +31,7 @@ class Quick(Workshop):
     async def function(self, definition: str, language: Any) -> BuiltFunction:
         if len(definition) % 2:
             raise InvalidFunction(["it is odd"])
-        return BuiltFunction(f"f{len(definition)}", "f() -> int64", __file__, "0" * 64)
+        return BuiltFunction(f"f{len(definition)}", language, "f() -> int64", __file__, "0" * 64)
 
     async def plan(self, name: str, query: str, *more: Any, **others: Any) -> Planned:
         sinks = [{"type": "preview"}]

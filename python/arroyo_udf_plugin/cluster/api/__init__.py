@@ -6,10 +6,11 @@ shapes/       what requests and answers look like
 pipelines.py, jobs.py, checkpoints.py, output.py, metrics.py, udfs.py, connectors.py, profiles.py, tables.py, health.py
               the endpoints, one file for each thing
 planned.py    a query with the functions and tables that it may use
+libraries.py  functions are stored before something refers to them
 told.py       rows of the database as answers        buttons.py   what a pipeline's button does
 catalog.py    the connectors                          statements.py   a saved table as a CREATE TABLE
 failures.py   answers of requests that fail           bodies.py    JSON that can be stored
-pages.py      pages of lists
+pages.py      pages of lists                          transport.py HEAD, and answers that are compressed
 
 Guarantees: two processes of it on one database give the same answers. What it has answered is committed. It runs no
 code of users.
@@ -25,19 +26,22 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 
 from ...version import __version__
+from ..monitoring.exposition import Exposition
+from ..monitoring.serving import metrics_of
+from ..monitoring.stored import by_state, from_database
 from ..security import App, Guard
 from . import failures, health
 from .checkpoints import router as checkpoints
 from .connectors import router as connectors
 from .health import router as ping
 from .jobs import router as jobs
-from .metrics import exposed
 from .metrics import router as metrics
 from .output import router as output
 from .parts import Parts
 from .pipelines import router as pipelines
 from .profiles import router as profiles
 from .tables import router as tables
+from .transport import Transport
 from .udfs import router as udfs
 
 _ORGANIZATION = "/v1/admin/organizations/{organization_id}"
@@ -54,6 +58,7 @@ def create_app(parts: Parts) -> App:
         servers=[{"url": "/api/"}],
         root_path_in_servers=False,
         responses=failures.RESPONSES,
+        redirect_slashes=False,
     )
     api.state.parts = parts
     failures.install(api)
@@ -72,12 +77,16 @@ def create_app(parts: Parts) -> App:
     routes = [
         Route("/health/live", health.live),
         Route("/health/ready", health.ready),
-        Route("/metrics", exposed),
+        Route(
+            "/metrics",
+            metrics_of(Exposition([from_database(parts.database), by_state(parts.database), *parts.sources])),
+        ),
         Mount("/api", api),
     ]
     outer = Starlette(routes=routes, lifespan=lifespan)
     outer.state.parts = parts
-    return outer if parts.security is None else Guard(outer, parts.security)
+    app = Transport(outer)
+    return app if parts.security is None else Guard(app, parts.security)
 
 
 async def _our_organization(organization_id: str) -> None:

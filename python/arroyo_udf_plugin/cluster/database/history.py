@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import delete, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy import and_, delete, func, or_, select
+from sqlalchemy.orm import Session, aliased
 
 from .errors import NotFound
 from .ids import new_id
-from .models import Checkpoint, JobLog, JobNumbers, JobOutput
+from .models import Checkpoint, Job, JobLog, JobNumbers, JobOutput, JobStatus, Pipeline
 from .opened import now
 from .paging import Page, page
+from .pipelines import TERMINAL
 
 _NUMBERS_KEPT = 300_000_000  # microseconds
 _OUTPUT_KEPT = 1000  # batches of each job
@@ -127,6 +128,31 @@ def count(session: Session, job_id: str, numbers: Mapping[str, Any]) -> None:
 def numbers(session: Session, job_id: str) -> Sequence[JobNumbers]:
     """By time."""
     return session.scalars(select(JobNumbers).where(JobNumbers.job_id == job_id).order_by(JobNumbers.at)).all()
+
+
+class Latest(NamedTuple):
+    """Of a job: restarts in a row, and what it has last told."""
+
+    job_id: str
+    restarts: int
+    numbers: Mapping[str, Any] | None
+    checkpoint: Checkpoint | None
+
+
+def latest(session: Session) -> list[Latest]:
+    """Of the jobs that have not ended, without previews: one row of each table for a job."""
+    counted, taken = aliased(JobNumbers), aliased(Checkpoint)
+    at = select(func.max(counted.at)).where(counted.job_id == Job.id).scalar_subquery()
+    epoch = select(func.max(taken.epoch)).where(taken.job_id == Job.id, taken.state != "failed")
+    found = (
+        select(Job.id, JobStatus.restarts, JobNumbers.numbers, Checkpoint)
+        .join(JobStatus, JobStatus.job_id == Job.id)
+        .join(Pipeline, Pipeline.id == Job.pipeline_id)
+        .outerjoin(JobNumbers, and_(JobNumbers.job_id == Job.id, JobNumbers.at == at))
+        .outerjoin(Checkpoint, and_(Checkpoint.job_id == Job.id, Checkpoint.epoch == epoch.scalar_subquery()))
+        .where(JobStatus.state.not_in(TERMINAL), Pipeline.is_preview.is_(False))
+    )
+    return [Latest(*row) for row in session.execute(found)]
 
 
 def put_output(

@@ -6,12 +6,14 @@ that a controller or a worker of an older generation changes nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, exists, or_, select, update
+from sqlalchemy import ColumnElement, delete, exists, func, or_, select, update
 from sqlalchemy.orm import Session
 
+from ..states import State
 from .models import Job, JobStatus, Leader, Leftover, Pipeline
 from .opened import now
 from .pipelines import TERMINAL
@@ -38,6 +40,23 @@ def to_watch(session: Session) -> Sequence[str]:
 def pending(session: Session) -> Sequence[str]:
     """Ids of jobs with a wish that nobody has seen."""
     return session.scalars(select(Job.id).where(Job.pending)).all()
+
+
+def by_state(session: Session) -> dict[str, int]:
+    """How many jobs are in each state, without previews. UserFailed: failed by an error of the user."""
+    domain = JobStatus.failure_domain
+    found = (
+        select(JobStatus.state, domain, func.count())
+        .join(Job, Job.id == JobStatus.job_id)
+        .join(Pipeline, Pipeline.id == Job.pipeline_id)
+        .where(Pipeline.is_preview.is_(False))
+        .group_by(JobStatus.state, domain)
+    )
+    counts: Counter[str] = Counter()
+    for state, failed_by, count in session.execute(found):
+        is_users = state == State.FAILED and failed_by == "user"
+        counts["UserFailed" if is_users else state] += count
+    return counts
 
 
 def seen(session: Session, job_id: str, revision: int) -> None:

@@ -257,7 +257,9 @@ class ConnectionTableUse(Base):
 
 
 class Artifact(Base):
-    """A library in the data folder (see `artifacts.py`), by the hash of its bytes."""
+    """A library, by the hash of its bytes. place: where it is stored (see `functions/artifacts.py`); None: nowhere.
+
+    A row that goes away leaves its place to be removed; the same library gets another place then."""
 
     __tablename__ = "artifacts"
 
@@ -265,7 +267,19 @@ class Artifact(Base):
     name: Mapped[str] = mapped_column(Text)
     language: Mapped[str] = mapped_column(String(8))
     size: Mapped[int] = mapped_column(BigInteger)
+    place: Mapped[str | None] = mapped_column(Text)
     created_at: Mapped[int] = mapped_column(Micros)
+
+
+class ArtifactUse(Base):
+    """A pipeline that has a library."""
+
+    __tablename__ = "artifact_uses"
+
+    artifact: Mapped[str] = mapped_column(ForeignKey("artifacts.sha256", ondelete="RESTRICT"), primary_key=True)
+    pipeline_id: Mapped[str] = mapped_column(
+        ForeignKey("pipelines.id", ondelete="CASCADE"), primary_key=True, index=True
+    )
 
 
 class Udf(Base):
@@ -288,7 +302,7 @@ class Udf(Base):
 
 
 class Leftover(Base):
-    """A folder or URL of a deleted pipeline's state that is still to be removed."""
+    """A folder or URL that a deleted pipeline or function has left, and that is still to be removed."""
 
     __tablename__ = "leftovers"
 

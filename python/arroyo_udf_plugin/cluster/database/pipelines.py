@@ -5,13 +5,15 @@ Each change of a wish raises its revision and marks it as pending; the controlle
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Select, select
+from sqlalchemy import delete as delete_rows
 from sqlalchemy.orm import Session, load_only
 
 from ..states import State
+from . import artifacts
 from .changes import tell_changes
 from .errors import InUse, NotFound, once
 from .ids import new_id
@@ -48,8 +50,10 @@ def create(
     is_preview: bool = False,
     ttl_micros: int | None = None,
     tables: Sequence[str] = (),
+    libraries: Collection[str] = (),
 ) -> Whole:
-    """Adds a pipeline with its job, which is to run. tables: ids of the connection tables it uses. Raises Taken."""
+    """Adds a pipeline with its job, which is to run. tables: ids of the connection tables it uses. libraries: hashes of
+    those it has (see `artifacts.py`). Raises Taken."""
     time = now()
     pipeline = Pipeline(
         id=id or new_id("pl"),
@@ -81,8 +85,8 @@ def create(
             session.add(row)
             session.flush()
     tell_changes(session)
-    session.add_all(ConnectionTableUse(table_id=table, pipeline_id=pipeline.id) for table in dict.fromkeys(tables))
-    session.flush()
+    _use(session, pipeline.id, tables)
+    artifacts.use(session, pipeline.id, libraries)
     return Whole(pipeline, job, status)
 
 
@@ -145,23 +149,50 @@ def restart(session: Session, pipeline_id: str, *, force: bool = False, ignore_s
     return whole
 
 
+def replan(
+    session: Session,
+    pipeline_id: str,
+    *,
+    program: Mapping[str, Any],
+    graph: Mapping[str, Any],
+    tables: Sequence[str],
+    libraries: Collection[str],
+) -> None:
+    """What the next generation of its job runs. tables: ids of the connection tables that it uses. libraries: hashes.
+
+    Raises NotFound.
+    """
+    pipeline = _locked(session, pipeline_id).pipeline
+    pipeline.program, pipeline.graph = dict(program), dict(graph)
+    session.execute(delete_rows(ConnectionTableUse).where(ConnectionTableUse.pipeline_id == pipeline_id))
+    _use(session, pipeline_id, tables)
+    artifacts.use(session, pipeline_id, libraries)
+    session.flush()
+
+
+def _use(session: Session, pipeline_id: str, tables: Sequence[str]) -> None:
+    session.add_all(ConnectionTableUse(table_id=table, pipeline_id=pipeline_id) for table in dict.fromkeys(tables))
+
+
 def place_of(whole: Whole, checkpoints: str) -> str:
     """Where a job's state is. checkpoints: where that of all jobs is, if the pipeline does not say otherwise."""
     return f"{(whole.pipeline.state_url or checkpoints).rstrip('/')}/{whole.job.id}"
 
 
 def delete(session: Session, pipeline_id: str, checkpoints: str) -> None:
-    """Its state is removed later, by the controller. checkpoints: see `place_of`.
+    """Its state and its libraries are removed later, by the controller. checkpoints: see `place_of`.
 
     Raises NotFound, InUse for a job that has not ended.
     """
     whole = _locked(session, pipeline_id)
     if whole.status.state not in TERMINAL:
         raise InUse(f"its job is {whole.status.state}: stop it, and delete the pipeline when it has stopped")
+    libraries = artifacts.used_by(session, pipeline_id)
     session.add(Leftover(place=place_of(whole, checkpoints)))
     session.delete(whole.pipeline)
     tell_changes(session)
     session.flush()
+    artifacts.release(session, libraries)
 
 
 def _mark(session: Session, job: Job) -> None:

@@ -1,19 +1,18 @@
 """What the API asks for: functions built, queries planned.
 
-    folder/builds/<key>/libplane.so, built.json      a function that was built, by the hash of its text
+    folder/builds/<key>.json                         a function that was built, by the hash of its text
+    folder/libraries/<sha256>/libplane.so            its library
     folder/cache                                     what compilers keep
     folder/child-...                                 private folders of children
 
-Several processes may share the folder.
+Several processes may share the folder, and build the same function at once: what one has answered stays as it is.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import json
-import shutil
 import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -23,10 +22,15 @@ from pathlib import Path
 import pydantic
 
 from ...abi import ABI_VERSION
+from ...engine.store import LocalStore
+from ...errors import ArroyoUdfError
 from ...version import PLUGIN_FORMAT, __version__
+from .artifacts import LIBRARIES, copied, new_place, store, verified
 from .asked import Build, Built, Diagnostic, Language, Plan, Planned, Plugin, Table
 from .children import ChildFailed, Children, Limits
-from .hashes import sha256_of
+
+_PATIENCE = 10.0
+"""Seconds for a store that does not answer while somebody waits for the API."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class BuiltFunction:
     """library: the path of its plugin, whose hash is sha256."""
 
     name: str
+    language: Language
     signature: str
     library: str
     sha256: str
@@ -48,7 +53,10 @@ class InvalidFunction(Exception):
 
 
 class Workshop:
-    """folder: is made, for this user only. cache: of compilers. roots: the folders in which files of queries may be."""
+    """folder: is made, for this user only. cache: of compilers. roots: the folders in which files of queries may be.
+
+    artifacts: where functions are stored that pipelines have; None: in the folder, too.
+    """
 
     def __init__(
         self,
@@ -56,10 +64,12 @@ class Workshop:
         limits: Limits | None = None,
         cache: Path | None = None,
         roots: Sequence[str] | None = None,
+        artifacts: str | None = None,
     ) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._builds = folder / "builds"
-        self._builds.mkdir(mode=0o700, exist_ok=True)
+        self._builds = LocalStore(folder / "builds")
+        self._libraries = folder / LIBRARIES
+        self._artifacts = artifacts or str(folder / "artifacts")
         self._children = Children(folder, cache or folder / "cache", limits or Limits())
         self._building: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._roots = None if roots is None else list(roots)
@@ -74,15 +84,14 @@ class Workshop:
     async def function(self, definition: str, language: Language) -> BuiltFunction:
         """Builds a definition that is new. Raises InvalidFunction."""
         key = _key(definition, language)
-        entry = self._builds / key
         async with self._building[key]:
-            if (found := _found(entry)) is None:
-                found = await self._built(definition, language, entry)
+            if (found := await asyncio.to_thread(self._found, key)) is None:
+                found = await self._built(definition, language, key)
         if not self._building[key].locked():
             del self._building[key]
         return found
 
-    async def _built(self, definition: str, language: Language, entry: Path) -> BuiltFunction:
+    async def _built(self, definition: str, language: Language, key: str) -> BuiltFunction:
         async with self._children.working() as child:
             out = child.folder / "out"
             out.mkdir()
@@ -94,14 +103,27 @@ class Workshop:
             libraries = list(out.glob("lib*.so"))
             if answer.errors or answer.name is None or len(libraries) != 1:
                 raise InvalidFunction(answer.errors or ["the build made no library"])
-            kept = entry / libraries[0].name
-            sha256 = await asyncio.to_thread(sha256_of, libraries[0])
-            function = BuiltFunction(answer.name, answer.signature, str(kept), sha256)
-            (out / "built.json").write_text(json.dumps(asdict(function)))
-            shutil.rmtree(entry, ignore_errors=True)  # it was not found, so it is not whole
-            with contextlib.suppress(OSError):  # another process was faster
-                out.rename(entry)
-        return function if (found := _found(entry)) is None else found
+            kept, sha256 = await asyncio.to_thread(copied, libraries[0], self._libraries)
+        function = BuiltFunction(answer.name, language, answer.signature, str(kept), sha256)
+        await asyncio.to_thread(self._builds.put, f"{key}.json", json.dumps(asdict(function)).encode())
+        return function
+
+    def _found(self, key: str) -> BuiltFunction | None:
+        """A function that was built, and is still whole."""
+        try:
+            found = BuiltFunction(**json.loads(self._builds.get(f"{key}.json")))
+            verified(Path(found.library), found.sha256)
+        except (ArroyoUdfError, OSError, ValueError, TypeError):
+            return None
+        return found
+
+    def new_place(self, function: BuiltFunction) -> str:
+        """Where a function can be stored."""
+        return new_place(self._artifacts, function.sha256)
+
+    def store(self, function: BuiltFunction, place: str) -> str:
+        """Stores a function there, if it is not. Returns what programs call it. Raises InvalidArgument."""
+        return store(Path(function.library), place, _PATIENCE)
 
     async def plan(
         self,
@@ -113,8 +135,9 @@ class Workshop:
         sinks: str = "own",
         environment: Mapping[str, str] | None = None,
         state_url: str | None = None,
+        known: Sequence[str] = (),
     ) -> Planned:
-        """functions: by name. What is wrong with the query is in the answer."""
+        """functions: by name. known: names of functions to propose. What is wrong with the query is in the answer."""
         plugins = [Plugin(name=one, library=f.library, sha256=f.sha256) for one, f in functions.items()]
         async with self._children.working() as child:
             asked = Plan.model_validate(
@@ -128,6 +151,7 @@ class Workshop:
                     "environment": dict(environment or {}),
                     "roots": self._roots,
                     "state_url": state_url,
+                    "known": list(known),
                 }
             )
             try:
@@ -139,12 +163,3 @@ class Workshop:
 def _key(definition: str, language: str) -> str:
     parts = [definition, language, __version__, ABI_VERSION, PLUGIN_FORMAT, sys.version, sys.platform]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:40]
-
-
-def _found(entry: Path) -> BuiltFunction | None:
-    """A function that was built, and is still whole."""
-    try:
-        found = BuiltFunction(**json.loads((entry / "built.json").read_text()))
-        return found if sha256_of(Path(found.library)) == found.sha256 else None
-    except (OSError, ValueError, TypeError):
-        return None

@@ -29,7 +29,7 @@ ASK_EVERY = 5.0
 """Seconds after which a question for orders is answered with none."""
 GONE = 410
 
-_SOCKET = "workers.sock"
+SOCKET = "workers.sock"
 _KEY = "workers.key"
 
 
@@ -53,34 +53,43 @@ def secret_of(key: bytes, job_id: str, generation: int) -> str:
     return hmac.new(key, f"{job_id}/{generation}".encode(), hashlib.sha256).hexdigest()
 
 
-def bound(data: Path) -> socket.socket:
-    """Where workers ask; nobody but this user can connect. It replaces the socket of a controller before."""
-    path = data / _SOCKET
+def bound(folder: Path, name: str = SOCKET) -> socket.socket:
+    """Where others ask; nobody but this user can connect. It replaces the socket of a process before."""
+    path = folder / name
     path.unlink(missing_ok=True)
     found = socket.socket(socket.AF_UNIX)
-    folder = os.open(data, os.O_PATH | os.O_CLOEXEC)
+    opened = os.open(folder, os.O_PATH | os.O_CLOEXEC)
     try:
-        found.bind(f"/proc/self/fd/{folder}/{_SOCKET}")  # a path of any length would not fit into an address
+        found.bind(f"/proc/self/fd/{opened}/{name}")  # a path of any length would not fit into an address
     finally:
-        os.close(folder)
+        os.close(opened)
     path.chmod(0o600)
     found.listen(128)
     return found
 
 
-class Connection(http.client.HTTPConnection):
-    """To the controller of a data folder."""
+def identity(data: Path) -> tuple[int, int] | None:
+    """Of the socket at which workers ask; each `bound` makes another one."""
+    try:
+        found = (data / SOCKET).stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
-    def __init__(self, data: Path, timeout: float) -> None:
-        super().__init__("controller", timeout=timeout)
-        self._data = data
+
+class Connection(http.client.HTTPConnection):
+    """To the controller of a data folder, or to another socket."""
+
+    def __init__(self, folder: Path, timeout: float, name: str = SOCKET) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._folder, self._name = folder, name
 
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(self.timeout)
-        folder = os.open(self._data, os.O_PATH | os.O_CLOEXEC)
+        folder = os.open(self._folder, os.O_PATH | os.O_CLOEXEC)
         try:
-            self.sock.connect(f"/proc/self/fd/{folder}/{_SOCKET}")
+            self.sock.connect(f"/proc/self/fd/{folder}/{self._name}")
         finally:
             os.close(folder)
 
