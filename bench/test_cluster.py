@@ -275,7 +275,7 @@ def test_rows(benchmark: Any, data: Path, flights: pa.Table, scheduler: str, fun
 
     def job() -> float:
         pipeline = program.post(query())
-        found = program.until(pipeline, "Finished", pause=0.25)  # each look costs the job something
+        found = program.until(pipeline, "Finished", pause=1.0)  # each look costs the job something
         return COPIES[function] * len(flights) / float(found["finish_time"] - found["start_time"]) * 1e6
 
     with Program("cluster", data, "--scheduler", scheduler) as program:
