@@ -21,6 +21,26 @@ def test_a_worker_that_finds_no_controller_gives_up(tmp_path: Path, monkeypatch:
         worker.Worker(told).run()
 
 
+def test_a_worker_starts_without_what_only_the_other_programs_need() -> None:
+    """Each start of a job, and each recovery, waits for its imports."""
+    others = (
+        "sqlalchemy",
+        "alembic",
+        "fastapi",
+        "uvicorn",
+        "psycopg",
+        "pydantic_settings",
+        "cryptography",
+        "opentelemetry",
+    )
+    program = f"""
+import sys
+import arroyo_udf_plugin.cli, arroyo_udf_plugin.cluster.worker
+print([name for name in {others!r} if name in sys.modules])
+"""
+    assert subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout == "[]\n"
+
+
 def test_a_worker_is_found_by_its_lock_as_long_as_it_lives(tmp_path: Path) -> None:
     program = f"""
 import sys
