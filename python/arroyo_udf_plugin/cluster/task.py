@@ -50,7 +50,7 @@ OUTPUT = "output of the worker"
 PROGRESS_EVERY = 2.0
 """Seconds from one count to the next."""
 
-_UNREPEATABLE = ("stdout",)  # sinks that cannot take back rows: without checkpoints
+_UNREPEATABLE = ("stdout", "file")  # sinks that cannot take back rows: without checkpoints
 _WRONG = (RowError, UserCodeError, BuildError, LoadError, PluginEnvironmentError)
 """Errors that a new start would only repeat."""
 
@@ -193,7 +193,13 @@ def _run(task: Task, telling: Telling, planned: Planned, stop: StopRequest, resu
 
     with tapped(planned.name, showing.take):
         summary = run_planned(
-            planned, resume=resume, stop=stop, progress=progress, progress_every=PROGRESS_EVERY, only_moves=True
+            planned,
+            resume=resume,
+            allow_changed_plugin=True,  # it has the bytes that the program names: another one since then was asked for
+            stop=stop,
+            progress=progress,
+            progress_every=PROGRESS_EVERY,
+            only_moves=True,
         )
     showing.flush()
     return summary
@@ -211,7 +217,13 @@ def _failed(task: Task, error: BaseException, resume: bool) -> Report:
         task.job_id,
         task.generation,
         Event.WRONG if wrong else Event.LOST,
-        message=text.partition("\n")[0][:500],
+        message=_in_a_line(text)[:500],
         details="\n".join([text, *getattr(error, "__notes__", ())]),
         domain="user" if wrong else "external" if expected else "internal",
     )
+
+
+def _in_a_line(text: str) -> str:
+    """What is wrong. Of a traceback the last line says it."""
+    first, *others = text.splitlines()
+    return f"{first}: {others[-1]}" if "Traceback (most recent call last)" in text else first

@@ -26,6 +26,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from .. import failpoints
 from ..engine.stopping import StopRequest
 from ..errors import InvalidArgument
 from .limits import limit
@@ -68,7 +69,9 @@ class Worker:
 
     def run(self) -> None:
         """Raises Gone, Alone."""
+        failpoints.reached("unregistered")
         task = Task(**self._ask("register", {})["task"])
+        failpoints.reached("registered")
         self._stop.timeout = task.drain_time
         reporting = threading.Thread(target=self._guarded, args=(self._report,), name="arroyo-udf-reports")
         reporting.start()
@@ -78,10 +81,13 @@ class Worker:
             run(task, self._stop, self._hear)
         self._reports.put(None)
         reporting.join()
+        failpoints.reached("told")
 
     def _hear(self, report: Report) -> None:
         if report.event is Event.STARTED:
             self._started = replace(report, numbers=None, checkpoint=None)
+        elif report.event is not None:
+            failpoints.reached("ended")
         self._measured.note(report)
         self._reports.put(report)
 
@@ -155,3 +161,5 @@ def main() -> None:
         Worker(told).run()
     except (Gone, Alone) as error:
         _log.warning("%s", error)
+    sys.stdout.flush()
+    os._exit(0)  # threads of functions may go on for ever

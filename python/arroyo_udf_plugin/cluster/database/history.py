@@ -135,7 +135,6 @@ class Latest(NamedTuple):
 
     job_id: str
     restarts: int
-    graph: Mapping[str, Any]
     numbers: Mapping[str, Any] | None
     checkpoint: Checkpoint | None
 
@@ -146,7 +145,7 @@ def latest(session: Session) -> list[Latest]:
     at = select(func.max(counted.at)).where(counted.job_id == Job.id).scalar_subquery()
     epoch = select(func.max(taken.epoch)).where(taken.job_id == Job.id, taken.state != "failed")
     found = (
-        select(Job.id, JobStatus.restarts, Pipeline.graph, JobNumbers.numbers, Checkpoint)
+        select(Job.id, JobStatus.restarts, JobNumbers.numbers, Checkpoint)
         .join(JobStatus, JobStatus.job_id == Job.id)
         .join(Pipeline, Pipeline.id == Job.pipeline_id)
         .outerjoin(JobNumbers, and_(JobNumbers.job_id == Job.id, JobNumbers.at == at))
