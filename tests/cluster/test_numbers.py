@@ -38,7 +38,7 @@ def counted(**parts: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Runs a pipeline to its end. Returns its graph and its numbers."""
     with contextlib.closing(plan(Pipeline(name="counts", **parts))) as planned:
         graph = graph_of(planned)
-        return graph, dict(numbers_of(run_planned(planned).progress, graph))
+        return graph, dict(numbers_of(1, run_planned(planned).progress, graph))
 
 
 def rows_of(numbers: dict[str, Any], what: str) -> dict[str, list[int]]:
