@@ -176,7 +176,7 @@ class Telling:
         self._told_epoch = 0
 
     def report(self, now: Progress, event: Event | None) -> Report:
-        numbers = numbers_of(now, self._graph)
+        numbers = numbers_of(self._task.generation, now, self._graph)
         epoch = 0 if now.checkpoint is None else now.checkpoint.epoch
         is_told, self._told_epoch = epoch == self._told_epoch and event in (None, Event.STARTED), epoch
         return Report(
