@@ -39,6 +39,8 @@ from .database.pipelines import Whole
 from .functions.artifacts import LIBRARIES
 from .monitoring.families import Families
 from .monitoring.meters import Meters
+from .monitoring.spans import JobSpans
+from .monitoring.tracing import Tracing
 from .noting import Notes
 from .removal import Remover
 from .schedulers.interface import How, Scheduler
@@ -92,6 +94,8 @@ class Controller:
         self._timers = Timers()
         self._notes = Notes(database)
         self._meters = Meters()
+        self._tracing = Tracing(settings.traces.endpoint, "controller")
+        self._spans = JobSpans(self._tracing)
         self._remover = Remover(database)
         self._watched: dict[str, _Watched] = {}
         self._term: int | None = None
@@ -147,7 +151,8 @@ class Controller:
                 continue
             reports = [word for word in words if isinstance(word, Report)]
             self._guarded(partial(self._notes.note, reports))
-            self._meters.note(reports)
+            self._guarded(partial(self._meters.note, reports))
+            self._guarded(partial(self._spans.note, reports))
             for report in reports:
                 if report.event is not None:
                     self._guarded(partial(self._report, report))
@@ -156,6 +161,7 @@ class Controller:
         self._scheduler.close()
         self._remover.close()
         self._lock.release()
+        self._tracing.close()
 
     def _hear(self, timeout: float | None) -> list[Word]:
         words: list[Word] = []
@@ -260,6 +266,7 @@ class Controller:
         self._watched.pop(job_id, None)
         self._notes.forget(job_id)
         self._meters.forget(job_id)
+        self._spans.forget(job_id)
         self._timers.drop(job_id)
 
     # ---- Events ----
@@ -323,6 +330,7 @@ class Controller:
         about = {"job_id": job_id, "generation": status.generation}
         _log.info("%s: %s -> %s", event, before[0], step.state, extra=about)
         self._meters.moved(event, step.state)
+        self._spans.moved(job_id, status.generation, step)
         self._wait_in(whole)
         self._act(whole, step.action)
         return True
@@ -389,6 +397,7 @@ class Controller:
             environment=job.env_vars,
             drain_time=self._limits.drain_time,
             libraries=str(self._settings.functions / LIBRARIES),
+            trace_parent=self._spans.parent(job.id),
         )
 
     def _backoff(self, restarts: int) -> float:

@@ -1,7 +1,7 @@
 """A worker: the process of one generation of a job. `arroyo-udf worker`, started by the process scheduler.
 
-    standard input: {"data": folder, "job_id", "generation", "secret", "lock", "limits", "gateway", "logging"}, then
-    its end
+    standard input: {"data": folder, "job_id", "generation", "secret", "lock", "limits", "gateway", "logging",
+    "traces", "spawned"}, then its end
 
 Three threads: this one runs the pipeline, one sends reports, one asks for orders. Others answer with metrics, and send
 them to a Pushgateway.
@@ -33,6 +33,7 @@ from .logs import show
 from .monitoring.exposition import Exposition
 from .monitoring.measured import Measured
 from .monitoring.pushing import WORKER, Gateway
+from .monitoring.tracing import Tracing
 from .schedulers import protocol, worker_files
 from .states import Event
 from .task import Report, Task, request, run
@@ -64,12 +65,15 @@ class Worker:
         self._stop = StopRequest()
         self._started: Report | None = None
         self._measured = Measured()
+        self._traces, self._spawned = told["traces"], told["spawned"]
+        self._trace_parent: str | None = None
         self._gateway = told["gateway"] and Gateway(**told["gateway"])
 
     def run(self) -> None:
         """Raises Gone, Alone."""
         task = Task(**self._ask("register", {})["task"])
         self._stop.timeout = task.drain_time
+        self._trace_parent = task.trace_parent
         reporting = threading.Thread(target=self._guarded, args=(self._report,), name="arroyo-udf-reports")
         reporting.start()
         listening = threading.Thread(target=self._guarded, args=(self._listen,), name="arroyo-udf-orders", daemon=True)
@@ -82,8 +86,15 @@ class Worker:
     def _hear(self, report: Report) -> None:
         if report.event is Event.STARTED:
             self._started = replace(report, numbers=None, checkpoint=None)
+            if self._traces is not None:  # aside, because opentelemetry is slow to import
+                threading.Thread(target=self._trace, args=(time.time(),), daemon=True).start()
         self._measured.note(report)
         self._reports.put(report)
+
+    def _trace(self, started: float) -> None:
+        about = {"job_id": self._job_id, "generation": self._generation}
+        with contextlib.closing(Tracing(self._traces, "worker")) as tracing:
+            tracing.begin("worker start", parent=self._trace_parent, at=self._spawned, **about).end(started)
 
     @contextlib.contextmanager
     def _monitored(self) -> Iterator[None]:
