@@ -1,6 +1,7 @@
 # docs   the reference of the Python package, from its docstrings, in build/docs
 # demo   build the example functions in three languages, run them over 336,776 flights, compare
-# engine-demo  a query over all flights as a job of a cluster, whose worker and controller are killed; compare its table
+# engine-demo  a query over all flights as a job of a cluster, whose worker and controller are killed; compare its table;
+#              once with everything in a folder, once with PostgreSQL as its database and its state on S3 (STATE=s3: only that)
 # test   lints, Rust tests, and pytest on Python 3.11 and 3.13: less than 20 minutes from a fresh clone on two idle processors
 # test-lowest  the tests of hosts, files, commands and queries on Python 3.11 with the lowest versions of all dependencies
 # test-isolation  functions in subinterpreters and worker processes: their tests again, stress, kills; 12 minutes at most
@@ -26,6 +27,8 @@ SHELL = /bin/sh
 ENVIRONMENT = python3 scripts/environment.py
 VERSIONS = 3.11 3.13
 REQUIRE_ALL =
+# Where the clusters of engine-demo keep their state: in a folder, with SQLite; on S3 (a local server), with PostgreSQL.
+STATE = folder s3
 # Processes that share the tests of pytest.
 WORKERS = 2
 
@@ -39,7 +42,7 @@ demo:
 	@python=$$($(ENVIRONMENT)) && $$python examples/flights/demo.py
 
 engine-demo:
-	@python=$$($(ENVIRONMENT)) && $$python examples/engine/demo.py
+	@python=$$($(ENVIRONMENT)) && for state in $(STATE); do $$python examples/engine/demo.py --state $$state || exit; done
 
 docs:
 	@python=$$($(ENVIRONMENT)) && $$python scripts/reference.py build/docs
@@ -151,7 +154,7 @@ KILLS = 20
 test-pipelines:
 	@python=$$($(ENVIRONMENT)) && KILLS=$(KILLS) $$python -m pytest -q -m pipelines
 
-# The seeds of faults in a whole cluster (tests/cluster/test_faults.py).
+# The seeds of faults in a whole cluster (tests/cluster/test_survival.py).
 SEEDS = 1-2
 
 test-engine:

@@ -97,6 +97,17 @@ class Client:
         found: dict[str, Any] = self.ask("GET", f"/pipelines/{pipeline}/jobs")["data"][0]
         return found
 
-    def await_state(self, pipeline: str, state: str) -> dict[str, Any]:
-        until(lambda: self.job(pipeline)["state"] == state, state)
+    def await_state(self, pipeline: str, state: str, generation: int = 0) -> dict[str, Any]:
+        """Of this generation at least."""
+
+        def reached() -> bool:
+            job = self.job(pipeline)
+            return job["state"] == state and job["run_id"] >= generation
+
+        try:
+            until(reached, f"{state} in generation {generation}")
+        except AssertionError as error:
+            job = self.job(pipeline)
+            log = self.ask("GET", f"/pipelines/{pipeline}/jobs/{job['id']}/errors")["data"]
+            raise AssertionError(f"{error}; {job}; {log}") from None
         return self.job(pipeline)

@@ -115,14 +115,14 @@ def test_a_start_that_fails_is_an_error_and_checkpoints_are_linked_with_their_st
     spans.moved("job_1", 1, Step(State.RECOVERING, Action.WAIT))
     spans.moved("job_1", 2, Step(State.SCHEDULING, Action.START))
     spans.moved("job_1", 2, Step(State.RUNNING, Action.NONE))
-    report = Report("job_1", 2, checkpoint={"epoch": 1, "seconds": 0.5, "at": 1_700_000_000.5})
+    report = Report("job_1", 2, checkpoint={"epoch": 1, "seconds": 0.5, "at": 1_700_000_000.5, "bytes": 9})
     spans.note([report, report, Report("job_1", 2)])
     tracing.close()
     first, second = collector.named("start")
     assert (first.status.code, first.status.message) == (2, "the job is Recovering")
     assert second.status.code == 0
     (checkpoint,) = collector.named("checkpoint")
-    assert attributes(checkpoint) == {"job_id": "job_1", "generation": 2, "epoch": 1}
+    assert attributes(checkpoint) == {"job_id": "job_1", "generation": 2, "epoch": 1, "bytes": 9}
     assert (checkpoint.start_time_unix_nano, checkpoint.end_time_unix_nano) == (
         1_700_000_000 * 10**9,
         17000000005 * 10**8,

@@ -53,6 +53,8 @@ class ApiSettings(Section):
     """Listen on other addresses without TLS: the token can then be read on the way."""
     hosts: tuple[str, ...] = ()
     """Names by which clients may call the API, besides localhost and `bind_address`."""
+    origins: tuple[Annotated[str, pydantic.Field(pattern=r"^https?://[^/\s]+$")], ...] = ()
+    """Origins of web pages elsewhere that may use the API, such as http://localhost:3000."""
     body_limit: Bytes = 16 << 20
     """The largest body of a request, in bytes."""
 

@@ -16,6 +16,7 @@ from .database import history
 from .database.models import JobStatus
 from .database.opened import Database
 from .states import Event
+from .taken import Taken
 from .task import Report
 
 _KEPT_CHECKPOINTS = 100  # of each job
@@ -76,7 +77,7 @@ def _is_current(session: Session, report: Report) -> bool:
     return status is not None and status.generation == report.generation
 
 
-def _write_checkpoint(session: Session, report: Report, taken: Mapping[str, Any]) -> None:
+def _write_checkpoint(session: Session, report: Report, taken: Taken) -> None:
     finish = int(taken["at"] * 1e6)
     start = finish - int(taken["seconds"] * 1e6)
     history.checkpoint(
@@ -88,6 +89,7 @@ def _write_checkpoint(session: Session, report: Report, taken: Mapping[str, Any]
         start_time=start,
         finish_time=finish,
         checkpoint_type="stopping" if report.event is Event.SAVED else "scheduled",
-        events=[{"event": "Checkpointing", "description": "", "start_time": start, "finish_time": finish}],
+        events=taken.get("events", [{"event": "Checkpointing", "start_time": start, "finish_time": finish}]),
+        operators=taken.get("operators"),
     )
     history.drop_checkpoints(session, report.job_id, taken["epoch"] - _KEPT_CHECKPOINTS, taken["epoch"])

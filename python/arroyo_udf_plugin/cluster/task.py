@@ -24,7 +24,7 @@ from typing import Any, Literal
 from ..connectors.impulse import Impulse
 from ..connectors.preview import tapped
 from ..engine.embedded import run_planned
-from ..engine.progress import CheckpointProgress, Progress, Summary
+from ..engine.progress import Progress, Summary
 from ..engine.stopping import StopRequest
 from ..engine.store import open_store
 from ..errors import (
@@ -40,16 +40,17 @@ from ..pipeline.plan import Planned, plan
 from ..pipeline.problems import InvalidPipeline
 from .functions.artifacts import fetched, moved
 from .functions.graph import graph_of
-from .numbers import numbers_of
+from .numbers import Numbers, numbers_of
 from .shown import Showing, Shown
 from .states import Event
+from .taken import Taken, taken
 
 OUTPUT = "output of the worker"
 """The message of a report whose details are that."""
 PROGRESS_EVERY = 2.0
 """Seconds from one count to the next."""
 
-_UNREPEATABLE = ("stdout",)  # sinks that cannot take back rows: without checkpoints
+_UNREPEATABLE = ("stdout", "file")  # sinks that cannot take back rows: without checkpoints
 _WRONG = (RowError, UserCodeError, BuildError, LoadError, PluginEnvironmentError)
 """Errors that a new start would only repeat."""
 
@@ -81,7 +82,7 @@ class Report:
     """What a generation tells, or a scheduler about it.
 
     event: None: it only goes on. tasks: with `started`. message, details, domain: why it has ended, with an error.
-    numbers: so far. checkpoint: the latest. shown: batches of previews.
+    numbers: so far. checkpoint: the latest, once, and again with the last report. shown: batches of previews.
     """
 
     job_id: str
@@ -91,8 +92,8 @@ class Report:
     message: str = ""
     details: str = ""
     domain: str = "internal"
-    numbers: Mapping[str, Any] | None = None
-    checkpoint: Mapping[str, Any] | None = None
+    numbers: Numbers | None = None
+    checkpoint: Taken | None = None
     shown: Sequence[Shown] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -164,23 +165,19 @@ class Telling:
 
     def __init__(self, task: Task, planned: Planned) -> None:
         self._task, self._graph = task, graph_of(planned)
-        self._told: CheckpointProgress | None = None
+        self._told_epoch = 0
 
     def report(self, now: Progress, event: Event | None) -> Report:
         numbers = numbers_of(now, self._graph)
-        taken, self._told = (None if now.checkpoint == self._told else now.checkpoint), now.checkpoint
-        if event not in (None, Event.STARTED):
-            taken = now.checkpoint
-        checkpoint = None
-        if taken is not None and taken.at is not None:
-            checkpoint = {"epoch": taken.epoch, "seconds": taken.seconds, "at": taken.at}
+        epoch = 0 if now.checkpoint is None else now.checkpoint.epoch
+        is_told, self._told_epoch = epoch == self._told_epoch and event in (None, Event.STARTED), epoch
         return Report(
             self._task.job_id,
             self._task.generation,
             event,
             tasks=sum(len(node["subtasks"]) for node in numbers["nodes"].values()),
             numbers=numbers,
-            checkpoint=checkpoint,
+            checkpoint=None if is_told else taken(now, self._graph),
         )
 
 
@@ -197,7 +194,13 @@ def _run(task: Task, telling: Telling, planned: Planned, stop: StopRequest, resu
 
     with tapped(planned.name, showing.take):
         summary = run_planned(
-            planned, resume=resume, stop=stop, progress=progress, progress_every=PROGRESS_EVERY, only_moves=True
+            planned,
+            resume=resume,
+            allow_changed_plugin=True,  # it has the bytes that the program names: another one since then was asked for
+            stop=stop,
+            progress=progress,
+            progress_every=PROGRESS_EVERY,
+            only_moves=True,
         )
     showing.flush()
     return summary
@@ -215,7 +218,13 @@ def _failed(task: Task, error: BaseException, resume: bool) -> Report:
         task.job_id,
         task.generation,
         Event.WRONG if wrong else Event.LOST,
-        message=text.partition("\n")[0][:500],
+        message=_in_a_line(text)[:500],
         details="\n".join([text, *getattr(error, "__notes__", ())]),
         domain="user" if wrong else "external" if expected else "internal",
     )
+
+
+def _in_a_line(text: str) -> str:
+    """What is wrong. Of a traceback the last line says it."""
+    first, *others = text.splitlines()
+    return f"{first}: {others[-1]}" if "Traceback (most recent call last)" in text else first

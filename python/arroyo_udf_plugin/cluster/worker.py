@@ -26,6 +26,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from .. import failpoints
 from ..engine.stopping import StopRequest
 from ..errors import InvalidArgument
 from .limits import limit
@@ -71,7 +72,9 @@ class Worker:
 
     def run(self) -> None:
         """Raises Gone, Alone."""
+        failpoints.reached("unregistered")
         task = Task(**self._ask("register", {})["task"])
+        failpoints.reached("registered")
         self._stop.timeout = task.drain_time
         self._trace_parent = task.trace_parent
         reporting = threading.Thread(target=self._guarded, args=(self._report,), name="arroyo-udf-reports")
@@ -82,12 +85,15 @@ class Worker:
             run(task, self._stop, self._hear)
         self._reports.put(None)
         reporting.join()
+        failpoints.reached("told")
 
     def _hear(self, report: Report) -> None:
         if report.event is Event.STARTED:
             self._started = replace(report, numbers=None, checkpoint=None)
             if self._traces is not None:  # aside, because opentelemetry is slow to import
                 threading.Thread(target=self._trace, args=(time.time(),), daemon=True).start()
+        elif report.event is not None:
+            failpoints.reached("ended")
         self._measured.note(report)
         self._reports.put(report)
 
@@ -166,3 +172,5 @@ def main() -> None:
         Worker(told).run()
     except (Gone, Alone) as error:
         _log.warning("%s", error)
+    sys.stdout.flush()
+    os._exit(0)  # threads of functions may go on for ever

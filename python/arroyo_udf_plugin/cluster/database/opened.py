@@ -66,11 +66,15 @@ class Database:
             raise InvalidArgument(f"{url!r} is no URL of a database: write sqlite:////folder/file") from None
         kind = parsed.get_backend_name()
         if kind == "sqlite":
-            engine = sqlalchemy.create_engine(parsed, connect_args={"timeout": _BUSY, "check_same_thread": False})
+            engine = sqlalchemy.create_engine(
+                parsed, connect_args={"timeout": _BUSY, "check_same_thread": False}, hide_parameters=True
+            )
             event.listen(engine, "connect", _set_up)
             event.listen(engine, "begin", _begin)
         elif kind in ("postgresql", "postgres"):
-            engine = sqlalchemy.create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+            engine = sqlalchemy.create_engine(
+                parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True, hide_parameters=True
+            )
         else:
             raise InvalidArgument(f"there is no database of the kind {kind!r}: write sqlite or postgresql")
         if key_file is None:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Select, select
+from sqlalchemy import delete as delete_rows
 from sqlalchemy.orm import Session, load_only
 
 from ..states import State
@@ -84,7 +85,7 @@ def create(
             session.add(row)
             session.flush()
     tell_changes(session)
-    session.add_all(ConnectionTableUse(table_id=table, pipeline_id=pipeline.id) for table in dict.fromkeys(tables))
+    _use(session, pipeline.id, tables)
     artifacts.use(session, pipeline.id, libraries)
     return Whole(pipeline, job, status)
 
@@ -146,6 +147,31 @@ def restart(session: Session, pipeline_id: str, *, force: bool = False, ignore_s
     _mark(session, job)
     session.flush()
     return whole
+
+
+def replan(
+    session: Session,
+    pipeline_id: str,
+    *,
+    program: Mapping[str, Any],
+    graph: Mapping[str, Any],
+    tables: Sequence[str],
+    libraries: Collection[str],
+) -> None:
+    """What the next generation of its job runs. tables: ids of the connection tables that it uses. libraries: hashes.
+
+    Raises NotFound.
+    """
+    pipeline = _locked(session, pipeline_id).pipeline
+    pipeline.program, pipeline.graph = dict(program), dict(graph)
+    session.execute(delete_rows(ConnectionTableUse).where(ConnectionTableUse.pipeline_id == pipeline_id))
+    _use(session, pipeline_id, tables)
+    artifacts.use(session, pipeline_id, libraries)
+    session.flush()
+
+
+def _use(session: Session, pipeline_id: str, tables: Sequence[str]) -> None:
+    session.add_all(ConnectionTableUse(table_id=table, pipeline_id=pipeline_id) for table in dict.fromkeys(tables))
 
 
 def place_of(whole: Whole, checkpoints: str) -> str:

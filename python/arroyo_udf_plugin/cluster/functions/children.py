@@ -72,13 +72,26 @@ class Children:
         """A child for one job. It has ended when the block ends."""
         async with self._turns:
             spare, self._spare = self._spare, None
-            started = await (self._start() if spare is None else spare)
+            started = await self._alive(spare) or await self._start()
             if self._has_spares:
                 self.prepare()
             try:
                 yield Child(started, self._limits)
             finally:
                 await asyncio.shield(_end(started))
+
+    async def _alive(self, spare: asyncio.Task[_Child] | None) -> _Child | None:
+        """None: there is no spare child, or something has ended it while it waited: nobody's job was the reason."""
+        if spare is None:
+            return None
+        try:
+            child = await spare
+        except OSError:
+            return None
+        if child.process.returncode is None:
+            return child
+        await _end(child)
+        return None
 
     async def _start(self, *how: str) -> _Child:
         folder = Path(tempfile.mkdtemp(prefix="child-", dir=self._folder))  # 0700

@@ -42,9 +42,15 @@ class JobSpans:
             taken = report.checkpoint
             if taken is not None and taken["epoch"] != self._epochs.get(report.job_id):
                 self._epochs[report.job_id] = taken["epoch"]
-                about = {"job_id": report.job_id, "generation": report.generation, "epoch": taken["epoch"]}
-                linked, at = self.parent(report.job_id), taken["at"] - taken["seconds"]
-                self._tracing.begin("checkpoint", linked=linked, at=at, **about).end(taken["at"])
+                self._tracing.begin(
+                    "checkpoint",
+                    linked=self.parent(report.job_id),
+                    at=taken["at"] - taken["seconds"],
+                    job_id=report.job_id,
+                    generation=report.generation,
+                    epoch=taken["epoch"],
+                    bytes=taken.get("bytes", 0),
+                ).end(taken["at"])
 
     def forget(self, job_id: str) -> None:
         self._starting.pop(job_id, None)

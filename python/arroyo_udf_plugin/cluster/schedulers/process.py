@@ -26,6 +26,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ... import failpoints
 from ..configuration import PREFIX, Settings
 from ..monitoring.pushing import WORKER, Gateway
 from ..serving import Server
@@ -120,11 +121,13 @@ class ProcessScheduler:
     # ---- Called by the controller ----
 
     def start(self, task: Task) -> None:
+        failpoints.reached("starting")
         self._serve()
         running = self._add(task)
         threading.Thread(target=self._start, args=(running,), daemon=True).start()
 
     def stop(self, job_id: str, generation: int, how: How) -> None:
+        failpoints.reached("stopping")
         running = self._find(job_id, generation)
         if running is None:
             self._tell(Report(job_id, generation, Event.LOST, message="nothing of it runs"))
@@ -134,6 +137,7 @@ class ProcessScheduler:
             running.orders.put(how)
 
     def clear(self, job_id: str, generation: int) -> None:
+        failpoints.reached("clearing")
         running = self._find(job_id, generation)
         if running is not None:
             running.ended = True  # nobody waits for what it says
@@ -158,6 +162,7 @@ class ProcessScheduler:
         running = self._add(task)
         running.pid = found[0].pid
         running.output.skip()
+        failpoints.reached("taken over")
         threading.Thread(target=self._watch, args=(running,), daemon=True).start()
         return True
 
@@ -216,10 +221,11 @@ class ProcessScheduler:
                     start_new_session=True,
                     pass_fds=[lock],
                 )
+            running.pid = process.pid
             worker_files.sign(lock, process.pid)
         finally:
             os.close(lock)
-        running.pid = process.pid
+        failpoints.reached("spawned")
         told = {
             "data": str(self._data),
             "job_id": running.job_id,
@@ -370,7 +376,7 @@ class ProcessScheduler:
             return 503, {"error": "this job is not known"}
         if running.generation != int(parts[3]):
             return protocol.GONE, {"error": "this generation is not wanted any more"}
-        running.silent = 0
+        running.silent = 0 if not running.ended else running.silent
         told = json.loads(await _body(receive))
         if parts[4] == "register":
             return 200, {"task": running.task.as_json()}
@@ -382,6 +388,7 @@ class ProcessScheduler:
             for one in told:
                 report = Report.of_json(one)
                 running.ended = running.ended or report.event not in (None, Event.STARTED)
+                failpoints.reached("heard" if report.event in (None, Event.STARTED) else "heard the end")
                 self._tell(report)
             return 200, {}
         return 404, {"error": "there is no such path"}
