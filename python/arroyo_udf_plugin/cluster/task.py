@@ -59,7 +59,7 @@ _WRONG = (RowError, UserCodeError, BuildError, LoadError, PluginEnvironmentError
 class Task:
     """place: of its checkpoints; None: without. checkpoint_interval: in seconds. drain_time: of a stop.
 
-    libraries: the folder to which libraries of object stores are copied.
+    libraries: the folder to which libraries of object stores are copied. trace_parent: W3C's, of the span of its start.
     """
 
     job_id: str
@@ -71,6 +71,7 @@ class Task:
     environment: Mapping[str, str] = field(default_factory=dict)
     drain_time: float = 10.0
     libraries: str = ""
+    trace_parent: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
