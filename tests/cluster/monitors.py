@@ -16,12 +16,11 @@ def get(address: str, **headers: str) -> str:
 
 
 def samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-    """By name and labels."""
-    return {
-        (sample.name, frozenset(sample.labels.items())): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
+    """By name and labels, each of which is there once: Prometheus takes no other text."""
+    told = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    found = {(sample.name, frozenset(sample.labels.items())): sample.value for sample in told}
+    assert len(found) == len(told)
+    return found
 
 
 def value(text: str, name: str, /, **labels: object) -> float | None:

@@ -13,7 +13,7 @@ from sqlalchemy import delete
 
 from arroyo_udf_plugin.cluster.database import history
 from arroyo_udf_plugin.cluster.database.models import JobNumbers, JobOutput
-from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.database.opened import Database, now
 from arroyo_udf_plugin.cluster.database.pipelines import Whole
 from arroyo_udf_plugin.host.statistics import Latency
 
@@ -285,7 +285,7 @@ def test_prometheus_reads_all_jobs_by_arroyos_names(api: Client, stored: Any, da
     running = stored("Running", facts={"restarts": 2})
     stored("Failed", facts={"failure_domain": "user", "failure_message": "x"})
     with database.begin() as session:
-        session.add(JobNumbers(job_id=running.job.id, at=1_000_000, numbers=numbers(7, 7)))
+        session.add(JobNumbers(job_id=running.job.id, at=now() - 10_000_000, numbers=numbers(7, 7)))
         history.count(session, {running.job.id: COUNTED})
         taken = {"generation": 1, "state": "ready", "start_time": 1_000_000, "finish_time": 1_500_000}
         history.checkpoint(session, running.job.id, 6, **taken | {"finish_time": 1_200_000})
