@@ -1,6 +1,7 @@
 # docs   the reference of the Python package, from its docstrings, in build/docs
 # demo   build the example functions in three languages, run them over 336,776 flights, compare
-# engine-demo  a query over all flights as a job of a cluster, whose worker and controller are killed; compare its table
+# engine-demo  a query over all flights as a job of a cluster, whose worker and controller are killed; compare its table;
+#              once with everything in a folder, once with PostgreSQL as its database and its state on S3 (STATE=s3: only that)
 # test   lints, Rust tests, and pytest on Python 3.11 and 3.13: less than 20 minutes from a fresh clone on two idle processors
 # test-lowest  the tests of hosts, files, commands and queries on Python 3.11 with the lowest versions of all dependencies
 # test-isolation  functions in subinterpreters and worker processes: their tests again, stress, kills; 12 minutes at most
@@ -12,7 +13,7 @@
 # check  lints, the simulation of the state machine over ten million events, loom, soak, its mutants (a quarter of an hour)
 # loom   the runtime's locks and wake-ups in every order
 # soak   a million calls and a thousand starts, in Python and in Rust: nothing may grow
-# check-kill  as test-pipelines and test-engine, a hundred times
+# check-kill  test-pipelines with a hundred kills, test-engine with a hundred seeds (three hours)
 # fuzz   broken arrays, options and handles over plugins, broken plugins under the host: SECONDS=600 for each side
 # check-memory  hosts in C over plugins in three languages, under valgrind; QUICK=1: a part of it, in two minutes
 # check-address  the tests of the runtime and of functions in Rust, with AddressSanitizer
@@ -26,6 +27,8 @@ SHELL = /bin/sh
 ENVIRONMENT = python3 scripts/environment.py
 VERSIONS = 3.11 3.13
 REQUIRE_ALL =
+# Where the clusters of engine-demo keep their state: in a folder, with SQLite; on S3 (a local server), with PostgreSQL.
+STATE = folder s3
 # Processes that share the tests of pytest.
 WORKERS = 2
 
@@ -39,7 +42,7 @@ demo:
 	@python=$$($(ENVIRONMENT)) && $$python examples/flights/demo.py
 
 engine-demo:
-	@python=$$($(ENVIRONMENT)) && $$python examples/engine/demo.py
+	@python=$$($(ENVIRONMENT)) && for state in $(STATE); do $$python examples/engine/demo.py --state $$state || exit; done
 
 docs:
 	@python=$$($(ENVIRONMENT)) && $$python scripts/reference.py build/docs
@@ -151,15 +154,15 @@ KILLS = 20
 test-pipelines:
 	@python=$$($(ENVIRONMENT)) && KILLS=$(KILLS) $$python -m pytest -q -m pipelines
 
-# How often programs of a cluster are killed, for each seed.
-ENGINE_KILLS = 5
+# The seeds of faults in a whole cluster (tests/cluster/test_survival.py).
+SEEDS = 1-2
 
 test-engine:
-	@python=$$($(ENVIRONMENT)) && KILLS=$(ENGINE_KILLS) $$python -m pytest -q -m "cluster or server" tests/cluster
+	@python=$$($(ENVIRONMENT)) && SEEDS=$(SEEDS) $$python -m pytest -q -m "cluster or server" tests/cluster
 
 check-kill:
 	@$(MAKE) test-pipelines KILLS=100
-	@$(MAKE) test-engine ENGINE_KILLS=100
+	@$(MAKE) test-engine SEEDS=1-100
 
 # With REQUIRE_ALL=1 each of 3.11, 3.12 and 3.13 must run; else wheels are built for those that do.
 package:

@@ -16,13 +16,16 @@ import os
 import pwd
 import re
 import shutil
+import signal
 import subprocess
-import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import debian
 
 BUILD = Path(__file__).resolve().parent.parent / "build"
 INSTALLED = Path("/usr/lib/postgresql")  # where Debian's packages put it: .../15/bin
@@ -31,12 +34,12 @@ HOW_TO_GET_IT = (
     "and see that pg_ctl and initdb are on PATH"
 )
 
-# $1 folder, $2 programs. Prints "ready", or the log of the failure; then waits for the end of stdin. No fsync, because
-# a temporary database need not survive a power cut.
+OPTIONS = "-c listen_addresses= -c fsync=off -c jit=off"  # a temporary database need not survive a power cut
+# $1 folder, $2 programs, $3 options. Prints "ready", or the log of the failure; then waits for the end of stdin.
 LIFE = """
 cd "$1"
 if "$2/initdb" -D data -U udf -A trust -E UTF8 --locale=C --no-sync >log 2>&1 &&
-   "$2/pg_ctl" -D data -l log -w -t 60 -o "-k '$1' -c listen_addresses= -c fsync=off -c jit=off" start >>log 2>&1
+   "$2/pg_ctl" -D data -l log -w -t 60 -o "-k '$1' $3" start >>log 2>&1
 then echo ready; read -r _
 else cat log
 fi
@@ -85,7 +88,7 @@ def server() -> Iterator[str]:
         if user:
             subprocess.run(["chown", "-R", f"{user['user']}:{user['group']}", str(folder)], check=True)
         life = subprocess.Popen(
-            ["sh", "-c", LIFE, "postgresql", str(folder), str(programs.folder)],
+            ["sh", "-c", LIFE, "postgresql", str(folder), str(programs.folder), OPTIONS],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -106,12 +109,37 @@ def server() -> Iterator[str]:
 
 def restart(address: str) -> None:
     """Kills a server that `server` has started, without a good-bye to its clients, and starts it again."""
-    folder = Path(address.rpartition("host=")[2])
+    assert not control(address, "-m", "immediate", "restart")
+
+
+def kill(address: str) -> None:
+    """SIGKILL for a server that `server` has started; its data stays. Its own children end by themselves."""
+    with open(folder_of(address) / "data" / "postmaster.pid") as file:
+        os.kill(int(file.readline()), signal.SIGKILL)
+
+
+def start(address: str) -> None:
+    """After `kill`: the same address, the same data. It waits for the last child of the server before."""
+    folder = folder_of(address)
+    patience = time.monotonic() + 60
+    while control(address, "-o", f"-k '{folder}' {OPTIONS}", "start"):
+        if time.monotonic() > patience:
+            raise NoPostgresql(f"the server does not start again:\n{(folder / 'log').read_text()}")
+        time.sleep(0.05)
+
+
+def control(address: str, *arguments: str) -> int:
+    """Returns the status of pg_ctl."""
+    folder = folder_of(address)
     programs = unpacked_below(folder / "unpacked") or installed() or unpacked_below(BUILD / "postgresql")
     assert programs is not None
-    command = [str(programs.folder / "pg_ctl"), "-D", "data", "-l", "log", "-m", "immediate", "-w", "restart"]
+    command = [str(programs.folder / "pg_ctl"), "-D", "data", "-l", "log", "-w", *arguments]
     environment = programs.environment()
-    subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=True, env=environment, **unprivileged())
+    return subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, env=environment, **unprivileged()).returncode
+
+
+def folder_of(address: str) -> Path:
+    return Path(address.rpartition("host=")[2])
 
 
 def unprivileged() -> dict[str, Any]:
@@ -156,58 +184,23 @@ def newest_first(versions: Path) -> list[Path]:
     return sorted(found, key=lambda folder: int(folder.parent.name), reverse=True)
 
 
-# ---- Debian's packages -----------------------------------------------------------------------------------------------
-
-
 def download() -> Programs:
     """Unpacks the server and its missing libraries below build/postgresql. Raises NoPostgresql."""
-    for tool in ("apt-get", "apt-cache", "dpkg-deb"):
-        if shutil.which(tool) is None:
-            raise NoPostgresql(f"there is no PostgreSQL server, and no {tool} to download one with: {HOW_TO_GET_IT}")
-    BUILD.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="postgresql-", dir=BUILD) as name:
-        aside = Path(name)
-        try:
-            packages = fetch(aside, aside / "of_system", [])
-        except NoPostgresql:  # the system's lists are empty or old: private lists need no root
-            lists = ["-o", f"Dir::State::Lists={aside / 'lists'}"]
-            apt(aside, "apt-get", *lists, "update")
-            packages = fetch(aside, aside / "of_ours", lists)
-        for package in packages:
-            command(aside, "dpkg-deb", "--extract", str(package), str(aside / "root"))
-        with contextlib.suppress(OSError):  # another process was quicker
-            (aside / "root").rename(BUILD / "postgresql")
+    try:
+        debian.unpack(BUILD / "postgresql", packages)
+    except debian.Missing as error:
+        raise NoPostgresql(f"there is no PostgreSQL server, and {error}: {HOW_TO_GET_IT}") from None
     programs = unpacked_below(BUILD / "postgresql")
     if programs is None:
         raise NoPostgresql(f"Debian's packages have no server below {INSTALLED}: {HOW_TO_GET_IT}")
     return programs
 
 
-def fetch(aside: Path, folder: Path, lists: list[str]) -> list[Path]:
-    """Downloads the server's package and those of its libraries that are not installed; returns the files."""
-    folder.mkdir()
-    depends = apt(aside, "apt-cache", *lists, "depends", "postgresql")
-    server = re.search(r"Depends: (postgresql-\d+)$", depends, re.MULTILINE)
+def packages(apt: debian.Apt) -> list[str]:
+    """The server's package, and those of its libraries that are not installed."""
+    server = re.search(r"Depends: (postgresql-\d+)$", apt("apt-cache", "depends", "postgresql"), re.MULTILINE)
     if server is None:
-        raise NoPostgresql(f"apt-cache knows no package postgresql: {HOW_TO_GET_IT}")
-    plan = apt(aside, "apt-get", *lists, "--simulate", "--no-install-recommends", "install", server[1])
+        raise debian.Missing("apt-cache knows no package postgresql")
+    plan = apt("apt-get", "--simulate", "--no-install-recommends", "install", server[1])
     libraries = {name for name in re.findall(r"^Inst (lib\S+)", plan, re.MULTILINE) if not name.startswith("libllvm")}
-    print(f"downloading {server[1]} and {len(libraries)} libraries below build/", file=sys.stderr, flush=True)
-    apt(folder, "apt-get", *lists, "download", server[1], *sorted(libraries))
-    return sorted(folder.glob("*.deb"))
-
-
-def apt(folder: Path, tool: str, *arguments: str) -> str:
-    """Runs apt with a private cache, and without apt's unprivileged user, which may not write here."""
-    cache = ["-o", f"Dir::Cache={folder / 'cache'}", "-o", f"APT::Sandbox::User={pwd.getpwuid(os.geteuid()).pw_name}"]
-    for name in ("cache/archives/partial", "lists/partial"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    return command(folder, tool, *cache, "-o", "Acquire::Retries=3", *arguments)
-
-
-def command(folder: Path, *words: str) -> str:
-    """Runs the command in the folder; returns its output. Raises NoPostgresql with its errors."""
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, env=os.environ | {"LC_ALL": "C"})
-    if done.returncode:
-        raise NoPostgresql(f"`{' '.join(words)}` failed:\n{done.stderr}{HOW_TO_GET_IT}")
-    return done.stdout
+    return [server[1], *sorted(libraries)]

@@ -1,9 +1,12 @@
 """The demo of the engine: a query as a job of a cluster, whose worker and controller are killed on the way.
 
-`make engine-demo` runs it; `demo.py 50000` takes that many flights. The API and the controller of a cluster are
-started, with worker processes. Over the REST API come two async functions, `plane` (SQLite) and `user_name`
+`make engine-demo` runs it, in both settings; `demo.py 50000` takes that many flights. The API and the controller of a
+cluster are started, with worker processes. Over the REST API come two async functions, `plane` (SQLite) and `user_name`
 (PostgreSQL), and the query ../flights/delays.sql, which has both, a tumbling window, and a table in PostgreSQL as its
 sink. The last line says whether that table equals the reference; exit status 1 if it does not.
+
+The cluster keeps everything in a folder, with SQLite as its database. With `--state s3` its database is PostgreSQL, and
+checkpoints and functions are on a local S3 server, which is killed, too.
 
 Each kill waits for checkpoints that it sees, so it is in the middle of the job; a job that ends before is a failure.
 Guarantees: when it ends, and after Ctrl-C or SIGTERM, no process and no folder of it is left.
@@ -11,8 +14,11 @@ Guarantees: when it ends, and after Ctrl-C or SIGTERM, no process and no folder 
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -20,15 +26,20 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
+import asyncpg
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "flights"))
+from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
+from arroyo_udf_plugin.engine.store import open_store
+
+sys.path += [str(Path(__file__).resolve().parents[1] / "flights"), str(Path(__file__).resolve().parents[2] / "scripts")]
 import nycflights
+
+import object_store_server
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parent
@@ -76,17 +87,21 @@ class Program:
 
 
 class Cluster:
-    """API and controller over a data folder, with a job. job: its id, when it is posted."""
+    """API and controller over a data folder, with a job. job: its id, when it is posted.
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    database: options for another database than SQLite. checkpoints: where those are.
+    """
+
+    def __init__(self, folder: Path, database: Sequence[str], checkpoints: str) -> None:
+        self._folder, self._database = folder, database
         self._data = folder / "cluster"
-        self.api = Program("api", folder, "--port", "0")
-        self.controller = Program("controller", folder)
+        self._checkpoints = open_store(checkpoints)
+        self.api = Program("api", folder, "--port", "0", *database)
+        self.start_controller()
         self.job = self._pipeline = ""
 
     def start_controller(self) -> None:
-        self.controller = Program("controller", self._folder)
+        self.controller = Program("controller", self._folder, *self._database)
 
     def end(self) -> None:
         """Of everything, also of workers that have no controller."""
@@ -102,7 +117,8 @@ class Cluster:
         request = urllib.request.Request(f"{self.api.said()}/api/v1{path}", data, headers, method=method)
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
-                return json.load(answer)
+                text = answer.read()
+                return json.loads(text) if text else None
         except urllib.error.HTTPError as error:
             sys.exit(f"{method} {path}: {error.read().decode()}")
 
@@ -121,8 +137,8 @@ class Cluster:
 
     def epoch(self) -> int:
         """The number of its last checkpoint, whether or not there is a controller to ask; 0: there is none."""
-        epochs = (self._data / "checkpoints" / self.job).glob("*/epochs/*.json")
-        return max((int(path.stem) for path in epochs), default=0)
+        names = map(Path, self._checkpoints.names(f"{self.job}/"))
+        return max((int(name.stem) for name in names if name.match("epochs/*.json")), default=0)
 
     def await_epoch(self, least: int) -> int:
         """The number of the last checkpoint, as soon as there are so many. The job must go on after it."""
@@ -141,6 +157,11 @@ class Cluster:
         found = self.ask("GET", f"/pipelines/{self._pipeline}/jobs/{self.job}/checkpoints")["data"]
         return max((each["epoch"] for each in found), default=0)
 
+    def delete(self) -> None:
+        """The pipeline; waits until nothing of its state is left."""
+        self.ask("DELETE", f"/pipelines/{self._pipeline}")
+        awaited(lambda: not self._checkpoints.names(f"{self.job}/"), "the removal of its state")
+
     def workers(self) -> list[worker_files.Living]:
         return list(worker_files.living(protocol.folder_of(self._data), self.job)) if self.job else []
 
@@ -151,7 +172,7 @@ def awaited(look: Callable[[], Any], what: str) -> Any:
     while not (found := look()):
         if time.monotonic() > deadline:
             sys.exit(f"waited {PATIENCE:.0f} s for {what}")
-        time.sleep(0.02)
+        time.sleep(0.05)
     return found
 
 
@@ -168,15 +189,36 @@ class Steps:
 
 
 @contextlib.contextmanager
-def running_cluster(folder: Path) -> Iterator[Cluster]:
-    cluster = Cluster(folder)
+def running_cluster(folder: Path, database: Sequence[str], checkpoints: str) -> Iterator[Cluster]:
+    cluster = Cluster(folder, database, checkpoints)
     try:
         yield cluster
     finally:
         cluster.end()
 
 
-def run(folder: Path, most: int | None) -> bool:
+def add_database(address: str) -> str:
+    """Of the cluster, in the server of the users; its address."""
+
+    async def add() -> None:
+        connection = await asyncpg.connect(address)
+        await connection.execute("CREATE DATABASE cluster")
+        await connection.close()
+
+    asyncio.run(add())
+    return address.replace("/postgres?", "/cluster?")
+
+
+def use_object_store(server: object_store_server.Server) -> str:
+    """For the programs of the cluster: their credentials are in the environment. Returns where checkpoints are."""
+    os.environ.update(server.environment)
+    checkpoints = f"{server.bucket('flights')}/checkpoints"
+    os.environ["ARROYO_UDF__CHECKPOINT_URL"] = checkpoints
+    os.environ["ARROYO_UDF__ARTIFACT_URL"] = "s3://flights/functions"
+    return checkpoints
+
+
+def run(folder: Path, most: int | None, on_s3: bool) -> bool:
     """Whether the table equals the reference. most: so many flights."""
     steps = Steps()
     with contextlib.ExitStack() as stack:
@@ -186,7 +228,13 @@ def run(folder: Path, most: int | None) -> bool:
         nycflights.make_database(planes, folder / "planes.sqlite")
         steps.done(f"{len(lines) - 1:,} flights in a file, {len(planes):,} planes in SQLite, users in PostgreSQL")
 
-        cluster = stack.enter_context(running_cluster(folder))
+        server, database, checkpoints = None, [], str(folder / "cluster" / "checkpoints")
+        if on_s3:
+            server = stack.enter_context(object_store_server.server(folder / "s3"))
+            database, checkpoints = ["--database", add_database(address)], use_object_store(server)
+            steps.done("a database for the cluster in PostgreSQL, a bucket for checkpoints and functions")
+
+        cluster = stack.enter_context(running_cluster(folder, database, checkpoints))
         cluster.controller.said()
         steps.done(f"arroyo-udf api and arroyo-udf controller: ready at {cluster.api.said()}")
 
@@ -217,12 +265,21 @@ def run(folder: Path, most: int | None) -> bool:
         generation = cluster.now()["run_id"]
         steps.done(f"controller started again: generation {generation} goes on, and has told it checkpoint {alone}")
 
+        if server is not None:
+            server.kill()
+            server.restart()
+            epoch = cluster.await_epoch(alone + 1)
+            steps.done(f"S3 server killed by SIGKILL and started again: checkpoint {epoch} is committed")
+
         awaited(lambda: cluster.now()["state"] == "Finished", "Finished")
         steps.done(f"Finished in generation {cluster.now()['run_id']}, with checkpoint {cluster.epoch()}")
 
         found = nycflights.found_delays(address)
         is_equal = found == nycflights.expected_delays(lines, planes)
         steps.done(f"{len(found):,} days of carriers compared, row by row")
+
+        cluster.delete()
+        steps.done("DELETE /pipelines: its state is removed")
     return is_equal
 
 
@@ -236,10 +293,13 @@ def end(number: int, frame: FrameType | None) -> None:
 def main() -> None:
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, end)
-    most = int(sys.argv[1]) if len(sys.argv) > 1 else None
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("flights", type=int, nargs="?", help="so many flights; default: all")
+    parser.add_argument("--state", choices=["folder", "s3"], default="folder", help="where the cluster keeps its state")
+    told = parser.parse_args()
     try:
         with tempfile.TemporaryDirectory(prefix="engine-demo-") as folder:
-            is_equal = run(Path(folder), most)
+            is_equal = run(Path(folder), told.flights, told.state == "s3")
     except nycflights.postgresql.NoPostgresql as error:
         sys.exit(f"no PostgreSQL: {error}")
     print(f"equal to the reference: {'yes' if is_equal else 'NO'}")

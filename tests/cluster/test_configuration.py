@@ -46,6 +46,11 @@ def test_the_variable_scheduler_chooses_the_scheduler() -> None:
         ("[api]\nport = 1", "api.port: Extra inputs are not permitted"),
         ("[controller]\nscheduler = 'kubernetes'", "controller.scheduler: Input should be 'embedded' or 'process'"),
         ("[api]\ntoken = ''", "api.token: Value should have at least 1 item"),  # anybody could guess it
+        (
+            "[pipeline]\ncheckpoint-interval = 0",
+            "pipeline.checkpoint_interval: Input should be greater than or equal to 1",
+        ),
+        ("[pipeline]\ncheckpoint-interval = 1e9", "Input should be less than or equal to 86400"),
         ("[api", "cluster.toml: "),
     ],
 )

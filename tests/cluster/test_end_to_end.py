@@ -1,14 +1,11 @@
 """A pipeline from the REST API to its rows, while the programs of the cluster are killed."""
 
-import json
 import signal
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from programs import SQL, TWICE, Program, doubles, expected, parts
+from programs import SQL, TWICE, Client, Program, doubles, expected, parts
 from waiting import until
 
 from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
@@ -16,35 +13,12 @@ from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
 pytestmark = pytest.mark.cluster
 
 
-class Client:
-    """Of the REST API."""
-
-    def __init__(self, program: Program) -> None:
-        self.address = program.address
-
-    def ask(self, method: str, path: str, body: Any = None) -> Any:
-        data = None if body is None else json.dumps(body).encode()
-        headers = {"content-type": "application/json"}
-        request = urllib.request.Request(f"{self.address}/api/v1{path}", data, headers, method=method)
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            text = answer.read()
-        return json.loads(text) if text else None
-
-    def await_state(self, pipeline: str, state: str) -> dict[str, Any]:
-        def job() -> dict[str, Any]:
-            found: dict[str, Any] = self.ask("GET", f"/pipelines/{pipeline}/jobs")["data"][0]
-            return found
-
-        until(lambda: job()["state"] == state, state)
-        return job()
-
-
 @pytest.mark.parametrize("scheduler", ["embedded", "process"])
 def test_a_posted_query_survives_kills_and_loses_nothing(
     start: Callable[..., Program], tmp_path: Path, scheduler: str
 ) -> None:
     program = start("cluster", tmp_path, "--port", "0", "--scheduler", scheduler)
-    client = Client(program)
+    client = Client(program.address)
     udf = {"definition": TWICE, "language": "python"}
     body = {"name": "doubles", "query": SQL.format(out=tmp_path / "out"), "parallelism": 1, "udfs": [udf]}
     pipeline = client.ask("POST", "/pipelines", body | {"checkpoint_interval_micros": 1_000_000})["id"]
@@ -55,8 +29,8 @@ def test_a_posted_query_survives_kills_and_loses_nothing(
     for worker in worker_files.living(protocol.folder_of(tmp_path), job["id"]):
         worker.kill()
     program = start("cluster", tmp_path, "--port", "0", "--scheduler", scheduler)
-    client = Client(program)
-    until(lambda: client.ask("GET", f"/pipelines/{pipeline}/jobs")["data"][0]["run_id"] == 2, "a new generation")
+    client = Client(program.address)
+    until(lambda: client.job(pipeline)["run_id"] == 2, "a new generation")
     client.await_state(pipeline, "Running")
     assert client.ask("PATCH", f"/pipelines/{pipeline}", {"stop": "checkpoint"})["action_in_progress"]
     client.await_state(pipeline, "Stopped")

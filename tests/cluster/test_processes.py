@@ -5,6 +5,7 @@ import os
 import queue
 import signal
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -127,25 +128,73 @@ def test_workers_show_the_secret_of_their_generation(cluster: Cluster, tmp_path:
     assert modes == [0o600, 0o600, 0o700]
 
 
-def test_a_worker_follows_the_lead_from_one_controller_to_another_and_back(settings: Settings, tmp_path: Path) -> None:
-    told: queue.SimpleQueue[Report] = queue.SimpleQueue()
-    first, second = (ProcessScheduler(told.put, settings) for _ in range(2))
-    pipeline = program(Pipeline(name="p", source=Impulse(rate=100), sinks=[Parts(path=str(tmp_path / "out"))]))
-    first.start(Task("job_1", 1, pipeline, 1, 10.0, str(tmp_path / "state")))
+class Schedulers:
+    """Two on one folder, as of two controllers; what both tell."""
 
-    def await_event(event: Event) -> None:
-        while told.get(timeout=60).event is not event:
+    def __init__(self, settings: Settings, folder: Path) -> None:
+        self._told: queue.SimpleQueue[Report] = queue.SimpleQueue()
+        self.first, self.second = (ProcessScheduler(self._told.put, settings) for _ in range(2))
+        pipeline = program(Pipeline(name="p", source=Impulse(rate=100), sinks=[Parts(path=str(folder / "out"))]))
+        self.task = Task("job_1", 1, pipeline, 1, 10.0, str(folder / "state"))
+
+    def await_event(self, event: Event) -> Report:
+        while (report := self._told.get(timeout=60)).event is not event:
             pass
+        return report
 
-    await_event(Event.STARTED)
-    first.let_go()
-    assert second.take_over("job_1", 1)
-    second.let_go()
-    assert first.take_over("job_1", 1)
+    def close(self) -> None:
+        for each in (self.first, self.second):
+            each.close()
+
+
+@pytest.fixture
+def schedulers(settings: Settings, tmp_path: Path) -> Iterator[Schedulers]:
+    with contextlib.closing(Schedulers(settings, tmp_path)) as made:
+        yield made
+
+
+def test_a_worker_follows_the_lead_from_one_controller_to_another_and_back(schedulers: Schedulers) -> None:
+    """It tells each that it has started: the one before may have died with it."""
+    first, second, task = schedulers.first, schedulers.second, schedulers.task
+    first.start(task)
+    schedulers.await_event(Event.STARTED)
+    for old, new in ((first, second), (second, first)):
+        old.let_go()
+        assert new.take_over(task)
+        schedulers.await_event(Event.STARTED)
+    assert first.take_over(task), "it may be asked again"
     first.stop("job_1", 1, "save")
-    await_event(Event.SAVED)
-    for each in (first, second):
-        each.close()
+    schedulers.await_event(Event.SAVED)
+
+
+def test_workers_find_their_controller_although_another_one_has_taken_its_socket(schedulers: Schedulers) -> None:
+    """One that was suspended, and does not know yet that it leads no more."""
+    first, second, task = schedulers.first, schedulers.second, schedulers.task
+    first.start(task)
+    schedulers.await_event(Event.STARTED)
+    assert not second.take_over(replace(task, job_id="job_2"))
+    second.let_go()
+    first.stop("job_1", 1, "save")
+    schedulers.await_event(Event.SAVED)
+
+
+def test_a_kill_ends_a_worker_that_has_not_started_yet(schedulers: Schedulers) -> None:
+    schedulers.first.start(schedulers.task)
+    schedulers.first.stop("job_1", 1, "kill")
+    schedulers.await_event(Event.LOST)
+
+
+def test_an_old_controller_clears_no_newer_generation(schedulers: Schedulers, tmp_path: Path) -> None:
+    first, second, task = schedulers.first, schedulers.second, schedulers.task
+    first.start(replace(task, generation=2))
+    schedulers.await_event(Event.STARTED)
+    second.clear("job_1", 1)
+    schedulers.await_event(Event.READY)
+    (worker,) = worker_files.living(protocol.folder_of(tmp_path), "job_1")
+    assert worker.generation == 2
+    first.clear("job_1", 2)
+    schedulers.await_event(Event.READY)
+    assert not list(worker_files.living(protocol.folder_of(tmp_path), "job_1"))
 
 
 def test_a_worker_that_cannot_start_is_lost_at_once(settings: Settings, tmp_path: Path) -> None:

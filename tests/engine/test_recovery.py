@@ -128,25 +128,6 @@ def test_a_finished_pipeline_can_be_resumed_and_does_nothing() -> None:
     assert epochs_of(store) == before + 1  # its fence
 
 
-def test_epochs_without_rows_are_not_written() -> None:
-    store, world, stop = MemoryStore(), World(), StopRequest()
-    gate, tries = Gate(), 0
-
-    def reached(name: str) -> None:
-        nonlocal tries
-        tries += name == "sealed"
-        if tries == 5:
-            gate.open()
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(failpoints, "reached", reached)
-        source = StorySource({"a": [[1], gate, [2]]})
-        summary = run(Story(source, world), checkpoints=store, interval=Interval(0.005), stop=stop)
-    assert tries >= 5
-    assert summary.progress.checkpoint is not None
-    assert summary.progress.checkpoint.epochs <= 2
-
-
 def test_the_stream_goes_on_while_an_epoch_becomes_durable(functions: dict[str, Function]) -> None:
     """The store waits until rows have come out that were read after the epoch was sealed."""
     store, world, gate = MemoryStore(), World(), Gate()

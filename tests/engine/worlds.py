@@ -142,14 +142,14 @@ def batches(first: int, stop: int, size: int = 10) -> list[list[int]]:
 
 
 class World:
-    """What sinks have shown, in order, and what is staged. It outlives engines."""
+    """What sinks have shown, in order, and what is staged. It outlives engines. seals: how often one was sealed."""
 
     def __init__(self) -> None:
         self.tables: dict[str, list[pa.RecordBatch]] = {}
         self.staged: dict[str, list[pa.RecordBatch]] = {}
         self.applied: list[str] = []
         self.cleared: list[int] = []
-        self.closed = 0
+        self.closed = self.seals = 0
         self.on_write: Callable[[pa.RecordBatch], None] = lambda batch: None
         self.on_apply: Callable[[], None] = lambda: None
         self.on_store: Callable[[], None] = lambda: None
@@ -173,6 +173,7 @@ class WorldSink:
         self._world.on_write(batch)
 
     def seal(self, epoch: int) -> Sealed | None:
+        self._world.seals += 1
         rows, self._rows = self._rows, []
         return _Sealed(self._world, f"{self.name}/{self._slice}/{epoch}/{self._fence}", rows) if rows else None
 

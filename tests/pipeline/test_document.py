@@ -146,6 +146,15 @@ def test_one_error_is_one_line(tmp_path: Path) -> None:
     assert problems(tmp_path, text) == ["p.toml:33: checkpoints.evry: there is no such key: write 'every'"]
 
 
+def test_nothing_is_done_again_all_the_time(tmp_path: Path) -> None:
+    text = TOML.replace('every = "500ms"', "every = 0").replace('"files"', '"files"\nwatch = "0s"')
+    assert problems(tmp_path, text) == [
+        "p.toml has 2 errors:",
+        "line 7: source.watch: it must be greater than 0, not '0s'",
+        "line 34: checkpoints.every: it must be greater than 0, not 0",
+    ]
+
+
 def test_one_table_in_the_place_of_several_says_how_toml_writes_them(tmp_path: Path) -> None:
     text = 'name = "x"\n[source]\ntype = "impulse"\n[sinks]\ntype = "blackhole"\n'
     assert problems(tmp_path, text) == [

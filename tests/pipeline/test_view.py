@@ -12,25 +12,37 @@ from pathlib import Path
 import pytest
 
 from arroyo_udf_plugin.cli.view import Lines, Rates, cells, view
-from arroyo_udf_plugin.engine.progress import CheckpointProgress, OperatorProgress, Progress
+from arroyo_udf_plugin.engine.progress import CheckpointProgress, OperatorProgress, Progress, Subtask
+from arroyo_udf_plugin.host.statistics import Latency
 from arroyo_udf_plugin.operator.stages import Counts
 
 OPERATOR = OperatorProgress(
     name="speeds",
-    rows_in=2000,
-    rows_out=1000,
+    subtasks=(Subtask(rows_in=2000, bytes_in=16_000, rows_out=1000, bytes_out=8_000, blocked=0.0),),
+    watermark=None,
     in_flight=1200,
     held=1300,
     held_by_order=70,
+    backing_off=0,
+    stuck=0,
+    retries=0,
+    loop_blocked=0,
     lag=1.5,
     counts=Counts(errors=3, timed_out=4),
-    p50=0.001,
-    p99=0.02,
+    latency=Latency((*[0] * 35, 98, *[0] * 16, 2), max=0.02),
 )
 
 
 def progress(seconds: float, rows: int, **others: object) -> Progress:
-    known = {"total": 5000, "dropped": 0, "dead_letters": 0, "operators": (OPERATOR,), "checkpoint": None}
+    known = {
+        "total": 5000,
+        "dropped": 0,
+        "dead_letters": 0,
+        "sources": (),
+        "sinks": (),
+        "operators": (OPERATOR,),
+        "checkpoint": None,
+    }
     return Progress(seconds=seconds, rows_in=2 * rows, rows_out=rows, **(known | others))  # type: ignore[arg-type]
 
 
@@ -59,7 +71,7 @@ def test_an_operator() -> None:
         "1.5 s",
         "3",
         "4",
-        "1 ms",
+        "1.05 ms",
         "20 ms",
     )
 

@@ -66,7 +66,7 @@ def cluster(configured: Configured) -> None:
         opened(settings) as database,
         controlling(database, settings, "embedded") as controller,
     ):
-        with serving(database, settings, controller.wake) as address:
+        with serving(database, settings, controller.wake, [controller.tell]) as address:
             click.echo(f"arroyo-udf cluster: {address}", err=True)
             stopped.get()
         click.echo("arroyo-udf cluster: jobs end with a checkpoint; a second signal ends them at once", err=True)
@@ -137,10 +137,8 @@ def _until_stopped() -> Iterator[queue.SimpleQueue[None]]:
 @click.command(hidden=True)
 def worker() -> None:
     """Run a generation of a job. A controller starts it."""
-    from ..cluster.logs import show
     from ..cluster.worker import main
 
-    show("text", "info")
     main()
 
 

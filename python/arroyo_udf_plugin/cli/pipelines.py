@@ -218,6 +218,7 @@ def _report(summary: Summary, as_json: bool, err: bool) -> None:
     progress = summary.progress
     if as_json:
         told = dataclasses.asdict(summary)
+        (told["progress"]["checkpoint"] or {}).pop("took", None)  # its parts are for the engine around pipelines
         click.echo(json.dumps(told.pop("progress") | told), err=err)
         return
     counts = {
@@ -235,9 +236,8 @@ def _report(summary: Summary, as_json: bool, err: bool) -> None:
         err=err,
     )
     for operator in progress.operators:
-        if operator.p50 is not None and operator.p99 is not None:
-            click.echo(
-                f"{operator.name}: a row took {duration(operator.p50)} (p50), {duration(operator.p99)} (p99)", err=err
-            )
+        p50, p99 = operator.latency.p50, operator.latency.p99
+        if p50 is not None and p99 is not None:
+            click.echo(f"{operator.name}: a row took {duration(p50)} (p50), {duration(p99)} (p99)", err=err)
     for text in summary.close_errors:
         click.echo(f"Warning: all rows have ended, but then close failed: {text}", err=True)

@@ -110,12 +110,16 @@ def cells(operator: OperatorProgress, rate: float) -> tuple[str, ...]:
         f"{operator.in_flight:,}",
         f"{operator.held:,}",
         f"{operator.held_by_order:,}",
-        "" if operator.lag is None else duration(operator.lag),
+        _known(operator.lag),
         f"{operator.counts.errors:,}",
         f"{operator.counts.timed_out:,}",
-        "" if operator.p50 is None else duration(operator.p50),
-        "" if operator.p99 is None else duration(operator.p99),
+        _known(operator.latency.p50),
+        _known(operator.latency.p99),
     )
+
+
+def _known(seconds: float | None) -> str:
+    return "" if seconds is None else duration(seconds)
 
 
 def _head(progress: Progress) -> str:

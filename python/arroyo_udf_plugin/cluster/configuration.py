@@ -62,6 +62,9 @@ class ApiSettings(Section):
 class ControllerSettings(Section):
     scheduler: Literal["embedded", "process"] | None = None
     """Where pipelines run; default: embedded under `cluster`, process under `controller`."""
+    metrics_port: Annotated[int, pydantic.Field(ge=0, le=65535)] | None = None
+    """The port of the controller's /metrics, /targets and /health, at `api.bind_address` and by the API's rules; 0: a
+    free one; default: none."""
 
 
 class WorkerSettings(Section):
@@ -72,8 +75,8 @@ class WorkerSettings(Section):
 
 
 class PipelineSettings(Section):
-    checkpoint_interval: Seconds = 10.0
-    """Seconds between two checkpoints, if the pipeline does not say otherwise."""
+    checkpoint_interval: Annotated[Seconds, pydantic.Field(ge=1, le=86_400)] = 10.0
+    """Seconds between two checkpoints, if the pipeline does not say otherwise: from one to a day."""
     allowed_restarts: Annotated[int, pydantic.Field(ge=-1)] = 20
     """How often in a row a job is started again after it was lost; -1: without a limit."""
     healthy_duration: Seconds = 120.0
@@ -91,6 +94,19 @@ class PipelineSettings(Section):
     """How long a stop may take before the job is killed."""
     drain_time: Seconds = 10.0
     """How long a stop waits for rows in flight and the last checkpoint."""
+
+
+class MetricsSettings(Section):
+    pushgateway: str | None = None
+    """The URL of a Prometheus Pushgateway, to which controller and workers send their metrics."""
+    push_interval: Seconds = 15.0
+    """Seconds from one time to the next."""
+
+
+class TracesSettings(Section):
+    endpoint: str | None = None
+    """Where OpenTelemetry's spans are sent, as OTLP over HTTP, such as http://127.0.0.1:4318/v1/traces. Needs the extra
+    `traces`."""
 
 
 class FileSettings(Section):
@@ -126,6 +142,8 @@ class Settings(BaseSettings):
     controller: ControllerSettings = ControllerSettings()
     worker: WorkerSettings = WorkerSettings()
     pipeline: PipelineSettings = PipelineSettings()
+    metrics: MetricsSettings = MetricsSettings()
+    traces: TracesSettings = TracesSettings()
     files: FileSettings = FileSettings()
     logging: LoggingSettings = LoggingSettings()
 

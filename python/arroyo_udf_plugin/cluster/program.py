@@ -6,23 +6,37 @@ Guarantees: the database is of this program's revision before anything uses it; 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
-from collections.abc import Callable, Iterator
+import socket
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from .api import create_app
 from .api.parts import Parts
-from .configuration import Settings
+from .configuration import ApiSettings, Settings
 from .controller import Controller
+from .controller_port import create_app as create_port
+from .controller_port import jobs_of
 from .database.changes import Changes
 from .database.opened import Database
+from .monitoring.exposition import Exposition
+from .monitoring.families import Source
+from .monitoring.measured import Measured
+from .monitoring.pushing import CONTROLLER, Gateway
+from .monitoring.spans import TracedRequests
+from .monitoring.tracing import Tracing
 from .schedulers.embedded import EmbeddedScheduler
 from .schedulers.interface import Scheduler
 from .schedulers.process import ProcessScheduler
+from .security import App
+from .security import configured as secured
 from .serving import Server, listening
-from .task import Tell
+from .task import Report, Tell
+
+_log = logging.getLogger(__name__)
 
 
 @contextlib.contextmanager
@@ -47,11 +61,20 @@ def controlling(
     database: Database, settings: Settings, scheduler: Literal["embedded", "process"]
 ) -> Iterator[Controller]:
     """A controller that runs within the block. scheduler: if the settings do not name one."""
-    make: Callable[[Tell], Scheduler] = EmbeddedScheduler
-    if (settings.controller.scheduler or scheduler) == "process":
-        make = partial(ProcessScheduler, settings=settings)
+    measured = Measured()
+
+    def embedded(tell: Tell) -> Scheduler:
+        def hear(report: Report) -> None:
+            measured.note(report)
+            tell(report)
+
+        return EmbeddedScheduler(hear)
+
+    is_embedded = (settings.controller.scheduler or scheduler) == "embedded"
+    make = embedded if is_embedded else partial(ProcessScheduler, settings=settings)
     controller = Controller(database, settings, make)
-    with contextlib.closing(Changes(database, controller.wake)):
+    exposition = Exposition([jobs_of(controller, database), controller.tell, measured.tell])
+    with _monitored(controller, database, settings, exposition), contextlib.closing(Changes(database, controller.wake)):
         controller.start()
         try:
             yield controller
@@ -60,11 +83,38 @@ def controlling(
 
 
 @contextlib.contextmanager
-def serving(database: Database, settings: Settings, wake: Callable[[], None]) -> Iterator[str]:
-    """The API. Yields its address. wake: called after a wish was written."""
-    app = create_app(Parts.configured(database, settings, wake))
-    own = listening(settings.api.bind_address, settings.api.http_port)
-    scheme = "https" if settings.api.tls_cert is not None else "http"
+def _monitored(
+    controller: Controller, database: Database, settings: Settings, exposition: Exposition
+) -> Iterator[None]:
+    """With the controller's port, and pushes, if there are to be any."""
+    port, gateway = settings.controller.metrics_port, Gateway.configured(settings)
+    with contextlib.ExitStack() as stack:
+        if port is not None:
+            app = create_port(controller, database, exposition, settings.data, secured(settings.api))
+            address = stack.enter_context(_answering(app, settings.api, port))
+            _log.info("metrics of the controller: %s/metrics", address)
+        if gateway is not None:
+            stack.enter_context(gateway.pushing(exposition, CONTROLLER, f"{socket.gethostname()}:{os.getpid()}"))
+        yield
+
+
+@contextlib.contextmanager
+def serving(
+    database: Database, settings: Settings, wake: Callable[[], None], sources: Sequence[Source] = ()
+) -> Iterator[str]:
+    """The API. Yields its address. wake: called after a wish was written. sources: metrics of this process."""
+    app = create_app(Parts.configured(database, settings, wake, sources))
+    with contextlib.closing(Tracing(settings.traces.endpoint, "api")) as tracing:
+        traced = TracedRequests(app, tracing)
+        with _answering(traced, settings.api, settings.api.http_port) as address:
+            yield address
+
+
+@contextlib.contextmanager
+def _answering(app: App, api: ApiSettings, port: int) -> Iterator[str]:
+    """Yields the address."""
+    own = listening(api.bind_address, port)
+    scheme = "https" if api.tls_cert is not None else "http"
     host, port = own.getsockname()[:2]
-    with Server(app, own, settings.api.tls_cert, settings.api.tls_key):
+    with Server(app, own, api.tls_cert, api.tls_key):
         yield f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"

@@ -21,6 +21,9 @@ from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
+from ..errors import InvalidArgument
+from .configuration import ApiSettings
+
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -67,6 +70,22 @@ class Security:
         if kind.lower() == "bearer":
             return _equal(given.strip(), self.token)
         return method in ("GET", "HEAD") and _equal(_cookie(cookies), self._session())
+
+
+def configured(api: ApiSettings) -> Security:
+    """Raises InvalidArgument for a server that would be open to others."""
+    security = Security(
+        hosts={*LOCAL, api.bind_address, *(host.lower() for host in api.hosts)},
+        origins={origin.lower() for origin in api.origins},
+        token=None if api.token is None else api.token.get_secret_value(),
+        body_limit=api.body_limit,
+        tls=api.tls_cert is not None,
+    )
+    try:
+        check_exposed(api.bind_address, security, api.insecure)
+    except ValueError as error:
+        raise InvalidArgument(str(error)) from None
+    return security
 
 
 def check_exposed(address: str, security: Security, insecure: bool = False) -> None:

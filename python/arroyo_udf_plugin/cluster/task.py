@@ -17,7 +17,7 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,8 +39,11 @@ from ..pipeline.description import Checkpoints, Pipeline, SourceModel
 from ..pipeline.plan import Planned, plan
 from ..pipeline.problems import InvalidPipeline
 from .functions.artifacts import fetched, moved
+from .functions.graph import graph_of
+from .numbers import Numbers, numbers_of
 from .shown import Showing, Shown
 from .states import Event
+from .taken import Taken, taken
 
 OUTPUT = "output of the worker"
 """The message of a report whose details are that."""
@@ -56,7 +59,7 @@ _WRONG = (RowError, UserCodeError, BuildError, LoadError, PluginEnvironmentError
 class Task:
     """place: of its checkpoints; None: without. checkpoint_interval: in seconds. drain_time: of a stop.
 
-    libraries: the folder to which libraries of object stores are copied.
+    libraries: the folder to which libraries of object stores are copied. trace_parent: W3C's, of the span of its start.
     """
 
     job_id: str
@@ -68,9 +71,14 @@ class Task:
     environment: Mapping[str, str] = field(default_factory=dict)
     drain_time: float = 10.0
     libraries: str = ""
+    trace_parent: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
+
+    @classmethod
+    def of_json(cls, told: Mapping[str, Any]) -> Task:
+        return cls(**_known(cls, told))
 
 
 @dataclass(frozen=True)
@@ -78,7 +86,7 @@ class Report:
     """What a generation tells, or a scheduler about it.
 
     event: None: it only goes on. tasks: with `started`. message, details, domain: why it has ended, with an error.
-    numbers: so far. checkpoint: the latest. shown: batches of previews.
+    numbers: so far. checkpoint: the latest, once, and again with the last report. shown: batches of previews.
     """
 
     job_id: str
@@ -88,8 +96,8 @@ class Report:
     message: str = ""
     details: str = ""
     domain: str = "internal"
-    numbers: Mapping[str, Any] | None = None
-    checkpoint: Mapping[str, Any] | None = None
+    numbers: Numbers | None = None
+    checkpoint: Taken | None = None
     shown: Sequence[Shown] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -98,7 +106,12 @@ class Report:
     @classmethod
     def of_json(cls, told: Mapping[str, Any]) -> Report:
         event = told.get("event")
-        return cls(**{**told, "event": None if event is None else Event(event)})
+        return cls(**_known(cls, told) | {"event": None if event is None else Event(event)})
+
+
+def _known(kind: type[Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what another version of the program may have added."""
+    return {one.name: told[one.name] for one in fields(kind) if one.name in told}
 
 
 How = Literal["save", "drain", "cancel"]
@@ -120,12 +133,13 @@ def run(task: Task, stop: StopRequest, tell: Tell) -> None:
     try:
         resume = _has_checkpoints(task.place)
         with contextlib.closing(_planned(task)) as planned:
-            summary = _run(task, planned, stop, resume, tell)
+            telling = Telling(task, planned)
+            summary = _run(task, telling, planned, stop, resume, tell)
     except BaseException as error:
         tell(_failed(task, error, resume))
         return
     event = {"finished": Event.FINISHED, "resumable": Event.SAVED, "cut off": Event.CUT_OFF}[summary.ended]
-    tell(_progress(task, summary.progress, event))
+    tell(telling.report(summary.progress, event))
 
 
 def _planned(task: Task) -> Planned:
@@ -133,6 +147,7 @@ def _planned(task: Task) -> Planned:
     copies = {name: str(fetched(name, sha256, Path(task.libraries))) for name, sha256 in artifacts}
     pipeline = Pipeline.model_validate_json(json.dumps(moved(task.program, copies)["pipeline"]))
     place = None if any(sink.type in _UNREPEATABLE for sink in pipeline.sinks) else task.place
+    rows = None if pipeline.checkpoints is None else pipeline.checkpoints.every_rows
     update = {
         "source": _divided(pipeline.source, pipeline),
         "sources": {
@@ -141,7 +156,7 @@ def _planned(task: Task) -> Planned:
         },
         "name": task.job_id if task.place is None else f"{task.job_id}-{Path(task.place).name}",
         "parallelism": task.parallelism,
-        "checkpoints": place and Checkpoints(place=place, every=task.checkpoint_interval),
+        "checkpoints": place and Checkpoints(place=place, every=task.checkpoint_interval, every_rows=rows),
     }
     variables = {**os.environ, **task.program.get("variables", {}), **task.environment}
     return plan(pipeline.model_copy(update=update), variables)
@@ -154,15 +169,36 @@ def _divided(source: SourceModel, pipeline: Pipeline) -> SourceModel:
     return source
 
 
-def _run(task: Task, planned: Planned, stop: StopRequest, resume: bool, tell: Tell) -> Summary:
+class Telling:
+    """What a generation tells of its progress. A checkpoint is told once, and again at the end."""
+
+    def __init__(self, task: Task, planned: Planned) -> None:
+        self._task, self._graph = task, graph_of(planned)
+        self._told_epoch = 0
+
+    def report(self, now: Progress, event: Event | None) -> Report:
+        numbers = numbers_of(self._task.generation, now, self._graph)
+        epoch = 0 if now.checkpoint is None else now.checkpoint.epoch
+        is_told, self._told_epoch = epoch == self._told_epoch and event in (None, Event.STARTED), epoch
+        return Report(
+            self._task.job_id,
+            self._task.generation,
+            event,
+            tasks=sum(len(node["subtasks"]) for node in numbers["nodes"].values()),
+            numbers=numbers,
+            checkpoint=None if is_told else taken(now, self._graph),
+        )
+
+
+def _run(task: Task, telling: Telling, planned: Planned, stop: StopRequest, resume: bool, tell: Tell) -> Summary:
     last: Progress | None = None
     showing = Showing(lambda shown: tell(Report(task.job_id, task.generation, shown=shown)))
 
     def progress(now: Progress) -> None:
         nonlocal last
         before, last = last, replace(now, seconds=0.0)
-        if before != last:  # a job without rows costs nothing
-            tell(_progress(task, now, Event.STARTED if before is None else None))
+        if before != last:
+            tell(telling.report(now, Event.STARTED if before is None else None))
         showing.flush()
 
     with tapped(planned.name, showing.take):
@@ -173,6 +209,7 @@ def _run(task: Task, planned: Planned, stop: StopRequest, resume: bool, tell: Te
             stop=stop,
             progress=progress,
             progress_every=PROGRESS_EVERY,
+            only_moves=True,
         )
     showing.flush()
     return summary
@@ -180,30 +217,6 @@ def _run(task: Task, planned: Planned, stop: StopRequest, resume: bool, tell: Te
 
 def _has_checkpoints(place: str | None) -> bool:
     return place is not None and any(name.endswith(".json") for name in open_store(place).names("epochs/"))
-
-
-def _progress(task: Task, now: Progress, event: Event | None) -> Report:
-    """In numbers: node 0 is the source, and operators follow in their order."""
-    nodes = [{"messages_recv": 0, "messages_sent": now.rows_in}]
-    nodes += [{"messages_recv": one.rows_in, "messages_sent": one.rows_out} for one in now.operators]
-    nodes.append({"messages_recv": now.rows_out, "messages_sent": 0})
-    taken = now.checkpoint
-    checkpoint = None
-    if taken is not None and taken.at is not None:
-        checkpoint = {"epoch": taken.epoch, "seconds": taken.seconds, "at": taken.at}
-    return Report(
-        task.job_id,
-        task.generation,
-        event,
-        tasks=len(nodes) * task.parallelism,
-        numbers={
-            "rows_in": now.rows_in,
-            "rows_out": now.rows_out,
-            "operators": {str(place): {"0": node} for place, node in enumerate(nodes)},
-            "details": [asdict(one) for one in now.operators],
-        },
-        checkpoint=checkpoint,
-    )
 
 
 def _failed(task: Task, error: BaseException, resume: bool) -> Report:
@@ -214,7 +227,13 @@ def _failed(task: Task, error: BaseException, resume: bool) -> Report:
         task.job_id,
         task.generation,
         Event.WRONG if wrong else Event.LOST,
-        message=text.partition("\n")[0][:500],
+        message=_in_a_line(text)[:500],
         details="\n".join([text, *getattr(error, "__notes__", ())]),
         domain="user" if wrong else "external" if expected else "internal",
     )
+
+
+def _in_a_line(text: str) -> str:
+    """What is wrong. Of a traceback the last line says it."""
+    first, *others = text.splitlines()
+    return f"{first}: {others[-1]}" if "Traceback (most recent call last)" in text else first

@@ -58,13 +58,11 @@ def _seconds(value: Any) -> Any:
         raise ValueError("write seconds as a number, or a text with a unit, such as '10s' or '500ms'") from None
 
 
-Seconds = Annotated[
-    float,
-    pydantic.Field(ge=0, le=1e9, allow_inf_nan=False),
-    pydantic.BeforeValidator(_seconds, json_schema_input_type=float | str),
-    or_variable,
-]
+_or_text = pydantic.BeforeValidator(_seconds, json_schema_input_type=float | str)
+Seconds = Annotated[float, pydantic.Field(ge=0, le=1e9, allow_inf_nan=False), _or_text, or_variable]
 """A time: a number of seconds, or a text such as "10s" or "500ms"."""
+Period = Annotated[float, pydantic.Field(gt=0, le=1e9, allow_inf_nan=False), _or_text, or_variable]
+"""A time after which something is done again."""
 
 
 def _bytes(value: Any) -> Any:

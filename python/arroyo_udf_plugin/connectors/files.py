@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import pydantic
 
-from .described import Seconds, Several
+from .described import Period, Several
 from .file_source import FilesSource
 from .interface import Source
 from .read import Read
@@ -20,7 +20,7 @@ class Files(Read):
     paths: Annotated[Several[str], pydantic.Field(min_length=1)]
     """The files, folders, patterns (`data/*.csv`) or URLs (`s3://bucket/folder`)."""
 
-    watch: Seconds | None = None
+    watch: Period | None = None
     """Time between two looks for new files; otherwise there is one look, and the run ends.
 
     Until a file is complete, its name begins with a dot, or is none that `paths` takes in."""

@@ -56,8 +56,9 @@ def run_planned(
     stop: StopRequest | None = None,
     progress: Callable[[Progress], None] = lambda progress: None,
     progress_every: float | None = None,
+    only_moves: bool = False,
 ) -> Summary:
-    """As `run_pipeline`; leaves source and plugins open."""
+    """As `run_pipeline`; leaves source and plugins open. only_moves: see `runner.run`."""
     told = planned.resolved.checkpoints if planned.resolved.has_checkpoints else None
     with _for_pipelines(planned):
         return run(
@@ -69,6 +70,7 @@ def run_planned(
             stop=stop,
             progress=progress,
             progress_every=progress_every,
+            only_moves=only_moves,
         )
 
 

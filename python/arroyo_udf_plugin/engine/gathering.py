@@ -68,11 +68,11 @@ class RowQueue:
             self._items.append(item)
             if isinstance(item, Block):
                 self._rows += len(item)
-                self._bytes += item.rows.nbytes
+                self._bytes += item.nbytes
                 if self._noted is not None:
                     self._noted.append(item)
                     self._noted_rows += len(item)
-                    self._noted_bytes += item.rows.nbytes
+                    self._noted_bytes += item.nbytes
         self._wake_receiver()
 
     def end(self, is_last: bool) -> None:
@@ -90,7 +90,7 @@ class RowQueue:
             item, was_full = self._items.popleft(), not self.has_room
             if isinstance(item, Block):
                 self._rows -= len(item)
-                self._bytes -= item.rows.nbytes
+                self._bytes -= item.nbytes
         if was_full and self.has_room:
             self._wake_sender()
         return item

@@ -1,80 +1,90 @@
-"""Numbers of a running pipeline.
-
-Slices count in plain attributes, without locks; the coordinator reads them, at any time, for the view. So the numbers
-of one moment may be some rows apart.
-"""
+"""Numbers of a running pipeline, of all slices together: what the view and reports of jobs tell."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
+from ..connectors.interface import Sink
 from ..host.statistics import Latency
 from ..operator.operator import Operator
 from ..operator.stages import Counts
+from .counters import NodeCounter, SliceNumbers
+from .planned import Planned
+from .took import Took
 
 Ended = Literal["finished", "resumable", "cut off"]
 
 
-@dataclass
-class OperatorCounter:
-    """Of one operator in one slice. watermark: the latest that has left it."""
+@dataclass(frozen=True)
+class Subtask:
+    """A node in one slice: rows, and the bytes of their Arrow columns, that have come and left. blocked: seconds in
+    which it had rows that those behind it did not take yet."""
 
-    rows_in: int = 0
-    rows_out: int = 0
-    watermark: int | None = None
-
-
-class SliceNumbers:
-    """Of one slice.
-
-    dropped, dead_letters: rows that could not be read.
-    watermark: the latest of its source. held_at_epoch: rows in the operators at the latest epoch.
-    """
-
-    def __init__(self, operators: int) -> None:
-        self.rows_in = 0
-        self.rows_out = 0
-        self.dropped = 0
-        self.dead_letters = 0
-        self.watermark: int | None = None
-        self.held_at_epoch = 0
-        self.operators = [OperatorCounter() for _ in range(operators)]
+    rows_in: int
+    bytes_in: int
+    rows_out: int
+    bytes_out: int
+    blocked: float
 
 
 @dataclass(frozen=True)
-class OperatorProgress:
-    """An operator, over all slices.
+class NodeProgress:
+    """A source, an operator or a sink. Nothing comes to a source, and nothing leaves a sink.
 
-    in_flight: calls under way. held: rows that have not left it, with those in flight. held_by_order: those of them
-    that have ended, and wait for an earlier row. lag: seconds of event time by
-    which its watermark is behind the source's; None: without event time. counts: rows answered, by outcome.
-    p50, p99: seconds that a row took; None: not measured.
+    subtasks: of each slice; one, if the node works in the first slice only. watermark: the lowest that has left it, of
+    all slices; None: without event time.
     """
 
     name: str
-    rows_in: int
-    rows_out: int
+    subtasks: tuple[Subtask, ...]
+    watermark: int | None
+
+    @property
+    def rows_in(self) -> int:
+        return sum(each.rows_in for each in self.subtasks)
+
+    @property
+    def rows_out(self) -> int:
+        return sum(each.rows_out for each in self.subtasks)
+
+
+@dataclass(frozen=True)
+class OperatorProgress(NodeProgress):
+    """An operator, over all slices.
+
+    in_flight: calls under way. held: rows that have not left it, with those in flight. held_by_order: those of them
+    that have ended, and wait for an earlier row. backing_off: those that wait for their next call. stuck: calls that
+    ignore their cancellation. retries: calls after a row's first. loop_blocked: how often an event loop of functions
+    was found blocked.
+    lag: seconds of event time by which its watermark is behind the source's; None: without event time. counts: rows
+    answered, by outcome. latency: seconds that rows took.
+    """
+
     in_flight: int
     held: int
     held_by_order: int
+    backing_off: int
+    stuck: int
+    retries: int
+    loop_blocked: int
     lag: float | None
     counts: Counts
-    p50: float | None
-    p99: float | None
+    latency: Latency
 
 
 @dataclass(frozen=True)
 class CheckpointProgress:
     """epoch: the latest that was committed. epochs: how many this engine has committed, without its fence.
-    seconds: how long the latest took. at: when it was committed, as `time.time()`; None: never."""
+    seconds: how long the latest took. at: when it was done, as `time.time()`; None: never. took: its parts."""
 
     epoch: int
     epochs: int = 0
     seconds: float = 0.0
     at: float | None = None
+    took: Took | None = None
 
 
 @dataclass(frozen=True)
@@ -92,7 +102,9 @@ class Progress:
     dropped: int
     dead_letters: int
     total: int | None
+    sources: tuple[NodeProgress, ...]
     operators: tuple[OperatorProgress, ...]
+    sinks: tuple[NodeProgress, ...]
     checkpoint: CheckpointProgress | None
 
 
@@ -114,26 +126,65 @@ class Summary:
     close_errors: tuple[str, ...] = ()
 
 
-def of_operators(slices: Sequence[tuple[SliceNumbers, Sequence[Operator]]]) -> Iterable[OperatorProgress]:
-    """slices: each slice's numbers and its operators."""
-    for place, first in enumerate(slices[0][1]):
-        own = [operators[place] for _, operators in slices]
-        numbers = [each.operators[place] for each, _ in slices]
+class Measured(Protocol):
+    """A slice, as its numbers are read."""
+
+    @property
+    def numbers(self) -> SliceNumbers: ...
+    @property
+    def operators(self) -> Sequence[Operator]: ...
+    @property
+    def outputs(self) -> Sequence[Sink]: ...
+
+
+def of_sources(planned: Planned, slices: Sequence[Measured]) -> Iterable[NodeProgress]:
+    for number, input in enumerate(planned.inputs):
+        counters = [each.numbers.sources[number] for each in slices]
+        yield NodeProgress(input.source.name, _subtasks(counters, is_alone=False), _watermark(counters))
+
+
+def of_sinks(planned: Planned, slices: Sequence[Measured]) -> Iterable[NodeProgress]:
+    for number, sink in enumerate(slices[0].outputs):
+        counters = [each.numbers.sinks[number] for each in slices]
+        yield NodeProgress(sink.name, _subtasks(counters, planned.routes.is_alone(planned.routes.sinks[number])), None)
+
+
+def of_operators(planned: Planned, slices: Sequence[Measured]) -> Iterable[OperatorProgress]:
+    for place, first in enumerate(slices[0].operators):
+        own = [each.operators[place] for each in slices]
+        counters = [each.numbers.operators[place] for each in slices]
         statistics = [one for operator in own for one in operator.statistics()]
-        latency = _together([one.latency for one in statistics])
-        stages = [stage for operator in own for stage in operator.stages]
         yield OperatorProgress(
             name=first.name,
-            rows_in=sum(each.rows_in for each in numbers),
-            rows_out=sum(each.rows_out for each in numbers),
+            subtasks=_subtasks(counters, planned.routes.is_alone(place)),
+            watermark=_watermark(counters),
             in_flight=sum(one.running for one in statistics),
             held=sum(operator.held_rows for operator in own),
             held_by_order=sum(one.held for one in statistics),
-            lag=_lag([(each.watermark, each.operators[place].watermark) for each, _ in slices]),
-            counts=_sum([stage.counts for stage in stages]),
-            p50=latency.p50,
-            p99=latency.p99,
+            backing_off=sum(one.backing_off for one in statistics),
+            stuck=sum(one.stuck for one in statistics),
+            retries=sum(one.retries for one in statistics),
+            loop_blocked=sum(one.blocked for one in statistics),
+            lag=_lag(
+                [(each.numbers.watermark, counter.watermark) for each, counter in zip(slices, counters, strict=True)]
+            ),
+            counts=_sum([stage.counts for operator in own for stage in operator.stages]),
+            latency=_together([one.latency for one in statistics]),
         )
+
+
+def _subtasks(counters: Sequence[NodeCounter], is_alone: bool) -> tuple[Subtask, ...]:
+    """Of a node that is alone, what other slices have sent to it counts as its own."""
+    every = tuple(
+        Subtask(one.rows_in, one.bytes_in, one.rows_out, one.bytes_out, one.blocked.seconds) for one in counters
+    )
+    if not is_alone:
+        return every
+    return (Subtask(*(sum(column) for column in zip(*map(dataclasses.astuple, every), strict=True))),)
+
+
+def _watermark(counters: Sequence[NodeCounter]) -> int | None:
+    return min((time for one in counters if (time := one.watermark) is not None), default=None)
 
 
 def _lag(watermarks: Sequence[tuple[int | None, int | None]]) -> float | None:

@@ -61,6 +61,7 @@ class Reading:
         self._open: dict[str, Partition] = {}
         self._positions: dict[str, Json] = {}  # of partitions that have been read
         self._idleness = Idleness(input.idle_seconds, taking.wake)
+        self._gave = False
         self._time: SliceTime | None = None
         inputs = len(shares.dealt(slice)) if input.source.side_by_side else 1
         times = [time for _ in range(inputs) if (time := input.event_time()) is not None]
@@ -74,6 +75,11 @@ class Reading:
 
     def positions(self) -> Mapping[str, Json]:
         return self._positions | {name: partition.position() for name, partition in self._open.items()}
+
+    def gave(self) -> bool:
+        """Whether it has handed on rows since the last question."""
+        did, self._gave = self._gave, False
+        return did
 
     @property
     def tasks(self) -> Sequence[asyncio.Task[None]]:
@@ -158,9 +164,11 @@ class Reading:
         self._positions[name] = partition.position()
         del self._open[name]
         partition.close()
+        self._taking.wake()  # its position is another one now
 
     def _take_in(self, rows: Rows, input: int) -> None:
         n_left, dead_letters = rows.batch.num_rows, 0
+        self._gave = True
         for item in self._input.admit(rows):
             n_left -= len(item) if isinstance(item, Block) else len(item.rows)
             if isinstance(item, Dead):

@@ -24,11 +24,13 @@ from typing import TYPE_CHECKING, Literal
 from ..errors import Fenced, InvalidArgument
 from .gathering import Gathering
 from .planned import Planned
-from .progress import CheckpointProgress, Ended, Progress, Summary, of_operators
+from .progress import CheckpointProgress, Ended, Progress, Summary, of_operators, of_sinks, of_sources
+from .rhythm import Rhythm
 from .shares import Shares
 from .slice import Slice
 from .stopping import Deadline, StopRequest
 from .store import Store
+from .took import Took
 
 if TYPE_CHECKING:
     from .checkpoints import Epochs
@@ -62,11 +64,13 @@ def run(
     stop: StopRequest | None = None,
     progress: Callable[[Progress], None] = lambda progress: None,
     progress_every: float | None = None,
+    only_moves: bool = False,
 ) -> Summary:
     """Runs a pipeline to its end, or until it is stopped.
 
     checkpoints: where they are kept; None: without. resume: go on from there.
-    progress: called at the start, after each checkpoint, every so many seconds, and at the end.
+    progress: called at the start, after each checkpoint, every so many seconds, and at the end. only_moves: not while
+    nothing moves.
     Raises InvalidArgument for what does not fit, Fenced, RowError for a row whose policy is "fail", and what sources,
     functions and sinks raise. The source stays open.
     """
@@ -85,7 +89,7 @@ def run(
         plugins = {call.name: call.function.plugin_hash for call in planned.calls}
         identity = Identity.of(planned.name, planned.fingerprint, plugins)
         epochs = Epochs(checkpoints, identity, resume=resume, allow_changed_plugin=allow_changed_plugin)
-    coordinator = _Coordinator(planned, epochs, interval, stop or StopRequest(), progress, progress_every)
+    coordinator = _Coordinator(planned, epochs, interval, stop or StopRequest(), progress, progress_every, only_moves)
     try:
         coordinator.open()
         coordinator.start(allow_changed_plugin)
@@ -107,9 +111,9 @@ class _Told:
 
 @dataclass(frozen=True)
 class _Taken:
-    """By the thread of an epoch. epoch: None: nothing had changed."""
+    """By the thread of an epoch. took: None: nothing had changed."""
 
-    epoch: int | None
+    took: Took | None
     error: BaseException | None
 
 
@@ -122,17 +126,19 @@ class _Coordinator:
         stop: StopRequest,
         progress: Callable[[Progress], None],
         progress_every: float | None,
+        only_moves: bool,
     ) -> None:
-        self._planned, self._epochs, self._interval, self._stop = planned, epochs, interval, stop
-        self._progress, self._progress_every = progress, progress_every
-        self._words: queue.SimpleQueue[_Told | _Taken | Literal["stop", "rows"]] = queue.SimpleQueue()
+        self._planned, self._epochs, self._stop = planned, epochs, stop
+        self._progress, self._only_moves = progress, only_moves
+        self._words: queue.SimpleQueue[_Told | _Taken | Literal["stop", "rows", "moved"]] = queue.SimpleQueue()
         self._rows = _RowCount(interval.rows, lambda: self._words.put("rows"))
         self._slices: list[Slice] = []
-        self._begun = self._told_at = time.monotonic()
+        self._begun = self._taken_at = time.monotonic()  # _taken_at: when the latest epoch began
+        self._epoch_times = Rhythm(None if epochs is None else interval.seconds, self._tell_move)
+        self._report_times = Rhythm(progress_every, self._tell_move)
 
         self._quiet: set[int] = set()
         self._taking: threading.Thread | None = None
-        self._taken_at = self._begun  # when the latest epoch began
         self._is_due = False  # by rows
         self._is_last = False  # the epoch that has begun is the last one
         self._checkpoint: CheckpointProgress | None = None
@@ -155,7 +161,9 @@ class _Coordinator:
                         f"the sink {sink.name} cannot take back rows, so it has no checkpoints: leave out "
                         "--checkpoints, or write to another sink"
                     )
-            self._slices.append(Slice(place, planned, gathering, every, letters, self._hear, self._rows.add))
+            self._slices.append(
+                Slice(place, planned, gathering, every, letters, self._hear, self._rows.add, self._moved)
+            )
         if epochs is not None:
             fence = epochs.fence()
             epochs.apply(self._slices)
@@ -171,7 +179,7 @@ class _Coordinator:
             Shares(input.source, width, {} if latest is None else latest.positions_of(number))
             for number, input in enumerate(self._planned.inputs)
         ]
-        gathered = [at for at in range(len(routes.before)) if at in routes.gathering or routes.is_behind_gathering(at)]
+        gathered = [at for at in range(len(routes.before)) if routes.is_alone(at)]
         before = [([], []) if epochs is None else epochs.states(place, width, gathered) for place in range(width)]
         for each, (watermarks, states) in zip(self._slices, before, strict=True):
             each.start(shares, watermarks, states, allow_changed_plugin)
@@ -183,6 +191,14 @@ class _Coordinator:
 
     def _hear(self, place: int, what: BaseException | Literal["quiet", "ended"]) -> None:
         self._words.put(_Told(place, what))
+
+    def _moved(self) -> None:
+        """A slice has moved something; in its thread."""
+        self._epoch_times.moved()
+        self._report_times.moved()
+
+    def _tell_move(self) -> None:
+        self._words.put("moved")
 
     # ---- The stream ----
 
@@ -201,7 +217,7 @@ class _Coordinator:
                     return "finished" if self._stopping is None else "resumable"
                 self._is_last = True
                 self._take()
-            elif self._seconds_to_epoch() == 0 or self._is_due:
+            elif self._epoch_times.left == 0 or self._is_due:
                 self._take()
 
     def _is_done(self) -> bool:
@@ -228,13 +244,13 @@ class _Coordinator:
             self._draining = Deadline(self._stop.timeout * _FOR_DRAINING)
             for each in self._slices:
                 each.drain()
-        if self._seconds_to_report() == 0:
+        if self._report_times.left == 0:
             self._report()
 
     def _seconds_to_wait(self) -> float | None:
-        waits = [self._seconds_to_report()]
+        waits = [self._report_times.left]
         if self._taking is None:
-            waits.append(self._seconds_to_epoch())
+            waits.append(self._epoch_times.left)
         if self._stopping is not None:
             waits.append(self._stopping.left)
         if self._draining is not None and self._draining.left:
@@ -242,21 +258,18 @@ class _Coordinator:
         least = min(waits)
         return None if least == math.inf else least
 
-    def _seconds_to_epoch(self) -> float:
-        if self._epochs is None or self._interval.seconds is None:
-            return math.inf
-        return max(0.0, self._taken_at + self._interval.seconds - time.monotonic())
-
-    def _seconds_to_report(self) -> float:
-        if self._progress_every is None:
-            return math.inf
-        return max(0.0, self._told_at + self._progress_every - time.monotonic())
+    def _begin(self, times: Rhythm) -> None:
+        """Of a beat, before it looks at the slices."""
+        times.begin()
+        if any(operator.held_rows for each in self._slices for operator in each.operators):
+            times.moved()  # calls go on without a turn of their slice
 
     def _take(self) -> None:
         """Begins an epoch, in a thread of its own."""
         epochs = self._epochs
         assert epochs is not None
         self._taken_at, self._is_due = time.monotonic(), False
+        self._begin(self._epoch_times)
         self._rows.begin()
 
         def take() -> None:
@@ -265,7 +278,7 @@ class _Coordinator:
             except BaseException as error:
                 self._words.put(_Taken(None, error))
             else:
-                self._words.put(_Taken(None if taken is None else taken.epoch, None))
+                self._words.put(_Taken(None if taken is None else epochs.took, None))
 
         self._taking = threading.Thread(target=take, daemon=True, name="arroyo-udf-epoch")
         self._taking.start()
@@ -274,9 +287,10 @@ class _Coordinator:
         self._taking = None
         if word.error is not None:
             raise word.error
-        if word.epoch is not None and self._checkpoint is not None:
-            seconds = time.monotonic() - self._taken_at
-            self._checkpoint = CheckpointProgress(word.epoch, self._checkpoint.epochs + 1, seconds, time.time())
+        took = word.took
+        if took is not None and self._checkpoint is not None:
+            epochs, seconds = self._checkpoint.epochs + 1, took.end - took.start
+            self._checkpoint = CheckpointProgress(took.epoch, epochs, seconds, took.end, took)
             self._report()
 
     # ---- The end ----
@@ -349,19 +363,23 @@ class _Coordinator:
     # ---- What it tells ----
 
     def _report(self) -> None:
-        self._told_at = time.monotonic()
+        self._begin(self._report_times)
+        if not self._only_moves:
+            self._report_times.moved()
         self._progress(self._so_far())
 
     def _so_far(self) -> Progress:
-        numbers = [(each.numbers, each.operators) for each in self._slices]
+        numbers = [each.numbers for each in self._slices]
         return Progress(
             seconds=time.monotonic() - self._begun,
-            rows_in=sum(each.rows_in for each, _ in numbers),
-            rows_out=sum(each.rows_out for each, _ in numbers),
-            dropped=sum(each.dropped for each, _ in numbers),
-            dead_letters=sum(each.dead_letters for each, _ in numbers),
+            rows_in=sum(each.rows_in for each in numbers),
+            rows_out=sum(each.rows_out for each in numbers),
+            dropped=sum(each.dropped for each in numbers),
+            dead_letters=sum(each.dead_letters for each in numbers),
             total=self._total(),
-            operators=tuple(of_operators(numbers)),
+            sources=tuple(of_sources(self._planned, self._slices)),
+            operators=tuple(of_operators(self._planned, self._slices)),
+            sinks=tuple(of_sinks(self._planned, self._slices)),
             checkpoint=self._checkpoint,
         )
 

@@ -26,16 +26,18 @@ from ..errors import InvalidState
 from ..host.runtime import Runtime
 from ..host.started import Mode
 from ..operator.blocks import Block
-from ..operator.routes import Place, place_of_source
+from ..operator.operator import Operator
+from ..operator.routes import Place, is_source, number_of_source, place_of_source
 from ..operator.stages import AsyncStage, Dead
 from ..operator.watermarks import Lowest, Watermark
 from .aside import aside
+from .counters import NodeCounter, SliceNumbers
 from .gathering import Gathering, Inlet, Outlet
 from .moment import Moment, Snapshot
 from .planned import Planned
-from .progress import SliceNumbers
 from .reading import Reading
 from .shares import Shares
+from .took import SliceSpans
 
 Tell = Callable[[int, BaseException | Literal["quiet", "ended"]], None]
 
@@ -48,7 +50,7 @@ class Slice:
     gathering: how rows get from one slice to another. letters: the sink of dead letters, one of `sinks`.
     tell: called in the slice's thread, with its place, and "quiet" as soon as there is nothing more to read and nothing
     under way, the error that ends the slice, "ended" at its end.
-    read: called with the number of rows of each batch that was read.
+    read: called with the number of rows of each batch that was read. moved: called after each turn.
     close_errors: texts of Contexts whose `close` has failed, after the end.
     """
 
@@ -61,6 +63,7 @@ class Slice:
         letters: Sink | None,
         tell: Tell,
         read: Callable[[int], None],
+        moved: Callable[[], None],
     ) -> None:
         self.place = place
         self.sinks = sinks
@@ -71,10 +74,10 @@ class Slice:
         else:
             self._inlets = gathering.inlets(self.operators)
         self._routes = planned.routes
-        self.numbers = SliceNumbers(len(self.operators))
         self.close_errors: list[str] = []
-        self._planned, self._letters, self._tell, self._read = planned, letters, tell, read
-        self._outputs = [sink for sink in sinks if sink is not letters]
+        self._planned, self._letters, self._tell, self._read, self._moved = planned, letters, tell, read, moved
+        self.outputs = [sink for sink in sinks if sink is not letters]
+        self.numbers = SliceNumbers(len(planned.inputs), len(self.operators), len(self.outputs))
         self._readings: dict[Place, Reading] = {}  # by the places of their sources
         self._merged = {
             at: Lowest(1 + len(beside))
@@ -114,10 +117,11 @@ class Slice:
     def seal(self, epoch: int) -> Future[Snapshot]:
         """Step 1 of an epoch. The stream goes on as soon as it is done."""
         future: Future[Snapshot] = Future()
+        spans = SliceSpans()
 
         def answer() -> None:
             try:
-                future.set_result(self._snapshot(epoch))
+                future.set_result(self._snapshot(epoch, spans))
             except Exception as error:
                 self._torn = self._torn or error  # some sinks are sealed, and others not
                 future.set_exception(error)
@@ -186,13 +190,14 @@ class Slice:
             )
         for number, (input, shares) in enumerate(zip(self._planned.inputs, self._shares, strict=True)):
             source, before = place_of_source(number), watermarks[number] if watermarks else ()
-            self._readings[source] = Reading(input, source, shares, self.place, self, before)
+            reading = self._readings[source] = Reading(input, source, shares, self.place, self, before)
+            self.numbers.sources[number].watermark = reading.watermark
 
     def _is_in_front(self, place: int) -> bool:
         """Whether an operator may send its watermarks to a gathering one. This slice may read now what another one has
         left, from the lowest watermark of all slices; so what it has told before is not true any more."""
         gathering = self._routes.gathering
-        return bool(gathering) and place not in gathering and not self._routes.is_behind_gathering(place)
+        return bool(gathering) and not self._routes.is_alone(place)
 
     def _close(self, failed: BaseException | None) -> None:
         with self._lock:
@@ -216,6 +221,7 @@ class Slice:
                 self._wake.clear()
                 is_ready = self._turn()
                 self._check_quiet()
+                self._moved()
                 if is_ready:
                     await asyncio.sleep(0)  # readers and requests have their turn
                 else:
@@ -258,25 +264,41 @@ class Slice:
         """Moves what can be moved. Whether more can be moved at once."""
         is_ready = False
         self._check_ends()
-        for reading in self._readings.values():
+        for number, reading in enumerate(self._readings.values()):
             reading.look()
+            if reading.gave():
+                self.numbers.sources[number].blocked.note(True)
         for place, operator in enumerate(self.operators):
             if place in self._inlets:
                 self._inlets[place].gather()
-            if self.has_room_after(place):
-                for item in operator.take():
-                    self.hand_on(item, place)
+            self._take(operator, place)
             self._end_inputs(place)
             if self._is_at_end(place) and not operator.is_finished:
                 operator.finish()
             for stage in operator.ending:
                 self._end_later(stage)
-        for source, reading in self._readings.items():
-            if self.has_room_after(source):
+        for number, (source, reading) in enumerate(self._readings.items()):
+            has_room = self.has_room_after(source)
+            if has_room:
                 reading.make_room()
+            self.numbers.sources[number].blocked.note(not has_room and not reading.is_over)
         for place, operator in enumerate(self.operators):
-            is_ready = is_ready or (operator.is_ready and self.has_room_after(place))
+            has_room = self.has_room_after(place)
+            if has_room:
+                self.numbers.operators[place].blocked.note(False)
+            is_ready = is_ready or (operator.is_ready and has_room)
         return is_ready or any(inlet.is_ready for inlet in self._inlets.values())
+
+    def _take(self, operator: Operator, place: int) -> None:
+        """Hands on what an operator has, if those that follow want it."""
+        blocked = self.numbers.operators[place].blocked
+        if not self.has_room_after(place):
+            blocked.note(operator.held_rows > 0)
+            return
+        blocked.note(False)
+        for item in operator.take():
+            self.hand_on(item, place)
+        blocked.note(operator.is_ready)  # while those behind it have their part of the turn
 
     def _end_later(self, stage: AsyncStage) -> None:
         """Stops a runtime that has had all rows for a while and still keeps some: if it has lost them, it says so."""
@@ -330,23 +352,22 @@ class Slice:
 
     def hand_on(self, item: Block | Watermark | Dead, place: Place) -> None:
         """What has left an operator, or a source, to those that follow."""
-        own = None if place is None or place < 0 else self.numbers.operators[place]
+        own = self._counter(place)
         if isinstance(item, Dead):
             assert self._letters is not None, "a policy has dead letters, and there is no sink for them"
             self._letters.write(self._planned.letter(item))
         elif isinstance(item, Watermark):
-            if own is not None:
+            if item.time is not None or not is_source(place):
                 own.watermark = item.time
-            elif item.time is not None:
-                self.numbers.watermark = min(
-                    time for one in self._readings.values() if (time := one.watermark) is not None
-                )
             for follower, input in self._routes.entries(place):
                 self._push_watermark(item.time, follower, input)
         else:
-            if own is not None:
-                own.rows_out += len(item)
-            self._hand_rows_on(self._planned.left(item, place), place)
+            self._hand_rows_on(self._planned.left(item, place), place, own)
+
+    def _counter(self, place: Place) -> NodeCounter:
+        if place is None or place < 0:
+            return self.numbers.sources[number_of_source(place)]
+        return self.numbers.operators[place]
 
     def _push_watermark(self, time: int | None, place: int, input: int) -> None:
         """To one input of an operator. It gets the lowest of them."""
@@ -359,16 +380,21 @@ class Slice:
         if lowest is not None:
             self.operators[place].push_watermark(lowest.time)
 
-    def _hand_rows_on(self, block: Block, place: Place) -> None:
+    def _hand_rows_on(self, block: Block, place: Place, own: NodeCounter) -> None:
+        rows, size = len(block), own.leave(block)
         for follower, input in self._routes.entries(place):
-            self.numbers.operators[follower].rows_in += len(block)
+            self.numbers.operators[follower].come(rows, size)
             entered = self._planned.entered(block, follower, input) if follower in self._merged else block
             self.operators[follower].push(entered)
         sinks = self._routes.sinks_after(place)
-        if sinks:
-            self.numbers.rows_out += len(block)
+        if not sinks:
+            return
+        self.numbers.rows_out += rows
+        own.blocked.note(True)
         for sink in sinks:
-            self._outputs[sink].write(block.rows)
+            self.numbers.sinks[sink].come(rows, size)
+            self.outputs[sink].write(block.rows)
+        own.blocked.note(False)
 
     def _check_quiet(self) -> None:
         if self._is_quiet or not self._all_read():
@@ -407,18 +433,26 @@ class Slice:
 
     # ---- A moment ----
 
-    def _snapshot(self, epoch: int) -> Snapshot:
+    def _snapshot(self, epoch: int, spans: SliceSpans) -> Snapshot:
         if self._torn is not None:
             raise self._torn
         if self._ending is not None:
             raise InvalidState(f"slice {self.place} is ending")
         for inlet in self._inlets.values():
             inlet.cut()
-        states = [(operator.name, operator.snapshot()) for operator in self.operators]
+        states: list[tuple[str, Data | None]] = []
+        for place, operator in enumerate(self.operators):
+            with spans.sync(("operator", place)):
+                states.append((operator.name, operator.snapshot()))
         sealed: dict[str, Sealed] = {}
         for sink in self.sinks:
-            if (rows := sink.seal(epoch)) is not None:
-                sealed[sink.name] = rows
+            with spans.sync(("sink", sink.name)):
+                if (rows := sink.seal(epoch)) is not None:
+                    sealed[sink.name] = rows
         self.numbers.held_at_epoch = sum(operator.held_rows for operator in self.operators)
-        first, *others = [Moment(reading.positions(), reading.watermark) for reading in self._readings.values()]
-        return Snapshot(first.positions, first.watermark, states, sealed, others)
+        moments: list[Moment] = []
+        for number, reading in enumerate(self._readings.values()):
+            with spans.sync(("source", number)):
+                moments.append(Moment(reading.positions(), reading.watermark))
+        first, *others = moments
+        return Snapshot(first.positions, first.watermark, states, sealed, others, spans)

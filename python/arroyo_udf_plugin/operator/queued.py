@@ -78,7 +78,7 @@ class QueuedStage(RunningStage):
                 self._queue.popleft()
             else:
                 left = item.slice(n_rows, len(item) - n_rows)
-                left_size = left.rows.nbytes
+                left_size = self._sizes.of(left)
                 self._queue[0] = left, left_size
             self.held_rows -= n_rows
             self.held_bytes -= size - left_size
@@ -194,6 +194,6 @@ class QueryStage(FailingStage):
         self.counts.rows += len(block) - failed
         self.counts.values += len(block) - failed
         # Only lists that become rows make results that are larger than what they come from.
-        size = sum(item.rows.nbytes for item in items if isinstance(item, Block)) if answered > len(block) else 0
+        size = sum(item.nbytes for item in items if isinstance(item, Block)) if answered > len(block) else 0
         self._pace.took(len(block), time.perf_counter() - begun, size)
         return len(block), iter(items)

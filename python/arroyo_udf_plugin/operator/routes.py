@@ -19,6 +19,10 @@ def place_of_source(number: int) -> Place:
     return -number or None
 
 
+def number_of_source(place: Place) -> int:
+    return -(place or 0)
+
+
 def is_source(place: Place) -> bool:
     return place is None or place < 0
 
@@ -59,18 +63,35 @@ class Routes:
 
     def after(self, place: Place) -> list[int]:
         """The operators that get the rows of `place`."""
-        return list(dict.fromkeys(follower for follower, _ in self.entries(place)))
+        return self._after.get(place, [])
+
+    @functools.cached_property
+    def _after(self) -> dict[Place, list[int]]:
+        return {
+            place: list(dict.fromkeys(follower for follower, _ in entries)) for place, entries in self._entries.items()
+        }
 
     def sinks_after(self, place: Place) -> list[int]:
         """The sinks that do."""
-        return [sink for sink, before in enumerate(self.sinks) if before == place]
+        return self._sinks_after.get(place, [])
+
+    @functools.cached_property
+    def _sinks_after(self) -> dict[Place, list[int]]:
+        found: dict[Place, list[int]] = {}
+        for sink, before in enumerate(self.sinks):
+            found.setdefault(before, []).append(sink)
+        return found
 
     def is_end(self, place: Place) -> bool:
         """Whether rows go from `place` to sinks, or to several operators."""
         return len(self.entries(place)) != 1 or bool(self.sinks_after(place))
 
+    def is_alone(self, place: Place) -> bool:
+        """Whether it works in the first slice only, and so does what takes its rows."""
+        return place in self.gathering or self.is_behind_gathering(place)
+
     def is_behind_gathering(self, place: Place) -> bool:
         """Whether the rows of those before `place` were gathered: it gets rows in the first slice only."""
         if place is None or place < 0:
             return False
-        return any(before in self.gathering or self.is_behind_gathering(before) for before in self.inputs(place))
+        return any(map(self.is_alone, self.inputs(place)))

@@ -27,7 +27,7 @@ from ..host.policy import Decided, Policy
 from ..host.runtime import Runtime
 from ..host.started import Mode
 from ..host.statistics import Statistics
-from .blocks import Block, Given
+from .blocks import Block, Given, Sizes
 from .calls import Stage
 from .state import Identity, Kept
 from .watermarks import Watermark
@@ -71,7 +71,7 @@ class RunningStage(abc.ABC):
         self.counts = Counts()
         self.held_rows = 0
         self.held_bytes = 0
-        self._policy = policy
+        self._policy, self._sizes = policy, Sizes()
         self._latest: int | None = None
         self._lineage = os.urandom(16)
 
@@ -130,7 +130,7 @@ class RunningStage(abc.ABC):
 
     def _holds(self, block: Block) -> int:
         """Counts its rows and bytes, and returns these."""
-        size = int(block.rows.nbytes)
+        size = self._sizes.of(block)
         self.held_rows += len(block)
         self.held_bytes += size
         return size

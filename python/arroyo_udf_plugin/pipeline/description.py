@@ -18,7 +18,7 @@ import pydantic
 
 from ..author.options import OPTIONS
 from ..connectors.blackhole import Blackhole
-from ..connectors.described import Bytes, Described, Seconds, Several
+from ..connectors.described import Bytes, Described, Period, Seconds, Several
 from ..connectors.files import Files
 from ..connectors.impulse import Impulse
 from ..connectors.parts import Parts
@@ -228,7 +228,7 @@ class Checkpoints(Described):
     place: str | None = None
     """A folder, or the URL of an object store, such as s3://bucket/folder; `--checkpoints` names another one. Without a
     place there are no checkpoints."""
-    every: Seconds | None = None
+    every: Period | None = None
     """The time from one checkpoint to the next; default: 10 s, if `every_rows` is not set either."""
     every_rows: Annotated[int, pydantic.Field(ge=1)] | None = None
     """The rows that are read from one checkpoint to the next; with `every`, whatever comes first."""

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 from asgi_client import Client
+from monitors import value
 from sqlalchemy import delete
 
 from arroyo_udf_plugin.cluster.database import history
 from arroyo_udf_plugin.cluster.database.models import JobNumbers, JobOutput
 from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.database.pipelines import Whole
+from arroyo_udf_plugin.host.statistics import Latency
 
 METRICS = importlib.import_module("arroyo_udf_plugin.cluster.api.metrics")  # the package has its router by that name
 
@@ -185,6 +187,60 @@ def test_counts_become_rates_and_a_new_start_gives_none(
     }
 
 
+def test_between_two_generations_there_is_no_rate(
+    api: Client, stored: Any, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Although the second one has counted further by then."""
+    monkeypatch.setattr(METRICS, "now", lambda: 9_000_000)
+    whole = stored()
+    with database.begin() as session:
+        for at, generation, count in (
+            (1_000_000, 1, 100),
+            (3_000_000, 1, 300),
+            (5_000_000, 2, 400),
+            (7_000_000, 2, 600),
+        ):
+            session.add(JobNumbers(job_id=whole.job.id, at=at, numbers=passed(count, 0) | {"generation": generation}))
+    source, _ = api.get(path_of(whole, "operator_metric_groups")).json()["data"]
+    rates = next(group for group in source["metric_groups"] if group["name"] == "messages_sent")
+    assert [point["time"] for point in rates["subtasks"][0]["metrics"]] == [3_000_000, 7_000_000]
+
+
+def passed(count: int, blocked: float) -> dict[str, Any]:
+    """Numbers of a source in two slices, and of a sink in one."""
+    sent = {"messages_sent": count, "bytes_sent": 8 * count, "blocked": blocked}
+    subtasks = {"0": sent, "1": {name: 2 * number for name, number in sent.items()}}
+    sink = {"0": {"messages_recv": 3 * count, "bytes_recv": 24 * count}}
+    return {"nodes": {"0": {"subtasks": subtasks}, "1": {"subtasks": sink}}}
+
+
+def test_each_slice_has_rates_of_rows_and_bytes_and_its_backpressure(
+    api: Client, stored: Any, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A moment after another one has no point of its own: its rate would be by chance."""
+    monkeypatch.setattr(METRICS, "now", lambda: 7_000_000)
+    whole = stored()
+    with database.begin() as session:
+        for at, count, blocked in (
+            (1_000_000, 100, 0.0),
+            (3_000_000, 500, 0.5),
+            (3_001_000, 900, 0.5),
+            (5_000_000, 900, 2.6),
+        ):
+            session.add(JobNumbers(job_id=whole.job.id, at=at, numbers=passed(count, blocked)))
+    source, sink = api.get(path_of(whole, "operator_metric_groups")).json()["data"]
+    values = {
+        group["name"]: {one["index"]: [point["value"] for point in one["metrics"]] for one in group["subtasks"]}
+        for group in source["metric_groups"]
+    }
+    assert values == {
+        "messages_sent": {0: [200, 200], 1: [400, 400]},
+        "bytes_sent": {0: [1600, 1600], 1: [3200, 3200]},
+        "backpressure": {0: [0.25, 1.0], 1: [0.5, 1.0]},
+    }
+    assert [group["name"] for group in sink["metric_groups"]] == ["bytes_recv", "messages_recv"]
+
+
 def test_a_job_that_has_become_idle_has_the_rate_0(
     api: Client, stored: Any, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,33 +255,73 @@ def test_a_job_that_has_become_idle_has_the_rate_0(
     assert group["subtasks"][0]["metrics"] == [{"time": 3_000_000, "value": 200.0}, {"time": 60_000_000, "value": 0.0}]
 
 
+COUNTED = {
+    "rows_in": 1_000_000_007,
+    "rows_out": 9,
+    "dropped": 3,
+    "dead_letters": 1,
+    "nodes": {
+        "0": {
+            "operator": "impulse",
+            "name": "counts",
+            "subtasks": {"0": {"messages_sent": 1_000_000_007, "bytes_sent": 8, "blocked": 1.5}},
+        },
+        "1": {
+            "operator": "AsyncUdf",
+            "name": "town",
+            "subtasks": {"0": {"messages_recv": 5, "messages_sent": 5}, "1": {"messages_recv": 5, "messages_sent": 4}},
+            "in_flight": 3,
+            "outcomes": {"values": 7, "dropped": 2},
+            "lag": 7.5,
+            "watermark": 1_700_000_000_250_000,
+            "latency": {"39": 5, "127": 1},
+        },
+        "2": {"operator": "preview", "name": "out", "subtasks": {"1": {"messages_recv": 9, "bytes_recv": 72}}},
+    },
+}
+
+
 def test_prometheus_reads_all_jobs_by_arroyos_names(api: Client, stored: Any, database: Database) -> None:
     running = stored("Running", facts={"restarts": 2})
     stored("Failed", facts={"failure_domain": "user", "failure_message": "x"})
     with database.begin() as session:
-        history.count(session, running.job.id, numbers(1_000_000_007, 9))
+        session.add(JobNumbers(job_id=running.job.id, at=1_000_000, numbers=numbers(7, 7)))
+        history.count(session, {running.job.id: COUNTED})
         taken = {"generation": 1, "state": "ready", "start_time": 1_000_000, "finish_time": 1_500_000}
-        history.checkpoint(session, running.job.id, 7, **taken)
+        history.checkpoint(session, running.job.id, 6, **taken | {"finish_time": 1_200_000})
+        history.checkpoint(session, running.job.id, 7, **taken, operators={"a": {"bytes": 30}, "b": {"bytes": 12}})
     answer = api.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
-    lines = answer.text.splitlines()
-    job = running.job.id
-    for line in (
-        'arroyo_controller_jobs{state="Running"} 1',
-        'arroyo_controller_jobs{state="Failed"} 0',
-        'arroyo_controller_jobs{state="UserFailed"} 1',
-        f'arroyo_worker_messages_sent{{job_id="{job}",node_id="0",subtask_idx="0",operator_name="impulse"}} 1000000007',
-        f'arroyo_worker_messages_recv{{job_id="{job}",node_id="2",subtask_idx="0",operator_name="preview"}} 9',
-        f'arroyo_udf_in_flight{{job_id="{job}",node_id="1",operator_name="town"}} 3',
-        f'arroyo_udf_outcomes_total{{job_id="{job}",node_id="1",operator_name="town",outcome="dropped"}} 2',
-        f'arroyo_udf_checkpoint_epoch{{job_id="{job}"}} 7',
-        f'arroyo_udf_checkpoint_duration_seconds{{job_id="{job}"}} 0.5',
-        f'arroyo_udf_restarts{{job_id="{job}"}} 2',
-        "# TYPE arroyo_worker_messages_sent counter",
-    ):
-        assert line in lines, answer.text
-    names = {line.partition("{")[0] for line in lines if not line.startswith("#")}
-    assert names == {line.split()[2] for line in lines if line.startswith("# HELP")}
+    own = {"job_id": running.job.id}
+    town = own | {"node_id": 1, "operator_name": "AsyncUdf", "name": "town"}
+    for expected, name, labels in (
+        (1, "arroyo_controller_jobs", {"state": "Running"}),
+        (0, "arroyo_controller_jobs", {"state": "Failed"}),
+        (1, "arroyo_controller_jobs", {"state": "UserFailed"}),
+        (1_000_000_007, "arroyo_worker_messages_sent",
+         own | {"node_id": 0, "subtask_idx": 0, "operator_name": "impulse"}),
+        (None, "arroyo_worker_messages_recv", own | {"node_id": 0}),
+        (9, "arroyo_worker_messages_recv", own | {"node_id": 2, "subtask_idx": 1, "operator_name": "preview"}),
+        (72, "arroyo_worker_bytes_recv", own | {"node_id": 2}),
+        (4, "arroyo_worker_deserialization_errors", own),
+        (1.5, "arroyo_udf_blocked_seconds_total", own | {"node_id": 0, "subtask_idx": 0}),
+        (3, "arroyo_udf_in_flight", town),
+        (0, "arroyo_udf_stuck_calls", town),
+        (None, "arroyo_udf_in_flight", own | {"node_id": 0}),
+        (2, "arroyo_udf_outcomes_total", town | {"outcome": "dropped"}),
+        (7.5, "arroyo_udf_watermark_lag_seconds", town),
+        (1_700_000_000.25, "arroyo_udf_watermark_timestamp_seconds", town),
+        (0, "arroyo_udf_latency_seconds_bucket", town | {"le": repr(Latency.bound(36))}),
+        (5, "arroyo_udf_latency_seconds_bucket", town | {"le": repr(Latency.bound(40))}),
+        (6, "arroyo_udf_latency_seconds_bucket", town | {"le": "+Inf"}),
+        (6, "arroyo_udf_latency_seconds_count", town),
+        (7, "arroyo_udf_checkpoint_epoch", own),
+        (42, "arroyo_udf_checkpoint_bytes", own),
+        (0.5, "arroyo_udf_checkpoint_duration_seconds", own),
+        (2, "arroyo_udf_restarts", own),
+    ):  # fmt: skip
+        assert value(answer.text, name, **labels) == expected, (name, labels)
+    assert value(answer.text, "process_resident_memory_bytes")
 
 
 def events(text: str) -> list[dict[str, str]]:

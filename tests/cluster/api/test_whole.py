@@ -87,6 +87,18 @@ def test_a_pipeline_runs_stops_with_a_checkpoint_goes_on_and_is_deleted(client: 
     checkpoints = f"{path}/jobs/{job['id']}/checkpoints"
     until(lambda: bool(client.get(checkpoints).json()["data"]), "a checkpoint")
     until(lambda: bool(client.get(f"{path}/jobs/{job['id']}/operator_metric_groups").json()["data"]), "metrics")
+    names = {
+        group["node_id"]: {one["name"] for one in group["metric_groups"]}
+        for group in client.get(f"{path}/jobs/{job['id']}/operator_metric_groups").json()["data"]
+    }
+    recv, sent = {"messages_recv", "bytes_recv"}, {"messages_sent", "bytes_sent", "backpressure"}
+    source, *operators, sink = made["graph"]["nodes"]
+    ways = [(source, sent), *((operator, recv | sent) for operator in operators), (sink, recv)]
+    assert names == {node["node_id"]: way for node, way in ways}
+    epoch = client.get(checkpoints).json()["data"][-1]["epoch"]
+    taken = client.get(f"{checkpoints}/{epoch}/operator_checkpoint_groups").json()["data"]
+    assert [one["operator_id"] for one in taken] == [f"{node['operator']}_{node['node_id']}" for node, _ in ways]
+    assert all(len(one["subtasks"]) == 1 and one["finish_time"] for one in taken)
     assert f'arroyo_udf_checkpoint_epoch{{job_id="{job["id"]}"}}' in client.get("/metrics").text
     assert client.patch(path, json={"stop": "checkpoint"}).json()["stop"] == "checkpoint"
     await_state(client, made, "Stopped")

@@ -26,13 +26,15 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 
 from ...version import __version__
+from ..monitoring.exposition import Exposition
+from ..monitoring.serving import metrics_of
+from ..monitoring.stored import by_state, from_database
 from ..security import App, Guard
 from . import failures, health
 from .checkpoints import router as checkpoints
 from .connectors import router as connectors
 from .health import router as ping
 from .jobs import router as jobs
-from .metrics import exposed
 from .metrics import router as metrics
 from .output import router as output
 from .parts import Parts
@@ -75,7 +77,10 @@ def create_app(parts: Parts) -> App:
     routes = [
         Route("/health/live", health.live),
         Route("/health/ready", health.ready),
-        Route("/metrics", exposed),
+        Route(
+            "/metrics",
+            metrics_of(Exposition([from_database(parts.database), by_state(parts.database), *parts.sources])),
+        ),
         Mount("/api", api),
     ]
     outer = Starlette(routes=routes, lifespan=lifespan)

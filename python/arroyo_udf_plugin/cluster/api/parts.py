@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -12,7 +12,8 @@ from ...errors import InvalidArgument
 from ..configuration import Settings
 from ..database.opened import Database
 from ..functions.workshop import Workshop
-from ..security import LOCAL, Security, check_exposed, is_loopback
+from ..monitoring.families import Source
+from ..security import Security, configured, is_loopback
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Parts:
 
     wake: called after each new wish, for a controller in this process; it must not wait.
     checkpoints: where checkpoints of jobs are, if their pipelines do not say otherwise.
+    sources: metrics of this process, beside those from the database.
     """
 
     database: Database
@@ -30,22 +32,15 @@ class Parts:
     checkpoint_interval: int = 10_000_000
     preview_ttl: int = 60_000_000
     checkpoints: str = ""
+    sources: Sequence[Source] = ()
 
     @classmethod
-    def configured(cls, database: Database, settings: Settings, wake: Callable[[], None]) -> Parts:
+    def configured(
+        cls, database: Database, settings: Settings, wake: Callable[[], None], sources: Sequence[Source] = ()
+    ) -> Parts:
         """Raises InvalidArgument for an API that would be open to others."""
         api = settings.api
-        security = Security(
-            hosts={*LOCAL, api.bind_address, *(host.lower() for host in api.hosts)},
-            origins={origin.lower() for origin in api.origins},
-            token=None if api.token is None else api.token.get_secret_value(),
-            body_limit=api.body_limit,
-            tls=api.tls_cert is not None,
-        )
-        try:
-            check_exposed(api.bind_address, security, api.insecure)
-        except ValueError as error:
-            raise InvalidArgument(str(error)) from None
+        security = configured(api)
         roots = [str(root.absolute()) for root in settings.files.roots]
         if not roots and not is_loopback(api.bind_address):
             raise InvalidArgument(
@@ -58,6 +53,7 @@ class Parts:
             wake=wake,
             checkpoint_interval=round(settings.pipeline.checkpoint_interval * 1e6),
             checkpoints=settings.checkpoints,
+            sources=sources,
         )
 
 

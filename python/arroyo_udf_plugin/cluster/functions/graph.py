@@ -7,72 +7,85 @@ parallelism is.
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from ...connectors.table import Table
-from ...operator.routes import Place, is_source
+from ...operator.routes import Place, place_of_source
 from ...pipeline.chain import operator_names
 from ...pipeline.description import Functions, Join, Lookup, OperatorModel, SinkModel, SourceModel, Sql, Union, Windows
 from ...pipeline.plan import Planned, sink_names
 
+_T = TypeVar("_T")
 _CONNECTORS = {"files": "filesystem", "parts": "filesystem", "file": "single_file"}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Box:
+    """alone: it has one subtask, whatever the parallelism is. inputs: whose rows it gets, and the kinds of edges."""
+
+    operator: str
+    description: str
+    alone: bool = False
+    inputs: Sequence[tuple[Place, str]] = ()
+
+
+def numbered(sources: Sequence[_T], operators: Sequence[_T], sinks: Sequence[_T]) -> list[_T]:
+    """All boxes, in the order of their numbers."""
+    return [*sources[:1], *operators, *sinks, *sources[1:]]
 
 
 def graph_of(planned: Planned) -> dict[str, Any]:
     pipeline, routes = planned.pipeline, planned.routes
-    names = operator_names(pipeline)
-    first_further = 1 + len(names) + len(pipeline.sinks)
+    sources = [_Box(_source(pipeline.source), f"source {pipeline.source.type}")]
+    sources += [_Box(_source(one.source), f"source {name}") for name, one in pipeline.sources.items()]
+    operators = _operators(planned)
+    sinks = [
+        _Box(_sink(sink), f"sink {name}", routes.is_alone(before), [(before, "Forward")])
+        for sink, name, before in zip(planned.resolved.sinks, sink_names(pipeline), routes.sinks, strict=True)
+    ]
+    places: Sequence[object] = numbered(
+        list(map(place_of_source, range(len(sources)))),
+        list(range(len(operators))),
+        [f"sink {number}" for number in range(len(sinks))],
+    )
+    numbers = {place: number for number, place in enumerate(places)}
+    boxes = list(enumerate(numbered(sources, operators, sinks)))
+    return {
+        "nodes": [
+            {
+                "node_id": number,
+                "operator": box.operator,
+                "description": box.description,
+                "parallelism": 1 if box.alone else pipeline.parallelism,
+                "alone": box.alone,
+            }
+            for number, box in boxes
+        ],
+        "edges": [
+            {"src_id": numbers[before], "dest_id": number, "key_type": "()", "value_type": "()", "edge_type": kind}
+            for number, box in boxes
+            for before, kind in box.inputs
+        ],
+    }
+
+
+def _operators(planned: Planned) -> list[_Box]:
+    pipeline, routes = planned.pipeline, planned.routes
     calls = iter(planned.calls)
-    nodes: list[dict[str, Any]] = []
-    edges: list[dict[str, Any]] = []
-
-    def number(place: Place) -> int:
-        if place is None or not is_source(place):
-            return 0 if place is None else place + 1
-        return first_further - 1 - place
-
-    def is_alone(place: Place) -> bool:
-        return place in routes.gathering or routes.is_behind_gathering(place)
-
-    def node(operator: str, description: str, alone: bool) -> None:
-        nodes.append(
-            {
-                "node_id": len(nodes),
-                "operator": operator,
-                "description": description,
-                "parallelism": 1 if alone else pipeline.parallelism,
-                "alone": alone,
-            }
-        )
-
-    def edge(before: Place, kind: str) -> None:
-        edges.append(
-            {
-                "src_id": number(before),
-                "dest_id": len(nodes),
-                "key_type": "()",
-                "value_type": "()",
-                "edge_type": kind,
-            }
-        )
-
-    node(_source(pipeline.source), f"source {pipeline.source.type}", False)
-    for place, (operator, name) in enumerate(zip(pipeline.operators, names, strict=True)):
-        kinds = ["Shuffle" if place in routes.gathering else "Forward"] * len(routes.inputs(place))
-        for before, kind in zip(
-            routes.inputs(place), ["LeftJoin", "RightJoin"] if isinstance(operator, Join) else kinds, strict=True
-        ):
-            edge(before, kind)
+    boxes = []
+    for place, (operator, name) in enumerate(zip(pipeline.operators, operator_names(pipeline), strict=True)):
+        inputs = routes.inputs(place)
+        kinds = ["Shuffle" if place in routes.gathering else "Forward"] * len(inputs)
+        if isinstance(operator, Join):
+            kinds = ["LeftJoin", "RightJoin"]
         own = [next(calls) for _ in getattr(operator, "calls", ())]
         is_async = any(call.function.kind == "async" for call in own)
-        node(_kind(operator, is_async), _label(operator, name), is_alone(place))
-    for place, (sink, name) in enumerate(zip(planned.resolved.sinks, sink_names(pipeline), strict=True)):
-        edge(routes.sinks[place], "Forward")
-        node(_sink(sink), f"sink {name}", is_alone(routes.sinks[place]))
-    for name, further in pipeline.sources.items():
-        node(_source(further.source), f"source {name}", False)
-    return {"nodes": nodes, "edges": edges}
+        edges = list(zip(inputs, kinds, strict=True))
+        boxes.append(_Box(_kind(operator, is_async), _label(operator, name), routes.is_alone(place), edges))
+    return boxes
 
 
 def _kind(operator: OperatorModel, is_async: bool) -> str:

@@ -8,6 +8,7 @@ engine cannot commit any more then, because the next generation has fenced it.
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...engine.stopping import StopRequest
@@ -52,16 +53,19 @@ class EmbeddedScheduler:
     def clear(self, job_id: str, generation: int) -> None:
         with self._lock:
             running = self._running.get(job_id)
-            if running is not None:
+            if running is not None and running.task.generation <= generation:
                 running.is_clearing = True
-        if running is None:
+        if running is None or running.task.generation > generation:
             self._tell(Report(job_id, generation, Event.READY))
             return
         request(running.stop, "cancel")
         self._forget_later(running)
 
-    def take_over(self, job_id: str, generation: int) -> bool:
-        return False
+    def take_over(self, task: Task) -> bool:
+        return self._find(task.job_id, task.generation) is not None
+
+    def workers(self) -> Sequence[tuple[str, int]]:
+        return ()
 
     def let_go(self) -> None:
         """What runs here is fenced as soon as the other controller starts it, and may not go on until then."""

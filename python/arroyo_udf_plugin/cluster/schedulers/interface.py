@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, Protocol
 
 from ..task import How as SoftHow
@@ -21,11 +22,14 @@ class Scheduler(Protocol):
         """If nothing of this job runs, it tells `lost` at once."""
 
     def clear(self, job_id: str, generation: int) -> None:
-        """Kills whatever runs of this job; tells `ready` as soon as nothing does."""
+        """Kills what runs of this generation, and of older ones; tells `ready` as soon as nothing does."""
 
-    def take_over(self, job_id: str, generation: int) -> bool:
-        """Whether this generation runs, and goes on under this scheduler. Called once for each open job, when
-        the controller has become the leader."""
+    def take_over(self, task: Task) -> bool:
+        """Whether this generation runs, and goes on under this scheduler. Called for each open job, when the controller
+        has become the leader, or does not know any more what it has done for the job."""
+
+    def workers(self) -> Sequence[tuple[str, int]]:
+        """Processes that run: the job and the generation of each. Any thread."""
 
     def let_go(self) -> None:
         """Another controller leads: what runs is that one's, and `take_over` begins anew."""

@@ -22,11 +22,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ... import failpoints
 from ..configuration import PREFIX, Settings
+from ..monitoring.pushing import WORKER, Gateway
 from ..serving import Server
 from ..states import Event
 from ..task import OUTPUT, Report, Task, Tell
@@ -35,6 +37,7 @@ from .interface import How
 from .worker_output import WorkerOutput
 
 _LOOK_EVERY = 1.0  # seconds between two looks at who has been silent, and at what workers have written
+_LEAVES_IN = 10.0  # seconds for the process of a worker that has told its end: a function may block its threads
 _LONGEST_MESSAGE = 64 << 20
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -70,23 +73,31 @@ class _Orders:
 
 @dataclass
 class _Running:
-    """task: None: of a worker that was taken over. ended: what its last report said. heard: when it has last asked.
-
-    is_let_go: it is another controller's.
+    """ended: it has told its end, or nobody waits for it. silent: looks since it has last asked: of a controller that
+    was suspended, they are few. is_let_go: it is another controller's. spawning: held until there is a process, or
+    there will be none.
     """
 
-    job_id: str
-    generation: int
+    task: Task
     secret: str
     output: WorkerOutput
-    task: Task | None = None
     pid: int | None = None
     process: subprocess.Popen[bytes] | None = None
     orders: _Orders = field(default_factory=_Orders)
-    heard: float = field(default_factory=time.monotonic)
+    spawning: threading.Lock = field(default_factory=threading.Lock)
+    silent: int = 0
     ended: bool = False
+    is_killed: bool = False
     why: str = ""
     is_let_go: bool = False
+
+    @property
+    def job_id(self) -> str:
+        return self.task.job_id
+
+    @property
+    def generation(self) -> int:
+        return self.task.generation
 
 
 class ProcessScheduler:
@@ -94,62 +105,70 @@ class ProcessScheduler:
         self._tell, self._data = tell, settings.data.absolute()
         self._limits = settings.pipeline
         self._worker = settings.worker
+        self._traces = settings.traces.endpoint
+        self._logging = settings.logging.format, settings.logging.level
+        self._gateway = Gateway.configured(settings)
         self._folder = protocol.folder_of(self._data)
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._key = protocol.key_of(self._data)
         self._lock = threading.Lock()
         self._running: dict[str, _Running] = {}
-        self._server: Server | None = None
+        self._serving = threading.Lock()
+        self._servers: list[Server] = []  # mostly one
+        self._served: tuple[int, int] | None = None
         self._closed = threading.Event()
 
     # ---- Called by the controller ----
 
     def start(self, task: Task) -> None:
+        failpoints.reached("starting")
         self._serve()
-        secret = protocol.secret_of(self._key, task.job_id, task.generation)
-        running = _Running(task.job_id, task.generation, secret, self._output_of(task.job_id, task.generation), task)
-        with self._lock:
-            self._running[task.job_id] = running
-        threading.Thread(target=self._start, args=(running, task), daemon=True).start()
+        running = self._add(task)
+        threading.Thread(target=self._start, args=(running,), daemon=True).start()
 
     def stop(self, job_id: str, generation: int, how: How) -> None:
+        failpoints.reached("stopping")
         running = self._find(job_id, generation)
         if running is None:
             self._tell(Report(job_id, generation, Event.LOST, message="nothing of it runs"))
         elif how == "kill":
-            self._kill(job_id)
+            threading.Thread(target=self._kill, args=(job_id, generation), daemon=True).start()
         else:
             running.orders.put(how)
 
     def clear(self, job_id: str, generation: int) -> None:
-        with self._lock:
-            running = self._running.get(job_id)
+        failpoints.reached("clearing")
+        running = self._find(job_id, generation)
         if running is not None:
             running.ended = True  # nobody waits for what it says
             running.orders.wake()
 
         def work() -> None:
-            while self._kill(job_id):
+            while self._kill(job_id, generation):
                 self._closed.wait(0.01)
-            with self._lock:
-                if running is not None and self._running.get(job_id) is running:
-                    del self._running[job_id]
+            if running is not None:
+                self._remove(running)
             self._tell(Report(job_id, generation, Event.READY))
 
         threading.Thread(target=work, daemon=True).start()
 
-    def take_over(self, job_id: str, generation: int) -> bool:
+    def take_over(self, task: Task) -> bool:
         self._serve()
-        found = [each for each in worker_files.living(self._folder, job_id) if each.generation == generation]
+        if self._find(task.job_id, task.generation) is not None:
+            return True
+        found = [each for each in self._living(task.job_id) if each.generation == task.generation]
         if not found:
             return False
-        secret = protocol.secret_of(self._key, job_id, generation)
-        running = _Running(job_id, generation, secret, self._output_of(job_id, generation), pid=found[0].pid)
+        running = self._add(task)
+        running.pid = found[0].pid
         running.output.skip()
-        with self._lock:
-            self._running[job_id] = running
+        failpoints.reached("taken over")
         threading.Thread(target=self._watch, args=(running,), daemon=True).start()
         return True
+
+    def workers(self) -> Sequence[tuple[str, int]]:
+        with self._lock:
+            return [(each.job_id, each.generation) for each in self._running.values() if each.pid is not None]
 
     def let_go(self) -> None:
         """Workers reach the next controller, at a socket of its own."""
@@ -166,71 +185,90 @@ class ProcessScheduler:
         for each in running:
             each.orders.put("save")
         deadline = time.monotonic() + self._limits.drain_time + 5.0
-        while time.monotonic() < deadline and any(list(self._living(each)) for each in running):
+        while time.monotonic() < deadline and any(self._living(each.job_id) for each in running):
             self._closed.wait(0.05)
         self._closed.set()
         for each in running:
-            self._kill(each.job_id)
+            self._kill(each.job_id, each.generation)
             each.orders.wake()
         self._stop_serving()
 
     # ---- Processes ----
 
-    def _start(self, running: _Running, task: Task) -> None:
-        if running.ended or running.is_let_go:  # before it began
-            return
+    def _start(self, running: _Running) -> None:
         try:
-            running.process = self._spawn(running, task)
+            with running.spawning:
+                if not (running.is_killed or running.is_let_go):
+                    self._spawn(running)
+            why = "the worker was stopped before it started"
         except (OSError, ValueError) as error:  # no memory, no room, a variable that no process can have
-            with self._lock:
-                if self._running.get(task.job_id) is running:
-                    del self._running[task.job_id]
-            self._tell(Report(task.job_id, task.generation, Event.LOST, message=f"the worker cannot start: {error}"))
-            return
-        running.pid = running.process.pid
+            why = f"the worker cannot start: {error}"
+        if running.process is not None:
+            self._watch(running)
+        elif self._remove(running) and not running.is_let_go:
+            self._tell(Report(running.job_id, running.generation, Event.LOST, message=why))
+
+    def _spawn(self, running: _Running) -> None:
+        lock = worker_files.claim(self._folder, running.job_id, running.generation)
+        try:
+            with running.output.create() as output:
+                running.process = process = subprocess.Popen(
+                    [sys.executable, "-m", "arroyo_udf_plugin.cli", "worker"],
+                    stdin=subprocess.PIPE,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    env={**_environment(), **running.task.environment},
+                    start_new_session=True,
+                    pass_fds=[lock],
+                )
+            running.pid = process.pid
+            worker_files.sign(lock, process.pid)
+        finally:
+            os.close(lock)
+        failpoints.reached("spawned")
         told = {
             "data": str(self._data),
-            "job_id": task.job_id,
-            "generation": task.generation,
+            "job_id": running.job_id,
+            "generation": running.generation,
             "secret": running.secret,
+            "lock": lock,
             "limits": self._worker.model_dump(),
+            "logging": self._logging,
+            "traces": self._traces,
+            "spawned": time.time(),
+            "gateway": self._gateway and asdict(self._gateway),
         }
-        assert running.process.stdin is not None
-        with contextlib.suppress(BrokenPipeError), running.process.stdin as pipe:
+        assert process.stdin is not None
+        with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
             pipe.write(json.dumps(told).encode())
-        self._watch(running)
-
-    def _spawn(self, running: _Running, task: Task) -> subprocess.Popen[bytes]:
-        with running.output.create() as output:
-            return subprocess.Popen(
-                [sys.executable, "-m", "arroyo_udf_plugin.cli", "worker"],
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env={**_environment(), **task.environment},
-                start_new_session=True,
-            )
 
     def _watch(self, running: _Running) -> None:
         """Until the worker has ended; tells it, if the worker has not."""
         assert running.pid is not None
         try:
             process = os.pidfd_open(running.pid)
-        except ProcessLookupError:
+        except OSError:  # it has ended; or nobody can watch it, as there are too many open files
+            self._kill(running.job_id, running.generation)
             self._end(running)
             return
-        try:
-            while not select.select([process], [], [], _LOOK_EVERY)[0]:
-                if not running.is_let_go:
-                    self._tell_output(running, running.output.more())
-                silent = time.monotonic() - running.heard
-                is_awaited = not running.ended and not running.is_let_go
-                if is_awaited and silent > self._limits.worker_heartbeat_timeout:
-                    running.why = f"the worker has said nothing for {silent:.0f} s"
-                    self._kill(running.job_id)
-        finally:
-            os.close(process)
+        with os.fdopen(process, "rb", buffering=0):
+            is_other = running.process is None and not self._lives(running)  # its id is another process's by now
+            while not is_other and not select.select([process], [], [], _LOOK_EVERY)[0]:
+                self._look(running)
         self._end(running)
+        if self._gateway is not None:  # a worker that was killed has not done it
+            self._gateway.delete(WORKER, worker_files.name_of(running.job_id, running.generation))
+
+    def _look(self, running: _Running) -> None:
+        if running.is_let_go:
+            return
+        with contextlib.suppress(OSError):
+            self._serve()
+            self._tell_output(running, running.output.more())
+        running.silent += 1
+        if running.silent * _LOOK_EVERY > (_LEAVES_IN if running.ended else self._limits.worker_heartbeat_timeout):
+            running.why = f"the worker has said nothing for {running.silent * _LOOK_EVERY:.0f} s"
+            self._kill(running.job_id, running.generation)
 
     def _end(self, running: _Running) -> None:
         running.orders.wake()
@@ -238,10 +276,7 @@ class ProcessScheduler:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(running.pid, signal.SIGKILL)  # its children
         status = running.process.wait() if running.process is not None else None
-        with self._lock:
-            is_current = self._running.get(running.job_id) is running
-            if is_current:
-                del self._running[running.job_id]
+        self._remove(running)
         if self._closed.is_set() or running.is_let_go:
             return
         if not running.ended:
@@ -256,38 +291,63 @@ class ProcessScheduler:
         if text.strip():
             self._tell(Report(running.job_id, running.generation, message=OUTPUT, details=text))
 
-    def _kill(self, job_id: str) -> bool:
-        """Whether there was something to kill."""
+    def _kill(self, job_id: str, generation: int) -> bool:
+        """Whether there was something to kill, of this generation or an older one."""
         with self._lock:
             running = self._running.get(job_id)
-        found = list(worker_files.living(self._folder, job_id))
-        if running is not None and running.process is not None and running.process.poll() is None:
-            found.append(worker_files.Living(job_id, running.generation, running.process.pid))
+        found = [each for each in self._living(job_id) if each.generation <= generation]
+        if running is not None and running.generation <= generation:
+            running.is_killed = True
+            with running.spawning:
+                if running.process is not None and running.process.poll() is None:
+                    found.append(worker_files.Living(job_id, running.generation, running.process.pid))
         for each in found:
             each.kill()
         return bool(found)
 
-    def _living(self, running: _Running) -> list[worker_files.Living]:
-        return list(worker_files.living(self._folder, running.job_id))
+    def _living(self, job_id: str) -> list[worker_files.Living]:
+        return list(worker_files.living(self._folder, job_id))
+
+    def _lives(self, running: _Running) -> bool:
+        return any(each.pid == running.pid for each in self._living(running.job_id))
+
+    def _add(self, task: Task) -> _Running:
+        secret = protocol.secret_of(self._key, task.job_id, task.generation)
+        output = WorkerOutput(self._data / "logs" / f"{task.job_id}-{task.generation}.log")
+        running = _Running(task, secret, output)
+        with self._lock:
+            self._running[task.job_id] = running
+        return running
+
+    def _remove(self, running: _Running) -> bool:
+        """Whether it was there: no other generation has taken its place."""
+        with self._lock:
+            if self._running.get(running.job_id) is not running:
+                return False
+            del self._running[running.job_id]
+        return True
 
     def _find(self, job_id: str, generation: int) -> _Running | None:
         with self._lock:
             running = self._running.get(job_id)
         return running if running is not None and running.generation == generation else None
 
-    def _output_of(self, job_id: str, generation: int) -> WorkerOutput:
-        return WorkerOutput(self._data / "logs" / f"{job_id}-{generation}.log")
-
     # ---- What workers ask ----
 
     def _serve(self) -> None:
-        if self._server is None:
-            self._server = Server(self._answer, protocol.bound(self._data))
-            self._server.__enter__()
+        """Where workers look for it; anew, if a controller that does not know yet that it leads no more was there."""
+        with self._serving:
+            if self._closed.is_set() or (self._servers and protocol.identity(self._data) == self._served):
+                return
+            server = Server(self._answer, protocol.bound(self._data))
+            self._served = protocol.identity(self._data)
+            self._servers.append(server)
+            server.__enter__()
 
     def _stop_serving(self) -> None:
-        server, self._server = self._server, None
-        if server is not None:
+        with self._serving:
+            servers, self._servers = self._servers, []
+        for server in servers:
             server.__exit__()
 
     async def _answer(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
@@ -296,7 +356,10 @@ class ProcessScheduler:
                 await receive()
                 await send({"type": f"lifespan.{phase}.complete"})
             return
-        status, answer = await self._answered(scope, receive)
+        try:
+            status, answer = await self._answered(scope, receive)
+        except (KeyError, TypeError, ValueError) as error:
+            status, answer = 400, {"error": f"this message is not understood: {error!r}"}
         body = json.dumps(answer).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -304,7 +367,10 @@ class ProcessScheduler:
 
     async def _answered(self, scope: dict[str, Any], receive: Receive) -> tuple[int, Any]:
         parts = scope["path"].split("/")
-        if len(parts) != 5 or parts[1] != "v1" or not parts[3].isdecimal():
+        if len(parts) == 5 and parts[1] != protocol.VERSION:
+            text = f"workers must speak version {protocol.VERSION}, not {parts[1]}: the job goes on in a new one"
+            return protocol.GONE, {"error": text}
+        if len(parts) != 5 or not parts[3].isdecimal():
             return 404, {"error": "there is no such path"}
         given = dict(scope["headers"]).get(b"authorization", b"").decode()
         secret = protocol.secret_of(self._key, parts[2], int(parts[3]))
@@ -316,9 +382,9 @@ class ProcessScheduler:
             return 503, {"error": "this job is not known"}
         if running.generation != int(parts[3]):
             return protocol.GONE, {"error": "this generation is not wanted any more"}
-        running.heard = time.monotonic()
+        running.silent = 0 if not running.ended else running.silent
         told = json.loads(await _body(receive))
-        if parts[4] == "register" and running.task is not None:
+        if parts[4] == "register":
             return 200, {"task": running.task.as_json()}
         if parts[4] == "orders":
             orders = running.orders
@@ -328,6 +394,7 @@ class ProcessScheduler:
             for one in told:
                 report = Report.of_json(one)
                 running.ended = running.ended or report.event not in (None, Event.STARTED)
+                failpoints.reached("heard" if report.event in (None, Event.STARTED) else "heard the end")
                 self._tell(report)
             return 200, {}
         return 404, {"error": "there is no such path"}

@@ -9,12 +9,17 @@ is 410, and the worker ends; if the controller does not know the job, it is 503,
 controller takes over one job after the other. Asking for orders is the worker's heartbeat. "of" names the list of
 orders: another controller begins a new one. An order that comes twice is one.
 
+Versions: workers outlive their controller, so after an upgrade those of the older program go on under the newer one.
+Version 1 may grow: a message may get a field with a default, and a reader leaves out what it does not know. Another
+version is answered with 410 and the reason: the worker ends, and its job goes on in a new one.
+
 HTTP, because each side can be tried out with curl and read in a log, and needs no generated code: there are a few small
 messages a second, and no rows but those of previews.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import http.client
@@ -22,14 +27,16 @@ import json
 import os
 import secrets
 import socket
+import tempfile
 from pathlib import Path
 from typing import Any
 
 ASK_EVERY = 5.0
 """Seconds after which a question for orders is answered with none."""
 GONE = 410
+VERSION = "v1"
 
-_SOCKET = "workers.sock"
+SOCKET = "workers.sock"
 _KEY = "workers.key"
 
 
@@ -37,15 +44,19 @@ def folder_of(data: Path) -> Path:
     return data / "workers"
 
 
+def path_of(job_id: str, generation: int, what: str) -> str:
+    return f"/{VERSION}/{job_id}/{generation}/{what}"
+
+
 def key_of(data: Path) -> bytes:
     """From which the secrets of all generations are made; a new one, if there is none."""
     path = data / _KEY
-    try:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    except FileExistsError:
-        return path.read_bytes()
-    with open(file, "wb") as opened:
-        opened.write(secrets.token_bytes(32))
+    if not path.exists():
+        with tempfile.NamedTemporaryFile(dir=data, prefix=f".{_KEY}-") as new:  # 0600
+            new.write(secrets.token_bytes(32))
+            new.flush()
+            with contextlib.suppress(FileExistsError):  # two controllers at once: one key
+                os.link(new.name, path)
     return path.read_bytes()
 
 
@@ -53,34 +64,43 @@ def secret_of(key: bytes, job_id: str, generation: int) -> str:
     return hmac.new(key, f"{job_id}/{generation}".encode(), hashlib.sha256).hexdigest()
 
 
-def bound(data: Path) -> socket.socket:
-    """Where workers ask; nobody but this user can connect. It replaces the socket of a controller before."""
-    path = data / _SOCKET
+def bound(folder: Path, name: str = SOCKET) -> socket.socket:
+    """Where others ask; nobody but this user can connect. It replaces the socket of a process before."""
+    path = folder / name
     path.unlink(missing_ok=True)
     found = socket.socket(socket.AF_UNIX)
-    folder = os.open(data, os.O_PATH | os.O_CLOEXEC)
+    opened = os.open(folder, os.O_PATH | os.O_CLOEXEC)
     try:
-        found.bind(f"/proc/self/fd/{folder}/{_SOCKET}")  # a path of any length would not fit into an address
+        found.bind(f"/proc/self/fd/{opened}/{name}")  # a path of any length would not fit into an address
     finally:
-        os.close(folder)
+        os.close(opened)
     path.chmod(0o600)
     found.listen(128)
     return found
 
 
-class Connection(http.client.HTTPConnection):
-    """To the controller of a data folder."""
+def identity(data: Path) -> tuple[int, int] | None:
+    """Of the socket at which workers ask; each `bound` makes another one."""
+    try:
+        found = (data / SOCKET).stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
-    def __init__(self, data: Path, timeout: float) -> None:
-        super().__init__("controller", timeout=timeout)
-        self._data = data
+
+class Connection(http.client.HTTPConnection):
+    """To the controller of a data folder, or to another socket."""
+
+    def __init__(self, folder: Path, timeout: float, name: str = SOCKET) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._folder, self._name = folder, name
 
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(self.timeout)
-        folder = os.open(self._data, os.O_PATH | os.O_CLOEXEC)
+        folder = os.open(self._folder, os.O_PATH | os.O_CLOEXEC)
         try:
-            self.sock.connect(f"/proc/self/fd/{folder}/{_SOCKET}")
+            self.sock.connect(f"/proc/self/fd/{folder}/{self._name}")
         finally:
             os.close(folder)
 

@@ -1,9 +1,13 @@
-"""How a worker is found again: by a file that it keeps locked as long as it lives.
+"""How a worker is found again: by a file that is locked as long as it lives.
 
     workers/job_4fGh7Kx9Qz-3        of generation 3; its process id is in it
+    workers/job_4fGh7Kx9Qz-3.sock   its metrics (see `worker_port.py`)
 
-Guarantees: whether a worker lives is a fact about its lock, not about what a controller remembers. The file of a worker
-that has ended is removed by whoever finds it.
+The controller takes the lock, and the worker inherits it: so there is no moment at which a worker lives and is not
+found.
+
+Guarantees: whether a worker lives is a fact about its lock, not about what a controller remembers. The files of a
+worker that has ended are removed by whoever finds them.
 """
 
 from __future__ import annotations
@@ -13,11 +17,14 @@ import fcntl
 import os
 import re
 import signal
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 _NAME = re.compile(r"(.+)-(\d+)")
+_PATIENCE = 30.0  # seconds for a worker whose controller was killed as it started it: soon it has an id, or has ended
+_SOCKET = ".sock"
 
 
 @dataclass(frozen=True)
@@ -32,25 +39,65 @@ class Living:
             os.killpg(self.pid, signal.SIGKILL)
 
 
-def hold(folder: Path, job_id: str, generation: int) -> int:
-    """Of this process, until it ends. Returns the descriptor, which must stay open."""
+def name_of(job_id: str, generation: int) -> str:
+    return f"{job_id}-{generation}"
+
+
+def socket_name(job_id: str, generation: int) -> str:
+    return name_of(job_id, generation) + _SOCKET
+
+
+def claim(folder: Path, job_id: str, generation: int) -> int:
+    """Returns a descriptor with the lock: for the worker, which inherits it and keeps it open. Raises OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = os.open(folder / f"{job_id}-{generation}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    os.ftruncate(file, 0)
-    os.pwrite(file, str(os.getpid()).encode(), 0)
-    return file
+    path = folder / name_of(job_id, generation)
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            if os.path.samestat(os.fstat(file), path.stat()):
+                os.pwrite(file, _signature(""), 0)  # room on the disk, before anything runs
+                return file
+        except FileNotFoundError:  # whoever looks for workers was faster, and has removed it
+            pass
+        except BaseException:
+            os.close(file)
+            raise
+        os.close(file)
+
+
+def sign(file: int, pid: int) -> None:
+    """The process that has inherited the lock. Its controller signs, and the process itself, whoever is first."""
+    os.pwrite(file, _signature(str(pid)), 0)
+
+
+def _signature(pid: str) -> bytes:
+    return f"{pid:<20}".encode()
+
+
+def generation_of(name: str) -> tuple[str, int] | None:
+    """The job and the generation of a file. None: it is of something else."""
+    found = _NAME.fullmatch(name)
+    return None if found is None else (found[1], int(found[2]))
+
+
+def remove_ended(folder: Path, name: str) -> None:
+    """The files of a worker, unless it lives."""
+    if (folder / name).exists():
+        _holder(folder / name)
+    else:
+        (folder / f"{name}{_SOCKET}").unlink(missing_ok=True)
 
 
 def living(folder: Path, job_id: str) -> Iterator[Living]:
     """The workers of a job that live."""
     for path in sorted(folder.glob(f"{job_id}-*")):
-        found = _NAME.fullmatch(path.name)
-        if found is None or found[1] != job_id:
+        found = generation_of(path.name)
+        if found is None or found[0] != job_id:
             continue
         pid = _holder(path)
         if pid is not None:
-            yield Living(job_id, int(found[2]), pid)
+            yield Living(job_id, found[1], pid)
 
 
 def _holder(path: Path) -> int | None:
@@ -59,12 +106,20 @@ def _holder(path: Path) -> int | None:
     except FileNotFoundError:
         return None
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        text = os.pread(file, 20, 0)
-        return int(text) if text else None
-    else:
-        path.unlink(missing_ok=True)
-        return None
+        patience = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                text = os.pread(file, 20, 0).strip()
+                if text:
+                    return int(text)
+            else:
+                path.with_name(path.name + _SOCKET).unlink(missing_ok=True)
+                path.unlink(missing_ok=True)
+                return None
+            if time.monotonic() > patience:
+                return None
+            time.sleep(0.01)
     finally:
         os.close(file)

@@ -1,0 +1,41 @@
+"""What the database knows of jobs, as samples. For the API, and for the controller that leads.
+
+Guarantees: the latest numbers alone are read, of jobs that have not ended.
+"""
+
+from __future__ import annotations
+
+from ..database import history, jobs
+from ..database.models import STATES
+from ..database.opened import Database
+from .families import Families, Source
+from .measured import add_checkpoint, add_numbers
+
+
+def from_database(database: Database) -> Source:
+    def tell(families: Families) -> None:
+        with database.read() as session:
+            found = history.latest(session)
+        for job in found:
+            families.add("arroyo_udf_restarts", job.restarts, job_id=job.job_id)
+            if job.numbers is not None:
+                add_numbers(families, job.numbers, job.job_id)
+            taken = job.checkpoint
+            if taken is not None:
+                finish = taken.start_time if taken.finish_time is None else taken.finish_time
+                size = sum(operator["bytes"] for operator in taken.operators.values())
+                add_checkpoint(families, job.job_id, taken.epoch, (finish - taken.start_time) / 1e6, size)
+
+    return tell
+
+
+def by_state(database: Database) -> Source:
+    """How many jobs there are, in each state."""
+
+    def tell(families: Families) -> None:
+        with database.read() as session:
+            counts = dict.fromkeys([*STATES, "UserFailed"], 0) | jobs.by_state(session)
+        for state, count in counts.items():
+            families.add("arroyo_controller_jobs", count, state=state)
+
+    return tell

@@ -1,0 +1,152 @@
+"""What a generation has counted: `Report.numbers`, as workers send it and the database keeps it.
+
+    {"generation": 3, "rows_in": 10, "rows_out": 9,
+     "nodes": {"0": {"operator": "impulse", "subtasks": {"0": {"messages_sent": 10, "bytes_sent": 80}}, ...},
+               "1": {"operator": "AsyncUdf", "in_flight": 1, "outcomes": {"values": 9}, ...}, ...}}
+
+Counts begin with the generation. A key that is missing is 0, or not known. Nodes have the numbers of the graph.
+
+Guarantees: `upgraded` understands what workers of every version tell.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict, cast
+
+from ..engine.progress import NodeProgress, OperatorProgress, Progress, Subtask
+from .functions.graph import numbered
+
+
+class SubtaskNumbers(TypedDict, total=False):
+    """A node in one slice. Bytes are those of Arrow columns. Nothing comes to a source, and nothing leaves a sink.
+
+    blocked: seconds in which it had rows that those behind it did not take yet.
+    """
+
+    messages_recv: int
+    messages_sent: int
+    bytes_recv: int
+    bytes_sent: int
+    blocked: float
+
+
+class NodeNumbers(TypedDict, total=False):
+    """A source, an operator or a sink.
+
+    operator: as in the graph. name: for people. subtasks: by their index.
+    watermark: the latest that has left it, in microseconds since 1970.
+
+    Of operators, over all slices: in_flight: calls under way. held: rows that have not left it. held_by_order: those of
+    them that have ended, and wait for an earlier row. backing_off: those that wait for their next call. stuck: calls
+    that ignore their cancellation. retries: calls after a row's first. loop_blocked: how often an event loop of
+    functions was found blocked. outcomes: rows answered, by outcome. lag: seconds of event time by which its watermark
+    is behind the source's. latency: rows by how long they took, in buckets as `Latency` has them; latency_max: the
+    longest, in seconds.
+    """
+
+    operator: str
+    name: str
+    subtasks: Mapping[str, SubtaskNumbers]
+    watermark: int
+    in_flight: int
+    held: int
+    held_by_order: int
+    backing_off: int
+    stuck: int
+    retries: int
+    loop_blocked: int
+    outcomes: Mapping[str, int]
+    lag: float
+    latency: Mapping[str, int]
+    latency_max: float
+
+
+class Numbers(TypedDict, total=False):
+    """generation: whose counts these are. rows_in: read from all sources. rows_out: written to sinks.
+    dropped, dead_letters: rows that could not be read. nodes: by their numbers in the graph."""
+
+    generation: int
+    rows_in: int
+    rows_out: int
+    dropped: int
+    dead_letters: int
+    nodes: Mapping[str, NodeNumbers]
+
+
+def numbers_of(generation: int, now: Progress, graph: Mapping[str, Any]) -> Numbers:
+    """graph: as `graph_of` makes it."""
+    told = numbered(
+        [(one, _told(one, ("sent",))) for one in now.sources],
+        [(one, _told(one, ("recv", "sent")) | _of_operator(one)) for one in now.operators],
+        [(one, _told(one, ("recv",))) for one in now.sinks],
+    )
+    counts = {name: getattr(now, name) for name in ("rows_in", "rows_out", "dropped", "dead_letters")}
+    nodes = {
+        str(node["node_id"]): {"operator": node["operator"], "name": one.name, **numbers}
+        for node, (one, numbers) in zip(graph["nodes"], told, strict=True)
+    }
+    return cast(Numbers, {"generation": generation, **counts, "nodes": nodes})
+
+
+def _told(node: NodeProgress, ways: Sequence[str]) -> dict[str, Any]:
+    """ways: in which rows pass it."""
+    subtasks = {str(index): _subtask(one, ways) for index, one in enumerate(node.subtasks)}
+    return {"subtasks": subtasks} | _known(watermark=node.watermark and node.watermark // 1000)
+
+
+def _subtask(one: Subtask, ways: Sequence[str]) -> SubtaskNumbers:
+    told: SubtaskNumbers = {}
+    if "recv" in ways:
+        told |= {"messages_recv": one.rows_in, "bytes_recv": one.bytes_in}
+    if "sent" in ways:
+        told |= {"messages_sent": one.rows_out, "bytes_sent": one.bytes_out, "blocked": round(one.blocked, 3)}
+    return told
+
+
+def _of_operator(one: OperatorProgress) -> dict[str, Any]:
+    buckets = {str(bucket): rows for bucket, rows in enumerate(one.latency.counts) if rows}
+    return _known(
+        in_flight=one.in_flight,
+        held=one.held,
+        held_by_order=one.held_by_order,
+        backing_off=one.backing_off,
+        stuck=one.stuck,
+        retries=one.retries,
+        loop_blocked=one.loop_blocked,
+        outcomes=_known(**{name: count for name, count in dataclasses.asdict(one.counts).items() if name != "rows"}),
+        latency=buckets,
+        latency_max=one.latency.max,
+    ) | ({} if one.lag is None else {"lag": one.lag})
+
+
+def _known(**numbers: Any) -> dict[str, Any]:
+    """Without those that are 0, empty or None: most nodes have few, and messages stay small."""
+    return {name: number for name, number in numbers.items() if number}
+
+
+def upgraded(told: Mapping[str, Any]) -> Numbers:
+    """Numbers of a worker of any version. Before there were nodes, its operators stood between one source and one sink,
+    each with one subtask."""
+    if "operators" not in told:
+        return cast(Numbers, told)
+    places, details = told["operators"], told.get("details", [])
+    last = len(places) - 1
+    nodes: dict[str, dict[str, Any]] = {}
+    for place, subtasks in places.items():
+        unused = {"0": "messages_recv", str(last): "messages_sent"}.get(place)
+        counts = {
+            index: {name: count for name, count in numbers.items() if name != unused}
+            for index, numbers in subtasks.items()
+        }
+        nodes[place] = {"subtasks": counts}
+        if 0 < int(place) <= len(details):
+            nodes[place] |= _upgraded_detail(details[int(place) - 1])
+    return cast(Numbers, {name: count for name, count in told.items() if isinstance(count, int)} | {"nodes": nodes})
+
+
+def _upgraded_detail(detail: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {name: detail[name] for name in ("name", "in_flight", "held", "held_by_order", "lag") if detail.get(name)}
+    outcomes = {name: count for name, count in (detail.get("counts") or {}).items() if name != "rows" and count}
+    return kept | ({"outcomes": outcomes} if outcomes else {})

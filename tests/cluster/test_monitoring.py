@@ -1,0 +1,160 @@
+"""What Prometheus and its Pushgateway see of a cluster: the real programs."""
+
+import json
+import re
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from clusters import posting
+from monitors import get, query, value
+from programs import SQL, TWICE, Program
+from waiting import until
+
+import prometheus
+from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.monitoring.exposition import Exposition
+from arroyo_udf_plugin.cluster.monitoring.families import METRICS, Buckets, Families
+from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
+from arroyo_udf_plugin.pipeline.description import Pipeline
+from arroyo_udf_plugin.planner.script import Script
+from engine_docs import DOCUMENT
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture
+def library(build_plugin: Any) -> Path:
+    path = build_plugin(TWICE)
+    assert isinstance(path, Path)
+    return path
+
+
+@pytest.fixture
+def port(start: Callable[..., Program], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Starts a program with a port for metrics; returns the address of that."""
+
+    def start_one(name: str, *arguments: object) -> str:
+        monkeypatch.setenv("ARROYO_UDF__CONTROLLER__METRICS_PORT", "0")
+        program = start(name, tmp_path, *arguments)
+        (found,) = re.findall(r"metrics of the controller: (\S+)/metrics", "".join(program.said))
+        return str(found)
+
+    return start_one
+
+
+def endless(folder: Path, library: Path) -> Pipeline:
+    return Script("query.sql", SQL.format(out=folder / "out"), [str(library)]).pipeline
+
+
+def configuration(port: str) -> str:
+    """The one of docs/engine.md, for this port; and quick."""
+    (text,) = re.findall(r"```yaml\n# prometheus.yml\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    assert text.count("127.0.0.1:5114") == 2
+    return re.sub(r"\b(15|5)s\b", "1s", text.replace("127.0.0.1:5114", port.removeprefix("http://")))
+
+
+def test_prometheus_finds_workers_as_they_come_and_go(
+    port: Callable[..., str], database: Database, tmp_path: Path, library: Path
+) -> None:
+    address = port("controller")
+    client = posting(database)
+    posted = client.post(endless(tmp_path, library), library, checkpoint_interval_micros=200_000)
+    job = client.await_state(posted, "Running").job.id
+    rows = f'arroyo_worker_messages_recv{{job="arroyo-udf-workers", job_id="{job}", node_id="1"}}'
+    with prometheus.server(configuration(address)) as asked:
+        until(lambda: any(float(one["value"][1]) > 0 for one in query(asked, rows)), "rows of the first worker")
+        (first,) = query(asked, rows)
+        assert first["metric"]["instance"] == f"{job}-1"
+
+        (living,) = worker_files.living(protocol.folder_of(tmp_path), job)
+        living.kill()
+        until(lambda: [one["metric"]["instance"] for one in query(asked, rows)] == [f"{job}-2"], "the second worker")
+        recoveries = 'arroyo_udf_controller_recoveries_total{job="arroyo-udf-controller"}'
+        until(lambda: [one["value"][1] for one in query(asked, recoveries)] == ["1"], "the recovery")
+        until(lambda: query(asked, "sum(up)")[0]["value"][1] == "2", "nothing else to scrape")
+
+    (target,) = json.loads(get(f"{address}/targets"))
+    worker = get(f"{address}{target['labels']['__metrics_path__']}")
+    assert value(worker, "process_resident_memory_bytes")
+    assert prometheus.check_metrics(worker.encode()) == ""
+    until(lambda: value(get(f"{address}/metrics"), "arroyo_udf_controller_checkpoint_seconds_count"), "a checkpoint")
+    own = get(f"{address}/metrics")
+    assert prometheus.check_metrics(own.encode()) == ""
+    assert value(own, "arroyo_controller_jobs", state="Running") == 1
+    assert value(own, "arroyo_udf_controller_leads") == 1
+    assert json.loads(get(f"{address}/health/ready")) == {"status": "leads"}
+    assert json.loads(get(f"{address}/health/live")) == {"status": "live"}
+    client.change(posted, stop="immediate")
+    client.await_state(posted, "Stopped")
+    until(lambda: json.loads(get(f"{address}/targets")) == [], "no targets")
+
+
+def test_a_controller_that_stands_by_has_no_targets_and_counts_no_jobs(
+    port: Callable[..., str], database: Database, tmp_path: Path, library: Path
+) -> None:
+    first, second = port("controller"), port("controller")
+    client = posting(database)
+    posted = client.post(endless(tmp_path, library), library)
+    job = client.await_state(posted, "Running").job.id
+    assert [one["labels"]["instance"] for one in json.loads(get(f"{first}/targets"))] == [f"{job}-1"]
+    assert json.loads(get(f"{second}/targets")) == []
+    text = get(f"{second}/metrics")
+    assert value(text, "arroyo_udf_controller_leads") == 0
+    assert value(text, "arroyo_controller_jobs", state="Running") is None
+    assert json.loads(get(f"{second}/health/ready")) == {"status": "stands by"}
+
+
+def test_one_process_shows_everything_at_both_ports(
+    port: Callable[..., str], database: Database, tmp_path: Path, library: Path
+) -> None:
+    address = port("cluster", "--port", 0)
+    client = posting(database)
+    posted = client.post(endless(tmp_path, library), library)
+    job = client.await_state(posted, "Running").job.id
+    rows = "arroyo_worker_messages_recv"
+    until(lambda: (value(get(f"{address}/metrics"), rows, job_id=job, node_id=1) or 0) > 0, "rows")
+    assert json.loads(get(f"{address}/targets")) == []
+
+
+def test_promtool_finds_nothing_wrong_with_any_metric() -> None:
+    def tell(families: Families) -> None:
+        for name, (kind, _) in METRICS.items():
+            if kind == "histogram":
+                families.add_buckets(name, Buckets((0.5, 1.0), (1, 2, 3), 4.5), job_id="job_1")
+            else:
+                families.add(name, 1.5, job_id="job_1", node_id=1)
+
+    text, _ = Exposition([tell]).text()
+    assert text.count(b"# TYPE arroyo_") == len(METRICS)
+    assert prometheus.check_metrics(text) == ""
+
+
+def groups(gateway: str) -> set[tuple[str, str]]:
+    found = json.loads(get(f"{gateway}/api/v1/metrics"))["data"]
+    return {(group["labels"]["job"], group["labels"]["instance"]) for group in found}
+
+
+def test_a_pushgateway_has_the_groups_of_what_runs(
+    start: Callable[..., Program], database: Database, tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with prometheus.pushgateway() as gateway:
+        monkeypatch.setenv("ARROYO_UDF__METRICS__PUSHGATEWAY", gateway)
+        monkeypatch.setenv("ARROYO_UDF__METRICS__PUSH_INTERVAL", "0.2")
+        program = start("controller", tmp_path)
+        client = posting(database)
+        posted = client.post(endless(tmp_path, library), library)
+        job = client.await_state(posted, "Running").job.id
+        own = {"job": "arroyo_udf_worker", "instance": f"{job}-1", "node_id": 1}
+        until(lambda: (value(get(f"{gateway}/metrics"), "arroyo_worker_messages_recv", **own) or 0) > 0, "rows")
+        until(lambda: "arroyo_udf_controller" in {name for name, _ in groups(gateway)}, "the controller's group")
+
+        (living,) = worker_files.living(protocol.folder_of(tmp_path), job)
+        living.kill()
+        until(lambda: ("arroyo_udf_worker", f"{job}-2") in groups(gateway), "the group of the second worker")
+        until(lambda: ("arroyo_udf_worker", f"{job}-1") not in groups(gateway), "no group of the first worker")
+
+        assert program.end(signal.SIGTERM) == 0
+        assert groups(gateway) == set()
