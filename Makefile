@@ -154,7 +154,7 @@ KILLS = 20
 test-pipelines:
 	@python=$$($(ENVIRONMENT)) && KILLS=$(KILLS) $$python -m pytest -q -m pipelines
 
-# The seeds of faults in a whole cluster (tests/cluster/test_faults.py).
+# The seeds of faults in a whole cluster (tests/cluster/test_survival.py).
 SEEDS = 1-2
 
 test-engine:

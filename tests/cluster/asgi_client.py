@@ -10,26 +10,32 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
+from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.security import App
 
 Result = TypeVar("Result")
 
 
 class Client:
-    """All requests run in one event loop, in a thread. An exception of the app is what a server makes of it: a 500."""
+    """All requests run in one event loop, in a thread. An exception of the app is what a server makes of it: a 500.
+
+    database: that of the app, for tests that look into it.
+    """
+
+    database: Database
 
     def __init__(self, app: App) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)  # type: ignore[arg-type]
-        self._client = httpx.AsyncClient(transport=transport, base_url="http://localhost:5115", timeout=60)
+        self.http = httpx.AsyncClient(transport=transport, base_url="http://localhost:5115", timeout=60)
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def request(self, method: str, path: str, **more: Any) -> httpx.Response:
-        return self.run(self._client.request(method, path, **more))
+        return self.run(self.http.request(method, path, **more))
 
     def get(self, path: str, **more: Any) -> httpx.Response:
         return self.request("GET", path, **more)
@@ -49,7 +55,7 @@ class Client:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.run(self._client.aclose())
+        self.run(self.http.aclose())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

@@ -2,7 +2,7 @@
 
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -36,11 +36,10 @@ def start() -> Iterator[Callable[..., Program]]:
     """Starts programs of a cluster; those that still run at the end of the test are killed."""
     started: list[Program] = []
 
-    def start_one(*arguments: object) -> Program:
-        started.append(Program(*map(str, arguments)))
+    def start_one(*arguments: object, environment: Mapping[str, str] | None = None) -> Program:
+        started.append(Program(*map(str, arguments), environment=environment))
         return started[-1]
 
     yield start_one
     for program in started:
-        if program.process.poll() is None:
-            program.end(signal.SIGKILL)
+        program.end(signal.SIGKILL)

@@ -24,7 +24,7 @@ def samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
     }
 
 
-def value(text: str, name: str, **labels: object) -> float | None:
+def value(text: str, name: str, /, **labels: object) -> float | None:
     """Of the only sample that has these labels, and maybe others."""
     wanted = {(label, str(one)) for label, one in labels.items()}
     found = [number for (own, has), number in samples(text).items() if own == name and wanted <= has]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from asgi_client import Client
 from monitors import value
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from arroyo_udf_plugin.cluster.controller_port import create_app
 from arroyo_udf_plugin.cluster.database.opened import Database
@@ -73,6 +74,18 @@ def test_only_counters_end_in_total() -> None:
     for name, (kind, help_) in METRICS.items():
         assert (kind == "counter") == name.endswith("_total"), name
         assert help_.endswith("."), name
+
+
+def test_a_client_may_ask_for_openmetrics() -> None:
+    def tell(families: Families) -> None:
+        families.add("arroyo_worker_messages_recv", 3, job_id="job_1")
+        families.add("arroyo_udf_retries_total", 4, job_id="job_1")
+
+    text, content_type = Exposition([tell]).text("application/openmetrics-text; version=1.0.0")
+    assert content_type.startswith("application/openmetrics-text")
+    found = {family.name: family.type for family in text_string_to_metric_families(text.decode())}
+    assert found["arroyo_worker_messages_recv"] == "unknown"
+    assert found["arroyo_udf_retries"] == "counter"
 
 
 def test_a_histogram_counts_what_is_below_each_bound() -> None:

@@ -15,6 +15,8 @@ from waiting import until
 
 import prometheus
 from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.monitoring.exposition import Exposition
+from arroyo_udf_plugin.cluster.monitoring.families import METRICS, Buckets, Families
 from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
 from arroyo_udf_plugin.pipeline.description import Pipeline
 from arroyo_udf_plugin.planner.script import Script
@@ -112,9 +114,22 @@ def test_one_process_shows_everything_at_both_ports(
     client = posting(database)
     posted = client.post(endless(tmp_path, library), library)
     job = client.await_state(posted, "Running").job.id
-    rows = {"name": "arroyo_worker_messages_recv", "job_id": job, "node_id": 1}
-    until(lambda: (value(get(f"{address}/metrics"), **rows) or 0) > 0, "rows")
+    rows = "arroyo_worker_messages_recv"
+    until(lambda: (value(get(f"{address}/metrics"), rows, job_id=job, node_id=1) or 0) > 0, "rows")
     assert json.loads(get(f"{address}/targets")) == []
+
+
+def test_promtool_finds_nothing_wrong_with_any_metric() -> None:
+    def tell(families: Families) -> None:
+        for name, (kind, _) in METRICS.items():
+            if kind == "histogram":
+                families.add_buckets(name, Buckets((0.5, 1.0), (1, 2, 3), 4.5), job_id="job_1")
+            else:
+                families.add(name, 1.5, job_id="job_1", node_id=1)
+
+    text, _ = Exposition([tell]).text()
+    assert text.count(b"# TYPE arroyo_") == len(METRICS)
+    assert prometheus.check_metrics(text) == ""
 
 
 def groups(gateway: str) -> set[tuple[str, str]]:
@@ -132,8 +147,8 @@ def test_a_pushgateway_has_the_groups_of_what_runs(
         client = posting(database)
         posted = client.post(endless(tmp_path, library), library)
         job = client.await_state(posted, "Running").job.id
-        rows = {"name": "arroyo_worker_messages_recv", "job": "arroyo_udf_worker", "instance": f"{job}-1", "node_id": 1}
-        until(lambda: (value(get(f"{gateway}/metrics"), **rows) or 0) > 0, "rows")
+        own = {"job": "arroyo_udf_worker", "instance": f"{job}-1", "node_id": 1}
+        until(lambda: (value(get(f"{gateway}/metrics"), "arroyo_worker_messages_recv", **own) or 0) > 0, "rows")
         until(lambda: "arroyo_udf_controller" in {name for name, _ in groups(gateway)}, "the controller's group")
 
         (living,) = worker_files.living(protocol.folder_of(tmp_path), job)

@@ -4,12 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pytest
+from clusters import program
+
+from arroyo_udf_plugin.cluster import task
 from arroyo_udf_plugin.cluster.functions.graph import graph_of
 from arroyo_udf_plugin.cluster.numbers import numbers_of, upgraded
+from arroyo_udf_plugin.cluster.states import Event
+from arroyo_udf_plugin.cluster.task import Report
 from arroyo_udf_plugin.engine.embedded import run_planned
-from arroyo_udf_plugin.pipeline.description import Blackhole, Impulse, NamedSource, Pipeline, Sql, Union, Windows
+from arroyo_udf_plugin.engine.stopping import StopRequest
+from arroyo_udf_plugin.pipeline.description import (
+    Blackhole,
+    Functions,
+    Impulse,
+    NamedSource,
+    Parts,
+    Pipeline,
+    Sql,
+    Union,
+    Windows,
+)
 from arroyo_udf_plugin.pipeline.plan import plan
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -19,7 +38,7 @@ def counted(**parts: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Runs a pipeline to its end. Returns its graph and its numbers."""
     with contextlib.closing(plan(Pipeline(name="counts", **parts))) as planned:
         graph = graph_of(planned)
-        return graph, dict(numbers_of(run_planned(planned).progress, graph))
+        return graph, dict(numbers_of(1, run_planned(planned).progress, graph))
 
 
 def rows_of(numbers: dict[str, Any], what: str) -> dict[str, list[int]]:
@@ -63,6 +82,38 @@ def test_bytes_are_those_of_the_columns() -> None:
     assert "bytes_sent" not in sink
 
 
+UNSTEADY = """
+from arroyo_udf_plugin import udf
+
+seen = set()
+
+
+@udf
+async def unsteady(n: int) -> int:
+    if n % 10 == 0 and (n % 50 == 0 or n not in seen):
+        seen.add(n)
+        raise ValueError(n)
+    return n
+"""
+
+
+def test_functions_have_their_outcomes_retries_and_latencies(build_plugin: Callable[..., Path]) -> None:
+    """Each tenth of 100 rows fails at first, two of them always."""
+    options = {"max_attempts": 3, "retry_on": "error", "backoff": "1ms"}
+    plugin = str(build_plugin(UNSTEADY, name="unsteady"))
+    whole = Sql(select={"n": "CAST(counter AS BIGINT)"})
+    called = Functions(plugin=plugin, calls=["unsteady(n)"], on_error="drop", options=options)
+    graph, numbers = counted(source=Impulse(rows=100), operators=[whole, called], sinks=[Blackhole()])
+    assert graph["nodes"][2]["operator"] == "AsyncUdf"
+    found = numbers["nodes"]["2"]
+    assert found["outcomes"] == {"values": 98, "errors": 2, "dropped": 2}
+    assert found["retries"] == 8 + 2 * 2
+    assert sum(found["latency"].values()) == 100
+    assert found["latency_max"] > 0
+    assert rows_of(numbers, "recv")["3"] == [98]
+    assert "in_flight" not in found  # what is 0 is left out
+
+
 def test_each_slice_has_its_own_rows_and_a_node_that_is_alone_all_of_them() -> None:
     impulse = Impulse(rows=300, partitions=3, start=START, interval=1.0)
     windows = Windows(name="minutes", time="event_time", width=60, aggregates={"n": "count(*)"}, after="all")
@@ -104,3 +155,44 @@ def test_numbers_of_an_older_worker_are_understood() -> None:
             "2": {"subtasks": {"0": {"messages_recv": 8}}},
         },
     }
+
+
+def test_a_checkpoint_has_a_group_for_each_node_and_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And again at the end: it is the last one then."""
+    monkeypatch.setattr(task, "PROGRESS_EVERY", 0.01)
+    windows = Windows(name="minutes", time="event_time", width=60, aggregates={"n": "count(*)"}, after="all")
+    pipeline = Pipeline(
+        name="counts",
+        source=Impulse(rate=3000, rows=1200, partitions=3, start=START, interval=1.0),
+        event_time={"column": "event_time"},
+        operators=[Sql(name="all", select={"event_time": "event_time"}), windows],
+        sinks=[Parts(path=str(tmp_path / "out"), after="minutes"), Parts(path=str(tmp_path / "all"), after="all")],
+    )
+    reports: list[Report] = []
+    given = task.Task("job_1", 1, program(pipeline), 2, 0.05, str(tmp_path / "checkpoints"))
+    task.run(given, StopRequest(), reports.append)
+    assert reports[-1].event is Event.FINISHED, reports[-1]
+    assert {report.tasks for report in reports} == {2 + 2 + 1 + 1 + 2}
+    *earlier, last = [report.checkpoint for report in reports if report.checkpoint is not None]
+    epochs = [taken["epoch"] for taken in earlier]
+    assert epochs == sorted(set(epochs))
+    assert epochs[-1] == last["epoch"]
+    for taken in earlier:
+        assert taken["events"][0]["event"] == "Checkpointing"
+        operators = taken["operators"]
+        assert {name: len(one["subtasks"]) for name, one in operators.items()} == {
+            "impulse_0": 2,
+            "Projection_1": 2,
+            "TumblingWindowAggregate_2": 1,
+            "filesystem_3": 1,
+            "filesystem_4": 2,
+        }
+        start, finish = (taken["events"][0][name] for name in ("start_time", "finish_time"))
+        for one in operators.values():
+            assert one["bytes"] == sum(subtask["bytes"] for subtask in one["subtasks"].values())
+            assert start <= one["finish_time"] <= one["started_metadata_write"] <= finish
+            assert [span["event"] for span in one["subtasks"]["0"]["event_spans"]][:2] == ["Alignment", "Sync"]
+        assert taken["bytes"] == sum(one["bytes"] for one in operators.values())
+    assert any(taken["operators"]["TumblingWindowAggregate_2"]["bytes"] > 1000 for taken in earlier)

@@ -88,3 +88,12 @@ def test_of_long_rows_fewer_are_told() -> None:
     ((shown,),) = told
     assert len(shown["batch"]) <= 1_100_000
     assert len(json.loads(shown["batch"])) == len(shown["timestamps"]) == 10
+
+
+def test_the_first_rows_are_told_at_once() -> None:
+    """Whatever was reported before them."""
+    told: list[Sequence[Shown]] = []
+    showing = Showing(told.append, clock=lambda: 100.0)
+    showing.flush()
+    showing.take("preview", 0, batch(1))
+    assert [one["batch"] for batches in told for one in batches] == ['[{"n":1}]']

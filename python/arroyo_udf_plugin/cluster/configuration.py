@@ -53,6 +53,8 @@ class ApiSettings(Section):
     """Listen on other addresses without TLS: the token can then be read on the way."""
     hosts: tuple[str, ...] = ()
     """Names by which clients may call the API, besides localhost and `bind_address`."""
+    origins: tuple[Annotated[str, pydantic.Field(pattern=r"^https?://[^/\s]+$")], ...] = ()
+    """Origins of web pages elsewhere that may use the API, such as http://localhost:3000."""
     body_limit: Bytes = 16 << 20
     """The largest body of a request, in bytes."""
 
@@ -101,6 +103,12 @@ class MetricsSettings(Section):
     """Seconds from one time to the next."""
 
 
+class TracesSettings(Section):
+    endpoint: str | None = None
+    """Where OpenTelemetry's spans are sent, as OTLP over HTTP, such as http://127.0.0.1:4318/v1/traces. Needs the extra
+    `traces`."""
+
+
 class FileSettings(Section):
     roots: tuple[Path, ...] = ()
     """Folders that pipelines may read and write; default: all, which is allowed on loopback only."""
@@ -135,6 +143,7 @@ class Settings(BaseSettings):
     worker: WorkerSettings = WorkerSettings()
     pipeline: PipelineSettings = PipelineSettings()
     metrics: MetricsSettings = MetricsSettings()
+    traces: TracesSettings = TracesSettings()
     files: FileSettings = FileSettings()
     logging: LoggingSettings = LoggingSettings()
 

@@ -34,13 +34,18 @@ LOCAL = frozenset(("localhost", "127.0.0.1", "::1"))
 COOKIE = "arroyo_udf_session"
 BODY_LIMIT = 4 << 20
 _WITH_BODY = ("POST", "PUT", "PATCH")
-_METHODS = "GET, POST, PUT, PATCH, DELETE"
+_PREFLIGHT = (
+    (b"access-control-allow-headers", b"authorization, content-type, last-event-id"),
+    (b"access-control-allow-methods", b"GET, POST, PUT, PATCH, DELETE"),
+    (b"access-control-max-age", b"600"),
+)
 
 
 @dataclass(frozen=True)
 class Security:
-    """hosts: names under which the API is reached, without ports. origins: of pages elsewhere that may use it, such as
-    "http://localhost:3000". token: None: nobody needs one. open_paths: need none. tls: cookies are for TLS only.
+    """hosts: names under which the API is reached, without ports. origins: of pages elsewhere that may use it, in lower
+    case, such as "http://localhost:3000". token: None: nobody needs one. open_paths: need none. tls: cookies are for
+    TLS only.
     """
 
     hosts: Collection[str] = LOCAL
@@ -71,6 +76,7 @@ def configured(api: ApiSettings) -> Security:
     """Raises InvalidArgument for a server that would be open to others."""
     security = Security(
         hosts={*LOCAL, api.bind_address, *(host.lower() for host in api.hosts)},
+        origins={origin.lower() for origin in api.origins},
         token=None if api.token is None else api.token.get_secret_value(),
         body_limit=api.body_limit,
         tls=api.tls_cert is not None,
@@ -123,9 +129,7 @@ class Guard:
         if origin is not None:
             send = _with_origin(send, origin)
         if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
-            await _answer(send, 204, None, [(b"access-control-allow-headers", b"authorization, content-type"),
-                                            (b"access-control-allow-methods", _METHODS.encode()),
-                                            (b"access-control-max-age", b"600")])  # fmt: skip
+            await _answer(send, 204, None, _PREFLIGHT)
             return
         if not self._is_known(scope, headers):
             await _answer(send, 401, "this needs the token of the API: send it as Authorization: Bearer TOKEN",
@@ -155,9 +159,9 @@ class Guard:
         if (
             origin is not None
             and not self._is_own(origin, headers["host"], scope)
-            and origin not in self._security.origins
+            and origin.lower() not in self._security.origins
         ):
-            return 403, f"pages of {origin} may not use the API: open them at the address of the API"
+            return 403, f"pages of {origin} may not use the API: open them at its address, or add it to api.origins"
         if "\0" in scope["path"] or b"%00" in scope.get("query_string", b""):
             return 400, "an address has no NUL character"
         return None

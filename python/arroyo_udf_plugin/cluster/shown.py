@@ -65,7 +65,7 @@ class Showing:
     def flush(self) -> None:
         """Tells what waits."""
         with self._lock:
-            told = self._taken()
+            told = self._taken() if self._waiting else []
         if told:
             self._tell(told)
 

@@ -17,14 +17,14 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from ..connectors.impulse import Impulse
 from ..connectors.preview import tapped
 from ..engine.embedded import run_planned
-from ..engine.progress import CheckpointProgress, Progress, Summary
+from ..engine.progress import Progress, Summary
 from ..engine.stopping import StopRequest
 from ..engine.store import open_store
 from ..errors import (
@@ -40,16 +40,17 @@ from ..pipeline.plan import Planned, plan
 from ..pipeline.problems import InvalidPipeline
 from .functions.artifacts import fetched, moved
 from .functions.graph import graph_of
-from .numbers import numbers_of
+from .numbers import Numbers, numbers_of
 from .shown import Showing, Shown
 from .states import Event
+from .taken import Taken, taken
 
 OUTPUT = "output of the worker"
 """The message of a report whose details are that."""
 PROGRESS_EVERY = 2.0
 """Seconds from one count to the next."""
 
-_UNREPEATABLE = ("stdout",)  # sinks that cannot take back rows: without checkpoints
+_UNREPEATABLE = ("stdout", "file")  # sinks that cannot take back rows: without checkpoints
 _WRONG = (RowError, UserCodeError, BuildError, LoadError, PluginEnvironmentError)
 """Errors that a new start would only repeat."""
 
@@ -58,7 +59,7 @@ _WRONG = (RowError, UserCodeError, BuildError, LoadError, PluginEnvironmentError
 class Task:
     """place: of its checkpoints; None: without. checkpoint_interval: in seconds. drain_time: of a stop.
 
-    libraries: the folder to which libraries of object stores are copied.
+    libraries: the folder to which libraries of object stores are copied. trace_parent: W3C's, of the span of its start.
     """
 
     job_id: str
@@ -70,9 +71,14 @@ class Task:
     environment: Mapping[str, str] = field(default_factory=dict)
     drain_time: float = 10.0
     libraries: str = ""
+    trace_parent: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
+
+    @classmethod
+    def of_json(cls, told: Mapping[str, Any]) -> Task:
+        return cls(**_known(cls, told))
 
 
 @dataclass(frozen=True)
@@ -80,7 +86,7 @@ class Report:
     """What a generation tells, or a scheduler about it.
 
     event: None: it only goes on. tasks: with `started`. message, details, domain: why it has ended, with an error.
-    numbers: so far. checkpoint: the latest. shown: batches of previews.
+    numbers: so far. checkpoint: the latest, once, and again with the last report. shown: batches of previews.
     """
 
     job_id: str
@@ -90,8 +96,8 @@ class Report:
     message: str = ""
     details: str = ""
     domain: str = "internal"
-    numbers: Mapping[str, Any] | None = None
-    checkpoint: Mapping[str, Any] | None = None
+    numbers: Numbers | None = None
+    checkpoint: Taken | None = None
     shown: Sequence[Shown] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -100,7 +106,12 @@ class Report:
     @classmethod
     def of_json(cls, told: Mapping[str, Any]) -> Report:
         event = told.get("event")
-        return cls(**{**told, "event": None if event is None else Event(event)})
+        return cls(**_known(cls, told) | {"event": None if event is None else Event(event)})
+
+
+def _known(kind: type[Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what another version of the program may have added."""
+    return {one.name: told[one.name] for one in fields(kind) if one.name in told}
 
 
 How = Literal["save", "drain", "cancel"]
@@ -163,23 +174,19 @@ class Telling:
 
     def __init__(self, task: Task, planned: Planned) -> None:
         self._task, self._graph = task, graph_of(planned)
-        self._told: CheckpointProgress | None = None
+        self._told_epoch = 0
 
     def report(self, now: Progress, event: Event | None) -> Report:
-        numbers = numbers_of(now, self._graph)
-        taken, self._told = (None if now.checkpoint == self._told else now.checkpoint), now.checkpoint
-        if event not in (None, Event.STARTED):
-            taken = now.checkpoint
-        checkpoint = None
-        if taken is not None and taken.at is not None:
-            checkpoint = {"epoch": taken.epoch, "seconds": taken.seconds, "at": taken.at}
+        numbers = numbers_of(self._task.generation, now, self._graph)
+        epoch = 0 if now.checkpoint is None else now.checkpoint.epoch
+        is_told, self._told_epoch = epoch == self._told_epoch and event in (None, Event.STARTED), epoch
         return Report(
             self._task.job_id,
             self._task.generation,
             event,
             tasks=sum(len(node["subtasks"]) for node in numbers["nodes"].values()),
             numbers=numbers,
-            checkpoint=checkpoint,
+            checkpoint=None if is_told else taken(now, self._graph),
         )
 
 
@@ -196,7 +203,13 @@ def _run(task: Task, telling: Telling, planned: Planned, stop: StopRequest, resu
 
     with tapped(planned.name, showing.take):
         summary = run_planned(
-            planned, resume=resume, stop=stop, progress=progress, progress_every=PROGRESS_EVERY, only_moves=True
+            planned,
+            resume=resume,
+            allow_changed_plugin=True,  # it has the bytes that the program names: another one since then was asked for
+            stop=stop,
+            progress=progress,
+            progress_every=PROGRESS_EVERY,
+            only_moves=True,
         )
     showing.flush()
     return summary
@@ -214,7 +227,13 @@ def _failed(task: Task, error: BaseException, resume: bool) -> Report:
         task.job_id,
         task.generation,
         Event.WRONG if wrong else Event.LOST,
-        message=text.partition("\n")[0][:500],
+        message=_in_a_line(text)[:500],
         details="\n".join([text, *getattr(error, "__notes__", ())]),
         domain="user" if wrong else "external" if expected else "internal",
     )
+
+
+def _in_a_line(text: str) -> str:
+    """What is wrong. Of a traceback the last line says it."""
+    first, *others = text.splitlines()
+    return f"{first}: {others[-1]}" if "Traceback (most recent call last)" in text else first

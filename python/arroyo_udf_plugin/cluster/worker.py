@@ -1,7 +1,7 @@
 """A worker: the process of one generation of a job. `arroyo-udf worker`, started by the process scheduler.
 
-    standard input: {"data": folder, "job_id", "generation", "secret", "lock", "limits", "gateway", "logging"}, then
-    its end
+    standard input: {"data": folder, "job_id", "generation", "secret", "lock", "limits", "gateway", "logging",
+    "traces", "spawned"}, then its end
 
 Three threads: this one runs the pipeline, one sends reports, one asks for orders. Others answer with metrics, and send
 them to a Pushgateway.
@@ -26,6 +26,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from .. import failpoints
 from ..engine.stopping import StopRequest
 from ..errors import InvalidArgument
 from .limits import limit
@@ -33,6 +34,7 @@ from .logs import show
 from .monitoring.exposition import Exposition
 from .monitoring.measured import Measured
 from .monitoring.pushing import WORKER, Gateway
+from .monitoring.tracing import Tracing
 from .schedulers import protocol, worker_files
 from .states import Event
 from .task import Report, Task, request, run
@@ -58,18 +60,22 @@ class Worker:
     def __init__(self, told: dict[str, Any]) -> None:
         self._data = Path(told["data"])
         self._job_id, self._generation, self._secret = told["job_id"], told["generation"], told["secret"]
-        self._path = f"/v1/{self._job_id}/{self._generation}"
         self._reports: queue.SimpleQueue[Report | None] = queue.SimpleQueue()
         self._heard = time.monotonic()
         self._stop = StopRequest()
         self._started: Report | None = None
         self._measured = Measured()
+        self._traces, self._spawned = told["traces"], told["spawned"]
+        self._trace_parent: str | None = None
         self._gateway = told["gateway"] and Gateway(**told["gateway"])
 
     def run(self) -> None:
         """Raises Gone, Alone."""
-        task = Task(**self._ask("register", {})["task"])
+        failpoints.reached("unregistered")
+        task = Task.of_json(self._ask("register", {})["task"])
+        failpoints.reached("registered")
         self._stop.timeout = task.drain_time
+        self._trace_parent = task.trace_parent
         reporting = threading.Thread(target=self._guarded, args=(self._report,), name="arroyo-udf-reports")
         reporting.start()
         listening = threading.Thread(target=self._guarded, args=(self._listen,), name="arroyo-udf-orders", daemon=True)
@@ -78,12 +84,22 @@ class Worker:
             run(task, self._stop, self._hear)
         self._reports.put(None)
         reporting.join()
+        failpoints.reached("told")
 
     def _hear(self, report: Report) -> None:
         if report.event is Event.STARTED:
             self._started = replace(report, numbers=None, checkpoint=None)
+            if self._traces is not None:  # aside, because opentelemetry is slow to import
+                threading.Thread(target=self._trace, args=(time.time(),), daemon=True).start()
+        elif report.event is not None:
+            failpoints.reached("ended")
         self._measured.note(report)
         self._reports.put(report)
+
+    def _trace(self, started: float) -> None:
+        about = {"job_id": self._job_id, "generation": self._generation}
+        with contextlib.closing(Tracing(self._traces, "worker")) as tracing:
+            tracing.begin("worker start", parent=self._trace_parent, at=self._spawned, **about).end(started)
 
     @contextlib.contextmanager
     def _monitored(self) -> Iterator[None]:
@@ -123,9 +139,10 @@ class Worker:
 
     def _ask(self, what: str, body: Any) -> Any:
         """Until it is answered. Raises Gone, Alone."""
+        path = protocol.path_of(self._job_id, self._generation, what)
         while True:
             try:
-                status, answer = protocol.ask(self._data, f"{self._path}/{what}", self._secret, body, _TIMEOUT)
+                status, answer = protocol.ask(self._data, path, self._secret, body, _TIMEOUT)
             except (OSError, http.client.HTTPException, ValueError):
                 status, answer = http.client.SERVICE_UNAVAILABLE, None
             if status >= http.client.INTERNAL_SERVER_ERROR:
@@ -135,7 +152,7 @@ class Worker:
                 continue
             self._heard = time.monotonic()
             if status == protocol.GONE:
-                raise Gone("another generation of this job runs")
+                raise Gone(answer["error"])
             if status != http.client.OK:
                 raise Gone(f"the controller answers {status}: {answer}")
             return answer
@@ -155,3 +172,5 @@ def main() -> None:
         Worker(told).run()
     except (Gone, Alone) as error:
         _log.warning("%s", error)
+    sys.stdout.flush()
+    os._exit(0)  # threads of functions may go on for ever

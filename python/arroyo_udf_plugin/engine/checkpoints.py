@@ -43,6 +43,7 @@ from ..errors import Fenced, InvalidArgument
 from .manifest import Identity, Manifest, SliceState, StateFile, StoredRows
 from .moment import Sealable, Snapshot
 from .store import AlreadyThere, Store
+from .took import SliceSpans, Steps, Took
 
 _EPOCHS, _STATES, _ROWS = "epochs/", "states/", "rows/"
 _NUMBERED = re.compile(r"(?:epochs|states)/(\d{10,})(\.json|\.applied|-\d+-\d+\.arrow)")  # other files are not ours
@@ -76,7 +77,8 @@ class Epochs:
         epochs.apply(slices)                                what the last engine had committed
         epochs.take(slices)                                 again and again
 
-    latest: the last epoch that was committed; None before the fence of the first engine.
+    latest: the last epoch that was committed; None before the fence of the first engine. took: of the last one that
+    this engine has taken.
     Raises InvalidArgument for a place that does not fit.
     """
 
@@ -86,6 +88,7 @@ class Epochs:
         self._store, self._identity, self._allow = store, identity, allow_changed_plugin
         self._engine = secrets.token_hex(16)
         self._has_staged = False
+        self.took: Took | None = None
         self.latest = self._find()
         if self.latest is None and resume:
             raise InvalidArgument(f"{store.place} has no checkpoints: begin without --resume, or name another place")
@@ -213,7 +216,7 @@ class Epochs:
 
         Raises Fenced.
         """
-        before = self.latest
+        before, steps = self.latest, Steps()
         assert before is not None
         number = before.epoch + 1
 
@@ -231,12 +234,15 @@ class Epochs:
         stored: list[dict[str, Json]] = [{} for _ in snapshots]
         jobs: list[Callable[[], None]] = []
         for rows, state, each in zip(stored, epoch.slices, snapshots, strict=True):
-            jobs += [_storing(rows, name, sealed) for name, sealed in each.sealed.items()]
-            for file, (_, data) in zip(state.operators, each.operators, strict=True):
+            for name, sealed in each.sealed.items():
+                jobs.append(each.spans.timed(("sink", name), "Async", _storing(rows, name, sealed)))
+            for place, (file, (_, data)) in enumerate(zip(state.operators, each.operators, strict=True)):
                 if file is not None and data is not None:
-                    jobs.append(partial(self._store.put, file.name, data))
+                    put = partial(self._store.put, file.name, data)
+                    jobs.append(each.spans.timed(("operator", place), "Async", put))
         _side_by_side(jobs)
         epoch = epoch.model_copy(update={"rows": StoredRows(epoch=number, slices=tuple(map(dict, stored)))})
+        steps.did("CheckpointingOperators")
         failpoints.reached("staged")
 
         # 3 committed
@@ -245,10 +251,12 @@ class Epochs:
         except AlreadyThere as error:
             raise self._fenced(before.epoch) from error
         self.latest = epoch
+        steps.did("WritingMetadata")
         failpoints.reached("committed")
 
         # 4 applied
-        self.apply(slices)
+        self.apply(slices, [each.spans for each in snapshots])
+        steps.did("Committing")
 
         # 5 cleaned
         if not before.fence:
@@ -258,16 +266,20 @@ class Epochs:
         for name in sorted(before.state_names - epoch.state_names):
             self._remove(name)
         failpoints.reached("cleaned")
+        sizes = [[0 if file is None else file.size for file in state.operators] for state in epoch.slices]
+        self.took = steps.took(number, list(zip((each.spans for each in snapshots), sizes, strict=True)))
         return epoch
 
-    def apply(self, slices: Sequence[Sealable]) -> None:
-        """Step 4, for the latest epoch."""
+    def apply(self, slices: Sequence[Sealable], spans: Sequence[SliceSpans] = ()) -> None:
+        """Step 4, for the latest epoch. spans: of the slices that have stored its rows, if it is this engine's."""
         assert self.latest is not None
         rows = self.latest.rows
         for i, by_sink in enumerate(rows.slices):
             for sink in slices[i % len(slices)].sinks:
                 if sink.name in by_sink:
-                    sink.apply(rows.epoch, by_sink[sink.name])
+                    timed = spans[i].span(("sink", sink.name), "Committing") if spans else contextlib.nullcontext()
+                    with timed:
+                        sink.apply(rows.epoch, by_sink[sink.name])
                     failpoints.reached("applied")
         if any(rows.slices):
             self._store.put(_applied(rows.epoch), b"")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from ..connectors.interface import Json, Sealed, Sink
 from ..connectors.unnamed import Data
+from .took import SliceSpans
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Snapshot:
 
     positions, watermark: of the first source. others: of further ones.
     operators: name and state of each; None: it works in another slice. sealed: by the sink's name; without rows: none.
+    spans: what it took.
     """
 
     positions: Mapping[str, Json]
@@ -32,6 +34,7 @@ class Snapshot:
     operators: Sequence[tuple[str, Data | None]]
     sealed: Mapping[str, Sealed]
     others: Sequence[Moment] = ()
+    spans: SliceSpans = field(default_factory=SliceSpans)
 
 
 class Sealable(Protocol):

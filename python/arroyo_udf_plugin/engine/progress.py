@@ -13,6 +13,7 @@ from ..operator.operator import Operator
 from ..operator.stages import Counts
 from .counters import NodeCounter, SliceNumbers
 from .planned import Planned
+from .took import Took
 
 Ended = Literal["finished", "resumable", "cut off"]
 
@@ -77,12 +78,13 @@ class OperatorProgress(NodeProgress):
 @dataclass(frozen=True)
 class CheckpointProgress:
     """epoch: the latest that was committed. epochs: how many this engine has committed, without its fence.
-    seconds: how long the latest took. at: when it was committed, as `time.time()`; None: never."""
+    seconds: how long the latest took. at: when it was done, as `time.time()`; None: never. took: its parts."""
 
     epoch: int
     epochs: int = 0
     seconds: float = 0.0
     at: float | None = None
+    took: Took | None = None
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from .shares import Shares
 from .slice import Slice
 from .stopping import Deadline, StopRequest
 from .store import Store
+from .took import Took
 
 if TYPE_CHECKING:
     from .checkpoints import Epochs
@@ -110,9 +111,9 @@ class _Told:
 
 @dataclass(frozen=True)
 class _Taken:
-    """By the thread of an epoch. epoch: None: nothing had changed."""
+    """By the thread of an epoch. took: None: nothing had changed."""
 
-    epoch: int | None
+    took: Took | None
     error: BaseException | None
 
 
@@ -277,7 +278,7 @@ class _Coordinator:
             except BaseException as error:
                 self._words.put(_Taken(None, error))
             else:
-                self._words.put(_Taken(None if taken is None else taken.epoch, None))
+                self._words.put(_Taken(None if taken is None else epochs.took, None))
 
         self._taking = threading.Thread(target=take, daemon=True, name="arroyo-udf-epoch")
         self._taking.start()
@@ -286,9 +287,10 @@ class _Coordinator:
         self._taking = None
         if word.error is not None:
             raise word.error
-        if word.epoch is not None and self._checkpoint is not None:
-            seconds = time.monotonic() - self._taken_at
-            self._checkpoint = CheckpointProgress(word.epoch, self._checkpoint.epochs + 1, seconds, time.time())
+        took = word.took
+        if took is not None and self._checkpoint is not None:
+            epochs, seconds = self._checkpoint.epochs + 1, took.end - took.start
+            self._checkpoint = CheckpointProgress(took.epoch, epochs, seconds, took.end, took)
             self._report()
 
     # ---- The end ----

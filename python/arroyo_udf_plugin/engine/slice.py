@@ -37,6 +37,7 @@ from .moment import Moment, Snapshot
 from .planned import Planned
 from .reading import Reading
 from .shares import Shares
+from .took import SliceSpans
 
 Tell = Callable[[int, BaseException | Literal["quiet", "ended"]], None]
 
@@ -116,10 +117,11 @@ class Slice:
     def seal(self, epoch: int) -> Future[Snapshot]:
         """Step 1 of an epoch. The stream goes on as soon as it is done."""
         future: Future[Snapshot] = Future()
+        spans = SliceSpans()
 
         def answer() -> None:
             try:
-                future.set_result(self._snapshot(epoch))
+                future.set_result(self._snapshot(epoch, spans))
             except Exception as error:
                 self._torn = self._torn or error  # some sinks are sealed, and others not
                 future.set_exception(error)
@@ -431,18 +433,26 @@ class Slice:
 
     # ---- A moment ----
 
-    def _snapshot(self, epoch: int) -> Snapshot:
+    def _snapshot(self, epoch: int, spans: SliceSpans) -> Snapshot:
         if self._torn is not None:
             raise self._torn
         if self._ending is not None:
             raise InvalidState(f"slice {self.place} is ending")
         for inlet in self._inlets.values():
             inlet.cut()
-        states = [(operator.name, operator.snapshot()) for operator in self.operators]
+        states: list[tuple[str, Data | None]] = []
+        for place, operator in enumerate(self.operators):
+            with spans.sync(("operator", place)):
+                states.append((operator.name, operator.snapshot()))
         sealed: dict[str, Sealed] = {}
         for sink in self.sinks:
-            if (rows := sink.seal(epoch)) is not None:
-                sealed[sink.name] = rows
+            with spans.sync(("sink", sink.name)):
+                if (rows := sink.seal(epoch)) is not None:
+                    sealed[sink.name] = rows
         self.numbers.held_at_epoch = sum(operator.held_rows for operator in self.operators)
-        first, *others = [Moment(reading.positions(), reading.watermark) for reading in self._readings.values()]
-        return Snapshot(first.positions, first.watermark, states, sealed, others)
+        moments: list[Moment] = []
+        for number, reading in enumerate(self._readings.values()):
+            with spans.sync(("source", number)):
+                moments.append(Moment(reading.positions(), reading.watermark))
+        first, *others = moments
+        return Snapshot(first.positions, first.watermark, states, sealed, others, spans)

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from asgi_client import Client
+from clusters import Cluster, settings_in
 
 from arroyo_udf_plugin.cluster.api import create_app
 from arroyo_udf_plugin.cluster.api.parts import Parts
@@ -16,6 +18,7 @@ from arroyo_udf_plugin.cluster.database.models import JobStatus
 from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.database.pipelines import Whole
 from arroyo_udf_plugin.cluster.functions.workshop import Workshop
+from arroyo_udf_plugin.cluster.serving import Server, listening
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -36,8 +39,31 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     database.migrate()
     workshop = Workshop(folder / "functions", cache=CACHE)
     with Client(create_app(Parts(database, workshop))) as client:
+        client.database = database
         yield client
         client.run(workshop.close())
+    database.close()
+
+
+@pytest.fixture(scope="session")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """Of a whole cluster that listens, which all tests share: they use names of their own."""
+    folder = tmp_path_factory.mktemp("cluster")
+    settings = settings_in(folder)
+    database = Database.open(settings.database_url)
+    database.migrate()
+    cluster = Cluster(database, settings)
+    parts = Parts(
+        database,
+        Workshop(folder / "functions", cache=CACHE),
+        wake=cluster.controller.wake,
+        checkpoints=settings.checkpoints,
+    )
+    own = listening("127.0.0.1", 0)
+    with Server(create_app(parts), own), httpx.Client(base_url=f"http://127.0.0.1:{own.getsockname()[1]}") as client:
+        client.timeout = httpx.Timeout(60)
+        yield client
+    cluster.close()
     database.close()
 
 

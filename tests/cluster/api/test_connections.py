@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from asgi_client import Client
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from arroyo_udf_plugin.cluster.api.catalog import KINDS
 from arroyo_udf_plugin.cluster.database.models import ConnectionTable
@@ -124,6 +124,48 @@ def test_the_value_of_a_secret_is_never_told_and_never_in_a_pipeline(shared: Cli
     assert made.json()["graph"]["nodes"][-1]["operator"] == "sqlite"
     for path in ("connection_profiles", "connection_tables?limit=100", "pipelines?limit=100", "jobs"):
         assert "very-secret" not in shared.get(f"/api/v1/{path}").text
+
+
+def test_a_saved_table_that_cannot_be_read_matters_to_its_own_queries_only(shared: Client) -> None:
+    ids = []
+    for name in ("unreadable_1", "unreadable_2"):
+        ids.append(shared.post("/api/v1/connection_tables", json=IMPULSE | {"name": name}).json()["id"])
+    with shared.database.begin() as session:
+        for id, change in zip(ids, ({"connector": "pigeon"}, {"schema": {"fields": 5}}), strict=True):
+            session.execute(update(ConnectionTable).where(ConnectionTable.id == id).values(change))
+    other = {"query": "CREATE TABLE t WITH (connector = 'impulse');\nSELECT counter FROM t;"}
+    assert shared.post("/api/v1/pipelines/validate_query", json=other).json()["errors"] == []
+    asked = {"query": "CREATE TABLE t WITH (connector = 'impulse');\nSELECT counter FROM unreadable_1"}
+    for name in ("unreadable_1", "unreadable_2"):
+        (error,) = shared.post(
+            "/api/v1/pipelines/validate_query", json={"query": asked["query"].replace("unreadable_1", name)}
+        ).json()["errors"]
+        assert error["message"].startswith(f"saved table {name}: this version cannot read it")
+        assert error["span"] == {"start": {"line": 2, "column": 21}, "end": {"line": 2, "column": 33}}
+    assert [shared.delete(f"/api/v1/connection_tables/{id}").status_code for id in ids] == [200, 200]
+
+
+def test_secrets_of_profiles_are_for_queries_that_name_their_tables(shared: Client, tmp_path: Path) -> None:
+    """A function that is loaded to plan another query does not see them."""
+    profile = shared.post("/api/v1/connection_profiles", json=PROFILE | {"name": "unseen"}).json()
+    table = {"name": "unseen_out", "connector": "sqlite", "connection_profile_id": profile["id"], "config": {}}
+    assert shared.post("/api/v1/connection_tables", json=table).status_code == 200
+    seen = tmp_path / "seen"
+    definition = f"""
+import os, pathlib
+from arroyo_udf_plugin import udf
+pathlib.Path({str(seen)!r}).write_text(repr(dict(os.environ)))
+
+@udf
+def looks(n: int) -> int:
+    return n
+"""
+    query = "CREATE TABLE t WITH (connector = 'impulse'); SELECT looks(counter) AS c FROM t;"
+    udfs = [{"definition": definition, "language": "python"}]
+    told = shared.post("/api/v1/pipelines/validate_query", json={"query": query, "udfs": udfs}).json()
+    assert told["errors"] == []
+    assert "PATH" in seen.read_text()
+    assert "secret-place" not in seen.read_text()
 
 
 @pytest.mark.parametrize(

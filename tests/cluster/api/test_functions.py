@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
@@ -198,6 +199,37 @@ def test_nothing_is_left_when_the_workshop_closes(tmp_path: Path) -> None:
         return [len(list(until_folder.glob("child-*")))]
 
     assert asyncio.run(run()) == [0]
+
+
+@pytest.mark.parametrize("how", ["killed", "not started"])
+def test_a_spare_child_that_has_ended_is_replaced(tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the kernel, for want of memory, or because there were too many processes: no request is the reason."""
+
+    async def run() -> BuiltFunction:
+        workshop = Workshop(tmp_path / "work", cache=CACHE)
+        children = workshop._children
+        if how == "killed":
+            workshop.prepare()
+            assert children._spare is not None
+            spare = (await asyncio.shield(children._spare)).process
+            os.kill(spare.pid, signal.SIGKILL)
+            await spare.wait()
+        else:
+            monkeypatch.setattr("tempfile.mkdtemp", fails)
+            workshop.prepare()
+            assert children._spare is not None
+            await asyncio.wait([children._spare])
+            monkeypatch.undo()
+        try:
+            return await workshop.function(HEAD + TAIL, "python")
+        finally:
+            await workshop.close()
+
+    def fails(*arguments: Any, **more: Any) -> None:
+        raise BlockingIOError("too many processes")
+
+    assert asyncio.run(run()).name == "one"
+    assert list((tmp_path / "work").glob("child-*")) == []
 
 
 def planning(query: str, *tables: Table, **more: Any) -> Coroutine[Any, Any, Planned] | Any:

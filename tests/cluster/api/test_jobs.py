@@ -15,6 +15,7 @@ from arroyo_udf_plugin.cluster.database import history
 from arroyo_udf_plugin.cluster.database.models import JobNumbers, JobOutput
 from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.database.pipelines import Whole
+from arroyo_udf_plugin.host.statistics import Latency
 
 METRICS = importlib.import_module("arroyo_udf_plugin.cluster.api.metrics")  # the package has its router by that name
 
@@ -186,6 +187,25 @@ def test_counts_become_rates_and_a_new_start_gives_none(
     }
 
 
+def test_between_two_generations_there_is_no_rate(
+    api: Client, stored: Any, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Although the second one has counted further by then."""
+    monkeypatch.setattr(METRICS, "now", lambda: 9_000_000)
+    whole = stored()
+    with database.begin() as session:
+        for at, generation, count in (
+            (1_000_000, 1, 100),
+            (3_000_000, 1, 300),
+            (5_000_000, 2, 400),
+            (7_000_000, 2, 600),
+        ):
+            session.add(JobNumbers(job_id=whole.job.id, at=at, numbers=passed(count, 0) | {"generation": generation}))
+    source, _ = api.get(path_of(whole, "operator_metric_groups")).json()["data"]
+    rates = next(group for group in source["metric_groups"] if group["name"] == "messages_sent")
+    assert [point["time"] for point in rates["subtasks"][0]["metrics"]] == [3_000_000, 7_000_000]
+
+
 def passed(count: int, blocked: float) -> dict[str, Any]:
     """Numbers of a source in two slices, and of a sink in one."""
     sent = {"messages_sent": count, "bytes_sent": 8 * count, "blocked": blocked}
@@ -235,19 +255,45 @@ def test_a_job_that_has_become_idle_has_the_rate_0(
     assert group["subtasks"][0]["metrics"] == [{"time": 3_000_000, "value": 200.0}, {"time": 60_000_000, "value": 0.0}]
 
 
+COUNTED = {
+    "rows_in": 1_000_000_007,
+    "rows_out": 9,
+    "dropped": 3,
+    "dead_letters": 1,
+    "nodes": {
+        "0": {
+            "operator": "impulse",
+            "name": "counts",
+            "subtasks": {"0": {"messages_sent": 1_000_000_007, "bytes_sent": 8, "blocked": 1.5}},
+        },
+        "1": {
+            "operator": "AsyncUdf",
+            "name": "town",
+            "subtasks": {"0": {"messages_recv": 5, "messages_sent": 5}, "1": {"messages_recv": 5, "messages_sent": 4}},
+            "in_flight": 3,
+            "outcomes": {"values": 7, "dropped": 2},
+            "lag": 7.5,
+            "watermark": 1_700_000_000_250_000,
+            "latency": {"39": 5, "127": 1},
+        },
+        "2": {"operator": "preview", "name": "out", "subtasks": {"1": {"messages_recv": 9, "bytes_recv": 72}}},
+    },
+}
+
+
 def test_prometheus_reads_all_jobs_by_arroyos_names(api: Client, stored: Any, database: Database) -> None:
     running = stored("Running", facts={"restarts": 2})
     stored("Failed", facts={"failure_domain": "user", "failure_message": "x"})
     with database.begin() as session:
         session.add(JobNumbers(job_id=running.job.id, at=1_000_000, numbers=numbers(7, 7)))
-        history.count(session, running.job.id, numbers(1_000_000_007, 9))
+        history.count(session, {running.job.id: COUNTED})
         taken = {"generation": 1, "state": "ready", "start_time": 1_000_000, "finish_time": 1_500_000}
         history.checkpoint(session, running.job.id, 6, **taken | {"finish_time": 1_200_000})
-        history.checkpoint(session, running.job.id, 7, **taken)
+        history.checkpoint(session, running.job.id, 7, **taken, operators={"a": {"bytes": 30}, "b": {"bytes": 12}})
     answer = api.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     own = {"job_id": running.job.id}
-    town = own | {"node_id": 1, "operator_name": "town"}
+    town = own | {"node_id": 1, "operator_name": "AsyncUdf", "name": "town"}
     for expected, name, labels in (
         (1, "arroyo_controller_jobs", {"state": "Running"}),
         (0, "arroyo_controller_jobs", {"state": "Failed"}),
@@ -255,10 +301,22 @@ def test_prometheus_reads_all_jobs_by_arroyos_names(api: Client, stored: Any, da
         (1_000_000_007, "arroyo_worker_messages_sent",
          own | {"node_id": 0, "subtask_idx": 0, "operator_name": "impulse"}),
         (None, "arroyo_worker_messages_recv", own | {"node_id": 0}),
-        (9, "arroyo_worker_messages_recv", own | {"node_id": 2, "subtask_idx": 0, "operator_name": "preview"}),
+        (9, "arroyo_worker_messages_recv", own | {"node_id": 2, "subtask_idx": 1, "operator_name": "preview"}),
+        (72, "arroyo_worker_bytes_recv", own | {"node_id": 2}),
+        (4, "arroyo_worker_deserialization_errors", own),
+        (1.5, "arroyo_udf_blocked_seconds_total", own | {"node_id": 0, "subtask_idx": 0}),
         (3, "arroyo_udf_in_flight", town),
+        (0, "arroyo_udf_stuck_calls", town),
+        (None, "arroyo_udf_in_flight", own | {"node_id": 0}),
         (2, "arroyo_udf_outcomes_total", town | {"outcome": "dropped"}),
+        (7.5, "arroyo_udf_watermark_lag_seconds", town),
+        (1_700_000_000.25, "arroyo_udf_watermark_timestamp_seconds", town),
+        (0, "arroyo_udf_latency_seconds_bucket", town | {"le": repr(Latency.bound(36))}),
+        (5, "arroyo_udf_latency_seconds_bucket", town | {"le": repr(Latency.bound(40))}),
+        (6, "arroyo_udf_latency_seconds_bucket", town | {"le": "+Inf"}),
+        (6, "arroyo_udf_latency_seconds_count", town),
         (7, "arroyo_udf_checkpoint_epoch", own),
+        (42, "arroyo_udf_checkpoint_bytes", own),
         (0.5, "arroyo_udf_checkpoint_duration_seconds", own),
         (2, "arroyo_udf_restarts", own),
     ):  # fmt: skip

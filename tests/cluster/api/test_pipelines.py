@@ -17,6 +17,8 @@ from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.functions.workshop import Workshop
 
 COUNTED = "CREATE TABLE impulse WITH (connector = 'impulse', event_rate = '10');"
+FROM_FILE = """CREATE TABLE t (n INT) WITH (connector = 'single_file', path = '{}', type = 'source', format = 'json');
+SELECT n FROM t;"""
 PLUS = "from arroyo_udf import udf\n\n@udf\ndef {name}(n: int) -> int:\n    return n + 1\n"
 PIPELINE_FIELDS = {
     "id",
@@ -100,6 +102,43 @@ def test_what_is_wrong_with_a_query_has_its_place_and_is_no_error_of_the_request
     first = told["errors"][0]
     assert "write 'counter'" in first["message"]
     assert first["span"] == {"start": {"line": 2, "column": 8}, "end": {"line": 2, "column": 14}}
+
+
+@pytest.mark.parametrize(
+    ("query", "line", "told"),
+    [
+        (
+            "CREATE TABLE t (n INT) WITH (connector = 'stdin', format = 'json'); SELECT n FROM t;",
+            1,
+            "no standard input",
+        ),
+        (FROM_FILE.format("/dev/stdin"), 1, "/dev/stdin is no file"),
+        (FROM_FILE.format("-"), 1, "- is no file"),
+        ("EXPLAIN SELECT counter FROM impulse;", None, "leave out EXPLAIN"),
+    ],
+)
+def test_what_no_job_can_do_is_refused_before_there_is_one(
+    shared: Client, query: str, line: int | None, told: str
+) -> None:
+    """Not when it starts, an hour later."""
+    asked = {"name": "x", "query": f"{COUNTED}\n{query}", "parallelism": 1}
+    (error,) = shared.post("/api/v1/pipelines/validate_query", json=asked).json()["errors"]
+    assert told in error["message"]
+    assert (error["span"] and error["span"]["start"]["line"] - 1) == line
+    answer = shared.post("/api/v1/pipelines", json=asked)
+    assert (answer.status_code, error["message"] in answer.json()["error"]) == (400, True)
+
+
+def test_a_saved_function_is_proposed_for_a_wrong_name(shared: Client) -> None:
+    definition = "from arroyo_udf_plugin import udf\n\n@udf\ndef proposed(n: int) -> int:\n    return n\n"
+    made = shared.post("/api/v1/udfs", json={"definition": definition, "language": "python"}).json()
+    asked = {"query": f"{COUNTED}\nSELECT propsed(counter) AS a FROM impulse;"}
+    (error,) = shared.post("/api/v1/pipelines/validate_query", json=asked).json()["errors"]
+    assert error["message"] == "there is no function propsed: write 'proposed'"
+    asked = {"query": f"{COUNTED}\nSELECT xxxxxxxxx(counter) AS a FROM impulse;"}
+    (error,) = shared.post("/api/v1/pipelines/validate_query", json=asked).json()["errors"]
+    assert error["message"].endswith("or create a function of this name")
+    shared.delete(f"/api/v1/udfs/{made['id']}")
 
 
 def test_an_empty_query_has_one_diagnostic(shared: Client) -> None:
@@ -321,7 +360,8 @@ def test_a_wish_of_another_shape_changes_nothing(api: Client, stored: Any, woken
 def test_what_is_no_json_is_refused_as_that(api: Client, stored: Any, body: str) -> None:
     path = f"/api/v1/pipelines/{stored().pipeline.id}"
     answer = api.patch(path, content=body.encode(), headers={"content-type": "application/json"})
-    assert answer.status_code == (400 if body else 422)
+    assert answer.status_code == 400
+    assert ("the body is empty" in answer.json()["error"]) == (not body)
     assert list(answer.json()) == ["error"]
 
 

@@ -14,9 +14,11 @@ from asgi_client import Client
 
 from arroyo_udf_plugin.cluster.api import create_app
 from arroyo_udf_plugin.cluster.api.parts import Parts
+from arroyo_udf_plugin.cluster.configuration import configured
 from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.functions.workshop import Workshop
 from arroyo_udf_plugin.cluster.security import COOKIE, Guard, Message, Receive, Scope, Security, Send, check_exposed
+from arroyo_udf_plugin.errors import InvalidArgument
 
 TOKEN = "a token that nobody guesses"
 
@@ -145,6 +147,19 @@ def test_a_cookie_reads_and_does_not_write() -> None:
 def test_an_address_with_nul_is_refused() -> None:
     assert Sender(Security()).get("/api/v1/pipelines?starting_after=%00").status_code == 400
     assert Sender(Security()).get("/api/v1/pipelines/%00").status_code == 400
+
+
+def test_origins_of_the_settings_may_use_the_api(tmp_path: Path, database: Database) -> None:
+    api = {"origins": ["http://localhost:3000", "https://Board.example"]}
+    settings = configured(None, {"data": str(tmp_path / "data"), "api": api}, {}).settings
+    with Client(create_app(Parts.configured(database, settings, lambda: None))) as client:
+        for origin in ("http://localhost:3000", "https://board.example"):
+            answer = client.get("/api/v1/jobs", headers={"origin": origin})
+            assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, origin)
+        answer = client.get("/api/v1/jobs", headers={"origin": "http://localhost:3001"})
+        assert (answer.status_code, "api.origins" in error_of(answer)) == (403, True)
+    with pytest.raises(InvalidArgument, match=r"api\.origins"):
+        configured(None, {"api": {"origins": ["localhost:3000"]}}, {})
 
 
 def test_only_loopback_is_open_without_token_and_tls() -> None:

@@ -9,18 +9,10 @@ from typing import Any
 
 import httpx
 import pytest
-from clusters import Cluster, settings_in
 from waiting import until
-
-from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.parts import Parts
-from arroyo_udf_plugin.cluster.database.opened import Database
-from arroyo_udf_plugin.cluster.functions.workshop import Workshop
-from arroyo_udf_plugin.cluster.serving import Server, listening
 
 pytestmark = pytest.mark.cluster
 
-CACHE = Path(__file__).resolve().parents[3] / "build" / "cache"
 PLANE = """
 import asyncio
 from arroyo_udf import udf
@@ -30,28 +22,6 @@ async def plane(n: int) -> str:
     await asyncio.sleep(0)
     return f"N{n}"
 """
-
-
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """Of a cluster that listens."""
-    folder = tmp_path_factory.mktemp("cluster")
-    settings = settings_in(folder)
-    database = Database.open(settings.database_url)
-    database.migrate()
-    cluster = Cluster(database, settings)
-    parts = Parts(
-        database,
-        Workshop(folder / "functions", cache=CACHE),
-        wake=cluster.controller.wake,
-        checkpoints=settings.checkpoints,
-    )
-    own = listening("127.0.0.1", 0)
-    with Server(create_app(parts), own), httpx.Client(base_url=f"http://127.0.0.1:{own.getsockname()[1]}") as client:
-        client.timeout = httpx.Timeout(60)
-        yield client
-    cluster.close()
-    database.close()
 
 
 def job_of(client: httpx.Client, pipeline: dict[str, Any]) -> dict[str, Any]:
@@ -116,6 +86,18 @@ def test_a_pipeline_runs_stops_with_a_checkpoint_goes_on_and_is_deleted(client: 
     checkpoints = f"{path}/jobs/{job['id']}/checkpoints"
     until(lambda: bool(client.get(checkpoints).json()["data"]), "a checkpoint")
     until(lambda: bool(client.get(f"{path}/jobs/{job['id']}/operator_metric_groups").json()["data"]), "metrics")
+    names = {
+        group["node_id"]: {one["name"] for one in group["metric_groups"]}
+        for group in client.get(f"{path}/jobs/{job['id']}/operator_metric_groups").json()["data"]
+    }
+    recv, sent = {"messages_recv", "bytes_recv"}, {"messages_sent", "bytes_sent", "backpressure"}
+    source, *operators, sink = made["graph"]["nodes"]
+    ways = [(source, sent), *((operator, recv | sent) for operator in operators), (sink, recv)]
+    assert names == {node["node_id"]: way for node, way in ways}
+    epoch = client.get(checkpoints).json()["data"][-1]["epoch"]
+    taken = client.get(f"{checkpoints}/{epoch}/operator_checkpoint_groups").json()["data"]
+    assert [one["operator_id"] for one in taken] == [f"{node['operator']}_{node['node_id']}" for node, _ in ways]
+    assert all(len(one["subtasks"]) == 1 and one["finish_time"] for one in taken)
     assert f'arroyo_udf_checkpoint_epoch{{job_id="{job["id"]}"}}' in client.get("/metrics").text
     assert client.patch(path, json={"stop": "checkpoint"}).json()["stop"] == "checkpoint"
     await_state(client, made, "Stopped")
@@ -147,3 +129,62 @@ def test_a_stream_goes_on_while_the_job_runs(client: httpx.Client) -> None:
     assert [row["counter"] for row in rows] == list(range(len(rows)))
     assert client.patch(f"/api/v1/pipelines/{made['id']}", json={"stop": "immediate"}).json()["stop"] == "immediate"
     await_state(client, made, "Stopped")
+
+
+def test_a_job_into_one_file_runs_without_checkpoints_and_says_so(client: httpx.Client, tmp_path: Path) -> None:
+    """A stop and a start begin it anew: the file is that of an undisturbed run."""
+    query = f"""
+        CREATE TABLE numbers WITH (connector = 'impulse', event_rate = '100', message_count = '200');
+        CREATE TABLE out (n BIGINT) WITH (connector = 'single_file', path = '{tmp_path}/out.csv', type = 'sink');
+        INSERT INTO out SELECT CAST(counter AS BIGINT) AS n FROM numbers;
+    """
+    asked = {"name": "one file", "query": query, "parallelism": 1, "checkpoint_interval_micros": 1_000_000}
+    answer = client.post("/api/v1/pipelines", json=asked)
+    assert answer.status_code == 200, answer.text
+    made = answer.json()
+    path = f"/api/v1/pipelines/{made['id']}"
+    job = await_state(client, made, "Running")
+    (told,) = client.get(f"{path}/jobs/{job['id']}/errors?level=warn").json()["data"]
+    assert "out.csv: this job has no checkpoints" in told["message"]
+    client.patch(path, json={"stop": "checkpoint"})
+    await_state(client, made, "Stopped")
+    client.patch(path, json={"stop": "none"})
+    job = await_state(client, made, "Finished", "Failed")
+    assert (job["state"], job["run_id"], job["failure_reason"]) == ("Finished", 2, None)
+    assert numbers(tmp_path) == list(range(200))
+    assert client.get(f"{path}/jobs/{job['id']}/checkpoints").json() == {"data": []}
+
+
+def test_14_a_changed_function_reaches_a_pipeline_that_goes_on_from_its_checkpoint(
+    client: httpx.Client, tmp_path: Path
+) -> None:
+    definition = "from arroyo_udf import udf\n\n@udf\ndef mark(n: int) -> str:\n    return f'{} {{n}}'\n"
+    saved = {"definition": definition.format("old"), "language": "python"}
+    udf = client.post("/api/v1/udfs", json=saved).json()
+    query = f"""
+        CREATE TABLE numbers WITH (connector = 'impulse', event_rate = '200');
+        CREATE TABLE out (m TEXT)
+        WITH (connector = 'filesystem', path = '{tmp_path}/out', format = 'csv', type = 'sink');
+        INSERT INTO out SELECT mark(CAST(counter AS BIGINT)) AS m FROM numbers;
+    """
+    asked = {"name": "marks", "query": query, "parallelism": 1, "checkpoint_interval_micros": 1_000_000}
+    made = client.post("/api/v1/pipelines", json=asked).json()
+    path = f"/api/v1/pipelines/{made['id']}"
+    await_state(client, made, "Running")
+    until(lambda: bool(marks(tmp_path)), "rows")
+    assert client.patch(f"/api/v1/udfs/{udf['id']}", json={"definition": definition.format("new")}).status_code == 200
+    assert client.post(f"{path}/restart", json={"replan": True}).status_code == 200
+    until(lambda: any(word == "new" for word, _ in marks(tmp_path)), "rows of the new function")
+    client.patch(path, json={"stop": "checkpoint"})
+    assert await_state(client, made, "Stopped")["failure_reason"] is None
+    found = sorted(marks(tmp_path), key=lambda mark: mark[1])
+    assert [n for _, n in found] == list(range(len(found)))
+    words = [word for word, _ in found]
+    assert words == sorted(words, reverse=True)  # first the old function, then the new one
+    client.delete(path)
+    client.delete(f"/api/v1/udfs/{udf['id']}")
+
+
+def marks(folder: Path) -> list[tuple[str, int]]:
+    lines = (line for file in (folder / "out").glob("*.csv") for line in file.read_text().splitlines()[1:])
+    return [(word, int(n)) for word, _, n in (line.partition(" ") for line in lines)]

@@ -10,7 +10,7 @@ libraries.py  functions are stored before something refers to them
 told.py       rows of the database as answers        buttons.py   what a pipeline's button does
 catalog.py    the connectors                          statements.py   a saved table as a CREATE TABLE
 failures.py   answers of requests that fail           bodies.py    JSON that can be stored
-pages.py      pages of lists
+pages.py      pages of lists                          transport.py HEAD, and answers that are compressed
 
 Guarantees: two processes of it on one database give the same answers. What it has answered is committed. It runs no
 code of users.
@@ -41,6 +41,7 @@ from .parts import Parts
 from .pipelines import router as pipelines
 from .profiles import router as profiles
 from .tables import router as tables
+from .transport import Transport
 from .udfs import router as udfs
 
 _ORGANIZATION = "/v1/admin/organizations/{organization_id}"
@@ -57,6 +58,7 @@ def create_app(parts: Parts) -> App:
         servers=[{"url": "/api/"}],
         root_path_in_servers=False,
         responses=failures.RESPONSES,
+        redirect_slashes=False,
     )
     api.state.parts = parts
     failures.install(api)
@@ -83,7 +85,8 @@ def create_app(parts: Parts) -> App:
     ]
     outer = Starlette(routes=routes, lifespan=lifespan)
     outer.state.parts = parts
-    return outer if parts.security is None else Guard(outer, parts.security)
+    app = Transport(outer)
+    return app if parts.security is None else Guard(app, parts.security)
 
 
 async def _our_organization(organization_id: str) -> None:

@@ -45,7 +45,13 @@ def groups(parts: ThePart, id: str, job_id: str, epoch: Epoch) -> Listed[Operato
     with parts.database.read() as session:
         row = history.one_checkpoint(session, job_at(session, id, job_id).job.id, epoch)
     time = now()
-    return Listed(data=[_group(name, told, row.finish_time, time) for name, told in row.operators.items()])
+    operators = sorted(row.operators.items(), key=lambda pair: _number(pair[0]))
+    return Listed(data=[_group(name, told, row.finish_time, time) for name, told in operators])
+
+
+def _number(operator_id: str) -> int:
+    """Of its node."""
+    return int(operator_id.rpartition("_")[2])
 
 
 def _group(name: str, told: dict[str, Any], finish_time: int | None, time: int) -> OperatorCheckpointGroup:

@@ -2,10 +2,11 @@
 
 400  something is wrong with the request: its text says what to write instead
 404  there is no such thing
-409  it cannot be done now
+409  another request has changed or deleted at the same moment what this one needs
 415  no JSON
 422  JSON of another shape
 500  our fault; the reason is in the log only
+503  the database does not answer
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from typing import Any
 import fastapi
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from sqlalchemy.exc import IntegrityError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as NoConnection
+from sqlalchemy.orm.exc import ObjectDeletedError, StaleDataError
 from starlette.exceptions import HTTPException
 
 from ..database.errors import InUse, NotFound, Taken
@@ -43,6 +47,10 @@ def install(app: fastapi.FastAPI) -> None:
     app.add_exception_handler(NotFound, _not_found)
     for kind in (Taken, InUse):
         app.add_exception_handler(kind, _conflict)
+    for race in (IntegrityError, StaleDataError, ObjectDeletedError):
+        app.add_exception_handler(race, _raced)
+    for fault in (OperationalError, InterfaceError, NoConnection):
+        app.add_exception_handler(fault, _no_database)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(Exception, _unexpected)
@@ -65,6 +73,22 @@ async def _conflict(request: fastapi.Request, error: Exception) -> JSONResponse:
     return _failed(400, str(error))
 
 
+async def _raced(request: fastapi.Request, error: Exception) -> JSONResponse:
+    """What was there when the request was checked is not there any more."""
+    LOG.info("%s %s met another request: %s", request.method, request.url.path, type(error).__name__)
+    return _failed(409, "another request has changed or deleted what this one needs: look again, and repeat it")
+
+
+async def _no_database(request: fastapi.Request, error: Exception) -> JSONResponse:
+    LOG.warning("%s %s: the database fails: %s", request.method, request.url.path, _first_line(error))
+    return _failed(503, "database not available: repeat the request later")
+
+
+def _first_line(error: Exception) -> str:
+    """Without the statement that failed."""
+    return str(error).partition("\n")[0]
+
+
 async def _http(request: fastapi.Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     text = "Not found: there is no such endpoint" if error.status_code == 404 else str(error.detail)
@@ -77,6 +101,8 @@ async def _invalid(request: fastapi.Request, error: Exception) -> JSONResponse:
     """400: no JSON, or a wrong part of the address. 422: JSON of another shape."""
     assert isinstance(error, RequestValidationError)
     found: Sequence[Any] = error.errors()
+    if any(one["type"] == "missing" and one["loc"] == ("body",) for one in found):
+        return _failed(400, "this is not JSON: the body is empty")
     if any(one["type"] == "json_invalid" for one in found):
         return _failed(400, f"this is not JSON: {found[0]['ctx']['error']}")
     in_body = all(one["loc"][0] == "body" for one in found)

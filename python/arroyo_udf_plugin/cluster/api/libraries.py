@@ -10,6 +10,7 @@ from typing import TypeVar
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
+from ... import failpoints
 from ...errors import InvalidArgument
 from ..database import artifacts
 from ..functions.workshop import BuiltFunction
@@ -41,6 +42,7 @@ async def with_stored(
             names = {one.library: parts.workshop.store(one, places[one.sha256]) for one in functions}
         except InvalidArgument as error:
             raise Refusal(503, f"the functions cannot be stored: {error}") from None
+        failpoints.reached("stored")
         with parts.database.begin() as session:
             artifacts.hold(session, places)
             return write(session, names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -9,7 +10,9 @@ from typing import Annotated, Any
 import fastapi
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
 
+from ..database import history
 from ..database import pipelines as rows
 from ..database.errors import NotFound
 from ..database.pipelines import Whole
@@ -19,7 +22,7 @@ from .failures import Refusal
 from .libraries import with_stored
 from .pages import After, Limit, most
 from .parts import Parts, ThePart
-from .planned import plan_query
+from .planned import PlannedQuery, plan_query
 from .shapes.base import Page
 from .shapes.pipelines import (
     LONGEST_INTERVAL,
@@ -32,6 +35,7 @@ from .shapes.pipelines import (
     QueryValidationResult,
     ValidateQueryPost,
 )
+from .shapes.udfs import Udf
 from .told import pipeline_of
 
 router = fastapi.APIRouter(tags=["pipelines"], route_class=JsonRoute)
@@ -71,34 +75,21 @@ async def _created(parts: Parts, asked: PipelinePost, id: str | None) -> Pipelin
         environment=asked.env_vars,
         state_url=asked.state_url,
     )
-    program = found.program
-
-    def write(session: Session, libraries: Mapping[str, str]) -> Pipeline:
-        return pipeline_of(
-            rows.create(
-                session,
-                id=id,
-                name=asked.name,
-                query=asked.query,
-                program=moved(program, libraries),
-                graph=found.planned.graph or {},
-                parallelism=asked.parallelism,
-                udfs=[udf.model_dump() for udf in asked.udfs or ()],
-                checkpoint_interval_micros=asked.checkpoint_interval_micros
-                or found.checkpoint_interval
-                or parts.checkpoint_interval,
-                tags=asked.tags,
-                state_url=asked.state_url,
-                env_vars=asked.env_vars,
-                scheduler_config=asked.scheduler_config,
-                tables=found.tables,
-                libraries=program["artifacts"].values(),
-            )
-        )
-
-    stored = await with_stored(parts, found.used, write)
-    parts.wake()
-    return stored
+    every = asked.checkpoint_interval_micros or found.checkpoint_interval or parts.checkpoint_interval
+    return await _stored(
+        parts,
+        asked,
+        found,
+        id=id,
+        name=asked.name,
+        parallelism=asked.parallelism,
+        checkpoint_interval_micros=every,
+        tags=asked.tags,
+        state_url=asked.state_url,
+        env_vars=asked.env_vars,
+        scheduler_config=asked.scheduler_config,
+        tables=found.tables,
+    )
 
 
 @router.post("/pipelines/preview")
@@ -107,23 +98,34 @@ async def preview(parts: ThePart, asked: PreviewPost) -> Pipeline:
     name = f"preview_{time.time_ns() // 1_000_000}"
     sinks = "both" if asked.enable_sinks else "preview"
     found = await plan_query(parts, asked.query, asked.udfs, name, sinks=sinks)
+    return await _stored(
+        parts,
+        asked,
+        found,
+        name=name,
+        checkpoint_interval_micros=LONGEST_INTERVAL,
+        is_preview=True,
+        ttl_micros=parts.preview_ttl,
+    )
+
+
+async def _stored(parts: Parts, asked: PipelinePost | PreviewPost, found: PlannedQuery, **own: Any) -> Pipeline:
+    """The pipeline that was planned, with its job, which is to run. own: the rest of what `rows.create` takes."""
     program = found.program
 
     def write(session: Session, libraries: Mapping[str, str]) -> Pipeline:
-        return pipeline_of(
-            rows.create(
-                session,
-                name=name,
-                query=asked.query,
-                program=moved(program, libraries),
-                graph=found.planned.graph or {},
-                udfs=[udf.model_dump() for udf in asked.udfs or ()],
-                checkpoint_interval_micros=LONGEST_INTERVAL,
-                is_preview=True,
-                ttl_micros=parts.preview_ttl,
-                libraries=program["artifacts"].values(),
-            )
+        whole = rows.create(
+            session,
+            query=asked.query,
+            udfs=[udf.model_dump() for udf in asked.udfs or ()],
+            program=moved(program, libraries),
+            graph=found.planned.graph or {},
+            libraries=program["artifacts"].values(),
+            **own,
         )
+        for warning in found.planned.warnings:
+            history.log(session, whole.job.id, whole.status.generation, "warn", warning)
+        return pipeline_of(whole)
 
     stored = await with_stored(parts, found.used, write)
     parts.wake()
@@ -169,15 +171,58 @@ def _check_change(whole: Whole, changes: Mapping[str, Any]) -> None:
 
 
 @router.post("/pipelines/{id}/restart")
-def restart(parts: ThePart, id: str, asked: PipelineRestart) -> Pipeline:
+async def restart(parts: ThePart, id: str, asked: PipelineRestart) -> Pipeline:
     """Starts the job anew, from its last checkpoint or without state, also if it has stopped or failed."""
-    with parts.database.begin() as session:
+    found = await _planned_anew(parts, id, asked) if asked.replan else None
+
+    def write(session: Session, libraries: Mapping[str, str]) -> Pipeline:
         if rows.get(session, id).pipeline.is_preview:
             raise Refusal(400, "a preview is not restarted: make a new one")
+        if found is not None:
+            rows.replan(
+                session,
+                id,
+                program=moved(found.program, libraries),
+                graph=found.planned.graph or {},
+                tables=found.tables,
+                libraries=found.program["artifacts"].values(),
+            )
         whole = rows.restart(session, id, force=bool(asked.force), ignore_state=bool(asked.ignore_state))
-        told = pipeline_of(whole)
+        return pipeline_of(whole)
+
+    told = await with_stored(parts, () if found is None else found.used, write)
     parts.wake()
     return told
+
+
+async def _planned_anew(parts: Parts, id: str, asked: PipelineRestart) -> PlannedQuery:
+    """A pipeline as it would be created now. Raises Refusal if it could not go on from its checkpoints."""
+    whole = await run_in_threadpool(_read, parts, id)
+    pipeline, job, _ = whole
+    found = await plan_query(
+        parts,
+        pipeline.query,
+        [Udf.model_validate(udf) for udf in pipeline.udfs],
+        _safe(pipeline.name),
+        job.parallelism,
+        environment=job.env_vars,
+        state_url=pipeline.state_url,
+    )
+    if not asked.ignore_state and _without_libraries(found.program) != _without_libraries(pipeline.program):
+        raise Refusal(400, "the query means something else by now, so it cannot go on: send ignore_state, too")
+    return found
+
+
+def _read(parts: Parts, id: str) -> Whole:
+    with parts.database.read() as session:
+        return rows.get(session, id)
+
+
+def _without_libraries(program: Mapping[str, Any]) -> Any:
+    """A description, whatever libraries its functions are in."""
+    pipeline = program["pipeline"]
+    operators = [{name: value for name, value in one.items() if name != "plugin"} for one in pipeline["operators"]]
+    return json.loads(json.dumps({**pipeline, "operators": operators}))
 
 
 @router.delete("/pipelines/{id}", response_class=Response)

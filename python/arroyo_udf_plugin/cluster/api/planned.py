@@ -12,10 +12,10 @@ from starlette.concurrency import run_in_threadpool
 
 from ..database import connections
 from ..database import functions as saved_functions
-from ..database.models import ConnectionTable
+from ..database.models import ConnectionProfile, ConnectionTable
 from ..functions.asked import Diagnostic, Planned, Table
 from ..functions.workshop import BuiltFunction, InvalidFunction
-from .failures import Refusal
+from .failures import LOG, Refusal
 from .parts import Parts
 from .shapes.pipelines import LONGEST_INTERVAL, SHORTEST_INTERVAL, Location, Span, SqlDiagnostic
 from .shapes.udfs import Udf
@@ -76,17 +76,19 @@ async def plan_query(
     state_url: str | None = None,
 ) -> PlannedQuery:
     """What is wrong with the query is in the answer. Raises Refusal for a wrong function of the request."""
-    functions = await _saved(parts, query) | await _own(parts, udfs or ())
-    tables, variables = await run_in_threadpool(_tables, parts)
+    saved, known = await _saved(parts, query)
+    functions = saved | await _own(parts, udfs or ())
+    tables, variables = await run_in_threadpool(_tables, parts, query)
     planned = await parts.workshop.plan(
         name,
         query,
         functions,
-        tables=[Table(name=table.name, statement=statement_of(table, profile)) for table, profile in tables],
+        tables=[saved_table(table, profile) for table, profile in tables],
         parallelism=parallelism,
         sinks=sinks,
         environment={**variables, **(environment or {})},
         state_url=state_url,
+        known=[*known, *functions],
     )
     ids = {table.name: table.id for table, _ in tables}
     return PlannedQuery(planned, functions, [ids[one] for one in planned.tables], variables)
@@ -108,33 +110,52 @@ async def _built(parts: Parts, udf: Udf) -> BuiltFunction:
         raise Refusal(400, f"a UDF of this request cannot be built: {error}") from None
 
 
-async def _saved(parts: Parts, query: str) -> dict[str, BuiltFunction]:
-    """Functions of the database that the query may call. One that cannot be built any more is left out."""
+async def _saved(parts: Parts, query: str) -> tuple[dict[str, BuiltFunction], list[str]]:
+    """Functions of the database that the query may call, and the names of all. One that cannot be built any more is
+    left out."""
 
-    def read() -> list[tuple[str, Any]]:
+    def read() -> list[tuple[str, str, Any]]:
         with parts.database.read() as session:
-            return [(row.definition, row.language) for row in saved_functions.listed(session) if row.key in text]
+            return [(row.name, row.definition, row.language) for row in saved_functions.listed(session)]
 
     text = query.lower()
+    rows = await run_in_threadpool(read)
     found: dict[str, BuiltFunction] = {}
-    for definition, language in await run_in_threadpool(read):
+    for name, definition, language in rows:
+        if name.lower() not in text:
+            continue
         try:
             built = await parts.workshop.function(definition, language)
-        except InvalidFunction:
+        except InvalidFunction as error:
+            LOG.warning("the function %s cannot be built any more: %s", name, error)
             continue
         found[built.name] = built
-    return found
+    return found, [name for name, _, _ in rows]
 
 
-def _tables(parts: Parts) -> tuple[list[tuple[ConnectionTable, Any]], dict[str, str]]:
-    """Saved tables with their profiles' configurations, and the variables that hold secrets."""
+_Saved = tuple[ConnectionTable, ConnectionProfile | None]
+
+
+def _tables(parts: Parts, query: str) -> tuple[list[_Saved], dict[str, str]]:
+    """Saved tables that the query may name, with their profiles, and the variables that hold secrets of these."""
+    text = query.lower()
     with parts.database.read() as session:
         profiles = {row.id: row for row in connections.profiles(session)}
-        tables = [(row, profiles.get(row.profile_id or "")) for row in connections.every_table(session)]
+        rows = [row for row in connections.every_table(session) if row.key in text]
+    tables = [(row, profiles.get(row.profile_id or "")) for row in rows]
     variables: dict[str, str] = {}
-    for row in profiles.values():
-        variables |= variables_of(row)
+    for _, profile in tables:
+        variables |= {} if profile is None else variables_of(profile)
     return tables, variables
+
+
+def saved_table(table: ConnectionTable, profile: ConnectionProfile | None) -> Table:
+    """For a plan. One that another version has stored may have a problem; it matters to queries that use the table."""
+    try:
+        return Table(name=table.name, statement=statement_of(table, profile))
+    except (KeyError, ValueError) as error:
+        LOG.warning("the saved table %s cannot be read: %s", table.name, type(error).__name__)
+        return Table(name=table.name, problem="this version cannot read it: delete it, and create it again")
 
 
 def _span(one: Diagnostic) -> Span | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import fastapi
 import pydantic
 from fastapi.responses import Response
@@ -13,7 +16,7 @@ from .catalog import KINDS, Kind, config_of
 from .failures import Refusal
 from .parts import ThePart
 from .shapes.base import Listed
-from .shapes.connections import ConnectionProfile, ConnectionProfilePost, TestSourceMessage
+from .shapes.connections import ConnectionProfile, ConnectionProfilePatch, ConnectionProfilePost, TestSourceMessage
 from .told import HIDDEN
 
 router = fastapi.APIRouter(tags=["connections"], route_class=JsonRoute)
@@ -35,7 +38,7 @@ def listed(parts: ThePart) -> Listed[ConnectionProfile]:
 @router.post("/connection_profiles")
 def create(parts: ThePart, asked: ConnectionProfilePost) -> ConnectionProfile:
     """Secrets of its configuration are kept, and never told again."""
-    _check(asked)
+    _check(asked.connector, asked.config)
     with parts.database.begin() as session:
         return profile_of(rows.create_profile(session, name=asked.name, connector=asked.connector, config=asked.config))
 
@@ -44,12 +47,26 @@ def create(parts: ThePart, asked: ConnectionProfilePost) -> ConnectionProfile:
 def test(asked: ConnectionProfilePost) -> TestSourceMessage:
     """Whether the configuration has the right shape."""
     try:
-        _check(asked)
+        _check(asked.connector, asked.config)
     except Refusal as refusal:
         return TestSourceMessage(error=True, done=True, message=str(refusal))
     return TestSourceMessage(
         error=False, done=True, message="The configuration is valid; test a table to test the connection"
     )
+
+
+@router.patch("/connection_profiles/{id}")
+def change(parts: ThePart, id: str, asked: ConnectionProfilePatch) -> ConnectionProfile:
+    """Pipelines keep what they have, until they are restarted with `replan`."""
+    changes: dict[str, Any] = {} if asked.name is None else {"name": asked.name}
+    with parts.database.begin() as session:
+        row = rows.profile(session, id)
+        if asked.config is not None:
+            secrets = kind_of(row.connector).secrets
+            hidden = {name for name in secrets if asked.config.get(name) == HIDDEN and name in row.config}
+            changes["config"] = {**asked.config, **{name: row.config[name] for name in hidden}}
+            _check(row.connector, changes["config"])
+        return profile_of(rows.change_profile(session, id, changes))
 
 
 @router.get("/connection_profiles/{id}/autocomplete")
@@ -84,11 +101,15 @@ def profile_of(row: ProfileRow) -> ConnectionProfile:
     )
 
 
-def _check(asked: ConnectionProfilePost) -> None:
-    kind = kind_of(asked.connector)
+def _check(connector: str, config: Mapping[str, Any]) -> None:
+    """Raises Refusal."""
+    kind = kind_of(connector)
     if kind.profile is None:
-        raise Refusal(400, f"the connector {asked.connector} has no profiles: create a table of it")
+        raise Refusal(400, f"the connector {connector} has no profiles: create a table of it")
+    for name in kind.secrets:
+        if config.get(name) == HIDDEN:
+            raise Refusal(400, f"config: {name}: {HIDDEN} stands for a value that is not told: write the value")
     try:
-        config_of(kind.profile, asked.config)
+        config_of(kind.profile, config)
     except ValueError as error:
         raise Refusal(400, f"config: {error}") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from typing import cast
+from typing import Any, cast
 
 import fastapi
 from fastapi.responses import Response, StreamingResponse
@@ -16,18 +16,19 @@ from ..database.errors import NotFound
 from ..database.models import ConnectionProfile as ProfileRow
 from ..database.models import ConnectionTable as TableOf
 from ..database.opened import now
-from ..functions.asked import Table
 from .bodies import JsonRoute
 from .catalog import table_type
 from .failures import Refusal
 from .json_schemas import fields_of
 from .pages import After, Limit, most
 from .parts import Parts, ThePart
+from .planned import saved_table
 from .profiles import kind_of, profile_of
 from .shapes.base import Page
 from .shapes.connections import (
     ConnectionSchema,
     ConnectionTable,
+    ConnectionTablePatch,
     ConnectionTablePost,
     SourceField,
     TableType,
@@ -69,6 +70,29 @@ def create(parts: ThePart, asked: ConnectionTablePost) -> ConnectionTable:
         )
 
 
+@router.patch("/connection_tables/{id}")
+def change(parts: ThePart, id: str, asked: ConnectionTablePatch) -> ConnectionTable:
+    """Pipelines keep what they have, until they are restarted with `replan`."""
+    with parts.database.read() as session:
+        before = rows.table(session, id).table
+    schema = asked.schema_ or _schema_of(before)
+    if schema is None:
+        raise Refusal(400, "schema: this version cannot read the stored one: send a schema, too")
+    row = _checked(
+        parts,
+        ConnectionTablePost(
+            name=asked.name or before.name,
+            connector=before.connector,
+            connection_profile_id=asked.connection_profile_id or before.profile_id,
+            config=before.config if asked.config is None else asked.config,
+            schema_=schema,
+        ),
+    )
+    changes = {name: getattr(row, name) for name in ("name", "table_type", "profile_id", "config", "schema")}
+    with parts.database.begin() as session:
+        return _told(rows.change_table(session, id, changes))
+
+
 @router.post("/connection_tables/test", response_class=StreamingResponse)
 async def test(parts: ThePart, asked: ConnectionTablePost) -> StreamingResponse:
     """Whether the table can be opened, step by step, as server-sent events; the last one is done."""
@@ -84,7 +108,7 @@ async def _tested(parts: Parts, asked: ConnectionTablePost) -> AsyncIterator[str
         return
     yield _event(False, False, "Opening the table")
     profile = await run_in_threadpool(_profile, parts, asked.connection_profile_id)
-    statement = Table(name=row.name, statement=statement_of(row, profile))
+    statement = saved_table(row, profile)
     query = f'SELECT * FROM "{row.name}"' if row.table_type == "source" else _into(row)
     planned = await parts.workshop.plan(
         "test", query, {}, tables=[statement], environment={} if profile is None else variables_of(profile)
@@ -180,8 +204,7 @@ def _profile(parts: Parts, id: str | None) -> ProfileRow | None:
 
 def _told(row: TableRow) -> ConnectionTable:
     table, profile, consumers = row
-    schema = ConnectionSchema.model_validate(table.schema)
-    fields = [field.model_copy(update={"sql_name": sql_type(field)}) for field in schema.fields]
+    schema = _schema_of(table) or ConnectionSchema()
     return ConnectionTable(
         id=table.id,
         name=table.name,
@@ -190,9 +213,27 @@ def _told(row: TableRow) -> ConnectionTable:
         connection_profile=None if profile is None else profile_of(profile),
         table_type=cast("TableType", table.table_type),
         config=table.config,
-        schema_=schema.model_copy(update={"fields": fields}),
+        schema_=schema.model_copy(update={"fields": [_named(field) for field in schema.fields]}),
         consumers=consumers,
     )
+
+
+def _named(field: SourceField) -> SourceField:
+    """With the names of types as SQL has them, at every level."""
+    inner: dict[str, Any] = {"sql_name": sql_type(field)}
+    if field.fields is not None:
+        inner["fields"] = [_named(one) for one in field.fields]
+    if field.items is not None:
+        inner["items"] = _named(field.items)
+    return field.model_copy(update=inner)
+
+
+def _schema_of(row: TableOf) -> ConnectionSchema | None:
+    """None: another version has stored it, and this one cannot read it. It can still be listed, and deleted."""
+    try:
+        return ConnectionSchema.model_validate(row.schema)
+    except ValueError:
+        return None
 
 
 def _event(error: bool, done: bool, message: str) -> str:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 import fastapi
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
 
 from ..database import functions as rows
 from ..database.models import Udf as UdfRow
-from ..functions.workshop import InvalidFunction
+from ..functions.workshop import BuiltFunction, InvalidFunction
 from .bodies import JsonRoute
 from .failures import Refusal
 from .libraries import with_stored
-from .parts import ThePart
+from .parts import Parts, ThePart
 from .shapes.base import Listed
-from .shapes.udfs import GlobalUdf, UdfPost, UdfValidationResult, ValidateUdfPost
+from .shapes.udfs import GlobalUdf, Language, UdfPatch, UdfPost, UdfValidationResult, ValidateUdfPost
 from .told import udf_of
 
 router = fastapi.APIRouter(tags=["udfs"], route_class=JsonRoute)
@@ -32,10 +34,7 @@ def listed(parts: ThePart) -> Listed[GlobalUdf]:
 @router.post("/udfs")
 async def create(parts: ThePart, asked: UdfPost) -> GlobalUdf:
     """Builds a function, and keeps it."""
-    try:
-        built = await parts.workshop.function(asked.definition, asked.language)
-    except InvalidFunction as error:
-        raise Refusal(400, f"UDF is invalid: {error}") from None
+    built = await _built(parts, asked.definition, asked.language)
 
     def write(session: Session, _: Mapping[str, str]) -> GlobalUdf:
         row = rows.create(
@@ -47,6 +46,27 @@ async def create(parts: ThePart, asked: UdfPost) -> GlobalUdf:
             description=asked.description,
             artifact=built.sha256,
         )
+        return udf_of(row, _url(row))
+
+    return await with_stored(parts, [built], write)
+
+
+@router.patch("/udfs/{id}")
+async def change(parts: ThePart, id: str, asked: UdfPatch) -> GlobalUdf:
+    """Pipelines keep theirs, until they are restarted with `replan`."""
+
+    def now() -> tuple[str, Language]:
+        with parts.database.read() as session:
+            row = rows.get(session, id)
+            return asked.definition or row.definition, asked.language or cast("Language", row.language)
+
+    definition, language = await run_in_threadpool(now)
+    built = await _built(parts, definition, language)
+    named = {name: getattr(asked, name) for name in ("prefix", "description") if getattr(asked, name) is not None}
+    made = {"name": built.name, "language": language, "definition": definition, "artifact": built.sha256}
+
+    def write(session: Session, _: Mapping[str, str]) -> GlobalUdf:
+        row = rows.change(session, id, named | made)
         return udf_of(row, _url(row))
 
     return await with_stored(parts, [built], write)
@@ -68,6 +88,14 @@ def delete(parts: ThePart, id: str) -> Response:
     with parts.database.begin() as session:
         rows.delete(session, id)
     return Response()
+
+
+async def _built(parts: Parts, definition: str, language: Language) -> BuiltFunction:
+    """Raises Refusal."""
+    try:
+        return await parts.workshop.function(definition, language)
+    except InvalidFunction as error:
+        raise Refusal(400, f"UDF is invalid: {error}") from None
 
 
 def _url(row: UdfRow) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
 from .errors import InUse, NotFound, once
@@ -61,6 +61,17 @@ def profiles(session: Session) -> Sequence[ConnectionProfile]:
     return session.scalars(select(ConnectionProfile).order_by(*order)).all()
 
 
+def change_profile(session: Session, profile_id: str, changes: Mapping[str, Any]) -> ConnectionProfile:
+    """changes: columns by name: name, config. Raises NotFound, Taken."""
+    found = profile(session, profile_id)
+    with once(f"there is a connection profile {changes.get('name')} already: choose another name"):
+        for name, value in changes.items():
+            setattr(found, name, value)
+        found.updated_at = now()
+        session.flush()
+    return found
+
+
 def delete_profile(session: Session, profile_id: str) -> None:
     """Raises NotFound, InUse."""
     found = profile(session, profile_id)
@@ -100,19 +111,42 @@ def create_table(
     return TableRow(table, used, 0)
 
 
+def table(session: Session, table_id: str) -> TableRow:
+    """Raises NotFound."""
+    row = session.execute(_tables().where(ConnectionTable.id == table_id)).first()
+    if row is None:
+        raise NotFound("Connection table not found")
+    return TableRow(*row)
+
+
+def change_table(session: Session, table_id: str, changes: Mapping[str, Any]) -> TableRow:
+    """changes: columns by name: name, table_type, profile_id, config, schema. Raises NotFound, Taken."""
+    found = table(session, table_id).table
+    with once(f"there is a connection table {changes.get('name')} already: choose another name"):
+        for name, value in changes.items():
+            setattr(found, name, value)
+        found.key = found.name.lower()
+        session.flush()
+    return table(session, table_id)
+
+
 def tables(session: Session, limit: int, starting_after: str | None = None) -> Page[TableRow]:
     """Newest first."""
+    rows = page(session, _tables(), ConnectionTable.serial, ConnectionTable.id, limit, starting_after)
+    return Page([TableRow(*row) for row in rows.rows], rows.has_more)
+
+
+def _tables() -> Select[Any]:
     consumers = (
         select(func.count())
         .select_from(ConnectionTableUse)
         .where(ConnectionTableUse.table_id == ConnectionTable.id)
         .scalar_subquery()
     )
-    found = select(ConnectionTable, ConnectionProfile, consumers).outerjoin(
+    found: Select[Any] = select(ConnectionTable, ConnectionProfile, consumers).outerjoin(
         ConnectionProfile, ConnectionProfile.id == ConnectionTable.profile_id
     )
-    rows = page(session, found, ConnectionTable.serial, ConnectionTable.id, limit, starting_after)
-    return Page([TableRow(*row) for row in rows.rows], rows.has_more)
+    return found
 
 
 def every_table(session: Session) -> Sequence[ConnectionTable]:
@@ -122,9 +156,7 @@ def every_table(session: Session) -> Sequence[ConnectionTable]:
 
 def delete_table(session: Session, table_id: str) -> None:
     """Raises NotFound, InUse."""
-    found = session.scalars(select(ConnectionTable).where(ConnectionTable.id == table_id)).first()
-    if found is None:
-        raise NotFound("Connection table not found")
+    found = table(session, table_id).table
     users = session.scalars(select(ConnectionTableUse.pipeline_id).where(ConnectionTableUse.table_id == table_id)).all()
     if users:
         raise InUse(f"pipelines use it: delete {', '.join(users)} first")

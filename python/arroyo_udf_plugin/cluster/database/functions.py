@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -50,11 +51,34 @@ def listed(session: Session) -> Sequence[Udf]:
     return session.scalars(select(Udf).order_by(Udf.key)).all()
 
 
-def delete(session: Session, udf_id: str) -> None:
-    """Pipelines that use it keep it; what nobody has then is removed later, by the controller. Raises NotFound."""
+def get(session: Session, udf_id: str) -> Udf:
+    """Raises NotFound."""
     found = session.scalars(select(Udf).where(Udf.id == udf_id)).first()
     if found is None:
         raise NotFound("UDF not found")
+    return found
+
+
+def change(session: Session, udf_id: str, changes: Mapping[str, Any]) -> Udf:
+    """changes: columns by name. Pipelines keep what they have, until they are planned anew; a library that nobody has
+    then is removed later, by the controller. Raises NotFound, Taken."""
+    found = get(session, udf_id)
+    before = found.artifact
+    with once(f"there is a UDF {changes.get('name')} already: rename this one, or delete that one"):
+        for name, value in changes.items():
+            setattr(found, name, value)
+        found.key = found.name.lower()
+        found.updated_at = now()
+        session.flush()
+    if before is not None and before != found.artifact:
+        tell_changes(session)
+        artifacts.release(session, [before])
+    return found
+
+
+def delete(session: Session, udf_id: str) -> None:
+    """Pipelines that use it keep it; what nobody has then is removed later, by the controller. Raises NotFound."""
+    found = get(session, udf_id)
     session.delete(found)
     session.flush()
     tell_changes(session)

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Select, select
+from sqlalchemy import delete as delete_rows
 from sqlalchemy.orm import Session, load_only
 
 from ..states import State
@@ -84,7 +85,7 @@ def create(
             session.add(row)
             session.flush()
     tell_changes(session)
-    session.add_all(ConnectionTableUse(table_id=table, pipeline_id=pipeline.id) for table in dict.fromkeys(tables))
+    _use(session, pipeline.id, tables)
     artifacts.use(session, pipeline.id, libraries)
     return Whole(pipeline, job, status)
 
@@ -97,12 +98,18 @@ def get(session: Session, pipeline_id: str) -> Whole:
     return Whole(*found)
 
 
-def of_job(session: Session, job_id: str) -> Whole:
-    """Raises NotFound."""
-    found = session.execute(_whole().where(Job.id == job_id)).first()
+def of_job(session: Session, job_id: str, *, for_update: bool = False) -> Whole:
+    """for_update: nobody else changes its wish, or deletes it, in this transaction. Raises NotFound."""
+    one = _whole().where(Job.id == job_id)
+    found = session.execute(one.with_for_update(of=Job) if for_update else one).first()
     if found is None:
         raise NotFound("Job not found")
     return Whole(*found)
+
+
+def of_jobs(session: Session, job_ids: Sequence[str]) -> list[Whole]:
+    """Those that there are."""
+    return [Whole(*found) for found in session.execute(_whole().where(Job.id.in_(job_ids)))]
 
 
 def listed(session: Session, limit: int, starting_after: str | None = None) -> Page[Whole]:
@@ -146,6 +153,31 @@ def restart(session: Session, pipeline_id: str, *, force: bool = False, ignore_s
     _mark(session, job)
     session.flush()
     return whole
+
+
+def replan(
+    session: Session,
+    pipeline_id: str,
+    *,
+    program: Mapping[str, Any],
+    graph: Mapping[str, Any],
+    tables: Sequence[str],
+    libraries: Collection[str],
+) -> None:
+    """What the next generation of its job runs. tables: ids of the connection tables that it uses. libraries: hashes.
+
+    Raises NotFound.
+    """
+    pipeline = _locked(session, pipeline_id).pipeline
+    pipeline.program, pipeline.graph = dict(program), dict(graph)
+    session.execute(delete_rows(ConnectionTableUse).where(ConnectionTableUse.pipeline_id == pipeline_id))
+    _use(session, pipeline_id, tables)
+    artifacts.use(session, pipeline_id, libraries)
+    session.flush()
+
+
+def _use(session: Session, pipeline_id: str, tables: Sequence[str]) -> None:
+    session.add_all(ConnectionTableUse(table_id=table, pipeline_id=pipeline_id) for table in dict.fromkeys(tables))
 
 
 def place_of(whole: Whole, checkpoints: str) -> str:

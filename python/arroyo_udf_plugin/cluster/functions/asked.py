@@ -31,16 +31,18 @@ class Plugin(_Message):
 
 
 class Table(_Message):
-    """A saved table: its CREATE TABLE, in one line."""
+    """A saved table: its CREATE TABLE, in one line. problem: why there is none."""
 
     name: str
-    statement: str
+    statement: str = ""
+    problem: str = ""
 
 
 class Plan(_Message):
     """sinks: "own": those of the query, and a preview for a SELECT alone. "preview": previews instead of all. "both".
 
-    roots: the folders in which files, and state_url, may be; None: anywhere.
+    roots: the folders in which files, and state_url, may be; None: anywhere. known: names of all functions that there
+    are, to propose one.
     """
 
     kind: Literal["plan"] = "plan"
@@ -51,6 +53,7 @@ class Plan(_Message):
     parallelism: int = 1
     sinks: Literal["own", "preview", "both"] = "own"
     environment: dict[str, str] = {}
+    known: list[str] = []
     roots: list[str] | None = None
     state_url: str | None = None
 
@@ -78,10 +81,11 @@ class Diagnostic(_Message):
 class Planned(_Message):
     """description: of the pipeline, as JSON has it. graph: its boxes and arrows. tables: the saved ones that it uses.
 
-    errors: why there is no description.
+    errors: why there is no description. warnings: what its user should know before it runs.
     """
 
     description: dict[str, Any] | None = None
     graph: dict[str, Any] | None = None
     tables: list[str] = []
     errors: list[Diagnostic] = []
+    warnings: list[str] = []

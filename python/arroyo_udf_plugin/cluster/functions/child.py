@@ -24,6 +24,7 @@ def main() -> None:
     line = sys.stdin.readline()
     if not line:  # whoever started it is gone
         return
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # whatever reads it would wait until the time is over
     signal.signal(signal.SIGTERM, _end)  # so that compilers end, too
     job = asked.JOB.validate_json(line)
     if isinstance(job, asked.Plan):

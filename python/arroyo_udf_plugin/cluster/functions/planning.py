@@ -1,18 +1,25 @@
-"""A query as a pipeline with its graph, in a child process."""
+"""A query as the pipeline of a job, with its graph, in a child process.
+
+What no job can do is refused here, before there is one.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ...connectors.preview import Preview
+from ...connectors.single import File
 from ...errors import ArroyoUdfError
-from ...pipeline.description import Pipeline, SinkModel, described
+from ...pipeline.description import Checkpoints, Pipeline, SinkModel, described
 from ...pipeline.plan import plan
+from ...pipeline.problems import nearest
 from ...planner.script import Script
-from ...planner.text import Refused, Text
+from ...planner.statements import CreateTable
+from ...planner.text import Refused, Text, Wrong
 from ...sql.tokens import Unreadable, tokens
 from . import roots
 from .artifacts import verified
@@ -20,6 +27,13 @@ from .asked import Diagnostic, Plan, Planned, Table
 from .graph import graph_of
 
 _FILE = "query.sql"
+_UNKNOWN = re.compile(r"there is no function (\w+): ")
+_NO_INPUT = "a job has no standard input: read files, with connector = 'filesystem'"
+_NO_FILE = "{path} is no file, so no job can go on in it: name a file or a folder"
+_NO_CHECKPOINTS = (
+    "{path}: this job has no checkpoints, because one file cannot be continued: each start is from the beginning, and "
+    "the file is there when the job has ended; write a folder, connector = 'filesystem', to have checkpoints"
+)
 
 
 def planned(asked: Plan) -> Planned:
@@ -27,25 +41,79 @@ def planned(asked: Plan) -> Planned:
     words = _words(asked.query)
     tables = [table for table in asked.tables if table.name.lower() in words and not _creates(asked.query, table.name)]
     plugins = [plugin for plugin in asked.plugins if plugin.name.lower() in words]
+    if unreadable := [table for table in tables if table.problem]:
+        return Planned(errors=[_unreadable(table, asked.query) for table in unreadable])
     text = "".join(f"{table.statement}\n" for table in tables) + asked.query
     try:
         if asked.roots is not None:
             if asked.state_url is not None and (why := roots.outside(asked.state_url, asked.roots)) is not None:
                 return Planned(errors=[Diagnostic(message=f"state_url: {why}")])
             roots.check(Text(_FILE, text), asked.roots)
+        _check_streams(Text(_FILE, text))
         for plugin in plugins:
             verified(Path(plugin.library), plugin.sha256)
         script = Script(_FILE, text, [plugin.library for plugin in plugins])
+        if script.explain:
+            return Planned(errors=[Diagnostic(message="a job runs its query: leave out EXPLAIN")])
         pipeline = script.pipeline.model_copy(
             update={"name": asked.name, "parallelism": asked.parallelism, "sinks": _sinks(script.pipeline, asked.sinks)}
         )
-        with script.located(), contextlib.closing(plan(pipeline)) as found:
+        with script.located(), contextlib.closing(plan(_as_job(pipeline))) as found:
             graph = graph_of(found)
     except Refused as error:
-        return Planned(errors=list(_diagnostics(error, tables)))
+        return Planned(errors=list(_diagnostics(error, asked, tables)))
     except ArroyoUdfError as error:
         return Planned(errors=[Diagnostic(message=str(error))])
-    return Planned(description=described(pipeline), graph=graph, tables=[table.name for table in tables])
+    return Planned(
+        description=described(pipeline),
+        graph=graph,
+        tables=[table.name for table in tables],
+        warnings=[_NO_CHECKPOINTS.format(path=file.path) for file in _files(pipeline)],
+    )
+
+
+def _unreadable(table: Table, query: str) -> Diagnostic:
+    """At the first place where the query has its name."""
+    text = Text(_FILE, query)
+    at = next(token for token in tokens(query) if (token.name or token.text).lower() == table.name.lower())
+    return Diagnostic(
+        message=f"saved table {table.name}: {table.problem}", start=text.place(at.start), end=text.place(at.end)
+    )
+
+
+def _check_streams(text: Text) -> None:
+    """Raises Refused for what has no end to wait for here, and no second reading later."""
+    wrong: list[Wrong] = []
+    for statement in roots.statements(text):
+        options = statement.options if isinstance(statement, CreateTable) else {}
+        connector, path = options.get("connector"), options.get("path")
+        if connector is not None and connector.value == "stdin":
+            wrong.append(Wrong(_NO_INPUT, connector.at))
+        elif path is not None and _is_stream(path.value):
+            wrong.append(Wrong(_NO_FILE.format(path=path.value), path.at))
+    if wrong:
+        raise text.refused(wrong)
+
+
+def _is_stream(path: str) -> bool:
+    """Standard input or output, a pipe, or a device but the one that takes everything."""
+    if path in ("-", os.devnull):
+        return path == "-"
+    try:
+        return Path(path).is_fifo() or Path(path).is_char_device()
+    except (OSError, ValueError):  # of a name that cannot be
+        return False
+
+
+def _files(pipeline: Pipeline) -> list[File]:
+    return [sink for sink in pipeline.sinks if isinstance(sink, File)]
+
+
+def _as_job(pipeline: Pipeline) -> Pipeline:
+    """With checkpoints, if it can have them, so that what cannot go on from them is refused. None is taken here."""
+    if _files(pipeline):
+        return pipeline
+    return pipeline.model_copy(update={"checkpoints": Checkpoints(place="checkpoints")})
 
 
 def _words(query: str) -> set[str]:
@@ -74,14 +142,23 @@ def _sinks(pipeline: Pipeline, chosen: str) -> tuple[SinkModel, ...]:
     return tuple(sinks)
 
 
-def _diagnostics(error: Refused, tables: Sequence[Table]) -> Iterator[Diagnostic]:
+def _diagnostics(error: Refused, asked: Plan, tables: Sequence[Table]) -> Iterator[Diagnostic]:
     """Lines are those of the query, without the saved tables before it."""
     before = len(tables)
     for place in error.places:
         line, column = place.start
+        text = _with_saved(place.text, asked.known)
         if line <= before:
-            yield Diagnostic(message=f"saved table {tables[line - 1].name}: {place.text}")
+            yield Diagnostic(message=f"saved table {tables[line - 1].name}: {text}")
         else:
-            yield Diagnostic(
-                message=place.text, start=(line - before, column), end=(place.end[0] - before, place.end[1])
-            )
+            yield Diagnostic(message=text, start=(line - before, column), end=(place.end[0] - before, place.end[1]))
+
+
+def _with_saved(text: str, known: Sequence[str]) -> str:
+    """An unknown function may be a saved one, which the planner has not seen if the query does not have its name."""
+    if (found := _UNKNOWN.match(text)) is None:
+        return text
+    instead = nearest(found[1], known)
+    if instead.startswith("write"):
+        return found[0] + instead
+    return text.replace("name the UDF's file with --udf", "create a function of this name")

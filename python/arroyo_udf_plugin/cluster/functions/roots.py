@@ -7,13 +7,14 @@ It is about what a query names. Code of functions opens what its process may ope
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ...connectors.described import VARIABLE
 from ...connectors.folder import local_path
-from ...planner.statements import CreateTable, Set, statement_of
+from ...planner.statements import CreateTable, Set, Statement, statement_of
 from ...planner.text import Text, Wrong
 
 _WILD = set("*?[")
@@ -27,21 +28,22 @@ def check(text: Text, roots: Sequence[str]) -> None:
 
 
 def _named(text: Text) -> Iterator[tuple[str, int]]:
-    """What a query names that may be on this machine, and where. Statements that are wrong are told by the planner."""
-    try:
+    """What a query names that may be on this machine, and where."""
+    for statement in statements(text):
+        if isinstance(statement, CreateTable):
+            for name in ("path", "uri"):
+                if (option := statement.options.get(name)) is not None:
+                    yield option.value, option.at
+        elif isinstance(statement, Set) and statement.name == "dead_letters":
+            yield statement.value, statement.at
+
+
+def statements(text: Text) -> Iterator[Statement]:
+    """Those that can be read. The others are told by the planner."""
+    with contextlib.suppress(Wrong):
         for part in text.statements():
-            try:
-                statement = statement_of(part)
-            except Wrong:
-                continue
-            if isinstance(statement, CreateTable):
-                for name in ("path", "uri"):
-                    if (option := statement.options.get(name)) is not None:
-                        yield option.value, option.at
-            elif isinstance(statement, Set) and statement.name == "dead_letters":
-                yield statement.value, statement.at
-    except Wrong:
-        return
+            with contextlib.suppress(Wrong):
+                yield statement_of(part)
 
 
 def outside(place: str, roots: Sequence[str]) -> str | None:

@@ -135,8 +135,9 @@ class Workshop:
         sinks: str = "own",
         environment: Mapping[str, str] | None = None,
         state_url: str | None = None,
+        known: Sequence[str] = (),
     ) -> Planned:
-        """functions: by name. What is wrong with the query is in the answer."""
+        """functions: by name. known: names of functions to propose. What is wrong with the query is in the answer."""
         plugins = [Plugin(name=one, library=f.library, sha256=f.sha256) for one, f in functions.items()]
         async with self._children.working() as child:
             asked = Plan.model_validate(
@@ -150,6 +151,7 @@ class Workshop:
                     "environment": dict(environment or {}),
                     "roots": self._roots,
                     "state_url": state_url,
+                    "known": list(known),
                 }
             )
             try:

@@ -19,12 +19,12 @@ def from_database(database: Database) -> Source:
         for job in found:
             families.add("arroyo_udf_restarts", job.restarts, job_id=job.job_id)
             if job.numbers is not None:
-                names = {str(node["node_id"]): node["operator"] for node in job.graph.get("nodes", [])}
-                add_numbers(families, job.numbers, job.job_id, names)
+                add_numbers(families, job.numbers, job.job_id)
             taken = job.checkpoint
             if taken is not None:
                 finish = taken.start_time if taken.finish_time is None else taken.finish_time
-                add_checkpoint(families, job.job_id, taken.epoch, (finish - taken.start_time) / 1e6)
+                size = sum(operator["bytes"] for operator in taken.operators.values())
+                add_checkpoint(families, job.job_id, taken.epoch, (finish - taken.start_time) / 1e6, size)
 
     return tell
 

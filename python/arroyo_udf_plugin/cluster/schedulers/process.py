@@ -26,6 +26,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ... import failpoints
 from ..configuration import PREFIX, Settings
 from ..monitoring.pushing import WORKER, Gateway
 from ..serving import Server
@@ -104,6 +105,7 @@ class ProcessScheduler:
         self._tell, self._data = tell, settings.data.absolute()
         self._limits = settings.pipeline
         self._worker = settings.worker
+        self._traces = settings.traces.endpoint
         self._logging = settings.logging.format, settings.logging.level
         self._gateway = Gateway.configured(settings)
         self._folder = protocol.folder_of(self._data)
@@ -119,11 +121,13 @@ class ProcessScheduler:
     # ---- Called by the controller ----
 
     def start(self, task: Task) -> None:
+        failpoints.reached("starting")
         self._serve()
         running = self._add(task)
         threading.Thread(target=self._start, args=(running,), daemon=True).start()
 
     def stop(self, job_id: str, generation: int, how: How) -> None:
+        failpoints.reached("stopping")
         running = self._find(job_id, generation)
         if running is None:
             self._tell(Report(job_id, generation, Event.LOST, message="nothing of it runs"))
@@ -133,6 +137,7 @@ class ProcessScheduler:
             running.orders.put(how)
 
     def clear(self, job_id: str, generation: int) -> None:
+        failpoints.reached("clearing")
         running = self._find(job_id, generation)
         if running is not None:
             running.ended = True  # nobody waits for what it says
@@ -157,6 +162,7 @@ class ProcessScheduler:
         running = self._add(task)
         running.pid = found[0].pid
         running.output.skip()
+        failpoints.reached("taken over")
         threading.Thread(target=self._watch, args=(running,), daemon=True).start()
         return True
 
@@ -215,10 +221,11 @@ class ProcessScheduler:
                     start_new_session=True,
                     pass_fds=[lock],
                 )
+            running.pid = process.pid
             worker_files.sign(lock, process.pid)
         finally:
             os.close(lock)
-        running.pid = process.pid
+        failpoints.reached("spawned")
         told = {
             "data": str(self._data),
             "job_id": running.job_id,
@@ -227,6 +234,8 @@ class ProcessScheduler:
             "lock": lock,
             "limits": self._worker.model_dump(),
             "logging": self._logging,
+            "traces": self._traces,
+            "spawned": time.time(),
             "gateway": self._gateway and asdict(self._gateway),
         }
         assert process.stdin is not None
@@ -347,7 +356,10 @@ class ProcessScheduler:
                 await receive()
                 await send({"type": f"lifespan.{phase}.complete"})
             return
-        status, answer = await self._answered(scope, receive)
+        try:
+            status, answer = await self._answered(scope, receive)
+        except (KeyError, TypeError, ValueError) as error:
+            status, answer = 400, {"error": f"this message is not understood: {error!r}"}
         body = json.dumps(answer).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -355,7 +367,10 @@ class ProcessScheduler:
 
     async def _answered(self, scope: dict[str, Any], receive: Receive) -> tuple[int, Any]:
         parts = scope["path"].split("/")
-        if len(parts) != 5 or parts[1] != "v1" or not parts[3].isdecimal():
+        if len(parts) == 5 and parts[1] != protocol.VERSION:
+            text = f"workers must speak version {protocol.VERSION}, not {parts[1]}: the job goes on in a new one"
+            return protocol.GONE, {"error": text}
+        if len(parts) != 5 or not parts[3].isdecimal():
             return 404, {"error": "there is no such path"}
         given = dict(scope["headers"]).get(b"authorization", b"").decode()
         secret = protocol.secret_of(self._key, parts[2], int(parts[3]))
@@ -367,7 +382,7 @@ class ProcessScheduler:
             return 503, {"error": "this job is not known"}
         if running.generation != int(parts[3]):
             return protocol.GONE, {"error": "this generation is not wanted any more"}
-        running.silent = 0
+        running.silent = 0 if not running.ended else running.silent
         told = json.loads(await _body(receive))
         if parts[4] == "register":
             return 200, {"task": running.task.as_json()}
@@ -379,6 +394,7 @@ class ProcessScheduler:
             for one in told:
                 report = Report.of_json(one)
                 running.ended = running.ended or report.event not in (None, Event.STARTED)
+                failpoints.reached("heard" if report.event in (None, Event.STARTED) else "heard the end")
                 self._tell(report)
             return 200, {}
         return 404, {"error": "there is no such path"}

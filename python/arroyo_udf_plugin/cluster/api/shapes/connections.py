@@ -62,6 +62,13 @@ class ConnectionProfilePost(Asked):
     config: dict[str, Any]
 
 
+class ConnectionProfilePatch(Asked):
+    """What is not named stays as it is. So does a secret for which `********` is sent."""
+
+    name: Name | None = None
+    config: dict[str, Any] | None = None
+
+
 class SourceField(Asked):
     """A column. The parameters of its type stand beside it."""
 
@@ -134,6 +141,17 @@ class ConnectionTablePost(Asked):
     connector: str
     connection_profile_id: str | None = None
     config: dict[str, Any]
+    schema_: Annotated[ConnectionSchema | None, pydantic.Field(alias="schema")] = None
+
+    model_config = pydantic.ConfigDict(strict=True, populate_by_name=True)
+
+
+class ConnectionTablePatch(Asked):
+    """What is not named stays as it is."""
+
+    name: TableName | None = None
+    connection_profile_id: str | None = None
+    config: dict[str, Any] | None = None
     schema_: Annotated[ConnectionSchema | None, pydantic.Field(alias="schema")] = None
 
     model_config = pydantic.ConfigDict(strict=True, populate_by_name=True)

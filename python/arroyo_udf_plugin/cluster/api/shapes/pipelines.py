@@ -86,6 +86,8 @@ class PipelineRestart(Asked):
     """End the workers at once, without a checkpoint."""
     ignore_state: bool | None = None
     """Start from the beginning, without the state in checkpoints."""
+    replan: bool | None = None
+    """Plan the query anew, with the saved functions, tables and profiles as they are now."""
 
 
 class PreviewPost(Asked):

@@ -20,12 +20,25 @@ class Udf(Asked):
     language: Language = "rust"
 
 
+Prefix = Annotated[str, pydantic.Field(pattern=r"^/([^/]+/)*$", max_length=200)]
+"""The folder in which it is shown: "/" or "/a/b/"."""
+Description = Annotated[str, pydantic.Field(max_length=10_000)]
+
+
 class UdfPost(Asked):
-    prefix: Annotated[str, pydantic.Field(pattern=r"^/([^/]+/)*$", max_length=200)] = "/"
-    """The folder in which it is shown: "/" or "/a/b/"."""
+    prefix: Prefix = "/"
     definition: Definition
     language: Language = "rust"
-    description: Annotated[str, pydantic.Field(max_length=10_000)] | None = None
+    description: Description | None = None
+
+
+class UdfPatch(Asked):
+    """What is not named stays as it is."""
+
+    prefix: Prefix | None = None
+    definition: Definition | None = None
+    language: Language | None = None
+    description: Description | None = None
 
 
 class ValidateUdfPost(Asked):
