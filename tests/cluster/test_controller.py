@@ -313,10 +313,10 @@ def test_jobs_are_taken_over_though_the_database_fails_meanwhile(
     failures = iter(range(2))
     of_job = pipelines.of_job
 
-    def failing(session: Session, job_id: str) -> pipelines.Whole:
+    def failing(session: Session, job_id: str, **how: bool) -> pipelines.Whole:
         if next(failures, None) is not None:
             raise OperationalError("SELECT", {}, Exception("the server closed the connection"))
-        return of_job(session, job_id)
+        return of_job(session, job_id, **how)
 
     monkeypatch.setattr(pipelines, "of_job", failing)
     second = make()

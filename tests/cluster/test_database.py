@@ -14,7 +14,7 @@ from alembic.util import CommandError
 
 from arroyo_udf_plugin.cluster.database import artifacts, connections, functions, history, jobs, pipelines
 from arroyo_udf_plugin.cluster.database.changes import Changes
-from arroyo_udf_plugin.cluster.database.errors import InUse, NotFound, Taken
+from arroyo_udf_plugin.cluster.database.errors import Deposed, InUse, NotFound, Taken
 from arroyo_udf_plugin.cluster.database.leading import LeaderLock
 from arroyo_udf_plugin.cluster.database.models import Base, Job, JobStatus, Pipeline
 from arroyo_udf_plugin.cluster.database.opened import LATEST, Database
@@ -213,26 +213,52 @@ def test_there_is_one_leader(each: Database) -> None:
     second.release()
 
 
-def test_only_the_leader_writes_and_only_from_the_state_and_generation_it_knows(each: Database) -> None:
+def test_only_the_leader_passes_the_fence(each: Database) -> None:
     with each.begin() as session:
-        whole = made(session)
         assert jobs.lead(session, "b") == 1
         assert jobs.lead(session, "a") == 2
+        jobs.fence(session, "a", 2)
+        for controller, term in (("b", 1), ("b", 2), ("a", 1)):
+            with pytest.raises(Deposed):
+                jobs.fence(session, controller, term)
+
+
+def test_nobody_becomes_the_leader_while_the_one_before_writes(each: Database) -> None:
+    led = threading.Event()
+
+    def lead() -> None:
+        with each.begin() as session:
+            jobs.lead(session, "b")
+        led.set()
+
+    with each.begin() as session:
+        jobs.lead(session, "a")
+    thread = threading.Thread(target=lead)
+    with each.begin() as session:
+        jobs.fence(session, "a", 1)
+        thread.start()
+        assert not led.wait(0.2)
+    thread.join()
+    with pytest.raises(Deposed), each.begin() as session:
+        jobs.fence(session, "a", 1)
+
+
+def test_a_fact_is_written_only_from_the_state_and_generation_that_are_known(each: Database) -> None:
+    with each.begin() as session:
+        whole = made(session)
 
     def write(**changes: Any) -> bool:
-        given: dict[str, Any] = {"state": "Created", "generation": 0, "controller": "a", "term": 2, "facts": {}}
+        given: dict[str, Any] = {"state": "Created", "generation": 0, "facts": {"controller": "a"}}
         with each.begin() as session:
             return jobs.write(session, whole.job.id, **given | changes)
 
-    assert not write(controller="b")
-    assert not write(term=1)
     assert not write(generation=1)
     assert not write(state="Running")
     assert write(facts={"state": "Compiling", "generation": 1})
     assert not write()
     with each.read() as session:
         status = pipelines.get(session, whole.pipeline.id).status
-        assert (status.state, status.generation, status.controller) == ("Compiling", 1, "a")
+        assert (status.state, status.generation) == ("Compiling", 1)
         assert status.state_since >= whole.status.state_since
 
 
@@ -286,7 +312,7 @@ def test_numbers_of_the_last_minutes_are_kept(database: Database, monkeypatch: p
         job = made(session).job.id
         for time in (1, 100_000_000, 300_000_002):
             monkeypatch.setattr(history, "now", lambda time=time: time)
-            history.count(session, job, {"rows_in": time})
+            history.count(session, {job: {"rows_in": time}})
         assert [row.at for row in history.numbers(session, job)] == [100_000_000, 300_000_002]
 
 

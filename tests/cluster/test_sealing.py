@@ -64,9 +64,8 @@ def write_secrets(database: Database) -> None:
             checkpoint_interval_micros=1,
         )
         pipelines.change(session, whole.pipeline.id, {"env_vars": {"TOKEN": environment, "MORE": change}})
-        term = jobs.lead(session, "a")
         facts = {"settings": settings(whole.job)}
-        assert jobs.write(session, whole.job.id, state="Created", generation=0, controller="a", term=term, facts=facts)
+        assert jobs.write(session, whole.job.id, state="Created", generation=0, facts=facts)
 
 
 def read_secrets(database: Database) -> None:

@@ -102,9 +102,17 @@ def test_the_log_keeps_the_latest_output_of_a_job_and_all_else(database: Databas
             for _ in range(2)
         ]
         history.log(session, jobs[0], 0, "info", "Running")
-    notes = Notes(database)
-    notes.note([Report(jobs[1], 0, message=OUTPUT, details="other")])
-    notes.note([Report(jobs[0], 0, message=OUTPUT, details=str(number)) for number in range(103)])
+    notes = Notes()
+    for reports in (
+        [Report(jobs[1], 0, message=OUTPUT, details="other")],
+        [Report(jobs[0], 0, message=OUTPUT, details=str(number)) for number in range(60)],
+        [Report(jobs[0], 0, message=OUTPUT, details=str(number)) for number in range(60, 103)],
+    ):
+        for report in reports:
+            notes.add(report)
+        with database.begin() as session:
+            notes.write(session)
+        notes.written()
     with database.read() as session:
         rows = history.logged(session, jobs[0], 200).rows
         assert [row.details for row in rows] == [str(number) for number in range(102, 2, -1)] + [""]

@@ -3,14 +3,16 @@
     database ──pending wishes──► consider ──event──► step ──► database, then the scheduler
     scheduler ──reports──────────────────────event──►
 
-One thread works on words from a queue: wake-ups, reports of generations, a stop; timers are due in between. A wake-up
-carries nothing: what there is to do is read from the database.
+One thread does one act after the other (see `work.py`): words from a queue (wake-ups, reports of generations, a stop)
+and timers only say what there is to do. A wake-up carries nothing: what there is to do is read from the database.
 
 Guarantees: a new state is in the database before anything is done for it, and a start has its generation there before;
-so another controller finds what this one has begun. Only the leader writes (see `jobs.write`); a controller that does
-not lead stands by. Reports of another generation than the job's change nothing. A job that is lost is started again:
-the first time at once, then with back-off, up to a limit in a row. An error of the user is not retried.
-A failure of the database changes nothing: the controller reads all again when it is back.
+so another controller finds what this one has begun. All writes are the leader's (see `jobs.fence`); a controller that
+does not lead stands by. Reports of another generation than the job's change nothing. A job that is lost is started
+again: the first time at once, then with back-off, up to a limit in a row. An error of the user is not retried.
+Failures of the database delay, and lose nothing: an act is done again when the database answers. If nobody knows
+whether a step was committed, the database tells it then, and what follows is done. After a bug the job is taken over
+anew, as by another controller. Durations are measured by a clock that nobody sets.
 """
 
 from __future__ import annotations
@@ -18,35 +20,37 @@ from __future__ import annotations
 import contextlib
 import logging
 import queue
-import random
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from .configuration import Settings
-from .database import artifacts, history, jobs, pipelines
-from .database.errors import NotFound
+from .database import jobs, pipelines
+from .database.errors import Deposed, NotFound, is_outage
 from .database.leading import LeaderLock
 from .database.opened import Database, now
 from .database.pipelines import Whole
+from .facts import facts_of, log
 from .functions.artifacts import LIBRARIES
 from .monitoring.families import Families
 from .monitoring.meters import Meters
 from .noting import Notes
 from .removal import Remover
+from .restarts import backoff, is_exhausted
 from .schedulers.interface import How, Scheduler
 from .states import Action, Event, State, Step, next_step
 from .task import Report, Task, Tell
-from .timers import Act, Timers
-from .wishes import settings as settings_of
+from .tidying import tidy_files, tidy_rows
+from .timers import Timers
 from .wishes import wanted
+from .work import Act, Work
 
 _log = logging.getLogger(__name__)
 
@@ -65,37 +69,59 @@ _REPEATED = {
 }
 """What a new controller does for a job that runs: the one before may not have come to it."""
 
-_PREVIEWS_KEPT = 3_600_000_000  # microseconds
-_UNUSED_KEPT = 3_600_000_000  # microseconds; of functions that were stored for pipelines which were never created
 _TIDY_EVERY = 60.0
 _LOCK_EVERY = 1.0
-_AGAIN = 1.0  # seconds until the database is asked again after it has failed
-_OWN = "controller"  # the name of the controller's own timers
+_AFTER_BUG = 5.0  # seconds until the job is taken over anew
+_TAKEN_AT_ONCE = 100  # jobs that are read by one query
+_OWN = "controller"  # the name of the controller's own timers and acts
 
 
 @dataclass
 class _Watched:
-    """A job that is not at its end. considered: the wish that was acted on, and the state in which it was."""
+    """A job that is not at its end. since: when it came into its state, by the clock of the controller. considered: the
+    wish that was acted on, and the state in which it was."""
 
+    state: State
+    since: float
     considered: tuple[State, Event, int] | None = None
 
 
-class Controller:
-    """make_scheduler: gets what to tell reports to."""
+class _Unsure(NamedTuple):
+    """A step whose transaction has not been answered yet. before, after: state and generation."""
 
-    def __init__(self, database: Database, settings: Settings, make_scheduler: Callable[[Tell], Scheduler]) -> None:
+    job_id: str
+    step: Step
+    before: tuple[str, int]
+    after: tuple[str, int]
+
+
+class Controller:
+    """make_scheduler: gets what to tell reports to. clock: in seconds; it only goes forward."""
+
+    def __init__(
+        self,
+        database: Database,
+        settings: Settings,
+        make_scheduler: Callable[[Tell], Scheduler],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.id = secrets.token_hex(8)
         self._database, self._settings, self._limits = database, settings, settings.pipeline
+        self._clock = clock
         self._words: queue.SimpleQueue[Word] = queue.SimpleQueue()
         self._scheduler = make_scheduler(self._words.put)
         self._lock = LeaderLock(database)
         self._timers = Timers()
-        self._notes = Notes(database)
+        self._work = Work(clock)
+        self._notes = Notes()
         self._meters = Meters()
         self._remover = Remover(database)
         self._watched: dict[str, _Watched] = {}
+        self._unsure: _Unsure | None = None
         self._term: int | None = None
         self._thread: threading.Thread | None = None
+        self._every(0.0, _LOCK_EVERY, "lead", self._lead)
+        self._every(_TIDY_EVERY, _TIDY_EVERY, "tidy", self._tidy)
 
     # ---- Called by others ----
 
@@ -134,28 +160,31 @@ class Controller:
     # ---- The loop ----
 
     def run(self) -> None:
-        self._timers.set(_OWN, time.monotonic(), self._lead)
-        self._timers.set(_OWN, time.monotonic() + _TIDY_EVERY, self._tidy)
-        is_stopped = False
-        while not is_stopped:
-            for act in self._timers.due(time.monotonic()):
-                self._guarded(act)
-            due = self._timers.next
-            words = self._hear(None if due is None else max(0.0, due - time.monotonic()))
-            is_stopped = "stop" in words
-            if self._term is None or is_stopped:
-                continue
-            reports = [word for word in words if isinstance(word, Report)]
-            self._guarded(partial(self._notes.note, reports))
-            self._meters.note(reports)
-            for report in reports:
-                if report.event is not None:
-                    self._guarded(partial(self._report, report))
-            if "wake" in words:
-                self._guarded(self._look)
+        while self.turn(self._patience()):
+            pass
         self._scheduler.close()
+        if self._term is not None:
+            self._note_last()
         self._remover.close()
         self._lock.release()
+
+    def turn(self, patience: float | None = 0.0) -> bool:
+        """Waits for a word, for so many seconds, and does all that there is to do. False: it was asked to stop."""
+        words = self._hear(patience)
+        if self._term is not None:
+            for word in words:
+                self._take(word)
+        if "stop" in words:
+            return False
+        for act in self._timers.due(self._clock()):
+            act()
+        self._work.do()
+        return True
+
+    def _patience(self) -> float | None:
+        again, due = self._work.again_at, self._timers.next
+        until = due if again is None else again  # while the database fails, nothing else is done
+        return None if until is None else max(0.0, until - self._clock())
 
     def _hear(self, timeout: float | None) -> list[Word]:
         words: list[Word] = []
@@ -165,18 +194,58 @@ class Controller:
                 words.append(self._words.get_nowait())
         return words
 
-    def _guarded(self, act: Act) -> None:
-        """When the database fails, everything is looked at again as soon as it answers."""
+    def _take(self, word: Word) -> None:
+        if not isinstance(word, Report):
+            if word == "wake":
+                self._add(_OWN, "look", self._look)
+            return
+        self._notes.add(word)
+        self._meters.note([word])
+        if self._notes.wait:
+            self._add(_OWN, "note", self._note)
+        if word.event is not None:
+            act = partial(self._step, word.job_id, word.event, word)
+            self._add(word.job_id, f"{word.event} {word.generation}", act)
+
+    def _add(self, name: str, what: str, act: Act) -> None:
+        self._work.add((name, what), partial(self._guarded, name, act))
+
+    def _after(self, seconds: float, name: str, what: str, act: Act) -> None:
+        self._timers.set(name, self._clock() + seconds, partial(self._add, name, what, act))
+
+    def _every(self, first: float, seconds: float, what: str, act: Act) -> None:
+        """It goes on, whatever happens in it."""
+
+        def again() -> None:
+            self._every(seconds, seconds, what, act)
+            self._add(_OWN, what, act)
+
+        self._timers.set(_OWN, self._clock() + first, again)
+
+    def _guarded(self, name: str, act: Act) -> None:
+        """Raises failures of the database only."""
         try:
-            act()
-        except SQLAlchemyError as error:
-            _log.warning("the database fails: %s", str(error).partition("\n")[0])
-            self._meters.database_failed()
-            for watched in self._watched.values():
-                watched.considered = None
-            self._timers.set(_OWN, time.monotonic() + _AGAIN, act)
-        except Exception:
-            _log.exception("a bug: what it was about waits for the limit of its state")
+            if self._unsure is None or not self._was_written(self._unsure):
+                act()
+        except Deposed:
+            self._resign()
+        except Exception as error:
+            if is_outage(error):
+                self._meters.database_failed()
+                raise
+            self._unsure = None
+            _log.exception("a bug")
+            if name != _OWN:
+                self._after(_AFTER_BUG, name, "take over", partial(self._take_over, [name]))
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[Session]:
+        """A transaction. Raises Deposed if another controller leads."""
+        with self._database.begin() as session:
+            if self._term is None:
+                raise Deposed("another controller leads")
+            jobs.fence(session, self.id, self._term)
+            yield session
 
     # ---- Who leads ----
 
@@ -190,10 +259,10 @@ class Controller:
                 found = jobs.to_watch(session)
             self._term = term  # as soon as it is committed
             _log.info("this controller leads, with term %d", term)
-            for job_id in found:
-                self._guarded(partial(self._take_over, job_id, term))
-            self.wake()  # for what the leader before has left
-        self._timers.set(_OWN, time.monotonic() + _LOCK_EVERY, self._lead)
+            for start in range(0, len(found), _TAKEN_AT_ONCE):
+                some = found[start : start + _TAKEN_AT_ONCE]
+                self._add(_OWN, f"take over {start}", partial(self._take_over, some))
+            self._add(_OWN, "look", self._look)  # what the leader before has left
 
     def _resign(self) -> None:
         """Another controller leads."""
@@ -203,24 +272,29 @@ class Controller:
         for job_id in self._watched:
             self._timers.drop(job_id)
         self._watched.clear()
+        self._work.clear()
+        self._notes.clear()
         self._remover.want(())
-        self._term = None
+        self._unsure = self._term = None
 
-    def _take_over(self, job_id: str, term: int) -> None:
-        if self._term != term:
-            return
-        try:
-            with self._database.read() as session:
-                whole = pipelines.of_job(session, job_id)
-        except NotFound:
-            return
-        state = State(whole.status.state)
-        if not state.is_terminal and self._scheduler.take_over(self._task(whole)):
-            self._wait_in(whole)
+    def _take_over(self, job_ids: Sequence[str]) -> None:
+        with self._database.read() as session:
+            found = pipelines.of_jobs(session, job_ids)
+        for whole in found:
+            self._guarded(whole.job.id, partial(self._take_over_one, whole))  # one that fails holds no other back
+
+    def _take_over_one(self, whole: Whole) -> None:
+        job_id, state = whole.job.id, State(whole.status.state)
+        if state.is_terminal:
+            self._watch(whole)
+        elif self._scheduler.take_over(self._task(whole)):
+            self._enter(whole)
             self._act(whole, _REPEATED.get(state, Action.NONE))
-        elif not state.is_terminal:
-            self._step(job_id, Event.ORPHANED)
-        self._guarded(partial(self._consider, job_id))  # if it fails, the job is not taken over twice
+        else:
+            self._watch(whole)
+            self._add(job_id, "orphaned", partial(self._step, job_id, Event.ORPHANED))
+        if whole.job.pending or wanted(whole.job, whole.status) is not None:
+            self._add(job_id, "consider", partial(self._consider, job_id))
 
     # ---- Wishes ----
 
@@ -229,31 +303,27 @@ class Controller:
             pending = jobs.pending(session)
             leftovers = jobs.leftovers(session)
         for job_id in pending:
-            self._guarded(partial(self._consider, job_id))  # one that fails holds no other back
+            self._add(job_id, "consider", partial(self._consider, job_id))
         self._remover.want(leftovers)
 
     def _consider(self, job_id: str) -> None:
-        """Acts on the wish until the job is as it should be, or on its way."""
-        while self._term is not None:
+        """Acts on the wish, if it has not been acted on in this state."""
+        try:
             with self._database.read() as session:
-                try:
-                    whole = pipelines.of_job(session, job_id)
-                except NotFound:
-                    self._forget(job_id)
-                    return
-            watched = self._watched.setdefault(job_id, _Watched())
-            state, event = State(whole.status.state), wanted(whole.job, whole.status)
-            if event is None or watched.considered == (state, event, whole.job.revision):
-                break
-            watched.considered = (state, event, whole.job.revision)
-            if not self._step(job_id, event):
-                break
-        else:
+                whole = pipelines.of_job(session, job_id)
+        except NotFound:
+            self._forget(job_id)
             return
+        watched = self._watch(whole)
+        event = wanted(whole.job, whole.status)
+        considering = None if event is None else (watched.state, event, whole.job.revision)
+        if event is not None and considering != watched.considered and self._step(job_id, event):
+            watched.considered = considering
+            return  # and it is considered again
         if whole.job.pending:  # only now, because a crash before would lose the wish
-            with self._database.begin() as session:
+            with self._writing() as session:
                 jobs.seen(session, job_id, whole.job.revision)
-        if state.is_terminal:
+        if watched.state.is_terminal:
             self._forget(job_id)
 
     def _forget(self, job_id: str) -> None:
@@ -264,117 +334,107 @@ class Controller:
 
     # ---- Events ----
 
-    def _report(self, report: Report) -> None:
-        assert report.event is not None
+    def _note(self) -> None:
         try:
-            with self._database.read() as session:
-                whole = pipelines.of_job(session, report.job_id)
-        except NotFound:
-            return
-        if report.generation != whole.status.generation:
-            return
-        event = report.event
-        never_started = event is Event.LATE and whole.status.state == State.SCHEDULING
-        if (event is Event.LOST or never_started) and self._is_exhausted(whole):
-            event = Event.EXHAUSTED
-        if self._step(report.job_id, event, report):
-            self._consider(report.job_id)
+            with self._writing() as session:
+                self._notes.write(session)
+        except Exception as error:
+            if not is_outage(error):
+                self._notes.drop()
+            raise
+        self._notes.written()
 
-    def _is_exhausted(self, whole: Whole) -> bool:
-        allowed = 0 if whole.job.ttl_micros is not None else self._limits.allowed_restarts
-        return allowed >= 0 and self._restarts(whole) >= allowed
-
-    def _restarts(self, whole: Whole) -> int:
-        """In a row."""
-        status = whole.status
-        lasted = (now() - status.state_since) / 1e6
-        is_healthy = status.state == State.RUNNING and lasted >= self._limits.healthy_duration
-        return 0 if is_healthy else status.restarts
+    def _note_last(self) -> None:
+        """What jobs have told while they stopped. How they ended is nobody's: the next controller starts them again."""
+        for word in self._hear(0.0):
+            if isinstance(word, Report):
+                self._notes.add(word)
+        try:
+            self._guarded(_OWN, self._note)
+        except SQLAlchemyError as error:
+            _log.warning("the last checkpoints are not in the database: %s", error)
 
     def _step(self, job_id: str, event: Event, report: Report | None = None) -> bool:
         """Whether the event has an effect."""
-        if self._term is None:
-            return False
-        with self._database.begin() as session:
-            whole = pipelines.of_job(session, job_id)
+        with self._writing() as session:
+            try:
+                whole = pipelines.of_job(session, job_id, for_update=True)
+            except NotFound:
+                return False
             status = whole.status
+            if report is not None and report.generation != status.generation:
+                return False
+            event = self._sharpened(whole, event)
             step = next_step(State(status.state), event)
             if step is None:
                 return False
-            before = (status.state, status.generation)
-            facts = self._facts(whole, event, step, report)
-            done = jobs.write(
-                session,
-                job_id,
-                state=before[0],
-                generation=before[1],
-                controller=self.id,
-                term=self._term,
-                facts=facts,
-            )
-            if done:
-                self._log(session, whole, event, step, report)
-                session.refresh(status)
-            leads = done or jobs.leads(session, self.id, self._term)
-        if not leads:
-            self._resign()
-        if not done:  # or the pipeline has been deleted
-            return False
-        about = {"job_id": job_id, "generation": status.generation}
+            facts = facts_of(whole, step, report, self._restarts(whole))
+            before = status.state, status.generation
+            after = str(step.state), facts.get("generation", status.generation)
+            log(session, whole, event, step, report)
+            self._unsure = _Unsure(job_id, step, before, after)
+            facts["controller"] = self.id
+            if not jobs.write(session, job_id, state=before[0], generation=before[1], facts=facts):
+                raise Deposed("another controller writes")
+        self._unsure = None
+        about = {"job_id": job_id, "generation": whole.status.generation}
         _log.info("%s: %s -> %s", event, before[0], step.state, extra=about)
         self._meters.moved(event, step.state)
-        self._wait_in(whole)
-        self._act(whole, step.action)
+        self._follow(whole, step)
         return True
 
-    def _facts(self, whole: Whole, event: Event, step: Step, report: Report | None) -> dict[str, Any]:
-        job, status = whole.job, whole.status
-        facts: dict[str, Any] = {"state": str(step.state)}
-        if step.action is Action.START:
-            facts |= {
-                "generation": status.generation + 1,
-                "restart_nonce": job.restart_nonce,
-                "settings": settings_of(job),
-            }
-        if step.state is State.COMPILING and State(status.state).is_terminal:
-            facts |= {"restarts": 0, "failure_message": None, "failure_domain": None}
-        if step.state is State.RUNNING:
-            is_new = status.start_time is None or status.finish_time is not None
-            facts |= {"start_time": now() if is_new else status.start_time, "finish_time": None}
-            facts["tasks"] = report.tasks if report is not None else status.tasks
-        if step.state is State.RECOVERING:
-            facts["restarts"] = self._restarts(whole) + 1
-        if step.state is State.FAILING and report is not None:
-            facts |= {"failure_message": report.message, "failure_domain": report.domain}
-        if step.state.is_terminal:
-            facts["finish_time"] = now()
-        return facts
+    def _was_written(self, unsure: _Unsure) -> bool:
+        """After the database has failed: if the step is in the database, does what follows."""
+        with self._writing() as session:
+            found = pipelines.of_jobs(session, [unsure.job_id])
+        self._unsure = None
+        for whole in found:
+            found_in = whole.status.state, whole.status.generation
+            if found_in == unsure.after != unsure.before:  # a step that changes nothing can be done twice
+                self._follow(whole, unsure.step)
+                return True
+        return False
 
-    def _log(self, session: Session, whole: Whole, event: Event, step: Step, report: Report | None) -> None:
-        """Into the job's log: errors, and when a job starts or ends."""
-        job_id, generation = whole.job.id, whole.status.generation
-        if report is not None and report.message and step.state in (State.RECOVERING, State.FAILING):
-            domain = report.domain
-            history.log(session, job_id, generation, "error", report.message, report.details, error_domain=domain)
-        elif event is Event.LATE:
-            text = f"{whole.status.state} takes too long: {step.state}"
-            history.log(session, job_id, generation, "warn", text, error_domain="internal")
-        elif step.state is State.RUNNING or step.state.is_terminal:
-            history.log(session, job_id, generation, "info", str(step.state))
+    def _follow(self, whole: Whole, step: Step) -> None:
+        """whole: with the new state."""
+        job_id = whole.job.id
+        self._add(job_id, "consider", partial(self._consider, job_id))
+        self._enter(whole)
+        self._act(whole, step.action)
+
+    def _sharpened(self, whole: Whole, event: Event) -> Event:
+        never_started = event is Event.LATE and whole.status.state == State.SCHEDULING
+        if event is not Event.LOST and not never_started:
+            return event
+        return Event.EXHAUSTED if is_exhausted(self._limits, whole.job, self._restarts(whole)) else event
+
+    def _restarts(self, whole: Whole) -> int:
+        """In a row."""
+        watched = self._watch(whole)
+        is_healthy = watched.state is State.RUNNING and self._clock() - watched.since >= self._limits.healthy_duration
+        return 0 if is_healthy else whole.status.restarts
 
     # ---- Actions ----
 
     def _act(self, whole: Whole, action: Action) -> None:
         job_id, generation = whole.job.id, whole.status.generation
         if action is Action.START:
-            self._scheduler.start(self._task(whole))
+            self._start(whole)
         elif action is Action.CLEAR:
             self._scheduler.clear(job_id, generation)
         elif action is Action.WAIT:
             self._scheduler.clear(job_id, generation)
-            self._after(job_id, self._backoff(whole.status.restarts), Event.RETRY)
+            self._happens_after(job_id, backoff(self._limits, whole.status.restarts), Event.RETRY)
         elif action in _STOPS:
             self._scheduler.stop(job_id, generation, _STOPS[action])
+
+    def _start(self, whole: Whole) -> None:
+        try:
+            self._scheduler.start(self._task(whole))
+        except Exception as error:  # no thread, no memory: a generation that is lost
+            _log.exception("job %s cannot be started", whole.job.id)
+            message = f"it cannot be started: {error}"
+            self._words.put(Report(whole.job.id, whole.status.generation, Event.LOST, message=message))
 
     def _task(self, whole: Whole) -> Task:
         job, pipeline = whole.job, whole.pipeline
@@ -391,42 +451,42 @@ class Controller:
             libraries=str(self._settings.functions / LIBRARIES),
         )
 
-    def _backoff(self, restarts: int) -> float:
-        """Before restart number `restarts`: half of it is fixed, half random."""
-        if restarts <= 1:
-            return 0.0
-        whole = min(self._limits.max_backoff, self._limits.initial_backoff * 2.0 ** min(restarts - 2, 30))
-        return whole / 2 + random.random() * whole / 2
+    # ---- Time ----
 
-    def _wait_in(self, whole: Whole) -> None:
-        """Sets the time that the state may take."""
+    def _watch(self, whole: Whole) -> _Watched:
+        """Since when a job has been in its state: known from its past, if this controller has not seen it begin."""
         job_id, state = whole.job.id, State(whole.status.state)
+        watched = self._watched.get(job_id)
+        if watched is None or watched.state is not state:
+            lasted = 0.0 if watched is not None else max(0.0, (now() - whole.status.state_since) / 1e6)
+            watched = self._watched[job_id] = _Watched(state, self._clock() - lasted)
+        return watched
+
+    def _enter(self, whole: Whole) -> None:
+        """Sets the time that the state may take."""
+        job_id, state = whole.job.id, self._watch(whole).state
         self._timers.drop(job_id)
         limits = self._limits
         if state is State.SCHEDULING:
             late = Report(job_id, whole.status.generation, Event.LATE, message=f"{state} takes too long")
-            self._timers.set(job_id, time.monotonic() + limits.worker_startup_time, partial(self._report, late))
+            self._happens_after(job_id, limits.worker_startup_time, Event.LATE, late)
         elif state is State.RECOVERING:
-            self._after(job_id, limits.max_backoff + limits.stop_time, Event.LATE)
+            self._happens_after(job_id, limits.max_backoff + limits.stop_time, Event.LATE)
         elif state not in (State.CREATED, State.RUNNING) and not state.is_terminal:
-            self._after(job_id, limits.stop_time, Event.LATE)
+            self._happens_after(job_id, limits.stop_time, Event.LATE)
         if state is State.RUNNING and whole.job.ttl_micros is not None and whole.status.start_time is not None:
-            left = (whole.status.start_time + whole.job.ttl_micros - now()) / 1e6
-            self._after(job_id, max(0.0, left), Event.EXPIRED)
+            left = min(whole.job.ttl_micros, whole.status.start_time + whole.job.ttl_micros - now())
+            self._happens_after(job_id, max(0.0, left / 1e6), Event.EXPIRED)
 
-    def _after(self, job_id: str, seconds: float, event: Event) -> None:
-        def act() -> None:
-            if self._step(job_id, event):
-                self._consider(job_id)
-
-        self._timers.set(job_id, time.monotonic() + seconds, act)
+    def _happens_after(self, job_id: str, seconds: float, event: Event, report: Report | None = None) -> None:
+        self._after(seconds, job_id, str(event), partial(self._step, job_id, event, report))
 
     # ---- Tidying ----
 
     def _tidy(self) -> None:
-        if self._term is not None:
-            with self._database.begin() as session:
-                for pipeline_id in jobs.old_previews(session, now() - _PREVIEWS_KEPT):
-                    pipelines.delete(session, pipeline_id, self._settings.checkpoints)
-                artifacts.release(session, artifacts.unused(session, now() - _UNUSED_KEPT))
-        self._timers.set(_OWN, time.monotonic() + _TIDY_EVERY, self._tidy)
+        if self._term is None:
+            return
+        tidy_rows(self._database, self._writing, self._settings)
+        with self._database.read() as session:
+            generations = jobs.open_generations(session)
+        tidy_files(self._settings, generations)

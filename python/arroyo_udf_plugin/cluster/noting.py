@@ -1,80 +1,135 @@
 """What running jobs report, written to the database: numbers, checkpoints, rows of previews, output of workers.
 
-Guarantees: reports of an older generation are ignored. Numbers that have not changed are not written, so that a job
-without rows costs nothing.
+    notes.add(report)                   as it comes
+    notes.write(session)                all that waits, in one transaction
+    notes.written()                     after that is committed
+
+Guarantees: of an older generation, only its output is written. Of numbers the latest are written, of everything else
+all; but for the oldest, if the database fails for so long that it becomes too much. What has not changed is not
+written, so that a job without rows costs nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy.orm import Session
 
-from .database import history
-from .database.models import JobStatus
-from .database.opened import Database
+from .database import history, jobs
+from .shown import Shown
 from .states import Event
 from .taken import Taken
 from .task import Report
 
 _KEPT_CHECKPOINTS = 100  # of each job
-_KEPT_OUTPUTS = 100  # of the workers of each job
+_KEPT_OUTPUTS = 100  # of the workers of each job, and batches of rows that wait
 
 
-@dataclass(frozen=True)
-class _Noted:
-    """The latest of a job."""
+@dataclass
+class _Generation:
+    """The latest of a job. noted, epoch, is_last: the numbers and the checkpoint that are in the database. The others
+    wait to be written; output: also of generations before."""
 
-    numbers: Mapping[str, Any] | None = None
-    epoch: int = 0
+    number: int
+    noted: Mapping[str, Any] | None = None
+    epoch: int | None = None
     is_last: bool = False
+    numbers: Mapping[str, Any] | None = None
+    checkpoints: dict[int, Report] = field(default_factory=dict)
+    shown: deque[Shown] = field(default_factory=lambda: deque(maxlen=_KEPT_OUTPUTS))
+    output: deque[Report] = field(default_factory=lambda: deque(maxlen=_KEPT_OUTPUTS))
+
+    @property
+    def waits(self) -> bool:
+        return bool(self.numbers is not None or self.checkpoints or self.shown or self.output)
+
+    def add(self, report: Report) -> None:
+        if report.numbers is not None and report.numbers != self.noted:
+            self.numbers = report.numbers
+        taken, is_last = report.checkpoint, report.event is Event.SAVED
+        if taken is not None and (taken["epoch"], is_last) != (self.epoch, self.is_last):
+            self.checkpoints[taken["epoch"]] = report
+            if len(self.checkpoints) > _KEPT_CHECKPOINTS:
+                del self.checkpoints[min(self.checkpoints)]
+        self.shown.extend(report.shown)
+
+    def written(self) -> None:
+        if self.numbers is not None:
+            self.noted = self.numbers
+        if self.checkpoints:
+            self.epoch = max(self.checkpoints)
+            self.is_last = self.checkpoints[self.epoch].event is Event.SAVED
+        self.drop()
+
+    def drop(self) -> None:
+        self.numbers = None
+        for waiting in (self.checkpoints, self.shown, self.output):
+            waiting.clear()
 
 
 class Notes:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._noted: dict[str, _Noted] = {}
+    def __init__(self) -> None:
+        self._latest: dict[str, _Generation] = {}  # of each job
+        self._waiting: dict[str, _Generation] = {}
+
+    @property
+    def wait(self) -> bool:
+        """Whether there is something to write."""
+        return bool(self._waiting)
+
+    def add(self, report: Report) -> None:
+        before = self._latest.get(report.job_id)
+        if before is None or before.number < report.generation:
+            now = _Generation(report.generation)
+            if before is not None:
+                now.output = before.output
+            self._latest[report.job_id] = before = now
+        if report.event is None and report.message:
+            before.output.append(report)
+        if before.number == report.generation:
+            before.add(report)
+        if before.waits:
+            self._waiting[report.job_id] = before
+
+    def write(self, session: Session) -> None:
+        """In a transaction of the leader."""
+        generations = jobs.generations(session, sorted(self._waiting))
+        there = {job_id: one for job_id, one in self._waiting.items() if job_id in generations}
+        current = {job_id: one for job_id, one in there.items() if one.number == generations[job_id]}
+        history.count(session, {job_id: one.numbers for job_id, one in current.items() if one.numbers is not None})
+        for job_id, one in current.items():
+            for batch in one.shown:
+                history.put_output(session, job_id, **batch)
+            for _, report in sorted(one.checkpoints.items()):
+                assert report.checkpoint is not None
+                _write_checkpoint(session, report, report.checkpoint)
+        for job_id, one in there.items():
+            for report in one.output:
+                history.log(session, job_id, report.generation, "info", report.message, report.details)
+            for message in {report.message for report in one.output}:
+                history.drop_logged(session, job_id, message, _KEPT_OUTPUTS)
+
+    def written(self) -> None:
+        """What waited is in the database."""
+        for one in self._waiting.values():
+            one.written()
+        self._waiting.clear()
+
+    def drop(self) -> None:
+        """What waits cannot be written."""
+        for one in self._waiting.values():
+            one.drop()
+        self._waiting.clear()
 
     def forget(self, job_id: str) -> None:
-        self._noted.pop(job_id, None)
+        self._latest.pop(job_id, None)
 
-    def note(self, reports: Sequence[Report]) -> None:
-        """In one transaction; in none, if nothing has changed."""
-        latest = {report.job_id: report for report in reports if report.numbers is not None}
-        changed = [report for report in latest.values() if self._of(report) != self._noted.get(report.job_id)]
-        told = [report for report in reports if report.shown or (report.event is None and report.message)]
-        if not changed and not told:
-            return
-        with self._database.begin() as session:
-            for report in filter(lambda report: _is_current(session, report), [*told, *changed]):
-                self._write(session, report)
-        self._noted |= {report.job_id: self._of(report) for report in changed}
-
-    def _of(self, report: Report) -> _Noted:
-        before = self._noted.get(report.job_id, _Noted())
-        taken = report.checkpoint
-        epoch = before.epoch if taken is None else taken["epoch"]
-        return _Noted(report.numbers, epoch, report.event is Event.SAVED)
-
-    def _write(self, session: Session, report: Report) -> None:
-        for batch in report.shown:
-            history.put_output(session, report.job_id, **batch)
-        if report.event is None and report.message:
-            history.log(session, report.job_id, report.generation, "info", report.message, report.details)
-            history.drop_logged(session, report.job_id, report.message, _KEPT_OUTPUTS)
-        if report.numbers is None:
-            return
-        history.count(session, report.job_id, report.numbers)
-        before, now = self._noted.get(report.job_id, _Noted()), self._of(report)
-        if report.checkpoint is not None and (before.epoch, before.is_last) != (now.epoch, now.is_last):
-            _write_checkpoint(session, report, report.checkpoint)
-
-
-def _is_current(session: Session, report: Report) -> bool:
-    status = session.get(JobStatus, report.job_id)
-    return status is not None and status.generation == report.generation
+    def clear(self) -> None:
+        self._latest.clear()
+        self._waiting.clear()
 
 
 def _write_checkpoint(session: Session, report: Report, taken: Taken) -> None:

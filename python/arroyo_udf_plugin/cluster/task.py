@@ -17,7 +17,7 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -75,6 +75,10 @@ class Task:
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
+    @classmethod
+    def of_json(cls, told: Mapping[str, Any]) -> Task:
+        return cls(**_known(cls, told))
+
 
 @dataclass(frozen=True)
 class Report:
@@ -101,7 +105,12 @@ class Report:
     @classmethod
     def of_json(cls, told: Mapping[str, Any]) -> Report:
         event = told.get("event")
-        return cls(**{**told, "event": None if event is None else Event(event)})
+        return cls(**_known(cls, told) | {"event": None if event is None else Event(event)})
+
+
+def _known(kind: type[Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what another version of the program may have added."""
+    return {one.name: told[one.name] for one in fields(kind) if one.name in told}
 
 
 How = Literal["save", "drain", "cancel"]

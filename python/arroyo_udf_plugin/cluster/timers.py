@@ -6,7 +6,7 @@ import heapq
 import itertools
 from collections.abc import Callable, Iterator
 
-Act = Callable[[], None]
+Act = Callable[[], object]
 
 _MANY = 1000  # names that are remembered after they were dropped
 

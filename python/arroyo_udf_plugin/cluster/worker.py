@@ -59,7 +59,6 @@ class Worker:
     def __init__(self, told: dict[str, Any]) -> None:
         self._data = Path(told["data"])
         self._job_id, self._generation, self._secret = told["job_id"], told["generation"], told["secret"]
-        self._path = f"/v1/{self._job_id}/{self._generation}"
         self._reports: queue.SimpleQueue[Report | None] = queue.SimpleQueue()
         self._heard = time.monotonic()
         self._stop = StopRequest()
@@ -70,7 +69,7 @@ class Worker:
     def run(self) -> None:
         """Raises Gone, Alone."""
         failpoints.reached("unregistered")
-        task = Task(**self._ask("register", {})["task"])
+        task = Task.of_json(self._ask("register", {})["task"])
         failpoints.reached("registered")
         self._stop.timeout = task.drain_time
         reporting = threading.Thread(target=self._guarded, args=(self._report,), name="arroyo-udf-reports")
@@ -129,9 +128,10 @@ class Worker:
 
     def _ask(self, what: str, body: Any) -> Any:
         """Until it is answered. Raises Gone, Alone."""
+        path = protocol.path_of(self._job_id, self._generation, what)
         while True:
             try:
-                status, answer = protocol.ask(self._data, f"{self._path}/{what}", self._secret, body, _TIMEOUT)
+                status, answer = protocol.ask(self._data, path, self._secret, body, _TIMEOUT)
             except (OSError, http.client.HTTPException, ValueError):
                 status, answer = http.client.SERVICE_UNAVAILABLE, None
             if status >= http.client.INTERNAL_SERVER_ERROR:
@@ -141,7 +141,7 @@ class Worker:
                 continue
             self._heard = time.monotonic()
             if status == protocol.GONE:
-                raise Gone("another generation of this job runs")
+                raise Gone(answer["error"])
             if status != http.client.OK:
                 raise Gone(f"the controller answers {status}: {answer}")
             return answer

@@ -267,7 +267,7 @@ def test_prometheus_reads_all_jobs_by_arroyos_names(api: Client, stored: Any, da
     stored("Failed", facts={"failure_domain": "user", "failure_message": "x"})
     with database.begin() as session:
         session.add(JobNumbers(job_id=running.job.id, at=1_000_000, numbers=numbers(7, 7)))
-        history.count(session, running.job.id, COUNTED)
+        history.count(session, {running.job.id: COUNTED})
         taken = {"generation": 1, "state": "ready", "start_time": 1_000_000, "finish_time": 1_500_000}
         history.checkpoint(session, running.job.id, 6, **taken | {"finish_time": 1_200_000})
         history.checkpoint(session, running.job.id, 7, **taken, operators={"a": {"bytes": 30}, "b": {"bytes": 12}})

@@ -9,15 +9,15 @@ Guarantees: a change wakes soon after its transaction is committed. It may wake 
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import threading
 from collections.abc import Callable
 
-import psycopg
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from .opened import Database
+from .opened import PATIENCE, Database
 
 _CHANNEL = "arroyo_udf_wishes"
 _LOOK_EVERY = 0.1
@@ -47,26 +47,30 @@ class Changes:
     def _look(self) -> None:
         file = self._database.engine.url.database
         assert file is not None
-        connection = sqlite3.connect(file)
-        try:
-            seen = connection.execute("PRAGMA data_version").fetchone()
-            self._listens.set()
-            while not self._closed.wait(_LOOK_EVERY):
-                try:
-                    version = connection.execute("PRAGMA data_version").fetchone()
-                except sqlite3.Error:  # somebody has it for himself just now
-                    continue
-                if version != seen:
-                    seen = version
-                    self._wake()
-        finally:
-            connection.close()
+        while not self._closed.is_set():
+            try:
+                with contextlib.closing(sqlite3.connect(file)) as connection:
+                    self._look_with(connection)
+            except sqlite3.Error:  # somebody has it for himself just now, or it cannot be opened
+                self._closed.wait(_AGAIN)
+
+    def _look_with(self, connection: sqlite3.Connection) -> None:
+        seen = connection.execute("PRAGMA data_version").fetchone()
+        self._listens.set()
+        self._wake()  # there may have been changes while nobody looked
+        while not self._closed.wait(_LOOK_EVERY):
+            version = connection.execute("PRAGMA data_version").fetchone()
+            if version != seen:
+                seen = version
+                self._wake()
 
     def _listen(self) -> None:
+        import psycopg  # here, because SQLite does not need it, and it takes a while
+
         url = self._database.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
         while not self._closed.is_set():
             try:
-                with psycopg.connect(url, autocommit=True) as connection:
+                with psycopg.connect(url, autocommit=True, **PATIENCE) as connection:
                     connection.execute(f"LISTEN {_CHANNEL}")
                     self._listens.set()
                     self._wake()  # there may have been changes while nobody listened

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import and_, delete, func, or_, select
+from sqlalchemy import ColumnElement, and_, delete, exists, func, insert, or_, select, tuple_
 from sqlalchemy.orm import Session, aliased
 
 from .errors import NotFound
@@ -15,6 +15,7 @@ from .opened import now
 from .paging import Page, page
 from .pipelines import TERMINAL
 
+_LOGGED_KEPT = 1000  # entries of each job
 _NUMBERS_KEPT = 300_000_000  # microseconds
 _OUTPUT_KEPT = 1000  # batches of each job
 _OUTPUT_AT_ONCE = 20  # batches; each may have a megabyte
@@ -32,6 +33,7 @@ def log(
     task_index: int | None = None,
     error_domain: str | None = None,
 ) -> None:
+    """Adds an entry, and forgets the oldest ones."""
     session.add(
         JobLog(
             id=new_id("jlm"),
@@ -39,13 +41,19 @@ def log(
             created_at=now(),
             generation=generation,
             level=level,
-            message=message,
-            details=details,
+            message=storable(message),
+            details=storable(details),
             operator_id=operator_id,
             task_index=task_index,
             error_domain=error_domain,
         )
     )
+    _keep_latest(session, _LOGGED_KEPT, JobLog.job_id == job_id)
+
+
+def storable(text: str) -> str:
+    """Without what a database refuses: zeros, and halves of characters."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def logged(
@@ -63,8 +71,11 @@ def logged(
 
 def drop_logged(session: Session, job_id: str, message: str, keep: int) -> None:
     """Forgets what has this message, but for the latest."""
+    _keep_latest(session, keep, JobLog.job_id == job_id, JobLog.message == message)
+
+
+def _keep_latest(session: Session, keep: int, *those: ColumnElement[bool]) -> None:
     session.flush()
-    those = (JobLog.job_id == job_id, JobLog.message == message)
     oldest = select(JobLog.serial).where(*those).order_by(JobLog.serial.desc()).offset(keep - 1).limit(1)
     session.execute(delete(JobLog).where(*those, JobLog.serial < oldest.scalar_subquery()))
 
@@ -118,11 +129,24 @@ def drop_checkpoints(session: Session, job_id: str, before: int, after: int) -> 
     session.execute(delete(Checkpoint).where(Checkpoint.job_id == job_id, outside))
 
 
-def count(session: Session, job_id: str, numbers: Mapping[str, Any]) -> None:
-    """Adds the numbers of this moment, and forgets those of some minutes ago."""
+def count(session: Session, numbers: Mapping[str, Mapping[str, Any]]) -> None:
+    """Adds numbers of jobs of this moment, and forgets those of some minutes ago, and of a clock that went ahead."""
+    if not numbers:
+        return
     time = now()
-    session.merge(JobNumbers(job_id=job_id, at=time, numbers=dict(numbers)))
-    session.execute(delete(JobNumbers).where(JobNumbers.job_id == job_id, JobNumbers.at < time - _NUMBERS_KEPT))
+    is_other = or_(JobNumbers.at < time - _NUMBERS_KEPT, JobNumbers.at >= time)
+    session.execute(delete(JobNumbers).where(JobNumbers.job_id.in_(numbers), is_other))
+    rows = [{"job_id": job_id, "at": time, "numbers": dict(one)} for job_id, one in numbers.items()]
+    session.execute(insert(JobNumbers), rows)
+
+
+def drop_numbers(session: Session, at_most: int) -> None:
+    """Forgets numbers of some minutes ago, of jobs that count no more, but for the last ones of each."""
+    later = aliased(JobNumbers)
+    is_last = ~exists().where(later.job_id == JobNumbers.job_id, later.at > JobNumbers.at)
+    key = tuple_(JobNumbers.job_id, JobNumbers.at)
+    old = select(JobNumbers.job_id, JobNumbers.at).where(JobNumbers.at < now() - _NUMBERS_KEPT, ~is_last).limit(at_most)
+    session.execute(delete(JobNumbers).where(key.in_(old)).execution_options(synchronize_session=False))
 
 
 def numbers(session: Session, job_id: str) -> Sequence[JobNumbers]:

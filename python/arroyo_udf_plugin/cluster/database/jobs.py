@@ -1,7 +1,7 @@
 """Jobs as they are: what the controller reads and writes.
 
-Guarantees: only the leader writes. Each write of a fact names the state and the generation that it starts from, so
-that a controller or a worker of an older generation changes nothing.
+Guarantees: only the leader writes: each of its transactions begins with `fence`. Each write of a fact names the state
+and the generation that it starts from, so that a worker of an older generation changes nothing.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, exists, func, or_, select, update
+from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from ..states import State
+from .errors import Deposed
 from .models import Job, JobStatus, Leader, Leftover, Pipeline
 from .opened import now
 from .pipelines import TERMINAL
@@ -31,6 +32,13 @@ def lead(session: Session, controller: str) -> int:
     return found.term
 
 
+def fence(session: Session, controller: str, term: int) -> None:
+    """Nobody else becomes the leader before this transaction has ended. Raises Deposed if somebody has."""
+    row = select(Leader.id).where(Leader.id == _ROW, Leader.controller == controller, Leader.term == term)
+    if session.scalar(row.with_for_update(read=True)) is None:
+        raise Deposed("another controller leads")
+
+
 def to_watch(session: Session) -> Sequence[str]:
     """Ids of jobs that are not at their end, or have a wish that nobody has seen."""
     is_open = or_(JobStatus.state.not_in(TERMINAL), Job.pending)
@@ -40,6 +48,18 @@ def to_watch(session: Session) -> Sequence[str]:
 def pending(session: Session) -> Sequence[str]:
     """Ids of jobs with a wish that nobody has seen."""
     return session.scalars(select(Job.id).where(Job.pending)).all()
+
+
+def open_generations(session: Session) -> dict[str, int]:
+    """Of the jobs that are not at their end."""
+    found = select(JobStatus.job_id, JobStatus.generation).where(JobStatus.state.not_in(TERMINAL))
+    return {row.job_id: row.generation for row in session.execute(found)}
+
+
+def generations(session: Session, job_ids: Sequence[str]) -> dict[str, int]:
+    """Of those jobs that there are."""
+    found = select(JobStatus.job_id, JobStatus.generation).where(JobStatus.job_id.in_(job_ids))
+    return {row.job_id: row.generation for row in session.execute(found)}
 
 
 def by_state(session: Session) -> dict[str, int]:
@@ -64,10 +84,8 @@ def seen(session: Session, job_id: str, revision: int) -> None:
     session.execute(update(Job).where(Job.id == job_id, Job.revision == revision).values(pending=False))
 
 
-def write(
-    session: Session, job_id: str, *, state: str, generation: int, controller: str, term: int, facts: dict[str, Any]
-) -> bool:
-    """Writes facts of a job that is in this state and generation. False: it is not, or another controller leads."""
+def write(session: Session, job_id: str, *, state: str, generation: int, facts: dict[str, Any]) -> bool:
+    """Writes facts of a job that is in this state and generation. False: it is not."""
     if facts.get("state", state) != state:
         facts = facts | {"state_since": now()}
     done = session.execute(
@@ -76,20 +94,11 @@ def write(
             JobStatus.job_id == job_id,
             JobStatus.state == state,
             JobStatus.generation == generation,
-            _leads(controller, term),
         )
-        .values(**facts, controller=controller)
-        .execution_options(synchronize_session=False)
+        .values(facts)
+        .execution_options(synchronize_session="evaluate")
     )
     return bool(getattr(done, "rowcount", 0))
-
-
-def leads(session: Session, controller: str, term: int) -> bool:
-    return bool(session.scalar(select(_leads(controller, term))))
-
-
-def _leads(controller: str, term: int) -> ColumnElement[bool]:
-    return exists().where(Leader.id == _ROW, Leader.controller == controller, Leader.term == term)
 
 
 def leftovers(session: Session) -> Sequence[str]:

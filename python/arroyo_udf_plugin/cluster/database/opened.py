@@ -36,6 +36,8 @@ LATEST = "v0003"
 
 KEY_FILE = "secrets.key"
 
+PATIENCE: dict[str, Any] = {"connect_timeout": 10, "tcp_user_timeout": 30_000}
+"""Seconds, and milliseconds, after which a server that does not answer is given up."""
 _BUSY = 30.0  # seconds that SQLite waits for another writer
 _READS = "arroyo_udf_reads"  # an option of a connection
 _LOCK = 5115_0001  # PostgreSQL's number of our advisory lock
@@ -72,9 +74,8 @@ class Database:
             event.listen(engine, "connect", _set_up)
             event.listen(engine, "begin", _begin)
         elif kind in ("postgresql", "postgres"):
-            engine = sqlalchemy.create_engine(
-                parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True, hide_parameters=True
-            )
+            server = parsed.set(drivername="postgresql+psycopg")
+            engine = sqlalchemy.create_engine(server, connect_args=PATIENCE, pool_pre_ping=True, hide_parameters=True)
         else:
             raise InvalidArgument(f"there is no database of the kind {kind!r}: write sqlite or postgresql")
         if key_file is None:
@@ -161,10 +162,17 @@ class Database:
         file = self.engine.url.database
         if not self.is_sqlite or not file:
             return
-        copy = f"{file}.before-{revision}"
-        with contextlib.closing(sqlite3.connect(file)) as old, contextlib.closing(sqlite3.connect(copy)) as new:
-            old.backup(new)
-        os.chmod(copy, 0o600)
+        copy = Path(f"{file}.before-{revision}")
+        part = copy.with_name(f"{copy.name}.part")
+        part.unlink(missing_ok=True)  # of a program that was killed
+        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        try:
+            with contextlib.closing(sqlite3.connect(file)) as old, contextlib.closing(sqlite3.connect(part)) as new:
+                old.backup(new)
+        except sqlite3.Error as error:
+            part.unlink()
+            raise InvalidState(f"{file} cannot be copied to {copy} ({error}), and so is not migrated") from error
+        part.rename(copy)
 
 
 def _set_up(connection: Any, _record: object) -> None:

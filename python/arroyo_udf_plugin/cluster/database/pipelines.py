@@ -98,12 +98,18 @@ def get(session: Session, pipeline_id: str) -> Whole:
     return Whole(*found)
 
 
-def of_job(session: Session, job_id: str) -> Whole:
-    """Raises NotFound."""
-    found = session.execute(_whole().where(Job.id == job_id)).first()
+def of_job(session: Session, job_id: str, *, for_update: bool = False) -> Whole:
+    """for_update: nobody else changes its wish, or deletes it, in this transaction. Raises NotFound."""
+    one = _whole().where(Job.id == job_id)
+    found = session.execute(one.with_for_update(of=Job) if for_update else one).first()
     if found is None:
         raise NotFound("Job not found")
     return Whole(*found)
+
+
+def of_jobs(session: Session, job_ids: Sequence[str]) -> list[Whole]:
+    """Those that there are."""
+    return [Whole(*found) for found in session.execute(_whole().where(Job.id.in_(job_ids)))]
 
 
 def listed(session: Session, limit: int, starting_after: str | None = None) -> Page[Whole]:

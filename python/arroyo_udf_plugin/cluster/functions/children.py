@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,7 @@ _KEPT = ("PATH", "LANG", "LC_ALL", "CC", "ARROYO_UDF_PYTHON", "SSL_CERT_FILE", "
 _GRACE_SECONDS = 1.0
 _MOST_ANSWER = 64 << 20
 _TOLD = 2000
+_PREFIX, _ERRORS = "child-", "stderr"
 
 
 @dataclass(frozen=True)
@@ -94,9 +96,10 @@ class Children:
         return None
 
     async def _start(self, *how: str) -> _Child:
-        folder = Path(tempfile.mkdtemp(prefix="child-", dir=self._folder))  # 0700
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=self._folder))  # 0700
         try:
-            with (folder / "stderr").open("wb") as errors:
+            with (folder / _ERRORS).open("wb") as errors:
+                fcntl.flock(errors, fcntl.LOCK_EX)  # of the child, too: as long as it lives, its folder is in use
                 process = await asyncio.create_subprocess_exec(
                     *(sys.executable, "-P", "-s", "-m", f"{__package__}.child"),
                     *(str(self._limits.memory), str(max(1, round(self._limits.seconds))), *how),
@@ -126,6 +129,14 @@ class Children:
         }
 
 
+def left_behind(folder: Path) -> Iterator[Path]:
+    """Private folders of children that have ended: whoever started them was killed."""
+    for path in folder.glob(f"{_PREFIX}*/{_ERRORS}"):
+        with contextlib.suppress(OSError), path.open("rb") as errors:  # it is locked, or has just been removed
+            fcntl.flock(errors, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield path.parent
+
+
 class Child:
     """folder: its private one, which is removed with it."""
 
@@ -153,7 +164,7 @@ class Child:
         raise ChildFailed(f"it ended the process that loaded it: {_reason(status)}{self._last_words()}")
 
     def _last_words(self) -> str:
-        text = (self.folder / "stderr").read_bytes()[-_TOLD:].decode(errors="replace").strip()
+        text = (self.folder / _ERRORS).read_bytes()[-_TOLD:].decode(errors="replace").strip()
         return f"\n{text}" if text else ""
 
 

@@ -353,7 +353,10 @@ class ProcessScheduler:
                 await receive()
                 await send({"type": f"lifespan.{phase}.complete"})
             return
-        status, answer = await self._answered(scope, receive)
+        try:
+            status, answer = await self._answered(scope, receive)
+        except (KeyError, TypeError, ValueError) as error:
+            status, answer = 400, {"error": f"this message is not understood: {error!r}"}
         body = json.dumps(answer).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -361,7 +364,10 @@ class ProcessScheduler:
 
     async def _answered(self, scope: dict[str, Any], receive: Receive) -> tuple[int, Any]:
         parts = scope["path"].split("/")
-        if len(parts) != 5 or parts[1] != "v1" or not parts[3].isdecimal():
+        if len(parts) == 5 and parts[1] != protocol.VERSION:
+            text = f"workers must speak version {protocol.VERSION}, not {parts[1]}: the job goes on in a new one"
+            return protocol.GONE, {"error": text}
+        if len(parts) != 5 or not parts[3].isdecimal():
             return 404, {"error": "there is no such path"}
         given = dict(scope["headers"]).get(b"authorization", b"").decode()
         secret = protocol.secret_of(self._key, parts[2], int(parts[3]))

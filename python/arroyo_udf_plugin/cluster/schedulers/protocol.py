@@ -9,12 +9,17 @@ is 410, and the worker ends; if the controller does not know the job, it is 503,
 controller takes over one job after the other. Asking for orders is the worker's heartbeat. "of" names the list of
 orders: another controller begins a new one. An order that comes twice is one.
 
+Versions: workers outlive their controller, so after an upgrade those of the older program go on under the newer one.
+Version 1 may grow: a message may get a field with a default, and a reader leaves out what it does not know. Another
+version is answered with 410 and the reason: the worker ends, and its job goes on in a new one.
+
 HTTP, because each side can be tried out with curl and read in a log, and needs no generated code: there are a few small
 messages a second, and no rows but those of previews.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import http.client
@@ -22,12 +27,14 @@ import json
 import os
 import secrets
 import socket
+import tempfile
 from pathlib import Path
 from typing import Any
 
 ASK_EVERY = 5.0
 """Seconds after which a question for orders is answered with none."""
 GONE = 410
+VERSION = "v1"
 
 SOCKET = "workers.sock"
 _KEY = "workers.key"
@@ -37,15 +44,19 @@ def folder_of(data: Path) -> Path:
     return data / "workers"
 
 
+def path_of(job_id: str, generation: int, what: str) -> str:
+    return f"/{VERSION}/{job_id}/{generation}/{what}"
+
+
 def key_of(data: Path) -> bytes:
     """From which the secrets of all generations are made; a new one, if there is none."""
     path = data / _KEY
-    try:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    except FileExistsError:
-        return path.read_bytes()
-    with open(file, "wb") as opened:
-        opened.write(secrets.token_bytes(32))
+    if not path.exists():
+        with tempfile.NamedTemporaryFile(dir=data, prefix=f".{_KEY}-") as new:  # 0600
+            new.write(secrets.token_bytes(32))
+            new.flush()
+            with contextlib.suppress(FileExistsError):  # two controllers at once: one key
+                os.link(new.name, path)
     return path.read_bytes()
 
 

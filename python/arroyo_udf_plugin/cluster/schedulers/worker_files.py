@@ -75,15 +75,29 @@ def _signature(pid: str) -> bytes:
     return f"{pid:<20}".encode()
 
 
+def generation_of(name: str) -> tuple[str, int] | None:
+    """The job and the generation of a file. None: it is of something else."""
+    found = _NAME.fullmatch(name)
+    return None if found is None else (found[1], int(found[2]))
+
+
+def remove_ended(folder: Path, name: str) -> None:
+    """The files of a worker, unless it lives."""
+    if (folder / name).exists():
+        _holder(folder / name)
+    else:
+        (folder / f"{name}{_SOCKET}").unlink(missing_ok=True)
+
+
 def living(folder: Path, job_id: str) -> Iterator[Living]:
     """The workers of a job that live."""
     for path in sorted(folder.glob(f"{job_id}-*")):
-        found = _NAME.fullmatch(path.name)
-        if found is None or found[1] != job_id:
+        found = generation_of(path.name)
+        if found is None or found[0] != job_id:
             continue
         pid = _holder(path)
         if pid is not None:
-            yield Living(job_id, int(found[2]), pid)
+            yield Living(job_id, found[1], pid)
 
 
 def _holder(path: Path) -> int | None:

@@ -1,0 +1,152 @@
+"""The controller, with a database that fails at any statement, crashes and take-overs.
+
+Time passes, and workers act, when the test says so.
+"""
+
+import contextlib
+import logging
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from simulations import Simulation
+
+from arroyo_udf_plugin.cluster.database import history
+from arroyo_udf_plugin.cluster.states import Event, State
+
+
+@pytest.fixture
+def simulate(migrated: Path) -> Iterator[Callable[..., Simulation]]:
+    with contextlib.ExitStack() as stack:
+        yield lambda **limits: stack.enter_context(contextlib.closing(Simulation(migrated, **limits)))
+
+
+def outcome(simulation: Simulation, pipeline_id: str) -> tuple[Any, ...]:
+    whole = simulation.get(pipeline_id)
+    status = whole.status
+    with simulation.database.read() as session:
+        logged = [row.message for row in history.logged(session, whole.job.id, 100).rows]
+    return status.state, status.generation, status.restarts, status.failure_message, whole.job.pending, logged
+
+
+SCENARIOS: dict[str, Callable[[Simulation, str], None]] = {
+    "stop": lambda simulation, posted: simulation.change(posted, stop="checkpoint"),
+    "rescale": lambda simulation, posted: simulation.change(posted, parallelism=2),
+    "lost": lambda simulation, posted: simulation.end(posted, Event.LOST),
+    "wrong": lambda simulation, posted: simulation.end(posted, Event.WRONG),
+}
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("is_done", [False, True], ids=["not done", "not answered"])
+def test_each_statement_may_fail_and_nothing_is_lost(
+    simulate: Callable[..., Simulation], scenario: str, is_done: bool
+) -> None:
+    """From the start of the job, without a wait for the limit of a state. allowed_restarts: a report that counted twice
+    would end the job."""
+    simulation = simulate(allowed_restarts=1)
+    simulation.start()
+    simulation.turn()
+
+    def run(after: int | None) -> tuple[Any, ...]:
+        if after is not None:
+            simulation.faults.plan(after, 1, is_done)
+        posted = simulation.post()
+        simulation.settle(2)
+        SCENARIOS[scenario](simulation, posted)
+        simulation.settle(2)
+        found = outcome(simulation, posted)
+        simulation.faults.left = 0
+        simulation.change(posted, stop="force")
+        simulation.settle(1)
+        return found
+
+    expected = run(None)
+    before = simulation.faults.seen
+    assert run(None) == expected
+    for after in range(simulation.faults.seen - before):
+        assert run(after) == expected, after
+
+
+EXAMPLES = 20 * int(os.environ.get("KILLS", "5"))
+STOPS = ("checkpoint", "graceful", "immediate", "force")
+ENDS = (None, None, Event.LOST, Event.FINISHED, Event.WRONG)
+TURNS = st.one_of(
+    st.tuples(st.just("turn")),
+    st.tuples(st.just("turn")),
+    st.tuples(st.just("worker"), st.integers(0, 1), st.sampled_from(ENDS)),
+    st.tuples(st.just("fail"), st.integers(0, 12), st.integers(1, 3), st.booleans()),
+    st.tuples(st.just("fail"), st.integers(0, 12), st.integers(1, 3), st.booleans()),
+    st.tuples(st.just("time"), st.sampled_from([0.5, 1.0, 5.0, 130.0])),
+    st.tuples(st.just("stop"), st.integers(0, 1), st.sampled_from(STOPS)),
+    st.tuples(st.just("run"), st.integers(0, 1)),
+    st.tuples(st.just("restart"), st.integers(0, 1), st.booleans()),
+    st.tuples(st.just("rescale"), st.integers(0, 1), st.integers(1, 3)),
+    st.tuples(st.just("crash"), st.integers(0, 1)),
+    st.tuples(st.just("unlock"), st.integers(0, 1)),
+)
+
+
+def do(simulation: Simulation, posted: list[str], what: str, *how: Any) -> None:
+    if what == "turn":
+        simulation.turn()
+    elif what == "worker":
+        simulation.end(posted[how[0]], how[1])
+    elif what == "fail":
+        simulation.faults.plan(*how)
+    elif what == "time":
+        simulation.now += how[0]
+    elif what == "stop":
+        simulation.change(posted[how[0]], stop=how[1])
+    elif what == "run":
+        simulation.change(posted[how[0]], stop="none")
+    elif what == "restart":
+        simulation.restart(posted[how[0]], force=how[1])
+    elif what == "rescale":
+        simulation.change(posted[how[0]], parallelism=how[1])
+    elif what == "crash":
+        simulation.crash(simulation.controllers[how[0]])
+        simulation.start()
+    elif what == "unlock":  # as PostgreSQL does with a connection that is lost
+        simulation.controllers[how[0]]._lock.release()
+
+
+@pytest.mark.cluster
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+@given(st.lists(TURNS, max_size=50))
+def test_whatever_fails_every_wish_comes_true(
+    migrated: Path, caplog: pytest.LogCaptureFixture, turns: list[tuple[Any, ...]]
+) -> None:
+    """Without a wait for the limit of a state: no action is lost. The scheduler of the simulation sees to it that no
+    two generations run at once, and that none is started twice."""
+    caplog.clear()
+    with contextlib.closing(Simulation(migrated)) as simulation:
+        simulation.start()
+        simulation.start()
+        posted = [simulation.post() for _ in range(2)]
+        for one in turns:
+            do(simulation, posted, *one)
+        simulation.faults.is_off = True
+        simulation.settle(8)
+        for pipeline_id in posted:
+            whole = simulation.get(pipeline_id)
+            state, runs = State(whole.status.state), simulation.world.workers.get(whole.job.id)
+            assert not whole.job.pending
+            if runs is not None:
+                assert (state, runs.mode, runs.generation) == (State.RUNNING, "running", whole.status.generation)
+                assert whole.job.stop == "none"
+                assert whole.status.settings["parallelism"] == whole.job.parallelism
+                assert whole.status.restart_nonce == whole.job.restart_nonce
+            else:
+                ended = [State.FAILED, State.FINISHED]
+                assert state in [*ended, State.STOPPED] if whole.job.stop != "none" else state in ended
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]

@@ -1,0 +1,103 @@
+"""What is removed when nobody needs it any more."""
+
+import contextlib
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from clusters import settings_in
+from test_database import made
+
+from arroyo_udf_plugin.cluster.database import history
+from arroyo_udf_plugin.cluster.database.models import JobNumbers
+from arroyo_udf_plugin.cluster.database.opened import Database, now
+from arroyo_udf_plugin.cluster.schedulers import worker_files
+from arroyo_udf_plugin.cluster.tidying import tidy_files, tidy_rows
+
+HELD = """
+import fcntl, sys
+file = open(sys.argv[1], "ab")
+fcntl.flock(file, fcntl.LOCK_EX)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def held(path: Path) -> Any:
+    """The file is locked by a process within the block."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    child = subprocess.Popen([sys.executable, "-c", HELD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"held\n"
+        yield
+        assert child.stdin is not None
+        child.stdin.close()
+
+
+def test_of_jobs_that_count_no_more_the_last_numbers_stay(database: Database, tmp_path: Path) -> None:
+    with database.begin() as session:
+        first, second = (made(session).job.id for _ in range(2))
+        recent = now() - 1_000_000
+        for job, times in ((first, (1, 2, 3)), (second, (4, recent))):
+            session.add_all(JobNumbers(job_id=job, at=at, numbers={}) for at in times)
+    tidy_rows(database, database.begin, settings_in(tmp_path))
+    with database.read() as session:
+        assert [row.at for row in history.numbers(session, first)] == [3]
+        assert [row.at for row in history.numbers(session, second)] == [recent]
+
+
+def test_a_run_removes_a_limited_number_of_rows(database: Database) -> None:
+    with database.begin() as session:
+        job = made(session).job.id
+        session.add_all(JobNumbers(job_id=job, at=at, numbers={}) for at in range(10))
+    with database.begin() as session:
+        history.drop_numbers(session, 4)
+        assert len(history.numbers(session, job)) == 6
+
+
+def test_files_of_workers_that_were_killed_with_their_controller_go(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path)
+    workers, logs = tmp_path / "workers", tmp_path / "logs"
+    for folder in (workers, logs):
+        folder.mkdir()
+    for name in ("job_1-1", "job_1-2", "job_2-5", "job_2-4"):
+        (workers / name).touch()
+        (workers / f"{name}.sock").touch()
+        (logs / f"{name}.log").touch()
+    (logs / "job_3-1.log").touch()
+    (workers / "job_3-1.sock").touch()
+    (logs / "mine").touch()
+    with held(workers / "job_2-4"):  # it lives, though nobody wants it any more
+        tidy_files(settings, {"job_1": 2})
+        assert sorted(path.name for path in workers.iterdir()) == ["job_1-2", "job_1-2.sock", "job_2-4", "job_2-4.sock"]
+        assert sorted(path.name for path in logs.iterdir()) == ["job_1-2.log", "job_2-4.log", "mine"]
+
+
+def test_private_folders_of_children_go_when_nothing_has_them(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path)
+    with held(settings.functions / "child-a" / "stderr"):
+        for name in ("child-b", "other"):
+            (settings.functions / name).mkdir()
+            (settings.functions / name / "stderr").touch()
+        tidy_files(settings, {})
+        assert sorted(path.name for path in settings.functions.iterdir()) == ["child-a", "other"]
+
+
+def test_a_name_of_a_worker_says_job_and_generation() -> None:
+    assert worker_files.generation_of("job_1-12") == ("job_1", 12)
+    assert worker_files.generation_of("mine") is None
+
+
+def test_the_log_of_a_job_has_a_limit(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "_LOGGED_KEPT", 3)
+    with database.begin() as session:
+        first, second = (made(session).job.id for _ in range(2))
+        history.log(session, second, 1, "info", "other")
+        for number in range(5):
+            history.log(session, first, 1, "error", str(number))
+        assert [row.message for row in history.logged(session, first, 9).rows] == ["4", "3", "2"]
+        assert [row.message for row in history.logged(session, second, 9).rows] == ["other"]
