@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,17 @@ from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.task import Report
 from arroyo_udf_plugin.engine.embedded import run_planned
 from arroyo_udf_plugin.engine.stopping import StopRequest
-from arroyo_udf_plugin.pipeline.description import Blackhole, Impulse, NamedSource, Parts, Pipeline, Sql, Union, Windows
+from arroyo_udf_plugin.pipeline.description import (
+    Blackhole,
+    Functions,
+    Impulse,
+    NamedSource,
+    Parts,
+    Pipeline,
+    Sql,
+    Union,
+    Windows,
+)
 from arroyo_udf_plugin.pipeline.plan import plan
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -27,7 +38,7 @@ def counted(**parts: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Runs a pipeline to its end. Returns its graph and its numbers."""
     with contextlib.closing(plan(Pipeline(name="counts", **parts))) as planned:
         graph = graph_of(planned)
-        return graph, dict(numbers_of(run_planned(planned).progress, graph))
+        return graph, dict(numbers_of(1, run_planned(planned).progress, graph))
 
 
 def rows_of(numbers: dict[str, Any], what: str) -> dict[str, list[int]]:
@@ -69,6 +80,38 @@ def test_bytes_are_those_of_the_columns() -> None:
     assert operator["bytes_sent"] == sink["bytes_recv"] == 100 * 8
     assert "bytes_recv" not in source
     assert "bytes_sent" not in sink
+
+
+UNSTEADY = """
+from arroyo_udf_plugin import udf
+
+seen = set()
+
+
+@udf
+async def unsteady(n: int) -> int:
+    if n % 10 == 0 and (n % 50 == 0 or n not in seen):
+        seen.add(n)
+        raise ValueError(n)
+    return n
+"""
+
+
+def test_functions_have_their_outcomes_retries_and_latencies(build_plugin: Callable[..., Path]) -> None:
+    """Each tenth of 100 rows fails at first, two of them always."""
+    options = {"max_attempts": 3, "retry_on": "error", "backoff": "1ms"}
+    plugin = str(build_plugin(UNSTEADY, name="unsteady"))
+    whole = Sql(select={"n": "CAST(counter AS BIGINT)"})
+    called = Functions(plugin=plugin, calls=["unsteady(n)"], on_error="drop", options=options)
+    graph, numbers = counted(source=Impulse(rows=100), operators=[whole, called], sinks=[Blackhole()])
+    assert graph["nodes"][2]["operator"] == "AsyncUdf"
+    found = numbers["nodes"]["2"]
+    assert found["outcomes"] == {"values": 98, "errors": 2, "dropped": 2}
+    assert found["retries"] == 8 + 2 * 2
+    assert sum(found["latency"].values()) == 100
+    assert found["latency_max"] > 0
+    assert rows_of(numbers, "recv")["3"] == [98]
+    assert "in_flight" not in found  # what is 0 is left out
 
 
 def test_each_slice_has_its_own_rows_and_a_node_that_is_alone_all_of_them() -> None:
@@ -122,7 +165,7 @@ def test_a_checkpoint_has_a_group_for_each_node_and_is_told_once(
     windows = Windows(name="minutes", time="event_time", width=60, aggregates={"n": "count(*)"}, after="all")
     pipeline = Pipeline(
         name="counts",
-        source=Impulse(rate=3000, rows=3000, partitions=3, start=START, interval=1.0),
+        source=Impulse(rate=3000, rows=1200, partitions=3, start=START, interval=1.0),
         event_time={"column": "event_time"},
         operators=[Sql(name="all", select={"event_time": "event_time"}), windows],
         sinks=[Parts(path=str(tmp_path / "out"), after="minutes"), Parts(path=str(tmp_path / "all"), after="all")],

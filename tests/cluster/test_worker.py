@@ -16,9 +16,37 @@ from arroyo_udf_plugin.cluster.schedulers import process, protocol, worker_files
 
 def test_a_worker_that_finds_no_controller_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "ALONE", 0.2)
-    told: dict[str, Any] = {"data": str(tmp_path), "job_id": "job_1", "generation": 3, "secret": "s", "gateway": None}
+    told: dict[str, Any] = {
+        "data": str(tmp_path),
+        "job_id": "job_1",
+        "generation": 3,
+        "secret": "s",
+        "gateway": None,
+        "traces": None,
+        "spawned": 0.0,
+    }
     with pytest.raises(worker.Alone):
         worker.Worker(told).run()
+
+
+def test_a_worker_starts_without_what_only_the_other_programs_need() -> None:
+    """Each start of a job, and each recovery, waits for its imports."""
+    others = (
+        "sqlalchemy",
+        "alembic",
+        "fastapi",
+        "uvicorn",
+        "psycopg",
+        "pydantic_settings",
+        "cryptography",
+        "opentelemetry",
+    )
+    program = f"""
+import sys
+import arroyo_udf_plugin.cli, arroyo_udf_plugin.cluster.worker
+print([name for name in {others!r} if name in sys.modules])
+"""
+    assert subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout == "[]\n"
 
 
 def test_a_worker_is_found_by_its_lock_as_long_as_it_lives(tmp_path: Path) -> None:

@@ -76,6 +76,14 @@ def test_a_summary_for_programs() -> None:
     told = json.loads(done.stdout)
     assert (told["pipeline"], told["ended"], told["rows_in"], told["rows_out"]) == ("speeds", "finished", 3, 2)
     assert told["operators"][0]["counts"]["dead_letters"] == 1
+    assert told["checkpoint"] is None
+
+
+def test_a_summary_with_checkpoints() -> None:
+    done = cli("run", "--json", "p.toml", "--checkpoints", "state", FLIGHTS="flights.parquet")
+    checkpoint = json.loads(done.stdout)["checkpoint"]
+    assert set(checkpoint) == {"epoch", "epochs", "seconds", "at"}
+    assert checkpoint["epochs"] == 1
 
 
 def test_json_does_for_toml(folder: Path) -> None:

@@ -218,6 +218,7 @@ def _report(summary: Summary, as_json: bool, err: bool) -> None:
     progress = summary.progress
     if as_json:
         told = dataclasses.asdict(summary)
+        (told["progress"]["checkpoint"] or {}).pop("took", None)  # its parts are for the engine around pipelines
         click.echo(json.dumps(told.pop("progress") | told), err=err)
         return
     counts = {

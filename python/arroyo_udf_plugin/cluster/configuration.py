@@ -103,6 +103,12 @@ class MetricsSettings(Section):
     """Seconds from one time to the next."""
 
 
+class TracesSettings(Section):
+    endpoint: str | None = None
+    """Where OpenTelemetry's spans are sent, as OTLP over HTTP, such as http://127.0.0.1:4318/v1/traces. Needs the extra
+    `traces`."""
+
+
 class FileSettings(Section):
     roots: tuple[Path, ...] = ()
     """Folders that pipelines may read and write; default: all, which is allowed on loopback only."""
@@ -137,6 +143,7 @@ class Settings(BaseSettings):
     worker: WorkerSettings = WorkerSettings()
     pipeline: PipelineSettings = PipelineSettings()
     metrics: MetricsSettings = MetricsSettings()
+    traces: TracesSettings = TracesSettings()
     files: FileSettings = FileSettings()
     logging: LoggingSettings = LoggingSettings()
 

@@ -41,6 +41,8 @@ from .facts import facts_of, log
 from .functions.artifacts import LIBRARIES
 from .monitoring.families import Families
 from .monitoring.meters import Meters
+from .monitoring.spans import JobSpans
+from .monitoring.tracing import Tracing
 from .noting import Notes
 from .removal import Remover
 from .restarts import backoff, is_exhausted
@@ -115,6 +117,8 @@ class Controller:
         self._work = Work(clock)
         self._notes = Notes()
         self._meters = Meters()
+        self._tracing = Tracing(settings.traces.endpoint, "controller")
+        self._spans = JobSpans(self._tracing)
         self._remover = Remover(database)
         self._watched: dict[str, _Watched] = {}
         self._unsure: _Unsure | None = None
@@ -167,6 +171,7 @@ class Controller:
             self._note_last()
         self._remover.close()
         self._lock.release()
+        self._tracing.close()
 
     def turn(self, patience: float | None = 0.0) -> bool:
         """Waits for a word, for so many seconds, and does all that there is to do. False: it was asked to stop."""
@@ -201,6 +206,7 @@ class Controller:
             return
         self._notes.add(word)
         self._meters.note([word])
+        self._spans.note([word])
         if self._notes.wait:
             self._add(_OWN, "note", self._note)
         if word.event is not None:
@@ -330,6 +336,7 @@ class Controller:
         self._watched.pop(job_id, None)
         self._notes.forget(job_id)
         self._meters.forget(job_id)
+        self._spans.forget(job_id)
         self._timers.drop(job_id)
 
     # ---- Events ----
@@ -398,6 +405,7 @@ class Controller:
     def _follow(self, whole: Whole, step: Step) -> None:
         """whole: with the new state."""
         job_id = whole.job.id
+        self._spans.moved(job_id, whole.status.generation, step)
         self._add(job_id, "consider", partial(self._consider, job_id))
         self._enter(whole)
         self._act(whole, step.action)
@@ -449,6 +457,7 @@ class Controller:
             environment=job.env_vars,
             drain_time=self._limits.drain_time,
             libraries=str(self._settings.functions / LIBRARIES),
+            trace_parent=self._spans.parent(job.id),
         )
 
     # ---- Time ----

@@ -1,6 +1,6 @@
 """What a generation has counted: `Report.numbers`, as workers send it and the database keeps it.
 
-    {"rows_in": 10, "rows_out": 9,
+    {"generation": 3, "rows_in": 10, "rows_out": 9,
      "nodes": {"0": {"operator": "impulse", "subtasks": {"0": {"messages_sent": 10, "bytes_sent": 80}}, ...},
                "1": {"operator": "AsyncUdf", "in_flight": 1, "outcomes": {"values": 9}, ...}, ...}}
 
@@ -64,9 +64,10 @@ class NodeNumbers(TypedDict, total=False):
 
 
 class Numbers(TypedDict, total=False):
-    """rows_in: read from all sources. rows_out: written to sinks. dropped, dead_letters: rows that could not be read.
-    nodes: by their numbers in the graph."""
+    """generation: whose counts these are. rows_in: read from all sources. rows_out: written to sinks.
+    dropped, dead_letters: rows that could not be read. nodes: by their numbers in the graph."""
 
+    generation: int
     rows_in: int
     rows_out: int
     dropped: int
@@ -74,7 +75,7 @@ class Numbers(TypedDict, total=False):
     nodes: Mapping[str, NodeNumbers]
 
 
-def numbers_of(now: Progress, graph: Mapping[str, Any]) -> Numbers:
+def numbers_of(generation: int, now: Progress, graph: Mapping[str, Any]) -> Numbers:
     """graph: as `graph_of` makes it."""
     told = numbered(
         [(one, _told(one, ("sent",))) for one in now.sources],
@@ -86,7 +87,7 @@ def numbers_of(now: Progress, graph: Mapping[str, Any]) -> Numbers:
         str(node["node_id"]): {"operator": node["operator"], "name": one.name, **numbers}
         for node, (one, numbers) in zip(graph["nodes"], told, strict=True)
     }
-    return cast(Numbers, counts | {"nodes": nodes})
+    return cast(Numbers, {"generation": generation, **counts, "nodes": nodes})
 
 
 def _told(node: NodeProgress, ways: Sequence[str]) -> dict[str, Any]:

@@ -26,6 +26,8 @@ from .monitoring.exposition import Exposition
 from .monitoring.families import Source
 from .monitoring.measured import Measured
 from .monitoring.pushing import CONTROLLER, Gateway
+from .monitoring.spans import TracedRequests
+from .monitoring.tracing import Tracing
 from .schedulers.embedded import EmbeddedScheduler
 from .schedulers.interface import Scheduler
 from .schedulers.process import ProcessScheduler
@@ -102,8 +104,10 @@ def serving(
 ) -> Iterator[str]:
     """The API. Yields its address. wake: called after a wish was written. sources: metrics of this process."""
     app = create_app(Parts.configured(database, settings, wake, sources))
-    with _answering(app, settings.api, settings.api.http_port) as address:
-        yield address
+    with contextlib.closing(Tracing(settings.traces.endpoint, "api")) as tracing:
+        traced = TracedRequests(app, tracing)
+        with _answering(traced, settings.api, settings.api.http_port) as address:
+            yield address
 
 
 @contextlib.contextmanager

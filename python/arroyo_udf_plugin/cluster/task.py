@@ -59,7 +59,7 @@ _WRONG = (RowError, UserCodeError, BuildError, LoadError, PluginEnvironmentError
 class Task:
     """place: of its checkpoints; None: without. checkpoint_interval: in seconds. drain_time: of a stop.
 
-    libraries: the folder to which libraries of object stores are copied.
+    libraries: the folder to which libraries of object stores are copied. trace_parent: W3C's, of the span of its start.
     """
 
     job_id: str
@@ -71,6 +71,7 @@ class Task:
     environment: Mapping[str, str] = field(default_factory=dict)
     drain_time: float = 10.0
     libraries: str = ""
+    trace_parent: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -176,7 +177,7 @@ class Telling:
         self._told_epoch = 0
 
     def report(self, now: Progress, event: Event | None) -> Report:
-        numbers = numbers_of(now, self._graph)
+        numbers = numbers_of(self._task.generation, now, self._graph)
         epoch = 0 if now.checkpoint is None else now.checkpoint.epoch
         is_told, self._told_epoch = epoch == self._told_epoch and event in (None, Event.STARTED), epoch
         return Report(

@@ -1,7 +1,7 @@
 """A worker: the process of one generation of a job. `arroyo-udf worker`, started by the process scheduler.
 
-    standard input: {"data": folder, "job_id", "generation", "secret", "lock", "limits", "gateway", "logging"}, then
-    its end
+    standard input: {"data": folder, "job_id", "generation", "secret", "lock", "limits", "gateway", "logging",
+    "traces", "spawned"}, then its end
 
 Three threads: this one runs the pipeline, one sends reports, one asks for orders. Others answer with metrics, and send
 them to a Pushgateway.
@@ -34,6 +34,7 @@ from .logs import show
 from .monitoring.exposition import Exposition
 from .monitoring.measured import Measured
 from .monitoring.pushing import WORKER, Gateway
+from .monitoring.tracing import Tracing
 from .schedulers import protocol, worker_files
 from .states import Event
 from .task import Report, Task, request, run
@@ -64,6 +65,8 @@ class Worker:
         self._stop = StopRequest()
         self._started: Report | None = None
         self._measured = Measured()
+        self._traces, self._spawned = told["traces"], told["spawned"]
+        self._trace_parent: str | None = None
         self._gateway = told["gateway"] and Gateway(**told["gateway"])
 
     def run(self) -> None:
@@ -72,6 +75,7 @@ class Worker:
         task = Task.of_json(self._ask("register", {})["task"])
         failpoints.reached("registered")
         self._stop.timeout = task.drain_time
+        self._trace_parent = task.trace_parent
         reporting = threading.Thread(target=self._guarded, args=(self._report,), name="arroyo-udf-reports")
         reporting.start()
         listening = threading.Thread(target=self._guarded, args=(self._listen,), name="arroyo-udf-orders", daemon=True)
@@ -85,10 +89,17 @@ class Worker:
     def _hear(self, report: Report) -> None:
         if report.event is Event.STARTED:
             self._started = replace(report, numbers=None, checkpoint=None)
+            if self._traces is not None:  # aside, because opentelemetry is slow to import
+                threading.Thread(target=self._trace, args=(time.time(),), daemon=True).start()
         elif report.event is not None:
             failpoints.reached("ended")
         self._measured.note(report)
         self._reports.put(report)
+
+    def _trace(self, started: float) -> None:
+        about = {"job_id": self._job_id, "generation": self._generation}
+        with contextlib.closing(Tracing(self._traces, "worker")) as tracing:
+            tracing.begin("worker start", parent=self._trace_parent, at=self._spawned, **about).end(started)
 
     @contextlib.contextmanager
     def _monitored(self) -> Iterator[None]:

@@ -187,6 +187,25 @@ def test_counts_become_rates_and_a_new_start_gives_none(
     }
 
 
+def test_between_two_generations_there_is_no_rate(
+    api: Client, stored: Any, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Although the second one has counted further by then."""
+    monkeypatch.setattr(METRICS, "now", lambda: 9_000_000)
+    whole = stored()
+    with database.begin() as session:
+        for at, generation, count in (
+            (1_000_000, 1, 100),
+            (3_000_000, 1, 300),
+            (5_000_000, 2, 400),
+            (7_000_000, 2, 600),
+        ):
+            session.add(JobNumbers(job_id=whole.job.id, at=at, numbers=passed(count, 0) | {"generation": generation}))
+    source, _ = api.get(path_of(whole, "operator_metric_groups")).json()["data"]
+    rates = next(group for group in source["metric_groups"] if group["name"] == "messages_sent")
+    assert [point["time"] for point in rates["subtasks"][0]["metrics"]] == [3_000_000, 7_000_000]
+
+
 def passed(count: int, blocked: float) -> dict[str, Any]:
     """Numbers of a source in two slices, and of a sink in one."""
     sent = {"messages_sent": count, "bytes_sent": 8 * count, "blocked": blocked}

@@ -48,13 +48,13 @@ def groups(parts: ThePart, id: str, job_id: str) -> Listed[OperatorMetricGroup]:
 
 
 def metric_groups(numbers: Sequence[JobNumbers]) -> Iterator[OperatorMetricGroup]:
-    """numbers: by time. Between a count and a lower one, the job was started again: no rate comes of them."""
+    """numbers: by time. No rate comes of the counts of two generations, or, of an older worker, of a lower one."""
     lines: dict[_Key, list[Metric]] = defaultdict(list)
-    counted = [(row.at, _counts(row.numbers)) for row in _spaced(_until(now(), numbers))]
-    for (since, then), (at, counts) in pairwise(counted):
+    counted = [(row.at, row.numbers.get("generation"), _counts(row.numbers)) for row in _spaced(_until(now(), numbers))]
+    for (since, before, then), (at, generation, counts) in pairwise(counted):
         seconds = (at - since) / 1e6
         for key, count in counts.items():
-            if seconds > 0 and count >= then.get(key, count + 1):
+            if before == generation and seconds > 0 and count >= then.get(key, count + 1):
                 value = (count - then[key]) / seconds
                 lines[key].append(Metric(time=at, value=min(1.0, value) if key[1] == "backpressure" else value))
     for node_id, of_node in groupby(sorted(lines.items()), key=lambda line: line[0][0]):

@@ -105,6 +105,7 @@ class ProcessScheduler:
         self._tell, self._data = tell, settings.data.absolute()
         self._limits = settings.pipeline
         self._worker = settings.worker
+        self._traces = settings.traces.endpoint
         self._logging = settings.logging.format, settings.logging.level
         self._gateway = Gateway.configured(settings)
         self._folder = protocol.folder_of(self._data)
@@ -233,6 +234,8 @@ class ProcessScheduler:
             "lock": lock,
             "limits": self._worker.model_dump(),
             "logging": self._logging,
+            "traces": self._traces,
+            "spawned": time.time(),
             "gateway": self._gateway and asdict(self._gateway),
         }
         assert process.stdin is not None
