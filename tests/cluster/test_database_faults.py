@@ -154,12 +154,15 @@ def test_a_scheduler_that_fails_is_asked_again(
 
 def test_a_job_that_cannot_be_read_holds_no_other_back(simulate: Callable[..., Simulation]) -> None:
     simulation = simulate()
-    posted = [simulation.post() for _ in range(3)]
+    jobs = [simulation.get(simulation.post()).job.id for _ in range(3)]
+    simulation.start()
+    simulation.settle(2)
+    simulation.crash(simulation.controllers[0])
     with simulation.database.engine.begin() as connection:
         connection.exec_driver_sql("""UPDATE jobs SET env_vars = '{"A": "no token"}' WHERE serial = 2""")
     simulation.start()
     simulation.settle(2)
-    assert [simulation.get(posted[n]).status.state for n in (0, 2)] == [State.RUNNING] * 2
+    assert [simulation.world.workers[job].owner is None for job in jobs] == [False, True, False]
 
 
 def test_a_thousand_jobs_are_taken_over_by_a_few_statements(simulate: Callable[..., Simulation]) -> None:
