@@ -74,6 +74,7 @@ def test_prometheus_finds_workers_as_they_come_and_go(
         until(lambda: [one["metric"]["instance"] for one in query(asked, rows)] == [f"{job}-2"], "the second worker")
         recoveries = 'arroyo_udf_controller_recoveries_total{job="arroyo-udf-controller"}'
         until(lambda: [one["value"][1] for one in query(asked, recoveries)] == ["1"], "the recovery")
+        assert [path.name for path in protocol.folder_of(tmp_path).glob("*.sock")] == [f"{job}-2.sock"]
         until(lambda: query(asked, "sum(up)")[0]["value"][1] == "2", "nothing else to scrape")
 
     (target,) = json.loads(get(f"{address}/targets"))

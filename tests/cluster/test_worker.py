@@ -16,15 +16,7 @@ from arroyo_udf_plugin.cluster.schedulers import process, protocol, worker_files
 
 def test_a_worker_that_finds_no_controller_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "ALONE", 0.2)
-    told: dict[str, Any] = {
-        "data": str(tmp_path),
-        "job_id": "job_1",
-        "generation": 3,
-        "secret": "s",
-        "gateway": None,
-        "traces": None,
-        "spawned": 0.0,
-    }
+    told: dict[str, Any] = {"data": str(tmp_path), "job_id": "job_1", "generation": 3, "secret": "s"}
     with pytest.raises(worker.Alone):
         worker.Worker(told).run()
 

@@ -65,9 +65,10 @@ class Worker:
         self._stop = StopRequest()
         self._started: Report | None = None
         self._measured = Measured()
-        self._traces, self._spawned = told["traces"], told["spawned"]
+        # Not of a controller that runs on while the package is upgraded:
+        self._traces, self._spawned = told.get("traces"), told.get("spawned", time.time())
         self._trace_parent: str | None = None
-        self._gateway = told["gateway"] and Gateway(**told["gateway"])
+        self._gateway = Gateway(**told["gateway"]) if told.get("gateway") else None
 
     def run(self) -> None:
         """Raises Gone, Alone."""
@@ -167,7 +168,7 @@ def main() -> None:
     try:
         os.set_inheritable(told["lock"], False)  # it ends with this process
         worker_files.sign(told["lock"], os.getpid())
-        show(*told["logging"], job_id=told["job_id"], generation=told["generation"])
+        show(*told.get("logging", ("text", "info")), job_id=told["job_id"], generation=told["generation"])
         limit(told["limits"])
         Worker(told).run()
     except (Gone, Alone) as error:

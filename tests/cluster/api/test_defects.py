@@ -15,15 +15,13 @@ from typing import Any
 
 import pytest
 from asgi_client import Client
-from clusters import settings_in
 from sqlalchemy import event as events
 from sqlalchemy import func, select, text, update
 
 from arroyo_udf_plugin.cluster.api.buttons import button
 from arroyo_udf_plugin.cluster.api.output import _events
 from arroyo_udf_plugin.cluster.api.parts import Parts
-from arroyo_udf_plugin.cluster.configuration import configured
-from arroyo_udf_plugin.cluster.controller import Controller
+from arroyo_udf_plugin.cluster.configuration import PipelineSettings, configured
 from arroyo_udf_plugin.cluster.database import history, jobs, pipelines
 from arroyo_udf_plugin.cluster.database.models import (
     ConnectionTableUse,
@@ -35,7 +33,7 @@ from arroyo_udf_plugin.cluster.database.models import (
 )
 from arroyo_udf_plugin.cluster.database.opened import Database, now
 from arroyo_udf_plugin.cluster.functions.workshop import Workshop
-from arroyo_udf_plugin.cluster.schedulers.embedded import EmbeddedScheduler
+from arroyo_udf_plugin.cluster.restarts import backoff
 from arroyo_udf_plugin.errors import InvalidArgument
 
 HERE = Path(__file__)
@@ -142,9 +140,9 @@ def test_7_restart_of_a_stopped_job_is_a_wish_to_run(api: Client, stored: Any, d
     assert job.history == whole.job.history + 1  # without the state of before
 
 
-def test_8_the_thousandth_restart_in_a_row_waits_no_longer_than_the_limit(database: Database, tmp_path: Path) -> None:
-    controller = Controller(database, settings_in(tmp_path, allowed_restarts=-1, max_backoff=7.0), EmbeddedScheduler)
-    pauses = [controller._backoff(restarts) for restarts in range(1001)]
+def test_8_the_thousandth_restart_in_a_row_waits_no_longer_than_the_limit() -> None:
+    limits = PipelineSettings(allowed_restarts=-1, max_backoff=7.0)
+    pauses = [backoff(limits, restarts) for restarts in range(1001)]
     assert pauses[:2] == [0.0, 0.0]
     assert all(3.5 <= pause <= 7.0 for pause in pauses[20:])
 
