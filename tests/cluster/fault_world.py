@@ -21,6 +21,7 @@ import signal
 import threading
 import time
 import urllib.error
+import urllib.request
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -35,7 +36,7 @@ from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
 
 JOBS = 4
 RATE = 400
-_PATIENCE = 120.0  # seconds in which all must become right
+_PATIENCE = 240.0  # seconds in which all must become right
 _MOST_STEPS_DOWN = 2
 _LONGEST_PAUSE = 0.7  # seconds between two steps; no result depends on it
 _MARK = "FAULT_WORLD"  # a variable of everything that runs here
@@ -97,6 +98,7 @@ class World:
             self._database = self._stack.enter_context(postgresql.server())
             self._store = self._stack.enter_context(object_store_server.server(self._folder / "s3"))
             self._bucket = self._store.bucket("state")
+            self._keep_bucket()
             self._environment = {**_SETTINGS, **self._store.environment, _MARK: self._mark}
             for name in ("api 0", "api 1", "controller 0", "controller 1"):
                 self._start(name)
@@ -107,6 +109,11 @@ class World:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def _keep_bucket(self) -> None:
+        """The server forgets an empty one when it is killed."""
+        request = urllib.request.Request(f"{self._store.address}/state/kept", b"", method="PUT")
+        urllib.request.urlopen(request, timeout=60).close()
 
     # ---- What happens ----
 

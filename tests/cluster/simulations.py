@@ -87,6 +87,13 @@ class World:
             if runs.is_cleared and job_id not in self.workers:
                 runs.owner.tell(Report(job_id, runs.generation, Event.READY))
 
+    def report_all(self) -> None:
+        """Each worker says that it goes on."""
+        for job_id, runs in self.workers.items():
+            if runs.owner is not None:
+                numbers: Any = {"rows_in": len(self.started)}
+                runs.owner.tell(Report(job_id, runs.generation, numbers=numbers))
+
 
 class Scheduler:
     """Starts and stops workers of a world, as processes that outlive their controller."""

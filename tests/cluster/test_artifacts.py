@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -104,30 +102,6 @@ def test_a_url_with_a_password_is_refused_and_not_repeated() -> None:
     assert "hidden" not in str(caught.value)
 
 
-COPIER = """
-import sys
-from pathlib import Path
-from arroyo_udf_plugin.cluster.functions.artifacts import copied, verified
-print("ready", flush=True)
-sys.stdin.readline()
-for _ in range(50):
-    path, sha256 = copied(Path(sys.argv[1]), Path(sys.argv[2]))
-    verified(path, sha256)
-"""
-
-
-@pytest.mark.cluster
-def test_processes_that_copy_the_same_library_at_once_do_not_disturb_each_other(library: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", COPIER, str(library), str(tmp_path / "libraries")]
-    copiers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    for each in copiers:
-        assert each.stdout is not None
-        assert each.stdout.readline() == "ready\n"
-    for each in copiers:
-        each.communicate("go\n")
-    assert [each.returncode for each in copiers] == [0, 0, 0]
-
-
 def test_threads_that_store_the_same_library_at_once_all_succeed(place: str, library: Path, tmp_path: Path) -> None:
     names: list[str] = []
     threads = [threading.Thread(target=lambda: names.append(store(library, place, 10.0))) for _ in range(4)]
@@ -139,9 +113,15 @@ def test_threads_that_store_the_same_library_at_once_all_succeed(place: str, lib
     assert fetched(names[0], HASH, tmp_path / "libraries").read_bytes() == BYTES
 
 
-def test_a_copy_is_known_by_its_hash(library: Path, tmp_path: Path) -> None:
+def test_a_copy_that_is_made_again_leaves_the_one_that_is_loaded_as_it_is(library: Path, tmp_path: Path) -> None:
+    """Two programs build the same function at once: neither removes or overwrites what the other one has answered."""
     path, sha256 = copied(library, tmp_path / "libraries")
     assert (path, sha256) == (tmp_path / "libraries" / HASH / "libplane.so", HASH)
+    with path.open("rb") as loaded:
+        assert copied(library, tmp_path / "libraries") == (path, HASH)
+        assert not os.path.samestat(os.fstat(loaded.fileno()), path.stat())
+        assert loaded.read() == path.read_bytes() == BYTES
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_a_program_moves_with_its_libraries() -> None:

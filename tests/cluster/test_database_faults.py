@@ -11,12 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from simulations import Simulation
+from simulations import Runs, Simulation
 
-from arroyo_udf_plugin.cluster.database import history
+from arroyo_udf_plugin.cluster import controller
+from arroyo_udf_plugin.cluster.database import history, pipelines
+from arroyo_udf_plugin.cluster.database.leading import LeaderLock
+from arroyo_udf_plugin.cluster.database.models import Job, JobStatus
 from arroyo_udf_plugin.cluster.states import Event, State
+from arroyo_udf_plugin.cluster.wishes import settings as wish_of
 
 
 @pytest.fixture
@@ -71,6 +76,116 @@ def test_each_statement_may_fail_and_nothing_is_lost(
     assert run(None) == expected
     for after in range(simulation.faults.seen - before):
         assert run(after) == expected, after
+
+
+def test_one_timer_waits_for_a_database_that_is_away(simulate: Callable[..., Simulation]) -> None:
+    simulation = simulate()
+    started = simulation.start()
+    for _ in range(3):
+        simulation.end(simulation.post(), Event.LOST)
+    simulation.settle(2)
+    simulation.faults.plan(0, 1_000_000, False)
+    for _ in range(100):
+        simulation.world.report_all()
+        simulation.turn()
+        before = simulation.faults.seen
+        simulation.turn()
+        assert simulation.faults.seen == before  # nobody asks before the second is over
+        simulation.now += 1.0
+    assert len(started._timers._heap) < 10
+    assert len(started._work._waiting) < 10
+    simulation.faults.is_off = True
+    simulation.settle(2)
+    assert {runs.mode for runs in simulation.world.workers.values()} == {"running"}
+
+
+def test_leading_and_tidying_go_on_whatever_happens(
+    simulate: Callable[..., Simulation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simulation = simulate()
+    hold, tidied = LeaderLock.hold, list[int]()
+
+    def failing(lock: LeaderLock) -> bool:
+        if simulation.now < 3:
+            raise OSError("no space left on the device")
+        return hold(lock)
+
+    def tidy(*_: Any) -> None:
+        tidied.append(1)
+        raise OSError("no space left on the device")
+
+    monkeypatch.setattr(LeaderLock, "hold", failing)
+    monkeypatch.setattr(controller, "tidy_rows", tidy)
+    made = simulation.start()
+    simulation.settle(2)
+    assert not made.leads
+    simulation.settle(200)
+    assert made.leads
+    assert len(tidied) == 3
+
+
+@pytest.mark.parametrize("method", ["take_over", "clear", "start"])
+def test_a_scheduler_that_fails_is_asked_again(
+    simulate: Callable[..., Simulation], monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    simulation = simulate()
+    posted = simulation.post()
+    simulation.start()
+    simulation.settle(2)
+    simulation.crash(simulation.controllers[0])
+    made = simulation.start()
+    if method != "take_over":
+        simulation.restart(posted, force=True)
+    asked, do = list[int](), getattr(made._scheduler, method)
+
+    def failing(*how: Any) -> Any:
+        asked.append(1)
+        if len(asked) == 1:
+            raise RuntimeError("can't start new thread")
+        return do(*how)
+
+    monkeypatch.setattr(made._scheduler, method, failing)
+    simulation.settle(8)
+    whole = simulation.get(posted)
+    assert len(asked) > 1
+    assert (whole.status.state, whole.status.restart_nonce) == (State.RUNNING, whole.job.restart_nonce)
+    assert simulation.world.workers[whole.job.id].owner is made._scheduler
+
+
+def test_a_job_that_cannot_be_read_holds_no_other_back(simulate: Callable[..., Simulation]) -> None:
+    simulation = simulate()
+    jobs = [simulation.get(simulation.post()).job.id for _ in range(3)]
+    simulation.start()
+    simulation.settle(2)
+    simulation.crash(simulation.controllers[0])
+    with simulation.database.engine.begin() as connection:
+        connection.exec_driver_sql("""UPDATE jobs SET env_vars = '{"A": "no token"}' WHERE serial = 2""")
+    simulation.start()
+    simulation.settle(2)
+    assert [simulation.world.workers[job].owner is None for job in jobs] == [False, True, False]
+
+
+def test_a_thousand_jobs_are_taken_over_by_a_few_statements(simulate: Callable[..., Simulation]) -> None:
+    """And a wake-up reads only what has changed."""
+    simulation = simulate()
+    with simulation.database.begin() as session:
+        given: dict[str, Any] = {"query": "", "program": {}, "graph": {}, "checkpoint_interval_micros": 1_000_000}
+        made = [pipelines.create(session, name="p", **given) for _ in range(1000)]
+        session.execute(sqlalchemy.update(Job).values(pending=False))
+        facts = {"state": "Running", "generation": 1, "settings": wish_of(made[0].job)}
+        session.execute(sqlalchemy.update(JobStatus).values(facts))
+    for whole in made:
+        simulation.world.workers[whole.job.id] = Runs(1, None, "running")
+    simulation.start()
+    simulation.turn()
+    assert all(runs.owner is not None for runs in simulation.world.workers.values())
+    assert simulation.faults.seen < 60
+    simulation.settle(1)
+    before = simulation.faults.seen
+    simulation.change(made[7].pipeline.id, stop="immediate")
+    simulation.turn()
+    assert simulation.world.workers[made[7].job.id].mode == "cancelled"
+    assert simulation.faults.seen - before < 40
 
 
 EXAMPLES = 20 * int(os.environ.get("KILLS", "5"))

@@ -71,7 +71,7 @@ def test_a_kill_between_two_steps_changes_nothing(
     controller.until(lambda: len(parts(tmp_path)) > seen, "more rows")
     client.change(posted, stop="checkpoint")
     await_state(controller, client, posted, "Stopped")
-    assert controller.failed.exists()
+    controller.until(controller.failed.exists, "the moment")
     assert doubles(tmp_path) == expected(len(doubles(tmp_path)))
     job = client.get(posted).job.id
     controller.until(lambda: not list(worker_files.living(protocol.folder_of(tmp_path), job)), "workers to be gone")
@@ -90,7 +90,8 @@ def test_an_api_that_is_killed_between_a_function_and_its_pipeline_leaves_no_hal
     }
     with pytest.raises((OSError, http.client.HTTPException)):
         Client(api.program.address).ask("PUT", "/pipelines/doubles", body)
-    api.until(lambda: api.program.process.poll() is None, "the API")
+    api.program.process.wait(60)
+    api.until(lambda: api.program.process.poll() is None, "the next API")
     client = Client(api.program.address)
     assert client.ask("GET", "/pipelines")["data"] == []
     client.ask("PUT", "/pipelines/doubles", body)

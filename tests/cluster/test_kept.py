@@ -4,12 +4,16 @@ import json
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from clusters import settings_in
@@ -93,6 +97,52 @@ def test_a_kept_database_becomes_one_of_this_program(load: Callable[[str], Datab
     with database.begin() as session:
         newer = made(session)
         assert newer.pipeline.serial > whole.pipeline.serial
+
+
+INTERRUPTED = """
+import os, sys
+from pathlib import Path
+from arroyo_udf_plugin.cluster.database import opened
+
+upgrade = opened._upgrade
+
+def upgrade_and_die(connection):
+    upgrade(connection)
+    os._exit(9)
+
+opened._upgrade = upgrade_and_die
+opened.Database.open(sys.argv[1], Path(sys.argv[2])).migrate()
+"""
+
+
+def test_a_program_that_dies_while_it_migrates_leaves_the_database_as_it_was(load: Callable[[str], Database]) -> None:
+    database = load(REVISIONS[0])
+    tables = sqlalchemy.inspect(database.engine).get_table_names()
+    url = database.engine.url.render_as_string(hide_password=False)
+    for _ in range(2):  # the copy of the first one is in the way of nobody
+        died = subprocess.run([sys.executable, "-c", INTERRUPTED, url, str(KEPT / "test.key")])
+        assert died.returncode == 9
+        assert database.revision == REVISIONS[0]
+        assert sqlalchemy.inspect(database.engine).get_table_names() == tables
+    assert database.migrate() == REVISIONS[0]
+    database.check()
+
+
+def test_programs_that_start_at_once_migrate_one_at_a_time(load: Callable[[str], Database]) -> None:
+    database = load(REVISIONS[0])
+    found: list[str | None] = []
+
+    def start() -> None:
+        url = database.engine.url.render_as_string(hide_password=False)
+        with closing(Database.open(url, KEPT / "test.key")) as another:
+            found.append(another.migrate())
+
+    threads = [threading.Thread(target=start) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found, key=str) == [REVISIONS[0], LATEST, LATEST, LATEST]
 
 
 @pytest.mark.parametrize("revision", REVISIONS)

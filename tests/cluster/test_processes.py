@@ -178,9 +178,17 @@ def test_workers_find_their_controller_although_another_one_has_taken_its_socket
     schedulers.await_event(Event.SAVED)
 
 
-def test_a_kill_ends_a_worker_that_has_not_started_yet(schedulers: Schedulers) -> None:
-    schedulers.first.start(schedulers.task)
-    schedulers.first.stop("job_1", 1, "kill")
+def test_a_kill_ends_a_worker_that_has_not_started_yet(schedulers: Schedulers, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = schedulers.first
+    go_on = first._start
+
+    def late(running: Any) -> None:
+        until(lambda: running.is_killed, "the kill")
+        go_on(running)
+
+    monkeypatch.setattr(first, "_start", late)
+    first.start(schedulers.task)
+    first.stop("job_1", 1, "kill")
     schedulers.await_event(Event.LOST)
 
 

@@ -6,6 +6,7 @@ import math
 import threading
 from collections.abc import Iterator, Mapping
 
+import pyarrow as pa
 import pytest
 from waiting import until
 from worlds import EOF, Gate, MemoryStore, Story, StorySource, World, epochs_in, epochs_of
@@ -90,6 +91,21 @@ def test_reports_go_on_for_whoever_shows_a_clock() -> None:
     engine = Engine(Story(StorySource({"a": [Gate()]}), World()), only_moves=False)
     until(lambda: len(engine.reports) > 20, "reports")
     engine.end()
+
+
+def test_while_a_sink_does_not_take_its_rows_reports_go_on() -> None:
+    """They say for how long the rows have waited."""
+    world, opened = World(), threading.Event()
+
+    def wait(batch: pa.RecordBatch) -> None:
+        assert opened.wait(60)
+
+    world.on_write = wait
+    engine = Engine(Story(StorySource({"a": [[1], Gate()]}), world))
+    until(lambda: len(engine.reports) > 20, "reports")
+    assert world.shown() == []
+    opened.set()
+    assert engine.end().ended == "resumable"
 
 
 def test_rows_that_are_not_answered_are_looked_at_again_and_not_written_again(busy: Engine) -> None:

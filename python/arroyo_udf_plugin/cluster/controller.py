@@ -284,8 +284,15 @@ class Controller:
         self._unsure = self._term = None
 
     def _take_over(self, job_ids: Sequence[str]) -> None:
-        with self._database.read() as session:
-            found = pipelines.of_jobs(session, job_ids)
+        try:
+            with self._database.read() as session:
+                found = pipelines.of_jobs(session, job_ids)
+        except Exception as error:
+            if is_outage(error) or len(job_ids) == 1:
+                raise
+            for job_id in job_ids:  # one of them cannot be read, such as by a secret that nobody opens
+                self._add(job_id, "take over", partial(self._take_over, [job_id]))
+            return
         for whole in found:
             self._guarded(whole.job.id, partial(self._take_over_one, whole))  # one that fails holds no other back
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Protocol
 
@@ -35,6 +36,9 @@ class Taking(Protocol):
         """To those that follow."""
 
     def has_room_after(self, place: Place) -> bool: ...
+
+    def moving(self) -> AbstractContextManager[None]:
+        """While rows are on their way."""
 
     def has_read(self, rows: int, dropped: int, dead_letters: int) -> None:
         """So many rows. dropped, dead_letters: of those that could not be read."""
@@ -156,7 +160,8 @@ class Reading:
                 rows = await partition.read()
             if rows is None:
                 break
-            self._take_in(rows, input)
+            with self._taking.moving():
+                self._take_in(rows, input)
             await asyncio.sleep(0)  # a turn
             while not self._taking.has_room_after(self.place):
                 self._room.clear()

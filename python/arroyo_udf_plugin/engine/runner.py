@@ -261,8 +261,8 @@ class _Coordinator:
     def _begin(self, times: Rhythm) -> None:
         """Of a beat, before it looks at the slices."""
         times.begin()
-        if any(operator.held_rows for each in self._slices for operator in each.operators):
-            times.moved()  # calls go on without a turn of their slice
+        if any(each.is_moving or any(operator.held_rows for operator in each.operators) for each in self._slices):
+            times.moved()  # rows are on their way; time passes for them without a further move
 
     def _take(self) -> None:
         """Begins an epoch, in a thread of its own."""

@@ -14,8 +14,9 @@ Assumes: its methods are called in one other thread, except that `seal` may be c
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import Any, Literal
@@ -50,7 +51,9 @@ class Slice:
     gathering: how rows get from one slice to another. letters: the sink of dead letters, one of `sinks`.
     tell: called in the slice's thread, with its place, and "quiet" as soon as there is nothing more to read and nothing
     under way, the error that ends the slice, "ended" at its end.
-    read: called with the number of rows of each batch that was read. moved: called after each turn.
+    read: called with the number of rows of each batch that was read. moved: called when something begins to move,
+    and when it has moved.
+    is_moving: rows are between two stages. A sink, or a database, may keep them there for a while.
     close_errors: texts of Contexts whose `close` has failed, after the end.
     """
 
@@ -75,6 +78,7 @@ class Slice:
             self._inlets = gathering.inlets(self.operators)
         self._routes = planned.routes
         self.close_errors: list[str] = []
+        self.is_moving = False
         self._planned, self._letters, self._tell, self._read, self._moved = planned, letters, tell, read, moved
         self.outputs = [sink for sink in sinks if sink is not letters]
         self.numbers = SliceNumbers(len(planned.inputs), len(self.operators), len(self.outputs))
@@ -219,9 +223,9 @@ class Slice:
         try:
             while self._ending is None:
                 self._wake.clear()
-                is_ready = self._turn()
-                self._check_quiet()
-                self._moved()
+                with self.moving():
+                    is_ready = self._turn()
+                    self._check_quiet()
                 if is_ready:
                     await asyncio.sleep(0)  # readers and requests have their turn
                 else:
@@ -241,6 +245,16 @@ class Slice:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     # ---- What its sources ask ----
+
+    @contextlib.contextmanager
+    def moving(self) -> Iterator[None]:
+        self.is_moving = True
+        self._moved()
+        try:
+            yield
+        finally:
+            self.is_moving = False
+            self._moved()
 
     def has_read(self, rows: int, dropped: int, dead_letters: int) -> None:
         self.numbers.rows_in += rows

@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from asgi_client import Client
+from pyarrow import parquet
 from sqlalchemy import func, select, update
 
 from arroyo_udf_plugin.cluster.api.catalog import KINDS
@@ -279,3 +281,86 @@ def test_a_refused_table_is_not_stored(api: Client, database: Database) -> None:
     api.post("/api/v1/connection_tables", json=IMPULSE | {"config": {}})
     with database.read() as session:
         assert session.scalar(select(func.count()).select_from(ConnectionTable)) == 0
+
+
+JSON_ROWS = """{"n": 1, "s": "a", "x": 1.5, "b": true, "o": {"k": 1}, "l": [1], "z": "01"}
+{"n": 2, "s": null, "x": 2, "b": false, "o": {"k": 2}, "l": [], "z": "02"}
+"""
+CSV_ROWS = "n,x,b,at,code,s,empty\n1,1.5,true,2024-01-02T03:04:05Z,007,a,\n-2,3,false,2024-01-02T03:04:06Z,008,2,\n"
+
+
+def files(folder: Path, text: str, ending: str) -> dict[str, Any]:
+    (folder / f"a.{ending}").write_text(text)
+    config = {"table_type": {"type": "source", "path": f"{folder}/*.{ending}"}}
+    return {"connector": "filesystem", "config": config, "schema": {"format": {"type": ending}, "inferred": True}}
+
+
+def types(schema: Any) -> dict[str, str]:
+    return {one["name"]: one["type"] for one in schema["fields"]}
+
+
+def test_the_first_rows_give_the_fields_of_a_table(shared: Client, tmp_path: Path) -> None:
+    told = shared.post(
+        "/api/v1/connection_tables/schemas/sample", json=files(tmp_path, CSV_ROWS, "csv") | {"name": "sampled"}
+    ).json()
+    assert types(told) == {
+        "n": "int64",
+        "x": "float64",
+        "b": "bool",
+        "at": "timestamp",
+        "code": "string",
+        "s": "string",
+        "empty": "string",
+    }
+    assert (told["inferred"], told["fields"][3]["sql_name"]) == (True, "TIMESTAMP(6)")
+    made = shared.post(
+        "/api/v1/connection_tables", json=files(tmp_path, JSON_ROWS, "json") | {"name": "sampled_rows"}
+    ).json()
+    assert types(made["schema"]) == {
+        "n": "int64",
+        "s": "string",
+        "x": "float64",
+        "b": "bool",
+        "o": "json",
+        "l": "list",
+        "z": "string",
+    }
+    (tmp_path / "a.json").write_text('{"n": 5, "l": [3]}\n')  # what was sampled holds
+    query = "SELECT n, s, x, b, z FROM sampled_rows"
+    assert shared.post("/api/v1/pipelines/validate_query", json={"query": query}).json()["errors"] == []
+
+
+def test_a_file_with_types_gives_them(shared: Client, tmp_path: Path) -> None:
+    rows = {
+        "i": pa.array([1], pa.int16()),
+        "u": pa.array([1], pa.uint64()),
+        "d": pa.array(["1.25"]).cast(pa.decimal128(10, 2)),
+        "at": pa.array([0], pa.timestamp("ms")),
+        "o": pa.array([{"a": 1.5}]),
+        "f": pa.array([1], pa.float32()),
+    }
+    table = files(tmp_path, "", "parquet") | {"name": "typed_sample"}
+    parquet.write_table(pa.table(rows), tmp_path / "a.parquet")
+    made = shared.post("/api/v1/connection_tables", json=table).json()
+    assert types(made["schema"]) == {
+        "i": "int32",
+        "u": "uint64",
+        "d": "decimal128",
+        "at": "timestamp",
+        "o": "struct",
+        "f": "float32",
+    }
+    query = "SELECT i, u, d, at, o, f FROM typed_sample"
+    assert shared.post("/api/v1/pipelines/validate_query", json={"query": query}).json()["errors"] == []
+    parquet.write_table(pa.table({"day": pa.array([1], pa.date32())}), tmp_path / "a.parquet")
+    answer = shared.post("/api/v1/connection_tables/schemas/sample", json=table)
+    assert (answer.status_code, "column day is date32" in answer.json()["error"]) == (400, True)
+
+
+def test_a_sample_that_cannot_be_is_refused(shared: Client, tmp_path: Path) -> None:
+    missing = files(tmp_path, "", "json") | {"name": "missing"}
+    (tmp_path / "a.json").unlink()
+    sink = {"name": "s", "connector": "stdout", "config": {}, "schema": {"inferred": True}}
+    for asked, told in ((missing, "json"), (sink, "only sources")):
+        answer = shared.post("/api/v1/connection_tables/schemas/sample", json=asked)
+        assert (answer.status_code, told in answer.json()["error"]) == (400, True), answer.text

@@ -1,31 +1,72 @@
-"""Symptoms that were seen in Arroyo's engine, and that an API like this one could share. It does not.
+"""Symptoms that were seen in Arroyo's engine. An engine like this one could share them; it does not.
 
-The numbers are those of a list of its defects; those of the controller and of connectors have tests elsewhere.
+The numbers are those of a list of 37 defects. ELSEWHERE says which test in another file stands for one, and OF_PAGES
+why no test can: it is a matter of a web page, and there is none yet.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from asgi_client import Client
-from sqlalchemy import func, select
+from sqlalchemy import event as events
+from sqlalchemy import func, select, text, update
 
 from arroyo_udf_plugin.cluster.api.buttons import button
 from arroyo_udf_plugin.cluster.api.output import _events
 from arroyo_udf_plugin.cluster.api.parts import Parts
-from arroyo_udf_plugin.cluster.configuration import configured
-from arroyo_udf_plugin.cluster.database import history, pipelines
-from arroyo_udf_plugin.cluster.database.models import ConnectionTableUse, JobStatus, Pipeline
-from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.configuration import PipelineSettings, configured
+from arroyo_udf_plugin.cluster.database import history, jobs, pipelines
+from arroyo_udf_plugin.cluster.database.models import (
+    ConnectionTableUse,
+    Job,
+    JobLog,
+    JobNumbers,
+    JobStatus,
+    Pipeline,
+)
+from arroyo_udf_plugin.cluster.database.opened import Database, now
 from arroyo_udf_plugin.cluster.functions.workshop import Workshop
+from arroyo_udf_plugin.cluster.restarts import backoff
 from arroyo_udf_plugin.errors import InvalidArgument
+
+HERE = Path(__file__)
+ELSEWHERE = {
+    4: "../test_states.py::test_force_stops_from_every_state",
+    5: "../test_states.py::test_no_state_waits_for_ever",
+    9: "../test_controller.py::test_jobs_are_taken_over_though_the_database_fails_meanwhile",
+    14: "test_changes.py::test_14_a_restart_plans_anew_only_when_asked",
+    17: "test_openapi.py::test_the_document_is_the_only_page_and_loads_nothing_from_elsewhere",
+    20: "test_functions.py::test_the_same_text_is_built_once_and_a_damaged_library_again",
+    28: "../test_states.py::test_force_stops_from_every_state",
+    29: "../test_controller.py::test_a_deleted_pipeline_leaves_no_state",
+    31: "../test_processes.py::test_a_killed_worker_is_replaced_and_loses_nothing",
+    32: "test_whole.py::test_32_a_pipeline_with_a_file_sink_starts_again_after_many_checkpoints",
+    33: "../test_controller.py::test_a_job_that_never_starts_is_tried_as_often_as_one_that_is_lost",
+    34: "test_whole.py::test_34_the_end_of_one_source_is_not_the_end_of_the_job",
+    36: "test_whole.py::test_a_preview_of_a_query_with_an_async_function_shows_its_rows",
+}
+OF_PAGES = {
+    16: "the page opens the output stream at a wrong address; the API names no addresses",
+    35: "the page combines two answers of different moments; an answer of the API is of one, and that of PATCH is new",
+}
 
 QUERY = "CREATE TABLE t WITH (connector = 'impulse'); SELECT counter FROM t;"
 PROFILE = {"name": "place", "connector": "sqlite", "config": {"uri": "sqlite:x.db"}}
+
+
+def test_each_defect_has_a_test_or_a_reason() -> None:
+    here = {int(number) for number in re.findall(r"^def test_(\d+)_", HERE.read_text(), re.MULTILINE)}
+    for told in ELSEWHERE.values():
+        file, _, name = told.partition("::")
+        assert f"def {name}(" in (HERE.parent / file).read_text(), told
+    assert sorted(here | ELSEWHERE.keys() | OF_PAGES.keys()) == list(range(1, 38))
 
 
 def test_1_rows_of_the_same_time_are_not_left_out_of_pages(api: Client, stored: Any, database: Database) -> None:
@@ -99,6 +140,32 @@ def test_7_restart_of_a_stopped_job_is_a_wish_to_run(api: Client, stored: Any, d
     assert job.history == whole.job.history + 1  # without the state of before
 
 
+def test_8_the_thousandth_restart_in_a_row_waits_no_longer_than_the_limit() -> None:
+    limits = PipelineSettings(allowed_restarts=-1, max_backoff=7.0)
+    pauses = [backoff(limits, restarts) for restarts in range(1001)]
+    assert pauses[:2] == [0.0, 0.0]
+    assert all(3.5 <= pause <= 7.0 for pause in pauses[20:])
+
+
+def test_10_a_wish_is_found_without_reading_every_job_ever_made(database: Database, stored: Any) -> None:
+    """Rows that are read, when a wish wakes the controller."""
+    for _ in range(20):
+        stored("Finished")
+    with database.begin() as session:
+        session.execute(update(Job).values(pending=False))
+    whole = stored("Stopped", stop="checkpoint")
+    with database.begin() as session:
+        pipelines.change(session, whole.pipeline.id, {"stop": "none"})
+    asked: list[str] = []
+    events.listen(database.engine, "before_cursor_execute", lambda *told: asked.append(told[2]))
+    with database.read() as session:
+        assert list(jobs.pending(session)) == [whole.job.id]
+        (query,) = [one for one in asked if one.startswith("SELECT")]
+        plan = session.execute(text(f"EXPLAIN QUERY PLAN {query}")).all()
+        assert "ix_jobs_pending" in str(plan), (query, plan)
+        assert list(jobs.to_watch(session)) == [whole.job.id]
+
+
 def test_11_what_is_wrong_with_a_function_is_told_when_it_is_created_too(shared: Client) -> None:
     answer = shared.post("/api/v1/udfs", json={"definition": "import no_such_module\nx = 1", "language": "python"})
     assert answer.status_code == 400
@@ -109,6 +176,16 @@ def test_11_what_is_wrong_with_a_function_is_told_when_it_is_created_too(shared:
 
 def test_11_functions_are_looked_at_without_another_service_and_with_a_login_if_there_is_one(shared: Client) -> None:
     assert shared.post("/api/v1/udfs/validate", json={"definition": "", "language": "python"}).status_code == 200
+
+
+def test_12_a_missing_compiler_is_told_and_not_installed(
+    shared: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    definition = "use arroyo_udf_plugin::udf;\n\n#[udf]\nfn twelve(n: i64) -> i64 {\n    n\n}\n"
+    told = shared.post("/api/v1/udfs/validate", json={"definition": definition, "language": "rust"}).json()
+    assert told["udf_name"] is None
+    assert "cargo" in told["errors"][0] or "rustc" in told["errors"][0], told
 
 
 def test_13_secrets_are_not_told(api: Client, stored: Any) -> None:
@@ -192,6 +269,51 @@ def test_15_the_end_of_one_subtask_is_not_the_end_of_the_stream(database: Databa
     assert [one["subtask_idx"] for one in streamed(parts, whole.job.id, 3, more)] == [0, 1, 1]
 
 
+def test_18_metrics_are_not_smoothed_and_outlive_the_controller(api: Client, stored: Any, database: Database) -> None:
+    """They are in the database; a change of the rate is there in the next count."""
+    whole = stored()
+    time = now() - 8_000_000
+    counts = [0, 1000, 2000, 2010]
+    with database.begin() as session:
+        for second, count in enumerate(counts):
+            numbers = {"operators": {"1": {"0": {"messages_recv": count}}, "2": {"0": {}}}}
+            session.add(JobNumbers(job_id=whole.job.id, at=time + second * 1_000_000, numbers=numbers))
+    path = f"/api/v1/pipelines/{whole.pipeline.id}/jobs/{whole.job.id}/operator_metric_groups"
+    (group,) = [one for one in api.get(path).json()["data"] if one["node_id"] == 1]
+    (metrics,) = [one["subtasks"][0]["metrics"] for one in group["metric_groups"] if one["name"] == "messages_recv"]
+    assert [one["value"] for one in metrics[:3]] == [1000, 1000, 10]
+
+
+def test_19_a_refused_wish_is_told_with_the_reason(api: Client, stored: Any) -> None:
+    """As an error, so that a page cannot take it for done."""
+    path = f"/api/v1/pipelines/{stored(is_preview=True).pipeline.id}"
+    for method, where, body, told in (
+        ("PATCH", path, {"stop": "soon"}, "stop"),
+        ("PATCH", path, {"parallelism": 2}, "only be stopped"),
+        ("POST", f"{path}/restart", {}, "not restarted"),
+        ("PATCH", "/api/v1/pipelines/pl_0", {"stop": "none"}, "Pipeline not found"),
+    ):
+        answer = api.request(method, where, json=body)
+        assert answer.status_code in (400, 404, 422)
+        assert told in answer.json()["error"]
+
+
+def test_21_states_of_all_pipelines_are_one_request_and_errors_have_ids(
+    api: Client, stored: Any, database: Database
+) -> None:
+    wholes = [stored(state) for state in ("Running", "Failed", "Stopped")]
+    listed = {one["pipeline_id"]: one["state"] for one in api.get("/api/v1/jobs").json()["data"]}
+    assert [listed[whole.pipeline.id] for whole in wholes] == ["Running", "Failed", "Stopped"]
+    whole = wholes[0]
+    with database.begin() as session:
+        for _ in range(3):
+            history.log(session, whole.job.id, 1, "error", "the same")
+        session.flush()
+        session.execute(update(JobLog).values(created_at=1_700_000_000_000_000))
+    errors = api.get(f"/api/v1/pipelines/{whole.pipeline.id}/jobs/{whole.job.id}/errors").json()["data"]
+    assert len({one["id"] for one in errors}) == 3
+
+
 def test_22_a_span_that_goes_on_does_not_end_before_it_begins(api: Client, stored: Any, database: Database) -> None:
     whole = stored()
     span = {"event": "Async", "description": "", "start_time": 1_700_000_000_000_000, "finish_time": 0}
@@ -243,6 +365,15 @@ def test_26_retries_can_be_seen(api: Client, stored: Any, database: Database) ->
     path = f"/api/v1/pipelines/{whole.pipeline.id}/jobs/{whole.job.id}/errors"
     assert api.get(path).json()["data"] == []
     assert len(api.get(f"{path}?level=warn").json()["data"]) == 1
+
+
+def test_27_a_parallelism_that_can_never_run_is_refused(api: Client, stored: Any) -> None:
+    """There are no slots to wait for; and a box that has one subtask only is not shown with more."""
+    path = f"/api/v1/pipelines/{stored().pipeline.id}"
+    answer = api.patch(path, json={"parallelism": 1025})
+    assert (answer.status_code, "parallelism" in answer.json()["error"]) == (422, True)
+    nodes = api.patch(path, json={"parallelism": 1024}).json()["graph"]["nodes"]
+    assert [one["parallelism"] for one in nodes] == [1024, 1024, 1]
 
 
 def test_30_wrong_parts_of_an_address_have_the_error_body(api: Client, stored: Any) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import json
+import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,12 +13,18 @@ from typing import Any
 import httpx
 import pytest
 from asgi_client import Client
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from arroyo_udf_plugin.cluster.api import create_app
 from arroyo_udf_plugin.cluster.api.parts import Parts
 from arroyo_udf_plugin.cluster.configuration import configured
 from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.functions.workshop import Workshop
+from arroyo_udf_plugin.cluster.program import serving
 from arroyo_udf_plugin.cluster.security import COOKIE, Guard, Message, Receive, Scope, Security, Send, check_exposed
 from arroyo_udf_plugin.errors import InvalidArgument
 
@@ -216,3 +224,38 @@ def test_a_client_that_shows_the_token_gets_a_cookie_that_reads(tmp_path: Path, 
         assert api.get("/api/v1/jobs", headers={"cookie": cookie}).json() == {"data": []}
         assert api.get("/health/ready").status_code == 200
         assert api.get("/metrics", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200
+
+
+def self_signed(folder: Path) -> tuple[Path, Path]:
+    """Files of a certificate for localhost, and of its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    start = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=1)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(start)
+        .not_valid_after(start + datetime.timedelta(days=2))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    files = folder / "cert.pem", folder / "key.pem"
+    files[0].write_bytes(made.public_bytes(Encoding.PEM))
+    files[1].write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return files
+
+
+def test_with_a_certificate_the_api_speaks_tls_only(tmp_path: Path, database: Database) -> None:
+    cert, key = self_signed(tmp_path)
+    api = {"http_port": 0, "tls_cert": str(cert), "tls_key": str(key), "token": TOKEN}
+    settings = configured(None, {"data": str(tmp_path / "data"), "api": api}, {}).settings
+    with serving(database, settings, lambda: None) as address:
+        assert address.startswith("https://127.0.0.1:")
+        port = address.rpartition(":")[2]
+        context = ssl.create_default_context(cafile=cert)
+        with httpx.Client(base_url=f"https://localhost:{port}", verify=context) as client:
+            assert client.get("/api/v1/ping").status_code == 401
+            client.headers["authorization"] = f"Bearer {TOKEN}"
+            assert client.get("/api/v1/ping").json() == "Pong"
+            assert "Secure" in client.post("/api/v1/session", json={}).headers["set-cookie"].split("; ")
+        with httpx.Client(base_url=f"http://localhost:{port}") as plain, pytest.raises(httpx.HTTPError):
+            plain.get("/api/v1/ping")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,7 @@ def test_a_pipeline_runs_stops_with_a_checkpoint_goes_on_and_is_deleted(client: 
 
 
 def numbers(folder: Path) -> list[int]:
-    return sorted(int(line) for file in folder.glob("*.csv") for line in file.read_text().splitlines()[1:])
+    return sorted(int(line) for file in folder.glob("[!.]*.csv") for line in file.read_text().splitlines()[1:])
 
 
 def test_a_stream_goes_on_while_the_job_runs(client: httpx.Client) -> None:
@@ -186,5 +187,68 @@ def test_14_a_changed_function_reaches_a_pipeline_that_goes_on_from_its_checkpoi
 
 
 def marks(folder: Path) -> list[tuple[str, int]]:
-    lines = (line for file in (folder / "out").glob("*.csv") for line in file.read_text().splitlines()[1:])
+    lines = (line for file in (folder / "out").glob("[!.]*.csv") for line in file.read_text().splitlines()[1:])
     return [(word, int(n)) for word, _, n in (line.partition(" ") for line in lines)]
+
+
+def test_34_the_end_of_one_source_is_not_the_end_of_the_job(client: httpx.Client, tmp_path: Path) -> None:
+    """It takes checkpoints, stops with one, and goes on."""
+    query = f"""
+        CREATE TABLE few WITH (connector = 'impulse', event_rate = '1000', message_count = '5');
+        CREATE TABLE numbers WITH (connector = 'impulse', event_rate = '100');
+        CREATE TABLE out (n BIGINT)
+        WITH (connector = 'filesystem', path = '{tmp_path}/out', format = 'csv', type = 'sink');
+        INSERT INTO out SELECT -1 - counter AS n FROM few UNION ALL SELECT counter AS n FROM numbers;
+    """
+    asked = {"name": "two", "query": query, "parallelism": 1, "checkpoint_interval_micros": 1_000_000}
+    made = client.post("/api/v1/pipelines", json=asked).json()
+    path = f"/api/v1/pipelines/{made['id']}"
+    job = await_state(client, made, "Running")
+    until(lambda: set(range(-5, 0)) <= set(numbers(tmp_path / "out")), "all rows of the source that ends")
+    epochs = f"{path}/jobs/{job['id']}/checkpoints"
+    taken = len(client.get(epochs).json()["data"])
+    until(lambda: len(client.get(epochs).json()["data"]) > taken, "one more checkpoint")
+    assert job_of(client, made)["state"] == "Running"
+    client.patch(path, json={"stop": "checkpoint"})
+    assert await_state(client, made, "Stopped")["failure_reason"] is None
+    before = numbers(tmp_path / "out")
+    client.patch(path, json={"stop": "none"})
+    until(lambda: len(numbers(tmp_path / "out")) > len(before), "more rows")
+    client.patch(path, json={"stop": "checkpoint"})
+    await_state(client, made, "Stopped")
+    after = numbers(tmp_path / "out")
+    assert after == list(range(-5, len(after) - 5))
+    client.delete(path)
+
+
+def test_32_a_pipeline_with_a_file_sink_starts_again_after_many_checkpoints(
+    client: httpx.Client, tmp_path: Path
+) -> None:
+    """More than are kept: what the sink needs is in the latest one."""
+    query = f"""
+        CREATE TABLE numbers WITH (connector = 'impulse', event_rate = '300');
+        CREATE TABLE out (n BIGINT)
+        WITH (connector = 'filesystem', path = '{tmp_path}/out', format = 'csv', type = 'sink');
+        INSERT INTO out SELECT counter AS n FROM numbers;
+    """
+    asked = {"name": "many", "query": query, "parallelism": 1, "checkpoint_interval_micros": 1_000_000}
+    made = client.post("/api/v1/pipelines", json=asked).json()
+    path = f"/api/v1/pipelines/{made['id']}"
+    for generation in range(1, 4):
+        job = await_state(client, made, "Running")
+        assert job["run_id"] == generation
+        epochs = f"{path}/jobs/{job['id']}/checkpoints"
+        until(partial(has_epoch, client, epochs, 4 * generation), "checkpoints")
+        client.patch(path, json={"stop": "immediate"})
+        await_state(client, made, "Stopped")
+        client.patch(path, json={"stop": "none"})
+    await_state(client, made, "Running")
+    client.patch(path, json={"stop": "checkpoint"})
+    assert await_state(client, made, "Stopped")["failure_reason"] is None
+    found = numbers(tmp_path / "out")
+    assert found == list(range(len(found)))
+    client.delete(path)
+
+
+def has_epoch(client: httpx.Client, path: str, epoch: int) -> bool:
+    return any(one["epoch"] >= epoch for one in client.get(path).json()["data"])

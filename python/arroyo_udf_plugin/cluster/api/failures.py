@@ -18,14 +18,14 @@ from typing import Any
 import fastapi
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from sqlalchemy.exc import IntegrityError, InterfaceError, OperationalError
-from sqlalchemy.exc import TimeoutError as NoConnection
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.orm.exc import ObjectDeletedError, StaleDataError
 from starlette.exceptions import HTTPException
 
-from ..database.errors import InUse, NotFound, Taken
+from ..database.errors import InUse, NotFound, Taken, is_outage
 from .shapes.base import Failure
 
+_RACES = (IntegrityError, StaleDataError, ObjectDeletedError)
 LOG = logging.getLogger("arroyo_udf_plugin.api")
 RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"model": Failure, "description": text}
@@ -47,10 +47,7 @@ def install(app: fastapi.FastAPI) -> None:
     app.add_exception_handler(NotFound, _not_found)
     for kind in (Taken, InUse):
         app.add_exception_handler(kind, _conflict)
-    for race in (IntegrityError, StaleDataError, ObjectDeletedError):
-        app.add_exception_handler(race, _raced)
-    for fault in (OperationalError, InterfaceError, NoConnection):
-        app.add_exception_handler(fault, _no_database)
+    app.add_exception_handler(SQLAlchemyError, _of_database)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(Exception, _unexpected)
@@ -73,15 +70,15 @@ async def _conflict(request: fastapi.Request, error: Exception) -> JSONResponse:
     return _failed(400, str(error))
 
 
-async def _raced(request: fastapi.Request, error: Exception) -> JSONResponse:
-    """What was there when the request was checked is not there any more."""
-    LOG.info("%s %s met another request: %s", request.method, request.url.path, type(error).__name__)
-    return _failed(409, "another request has changed or deleted what this one needs: look again, and repeat it")
-
-
-async def _no_database(request: fastapi.Request, error: Exception) -> JSONResponse:
-    LOG.warning("%s %s: the database fails: %s", request.method, request.url.path, _first_line(error))
-    return _failed(503, "database not available: repeat the request later")
+async def _of_database(request: fastapi.Request, error: Exception) -> JSONResponse:
+    """503: it does not answer. 409: what was there when the request was checked is not there any more."""
+    if is_outage(error):
+        LOG.warning("%s %s: the database fails: %s", request.method, request.url.path, _first_line(error))
+        return _failed(503, "database not available: repeat the request later")
+    if isinstance(error, _RACES):
+        LOG.info("%s %s met another request: %s", request.method, request.url.path, type(error).__name__)
+        return _failed(409, "another request has changed or deleted what this one needs: look again, and repeat it")
+    return await _unexpected(request, error)
 
 
 def _first_line(error: Exception) -> str:

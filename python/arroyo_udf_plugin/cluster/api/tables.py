@@ -16,6 +16,7 @@ from ..database.errors import NotFound
 from ..database.models import ConnectionProfile as ProfileRow
 from ..database.models import ConnectionTable as TableOf
 from ..database.opened import now
+from ..functions.asked import Planned
 from .bodies import JsonRoute
 from .catalog import table_type
 from .failures import Refusal
@@ -53,21 +54,59 @@ def listed(parts: ThePart, limit: Limit = 10, starting_after: After = None) -> P
 
 
 @router.post("/connection_tables")
-def create(parts: ThePart, asked: ConnectionTablePost) -> ConnectionTable:
+async def create(parts: ThePart, asked: ConnectionTablePost) -> ConnectionTable:
     """Queries may use it by its name from now on."""
-    row = _checked(parts, asked)
-    with parts.database.begin() as session:
-        return _told(
-            rows.create_table(
-                session,
-                name=row.name,
-                connector=row.connector,
-                table_type=row.table_type,
-                config=row.config,
-                schema=row.schema,
-                profile_id=row.profile_id,
+    if asked.schema_ is not None and asked.schema_.inferred and not asked.schema_.fields:
+        asked = asked.model_copy(update={"schema_": await _sampled(parts, asked)})
+
+    def store() -> ConnectionTable:
+        row = _checked(parts, asked)
+        with parts.database.begin() as session:
+            return _told(
+                rows.create_table(
+                    session,
+                    name=row.name,
+                    connector=row.connector,
+                    table_type=row.table_type,
+                    config=row.config,
+                    schema=row.schema,
+                    profile_id=row.profile_id,
+                )
             )
-        )
+
+    return await run_in_threadpool(store)
+
+
+@router.post("/connection_tables/schemas/sample")
+async def sample_schema(parts: ThePart, asked: ConnectionTablePost) -> ConnectionSchema:
+    """The schema of a table, with the fields that its first rows have. Nothing is stored."""
+    return _with_names(await _sampled(parts, asked))
+
+
+async def _sampled(parts: Parts, asked: ConnectionTablePost) -> ConnectionSchema:
+    """Raises Refusal."""
+    schema = (asked.schema_ or ConnectionSchema()).model_copy(update={"fields": []})
+    row = await run_in_threadpool(_checked, parts, asked.model_copy(update={"schema_": schema}))
+    if row.table_type != "source":
+        raise Refusal(400, "schema: only sources have rows to look at: write the fields")
+    planned = await _opened(parts, row, sample=True)
+    if planned.errors:
+        raise Refusal(400, f"schema: {planned.errors[0].message}")
+    fields = [SourceField.model_validate(field) for field in planned.fields]
+    return schema.model_copy(update={"fields": fields, "inferred": True})
+
+
+async def _opened(parts: Parts, row: TableOf, sample: bool = False) -> Planned:
+    """A plan of a query that uses nothing but this table."""
+    profile = await run_in_threadpool(_profile, parts, row.profile_id)
+    return await parts.workshop.plan(
+        "test",
+        f'SELECT * FROM "{row.name}"' if row.table_type == "source" else _into(row),
+        {},
+        tables=[saved_table(row, profile)],
+        environment={} if profile is None else variables_of(profile),
+        sample=sample,
+    )
 
 
 @router.patch("/connection_tables/{id}")
@@ -107,12 +146,7 @@ async def _tested(parts: Parts, asked: ConnectionTablePost) -> AsyncIterator[str
         yield _event(True, True, str(error))
         return
     yield _event(False, False, "Opening the table")
-    profile = await run_in_threadpool(_profile, parts, asked.connection_profile_id)
-    statement = saved_table(row, profile)
-    query = f'SELECT * FROM "{row.name}"' if row.table_type == "source" else _into(row)
-    planned = await parts.workshop.plan(
-        "test", query, {}, tables=[statement], environment={} if profile is None else variables_of(profile)
-    )
+    planned = await _opened(parts, row)
     if planned.errors:
         yield _event(True, True, planned.errors[0].message)
     else:
@@ -213,9 +247,13 @@ def _told(row: TableRow) -> ConnectionTable:
         connection_profile=None if profile is None else profile_of(profile),
         table_type=cast("TableType", table.table_type),
         config=table.config,
-        schema_=schema.model_copy(update={"fields": [_named(field) for field in schema.fields]}),
+        schema_=_with_names(schema),
         consumers=consumers,
     )
+
+
+def _with_names(schema: ConnectionSchema) -> ConnectionSchema:
+    return schema.model_copy(update={"fields": [_named(field) for field in schema.fields]})
 
 
 def _named(field: SourceField) -> SourceField:

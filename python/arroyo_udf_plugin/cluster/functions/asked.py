@@ -42,7 +42,7 @@ class Plan(_Message):
     """sinks: "own": those of the query, and a preview for a SELECT alone. "preview": previews instead of all. "both".
 
     roots: the folders in which files, and state_url, may be; None: anywhere. known: names of all functions that there
-    are, to propose one.
+    are, to propose one. sample: tell the fields of the first source.
     """
 
     kind: Literal["plan"] = "plan"
@@ -54,6 +54,7 @@ class Plan(_Message):
     sinks: Literal["own", "preview", "both"] = "own"
     environment: dict[str, str] = {}
     known: list[str] = []
+    sample: bool = False
     roots: list[str] | None = None
     state_url: str | None = None
 
@@ -80,6 +81,7 @@ class Diagnostic(_Message):
 
 class Planned(_Message):
     """description: of the pipeline, as JSON has it. graph: its boxes and arrows. tables: the saved ones that it uses.
+    fields: of a sample.
 
     errors: why there is no description. warnings: what its user should know before it runs.
     """
@@ -87,5 +89,6 @@ class Planned(_Message):
     description: dict[str, Any] | None = None
     graph: dict[str, Any] | None = None
     tables: list[str] = []
+    fields: list[dict[str, Any]] = []
     errors: list[Diagnostic] = []
     warnings: list[str] = []

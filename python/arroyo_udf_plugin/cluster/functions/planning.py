@@ -25,6 +25,7 @@ from . import roots
 from .artifacts import verified
 from .asked import Diagnostic, Plan, Planned, Table
 from .graph import graph_of
+from .sampling import sampled
 
 _FILE = "query.sql"
 _UNKNOWN = re.compile(r"there is no function (\w+): ")
@@ -60,6 +61,7 @@ def planned(asked: Plan) -> Planned:
         )
         with script.located(), contextlib.closing(plan(_as_job(pipeline))) as found:
             graph = graph_of(found)
+            fields = sampled(found.inputs[0].source) if asked.sample else []
     except Refused as error:
         return Planned(errors=list(_diagnostics(error, asked, tables)))
     except ArroyoUdfError as error:
@@ -68,6 +70,7 @@ def planned(asked: Plan) -> Planned:
         description=described(pipeline),
         graph=graph,
         tables=[table.name for table in tables],
+        fields=[dict(field) for field in fields],
         warnings=[_NO_CHECKPOINTS.format(path=file.path) for file in _files(pipeline)],
     )
 

@@ -136,8 +136,10 @@ class Workshop:
         environment: Mapping[str, str] | None = None,
         state_url: str | None = None,
         known: Sequence[str] = (),
+        sample: bool = False,
     ) -> Planned:
-        """functions: by name. known: names of functions to propose. What is wrong with the query is in the answer."""
+        """functions: by name. known: names to propose. sample: tell the first source's fields. What is wrong is in the
+        answer."""
         plugins = [Plugin(name=one, library=f.library, sha256=f.sha256) for one, f in functions.items()]
         async with self._children.working() as child:
             asked = Plan.model_validate(
@@ -152,6 +154,7 @@ class Workshop:
                     "roots": self._roots,
                     "state_url": state_url,
                     "known": list(known),
+                    "sample": sample,
                 }
             )
             try:

@@ -1,0 +1,101 @@
+"""The fields of a table from a sample: the columns of its source, and of text cells what the first rows look like.
+
+Text is taken for a number, a truth value or a time if all cells of the sample are one. With a zero in front ("01234")
+it stays text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from ...connectors.cells import JSON_VALUE, CellType, decoded, parse
+from ...connectors.interface import Source
+from ...errors import InvalidArgument
+
+Field = Mapping[str, Any]
+"""As the API has it: name, type and its parameters."""
+
+_TRIED: tuple[tuple[pa.DataType, Field], ...] = (
+    (pa.int64(), {"type": "int64"}),
+    (pa.float64(), {"type": "float64"}),
+    (pa.bool_(), {"type": "bool"}),
+    (pa.timestamp("us", "UTC"), {"type": "timestamp", "unit": "microsecond"}),
+)
+_UNITS = {"s": "second", "ms": "millisecond", "us": "microsecond", "ns": "nanosecond"}
+_SIMPLE = (
+    (pa.types.is_boolean, "bool"),
+    (pa.types.is_unsigned_integer, "uint32"),
+    (pa.types.is_integer, "int32"),
+    (pa.types.is_floating, "float32"),
+    (pa.types.is_large_string, "string"),
+    (pa.types.is_string, "string"),
+    (pa.types.is_large_binary, "bytes"),
+    (pa.types.is_binary, "bytes"),
+)
+_WIDE = {pa.int64(): "int64", pa.uint64(): "uint64", pa.float64(): "float64"}
+
+
+def sampled(source: Source) -> list[Field]:
+    """Raises InvalidArgument for a column that no field can be."""
+    cells = any(isinstance(column.type, CellType) for column in source.schema)
+    rows = asyncio.run(_first(source)) if cells else None
+    return [
+        _of_cells(name, None if rows is None else rows.column(name))
+        if isinstance(column.type, CellType)
+        else field_of(name, column.type)
+        for name, column in zip(source.schema.names, source.schema, strict=True)
+    ]
+
+
+async def _first(source: Source) -> pa.RecordBatch | None:
+    """Some rows; None: there are none yet."""
+    for name in source.partitions()[:1]:
+        partition = source.open(name, None)
+        try:
+            rows = await partition.read()
+        finally:
+            partition.close()
+        return None if rows is None else rows.batch
+    return None
+
+
+def _of_cells(name: str, column: pa.Array | None) -> Field:
+    if column is None or column.null_count == len(column):
+        return {"name": name, "type": "string"}
+    if column.type.dialect is None:  # of JSON, in which a number has a column of its own
+        is_json = any(cell.startswith(JSON_VALUE) for cell in column.storage.drop_null().to_pylist())
+        return {"name": name, "type": "json" if is_json else "string"}
+    texts = decoded(column).drop_null().to_pylist()
+    if texts and not any(_is_code(text) for text in texts):
+        for type_, told in _TRIED:
+            if not parse(column, pa.field(name, type_)).refused:
+                return {"name": name, **told}
+    return {"name": name, "type": "string"}
+
+
+def _is_code(text: str) -> bool:
+    """Digits that are no number."""
+    digits = text.lstrip("+-")
+    return len(digits) > 1 and digits.isdecimal() and digits.startswith("0")
+
+
+def field_of(name: str, type_: pa.DataType) -> Field:
+    """Raises InvalidArgument."""
+    if pa.types.is_decimal(type_) and type_.precision <= 38 and type_.scale >= 0:
+        return {"name": name, "type": "decimal128", "precision": type_.precision, "scale": type_.scale}
+    if pa.types.is_timestamp(type_):
+        return {"name": name, "type": "timestamp", "unit": _UNITS[type_.unit]}
+    if pa.types.is_struct(type_) and type_.num_fields:
+        return {"name": name, "type": "struct", "fields": [field_of(one.name, one.type) for one in type_]}
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        return {"name": name, "type": "list", "items": field_of("item", type_.value_type)}
+    if isinstance(type_, CellType):
+        return {"name": name, "type": "string"}
+    for fits, told in _SIMPLE:
+        if fits(type_):
+            return {"name": name, "type": _WIDE.get(type_, told)}
+    raise InvalidArgument(f"column {name} is {type_}, which no field can be: create the table in the query instead")
