@@ -300,6 +300,42 @@ def test_the_second_signal_ends_a_run_at_once(python: Path, tmp_path: Path) -> N
     assert files(tmp_path) == ["cancelled", "in.csv", "runs"]
 
 
+ELSEWHERE = """
+import queue, signal, sys, threading, time
+
+from arroyo_udf_plugin.cli import stopping
+
+def signalled(number):
+    # To this thread alone, as the system may do it. The main thread waits, and nothing wakes it.
+    thread = threading.Thread(target=lambda: signal.pthread_kill(threading.get_ident(), number))
+    thread.start()
+    thread.join()
+
+def signals():
+    ready.get()
+    signalled(signal.SIGTERM)
+    ready.get()
+    while time.monotonic() - asked_at <= stopping.TOGETHER:
+        pass
+    signalled(signal.SIGINT)
+
+ready, asked = queue.SimpleQueue(), queue.SimpleQueue()
+threading.Thread(target=signals, daemon=True).start()
+with stopping.stoppable(), stopping.drainable(lambda: asked.put(None)) as came:
+    ready.put(None)
+    asked.get()
+    asked_at = time.monotonic()
+    print(came, flush=True)
+    ready.put(None)
+    asked.get()
+"""
+
+
+def test_signals_that_another_thread_gets_ask_for_a_stop_and_end_it() -> None:
+    ended = subprocess.run([sys.executable, "-c", ELSEWHERE], capture_output=True, text=True, timeout=60)
+    assert (ended.stdout, ended.returncode) == ("[15]\n", 128 + signal.SIGINT), ended.stderr
+
+
 def test_ctrl_c_ends_the_import_of_a_module(build_plugin: BuildPlugin, tmp_path: Path) -> None:
     plugin = build_plugin("""
         import os, pathlib

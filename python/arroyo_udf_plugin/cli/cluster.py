@@ -128,7 +128,7 @@ def _ready(settings: Settings) -> Settings:
 
 @contextlib.contextmanager
 def _until_stopped() -> Iterator[queue.SimpleQueue[None]]:
-    """Yields what has an item as soon as a signal has come; in its handler, no lock may be taken."""
+    """Yields what has an item as soon as a signal has come."""
     stopped: queue.SimpleQueue[None] = queue.SimpleQueue()
     with drainable(lambda: stopped.put(None)):
         yield stopped

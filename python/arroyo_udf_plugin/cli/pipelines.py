@@ -182,7 +182,7 @@ def _drained(start: Callable[[], Summary], stop: StopRequest, go_on: str) -> Sum
     """Runs the engine. The first signal asks it to stop; if it fails then, the exit status is the signal's."""
 
     def asked() -> None:
-        # In a signal handler, where a stream's lock may be taken.
+        # At once, whatever the view does with the stream.
         os.write(2, b"arroyo-udf: waits for the rows in flight and a checkpoint; a second signal ends it at once\n")
         stop.request()
 

@@ -76,24 +76,34 @@ def stoppable() -> Iterator[None]:
 @contextlib.contextmanager
 def drainable(request: Callable[[], None]) -> Iterator[list[int]]:
     """Within `stoppable`, a block that ends by itself some time after it has been asked to: the first signal calls
-    `request`, in its handler, and the next one is a first one for `stoppable`.
+    `request`, in another thread, and the next one is a first one for `stoppable`.
 
     Yields the signal that has come, if one has. Signals that come together, as `timeout` of coreutils sends them, are
     one. Does nothing in another thread than the main one.
     """
     came: list[int] = []
-    first = 0.0
+    is_second = False
     if threading.current_thread() is not threading.main_thread():
         yield came
         return
+    main = threading.get_ident()
 
-    def drain(number: int, _frame: object) -> None:
-        nonlocal first
-        if not came:
-            first = time.monotonic()
-            came.append(number)
-            request()
-        elif time.monotonic() - first > TOGETHER:
+    def listen() -> None:
+        # Not in a handler: the system may give a signal to any thread, and then nothing wakes a main thread that waits.
+        nonlocal is_second
+        first = 0.0
+        while (number := os.read(reading, 1)[0]) != 0:
+            if not came:
+                first = time.monotonic()
+                came.append(number)
+                request()
+            elif time.monotonic() - first > TOGETHER:
+                is_second = True
+                signal.pthread_kill(main, number)
+                return
+
+    def end(number: int, _frame: object) -> None:
+        if is_second:
             undo()
             signal.raise_signal(number)
 
@@ -102,12 +112,20 @@ def drainable(request: Callable[[], None]) -> Iterator[list[int]]:
             signal.signal(one, handler)
         signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
 
-    wakeup = signal.set_wakeup_fd(-1)  # the native thread does not see these signals
-    former = {one: signal.signal(one, drain) for one in SIGNALS if signal.getsignal(one) is not signal.SIG_IGN}
+    reading, writing = os.pipe2(os.O_CLOEXEC)
+    os.set_blocking(writing, False)
+    wakeup = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)  # the native thread does not see these signals
+    former = {one: signal.signal(one, end) for one in SIGNALS if signal.getsignal(one) is not signal.SIG_IGN}
+    listening = threading.Thread(target=listen, name="arroyo-udf-signals", daemon=True)
+    listening.start()
     try:
         yield came
     finally:
         undo()
+        os.write(writing, b"\0")
+        listening.join()
+        os.close(reading)
+        os.close(writing)
 
 
 # A child would write its signals into the pipe, too.

@@ -12,7 +12,7 @@ class StopRequest:
     With checkpoints the first request ends the reading, lets the rows in flight end (for `timeout` seconds), and takes
     a last checkpoint. The second one, and without checkpoints the first, ends everything at once.
 
-    `request` may be called from any thread, and from a signal handler: it takes no lock.
+    `request` may be called from any thread.
     """
 
     def __init__(self, timeout: float = 10.0) -> None:
@@ -25,7 +25,7 @@ class StopRequest:
         self._tell()
 
     def connect(self, tell: Callable[[], None]) -> None:
-        """tell: called after each request; at once, if there has been one. It takes no lock, either."""
+        """tell: called after each request; at once, if there has been one."""
         self._tell = tell
         if self.requests:
             tell()
