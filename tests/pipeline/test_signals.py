@@ -164,7 +164,7 @@ def test_signals_that_come_together_are_one(folder: Path, start: Any) -> None:
 
 
 TOGETHER = """
-import signal
+import signal, threading
 from arroyo_udf_plugin.cli import stopping
 
 stopping.TOGETHER = 3600
@@ -173,10 +173,15 @@ with stopping.stoppable():
     with stopping.drainable(lambda: requests.append(1)) as came:
         for _ in range(3):
             signal.raise_signal(signal.SIGTERM)
-        assert (came, requests) == ([signal.SIGTERM], [1])
-        stopping.TOGETHER = 0
+    assert (came, requests) == ([signal.SIGTERM], [1])
+    stopping.TOGETHER = 0
+    asked = threading.Event()
+    with stopping.drainable(asked.set):
+        signal.raise_signal(signal.SIGTERM)
+        asked.wait()
         try:
             signal.raise_signal(signal.SIGINT)
+            threading.Event().wait()
         except stopping.Stopped:
             print("stopped")
 """
