@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -93,15 +94,24 @@ def _running(folder: Path, *words: str) -> Iterator[str]:
         start_new_session=True,  # Ctrl-C reaches the caller alone; the program ends through the pipe
     )
     with life:  # leaving closes the pipe, and waits
-        yield f"http://{_address(folder / 'log')}"
+        yield _address(folder / "log")
 
 
 def _address(log: Path) -> str:
-    """What the program says when it listens."""
+    """Where the program listens, as its log says, as soon as it answers questions: it reads its data before."""
     patience = time.monotonic() + 60
     while time.monotonic() < patience:
         text = log.read_text() if log.exists() else ""
-        if found := re.search(r'msg="Listening on" address=(\S+)', text):
-            return found[1]
+        found = re.search(r'msg="Listening on" address=(\S+)', text)
+        if found is not None and _is_ready(address := f"http://{found[1]}"):
+            return address
         time.sleep(0.01)
     raise NoPrometheus(f"it does not start: {text}")
+
+
+def _is_ready(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{address}/-/ready", timeout=10):
+            return True
+    except OSError:  # such as its status 503
+        return False

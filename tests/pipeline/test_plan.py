@@ -339,7 +339,8 @@ def test_the_chain_explained() -> None:
 
 
 def test_checkpoints_have_time_between_them() -> None:
-    assert problems(checkpoints={"place": "state", "every": 0}) == ["checkpoints.every: write a time above 0"]
+    (told,) = problems(checkpoints={"place": "state", "every": 0})
+    assert told == "checkpoints.every: it must be greater than 0, not 0"
 
 
 def test_errors_of_files_name_keys(folder: Path) -> None:

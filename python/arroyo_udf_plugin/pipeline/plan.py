@@ -186,8 +186,6 @@ def _checked(
                 watermarks_of(own, told.event_time)
         if chosen.has_checkpoints and source is not None and not source.resumable:
             problems.add(told.key, f"{source.name} cannot be read again, so it has no checkpoints: leave them out")
-    if chosen.checkpoints is not None and chosen.checkpoints.every == 0:
-        problems.add(("checkpoints", "every"), "write a time above 0")
     check_dead_letters(chosen, problems)
     kept = [own and own.without_own() for own in columns] if len(columns) > 1 else columns
     chain = chained(chosen, kept, problems, plugins)
