@@ -1,6 +1,8 @@
 """What is removed when nobody needs it any more."""
 
+import asyncio
 import contextlib
+import fcntl
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +15,7 @@ from test_database import made
 from arroyo_udf_plugin.cluster.database import history
 from arroyo_udf_plugin.cluster.database.models import JobNumbers
 from arroyo_udf_plugin.cluster.database.opened import Database, now
+from arroyo_udf_plugin.cluster.functions.children import Children, Limits, left_behind
 from arroyo_udf_plugin.cluster.schedulers import worker_files
 from arroyo_udf_plugin.cluster.tidying import tidy_files, tidy_rows
 
@@ -101,3 +104,22 @@ def test_the_log_of_a_job_has_a_limit(database: Database, monkeypatch: pytest.Mo
             history.log(session, first, 1, "error", str(number))
         assert [row.message for row in history.logged(session, first, 9).rows] == ["4", "3", "2"]
         assert [row.message for row in history.logged(session, second, 9).rows] == ["other"]
+
+
+def test_the_folder_of_a_child_that_just_starts_is_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[Path] = []
+    flock = fcntl.flock
+
+    def just_before(file: Any, how: int) -> None:
+        if how == fcntl.LOCK_EX:
+            found.extend(left_behind(tmp_path))
+        flock(file, how)
+
+    async def start() -> None:
+        async with Children(tmp_path, tmp_path / "cache", Limits()).working() as child:
+            assert child.folder.parent == tmp_path
+            assert list(left_behind(tmp_path)) == []
+
+    monkeypatch.setattr(fcntl, "flock", just_before)
+    asyncio.run(start())
+    assert found == []

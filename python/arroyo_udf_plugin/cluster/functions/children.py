@@ -26,6 +26,7 @@ _GRACE_SECONDS = 1.0
 _MOST_ANSWER = 64 << 20
 _TOLD = 2000
 _PREFIX, _ERRORS = "child-", "stderr"
+_UNLOCKED = "stderr-unlocked"
 
 
 @dataclass(frozen=True)
@@ -98,8 +99,9 @@ class Children:
     async def _start(self, *how: str) -> _Child:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=self._folder))  # 0700
         try:
-            with (folder / _ERRORS).open("wb") as errors:
+            with (folder / _UNLOCKED).open("wb") as errors:
                 fcntl.flock(errors, fcntl.LOCK_EX)  # of the child, too: as long as it lives, its folder is in use
+                (folder / _UNLOCKED).rename(folder / _ERRORS)  # what `left_behind` finds was locked before
                 process = await asyncio.create_subprocess_exec(
                     *(sys.executable, "-P", "-s", "-m", f"{__package__}.child"),
                     *(str(self._limits.memory), str(max(1, round(self._limits.seconds))), *how),
