@@ -82,11 +82,17 @@ def generation_of(name: str) -> tuple[str, int] | None:
 
 
 def remove_ended(folder: Path, name: str) -> None:
-    """The files of a worker, unless it lives."""
-    if (folder / name).exists():
-        _holder(folder / name)
-    else:
-        (folder / f"{name}{_SOCKET}").unlink(missing_ok=True)
+    """The files of a worker, unless it lives. Does not wait."""
+    path = folder / name
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        _socket_of(path).unlink(missing_ok=True)
+        return
+    try:
+        _has_ended(path, file)
+    finally:
+        os.close(file)
 
 
 def living(folder: Path, job_id: str) -> Iterator[Living]:
@@ -107,19 +113,25 @@ def _holder(path: Path) -> int | None:
         return None
     try:
         patience = time.monotonic() + _PATIENCE
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                text = os.pread(file, 20, 0).strip()
-                if text:
-                    return int(text)
-            else:
-                path.with_name(path.name + _SOCKET).unlink(missing_ok=True)
-                path.unlink(missing_ok=True)
-                return None
-            if time.monotonic() > patience:
-                return None
+        while not _has_ended(path, file) and time.monotonic() < patience:
+            if text := os.pread(file, 20, 0).strip():
+                return int(text)
             time.sleep(0.01)
+        return None
     finally:
         os.close(file)
+
+
+def _has_ended(path: Path, file: int) -> bool:
+    """Whether nobody holds the lock of a worker; then its files are gone."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    _socket_of(path).unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
+    return True
+
+
+def _socket_of(path: Path) -> Path:
+    return path.with_name(path.name + _SOCKET)
