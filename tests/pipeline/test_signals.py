@@ -170,7 +170,9 @@ from arroyo_udf_plugin.cli import stopping
 stopping.TOGETHER = 3600
 with stopping.stoppable():
     requests = []
+    signal.signal(signal.SIGUSR1, lambda *_: None)
     with stopping.drainable(lambda: requests.append(1)) as came:
+        signal.raise_signal(signal.SIGUSR1)
         for _ in range(3):
             signal.raise_signal(signal.SIGTERM)
     assert (came, requests) == ([signal.SIGTERM], [1])

@@ -93,6 +93,8 @@ def drainable(request: Callable[[], None]) -> Iterator[list[int]]:
         nonlocal is_second
         first = 0.0
         while (number := os.read(reading, 1)[0]) != 0:
+            if number not in former:  # a handler of somebody else
+                continue
             if not came:
                 first = time.monotonic()
                 came.append(number)
