@@ -86,7 +86,7 @@ pub unsafe fn run_rows(function: &PythonFunction, batch: &Batch, rows: Range<usi
 /// Every row is an error with this text.
 fn all_failed(function: &PythonFunction, rows: Range<usize>, text: String) -> (ArrowArray, RowErrors) {
     let text = results::error_text(text);
-    let values = arrow::build(&function.signature.returns, std::iter::repeat_n(&Value::Null, rows.len()));
+    let (values, _) = arrow::build_with_room(&function.signature.returns, std::iter::repeat_n(&Value::Null, rows.len()));
     (values.export(), rows.map(|row| (row, text.clone())).collect())
 }
 

@@ -11,7 +11,7 @@
 //!   them, and another is started. A cancelled row left behind among others is stuck (R8).
 
 use super::theirs::{arguments, checked, AsyncFunctions, Library, Owned, Theirs, ThreadWaker};
-use crate::arrow::{build, Batch, Column, Layout};
+use crate::arrow::{build_with_room, Batch, Column, Layout, NoRoom};
 use crate::exports::Ran;
 use crate::failure::Failure;
 use crate::machine::{Outcome, Stuck, Token};
@@ -47,7 +47,7 @@ pub fn run(library: Library, signature: &Signature, batch: &Batch) -> Result<Ran
         checked(answer.value, signature.return_schema, &signature.returns, count)
     };
     let rows = batch.rows();
-    let whole = if rows == 0 { Ok(Owned(build(&signature.returns, [].iter()).export())) } else { call(0..rows) };
+    let whole = if rows == 0 { Ok(Owned(build_with_room(&signature.returns, [].iter()).0.export())) } else { call(0..rows) };
     if let Ok(values) = whole {
         let (results, with_outcomes) = results::ran(&signature.name, values.into_array(), &[]);
         return Ok(Ran { results, with_outcomes });
@@ -62,7 +62,10 @@ pub fn run(library: Library, signature: &Signature, batch: &Batch) -> Result<Ran
             })
         })
         .collect();
-    let (results, with_outcomes) = results::ran(&signature.name, build(&signature.returns, values.iter()).export(), &failed);
+    let (column, without_room) = build_with_room(&signature.returns, values.iter());
+    failed.extend(NoRoom::errors(without_room));
+    failed.sort_unstable_by_key(|(row, _)| *row);
+    let (results, with_outcomes) = results::ran(&signature.name, column.export(), &failed);
     Ok(Ran { results, with_outcomes })
 }
 

@@ -49,7 +49,7 @@ pub use message::{Hello, Limits};
 pub use worker::{Interrupted, Spec};
 
 use super::Instance;
-use crate::arrow::{build, check_rows, Batch};
+use crate::arrow::{build_with_room, check_rows, Batch, NoRoom};
 use crate::exports::Ran;
 use crate::failure::Failure;
 use crate::machine::Stop;
@@ -170,9 +170,10 @@ impl Instance for Processes {
                 late.extend(share.late);
             }
         }
+        let (column, without_room) = build_with_room(&signature.returns, values.iter());
+        failed.extend(NoRoom::errors(without_room));
         failed.sort_unstable_by_key(|(row, _)| *row);
-        let column = build(&signature.returns, values.iter()).export();
-        let (results, with_outcomes) = results::ran_with_late(&signature.name, column, &failed, &late);
+        let (results, with_outcomes) = results::ran_with_late(&signature.name, column.export(), &failed, &late);
         Ok(Ran { results, with_outcomes })
     }
 
