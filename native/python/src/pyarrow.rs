@@ -9,7 +9,9 @@
 //! kernels assume it, that texts are UTF-8. If a check fails, rows are taken one by one, and those at fault are errors (F4).
 //! A value that pyarrow makes is handed out once, because a call may change it: another attempt gets another one.
 
+use crate::forked;
 use crate::function::PythonFunction;
+use crate::interrupt;
 use crate::modules::CONVERSION;
 use crate::object::{address, call, exception_text, none, raise, text, Owned};
 use arroyo_udf_plugin::abi::{ArrowArray, ArrowSchema};
@@ -265,5 +267,15 @@ unsafe fn unreadable_rows(function: &PythonFunction, batch: &Batch) -> RowErrors
             })
         };
         (0..batch.rows()).filter_map(unreadable).collect()
+    }
+}
+
+/// note_interrupt(error: BaseException) -> bool: whether what a function has raised is Ctrl-C; the host then raises it after
+/// the call.
+pub unsafe extern "C" fn note_interrupt(_module: *mut PyObject, error: *mut PyObject) -> *mut PyObject {
+    // SAFETY: called by Python with the GIL and one argument.
+    unsafe {
+        forked::came_back(error);
+        PyBool_FromLong(interrupt::note(error).into())
     }
 }

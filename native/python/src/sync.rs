@@ -1,6 +1,7 @@
 //! `run`: a batch through a sync function, row by row (`def`) or whole (`vectorized=True`).
 
 use crate::calls::{call_row, Called, Converted};
+use crate::forked;
 use crate::function::PythonFunction;
 use crate::interrupt;
 use crate::object::{exception_text, none, Owned};
@@ -55,6 +56,8 @@ pub unsafe fn run(function: &PythonFunction, batch: &Arc<Batch>) -> Result<Ran, 
             })
         }
     };
+    // SAFETY: the GIL is held. Functions that take arrays are called by Python code.
+    unsafe { forked::came_back(null_mut()) };
     if interrupt::waits() {
         answered.into_iter().for_each(|(values, _)| discard(values));
         return Err(interrupt::failure(&function.signature.name));

@@ -5,16 +5,21 @@
 
 use super::journal::Journal;
 use super::mailbox::{Mailbox, Reader};
-use super::message::{write_failure, RECORDS, RESULTS};
+use super::message::{identity, write_failure, RECORDS, RESULTS};
 use super::parcel::{self, Take};
 use crate::arrow::{check_rows, child_schema, Column, Layout};
 use crate::failure::Failure;
+use crate::forks;
 use crate::signature::{text, Signature};
 use crate::sized;
 use crate::value::Value;
 use arroyo_udf_abi as abi;
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
+use std::fs::File;
 use std::io;
+use std::os::fd::{IntoRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 
 /// Whether the loop over the rows of a function takes the [`Journal`]: of its plugin's language, and its types.
 pub type Journals = fn(&str, &Signature) -> bool;
@@ -32,9 +37,19 @@ pub struct Function {
 }
 
 impl Plugin {
-    pub fn open(path: Vec<u8>) -> Result<Plugin, String> {
+    /// Opens the library that the host has loaded: it was found at this path, is open in `library`, and has that identity.
+    ///
+    /// It is opened by its path as long as it is there, because a library may look for others beside it.
+    pub fn open(path: Vec<u8>, library: OwnedFd, expected: u64) -> Result<Plugin, String> {
         let path = CString::new(path).map_err(|error| error.to_string())?;
-        let file = path.to_string_lossy();
+        let file = path.to_string_lossy().into_owned();
+        let path = match is_at(&path, &library) {
+            true => path,
+            false => {
+                let open = format!("/proc/self/fd/{}", library.into_raw_fd()); // for ever, as it may look into itself
+                CString::new(open).map_err(|error| error.to_string())?
+            }
+        };
         // SAFETY: the path is a text; the host has checked this library's table and descriptor before. It is never closed.
         unsafe {
             let library = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL | libc::RTLD_NODELETE);
@@ -48,6 +63,9 @@ impl Plugin {
             let table = libc::dlsym(library, c"arroyo_udf_plugin".as_ptr()).cast::<abi::Table>().as_ref();
             let table = table.filter(|table| table.magic == abi::MAGIC).ok_or_else(|| format!("{file}: is not a plugin"))?;
             let descriptor = sized::read((table.describe)())?;
+            if identity(&descriptor) != expected {
+                return Err(format!("{file}: another library than the one that the host has loaded: load the plugin again"));
+            }
             let plugin = text(descriptor.name);
             let functions = (0..descriptor.n_functions as usize)
                 .map(|number| {
@@ -114,6 +132,13 @@ impl Plugin {
     }
 }
 
+/// Whether an open file is the one at a path.
+fn is_at(path: &CStr, file: &OwnedFd) -> bool {
+    let there = std::fs::metadata(OsStr::from_bytes(path.to_bytes()));
+    let here = file.try_clone().and_then(|file| File::from(file).metadata());
+    matches!((there, here), (Ok(there), Ok(here)) if (there.dev(), there.ino()) == (here.dev(), here.ino()))
+}
+
 /// The arguments of all rows.
 struct Arguments(abi::ArrowArray);
 
@@ -157,6 +182,7 @@ impl Function {
         let mut results = Results { array: abi::ArrowArray::empty(), schema: std::ptr::null() };
         // SAFETY: the arguments are of the declared types; the other structs are ours, to be filled in.
         let status = unsafe { (table.run)(number, arguments, std::ptr::null(), &mut results.array, &mut results.schema, &mut error) };
+        forks::end_stray(); // before the child writes where its parent does
         if status == abi::OK {
             return Ok(results);
         }
