@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import InvalidArgument
-from ..host.casting import Cast, cast
+from ..plugin.casting import Cast, cast
 from .options import NULL_VALUES
 
 JSON_VALUE = "\0"  # begins a cell of newline JSON that is no string
@@ -94,7 +94,7 @@ def quoted(texts: pa.Array, quote: str) -> pa.Array:
 
 
 def argument(column: pa.Array, wanted: pa.Field) -> Cast:
-    """A source's column as a function's argument: cells are parsed, other types cast (host/casting.py).
+    """A source's column as a function's argument: cells are parsed, other types cast (plugin/casting.py).
 
     Raises InvalidArgument if the types cannot fit.
     """
