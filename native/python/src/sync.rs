@@ -1,5 +1,6 @@
-//! `run`: a batch through a sync function, row by row (`def`) or whole (`vectorized=True`).
+//! `run`: a batch through a sync function, row by row (`def`) or whole (`vectorized=True`). It sees no running event loop.
 
+use crate::asyncio::hidden::Hidden;
 use crate::calls::{call_row, Called, Converted};
 use crate::forked;
 use crate::function::PythonFunction;
@@ -47,6 +48,7 @@ pub fn check_timeout(signature: &Signature) -> Result<(), Failure> {
 pub unsafe fn run(function: &PythonFunction, batch: &Arc<Batch>) -> Result<Ran, Failure> {
     // SAFETY: passed on.
     let answered = unsafe {
+        let _hidden = Hidden::new(&function.state);
         if function.signature.vectorized {
             pyarrow::vectorized(function, batch)
         } else {
