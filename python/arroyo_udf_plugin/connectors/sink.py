@@ -19,7 +19,7 @@ import pyarrow as pa
 from ..errors import InvalidArgument
 from .cells import CellType, decoded
 from .delimited import DelimitedWriter, dialect_of
-from .json_lines import JsonWriter
+from .json_writer import JsonWriter
 from .options import BATCH_ROWS, Writing
 from .place import Place, kind_of_output
 from .schemas import index_of
