@@ -20,7 +20,7 @@ from ..errors import InvalidArgument
 from .cells import CellType, decoded
 from .delimited import DelimitedWriter, dialect_of
 from .disk import Disk
-from .json_lines import JsonWriter
+from .json_writer import JsonWriter
 from .options import BATCH_ROWS, Writing
 from .place import Place, kind_of_output
 from .schemas import index_of

@@ -202,7 +202,8 @@ class FileSource:
         if file.kind.format == "text" or (file.kind.format == "jsonl" and reading.unstructured):
             return TextReader(read, name, no_text if file.kind.format == "text" else no_json)
         if file.kind.format == "jsonl":
-            return JsonReader(read, name, self._types, self._whole, reading.cells, reading.json_columns)
+            how = self._whole, reading.cells, reading.json_columns, reading.timestamps
+            return JsonReader(read, name, self._types, *how)
         dialect = dialect_of(file.kind.format, reading)
         return DelimitedReader(read, name, dialect, reading.header, reading.refuses)
 
