@@ -70,7 +70,7 @@ def test_as_json(plugin: Path, rows: Path) -> None:
 
 def test_all_rows_of_a_small_file(plugin: Path, tmp_path: Path) -> None:
     (tmp_path / "few.csv").write_text("x\n1\n")
-    assert cli("run", f"{plugin}:half", "few.csv", cwd=tmp_path).stderr.startswith("all 1 row; ")
+    assert cli("run", f"{plugin}:half", "few.csv", cwd=tmp_path).stderr.startswith("all rows (1); ")
     (tmp_path / "none.csv").write_text("x\n")
     assert cli("run", f"{plugin}:half", "none.csv", cwd=tmp_path).stdout == "no rows\n"
 

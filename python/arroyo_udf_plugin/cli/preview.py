@@ -26,7 +26,6 @@ import click
 
 from ..connectors.options import Reading, Writing
 from ..errors import ArroyoUdfError
-from .telling import counted
 
 ROWS = 10
 _CELL = 40
@@ -70,8 +69,9 @@ def read(file: Path) -> list[dict[str, Any]]:
 
 def told(rows: int, limit: int | None) -> str:
     """Which rows they are. limit: as --limit says."""
-    all_or_first = "all" if rows < (ROWS if limit is None else limit) else "the first"
-    return f"{all_or_first} {counted(rows, 'row')}"
+    if rows < (ROWS if limit is None else limit):
+        return f"all rows ({rows:,})"
+    return "the first row" if rows == 1 else f"the first {rows:,} rows"
 
 
 def table(rows: Sequence[dict[str, Any]], results: Collection[str]) -> str:
