@@ -83,6 +83,21 @@ def test_a_segmentation_fault_names_the_function(
     assert done.stderr.endswith(f"{line}{INSTEAD}\n")
 
 
+def test_programs_of_a_cluster_leave_the_stack_of_a_crash() -> None:
+    lines = (
+        "import ctypes",
+        "from arroyo_udf_plugin.cli import cluster",
+        "from arroyo_udf_plugin.cluster.configuration import Settings",
+        "cluster._ready(Settings())",
+        "def reads_nowhere():",
+        "    ctypes.string_at(0)",
+        "reads_nowhere()",
+    )
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == -signal.SIGSEGV
+    assert "in reads_nowhere\n" in done.stderr
+
+
 def test_an_abort_in_native_code_names_the_function(build_plugin: BuildPlugin, tmp_path: Path) -> None:
     done = run(tmp_path, f"{build_plugin(C, '.c', 'crashes')}:aborts")
     assert done.returncode == -signal.SIGABRT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import functools
 import queue
 from collections.abc import Callable, Iterator
@@ -122,8 +123,14 @@ def config(configured: Configured) -> None:
 def _ready(settings: Settings) -> Settings:
     from ..cluster.logs import show
 
+    _stack_of_crashes()
     show(settings.logging.format, settings.logging.level)
     return settings
+
+
+def _stack_of_crashes() -> None:
+    """A fatal signal leaves the Python stack of its thread on standard error: it names the function that ran."""
+    faulthandler.enable(2, all_threads=False)
 
 
 @contextlib.contextmanager
@@ -139,6 +146,7 @@ def worker() -> None:
     """Run a generation of a job. A controller starts it."""
     from ..cluster.worker import main
 
+    _stack_of_crashes()
     main()
 
 

@@ -36,7 +36,7 @@ def _alone(select: Select, given: pa.Schema) -> Iterator[tuple[Key, str]]:
 
 
 def in_words(error: WrongQuery, given: pa.Schema) -> str:
-    """With what to write instead of a column that is not there. SQL takes capitals for small letters, outside quotes."""
+    """With what to write instead of a column that is not there. Outside quotes, capitals are small letters in SQL."""
     text = str(error)
     if (found := _COLUMN.fullmatch(text)) is None:
         return text
