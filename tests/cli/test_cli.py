@@ -71,8 +71,8 @@ def test_new_build_run(tmp_path: Path, language: str, ending: str) -> None:
     cli("new", "mine", "--lang", language, cwd=tmp_path)
     readme = (tmp_path / "mine" / "README.md").read_text()
     commands = [line.split()[1:] for line in readme.splitlines() if line.startswith("    arroyo-udf ")]
-    assert [command[0] for command in commands] == ["build", "run", "inspect"]
-    assert commands[0][1] == f"mine/mine.{ending}"
+    assert [command[0] for command in commands] == ["run", "build", "run", "inspect"]
+    assert commands[0][1] == commands[1][1] == f"mine/mine.{ending}"
     for command in commands:
         cli(*command, cwd=tmp_path)
     lines = (tmp_path / "mine" / "out.csv").read_text().splitlines()

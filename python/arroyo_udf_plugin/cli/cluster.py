@@ -55,7 +55,7 @@ def _configurable(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-@click.command()
+@click.command(short_help="Run pipelines as jobs, with a REST API.")
 @_configurable
 def cluster(configured: Configured) -> None:
     """Run API and controller in one program, with pipelines in its process."""
@@ -73,7 +73,7 @@ def cluster(configured: Configured) -> None:
         click.echo("arroyo-udf cluster: jobs end with a checkpoint; a second signal ends them at once", err=True)
 
 
-@click.command()
+@click.command(short_help="Run a cluster's API alone.")
 @_configurable
 def api(configured: Configured) -> None:
     """Run the API alone."""
@@ -89,7 +89,7 @@ def api(configured: Configured) -> None:
         stopped.get()
 
 
-@click.command()
+@click.command(short_help="Run a cluster's controller alone.")
 @_configurable
 def controller(configured: Configured) -> None:
     """Run the controller alone. A second one stands by until the first has ended."""
@@ -101,7 +101,7 @@ def controller(configured: Configured) -> None:
         stopped.get()
 
 
-@click.command()
+@click.command(short_help="Migrate a cluster's database.")
 @_configurable
 def migrate(configured: Configured) -> None:
     """Bring the database to this program's version. Every program does so at its start."""
@@ -112,7 +112,7 @@ def migrate(configured: Configured) -> None:
         click.echo(f"{database.url}: {LATEST}")
 
 
-@click.command()
+@click.command(short_help="Print a cluster's configuration.")
 @_configurable
 def config(configured: Configured) -> None:
     """Print what is configured, and where each value came from."""

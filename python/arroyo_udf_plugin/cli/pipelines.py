@@ -109,7 +109,7 @@ def run(
         click.echo(f"stopped; go on with: {_go_on(file, udfs, checkpoints)}", err=True)
 
 
-@click.command("check")
+@click.command("check", short_help="Check a pipeline without running it.")
 @_FILE
 @_CHECKPOINTS
 @_PARALLELISM
@@ -126,7 +126,7 @@ def check(file: str, checkpoints: str | None, parallelism: int | None, udfs: tup
         click.echo(f"{file}: the pipeline {planned.name} can be run")
 
 
-@click.command("schema")
+@click.command("schema", short_help="Print the JSON schema of pipelines.")
 def schema() -> None:
     """Print the JSON schema of pipelines, for editors and programs."""
     from ..pipeline.description import schema as schema_of_pipelines

@@ -19,7 +19,7 @@ from .run import CALL, FILE, JSON, OPTION, POLICIES, VALIDATE, Bar, chosen, load
 from .telling import counted
 
 
-@click.command("replay")
+@click.command("replay", short_help="Run dead letters again.")
 @click.argument("failed", metavar="FAILED", type=FILE)
 @click.option("--into", "output", required=True, type=FILE, metavar="OUT", help="The output of their run.")
 @click.option(

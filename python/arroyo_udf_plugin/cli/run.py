@@ -75,7 +75,7 @@ class _Run(click.Command):
         return ""
 
 
-@click.command("run", cls=_Run)
+@click.command("run", cls=_Run, short_help="Call functions over files, or run a pipeline.")
 @click.argument("plugin", metavar="PLUGIN[:FUNCTION]")
 @input_options
 @output_options

@@ -66,7 +66,9 @@ class Document:
         """Raises InvalidArgument, also InvalidPipeline."""
         file = os.fspath(path)
         if not file.endswith(ENDINGS):
-            raise InvalidArgument(f"{file}: a pipeline is described in a file that ends in {' or '.join(ENDINGS)}")
+            raise InvalidArgument(
+                f"{file}: a pipeline is described in a file that ends in {' or '.join(ENDINGS)}; a query's ends in .sql"
+            )
         text = text_of(file)
         try:
             if file.endswith(".json"):

@@ -16,7 +16,7 @@ A first function, from the template, over its own rows.
   flight  distance  air_time                 mph
   1545        1400       227  370.04405286343615
   1714        1416       227    374.273127753304
-  1141        1089      null                null
+  1141        null       160                null
   the first 3 rows; 3 values (1 null), 0 errors, 0 timed out; 0 nulled, 0 dropped, 0 dead letters; * s, * rows/s (glob)
   nothing was written; to write all rows, add --out FILE
   $ arroyo-udf run mine/libmine.so mine/rows.csv --call 'speed = mph(distance, 60)' --select flight,speed --limit 1
