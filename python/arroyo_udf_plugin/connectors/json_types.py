@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import InvalidArgument
-from ..host.casting import Cast
+from ..plugin.casting import Cast
 from .text_values import ZONED, can_be_text, parse_texts, shortened
 
 _is = pa.types

@@ -265,7 +265,7 @@ class Function:
 
     def _row_error(self, errors: dict[int, str]) -> RowError:
         row, text = next(iter(errors.items()))
-        others = f" (and {len(errors) - 1} more rows, see .errors)" if len(errors) > 1 else ""
+        others = f" (and {len(errors) - 1} more, see .errors)" if len(errors) > 1 else ""
         return RowError(f"{self.where}, row {row}: {text}{others}", errors)
 
     # ---- Async ----

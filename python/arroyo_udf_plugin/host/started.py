@@ -174,7 +174,7 @@ class Started:
         refused = {first + row: why for first, piece in placed for row, why in piece.refused.items()}
         if refused:
             row, why = next(iter(refused.items()))
-            others = f" (and {len(refused) - 1} more rows)" if len(refused) > 1 else ""
+            others = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
             raise InvalidArgument(
                 f"{self._where}, row {row}: {why}{others}; nothing was sent: leave such rows out, or use map, which "
                 "answers them as errors"
