@@ -415,4 +415,5 @@ def _release_forgotten(table: Any, handle: int, where: str, waiters: Waiters) ->
         with contextlib.suppress(ArroyoUdfError):  # nobody is left to tell
             _release(table, handle, where, waiters)
 
-    threading.Thread(target=run, name=RELEASES, daemon=True).start()
+    with contextlib.suppress(RuntimeError):  # the system has no thread for it: the runtime ends with the process
+        threading.Thread(target=run, name=RELEASES, daemon=True).start()
