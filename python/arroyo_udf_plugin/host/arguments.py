@@ -28,6 +28,7 @@ from .._native import free_batch
 from ..abi import ffi
 from ..errors import InvalidArgument
 from ..plugin.casting import Cast, cast, constructor, fits, to_check
+from ..plugin.vectorized import is_plain
 
 _ARRAY_SIZE = ffi.sizeof("struct ArrowArray")
 _NO_NAMES: Mapping[str, Any] = MappingProxyType({})
@@ -80,6 +81,7 @@ class Arguments:
         self._types: list[pa.DataType] = schema.types
         self._count = len(self._types)
         self._must_look = not self._count or any(to_check(type_, type_) for type_ in self._types)
+        self.are_plain = self._count > 0 and all(is_plain(type_) for type_ in self._types)
 
     # ---- The hot path ----
 

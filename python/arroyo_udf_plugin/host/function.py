@@ -7,16 +7,20 @@ meanwhile.
 import asyncio
 import inspect
 import itertools
+from asyncio import _get_running_loop
 from collections.abc import AsyncIterator, Iterable
 from typing import Any, Literal, Unpack, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .._native import take_interrupt
 from ..abi import AGGREGATE, ASYNC, SYNC, TABLE, VOLATILITIES, ffi, known, printable, text
 from ..author.options import Options, StartOptions, abi_fields, check, from_abi, unknown_in
 from ..author.udf import Volatility
 from ..errors import AbiError, InvalidArgument, RowError, UnsupportedCall
+from ..plugin.registered import functions as registered
+from ..plugin.vectorized import Direct, is_plain
 from .answers import schema_of, with_refused
 from .arguments import Arguments, Piece
 from .batches import (
@@ -66,7 +70,17 @@ class Function:
     where: str
     plugin_hash: str
 
-    def __init__(self, table: Any, number: int, described: Any, plugin: str, plugin_hash: str, validate: bool) -> None:
+    def __init__(
+        self,
+        table: Any,
+        number: int,
+        described: Any,
+        plugin: str,
+        plugin_hash: str,
+        validate: bool,
+        descriptor: int | None = None,
+    ) -> None:
+        """descriptor: the address of the plugin's, if its functions run in this interpreter."""
         self.name = printable(described.name, "its name")
         self.where = f"{plugin}.{self.name}"
         self.plugin_hash = plugin_hash
@@ -98,6 +112,9 @@ class Function:
         self._arguments = Arguments(self.where, self.arguments)
         self._shapes = Shapes(self.where, self.returns, "drain_results" if self.kind == "async" else "run", validate)
         self._run_slot = table.run
+        self._direct: Direct | None = None
+        plain = self.vectorized and self._arguments.are_plain and is_plain(self.returns)
+        self._descriptor = descriptor if plain and self.timeout is None else None
         self.__name__ = self.__qualname__ = self.name
         self.__doc__ = self.documentation or None
         self.__signature__ = self._signature()
@@ -132,7 +149,12 @@ class Function:
         arrays of the wrong number, type or length, UserCodeError and PluginEnvironmentError if the plugin cannot start.
         """
         if not named and self.kind == "sync" and self._arguments.fit(arrays):
+            # The native core hides a running event loop from the function.
+            if self._direct is not None and _get_running_loop() is None:
+                return self._run_direct(self._direct, arrays)
             results, shape, alone = self._run(arrays)
+            if self._descriptor is not None:
+                self._find_direct(self._descriptor)
             return results if alone else self._values(results, shape.value, shape.outcome, shape.error)
         pieces, chunked = self._arguments.pieces(arrays, named)
         if self.kind == "async":
@@ -192,6 +214,23 @@ class Function:
         shape = self._shapes[outputs.schema[0]]
         results, alone = shape.take(outputs, len(arrays[0]))
         return results, shape, alone
+
+    def _find_direct(self, descriptor: int) -> None:
+        """Looks for the function itself: once it was called, it is registered, if it is here."""
+        if functions := registered.get(descriptor):
+            function, _, _, split = functions[self._number]
+            self._direct = Direct(function, split, self.returns)
+        self._descriptor = None
+
+    def _run_direct(self, direct: Direct, arrays: Any) -> pa.Array:
+        try:
+            values, errors = direct(arrays)
+        except KeyboardInterrupt:
+            take_interrupt()  # it is on its way already
+            raise
+        if errors:
+            raise self._row_error(dict(errors))
+        return values
 
     def _with_refused(self, piece: Piece) -> pa.RecordBatch:
         """The outcomes {value, outcome, error} of a piece with rows that are not called."""
