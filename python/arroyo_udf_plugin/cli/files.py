@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import csv
 import functools
-import re
 from collections.abc import Callable
 from typing import Any
 
 import click
 
-from ..connectors.options import FORMATS, NULL_VALUES, ROW_GROUP_ROWS, Reading, Writing
+from ..connectors.options import FORMATS, NULL_VALUES, ROW_GROUP_ROWS, Reading, Writing, split_types
 from .calls import columns_written
 
 _INPUT = [
@@ -135,9 +134,16 @@ def _null_values(given: str) -> tuple[str, ...]:
 
 def _types(given: tuple[str, ...]) -> dict[str, str]:
     types = {}
-    for pair in (pair for each in given for pair in re.split(r",(?![^(\[]*[)\]])", each)):
-        name, equals, type_ = pair.rpartition("=")
+    for pair in (pair for each in given for pair in split_types(each)):
+        name, equals, type_ = _name_and_type(pair)
         if not equals or not name or not type_:
             raise click.UsageError(f"--types {pair!r}: write NAME=TYPE, such as zip=str")
         types[name.strip()] = type_.strip()
     return types
+
+
+def _name_and_type(pair: str) -> tuple[str, str, str]:
+    """The name may have an =, and so may a type: timestamp[us, tz=UTC]."""
+    end = min((at for at in map(pair.find, "[<(") if at >= 0), default=len(pair))
+    name, equals, type_ = pair[:end].rpartition("=")
+    return name, equals, type_ + pair[end:]

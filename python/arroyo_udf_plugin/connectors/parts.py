@@ -227,7 +227,7 @@ class _Part:
     def __init__(self, folder: Folder, name: str, schema: pa.Schema, writing: Writing) -> None:
         self.name, self.rows, self.is_ended, self.is_kept = name, 0, False, False
         self._folder = folder
-        self.file = FileSink(folder.path(name), schema, writing, name=folder.place)
+        self.file = FileSink(folder.path(name), schema, writing, name=folder.place, disk=folder.disk)
 
     def write(self, batch: pa.RecordBatch) -> None:
         self.file.write(batch)

@@ -8,7 +8,6 @@ after a failure or a signal. Standard output, FIFOs and devices are written dire
 from __future__ import annotations
 
 import contextlib
-import errno
 import io
 import itertools
 import os
@@ -20,6 +19,7 @@ from typing import Any
 
 from .._native import keep_at_exit, remove_at_exit
 from ..errors import InvalidArgument
+from .disk import Disk, current, proc
 from .formats import Kind, has_ending, kind_of
 
 _numbers = itertools.count(1)
@@ -29,10 +29,12 @@ class Place:
     """An open output, and a file object for pyarrow. is_live: bytes are out when flushed, and cannot be taken back.
 
     path: "-" is standard output. A symbolic link stays, and the file behind it is replaced.
+    disk: None: the current one.
     Raises InvalidArgument if the output is one of `inputs` and `force` is not set, or is no file; and OSError.
     """
 
-    def __init__(self, path: str, inputs: Sequence[Path], force: bool) -> None:
+    def __init__(self, path: str, inputs: Sequence[Path], force: bool, disk: Disk | None = None) -> None:
+        self._disk = disk or current()
         self._partial: str | None = None
         self._target = path if path == "-" else os.path.realpath(path)
         self.is_live = path == "-" or is_stream(path)
@@ -46,20 +48,14 @@ class Place:
         if not os.path.isdir(folder):
             raise InvalidArgument(f"{path}: the folder {os.path.dirname(path) or folder} does not exist")
         self._aside = os.path.join(folder, f".arroyo-udf-{os.getpid()}-{next(_numbers)}.partial")
-        self._file = io.BufferedWriter(io.FileIO(self._unnamed(folder), "w"))
+        self._file = io.BufferedWriter(self._disk.file(self._unnamed(folder)))
 
     def _unnamed(self, folder: str) -> int:
-        try:
-            fd = os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
-        except OSError as error:
-            if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT):
-                raise
-        else:
-            if os.path.exists(_proc(fd)):
-                return fd
-            os.close(fd)
+        fd = self._disk.unnamed(folder)
+        if fd is not None:
+            return fd
         remove_at_exit(os.fsencode(self._aside))
-        fd = os.open(self._aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        fd = self._disk.create(self._aside)
         self._partial = self._aside
         return fd
 
@@ -91,7 +87,7 @@ class Place:
         if self._partial is None:
             self._name_it()
         self._file.close()
-        os.replace(self._aside, self._target)
+        self._disk.replace(self._aside, self._target)
         self._partial = None
         keep_at_exit(os.fsencode(self._aside))
 
@@ -100,22 +96,22 @@ class Place:
         self._partial = self._aside
         remove_at_exit(os.fsencode(self._aside))
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(self._aside)
-        root = os.open("/", os.O_PATH | os.O_CLOEXEC)  # makes `link` follow the link in /proc
+            self._disk.unlink(self._aside)
         try:
-            os.link(_proc(self._file.fileno()), self._aside, src_dir_fd=root, follow_symlinks=True)
+            self._disk.link(self._file.fileno(), self._aside)
         except OSError:  # a file system that knows unnamed files may still not link them
-            with open(_proc(self._file.fileno()), "rb") as written, open(self._aside, "wb") as named:
+            with (
+                open(proc(self._file.fileno()), "rb") as written,
+                self._disk.file(self._disk.create(self._aside)) as named,
+            ):
                 shutil.copyfileobj(written, named, 1 << 20)
-        finally:
-            os.close(root)
 
     def give_up(self) -> None:
         with contextlib.suppress(OSError):
             self._file.close()
         if self._partial is not None:
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(self._partial)
+                self._disk.unlink(self._partial)
             keep_at_exit(os.fsencode(self._aside))
 
 
@@ -147,10 +143,6 @@ def kind_of_output(path: str, chosen: str | None) -> Kind:
     if chosen is None and path != "-" and is_stream(path) and not has_ending(path):
         chosen = "csv"
     return kind_of(path, chosen, "--out-format")
-
-
-def _proc(fd: int) -> str:
-    return f"/proc/self/fd/{fd}"
 
 
 def _refuse_inputs(path: str, file: str, inputs: Sequence[Path]) -> None:

@@ -17,7 +17,7 @@ from typing import Self
 import pyarrow as pa
 
 from ..errors import InvalidArgument
-from ..host.casting import fits
+from ..plugin.casting import fits
 from .cells import argument
 from .delimited import DelimitedReader, dialect_of
 from .inputs import Input, found, opened, readable
@@ -202,7 +202,8 @@ class FileSource:
         if file.kind.format == "text" or (file.kind.format == "jsonl" and reading.unstructured):
             return TextReader(read, name, no_text if file.kind.format == "text" else no_json)
         if file.kind.format == "jsonl":
-            return JsonReader(read, name, self._types, self._whole, reading.cells, reading.json_columns)
+            how = self._whole, reading.cells, reading.json_columns, reading.timestamps
+            return JsonReader(read, name, self._types, *how)
         dialect = dialect_of(file.kind.format, reading)
         return DelimitedReader(read, name, dialect, reading.header, reading.refuses)
 

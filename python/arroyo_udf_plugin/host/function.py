@@ -126,7 +126,7 @@ class Function:
 
         arrays, named: a column or a scalar per argument, by position or by name; or one table, whose columns are found
             by name. `pa.nulls(n)` for n rows of a function without arguments. arguments.py says what is a column, and
-            casting.py which other types fit.
+            plugin/casting.py which other types fit.
         An async function is started for the call, and stopped. `start` keeps it running, and takes options.
         Raises RowError if a row failed or does not fit (`outcomes` returns the other rows' values), InvalidArgument for
         arrays of the wrong number, type or length, UserCodeError and PluginEnvironmentError if the plugin cannot start.

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from ..connectors.cells import CellType, argument, parse
 from ..errors import InvalidArgument
 from ..host.arguments import Piece
-from ..host.casting import Cast, cast, fits
 from ..host.function import Function
+from ..plugin.casting import Cast, cast, fits
 from .blocks import KEY, Block, Columns, Given
 
 
