@@ -44,6 +44,16 @@ impl Lane {
         self.theirs.ring();
     }
 
+    /// Its descriptors, for [`Lane::of`] in another copy of this code in this process.
+    pub fn into_descriptors(self) -> io::Result<[OwnedFd; DESCRIPTORS]> {
+        let file = |mailbox: &Mailbox| mailbox.memory().file().try_clone().map(OwnedFd::from);
+        Ok([file(&self.sent)?, file(&self.received)?, self.theirs.into(), self.ours.into()])
+    }
+
+    pub fn of([sent, received, theirs, ours]: [OwnedFd; DESCRIPTORS]) -> io::Result<Lane> {
+        Ok(Lane { sent: Mailbox::open(sent)?, received: Mailbox::open(received)?, theirs: Bell::open(theirs), ours: Bell::open(ours) })
+    }
+
     /// Waits until the other process rings, or `end` has something to say, for at most so long. Answers whether `end` does.
     pub fn wait(&self, end: Option<RawFd>, timeout: Option<Duration>) -> bool {
         wait(&[&self.ours], end.as_slice(), timeout)
@@ -64,8 +74,7 @@ impl Lane {
     pub fn receive(socket: RawFd) -> io::Result<Option<(Lane, Vec<u8>)>> {
         let Some((message, descriptors)) = receive(socket)? else { return Ok(None) };
         let [received, sent, ours, theirs] = descriptors;
-        let (sent, received) = (Mailbox::open(sent)?, Mailbox::open(received)?);
-        Ok(Some((Lane { sent, received, theirs: Bell::open(theirs), ours: Bell::open(ours) }, message)))
+        Ok(Some((Lane::of([sent, received, theirs, ours])?, message)))
     }
 }
 
