@@ -12,6 +12,7 @@ use crate::started::{self, Started};
 use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::arrow::{Column, Layout, BAD_OFFSETS};
 use arroyo_udf_plugin::failure::Failure;
+use arroyo_udf_plugin::forks;
 use arroyo_udf_plugin::limits::{init_took_too_long, INIT_TIME};
 use arroyo_udf_plugin::machine::{Outcome, Stuck, Token};
 use arroyo_udf_plugin::runtime::{self, After, Attempt, Orders, Runtime, Seat, TimeSlice, Turn};
@@ -175,6 +176,7 @@ impl Open<'_> {
                 // SAFETY: the author's function, with an argument for each that it has declared; the batch that texts and
                 // the trace parent point into is kept until the call is completed.
                 unsafe { (self.body.call)(&call, self.arguments.as_ptr()) };
+                forks::end_stray();
             }
             Ok(false) => {
                 self.runtime.end(attempt.token, Outcome::Value(Value::Null));

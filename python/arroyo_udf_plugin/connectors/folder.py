@@ -15,6 +15,7 @@ Assumes: hidden names are used once, and nobody else removes the files.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import tempfile
@@ -41,6 +42,9 @@ class Folder(Protocol):
 
     place: str
     disk: Disk
+
+    def check(self) -> None:
+        """Whether it can be made and written into, as far as this can be known without writing."""
 
     def path(self, name: str) -> str:
         """Where the file is to be written."""
@@ -84,6 +88,14 @@ class LocalFolder:
         self._folder = folder
         if folder.exists() and not folder.is_dir():
             raise InvalidArgument(f"{folder} is a file; name a folder")
+
+    def check(self) -> None:
+        with self._errors("write into"):
+            above = next(each for each in (self._folder, *self._folder.absolute().parents) if each.exists())
+            if not above.is_dir():
+                raise NotADirectoryError(errno.ENOTDIR, f"{above} is a file")
+            if not os.access(above, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, f"no permission to write into {above}")
 
     def path(self, name: str) -> str:
         with self._errors("write into"):
@@ -138,6 +150,9 @@ class ObjectFolder:
         self.place, self.disk = url.rstrip("/"), Disk()
         self._store, self._obstore = store, current().objects()
         self._aside = os.path.join(tempfile.gettempdir(), f"arroyo-udf-{secrets.token_hex(8)}-")
+
+    def check(self) -> None:
+        """Only a write could tell."""
 
     def path(self, name: str) -> str:
         return self._aside + name

@@ -4,6 +4,7 @@
 //! |------------|------------------------------------------------------------------------------|
 //! | `layout`   | a schema -> how the values of its type lie in memory                         |
 //! | `check`    | in: what is checked of an array, and when                                    |
+//! | `decimal`  | whether a decimal is within its precision                                    |
 //! | `column`   | in: a checked view of one array                                              |
 //! | `batch`    | in: owns the struct array of a call's arguments, and views its columns       |
 //! | `data`     | out: memory with its owner, exported as an array that releases it            |
@@ -24,6 +25,7 @@ mod check;
 mod column;
 mod concat;
 mod data;
+mod decimal;
 mod layout;
 mod offsets;
 mod view;
