@@ -217,6 +217,14 @@ def test_another_pipeline_is_refused_by_what_differs(changed: Json, error: str) 
         Epochs(store, IDENTITY.model_copy(update=changed), resume=True)
 
 
+def test_a_new_item_is_told_by_what_it_says() -> None:
+    store = MemoryStore()
+    Epochs(store, Identity.of("flights", {"sinks": []}, {})).fence()
+    now = Identity.of("flights", {"sinks": [{"columns": None, "path": "out", "type": "parts"}]}, {})
+    with pytest.raises(InvalidArgument, match=r'sinks\[0\] is new, \{"type": "parts", "path": "out"\}: undo'):
+        Epochs(store, now, resume=True)
+
+
 def test_of_long_values_the_parts_that_differ_are_told() -> None:
     """Two texts that are cut before they differ would say nothing."""
     store = MemoryStore()

@@ -167,6 +167,13 @@ def test_text_that_has_no_times_is_no_event_time(folder: Path) -> None:
     planned(source=source, event_time={"column": "at"}).close()
 
 
+def test_a_place_of_checkpoints_that_cannot_be_made_is_refused(folder: Path) -> None:
+    (folder / "file").touch()
+    assert problems(checkpoints={"place": "file/state"}) == [
+        f"checkpoints.place: cannot write into file/state: {folder}/file is a file"
+    ]
+
+
 def test_parts_of_another_run_are_seen_before_a_run_without_checkpoints(folder: Path) -> None:
     (folder / "out").mkdir()
     (folder / "out" / "part-000-000000.parquet").touch()

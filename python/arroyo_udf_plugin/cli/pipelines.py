@@ -117,7 +117,7 @@ def run(
 def check(file: str, checkpoints: str | None, parallelism: int | None, udfs: tuple[str, ...]) -> None:
     """Check a pipeline without running it: keys, variables, plugins, columns, types, sinks.
 
-    Plugins are built, and sources and sinks are looked at. No row is taken, and nothing is written.
+    Plugins are built, and sources and sinks are looked at. No function is called, and nothing is written.
     """
     document = _read(file, udfs)
     with _planned(document, _chosen(document.pipeline, checkpoints, parallelism)) as planned:

@@ -200,13 +200,22 @@ _NONE = object()
 def _told(key: str, was: Any, now: Any) -> str:
     """A change. Of long values, the parts that differ."""
     if was is _NONE:
-        return f"{key} is new, {_short(_canonical(now), 0)}"
+        return f"{key} is new, {_short(_chosen(now), 0)}"
     if now is _NONE:
-        return f"{key} is gone, which was {_short(_canonical(was), 0)}"
+        return f"{key} is gone, which was {_short(_chosen(was), 0)}"
     texts = _canonical(was), _canonical(now)
     same = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False)))
     start = same - 40
     return f"{key} was {_short(texts[0], start)}, and is {_short(texts[1], start)}"
+
+
+def _chosen(value: Any) -> str:
+    """Without what is null; of a source, an operator or a sink, the type first."""
+    if isinstance(value, dict):
+        value = {
+            name: value[name] for name in sorted(value, key=lambda name: name != "type") if value[name] is not None
+        }
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _short(text: str, start: int) -> str:

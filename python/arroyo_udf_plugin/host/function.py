@@ -7,8 +7,9 @@ meanwhile.
 import asyncio
 import inspect
 import itertools
+import weakref
 from asyncio import _get_running_loop
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from typing import Any, Literal, Unpack, cast
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ from ..plugin.registered import functions as registered
 from ..plugin.vectorized import Direct, is_plain
 from .answers import schema_of, with_refused
 from .arguments import Arguments, Piece
+from .aside import aside
 from .batches import (
     Shape,
     Shapes,
@@ -35,6 +37,7 @@ from .batches import (
 )
 from .fields import annotation, array_class, field_of
 from .runtime import Runtime, start
+from .shared import Shared
 
 Kind = Literal["sync", "async", "aggregate", "table"]
 _KINDS: dict[int, Kind] = {SYNC: "sync", ASYNC: "async", AGGREGATE: "aggregate", TABLE: "table"}
@@ -115,6 +118,7 @@ class Function:
         self._direct: Direct | None = None
         plain = self.vectorized and self._arguments.are_plain and is_plain(self.returns)
         self._descriptor = descriptor if plain and self.timeout is None else None
+        self._shared = weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Shared[Runtime]]()
         self.__name__ = self.__qualname__ = self.name
         self.__doc__ = self.documentation or None
         self.__signature__ = self._signature()
@@ -171,13 +175,25 @@ class Function:
         return pa.chunked_array(values, self.returns) if chunked else values[0]
 
     async def call_async(self, /, *arrays: Any, **named: Any) -> pa.Array | pa.ChunkedArray:
-        """As a call, without blocking the event loop."""
+        """As a call, without blocking the event loop.
+
+        An async function is started, and stopped, once for all calls that are under way in an event loop at a time. For
+        a server, which is called again and again, `Runtime.call` keeps it running. A sync function is called in the
+        loop's default executor.
+        """
         if self.kind != "async":
             return await asyncio.to_thread(self, *arrays, **named)
         pieces, chunked = self._arguments.pieces(arrays, named)
-        async with await self.start_async() as runtime:
-            answers = [results async for _, results in runtime.answers_async(_beside(pieces))]
-        return self._split(self._in_order(answers), pieces, chunked)
+        shared = self._shared.setdefault(asyncio.get_running_loop(), Shared(self._start_for_calls))
+        async with shared as runtime:
+            results = await runtime._called().run(pieces)
+        return self._split(self._in_order(results.to_batches()), pieces, chunked)
+
+    async def _start_for_calls(self) -> Runtime:
+        """Without order, so that no call waits for another one; else as the author has chosen."""
+        assert self.options is not None
+        assert self.options.max_attempts is not None
+        return await self.start_async(ordered=False, max_attempts=self.options.max_attempts)
 
     def outcomes(self, /, *arrays: Any, **named: Any) -> pa.StructArray:
         """As a call, but returns a struct per row: {value} if no row failed, else {value, outcome, error}.
@@ -336,7 +352,7 @@ class Function:
 
     async def start_async(self, *, lineage: bytes | None = None, **options: Unpack[StartOptions]) -> Runtime:
         """As `start`, waiting in another thread while the event loop runs on."""
-        return await asyncio.to_thread(self.start, lineage=lineage, **options)
+        return await aside(lambda: self.start(lineage=lineage, **options), "arroyo-udf-start")
 
 
 class Uncallable(Function):
@@ -350,8 +366,3 @@ class Uncallable(Function):
 
     __call__ = outcomes = start = _refuse
     call_async = start_async = _refuse_async
-
-
-async def _beside(pieces: Iterable[Piece]) -> AsyncIterator[tuple[pa.Array, Piece]]:
-    for piece in pieces:
-        yield piece.arrays[0], piece

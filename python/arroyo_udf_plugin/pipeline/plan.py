@@ -18,6 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..connectors.folder import open_folder
 from ..connectors.interface import Sink, Source, Stage
 from ..connectors.parts import Parts
 from ..host.policy import LETTER, Policy
@@ -201,6 +202,9 @@ def _checked(
         if chosen.has_checkpoints and source is not None and not source.resumable:
             problems.add(told.key, f"{source.name} cannot be read again, so it has no checkpoints: leave them out")
     check_dead_letters(chosen, problems)
+    if chosen.checkpoints is not None and chosen.checkpoints.place is not None:
+        with problems.at("checkpoints", "place"):
+            open_folder(chosen.checkpoints.place).check()
     kept = [own and own.without_own() for own in columns] if len(columns) > 1 else columns
     chain = chained(chosen, kept, problems, plugins)
     check_places(chosen, sources, problems)
