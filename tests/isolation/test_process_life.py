@@ -16,6 +16,7 @@ from arroyo_udf_plugin import PluginEnvironmentError, RowError, load
 
 SOURCE = """
 import os
+import resource
 import sys
 
 from arroyo_udf_plugin import udf
@@ -29,6 +30,11 @@ def worker(a: int) -> int:
 @udf
 def child(a: int) -> int:
     return os.fork() or os.execv("/bin/sleep", ["sleep", "600"])
+
+
+@udf
+def descriptors(a: int) -> int:
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 @udf
@@ -186,6 +192,18 @@ def test_the_processor_time_of_a_worker_can_be_limited(file: Path) -> None:
         ):
             plugin.functions["spins"](ONE)
         assert plugin.functions["takes"](ONE).to_pylist() == [1 << 20]
+
+
+def test_a_worker_does_not_keep_a_low_limit_of_descriptors(file: Path) -> None:
+    program = """
+        import resource, sys
+        import pyarrow as pa
+        from arroyo_udf_plugin import load
+        resource.setrlimit(resource.RLIMIT_NOFILE, (200, 300))
+        print(load(sys.argv[1], isolation="process").functions["descriptors"](pa.array([1]))[0])
+    """
+    host = [sys.executable, "-c", textwrap.dedent(program), str(file)]
+    assert subprocess.run(host, capture_output=True, text=True, timeout=120, check=True).stdout == "300\n"
 
 
 def test_a_worker_that_cannot_start_is_an_error_of_the_call(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

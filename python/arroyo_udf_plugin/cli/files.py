@@ -135,15 +135,8 @@ def _null_values(given: str) -> tuple[str, ...]:
 def _types(given: tuple[str, ...]) -> dict[str, str]:
     types = {}
     for pair in (pair for each in given for pair in split_types(each)):
-        name, equals, type_ = _name_and_type(pair)
+        name, equals, type_ = pair.rpartition("=")
         if not equals or not name or not type_:
             raise click.UsageError(f"--types {pair!r}: write NAME=TYPE, such as zip=str")
         types[name.strip()] = type_.strip()
     return types
-
-
-def _name_and_type(pair: str) -> tuple[str, str, str]:
-    """The name may have an =, and so may a type: timestamp[us, tz=UTC]."""
-    end = min((at for at in map(pair.find, "[<(") if at >= 0), default=len(pair))
-    name, equals, type_ = pair[:end].rpartition("=")
-    return name, equals, type_ + pair[end:]

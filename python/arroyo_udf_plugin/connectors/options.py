@@ -82,7 +82,7 @@ def split_types(text: str) -> list[str]:
     """The texts between commas, except those within brackets, as types have them."""
     parts, start, depth = [], 0, 0
     for at, mark in enumerate(text):
-        depth += _BRACKETS.get(mark, 0)
+        depth = max(depth + _BRACKETS.get(mark, 0), 0)
         if mark == "," and not depth:
             parts.append(text[start:at])
             start = at + 1

@@ -87,7 +87,7 @@ class FileSource:
         the order given; those of a folder or pattern by name.
     schema: of all batches. Cells of a text file have the type `cells.CellType`, unless `reading.types` names another.
     rows: the number of rows; None: unknown. files: the local files' paths. found: the inputs.
-    names: of the inputs, as `Rows.file` has them.
+    names: of the inputs, as `Rows.file` has them. given: the files' paths, and the objects' URLs.
     Raises InvalidArgument, also while iterating. A stream's rows can be read once.
     """
 
@@ -96,6 +96,7 @@ class FileSource:
         self.found = found(inputs, self._reading.format)
         self.files: list[Path] = [file.path for file in self.found if file.path is not None]
         self.names = tuple(file.name for file in self.found)
+        self.given: list[Path | str] = [*self.files, *(file.name for file in self.found if file.object is not None)]
         self._whole: pa.Schema | None = None  # all columns of the first file
         self._streams: dict[str, OpenFile] = {}  # opened already, because that can be done once
         try:

@@ -7,6 +7,7 @@ executor.py     async functions: one event loop for all that an interpreter has 
 blocking.py     blocking functions: what surrounds their calls on pool threads
 conversion.py   values and arrays that go through pyarrow
 vectorized.py   calls of vectorised functions
+registered.py   the functions that plugins have registered in this interpreter
 casting.py      arrays of other types than wanted: of arguments, and of results
 stacks.py       stacks and tracebacks as text, in the user's frames
 

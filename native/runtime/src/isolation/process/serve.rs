@@ -52,10 +52,7 @@ pub fn serve(journals: Journals) -> Result<(), String> {
         let Lane { sent, received, .. } = &mut lane;
         let mut message = received.read().map_err(|error| failed("no shared memory", error))?;
         match message.byte()? {
-            LEAVE => {
-                started::leave();
-                return Ok(());
-            }
+            LEAVE => return Ok(()),
             RUN => plugin.run(&mut message, sent, number, journals)?,
             other => return Err(format!("the host sends a message of kind {other}")),
         }
@@ -151,7 +148,19 @@ fn begin(lane: Lane, message: Vec<u8>) {
     drop(threads::spawn("udf-started", AUTHORS_STACK, move || started::serve(plugin, lane, &message)));
 }
 
+/// The most descriptors that a worker takes: each started function needs some.
+const DESCRIPTORS: u64 = 1 << 16;
+
 fn limit(limits: Limits) -> io::Result<()> {
+    let mut files = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the struct is whole, for the time of the call. The host may have raised its own limit since; if it is refused,
+    // the worker goes on with what it has.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut files) == 0 && files.rlim_cur < files.rlim_max.min(DESCRIPTORS) {
+            files.rlim_cur = files.rlim_max.min(DESCRIPTORS);
+            libc::setrlimit(libc::RLIMIT_NOFILE, &files);
+        }
+    }
     // A second between the two: at the soft limit comes SIGXCPU, which says what it is, at the hard one SIGKILL.
     for (resource, most, hard) in
         [(libc::RLIMIT_DATA, limits.memory, limits.memory), (libc::RLIMIT_CPU, limits.cpu, limits.cpu.saturating_add(1))]
