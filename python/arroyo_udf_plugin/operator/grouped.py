@@ -27,7 +27,7 @@ from ..sql.query import told
 from ..windows.grouping import Grouping
 from ..windows.joining import Joining
 from ..windows.opened import opened
-from ..windows.spans import bounded, unusable
+from ..windows.spans import bounded, later, unusable
 from ..windows.storage import Limits
 from .blocks import ORIGIN, Block, Given
 from .operator import Operator
@@ -152,6 +152,7 @@ class GroupStage(RunningStage):
     def turn(self) -> Iterator[Item]:
         if self._is_at_end and not self._is_over:
             self._close(all_of_them=True)
+            self._latest = later(self._latest, self._windows.watermark)  # rows that come after a resume are late
             self._is_over = True
         out, self._out = self._out, []
         return iter(out)
