@@ -8,13 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from worlds import Gate, Item, MemoryStore, Story, StorySource, World
+from worlds import Gate, Item, MemoryStore, Story, StorySource, World, once
 
 from arroyo_udf_plugin.connectors.source import Rows
 from arroyo_udf_plugin.connectors.unnamed import Data
 from arroyo_udf_plugin.engine.checkpoints import Epochs
 from arroyo_udf_plugin.engine.gathering import RowQueue
 from arroyo_udf_plugin.engine.runner import run
+from arroyo_udf_plugin.engine.shares import Shares
 from arroyo_udf_plugin.engine.stopping import StopRequest
 from arroyo_udf_plugin.host.answers import STEP_ROWS
 from arroyo_udf_plugin.operator.blocks import Block, Columns, Given
@@ -139,6 +140,33 @@ def test_watermarks_above_those_of_slower_slices_are_told_anew(monkeypatch: pyte
     found = resumed(monkeypatch, (10, 101), [state, on_its_way(10)], a=[at(15)], b=[])
     assert {time for input, time in told if not input} == {10, 15}
     assert found == {10: 1, 100: 2}
+
+
+def test_a_slice_without_a_file_holds_no_window_back() -> None:
+    """One watched file, two slices."""
+    world, stop = World(), StopRequest(timeout=60)
+    watched = Windowed({"a": [at(5), at(25), Gate()]}, world)
+    watched.source.side_by_side, watched.source.watch = False, 0.001
+    world.on_write = lambda rows: once(stop)
+    in_vain = threading.Timer(30, once, [stop])
+    in_vain.start()
+    run(watched, checkpoints=MemoryStore(), stop=stop)
+    in_vain.cancel()
+    assert counted(world) == {0: 1}
+
+
+def test_slices_that_have_read_all_are_as_far_as_the_furthest() -> None:
+    """As one slice is that has read all files. One that gets a file goes on from there, and holds the others back."""
+    shares = Shares(StorySource({}), 2, {})
+    assert shares.waits(1) is None
+    shares.reads(0, None)
+    assert shares.waits(1) is None
+    shares.reads(0, 20)
+    assert shares.waits(1) == 20
+    shares.reads(1, 20)
+    shares.reads(0, 50)
+    assert shares.waits(0) == 20
+    assert shares.waits(1) == 50
 
 
 def test_rows_in_a_queue_are_taken_although_nobody_sends_more(monkeypatch: pytest.MonkeyPatch) -> None:
