@@ -215,3 +215,19 @@ def test_to_begin_anew_where_a_table_has_rows(way: str) -> None:
             database.execute(statement)
     assert run_pipeline(again).progress.rows_out == 2
     assert rows("table") == ["HELLO", "WORLD"] * (2 if way == "forget" else 1) or way == "forget"
+
+
+def test_a_bad_record_is_dropped_or_mended_as_the_error_says() -> None:
+    """The next attempt goes on with the policy that the error advises."""
+    Path("in/1.csv").write_text("name,n\na,1\nb,2\n")
+    told = pipeline("parts").model_dump(by_alias=True)
+    told["source"] |= {"types": {"n": "int64"}, "bad_records": "fail"}
+    told["operators"] = [{"type": "sql", "select": {"name": "name || n"}}]
+    run_pipeline(Pipeline.model_validate(told))
+    Path("in/2.csv").write_text("name,n\nc,x\nd,4\n")
+    with pytest.raises(ArroyoUdfError, match=r"bad_records"):
+        run_pipeline(Pipeline.model_validate(told))
+    told["source"]["bad_records"] = "drop"
+    told["operators"][0]["select"]["name"] = "name   ||  n  -- the same"
+    run_pipeline(Pipeline.model_validate(told))
+    assert rows("parts") == ["a1", "b2", "d4"]

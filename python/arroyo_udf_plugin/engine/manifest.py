@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pydantic
 
 from ..connectors.unnamed import Data
 from ..errors import InvalidArgument
+from .changes import changes
 
 VERSION = 1
 
@@ -151,7 +152,7 @@ class Identity(_Part):
                 f"{place} has checkpoints of the pipeline {epoch.pipeline!r}, not of {self.pipeline!r}: name the place "
                 "of this pipeline"
             )
-        changed = list(_changes(epoch.fingerprint, self.fingerprint, ""))
+        changed = list(changes(epoch.fingerprint, self.fingerprint))
         if changed:
             told = "; ".join(f"{key} was {_short(was)}, and is {_short(now)}" for key, was, now in changed[:3])
             raise InvalidArgument(
@@ -175,18 +176,6 @@ def _damaged(name: str, error: Exception) -> InvalidArgument:
     return InvalidArgument(
         f"{name}: the epoch is damaged ({why}): restore it from a copy, or begin anew in another place"
     )
-
-
-def _changes(was: Any, now: Any, key: str) -> Iterator[tuple[str, Any, Any]]:
-    """The innermost keys whose values differ, with both values."""
-    if isinstance(was, dict) and isinstance(now, dict):
-        for name in sorted(was.keys() | now.keys()):
-            yield from _changes(was.get(name), now.get(name), f"{key}.{name}" if key else name)
-    elif isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
-        for place, (one, other) in enumerate(zip(was, now, strict=True)):
-            yield from _changes(one, other, f"{key}[{place}]")
-    elif was != now:
-        yield key, was, now
 
 
 def _short(value: Any) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -34,7 +33,7 @@ from .operator import Operator
 from .pace import Pace
 from .queued import QueuedStage
 from .stages import Dead, Item, RunningStage, in_order
-from .state import Identity, Kept
+from .state import Identity, Kept, former_hash_of, hash_of
 from .watermarks import Lowest, Watermark
 
 
@@ -59,7 +58,11 @@ class GroupPlan:
     @property
     def identity(self) -> Identity:
         """Of what it asks."""
-        return Identity("windows", self.name, hashlib.sha256(repr(self.grouping).encode()).hexdigest())
+        return Identity("windows", self.name, hash_of(self.grouping))
+
+    @property
+    def former_hash(self) -> str:
+        return former_hash_of(self.grouping)
 
 
 class GatherStage(QueuedStage):
@@ -67,6 +70,7 @@ class GatherStage(QueuedStage):
 
     def __init__(self, plan: GroupPlan) -> None:
         super().__init__(plan.name, plan.identity, plan.given, plan.policy)
+        self.former_hash = plan.former_hash
         self._plan, self._time = plan, plan.given.schema.get_field_index(plan.grouping.time)
         self._queue = collections.deque()
         self._pace = Pace(STEP_ROWS)
@@ -107,6 +111,7 @@ class GroupStage(RunningStage):
 
     def __init__(self, plan: GroupPlan) -> None:
         super().__init__(plan.name, plan.identity, plan.given, Policy())
+        self.former_hash = plan.former_hash
         self._window = plan.grouping.window
         self._windows = opened(plan.grouping, plan.given.schema, plan.limits)
         self._origin = plan.given.origin

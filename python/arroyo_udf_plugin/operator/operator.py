@@ -99,7 +99,7 @@ class Operator:
                 f"operator {self.name}: the state is of {was.plugin}.{was.function}, and this operator calls "
                 f"{now.plugin}.{now.function}: resume with the former description, or begin anew without --resume"
             )
-        if was.plugin_hash != now.plugin_hash and not allow_changed_plugin:
+        if was.plugin_hash not in (now.plugin_hash, stage.former_hash) and not allow_changed_plugin:
             raise InvalidArgument(
                 f"operator {self.name}: the plugin of {now.function} has changed since the checkpoint "
                 f"({was.plugin_hash[:12]} is now {now.plugin_hash[:12]}): resume with --allow-changed-plugin, or with "
