@@ -4,6 +4,7 @@ mended (O3, O4)."""
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import sqlite3
@@ -21,7 +22,9 @@ from arroyo_udf_plugin.connectors.table import Table
 from arroyo_udf_plugin.engine.embedded import run_pipeline
 from arroyo_udf_plugin.errors import ArroyoUdfError
 from arroyo_udf_plugin.pipeline.description import Checkpoints, Pipeline, Sql
+from arroyo_udf_plugin.pipeline.document import pipeline_of
 
+KEPT = Path(__file__).parents[1] / "engine" / "kept" / "9677121"
 KINDS = ("parts", "table")
 Damage = Callable[[], None]
 
@@ -197,6 +200,19 @@ def test_whatever_is_damaged_is_refused_by_name_or_has_no_effect(kind: str, mome
     assert n_refused > 15
     run(kind)
     assert rows(kind) == ["HELLO", "WORLD"]
+
+
+def test_a_place_that_an_older_program_has_left_is_gone_on_with() -> None:
+    """Of 9677121: windows, and an epoch whose rows wait for their table without checksums. Its files were watched."""
+    shutil.copytree(KEPT, "kept")
+    os.chdir("kept")
+    begun = 1_577_836_800_000_000_000
+    os.utime("in/1.csv", ns=(begun, begun))
+    told = json.loads(Path("pipeline.json").read_text())
+    told["source"]["watch"] = None
+    run_pipeline(pipeline_of(told), resume=True)
+    with contextlib.closing(sqlite3.connect("out.db")) as database, database:
+        assert list(database.execute("SELECT k, n FROM counts")) == [("A", 5)] * 3
 
 
 @pytest.mark.parametrize("way", ["another table", "an empty one", "forget"])
