@@ -215,6 +215,16 @@ def test_a_place_that_an_older_program_has_left_is_gone_on_with() -> None:
         assert list(database.execute("SELECT k, n FROM counts")) == [("A", 5)] * 3
 
 
+def test_a_database_that_is_gone_is_refused_before_anything_is_changed() -> None:
+    crash_at("committed", "table")
+    os.rename("out.db", "gone.db")
+    refused("table", "no table arroyo_udf_epochs any more")
+    Path("out.db").unlink(missing_ok=True)
+    os.rename("gone.db", "out.db")
+    run("table")
+    assert rows("table") == ["HELLO", "WORLD"]
+
+
 @pytest.mark.parametrize("way", ["another table", "an empty one", "forget"])
 def test_to_begin_anew_where_a_table_has_rows(way: str) -> None:
     """What the refusal says is possible."""
