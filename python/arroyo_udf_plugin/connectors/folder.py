@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from .. import failpoints
 from ..errors import InvalidArgument
 from . import object_store
+from .place import sync
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
@@ -226,12 +227,3 @@ def make(folder: Path) -> None:
         make(folder.parent)
         folder.mkdir(exist_ok=True)
         sync(folder.parent)
-
-
-def sync(path: Path) -> None:
-    """Makes a file's bytes or a folder's names durable."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -98,7 +98,8 @@ class Sealed(Protocol):
     """Rows of an epoch, on their way to be durable."""
 
     def store(self) -> Json:
-        """Makes them durable. Returns what `apply` needs. Called once, in another thread."""
+        """Makes them durable. Returns what `apply` needs. Called in another thread, and again after it has failed: then
+        it makes all of them durable, or fails again."""
 
 
 class Sink(Protocol):

@@ -234,7 +234,8 @@ class _Part:
     def __init__(self, folder: Folder, name: str, schema: pa.Schema, writing: Writing) -> None:
         self.name, self.rows, self.is_ended, self.is_kept = name, 0, False, False
         self._folder = folder
-        self.file = FileSink(folder.path(name), schema, writing, name=folder.place)
+        self._failure: Exception | None = None
+        self.file = FileSink(folder.path(name), schema, writing, name=folder.place, durable=False)
 
     def write(self, batch: pa.RecordBatch) -> None:
         self.file.write(batch)
@@ -247,9 +248,17 @@ class _Part:
             self.is_ended = True
 
     def keep(self) -> None:
-        """Ends the file, durably."""
-        self.end()
-        self._folder.keep(self.name)
+        """Ends the file, durably. After a failure it fails again: who knows what of the file is there."""
+        if self.is_kept:
+            return
+        if self._failure is not None:
+            raise self._failure
+        try:
+            self.end()
+            self._folder.keep(self.name)
+        except Exception as error:
+            self._failure = error
+            raise
         self.is_kept = True
 
     def give_up(self) -> None:

@@ -82,16 +82,20 @@ class Place:
     def close(self) -> None:
         """Called by a stream above when it ends; the file is closed when it appears."""
 
-    def appear(self) -> None:
-        """Gives the complete file its name."""
+    def appear(self, durable: bool) -> None:
+        """Gives the complete file its name. durable: neither is lost with the power then."""
         if self.is_live:
             self._file.close()
             return
         self._file.flush()
         if self._partial is None:
             self._name_it()
+        if durable:
+            os.fsync(self._file.fileno())
         self._file.close()
         os.replace(self._aside, self._target)
+        if durable:
+            sync(os.path.dirname(self._target))
         self._partial = None
         keep_at_exit(os.fsencode(self._aside))
 
@@ -117,6 +121,15 @@ class Place:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._partial)
             keep_at_exit(os.fsencode(self._aside))
+
+
+def sync(path: str | os.PathLike[str]) -> None:
+    """Makes a file's bytes or a folder's names durable."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def _standard_output() -> int:

@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ..connectors import object_store
-from ..connectors.folder import local_path, make, open_patient, sync
+from ..connectors.folder import local_path, make, open_patient
+from ..connectors.place import sync
 from ..connectors.unnamed import LARGE, Data, mapped
 from ..errors import ArroyoUdfError, InvalidArgument
 
@@ -84,9 +85,12 @@ class LocalStore:
     def put(self, name: str, data: Data) -> None:
         path = self._folder / name
         with self._errors("write", name), _file(path.parent, data) as written:
-            aside = path.parent / _hidden()
-            _link(written, aside)
-            os.replace(aside, path)
+            try:
+                _link(written, path)
+            except FileExistsError:  # a name cannot be linked over
+                aside = path.parent / _hidden()
+                _link(written, aside)
+                os.replace(aside, path)
             sync(path.parent)
 
     def create(self, name: str, data: bytes) -> None:
