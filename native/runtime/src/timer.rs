@@ -38,6 +38,30 @@ pub fn now() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64 + AHEAD.load(Relaxed)
 }
 
+/// A time that [`now`] has just passed: at most [`tick`] ago. For a quarter of the cost.
+pub fn lately() -> u64 {
+    coarse(libc::clock_gettime) + AHEAD.load(Relaxed)
+}
+
+/// By how much [`lately`] may be late: a tick of the system, 1 to 10 ms.
+pub fn tick() -> u64 {
+    static TICK: AtomicU64 = AtomicU64::new(0);
+    match TICK.load(Relaxed) {
+        0 => {
+            TICK.store(coarse(libc::clock_getres), Relaxed);
+            TICK.load(Relaxed)
+        }
+        known => known,
+    }
+}
+
+fn coarse(read: unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is writable; the clock exists since Linux 2.6.32.
+    unsafe { read(libc::CLOCK_MONOTONIC_COARSE, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 /// Moves the clock of this process forward and serves the requests that become due. For tests: a long timeout expires when
 /// the test says so, and no other row times out because the machine is slow.
 pub fn advance(nanoseconds: u64) {

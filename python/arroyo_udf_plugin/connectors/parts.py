@@ -64,7 +64,7 @@ class Parts(Written):
     def check(self, schema: pa.Schema) -> None:
         self._ending()
         check_writing(self.path, schema, self._writing())
-        open_folder(self.path)
+        open_folder(self.path).check()
 
     def sink(self, schema: pa.Schema, slice: int, stage: Stage | None, pipeline: str, name: str) -> PartsSink:
         self.check(schema)
@@ -189,12 +189,13 @@ class PartsSink:
 
     def check(self, committed: int, epoch: int, waiting: Sequence[Json]) -> None:
         parts = [(each, found[1]) for each in self._folder.names() if (found := _PART.fullmatch(each))]
-        self._refuse([each for each, number in parts if number is None])
+        is_first = committed == 1  # nothing was committed before
+        self._refuse([each for each, number in parts if number is None or is_first])
         for each, number in parts:
             if int(number) >= committed:
                 raise InvalidArgument(later_epochs(self._folder.place, each, committed))
         for stored in waiting:
-            self._folder.check(_shown(epoch, stored))
+            self._folder.check_kept(_shown(epoch, stored))
 
     def clear(self, committed: int) -> None:
         self._generation = committed
@@ -206,7 +207,8 @@ class PartsSink:
         if parts:
             place = self._folder.place
             raise InvalidArgument(
-                f"{place} has parts of another run, such as {parts[0]}: move them away, or name another folder"
+                f"{place} has parts of another run, such as {parts[0]}: move them away, or name another folder. If the "
+                "run's checkpoints are in another place, or in one that is not mounted, go on from there"
             )
 
     def finish(self) -> None:
@@ -235,7 +237,7 @@ class _Part:
         self.name, self.rows, self.is_ended, self.is_kept = name, 0, False, False
         self._folder = folder
         self._failure: Exception | None = None
-        self.file = FileSink(folder.path(name), schema, writing, name=folder.place, durable=False)
+        self.file = FileSink(folder.path(name), schema, writing, name=folder.place, disk=folder.disk, durable=False)
 
     def write(self, batch: pa.RecordBatch) -> None:
         self.file.write(batch)

@@ -5,6 +5,7 @@ Policies, how often files are looked for, how large parts are, and the layout an
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -33,11 +34,20 @@ def _may_change(key: str, was: Any, now: Any) -> bool:
 
 
 def _changes(was: Any, now: Any, key: str) -> Iterator[tuple[str, Any, Any]]:
+    """The innermost keys whose values differ, with both values; `NONE`: a list has no such item. A key that is missing
+    is null: earlier versions had fewer."""
     if isinstance(was, dict) and isinstance(now, dict):
+        if was.get("type") != now.get("type"):  # nothing else of two kinds can be compared
+            yield f"{key}.type", was.get("type"), now.get("type")
+            return
         for name in sorted(was.keys() | now.keys()):
             yield from _changes(was.get(name), now.get(name), f"{key}.{name}" if key else name)
-    elif isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
-        for place, (one, other) in enumerate(zip(was, now, strict=True)):
+    elif isinstance(was, list) and isinstance(now, list):
+        for place, (one, other) in enumerate(itertools.zip_longest(was, now, fillvalue=NONE)):
             yield from _changes(one, other, f"{key}[{place}]")
     elif was != now:
         yield key, was, now
+
+
+NONE = object()
+"""There is no such item."""

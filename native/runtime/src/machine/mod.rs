@@ -71,6 +71,8 @@ pub struct Start<B> {
     pub attempt: u16,
     /// When the attempt or its row times out, whichever is first; u64::MAX: never.
     pub deadline: u64,
+    /// When its row does.
+    pub row_deadline: u64,
     pub batch: B,
     pub row: usize,
     /// The further rows of a micro-batch.

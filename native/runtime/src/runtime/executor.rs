@@ -15,7 +15,7 @@
 //!
 //! Guarantees: after [`After::Asleep`], [`Executor::wake`] is called once, as soon as there is something to do for it.
 
-use super::ahead::Outbox;
+use super::outbox::Outbox;
 use super::seats::SeatState;
 use super::{Runtime, State};
 use crate::arrow::Batch;
@@ -86,7 +86,10 @@ impl Runtime {
 
     /// Wakes a host that waits for rows which have ended by now: for outcomes reported outside a turn.
     pub fn notify(&self) {
-        self.wake_after(self.lock());
+        let mut state = self.lock();
+        state.take_outcomes();
+        self.keep_time(&mut state);
+        self.wake_after(state);
     }
 
     /// Reports an attempt. The host learns of it at the end of the turn, or by [`Runtime::notify`]. False: it came late and
@@ -250,9 +253,7 @@ impl Seat {
         // In this order: a batch that is sent from now on wakes the executor, and one that was sent before is seen.
         self.inbox.set_asleep(true);
         self.take_in(&mut state);
-        if state.is_shared() {
-            self.keep_time(&mut state); // for outcomes that were left
-        }
+        self.keep_time(&mut state); // for outcomes that were left
         let has_work = has_rows || state.has_work(self.number);
         state.seats[self.number].asleep = !has_work;
         self.inbox.set_asleep(state.any_asleep());
@@ -297,26 +298,12 @@ impl Seat {
         if !state.machine.can_start() {
             self.take_in(&mut state);
         }
-        let attempt = self.start(&mut state, now)?;
-        self.wake_for_more(state);
-        Some(attempt)
-    }
-
-    /// Starts the next attempt.
-    pub(super) fn start(&self, state: &mut State, now: u64) -> Option<Attempt> {
-        let attempt = state.machine.start(now);
-        self.keep_time(state);
-        let mut attempt = attempt?;
-        if let Some(origin) = attempt.batch.origin(attempt.row) {
-            (attempt.id, attempt.attempt, attempt.deadline) = (origin.row_id, origin.attempt, origin.deadline);
+        let attempt = state.start(now, self.number);
+        self.keep_time(&mut state);
+        if attempt.is_some() {
+            self.wake_for_more(state);
         }
-        for other in &mut attempt.others {
-            if let Some(origin) = other.batch.origin(other.row) {
-                (other.id, other.attempt) = (origin.row_id, origin.attempt);
-            }
-        }
-        state.note_start(attempt.token, self.number);
-        Some(attempt)
+        attempt
     }
 
     /// Wakes the next executor, if there is more to start.
@@ -345,6 +332,23 @@ impl Seat {
 }
 
 impl State {
+    /// Starts the next attempt, at a seat. The caller keeps the time.
+    pub(super) fn start(&mut self, now: u64, seat: usize) -> Option<Attempt> {
+        let mut attempt = self.machine.start(now)?;
+        if let Some(origin) = attempt.batch.origin(attempt.row) {
+            (attempt.id, attempt.attempt, attempt.deadline) = (origin.row_id, origin.attempt, origin.deadline);
+            attempt.row_deadline = origin.deadline;
+        }
+        for other in &mut attempt.others {
+            if let Some(origin) = other.batch.origin(other.row) {
+                (other.id, other.attempt) = (origin.row_id, origin.attempt);
+            }
+        }
+        self.note_start(attempt.token, seat);
+        self.tell_soon();
+        Some(attempt)
+    }
+
     pub(super) fn end(&mut self, now: u64, token: Token, outcome: Outcome<Value>) -> bool {
         self.note_end(token);
         let says_something = matches!(outcome, Outcome::Value(_) | Outcome::Error(_));

@@ -5,7 +5,8 @@
 //! | [`host`]       | the host's side: send, drain, cancel, statistics, stop                        |
 //! | [`executor`]   | the executor's side: turns, attempts and how they ended, closing              |
 //! | `seats`        | which executor is woken, and which one runs an attempt                        |
-//! | [`ahead`]      | rows taken ahead and outcomes left behind, where executors share a runtime    |
+//! | [`ahead`]      | rows that an executor takes ahead                                             |
+//! | `outbox`       | what it says of them without the lock                                         |
 //! | [`wake_ups`]   | wait, arm, disarm; the wake-ups that a change makes necessary                 |
 //! | [`time_slice`] | how long an executor starts rows before others get the thread                 |
 //!
@@ -16,11 +17,12 @@
 //! Assumes: executors, usually one, that take turns; any number of host threads.
 //!
 //! `send` takes the mutex only to wake the executor. Otherwise it leaves its batch in the [`Inbox`], and each method that
-//! must see all batches moves them to the machine first ([`Runtime::take_in`]). Lock order: the mutex, then the inbox, then outboxes.
+//! must see all batches moves them to the machine first ([`Runtime::take_in`]). Lock order: the mutex, then the inbox.
 
 pub mod ahead;
 pub mod executor;
 pub mod host;
+mod outbox;
 #[cfg(test)]
 pub mod samples;
 mod seats;
@@ -78,6 +80,8 @@ struct State {
     discarded: u64,
     /// There are results from turns that are over, so that a host wakes once per turn and not once per row.
     news: bool,
+    /// When the timer tells the host of results, if the executor does not do it before.
+    tell_by: Option<u64>,
     /// How many threads in `wait` sleep for each condition.
     waiting: [u32; 2],
     armed: Option<Armed>,
@@ -102,6 +106,13 @@ impl State {
     fn not_back(&mut self, now: u64) -> u64 {
         self.latest = self.latest.max(now);
         self.latest
+    }
+
+    /// A row starts: the host need not wait for its end to be told of those that have ended.
+    fn tell_soon(&mut self) {
+        if self.tell_by.is_none() && !self.news && self.machine.has_results() {
+            self.tell_by = Some(now() + wake_ups::TOLD);
+        }
     }
 
     /// Whether only drains are left.
@@ -133,6 +144,7 @@ impl Runtime {
                 machine: Machine::new(chosen.settings),
                 arrived: Vec::new(),
                 news: false,
+                tell_by: None,
                 seats: Vec::new(),
                 runners: Runners::default(),
                 wake_ups: 0,
@@ -223,7 +235,7 @@ impl Runtime {
 
     /// Makes the timer call when the machine next needs the time.
     fn keep_time(&self, state: &mut State) {
-        if let Some(at) = state.machine.next_deadline() {
+        if let Some(at) = state.machine.next_deadline().into_iter().chain(state.tell_by).min() {
             state.alarm.set(at, || self.me.clone());
         }
     }
@@ -253,6 +265,8 @@ impl Ticking for Runtime {
             let mut state = self.lock();
             state.alarm.withdraw();
             let now = state.not_back(now);
+            state.take_outcomes();
+            state.put_timeouts_off(now);
             self.between_sends(&mut state, |machine| machine.tick(now));
             self.keep_time(&mut state);
             let stuck_for_good = state.machine.is_stuck();

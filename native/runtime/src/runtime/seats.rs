@@ -4,8 +4,8 @@
 //! one seat, of those that sleep the one with the fewest attempts; that one wakes the next if there is more to start. With
 //! one seat, which is the usual case, nothing of this is kept.
 
-use super::ahead::Outbox;
 use super::executor::{Executor, Orders};
+use super::outbox::Outbox;
 use super::State;
 use crate::machine::{Outcome, Token};
 use std::sync::Arc;
@@ -24,12 +24,23 @@ pub(super) struct SeatState {
     /// For the executor's next turn.
     orders: Orders,
     pub outbox: Arc<Outbox>,
+    /// The rows that were taken ahead last, by their places in the outbox.
+    pub taken: Vec<Token>,
 }
 
 impl Default for SeatState {
     /// The executor sleeps until its first row.
     fn default() -> SeatState {
-        SeatState { executor: None, asleep: true, full: false, closed: None, running: 0, orders: Orders::default(), outbox: Arc::default() }
+        SeatState {
+            executor: None,
+            asleep: true,
+            full: false,
+            closed: None,
+            running: 0,
+            orders: Orders::default(),
+            outbox: Arc::default(),
+            taken: Vec::new(),
+        }
     }
 }
 

@@ -11,10 +11,10 @@ use super::attempts::{closed, count, read, rows, write, write_log, Row};
 use super::mailbox::{wait, Bell};
 use super::message::{read_failure, Counts, Start, FAILED, FORGET, LEAVE, READY};
 use super::place::{NoWorker, Seat as Place, TRIES};
-use super::worker::{was_interrupted, Further, Interrupted, TICK};
+use super::worker::{Further, Interrupted, Stopped, TICK};
 use crate::abi;
 use crate::failure::Failure;
-use crate::limits::{init_took_too_long, CLOSE_TIME, GRACE, INIT_TIME};
+use crate::limits::{CLOSE_TIME, GRACE, INIT_TIME};
 use crate::machine::{Outcome, Token};
 use crate::runtime::{After, Attempt, Executor, Orders, Runtime, Seat, WeakSeat};
 use crate::signature::Signature;
@@ -65,7 +65,7 @@ pub fn start(places: &[Arc<Place>], interrupted: Interrupted, function: u32, run
         match told.recv_timeout(TICK) {
             Ok(one) => started = started.and(one),
             Err(mpsc::RecvTimeoutError::Disconnected) => break started,
-            Err(mpsc::RecvTimeoutError::Timeout) if interrupted() => break Err(was_interrupted(&signature.name)),
+            Err(mpsc::RecvTimeoutError::Timeout) if interrupted() => break Err(Stopped::Interrupted.failure(&signature.name)),
             Err(mpsc::RecvTimeoutError::Timeout) => {}
         }
     };
@@ -282,14 +282,16 @@ impl Sender {
         let name = &self.signature.name;
         let no_worker = |why: NoWorker| match why {
             NoWorker::Because(why) => Failure::for_now(abi::ENVIRONMENT, format!("{name}: no worker process: {why}")),
-            NoWorker::Interrupted => Failure::internal(format!("{name}: the host has interrupted a thread of the toolkit")),
+            NoWorker::Stopped(why) => why.failure(name),
         };
         let mut worker = self.place.take().further(&self.start).map_err(no_worker)?;
         let until = Instant::now() + INIT_TIME + 2 * GRACE;
         while worker.lane.received.is_free() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(Failure::new(abi::USER_CODE, format!("{name}: start failed: {}", init_took_too_long(INIT_TIME))).into());
+                // The worker keeps the time of init, and says so if that is over.
+                let text = format!("{name}: start failed: its worker process has not answered for {} s", (INIT_TIME + 2 * GRACE).as_secs());
+                return Err(Failure::for_now(abi::ENVIRONMENT, text).into());
             }
             if worker.lane.wait(Some(worker.end.as_raw_fd()), Some(left)) && worker.lane.received.is_free() {
                 let how = self.place.take().obituary(&worker);

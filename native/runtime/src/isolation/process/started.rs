@@ -9,7 +9,7 @@ use super::mailbox::{Reader, Writer};
 use super::message::{write_failure, Counts, Start, ATTEMPTS, FORGET, LEAVE, LOG, OUTCOMES, READY};
 use super::plugin::{failure, Function, Plugin, Results};
 use super::record;
-use crate::arrow::build;
+use crate::arrow::{build, ArrayData};
 use crate::failure::Failure;
 use crate::isolation::relay::{Origin, Relay};
 use crate::limits::{CLOSE_TIME, GRACE};
@@ -200,7 +200,8 @@ impl Started {
             return Ok(());
         }
         let arguments = self.function.signature.arguments.iter().zip(&rows.columns);
-        let children = arguments.map(|((_, layout), column)| build(layout, column.iter()).export()).collect();
+        let children = arguments.map(|((_, layout), column)| build(layout, column.iter()).map(ArrayData::export));
+        let children = children.collect::<Result<_, _>>().map_err(|no_room| format!("the arguments of {length} rows: {no_room}"))?;
         let mut batch = crate::results::structure(length, children);
         let trace = CString::new(rows.trace).map_err(|error| error.to_string())?;
         let context = abi::BatchContext {
