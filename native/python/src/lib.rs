@@ -272,7 +272,7 @@ const fn fast(name: &'static CStr, function: PyCFunctionFast) -> PyMethodDef {
     }
 }
 
-static mut METHODS: [PyMethodDef; 43] = [
+static mut METHODS: [PyMethodDef; 44] = [
     method(c"described", described::described, METH_O),
     method(c"register", registry::register, METH_VARARGS),
     method(c"open_arroyo", imported::open_arroyo, METH_O),
@@ -282,6 +282,7 @@ static mut METHODS: [PyMethodDef; 43] = [
     method(c"close_instance", process::close_instance, METH_VARARGS),
     method(c"work", process::work, METH_NOARGS),
     method(c"schema", pyarrow::schema, METH_O),
+    fast(c"settle", pyarrow::settle),
     method(c"parker", parker::parker, METH_O),
     method(c"watch", asyncio::watch, METH_NOARGS),
     method(c"know_thread", know_thread, METH_NOARGS),

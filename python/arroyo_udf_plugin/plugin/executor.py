@@ -136,7 +136,8 @@ def prepare() -> asyncio.AbstractEventLoop:
         if _loop is None:
             loop = _new_loop()
             try:
-                loop.add_reader(watch(), answer)
+                # In a turn of its own: as a reader it may come when threads that wait for the GIL have just been woken.
+                loop.add_reader(watch(), loop.call_soon, answer)
                 _thread = threading.Thread(target=_serve, args=(loop,), name="udf-loop", daemon=True)
                 _thread.start()
             except BaseException:

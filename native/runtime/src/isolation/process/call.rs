@@ -10,7 +10,7 @@ use super::parcel::{self, Take};
 use super::place::{NoWorker, Place, Seated, TRIES};
 use super::record;
 use super::worker::{Stopped, Worker, START_TIME};
-use crate::arrow::{check, Batch, Layout};
+use crate::arrow::{check, check_rows, Batch, Layout};
 use crate::exports::Ran;
 use crate::failure::Failure;
 use crate::results;
@@ -332,7 +332,10 @@ impl Call<'_> {
             return Err(format!("{} results for {} rows", array.0.length, self.batch.rows()));
         }
         // SAFETY: what was read has the buffers and children of its layout.
-        unsafe { check(&array.0, schema) }?;
+        unsafe {
+            check(&array.0, schema)?;
+            check_rows(&array.0, schema, 0..self.batch.rows(), true)?;
+        }
         Ok(Ran { results: array.into_array(), with_outcomes })
     }
 }

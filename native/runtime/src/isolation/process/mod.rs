@@ -14,7 +14,7 @@
 //! | `place`    | the place of a worker: restarts it                                                      |
 //! | `call`     | a call of a sync function: rows in the workers of places                                |
 //! | `executor` | a runtime of the host whose calls run in one worker                                     |
-//! | `attempts` | what it says to that worker, and what comes back                                        |
+//! | `attempts` | what the two say to each other                                                          |
 //! | [`serve`]  | the worker's side: its life                                                             |
 //! | `plugin`   | the worker's side: the plugin, called for batches                                       |
 //! | `started`  | the worker's side of a started function                                                 |
@@ -42,14 +42,14 @@ mod place;
 mod plugin;
 mod record;
 pub mod serve;
-mod started;
+pub mod started;
 mod worker;
 
 pub use message::Limits;
 pub use worker::{Interrupted, Spec, Stopped};
 
 use super::Instance;
-use crate::arrow::{build, check_rows, Batch};
+use crate::arrow::{build_with_room, check_rows, Batch, NoRoom};
 use crate::exports::Ran;
 use crate::failure::Failure;
 use crate::machine::Stop;
@@ -175,9 +175,10 @@ impl Instance for Processes {
                 late.extend(share.late);
             }
         }
+        let (column, without_room) = build_with_room(&signature.returns, values.iter());
+        failed.extend(NoRoom::errors(without_room));
         failed.sort_unstable_by_key(|(row, _)| *row);
-        let column = build(&signature.returns, values.iter()).export();
-        let (results, with_outcomes) = results::ran_with_late(&signature.name, column, &failed, &late);
+        let (results, with_outcomes) = results::ran_with_late(&signature.name, column.export(), &failed, &late);
         Ok(Ran { results, with_outcomes })
     }
 

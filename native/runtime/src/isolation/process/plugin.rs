@@ -90,7 +90,9 @@ impl Plugin {
         if function.signature.vectorized {
             sent.write().begin(number);
             return match function.call(self.table, index as u32, &mut arguments.0) {
-                Ok(results) => results.write(&function.signature, sent).map_err(memory),
+                Ok(results) if results.are_sound() => results.write(&function.signature, sent).map_err(memory),
+                // Row by row, so that those at fault are errors, and the others have their values.
+                Ok(results) => results.write_rows(&function.signature, sent).map_err(memory),
                 Err(failure) => write_failure(sent, failure.status, &failure.text).map_err(memory),
             };
         }
@@ -180,13 +182,18 @@ impl Function {
     fn call(&self, table: &abi::Table, number: u32, arguments: &mut abi::ArrowArray) -> Result<Results, Failure> {
         let mut error = abi::Error::empty();
         let mut results = Results { array: abi::ArrowArray::empty(), schema: std::ptr::null() };
+        let rows = arguments.length;
         // SAFETY: the arguments are of the declared types; the other structs are ours, to be filled in.
         let status = unsafe { (table.run)(number, arguments, std::ptr::null(), &mut results.array, &mut results.schema, &mut error) };
         forks::end_stray(); // before the child writes where its parent does
-        if status == abi::OK {
+        if status != abi::OK {
+            return Err(failure(status, error));
+        }
+        if results.array.length == rows {
             return Ok(results);
         }
-        Err(failure(status, error))
+        let text = format!("{}: the plugin breaks the contract: run answers {} rows for {rows}", self.signature.name, results.array.length);
+        Err(Failure::internal(text))
     }
 }
 
@@ -234,7 +241,12 @@ impl Results {
     pub fn read(&self, name: &CStr, layout: &Layout, row: usize) -> Result<Value, String> {
         let Some(field) = self.field(name) else { return Ok(Value::Null) };
         // SAFETY: an array of the plugin, which lives as long as self.
-        unsafe { Column::new(field, layout, "the result") }?.value(layout, self.array.offset as usize + row)
+        let column = unsafe { Column::new(field, layout, "the result") }?;
+        let row = self.array.offset as usize + row;
+        if row < field.length as usize {
+            return column.value(layout, row);
+        }
+        Err(format!("the result has only {} rows", field.length))
     }
 
     /// How row `row` ended, which has that number in texts.
@@ -252,13 +264,25 @@ impl Results {
         }
     }
 
-    /// All of them.
-    fn write(&self, signature: &Signature, sent: &mut Mailbox) -> io::Result<()> {
+    /// Whether they are what their type says, texts included.
+    fn are_sound(&self) -> bool {
         // SAFETY: the plugin answers with a valid schema, and an array that follows it in all that the check cannot tell.
-        unsafe {
-            let schema = self.schema.as_ref().ok_or_else(|| io::Error::other("results without a schema"))?;
-            check_rows(&self.array, schema, 0..self.array.length as usize, false).map_err(io::Error::other)?;
+        unsafe { self.schema.as_ref().is_some_and(|schema| check_rows(&self.array, schema, 0..self.array.length as usize, true).is_ok()) }
+    }
+
+    /// How each row ended.
+    fn write_rows(&self, signature: &Signature, sent: &mut Mailbox) -> io::Result<()> {
+        let mut message = sent.write();
+        message.byte(RECORDS)?;
+        let mut journal = Journal::new(message);
+        for row in 0..self.array.length as usize {
+            journal.record(self.row(signature, row, row as u64).as_ref().map_err(|text| &**text));
         }
+        journal.broken().map_or(Ok(()), |error| Err(io::Error::new(error.kind(), error.to_string())))
+    }
+
+    /// All of them, which are sound.
+    fn write(&self, signature: &Signature, sent: &mut Mailbox) -> io::Result<()> {
         let rows = self.array.offset as usize..(self.array.offset + self.array.length) as usize;
         let mut message = sent.write();
         message.byte(RESULTS)?;
