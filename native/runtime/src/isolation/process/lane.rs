@@ -2,7 +2,7 @@
 //!
 //! Both processes hold the same lane, mirrored: what one sends, the other receives.
 
-use super::mailbox::{wait, Bell, Mailbox, Writer};
+use super::mailbox::{wait, Bell, Mailbox, Spin, Writer};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -16,6 +16,7 @@ pub struct Lane {
     pub theirs: Bell,
     /// Is rung by the other process.
     pub ours: Bell,
+    pub spin: Spin,
 }
 
 /// Of a lane: its two files and its two bells.
@@ -25,7 +26,13 @@ const MOST_DESCRIPTORS: usize = DESCRIPTORS + 1;
 
 impl Lane {
     pub fn create() -> io::Result<Lane> {
-        Ok(Lane { sent: Mailbox::create()?, received: Mailbox::create()?, theirs: Bell::create()?, ours: Bell::create()? })
+        Ok(Lane {
+            sent: Mailbox::create()?,
+            received: Mailbox::create()?,
+            theirs: Bell::create()?,
+            ours: Bell::create()?,
+            spin: Spin::default(),
+        })
     }
 
     /// Sends a message. The mailbox is free. An error: there is no memory for it, and nothing was sent.
@@ -54,7 +61,13 @@ impl Lane {
     }
 
     pub fn of([sent, received, theirs, ours]: [OwnedFd; DESCRIPTORS]) -> io::Result<Lane> {
-        Ok(Lane { sent: Mailbox::open(sent)?, received: Mailbox::open(received)?, theirs: Bell::open(theirs), ours: Bell::open(ours) })
+        Ok(Lane {
+            sent: Mailbox::open(sent)?,
+            received: Mailbox::open(received)?,
+            theirs: Bell::open(theirs),
+            ours: Bell::open(ours),
+            spin: Spin::default(),
+        })
     }
 
     /// Waits until the other process rings, or `end` has something to say, for at most so long. Answers whether `end` does.

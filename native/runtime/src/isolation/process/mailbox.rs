@@ -7,10 +7,12 @@
 //! with all its bytes (release and acquire). A mailbox whose message was taken keeps at most [`KEPT`] bytes.
 
 use super::memory::Memory;
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 /// What lies at the beginning of the memory.
 #[repr(C)]
@@ -251,6 +253,42 @@ impl Bell {
         let mut number = 0u64;
         // SAFETY: eight bytes, as an eventfd gives them. It does not wait.
         unsafe { libc::read(self.0.as_raw_fd(), (&raw mut number).cast(), 8) };
+    }
+}
+
+/// How long to look for an answer before it is waited for: a sleep and its wake-up take longer.
+const SPIN: Duration = Duration::from_micros(20);
+/// How many waits do not look at all after one that has looked in vain.
+const REST: u32 = 15;
+
+/// Looks for an answer that comes soon. It costs a core, so it rests where answers take longer, or where there is no other
+/// core to answer.
+#[derive(Debug, Default)]
+pub struct Spin {
+    rest: Cell<u32>,
+}
+
+impl Spin {
+    /// Whether it is `there`, now or soon.
+    pub fn sees(&self, there: impl Fn() -> bool) -> bool {
+        static CORES: OnceLock<usize> = OnceLock::new();
+        if there() {
+            return true;
+        }
+        let rest = self.rest.get();
+        if rest > 0 || *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from)) == 1 {
+            self.rest.set(rest.saturating_sub(1));
+            return false;
+        }
+        let until = Instant::now() + SPIN;
+        while Instant::now() < until {
+            if there() {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        self.rest.set(REST);
+        false
     }
 }
 

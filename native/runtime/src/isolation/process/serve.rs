@@ -45,8 +45,10 @@ pub fn serve(journals: Journals) -> Result<(), String> {
     lane.post_written();
     let plugin = opened?;
     loop {
-        while lane.received.is_free() {
-            lane.wait(None, None);
+        if !lane.spin.sees(|| !lane.received.is_free()) {
+            while lane.received.is_free() {
+                lane.wait(None, None);
+            }
         }
         let number = lane.received.posted();
         let Lane { sent, received, .. } = &mut lane;

@@ -231,9 +231,13 @@ impl Worker {
     /// Waits until one of these workers answers or ends, or for [`TICK`], at most until then. False: none has.
     pub fn wait_for_any<'a>(workers: impl Iterator<Item = &'a Worker>, until: Option<Instant>) -> bool {
         let workers: Vec<&Worker> = workers.collect();
+        let answered = || workers.iter().any(|worker| worker.has_answered());
+        if workers.first().is_some_and(|worker| worker.lane.spin.sees(answered)) {
+            return true;
+        }
         let (bells, ends): (Vec<_>, Vec<_>) = workers.iter().map(|worker| (&worker.lane.ours, worker.process.end())).unzip();
         let left = until.map_or(TICK, |until| until.saturating_duration_since(Instant::now()).min(TICK));
-        wait(&bells, &ends, Some(left)) || workers.iter().any(|worker| worker.has_answered())
+        wait(&bells, &ends, Some(left)) || answered()
     }
 
     /// Whether there is a whole answer.
