@@ -1,13 +1,15 @@
 //! The real runtime under loom: every order in which two or three threads can take its locks and read its flags, up to a
 //! number of preemptions (`make loom`). A lost wake-up is a deadlock, which loom reports with the order that led to it.
 //!
-//! Real: the inbox, the machine, turns, sleep and wake-ups, armed functions, stop, poison. Not real: the executor, here a
-//! thread that ends each attempt as soon as it begins; time, which stands still. Not covered: memory orders weaker than loom
+//! Real: the inbox, the machine, turns, rows that are taken ahead, outboxes, calls in a worker process, sleep and wake-ups, armed
+//! functions, stop, poison. Not real: the executor, here a thread that ends each attempt as soon as it begins; time, which
+//! stands still. Not covered: memory orders weaker than loom
 //! models; handles, retired arrays, the timer's thread.
 
 use crate::abi;
 use crate::arrow::Layout;
 use crate::machine::{Outcome, Stop, Stuck, Token};
+use crate::runtime::remote::Wishes;
 use crate::runtime::{samples, After, Ahead, Drained, Executor, Orders, Put, Runtime, Seat, Turn};
 use crate::sync::{AtomicBool, Condvar, Mutex, Ordering};
 use crate::value::Value;
@@ -178,6 +180,89 @@ fn r1_a_row_whose_outcome_is_left_in_an_outbox_comes_out() {
             executor.join().unwrap();
         }
         assert_eq!(drain(&runtime), None);
+    });
+}
+
+#[test]
+fn r1_an_outcome_that_is_left_while_a_host_drains_comes_out_once() {
+    every_order(3, || {
+        let runtime = runtime(10);
+        let executor = executor_ahead(&runtime);
+        assert!(send(&runtime, 0));
+        assert!(send(&runtime, 1));
+        let early = drain(&runtime).unwrap(); // whether or not one is left by now
+        runtime.stop_soon(Stop::Drain);
+        assert_eq!(early + drain_to_the_end(&runtime), 2);
+        executor.join().unwrap();
+    });
+}
+
+#[test]
+fn r1_a_row_that_is_sent_while_the_executor_is_full_is_run() {
+    every_order(3, || {
+        let runtime = runtime(10);
+        let bell = Bell::new();
+        let seat = Seat::take(&runtime);
+        seat.serve(Box::new(BellExecutor(Arc::clone(&bell))));
+        // Takes one row, is full, and has room again when it has ended.
+        let executor = thread::spawn(move || loop {
+            if let Some(begun) = seat.next() {
+                seat.set_full(true);
+                assert_eq!(seat.end_turn(), After::Asleep);
+                seat.end(begun.token, Outcome::Value(Value::Fixed(begun.id)));
+                seat.set_full(false);
+            }
+            match seat.end_turn() {
+                After::Settled => return seat.closed(Ok(())),
+                After::Asleep => bell.wait(),
+                After::Again => {}
+            }
+        });
+        assert!(send(&runtime, 0));
+        assert!(send(&runtime, 1));
+        runtime.wait(abi::RESULTS, FOREVER);
+        let mut rows = drain(&runtime).unwrap();
+        while rows < 2 {
+            runtime.wait(abi::RESULTS, FOREVER);
+            rows += drain(&runtime).unwrap();
+        }
+        runtime.stop_soon(Stop::Drain);
+        executor.join().unwrap();
+    });
+}
+
+/// The lane's thread in a worker process is the host of its runtime there.
+#[test]
+fn r1_a_call_that_comes_while_the_executor_of_a_worker_falls_asleep_is_answered() {
+    every_order(3, || {
+        let host = samples::runtime_of(Layout::Fixed(8), 10, 2);
+        let seat = Seat::take(&host);
+        let call = |id| {
+            assert!(send(&host, id));
+            seat.next().unwrap()
+        };
+        let calls = [call(0), call(1)];
+        let runtime = runtime(1);
+        runtime.become_remote();
+        let executor = executor_ahead(&runtime);
+        let bell = Bell::new();
+        for call in calls {
+            let token = call.token;
+            runtime.obey(Wishes { calls: vec![call], ..Wishes::default() });
+            let ended = loop {
+                let ended = runtime.take_ended();
+                if !ended.is_empty() {
+                    break ended;
+                }
+                if !runtime.arm(abi::RESULTS, ring, Arc::as_ptr(&bell).cast_mut().cast()) {
+                    bell.wait();
+                }
+            };
+            assert_eq!(ended.iter().map(|(token, _)| *token).collect::<Vec<_>>(), [token]);
+        }
+        runtime.disarm();
+        runtime.stop_soon(Stop::Cancel);
+        executor.join().unwrap();
     });
 }
 

@@ -459,3 +459,30 @@ fn r6_the_deadline_of_a_batch_is_forgotten_with_its_last_row() {
     assert_eq!(drained(&mut m), [0]);
     assert_eq!(m.next_deadline(), None);
 }
+
+#[test]
+fn r6_attempts_are_due_in_the_order_in_which_their_calls_began() {
+    let mut m = machine(true, 4, Some(10), Retry::NEVER);
+    m.accept(0, 0, 4, 0, ()).unwrap();
+    let [a, b, c, d] = [0, 0, 5, 7].map(|now| m.start(now).unwrap().token);
+    assert_eq!(m.due(10), [a, b], "those that time out at the same time in the order of their starts");
+    m.call_began(a, 5);
+    assert_eq!(m.due(15), [b, c, a], "behind those that began with it, before those that began later");
+    assert_eq!(m.due(u64::MAX), [b, c, a, d]);
+    m.tick(10);
+    assert_eq!((m.counts().timed_out, m.next_deadline()), (1, Some(15)));
+    m.call_began(b, 20);
+    assert_eq!(m.due(u64::MAX), [c, a, d], "one that has timed out stays as it is");
+}
+
+#[test]
+fn a_token_is_the_same_as_a_number() {
+    let mut m = machine(true, 2, None, Retry::NEVER);
+    m.accept(0, 0, 3, 0, ()).unwrap();
+    let (first, second) = (m.start(0).unwrap().token, m.start(0).unwrap().token);
+    m.end(0, second, Outcome::Value(0));
+    let third = m.start(0).unwrap().token;
+    assert_eq!([first, second, third].map(|token| Token::of_number(token.number())), [first, second, third]);
+    assert_eq!(second.index(), third.index());
+    assert_ne!(second.number(), third.number());
+}

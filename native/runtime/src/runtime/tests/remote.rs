@@ -4,6 +4,8 @@ use super::*;
 use crate::machine::{Stuck, Token};
 use crate::runtime::remote::{Ended, Wishes};
 use crate::runtime::Attempt;
+use proptest::prelude::*;
+use std::collections::{HashMap, VecDeque};
 
 /// The executor of a worker process, on the host's side: a seat whose attempts do not begin at once.
 fn asked_within(timeout: u64) -> Seat {
@@ -143,4 +145,182 @@ fn r8_a_stuck_call_is_reported_and_does_not_count() {
     let mut orders = Orders::default();
     worker.begin_turn(&mut orders);
     assert_eq!((orders.stuck, worker.counts().stuck), (vec![Stuck { token, id }], 1));
+}
+
+/// What a host and a worker do, and what is on its way between them.
+#[derive(Debug, Clone)]
+enum Step {
+    Send,
+    /// The host's executor takes an attempt, and sends it with the orders for it.
+    Take,
+    /// The worker gets the host's next message; the host gets the worker's.
+    Arrive,
+    Return,
+    /// The worker's executor begins a call; ends the call `pick` (modulo their number).
+    Begin,
+    End {
+        pick: usize,
+    },
+    Cancel {
+        row: u64,
+    },
+    /// Time passes in which something is due: half a timeout.
+    Wait,
+    /// The worker dies with all that it has.
+    Die,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => Just(Step::Send),
+        6 => Just(Step::Take),
+        6 => Just(Step::Arrive),
+        6 => Just(Step::Return),
+        5 => Just(Step::Begin),
+        4 => any::<usize>().prop_map(|pick| Step::End { pick }),
+        1 => (0..20u64).prop_map(|row| Step::Cancel { row }),
+        3 => Just(Step::Wait),
+        1 => Just(Step::Die),
+    ]
+}
+
+/// Of the worker: the calls that have ended, and the answers for those that the host asks for.
+type Answer = (Vec<(Token, Ended)>, Vec<(Token, Option<u64>)>);
+
+struct Both {
+    host: Seat,
+    /// The attempts that the worker has, for all that the host knows.
+    given: HashMap<Token, u64>,
+    there: VecDeque<(Wishes, Vec<Token>)>,
+    back: VecDeque<Answer>,
+    worker: Ahead,
+    calls: Vec<Token>,
+    time: u64,
+    sent: u64,
+    /// When the call of a row began; and since when the worker owes an answer.
+    begun: HashMap<u64, u64>,
+    taken: HashMap<u64, u64>,
+}
+
+fn worker() -> Ahead {
+    let (worker, _) = in_worker(0);
+    worker
+}
+
+impl Both {
+    fn step(&mut self, step: &Step) {
+        match *step {
+            Step::Send => {
+                send(&self.host, self.sent);
+                self.sent += 1;
+            }
+            Step::Take => self.take(),
+            Step::Arrive => {
+                let Some((wishes, asked)) = self.there.pop_front() else { return };
+                self.worker.obey(wishes);
+                let mut orders = Orders::default();
+                self.worker.begin_turn(&mut orders);
+                let begun = self.worker.begun(&asked);
+                // The clock of the worker is that of the test.
+                let begun = asked.iter().zip(begun).map(|(&token, begun)| (token, begun.and(self.begun_at(token))));
+                self.back.push_back((self.worker.take_ended(), begun.collect()));
+            }
+            Step::Return => {
+                self.back.push_back((self.worker.take_ended(), Vec::new()));
+                self.hear();
+            }
+            Step::Begin => {
+                if let Some(attempt) = self.worker.next_attempt() {
+                    self.begun.insert(attempt.id, self.time);
+                    self.calls.push(attempt.token);
+                }
+            }
+            Step::End { pick } => {
+                if let Some(pick) = pick.checked_rem(self.calls.len()) {
+                    let token = self.calls.swap_remove(pick);
+                    self.worker.end(token, value(1));
+                }
+            }
+            Step::Cancel { row } => self.host.cancel(row, 1),
+            Step::Wait => {
+                self.time += HOUR / 2;
+                self.host.tick(self.time);
+            }
+            Step::Die => self.die(),
+        }
+    }
+
+    fn begun_at(&self, token: Token) -> Option<u64> {
+        self.given.get(&token).and_then(|id| self.begun.get(id)).copied()
+    }
+
+    fn take(&mut self) {
+        let mut orders = Orders::default();
+        self.host.begin_turn(&mut orders);
+        let calls: Vec<Attempt> = self.host.next().into_iter().collect();
+        for call in &calls {
+            self.given.insert(call.token, call.id);
+            self.taken.insert(call.id, self.time);
+        }
+        let Orders { cancelled, stuck, unsure } = orders;
+        self.there.push_back((Wishes { cancelled, stuck, calls }, unsure));
+        _ = self.host.end_turn();
+    }
+
+    fn hear(&mut self) {
+        let Some((ended, begun)) = self.back.pop_front() else { return };
+        begun.into_iter().for_each(|(token, begun)| self.host.answer(token, begun));
+        for (token, ended) in ended {
+            assert!(self.given.remove(&token).is_some(), "a call is answered once");
+            let Ended::Whole(outcome) = ended else { panic!("no micro-batch was sent") };
+            self.host.end(token, outcome);
+        }
+        _ = self.host.end_turn();
+    }
+
+    fn die(&mut self) {
+        self.there.clear();
+        self.back.clear();
+        self.calls.clear();
+        self.worker = worker();
+        for (token, _) in std::mem::take(&mut self.given) {
+            self.host.end(token, Outcome::Error("died".into()));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever is on its way when: R1, R6.
+    #[test]
+    fn each_row_that_a_worker_process_gets_comes_out_once_and_none_times_out_before_its_time(
+        steps in prop::collection::vec(step(), 0..120),
+    ) {
+        let host = asked_within(HOUR);
+        let (worker, time) = (worker(), now());
+        let (given, begun, taken) = (HashMap::new(), HashMap::new(), HashMap::new());
+        let mut both =
+            Both { host, given, there: VecDeque::new(), back: VecDeque::new(), worker, calls: Vec::new(), time, sent: 0, begun, taken };
+        let mut out = HashMap::new();
+        let drain = |both: &Both, out: &mut HashMap<u64, Outcome<Value>>| {
+            for row in both.host.take(0).unwrap_or_default() {
+                if matches!(row.outcome, Outcome::TimedOut(_)) {
+                    let since_begun = both.begun.get(&row.id).map_or(0, |begun| both.time - begun);
+                    let since_taken = both.time - both.taken[&row.id];
+                    assert!(since_begun >= HOUR || since_taken >= 2 * HOUR, "row {}: {since_begun} {since_taken}", row.id);
+                }
+                assert!(out.insert(row.id, row.outcome).is_none(), "row {} comes out twice", row.id);
+            }
+        };
+        for step in &steps {
+            both.step(step);
+            drain(&both, &mut out);
+        }
+        both.host.stop_soon(Stop::Cancel);
+        both.die();
+        drain(&both, &mut out);
+        prop_assert_eq!(out.len() as u64, both.sent);
+        prop_assert!(both.host.counts().running == 0);
+    }
 }
