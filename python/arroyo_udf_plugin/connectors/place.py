@@ -73,7 +73,7 @@ class ObjectPlace:
     def close(self) -> None:
         """Called by a stream above when it ends; the file is closed when it appears."""
 
-    def appear(self) -> None:
+    def appear(self, durable: bool) -> None:
         """Puts the complete object into the store."""
 
         def put() -> None:
@@ -144,16 +144,20 @@ class Place:
     def close(self) -> None:
         """Called by a stream above when it ends; the file is closed when it appears."""
 
-    def appear(self) -> None:
-        """Gives the complete file its name."""
+    def appear(self, durable: bool) -> None:
+        """Gives the complete file its name. durable: neither is lost with the power then."""
         if self.is_live:
             self._file.close()
             return
         self._file.flush()
         if self._partial is None:
             self._name_it()
+        if durable:
+            self._disk.fsync(self._file.fileno())
         self._file.close()
         self._disk.replace(self._aside, self._target)
+        if durable:
+            self._disk.sync(os.path.dirname(self._target))
         self._partial = None
         keep_at_exit(os.fsencode(self._aside))
 

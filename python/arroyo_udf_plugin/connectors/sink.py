@@ -40,6 +40,7 @@ class FileSink:
     name: of the output in error texts; None: `path`.
     beside: another sink of the same stream: both write to it, and neither after one of them has ended.
     disk: None: the current one.
+    durable: whether a file that has appeared outlasts a loss of power; else the caller sees to it.
     Raises InvalidArgument if the output cannot be written, lacks a column that it should have, or its format cannot
     hold a column's type; BrokenPipeError if nobody reads it any more.
     """
@@ -53,7 +54,9 @@ class FileSink:
         name: str | None = None,
         beside: FileSink | None = None,
         disk: Disk | None = None,
+        durable: bool = True,
     ) -> None:
+        self._durable = durable
         writing = writing or Writing()
         path = os.fspath(path)
         self._name = name or path
@@ -168,7 +171,7 @@ class FileSink:
         try:
             self.finish()
             with self._errors():
-                self._place.appear()
+                self._place.appear(self._durable)
         except BaseException:
             self._place.give_up()
             raise

@@ -11,13 +11,14 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pydantic
 
 from ..connectors.unnamed import Data
 from ..errors import InvalidArgument
+from .changes import NONE, changes
 
 VERSION = 1
 
@@ -152,7 +153,7 @@ class Identity(_Part):
                 f"{place} has checkpoints of the pipeline {epoch.pipeline!r}, not of {self.pipeline!r}: name the place "
                 "of this pipeline"
             )
-        changed = list(_changes(epoch.fingerprint, self.fingerprint, ""))
+        changed = list(changes(epoch.fingerprint, self.fingerprint))
         if changed:
             told = "; ".join(_told(*one) for one in changed[:3])
             raise InvalidArgument(
@@ -178,30 +179,11 @@ def _damaged(name: str, error: Exception) -> InvalidArgument:
     )
 
 
-def _changes(was: Any, now: Any, key: str) -> Iterator[tuple[str, Any, Any]]:
-    """The innermost keys whose values differ, with both values; `_NONE`: a list has no such item. A key that is missing
-    is null: earlier versions had fewer."""
-    if isinstance(was, dict) and isinstance(now, dict):
-        if was.get("type") != now.get("type"):  # nothing else of two kinds can be compared
-            yield f"{key}.type", was.get("type"), now.get("type")
-            return
-        for name in sorted(was.keys() | now.keys()):
-            yield from _changes(was.get(name), now.get(name), f"{key}.{name}" if key else name)
-    elif isinstance(was, list) and isinstance(now, list):
-        for place, (one, other) in enumerate(itertools.zip_longest(was, now, fillvalue=_NONE)):
-            yield from _changes(one, other, f"{key}[{place}]")
-    elif was != now:
-        yield key, was, now
-
-
-_NONE = object()
-
-
 def _told(key: str, was: Any, now: Any) -> str:
     """A change. Of long values, the parts that differ."""
-    if was is _NONE:
+    if was is NONE:
         return f"{key} is new, {_short(_chosen(now), 0)}"
-    if now is _NONE:
+    if now is NONE:
         return f"{key} is gone, which was {_short(_chosen(was), 0)}"
     texts = _canonical(was), _canonical(now)
     same = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False)))

@@ -42,7 +42,7 @@ impl State {
     pub(super) fn put_timeouts_off(&mut self, now: u64) {
         for token in self.machine.due(now) {
             let begun = match self.taken_ahead(token) {
-                Some((outbox, place)) => Some(outbox.begun(place).unwrap_or(now)),
+                Some((outbox, place)) => Some(outbox.begun(place).map_or(now, |since| if place > 0 { since + tick() } else { since })),
                 None => self.ask_for(token).then_some(now),
             };
             if let Some(begun) = begun {
@@ -56,8 +56,8 @@ impl State {
         let SeatState { taken, outbox, .. } = &mut self.seats[seat];
         for (place, token) in taken.drain(..).enumerate().skip(1) {
             match (outbox.begun(place), &mut self.remote) {
-                (Some(begun), Some(remote)) => remote.call_began(token, begun),
-                (Some(begun), None) => self.machine.call_began(token, begun),
+                (Some(since), Some(remote)) => remote.call_began(token, since),
+                (Some(since), None) => self.machine.call_began(token, since + tick()),
                 (None, _) => {}
             }
         }
@@ -152,13 +152,9 @@ impl Ahead {
         }
         let (place, mut attempt) = self.taken.pop_front()?;
         if let Some(timeout) = self.timeout {
-            if place == 0 {
-                self.seat.outbox().begin(place, self.took);
-            } else {
-                let since = now.max(self.took);
-                self.seat.outbox().begin(place, since + tick()); // no earlier than the call
-                attempt.deadline = attempt.row_deadline.min(since.saturating_add(timeout));
-            }
+            let since = now.max(self.took);
+            self.seat.outbox().begin(place, since);
+            attempt.deadline = attempt.row_deadline.min(since.saturating_add(timeout));
         }
         Some(attempt)
     }

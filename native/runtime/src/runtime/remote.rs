@@ -152,7 +152,7 @@ impl Runtime {
         self.wake_after(state);
     }
 
-    /// When the calls began that the host asks for. None: that one has not.
+    /// When the calls began that the host asks for, or a tick of the system before. None: that one has not.
     pub fn begun(&self, tokens: &[Token]) -> Vec<Option<u64>> {
         let mut state = self.lock();
         state.take_outcomes();

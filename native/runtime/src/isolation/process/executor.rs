@@ -353,7 +353,8 @@ impl Sender {
             let said = said?;
             self.hear(seat, &said);
             for (token, begun) in said.begun {
-                seat.answer(token, Some(begun).filter(|&at| at != u64::MAX).map(|at| timer::from_system_clock(at).min(timer::now())));
+                let begun = Some(begun).filter(|&since| since != u64::MAX).map(|since| timer::from_system_clock(since) + timer::tick());
+                seat.answer(token, begun.map(|begun| begun.min(timer::now())));
             }
             for (token, ended) in said.ended {
                 let Some(attempt) = self.running.remove(&token) else { continue };
