@@ -23,7 +23,6 @@ use arroyo_udf_plugin::results;
 use arroyo_udf_plugin::signature;
 use arroyo_udf_plugin::value::Value;
 use pyo3_ffi::*;
-use std::ffi::c_char;
 use std::ops::Range;
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -117,7 +116,9 @@ unsafe fn row_list(errors: &[(usize, String)]) -> *mut PyObject {
     unsafe {
         let Some(list) = Owned::new(PyList_New(0)) else { return null_mut() };
         for (row, text) in errors {
-            let pair = Py_BuildValue(c"(ns#)".as_ptr(), *row as Py_ssize_t, text.as_ptr().cast::<c_char>(), text.len() as Py_ssize_t);
+            let text = PyUnicode_FromStringAndSize(text.as_ptr().cast(), text.len() as Py_ssize_t);
+            let Some(text) = Owned::new(text) else { return null_mut() };
+            let pair = Py_BuildValue(c"(nO)".as_ptr(), *row as Py_ssize_t, text.ptr());
             if Owned::new(pair).is_none_or(|pair| PyList_Append(list.ptr(), pair.ptr()) < 0) {
                 return null_mut();
             }

@@ -29,6 +29,8 @@ static REQUESTS: Mutex<Requests> = Mutex::new(BTreeMap::new());
 static EARLIER: Condvar = Condvar::new();
 /// By how many nanoseconds [`now`] is ahead of the monotonic clock: 0, except after [`advance`].
 static AHEAD: AtomicU64 = AtomicU64::new(0);
+/// Each advance: when it came, by the monotonic clock, and by how much.
+static ADVANCES: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
 
 /// Nanoseconds of the monotonic clock.
 pub fn now() -> u64 {
@@ -66,6 +68,8 @@ fn coarse(read: unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> li
 /// the test says so, and no other row times out because the machine is slow.
 pub fn advance(nanoseconds: u64) {
     let requests = REQUESTS.lock().unwrap_or_else(|e| e.into_inner()); // the timer's thread reads the clock under it
+    let came = on_system_clock(now());
+    ADVANCES.lock().unpoisoned().push((came, nanoseconds));
     AHEAD.fetch_add(nanoseconds, Relaxed);
     drop(requests);
     EARLIER.notify_one();
@@ -78,6 +82,12 @@ pub fn on_system_clock(time: u64) -> u64 {
     } else {
         time.saturating_sub(AHEAD.load(Relaxed))
     }
+}
+
+/// What [`now`] was at a time of the monotonic clock, which another process has read.
+pub fn from_system_clock(time: u64) -> u64 {
+    let advances = ADVANCES.lock().unpoisoned();
+    time + advances.iter().filter(|(came, _)| *came <= time).map(|(_, by)| by).sum::<u64>()
 }
 
 /// Makes the thread, at the first call that succeeds. Call it before the first alarm is set; a failure spoils nothing.

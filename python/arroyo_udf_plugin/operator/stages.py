@@ -168,12 +168,13 @@ class CallStage(RunningStage):
         rows, results = answered
         decided = self._policy.apply(results, self._function, origin=rows.origin)
         self._count(results.num_rows, decided)
-        self.counts.nulls += decided.results.column("value").null_count - decided.nulled
+        values = decided.results.column("value")
+        self.counts.nulls += values.null_count - decided.nulled
         if len(decided.dead_at):
             yield Dead(rows.take(decided.dead_at), decided.dead)
         kept = rows if decided.kept is None else rows.filter(decided.kept)
         if len(kept):
-            yield self._stage.answered(kept, decided.results.column("value"))
+            yield self._stage.answered(kept, values)
 
 
 class AsyncStage(CallStage):

@@ -11,7 +11,6 @@
 pub mod contract;
 pub mod process;
 pub mod python;
-pub mod relay;
 
 use crate::arrow::Batch;
 use crate::exports::{self, Plugin, Ran};

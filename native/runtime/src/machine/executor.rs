@@ -64,8 +64,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
     }
 
     /// An attempt has ended with this outcome. False: its row had ended before, or waits for another attempt; the outcome is
-    /// discarded (R6). For a micro-batch, this means that it failed as a whole: it is split. Where batches are kept apart, all
-    /// its rows are cancelled instead, and the machine above splits it.
+    /// discarded (R6). For a micro-batch, this means that it failed as a whole: it is split.
     pub fn end(&mut self, now: u64, token: Token, outcome: Outcome<V>) -> bool {
         self.now = now;
         let Some(Ended { row, others, state }) = self.close(token) else { return false };
@@ -75,11 +74,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
             counts = row.is_some_and(|row| self.settle(now, row, outcome)) && state == AttemptState::Open;
         } else {
             let rows: Vec<u32> = row.into_iter().chain(others.iter().copied().flatten()).collect();
-            if self.apart {
-                for row in rows {
-                    self.settle(now, row, Outcome::Cancelled);
-                }
-            } else if state == AttemptState::Open {
+            if state == AttemptState::Open {
                 counts = true;
                 self.split(&rows);
             } else {

@@ -9,7 +9,7 @@
 //! it was left. The host is told of it [`TOLD`] later at most, by the timer if the executor does not come to it.
 
 use super::executor::{After, Attempt, Orders, Seat};
-use super::outbox::ROOM;
+use super::outbox::{Outbox, ROOM};
 use super::seats::SeatState;
 use super::time_slice::next_rows;
 use super::wake_ups::TOLD;
@@ -32,13 +32,20 @@ impl State {
         }
     }
 
-    /// Timeouts count from the beginning of a call: puts those off that come too soon for rows that were taken ahead.
+    /// The seat's outbox and the place there of a row that was taken ahead, among the last ones.
+    pub(super) fn taken_ahead(&self, token: Token) -> Option<(&Outbox, usize)> {
+        self.seats.iter().find_map(|seat| Some((&*seat.outbox, seat.taken.iter().position(|taken| *taken == token)?)))
+    }
+
+    /// Timeouts count from the beginning of a call: puts those off that come too soon, because a row was taken ahead, or waits
+    /// in a worker process, which is asked ([`Seat::answer`]).
     pub(super) fn put_timeouts_off(&mut self, now: u64) {
         for token in self.machine.due(now) {
-            let seats = self.seats.iter();
-            let taken = seats.filter_map(|seat| Some((seat, seat.taken.iter().position(|taken| *taken == token)?))).next();
-            if let Some((seat, place)) = taken {
-                let begun = seat.outbox.begun(place).unwrap_or(now);
+            let begun = match self.taken_ahead(token) {
+                Some((outbox, place)) => Some(outbox.begun(place).map_or(now, |since| if place > 0 { since + tick() } else { since })),
+                None => self.ask_for(token).then_some(now),
+            };
+            if let Some(begun) = begun {
                 self.machine.call_began(token, begun);
             }
         }
@@ -48,8 +55,10 @@ impl State {
     fn begin_calls(&mut self, seat: usize) {
         let SeatState { taken, outbox, .. } = &mut self.seats[seat];
         for (place, token) in taken.drain(..).enumerate().skip(1) {
-            if let Some(begun) = outbox.begun(place) {
-                self.machine.call_began(token, begun);
+            match (outbox.begun(place), &mut self.remote) {
+                (Some(since), Some(remote)) => remote.call_began(token, since),
+                (Some(since), None) => self.machine.call_began(token, since + tick()),
+                (None, _) => {}
             }
         }
         outbox.forget_begun();
@@ -143,13 +152,9 @@ impl Ahead {
         }
         let (place, mut attempt) = self.taken.pop_front()?;
         if let Some(timeout) = self.timeout {
-            if place == 0 {
-                self.seat.outbox().begin(place, self.took);
-            } else {
-                let since = now.max(self.took);
-                self.seat.outbox().begin(place, since + tick()); // no earlier than the call
-                attempt.deadline = attempt.row_deadline.min(since.saturating_add(timeout));
-            }
+            let since = now.max(self.took);
+            self.seat.outbox().begin(place, since);
+            attempt.deadline = attempt.row_deadline.min(since.saturating_add(timeout));
         }
         Some(attempt)
     }
@@ -191,7 +196,7 @@ impl Ahead {
         let mut state = self.seat.lock();
         let seat = self.seat.number();
         let shares = if state.is_shared() { 2 * state.seats.len() as u64 } else { 1 };
-        if state.machine.counts().queued < shares * self.rows || !state.machine.can_start() {
+        if state.machine.counts().queued < shares * self.rows {
             self.seat.take_in(&mut state);
         } else {
             state.take_outcomes();
@@ -199,7 +204,8 @@ impl Ahead {
         let now = state.not_back(now);
         state.begin_calls(seat);
         let allowed = u64::from(state.machine.settings().allowed_in_flight) / shares;
-        let rows = (state.machine.counts().queued / shares).min(allowed).min(self.rows).clamp(1, self.most);
+        let waiting = state.remote.as_ref().map_or_else(|| state.machine.counts().queued, |remote| remote.waiting());
+        let rows = (waiting / shares).min(allowed).min(self.rows).clamp(1, self.most);
         for place in 0..rows as usize {
             let Some(attempt) = state.start(now, seat) else { break };
             state.seats[seat].taken.push(attempt.token);

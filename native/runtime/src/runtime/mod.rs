@@ -7,6 +7,7 @@
 //! | `seats`        | which executor is woken, and which one runs an attempt                        |
 //! | [`ahead`]      | rows that an executor takes ahead                                             |
 //! | `outbox`       | what it says of them without the lock                                         |
+//! | [`remote`]     | calls of a runtime in a worker process, whose machine is the host's           |
 //! | [`wake_ups`]   | wait, arm, disarm; the wake-ups that a change makes necessary                 |
 //! | [`time_slice`] | how long an executor starts rows before others get the thread                 |
 //!
@@ -23,6 +24,7 @@ pub mod ahead;
 pub mod executor;
 pub mod host;
 mod outbox;
+pub mod remote;
 #[cfg(test)]
 pub mod samples;
 mod seats;
@@ -41,7 +43,7 @@ use crate::arrow::Batch;
 use crate::failure::Failure;
 use crate::inbox::{Inbox, Sent, Size};
 use crate::log;
-use crate::machine::{Machine, Settings};
+use crate::machine::{Counts, Machine, Settings};
 use crate::options::Chosen;
 use crate::panics::catch_own;
 use crate::signature::Signature;
@@ -49,6 +51,7 @@ use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::timer::{now, Alarm, Ticking};
 use crate::value::Value;
 use arroyo_udf_abi as abi;
+use remote::Remote;
 use seats::{Runners, SeatState};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
@@ -69,7 +72,9 @@ pub struct Runtime {
 }
 
 struct State {
+    /// In a worker process it has no rows: see [`remote`].
     machine: Machine<Arc<Batch>, Value>,
+    remote: Option<Box<Remote>>,
     /// Batches on their way from the inbox to the machine; empty otherwise.
     arrived: Vec<Sent<Batch>>,
     seats: Vec<SeatState>,
@@ -110,9 +115,29 @@ impl State {
 
     /// A row starts: the host need not wait for its end to be told of those that have ended.
     fn tell_soon(&mut self) {
-        if self.tell_by.is_none() && !self.news && self.machine.has_results() {
+        if self.tell_by.is_none() && !self.news && self.has_results() {
             self.tell_by = Some(now() + wake_ups::TOLD);
         }
+    }
+
+    /// Whether there is something for the host.
+    fn has_results(&self) -> bool {
+        self.machine.has_results() || self.remote.as_ref().is_some_and(|remote| remote.has_news())
+    }
+
+    /// Whether an attempt may start.
+    fn can_start(&self) -> bool {
+        self.remote.as_ref().map_or_else(|| self.machine.can_start(), |remote| remote.can_start())
+    }
+
+    /// Whether the executor may close.
+    fn is_settled(&self) -> bool {
+        self.machine.is_settled() && self.remote.as_ref().is_none_or(|remote| remote.is_empty())
+    }
+
+    fn counts(&self) -> Counts {
+        let counts = self.machine.counts();
+        self.remote.as_ref().map_or(counts, |remote| Counts { running: remote.running(), stuck: remote.stuck(), ..counts })
     }
 
     /// Whether only drains are left.
@@ -142,6 +167,7 @@ impl Runtime {
             inbox: Inbox::new(Size { rows: chosen.settings.max_rows, bytes: chosen.settings.max_bytes }),
             state: Mutex::new(State {
                 machine: Machine::new(chosen.settings),
+                remote: None,
                 arrived: Vec::new(),
                 news: false,
                 tell_by: None,
@@ -243,6 +269,7 @@ impl Runtime {
     fn poison_locked(&self, state: &mut State, text: &str) {
         let now = state.not_back(now());
         self.between_sends(state, |machine| machine.poison(now, text));
+        state.remote.iter_mut().for_each(|remote| remote.cancel_all());
         self.keep_time(state); // for calls that ignore their cancellation
     }
 

@@ -75,7 +75,7 @@ impl Outbox {
         self.begun[place].store(at, Ordering::Relaxed);
     }
 
-    /// When the call of row `place` began. None: it has not.
+    /// When the call of row `place` began, or a tick of the system before. None: it has not.
     pub fn begun(&self, place: usize) -> Option<u64> {
         Some(self.begun[place].load(Ordering::Relaxed)).filter(|at| *at != NEVER)
     }

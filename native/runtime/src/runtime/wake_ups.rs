@@ -104,7 +104,7 @@ impl Runtime {
 
     /// The wake-ups that a change makes necessary.
     fn todo(&self, state: &mut State) -> Todo {
-        state.news = state.machine.has_results();
+        state.news = state.has_results();
         state.tell_by = None;
         let mut executors = Woken::new();
         if self.inbox.is_asleep() {

@@ -47,6 +47,16 @@ impl Lane {
         self.theirs.ring();
     }
 
+    /// Its descriptors, for [`Lane::of`] in another copy of this code in this process.
+    pub fn into_descriptors(self) -> io::Result<[OwnedFd; DESCRIPTORS]> {
+        let file = |mailbox: &Mailbox| mailbox.memory().file().try_clone().map(OwnedFd::from);
+        Ok([file(&self.sent)?, file(&self.received)?, self.theirs.into(), self.ours.into()])
+    }
+
+    pub fn of([sent, received, theirs, ours]: [OwnedFd; DESCRIPTORS]) -> io::Result<Lane> {
+        Ok(Lane { sent: Mailbox::open(sent)?, received: Mailbox::open(received)?, theirs: Bell::open(theirs), ours: Bell::open(ours) })
+    }
+
     /// Waits until the other process rings, or `end` has something to say, for at most so long. Answers whether `end` does.
     pub fn wait(&self, end: Option<RawFd>, timeout: Option<Duration>) -> bool {
         wait(&[&self.ours], end.as_slice(), timeout)
@@ -69,9 +79,8 @@ impl Lane {
         let Some((message, descriptors)) = receive(socket)? else { return Ok(None) };
         let mut descriptors = descriptors.into_iter();
         let mut next = || descriptors.next().ok_or_else(|| io::Error::other("a message without its descriptors"));
-        let (received, sent) = (Mailbox::open(next()?)?, Mailbox::open(next()?)?);
-        let (ours, theirs) = (Bell::open(next()?), Bell::open(next()?));
-        Ok(Some(Received { lane: Lane { sent, received, theirs, ours }, message, file: descriptors.next() }))
+        let [received, sent, ours, theirs] = [next()?, next()?, next()?, next()?];
+        Ok(Some(Received { lane: Lane::of([sent, received, theirs, ours])?, message, file: descriptors.next() }))
     }
 }
 

@@ -269,6 +269,12 @@ pub fn wait(bells: &[&Bell], ends: &[RawFd], timeout: Option<Duration>) -> bool 
     ended.iter().any(|descriptor| descriptor.revents != 0)
 }
 
+impl From<Bell> for OwnedFd {
+    fn from(bell: Bell) -> OwnedFd {
+        bell.0
+    }
+}
+
 impl AsRawFd for Bell {
     fn as_raw_fd(&self) -> RawFd {
         self.0.as_raw_fd()

@@ -14,7 +14,7 @@
 //! | `place`    | the place of a worker: restarts it                                                      |
 //! | `call`     | a call of a sync function: rows in the workers of places                                |
 //! | `executor` | a runtime of the host whose calls run in one worker                                     |
-//! | `attempts` | what it says to that worker, and what comes back                                        |
+//! | `attempts` | what the two say to each other                                                          |
 //! | [`serve`]  | the worker's side: its life                                                             |
 //! | `plugin`   | the worker's side: the plugin, called for batches                                       |
 //! | `started`  | the worker's side of a started function                                                 |
@@ -42,7 +42,7 @@ mod place;
 mod plugin;
 mod record;
 pub mod serve;
-mod started;
+pub mod started;
 mod worker;
 
 pub use message::Limits;

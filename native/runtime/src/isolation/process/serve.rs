@@ -52,10 +52,7 @@ pub fn serve(journals: Journals) -> Result<(), String> {
         let Lane { sent, received, .. } = &mut lane;
         let mut message = received.read().map_err(|error| failed("no shared memory", error))?;
         match message.byte()? {
-            LEAVE => {
-                started::leave();
-                return Ok(());
-            }
+            LEAVE => return Ok(()),
             RUN => plugin.run(&mut message, sent, number, journals)?,
             other => return Err(format!("the host sends a message of kind {other}")),
         }

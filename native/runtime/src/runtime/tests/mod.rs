@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
+mod remote;
+
 const SOON: Duration = Duration::from_secs(60);
 
 /// Does nothing: the test takes the turns.
