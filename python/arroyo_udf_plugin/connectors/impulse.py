@@ -91,6 +91,7 @@ class ImpulseSource:
                 )
 
     def open(self, partition: str, position: Json | None) -> Partition:
+        self.check({partition: position or {}})
         part = partition.partition("/")[0]
         return _Part(self, int(part), 0 if position is None else position["row"] - 1)
 
