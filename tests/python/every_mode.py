@@ -95,6 +95,7 @@ NOT_HERE: dict[str, dict[str, str | dict[str, str]]] = {
         "tests/python/test_call_and_map.py": PYARROW,
         "tests/python/test_executor.py": {
             "test_a_turn_that_fails_is_not_the_last_one": INSIDE,
+            "test_a_start_in_the_loops_own_thread_is_refused_at_once": "a function loads no plugin there",
             "test_calls_that_run_at_a_poisoning_are_cancelled_before_the_context_is_closed": INSIDE,
         },
         "tests/python/test_lifecycle.py": {

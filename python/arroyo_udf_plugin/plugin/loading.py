@@ -48,6 +48,7 @@ def load(
     try:
         module = module_of(parcel, name, key, source_of(library, name))
     except BaseException as error:  # SystemExit and KeyboardInterrupt at import are failures, too
+        _forget_halves()
         text = f"its module failed at import\n{user_traceback(error)}{_other_environment(built_with)}"
         raise Refused(_status_of(error), text) from error
 
@@ -56,8 +57,7 @@ def load(
         importlib.import_module("arroyo_udf_plugin.author.call_info")
     found = {udf.__name__: udf for udf in functions_of(module)}
     if in_main and any(udf.is_async for udf in found.values()):
-        # Now, because there is room: asyncio cannot be imported again after an import that failed halfway.
-        importlib.import_module("arroyo_udf_plugin.plugin.executor")
+        import_whole("arroyo_udf_plugin.plugin.executor")  # now, because there is room
     registered = []
     for function_name, starts, batched, columns, structs in functions:
         udf = found.get(function_name)
@@ -66,6 +66,24 @@ def load(
             raise Refused(ENVIRONMENT, f"{reason}by something that differs here; build it again")
         registered.append(_registered(udf, columns, structs, in_main))
     return registered
+
+
+def import_whole(name: str) -> None:
+    """Imports a module. After a failure it can be imported again."""
+    try:
+        importlib.import_module(name)
+    except BaseException:
+        _forget_halves()
+        raise
+
+
+def _forget_halves() -> None:
+    """Removes modules whose package has failed to import. Python keeps them, and a later import of the package, asyncio
+    for example, does not find them in it."""
+    for name in sorted(sys.modules):  # packages come before what is in them
+        package = name.rpartition(".")[0]
+        if package and package not in sys.modules:
+            sys.modules.pop(name, None)
 
 
 def _other_environment(built_with: str) -> str:
