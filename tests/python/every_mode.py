@@ -19,6 +19,7 @@ MODES = ("thread", "subinterpreter", "process")
 
 # The number of workers; one where rows share what the plugin's module keeps.
 FILES = {
+    "tests/python/test_annotations.py": 2,
     "tests/python/test_async.py": 1,
     "tests/python/test_asyncio.py": 1,
     "tests/python/test_batches.py": 1,
@@ -75,6 +76,10 @@ NOT_HERE: dict[str, dict[str, str | dict[str, str]]] = {
         },
     },
     "subinterpreter": {
+        "tests/python/test_annotations.py": {
+            "test_times_of_day": NOT_NATIVE,
+            "test_named_tuples_are_structs": NOT_NATIVE,
+        },
         "tests/python/test_async.py": {
             "test_cancel_rows": NOT_NATIVE,
             "test_r4_a_slice_counts_its_own_bytes_only": NOT_NATIVE,
