@@ -27,6 +27,7 @@ from arroyo_udf_plugin.host.function import Function
 from arroyo_udf_plugin.host.policy import Policy
 from arroyo_udf_plugin.operator.blocks import Block, Columns
 from arroyo_udf_plugin.operator.calls import Call, Plan
+from arroyo_udf_plugin.operator.failures import Failures
 from arroyo_udf_plugin.operator.operator import Operator
 from arroyo_udf_plugin.operator.routes import Routes
 from arroyo_udf_plugin.operator.stages import Dead
@@ -99,6 +100,8 @@ class StorySource:
     def open(self, partition: str, position: Json | None) -> StoryPartition:
         self.opened.append((partition, position))
         return StoryPartition(self, partition, 0 if position is None else position["next"])
+
+    def check(self, positions: Mapping[str, Json]) -> None: ...
 
     def close(self) -> None: ...
 
@@ -184,6 +187,8 @@ class WorldSink:
             self._world.tables.setdefault(self.name, []).extend(self._world.staged.pop(key))
             self._world.applied.append(key)
 
+    def check(self, committed: int, epoch: int, waiting: Sequence[Json]) -> None: ...
+
     def clear(self, committed: int) -> None:
         self._fence = committed
         self._world.cleared.append(committed)
@@ -231,6 +236,7 @@ class Story:
     sink_names: Sequence[str] = ("out",)
     calls: Sequence[Call] = field(init=False)
     plan: Plan = field(init=False)
+    failures: Failures = field(default_factory=Failures)
 
     def __post_init__(self) -> None:
         self._columns = Columns(self.source.schema)

@@ -15,6 +15,7 @@ import dataclasses
 import itertools
 import re
 import threading
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import pyarrow as pa
@@ -63,7 +64,7 @@ class Parts(Written):
     def check(self, schema: pa.Schema) -> None:
         self._ending()
         check_writing(self.path, schema, self._writing())
-        open_folder(self.path)
+        open_folder(self.path).check()
 
     def sink(self, schema: pa.Schema, slice: int, stage: Stage | None, pipeline: str, name: str) -> PartsSink:
         self.check(schema)
@@ -184,19 +185,21 @@ class PartsSink:
         return _SealedParts(parts, stored) if parts else None
 
     def apply(self, epoch: int, stored: Json) -> None:
-        names = enumerate(stored["parts"])
-        start = f"part-{epoch:09}-{stored['slice']:03}"
-        self._folder.show({hidden: f"{start}-{number:03}{stored['ending']}" for number, hidden in names})
+        self._folder.show(_shown(epoch, stored))
+
+    def check(self, committed: int, epoch: int, waiting: Sequence[Json]) -> None:
+        parts = [(each, found[1]) for each in self._folder.names() if (found := _PART.fullmatch(each))]
+        is_first = committed == 1  # nothing was committed before
+        self._refuse([each for each, number in parts if number is None or is_first])
+        for each, number in parts:
+            if int(number) >= committed:
+                raise InvalidArgument(later_epochs(self._folder.place, each, committed))
+        for stored in waiting:
+            self._folder.check_kept(_shown(epoch, stored))
 
     def clear(self, committed: int) -> None:
         self._generation = committed
-        names = self._folder.names()
-        parts = [(each, found[1]) for each in names if (found := _PART.fullmatch(each))]
-        self._refuse([each for each, epoch in parts if epoch is None])
-        for each, epoch in parts:
-            if int(epoch) >= committed:
-                raise InvalidArgument(later_epochs(self._folder.place, each, committed))
-        for each in names:
+        for each in self._folder.names():
             if (staged := _STAGED.fullmatch(each)) and int(staged[1]) < committed:
                 self._folder.remove(each)
 
@@ -204,7 +207,8 @@ class PartsSink:
         if parts:
             place = self._folder.place
             raise InvalidArgument(
-                f"{place} has parts of another run, such as {parts[0]}: move them away, or name another folder"
+                f"{place} has parts of another run, such as {parts[0]}: move them away, or name another folder. If the "
+                "run's checkpoints are in another place, or in one that is not mounted, go on from there"
             )
 
     def finish(self) -> None:
@@ -220,13 +224,20 @@ class PartsSink:
                 part.give_up()
 
 
+def _shown(epoch: int, stored: Json) -> dict[str, str]:
+    """The names of stored parts, hidden and shown."""
+    start = f"part-{epoch:09}-{stored['slice']:03}"
+    return {hidden: f"{start}-{number:03}{stored['ending']}" for number, hidden in enumerate(stored["parts"])}
+
+
 class _Part:
     """A file that is being written."""
 
     def __init__(self, folder: Folder, name: str, schema: pa.Schema, writing: Writing) -> None:
         self.name, self.rows, self.is_ended, self.is_kept = name, 0, False, False
         self._folder = folder
-        self.file = FileSink(folder.path(name), schema, writing, name=folder.place)
+        self._failure: Exception | None = None
+        self.file = FileSink(folder.path(name), schema, writing, name=folder.place, disk=folder.disk, durable=False)
 
     def write(self, batch: pa.RecordBatch) -> None:
         self.file.write(batch)
@@ -239,9 +250,17 @@ class _Part:
             self.is_ended = True
 
     def keep(self) -> None:
-        """Ends the file, durably."""
-        self.end()
-        self._folder.keep(self.name)
+        """Ends the file, durably. After a failure it fails again: who knows what of the file is there."""
+        if self.is_kept:
+            return
+        if self._failure is not None:
+            raise self._failure
+        try:
+            self.end()
+            self._folder.keep(self.name)
+        except Exception as error:
+            self._failure = error
+            raise
         self.is_kept = True
 
     def give_up(self) -> None:

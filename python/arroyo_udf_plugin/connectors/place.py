@@ -2,37 +2,105 @@
 
 A file is written without a name (O_TMPFILE) and linked into its folder at the end, so that nothing remains of it even
 after SIGKILL. A file system that cannot do this gets a hidden `.partial` file, which is renamed at the end and removed
-after a failure or a signal. Standard output, FIFOs and devices are written directly.
+after a failure or a signal. Standard output, FIFOs and devices are written directly. An object is written to a file
+without a name on this machine, and put into its store at the end.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import io
 import itertools
 import os
 import shutil
 import stat
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from .._native import keep_at_exit, remove_at_exit
 from ..errors import InvalidArgument
+from . import object_store
+from .disk import Disk, current, proc
+from .folder import local_path, open_patient
 from .formats import Kind, has_ending, kind_of
 
 _numbers = itertools.count(1)
 
 
+def place_of(path: str, inputs: Sequence[Path | str], force: bool, disk: Disk | None = None) -> Place | ObjectPlace:
+    """path: "-" is standard output. inputs: local files, and URLs of objects. disk: None: the current one.
+
+    Raises InvalidArgument if the output is one of `inputs` and `force` is not set, or is no file; and OSError.
+    """
+    if object_store.is_url(path):
+        if path in inputs and not force:
+            raise _is_input(path, "an input")
+        return ObjectPlace(path, disk or current())
+    local = path if path == "-" else os.fspath(local_path(path) or path)
+    return Place(local, [each for each in inputs if isinstance(each, Path)], force, disk or current())
+
+
+class ObjectPlace:
+    """An object that is written, and a file object for pyarrow."""
+
+    is_live = False
+    closed = False
+
+    def __init__(self, url: str, disk: Disk) -> None:
+        self._url, self._obstore = url, disk.objects()
+        folder, _, self._name = url.rpartition("/")
+        if not self._name:
+            raise InvalidArgument(f"{url} is a folder; name an object in it")
+        self._store = open_patient(folder)
+        self._ask(lambda: next(iter(self._obstore.list(self._store, prefix=self._name)), None))  # it answers
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (`appear` and `give_up` close it)
+
+    def write(self, data: Any) -> None:
+        """After `give_up` it does nothing, because pyarrow's writers end their files when they are destroyed."""
+        if not self._file.closed:
+            self._file.write(data)
+
+    @property
+    def n_bytes(self) -> int:
+        """Written so far."""
+        return self._file.tell()
+
+    def flush(self) -> None:
+        """Nothing is out before it appears."""
+
+    def close(self) -> None:
+        """Called by a stream above when it ends; the file is closed when it appears."""
+
+    def appear(self, durable: bool) -> None:
+        """Puts the complete object into the store."""
+
+        def put() -> None:
+            self._file.seek(0)
+            self._obstore.put(self._store, self._name, self._file)
+
+        self._ask(put)
+        self._file.close()
+
+    def give_up(self) -> None:
+        self._file.close()
+
+    def _ask(self, ask: Callable[[], object]) -> None:
+        try:
+            object_store.patiently(ask, self._url)
+        except FileNotFoundError:
+            raise InvalidArgument(f"cannot write {self._url}: there is no such bucket") from None
+
+
 class Place:
     """An open output, and a file object for pyarrow. is_live: bytes are out when flushed, and cannot be taken back.
 
-    path: "-" is standard output. A symbolic link stays, and the file behind it is replaced.
-    Raises InvalidArgument if the output is one of `inputs` and `force` is not set, or is no file; and OSError.
+    path: as `place_of` has it. A symbolic link stays, and the file behind it is replaced.
     """
 
-    def __init__(self, path: str, inputs: Sequence[Path], force: bool) -> None:
+    def __init__(self, path: str, inputs: Sequence[Path], force: bool, disk: Disk) -> None:
+        self._disk = disk
         self._partial: str | None = None
         self._target = path if path == "-" else os.path.realpath(path)
         self.is_live = path == "-" or is_stream(path)
@@ -46,20 +114,14 @@ class Place:
         if not os.path.isdir(folder):
             raise InvalidArgument(f"{path}: the folder {os.path.dirname(path) or folder} does not exist")
         self._aside = os.path.join(folder, f".arroyo-udf-{os.getpid()}-{next(_numbers)}.partial")
-        self._file = io.BufferedWriter(io.FileIO(self._unnamed(folder), "w"))
+        self._file = io.BufferedWriter(self._disk.file(self._unnamed(folder)))
 
     def _unnamed(self, folder: str) -> int:
-        try:
-            fd = os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
-        except OSError as error:
-            if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT):
-                raise
-        else:
-            if os.path.exists(_proc(fd)):
-                return fd
-            os.close(fd)
+        fd = self._disk.unnamed(folder)
+        if fd is not None:
+            return fd
         remove_at_exit(os.fsencode(self._aside))
-        fd = os.open(self._aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        fd = self._disk.create(self._aside)
         self._partial = self._aside
         return fd
 
@@ -82,16 +144,20 @@ class Place:
     def close(self) -> None:
         """Called by a stream above when it ends; the file is closed when it appears."""
 
-    def appear(self) -> None:
-        """Gives the complete file its name."""
+    def appear(self, durable: bool) -> None:
+        """Gives the complete file its name. durable: neither is lost with the power then."""
         if self.is_live:
             self._file.close()
             return
         self._file.flush()
         if self._partial is None:
             self._name_it()
+        if durable:
+            self._disk.fsync(self._file.fileno())
         self._file.close()
-        os.replace(self._aside, self._target)
+        self._disk.replace(self._aside, self._target)
+        if durable:
+            self._disk.sync(os.path.dirname(self._target))
         self._partial = None
         keep_at_exit(os.fsencode(self._aside))
 
@@ -100,22 +166,22 @@ class Place:
         self._partial = self._aside
         remove_at_exit(os.fsencode(self._aside))
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(self._aside)
-        root = os.open("/", os.O_PATH | os.O_CLOEXEC)  # makes `link` follow the link in /proc
+            self._disk.unlink(self._aside)
         try:
-            os.link(_proc(self._file.fileno()), self._aside, src_dir_fd=root, follow_symlinks=True)
+            self._disk.link(self._file.fileno(), self._aside)
         except OSError:  # a file system that knows unnamed files may still not link them
-            with open(_proc(self._file.fileno()), "rb") as written, open(self._aside, "wb") as named:
+            with (
+                open(proc(self._file.fileno()), "rb") as written,
+                self._disk.file(self._disk.create(self._aside)) as named,
+            ):
                 shutil.copyfileobj(written, named, 1 << 20)
-        finally:
-            os.close(root)
 
     def give_up(self) -> None:
         with contextlib.suppress(OSError):
             self._file.close()
         if self._partial is not None:
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(self._partial)
+                self._disk.unlink(self._partial)
             keep_at_exit(os.fsencode(self._aside))
 
 
@@ -128,8 +194,10 @@ def _standard_output() -> int:
 
 def is_stream(path: str) -> bool:
     """Whether the output is a FIFO, a device or the like. Raises InvalidArgument for a folder and for no path."""
+    if object_store.is_url(path):
+        return False
     try:
-        mode = os.stat(path).st_mode
+        mode = os.stat(local_path(path) or path).st_mode
     except FileNotFoundError:
         return False
     except OSError as error:
@@ -149,14 +217,14 @@ def kind_of_output(path: str, chosen: str | None) -> Kind:
     return kind_of(path, chosen, "--out-format")
 
 
-def _proc(fd: int) -> str:
-    return f"/proc/self/fd/{fd}"
-
-
 def _refuse_inputs(path: str, file: str, inputs: Sequence[Path]) -> None:
     with contextlib.suppress(FileNotFoundError):
         target = os.stat(file)
         for given in inputs:
             if os.path.samestat(target, os.stat(given)):
                 which = "an input" if os.path.abspath(given) == os.path.abspath(path) else f"the input {given}"
-                raise InvalidArgument(f"{path} is {which}, too: name another output, or replace it with --force")
+                raise _is_input(path, which)
+
+
+def _is_input(path: str, which: str) -> InvalidArgument:
+    return InvalidArgument(f"{path} is {which}, too: name another output, or replace it with --force")

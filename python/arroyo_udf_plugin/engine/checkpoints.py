@@ -29,6 +29,7 @@ Assumes: one thread at a time; that sinks keep `interface.Sink`'s promises.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import re
 import secrets
 import threading
@@ -69,39 +70,77 @@ class Rows:
         self._store.delete(_ROWS + name)
 
 
+@dataclasses.dataclass
+class _Sealed:
+    """An epoch behind step 1. before: the one before. stored: what its sinks have made durable, by slice and name."""
+
+    before: Manifest
+    epoch: Manifest
+    snapshots: Sequence[Snapshot]
+    steps: Steps
+    stored: list[dict[str, Json]]
+
+
 class Epochs:
     """The epochs of a pipeline, as one engine goes on with them.
 
-        epochs = Epochs(store, identity, resume=True)       looks, and changes nothing
+        epochs = Epochs(store, identity)                    looks, and changes nothing
+        epochs.ask(check)                                   whoever refuses to go on does so now
         epochs.fence()                                      from here on no older engine commits
         epochs.apply(slices)                                what the last engine had committed
         epochs.take(slices)                                 again and again
 
+    resume: whether there must be epochs; None: it goes on from them if there are some.
     latest: the last epoch that was committed; None before the fence of the first engine. took: of the last one that
     this engine has taken.
     Raises InvalidArgument for a place that does not fit.
     """
 
     def __init__(
-        self, store: Store, identity: Identity, *, resume: bool = False, allow_changed_plugin: bool = False
+        self, store: Store, identity: Identity, *, resume: bool | None = None, allow_changed_plugin: bool = False
     ) -> None:
         self._store, self._identity, self._allow = store, identity, allow_changed_plugin
         self._engine = secrets.token_hex(16)
         self._has_staged = False
+        self._unfinished: _Sealed | None = None
         self.took: Took | None = None
         self.latest = self._find()
         if self.latest is None and resume:
             raise InvalidArgument(f"{store.place} has no checkpoints: begin without --resume, or name another place")
-        if self.latest is not None and not resume:
-            raise self._has_epochs()
+        if self.latest is not None and resume is False:
+            raise InvalidArgument(
+                f"{store.place} has checkpoints already: go on from there without --fresh, or name another place"
+            )
         self.rows = Rows(store, secrets.token_hex(16) if self.latest is None else self.latest.history)
 
-    def _has_epochs(self) -> InvalidArgument:
-        return InvalidArgument(
-            f"{self._store.place} has checkpoints already: go on from there with --resume, or name another place"
-        )
-
     # ---- The start ----
+
+    @property
+    def next(self) -> int:
+        """The number of the fence, unless another engine is faster."""
+        return 1 if self.latest is None else self.latest.epoch + 1
+
+    @property
+    def waiting(self) -> StoredRows:
+        """The rows that are still to be applied."""
+        return StoredRows(epoch=0, slices=()) if self.latest is None else self._waiting(self.latest)
+
+    def ask(self, check: Callable[[], None]) -> None:
+        """Calls `check`, which refuses what does not fit to `latest` and changes nothing.
+
+        It is called again if another engine has gone on meanwhile, and has taken away what it was to find.
+        """
+        for _ in range(_TRIES):
+            asked = self.latest
+            try:
+                return check()
+            except (InvalidArgument, Fenced):
+                if asked is None:
+                    raise
+                self.latest = self._find()
+                if self.latest is None or self.latest.epoch == asked.epoch:
+                    raise
+        raise self._too_fast()
 
     def fence(self) -> Manifest:
         """Commits the fence. Returns it: the state to go on from."""
@@ -118,8 +157,13 @@ class Epochs:
                     self._clean_all()
                     return fence
             if is_first:
-                raise self._has_epochs()
-        raise InvalidArgument(f"{self._store.place}: another engine commits epochs all the time: stop it, then resume")
+                raise InvalidArgument(
+                    f"{self._store.place}: another engine has begun this pipeline in this moment: leave it to that one"
+                )
+        raise self._too_fast()
+
+    def _too_fast(self) -> InvalidArgument:
+        return InvalidArgument(f"{self._store.place}: another engine commits epochs all the time: stop it, then resume")
 
     def withdraw(self) -> bool:
         """Removes the fence of a first engine that could not begin: the place is as it was. False: it had begun."""
@@ -150,9 +194,7 @@ class Epochs:
     def _fence(self, number: int) -> Manifest:
         before = self.latest
         if before is not None:
-            rows = before.rows
-            if _applied(rows.epoch) in self._store.names(_applied(rows.epoch)):
-                rows = StoredRows(epoch=rows.epoch, slices=())
+            rows = self._waiting(before)
             update = {"engine": self._engine, "fence": True, "plugins": self._identity.plugins, "rows": rows}
             return before.model_copy(update={"epoch": number} | update)
         return Manifest(
@@ -166,6 +208,11 @@ class Epochs:
             rows=StoredRows(epoch=number, slices=()),
         )
 
+    def _waiting(self, epoch: Manifest) -> StoredRows:
+        rows = epoch.rows
+        is_applied = _applied(rows.epoch) in self._store.names(_applied(rows.epoch))
+        return StoredRows(epoch=rows.epoch, slices=()) if is_applied else rows
+
     def _find(self) -> Manifest | None:
         """The newest epoch, checked."""
         for _ in range(_TRIES):
@@ -176,7 +223,7 @@ class Epochs:
                 manifest = self._read(numbers[-1])
                 self._identity.check(manifest, self._store.place, self._allow)
                 return manifest
-        raise InvalidArgument(f"{self._store.place}: another engine commits epochs all the time: stop it, then resume")
+        raise self._too_fast()
 
     def _read(self, number: int) -> Manifest:
         name = _name(number)
@@ -214,8 +261,10 @@ class Epochs:
     def take(self, slices: Sequence[Sealable]) -> Manifest | None:
         """Takes all five steps. None: nothing has changed since the last epoch, and nothing was written.
 
+        If step 2 or 3 fails, `is_unfinished`: the next call makes up for it first, with the rows of that moment.
         Raises Fenced.
         """
+        made_up = None if self._unfinished is None else self._commit(self._unfinished, slices)
         before, steps = self.latest, Steps()
         assert before is not None
         number = before.epoch + 1
@@ -227,30 +276,43 @@ class Epochs:
         failpoints.reached("sealed")
         epoch = self._epoch(number, snapshots)
         if _is_unchanged(before, epoch, snapshots):
-            return None
+            return made_up
+        return self._commit(_Sealed(before, epoch, snapshots, steps, [{} for _ in snapshots]), slices)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether an epoch was sealed that is not committed."""
+        return self._unfinished is not None
+
+    def _commit(self, sealed: _Sealed, slices: Sequence[Sealable]) -> Manifest:
+        """Steps 2 to 5. Steps 2 and 3 may be repeated."""
+        before, epoch, snapshots, steps = sealed.before, sealed.epoch, sealed.snapshots, sealed.steps
+        self._unfinished = sealed
 
         # 2 staged
         self._has_staged = True
-        stored: list[dict[str, Json]] = [{} for _ in snapshots]
         jobs: list[Callable[[], None]] = []
-        for rows, state, each in zip(stored, epoch.slices, snapshots, strict=True):
-            for name, sealed in each.sealed.items():
-                jobs.append(each.spans.timed(("sink", name), "Async", _storing(rows, name, sealed)))
+        for rows, state, each in zip(sealed.stored, epoch.slices, snapshots, strict=True):
+            for name, own in each.sealed.items():
+                if name not in rows:
+                    jobs.append(each.spans.timed(("sink", name), "Async", _storing(rows, name, own)))
             for place, (file, (_, data)) in enumerate(zip(state.operators, each.operators, strict=True)):
                 if file is not None and data is not None:
                     put = partial(self._store.put, file.name, data)
                     jobs.append(each.spans.timed(("operator", place), "Async", put))
         _side_by_side(jobs)
-        epoch = epoch.model_copy(update={"rows": StoredRows(epoch=number, slices=tuple(map(dict, stored)))})
+        epoch = epoch.model_copy(update={"rows": StoredRows(epoch=epoch.epoch, slices=tuple(map(dict, sealed.stored)))})
         steps.did("CheckpointingOperators")
         failpoints.reached("staged")
 
         # 3 committed
+        name, written = _name(epoch.epoch), epoch.written()
         try:
-            self._store.create(_name(number), epoch.written())
+            self._store.create(name, written)
         except AlreadyThere as error:
-            raise self._fenced(before.epoch) from error
-        self.latest = epoch
+            if self._store.get(name) != written:  # else it has failed behind that
+                raise self._fenced(before.epoch) from error
+        self.latest, self._unfinished = epoch, None
         steps.did("WritingMetadata")
         failpoints.reached("committed")
 
@@ -267,7 +329,7 @@ class Epochs:
             self._remove(name)
         failpoints.reached("cleaned")
         sizes = [[0 if file is None else file.size for file in state.operators] for state in epoch.slices]
-        self.took = steps.took(number, list(zip((each.spans for each in snapshots), sizes, strict=True)))
+        self.took = steps.took(epoch.epoch, list(zip((each.spans for each in snapshots), sizes, strict=True)))
         return epoch
 
     def apply(self, slices: Sequence[Sealable], spans: Sequence[SliceSpans] = ()) -> None:

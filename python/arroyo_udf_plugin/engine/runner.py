@@ -1,6 +1,6 @@
 """The coordinator: starts the slices, takes checkpoints, stops, and tells.
 
-    fence ──► apply ──► clear ──► slices start ──► epochs ... ──► last epoch ──► slices end
+    check ──► fence ──► apply ──► clear ──► slices start ──► epochs ... ──► last epoch ──► slices end
 
 It waits in the caller's thread, so that signals come through; slices work in theirs, and an epoch in another one. What
 these have to say comes through one queue.
@@ -12,6 +12,7 @@ Assumes: a thread that a function blocks can be left behind, because the process
 
 from __future__ import annotations
 
+import logging
 import math
 import queue
 import threading
@@ -22,6 +23,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from ..errors import Fenced, InvalidArgument
+from ..operator.failures import together
 from .gathering import Gathering
 from .planned import Planned
 from .progress import CheckpointProgress, Ended, Progress, Summary, of_operators, of_sinks, of_sources
@@ -35,8 +37,11 @@ from .took import Took
 if TYPE_CHECKING:
     from .checkpoints import Epochs
 
+_log = logging.getLogger(__name__)
+
 _GIVE_UP = 10.0  # seconds for functions to end after an error
 _CUT_OFF = 0.5  # and after a stop, or Ctrl-C
+_PAUSES = (0.5, 2.0, 8.0)  # seconds before a checkpoint that has failed is tried again
 _FOR_DRAINING = 0.75  # of the time for a stop; the rest is for the last checkpoint
 
 
@@ -59,7 +64,7 @@ def run(
     *,
     checkpoints: Store | None = None,
     interval: Interval = Interval(),
-    resume: bool = False,
+    resume: bool | None = None,
     allow_changed_plugin: bool = False,
     stop: StopRequest | None = None,
     progress: Callable[[Progress], None] = lambda progress: None,
@@ -68,14 +73,16 @@ def run(
 ) -> Summary:
     """Runs a pipeline to its end, or until it is stopped.
 
-    checkpoints: where they are kept; None: without. resume: go on from there.
+    checkpoints: where they are kept; None: without. resume: whether there must be some to go on from; None: it goes on
+    if there are some, and else begins.
     progress: called at the start, after each checkpoint, every so many seconds, and at the end. only_moves: not while
     nothing moves.
     Raises InvalidArgument for what does not fit, Fenced, RowError for a row whose policy is "fail", and what sources,
     functions and sinks raise. The source stays open.
     """
-    if resume and checkpoints is None:
-        raise InvalidArgument("--resume needs the place of the checkpoints: name it with --checkpoints")
+    if resume is not None and checkpoints is None:
+        option = "--resume" if resume else "--fresh"
+        raise InvalidArgument(f"{option} needs the place of the checkpoints: name it with --checkpoints")
     epochs = None
     if checkpoints is not None:
         for source in (input.source for input in planned.inputs if not input.source.resumable):
@@ -91,8 +98,8 @@ def run(
         epochs = Epochs(checkpoints, identity, resume=resume, allow_changed_plugin=allow_changed_plugin)
     coordinator = _Coordinator(planned, epochs, interval, stop or StopRequest(), progress, progress_every, only_moves)
     try:
-        coordinator.open()
-        coordinator.start(allow_changed_plugin)
+        coordinator.open(allow_changed_plugin)
+        coordinator.start()
         return coordinator.end(coordinator.steer())
     except BaseException as error:
         coordinator.give_up(error)
@@ -141,14 +148,19 @@ class _Coordinator:
         self._taking: threading.Thread | None = None
         self._is_due = False  # by rows
         self._is_last = False  # the epoch that has begun is the last one
+        self._failures = 0  # epochs that have failed, one after the other
+        self._again: Deadline | None = None  # when the next one is tried
         self._checkpoint: CheckpointProgress | None = None
         self._stopping: Deadline | None = None
         self._draining: Deadline | None = None
 
     # ---- The start ----
 
-    def open(self) -> None:
-        """Opens the sinks, and brings them to the latest epoch. From then on no older engine commits."""
+    def open(self, allow_changed_plugin: bool) -> None:
+        """Opens the sinks, and brings them to the latest epoch. From then on no older engine commits.
+
+        What refuses to go on does so before anything is changed, so that it can be mended and tried again.
+        """
         planned, epochs = self._planned, self._epochs
         stage = None if epochs is None else epochs.rows
         gathering = Gathering(planned.routes, [partial(self._wake, place) for place in range(planned.parallelism)])
@@ -165,24 +177,49 @@ class _Coordinator:
                 Slice(place, planned, gathering, every, letters, self._hear, self._rows.add, self._moved)
             )
         if epochs is not None:
+
+            def check() -> None:
+                self._check(epochs)
+                self._restore(epochs, allow_changed_plugin)
+
+            epochs.ask(check)
+            number = epochs.next
             fence = epochs.fence()
+            if fence.epoch != number:  # an older engine has gone on meanwhile
+                self._restore(epochs, allow_changed_plugin)
             epochs.apply(self._slices)
             for each in self._slices:
                 for sink in each.sinks:
                     sink.clear(fence.epoch)
             self._checkpoint = CheckpointProgress(fence.epoch)
 
-    def start(self, allow_changed_plugin: bool) -> None:
-        epochs, width, routes = self._epochs, len(self._slices), self._planned.routes
-        latest = None if epochs is None else epochs.latest
+    def _check(self, epochs: Epochs) -> None:
+        """Asks sinks and sources whether they can go on."""
+        waiting = epochs.waiting
+        for sink in self._slices[0].sinks:
+            stored = [by_sink[sink.name] for by_sink in waiting.slices if sink.name in by_sink]
+            sink.check(epochs.next, waiting.epoch, stored)
+        if epochs.latest is not None:
+            for number, input in enumerate(self._planned.inputs):
+                input.source.check(epochs.latest.positions_of(number))
+
+    def _restore(self, epochs: Epochs, allow_changed_plugin: bool) -> None:
+        if epochs.latest is None or not epochs.latest.slices:
+            return
+        width, routes = len(self._slices), self._planned.routes
+        gathered = [at for at in range(len(routes.before)) if routes.is_alone(at)]
+        for place, each in enumerate(self._slices):
+            each.restore(*epochs.states(place, width, gathered), allow_changed_plugin)
+
+    def start(self) -> None:
+        width = len(self._slices)
+        latest = None if self._epochs is None else self._epochs.latest
         shares = [
             Shares(input.source, width, {} if latest is None else latest.positions_of(number))
             for number, input in enumerate(self._planned.inputs)
         ]
-        gathered = [at for at in range(len(routes.before)) if routes.is_alone(at)]
-        before = [([], []) if epochs is None else epochs.states(place, width, gathered) for place in range(width)]
-        for each, (watermarks, states) in zip(self._slices, before, strict=True):
-            each.start(shares, watermarks, states, allow_changed_plugin)
+        for each in self._slices:
+            each.start(shares)
         self._stop.connect(lambda: self._words.put("stop"))
         self._report()
 
@@ -210,14 +247,14 @@ class _Coordinator:
                 return "cut off"
             if self._stop.requests > 1 or (self._stop.requests and self._epochs is None):
                 return "cut off"
-            if self._taking is not None:
+            if self._taking is not None or (self._again is not None and self._again.left):
                 continue
             if self._is_done():
                 if self._epochs is None or self._is_last:
                     return "finished" if self._stopping is None else "resumable"
                 self._is_last = True
                 self._take()
-            elif self._epoch_times.left == 0 or self._is_due:
+            elif self._epoch_times.left == 0 or self._is_due or self._again is not None:
                 self._take()
 
     def _is_done(self) -> bool:
@@ -249,7 +286,9 @@ class _Coordinator:
 
     def _seconds_to_wait(self) -> float | None:
         waits = [self._report_times.left]
-        if self._taking is None:
+        if self._again is not None:
+            waits.append(self._again.left)
+        elif self._taking is None:
             waits.append(self._epoch_times.left)
         if self._stopping is not None:
             waits.append(self._stopping.left)
@@ -268,7 +307,7 @@ class _Coordinator:
         """Begins an epoch, in a thread of its own."""
         epochs = self._epochs
         assert epochs is not None
-        self._taken_at, self._is_due = time.monotonic(), False
+        self._taken_at, self._is_due, self._again = time.monotonic(), False, None
         self._begin(self._epoch_times)
         self._rows.begin()
 
@@ -286,12 +325,25 @@ class _Coordinator:
     def _note(self, word: _Taken) -> None:
         self._taking = None
         if word.error is not None:
-            raise word.error
+            self._note_failure(word.error)
+            return
+        self._failures = 0
         took = word.took
         if took is not None and self._checkpoint is not None:
             epochs, seconds = self._checkpoint.epochs + 1, took.end - took.start
             self._checkpoint = CheckpointProgress(took.epoch, epochs, seconds, took.end, took)
             self._report()
+
+    def _note_failure(self, error: BaseException) -> None:
+        """A place that fails for a moment ends no run: the same epoch is tried again. Raises the last error."""
+        assert self._epochs is not None
+        is_for_a_moment = isinstance(error, InvalidArgument | OSError) and self._epochs.is_unfinished
+        if not is_for_a_moment or self._failures == len(_PAUSES):
+            raise error
+        pause = _PAUSES[self._failures]
+        _log.warning("the checkpoint has failed, and is tried again in %g s: %s", pause, error)
+        self._failures += 1
+        self._again, self._is_last = Deadline(pause), False
 
     # ---- The end ----
 
@@ -376,6 +428,7 @@ class _Coordinator:
             rows_out=sum(each.rows_out for each in numbers),
             dropped=sum(each.dropped for each in numbers),
             dead_letters=sum(each.dead_letters for each in numbers),
+            failures=together(input.failures.so_far for input in self._planned.inputs),
             total=self._total(),
             sources=tuple(of_sources(self._planned, self._slices)),
             operators=tuple(of_operators(self._planned, self._slices)),

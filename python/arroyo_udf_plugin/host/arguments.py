@@ -8,7 +8,7 @@ A column is an Arrow array or chunked array, an object with the Arrow PyCapsule 
 column of pandas, an array of numpy, or a list. A scalar counts for every row.
 
 Guarantees: each value is read once, so a stream may be one that can be read only once. What comes out has the
-function's types and one length; rows with a value that would change are refused (casting.py has the rule).
+function's types and one length; rows with a value that would change are refused (plugin/casting.py has the rule).
 Arrays that fit already cost one comparison of types each.
 """
 
@@ -27,7 +27,8 @@ from .._native import batch as _new_batch
 from .._native import free_batch
 from ..abi import ffi
 from ..errors import InvalidArgument
-from .casting import Cast, cast, constructor, fits, to_check
+from ..plugin.casting import Cast, cast, constructor, fits, to_check
+from ..plugin.vectorized import is_plain
 
 _ARRAY_SIZE = ffi.sizeof("struct ArrowArray")
 _NO_NAMES: Mapping[str, Any] = MappingProxyType({})
@@ -80,6 +81,7 @@ class Arguments:
         self._types: list[pa.DataType] = schema.types
         self._count = len(self._types)
         self._must_look = not self._count or any(to_check(type_, type_) for type_ in self._types)
+        self.are_plain = self._count > 0 and all(is_plain(type_) for type_ in self._types)
 
     # ---- The hot path ----
 

@@ -8,16 +8,20 @@ import asyncio
 import inspect
 import itertools
 import weakref
+from asyncio import _get_running_loop
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, Unpack, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .._native import take_interrupt
 from ..abi import AGGREGATE, ASYNC, SYNC, TABLE, VOLATILITIES, ffi, known, printable, text
 from ..author.options import Options, StartOptions, abi_fields, check, from_abi, unknown_in
 from ..author.udf import Volatility
 from ..errors import AbiError, InvalidArgument, RowError, UnsupportedCall
+from ..plugin.registered import functions as registered
+from ..plugin.vectorized import Direct, is_plain
 from .answers import schema_of, with_refused
 from .arguments import Arguments, Piece
 from .aside import aside
@@ -72,7 +76,17 @@ class Function:
     reopening: tuple[Callable[..., "Function"], tuple[Any, ...]] | None = None
     """How pickle makes the function again, in another process; None: it cannot."""
 
-    def __init__(self, table: Any, number: int, described: Any, plugin: str, plugin_hash: str, validate: bool) -> None:
+    def __init__(
+        self,
+        table: Any,
+        number: int,
+        described: Any,
+        plugin: str,
+        plugin_hash: str,
+        validate: bool,
+        descriptor: int | None = None,
+    ) -> None:
+        """descriptor: the address of the plugin's, if its functions run in this interpreter."""
         self.name = printable(described.name, "its name")
         self.where = f"{plugin}.{self.name}"
         self.plugin_hash = plugin_hash
@@ -104,6 +118,9 @@ class Function:
         self._arguments = Arguments(self.where, self.arguments)
         self._shapes = Shapes(self.where, self.returns, "drain_results" if self.kind == "async" else "run", validate)
         self._run_slot = table.run
+        self._direct: Direct | None = None
+        plain = self.vectorized and self._arguments.are_plain and is_plain(self.returns)
+        self._descriptor = descriptor if plain and self.timeout is None else None
         self._shared = weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Shared[Runtime]]()
         self.__name__ = self.__qualname__ = self.name
         self.__doc__ = self.documentation or None
@@ -142,13 +159,18 @@ class Function:
 
         arrays, named: a column or a scalar per argument, by position or by name; or one table, whose columns are found
             by name. `pa.nulls(n)` for n rows of a function without arguments. arguments.py says what is a column, and
-            casting.py which other types fit.
+            plugin/casting.py which other types fit.
         An async function is started for the call, and stopped. `start` keeps it running, and takes options.
         Raises RowError if a row failed or does not fit (`outcomes` returns the other rows' values), InvalidArgument for
         arrays of the wrong number, type or length, UserCodeError and PluginEnvironmentError if the plugin cannot start.
         """
         if not named and self.kind == "sync" and self._arguments.fit(arrays):
+            # The native core hides a running event loop from the function.
+            if self._direct is not None and _get_running_loop() is None:
+                return self._run_direct(self._direct, arrays)
             results, shape, alone = self._run(arrays)
+            if self._descriptor is not None:
+                self._find_direct(self._descriptor)
             return results if alone else self._values(results, shape.value, shape.outcome, shape.error)
         pieces, chunked = self._arguments.pieces(arrays, named)
         if self.kind == "async":
@@ -220,6 +242,23 @@ class Function:
         shape = self._shapes[outputs.schema[0]]
         results, alone = shape.take(outputs, len(arrays[0]))
         return results, shape, alone
+
+    def _find_direct(self, descriptor: int) -> None:
+        """Looks for the function itself: once it was called, it is registered, if it is here."""
+        if functions := registered.get(descriptor):
+            function, _, _, split = functions[self._number]
+            self._direct = Direct(function, split, self.returns)
+        self._descriptor = None
+
+    def _run_direct(self, direct: Direct, arrays: Any) -> pa.Array:
+        try:
+            values, errors = direct(arrays)
+        except KeyboardInterrupt:
+            take_interrupt()  # it is on its way already
+            raise
+        if errors:
+            raise self._row_error(dict(errors))
+        return values
 
     def _with_refused(self, piece: Piece) -> pa.RecordBatch:
         """The outcomes {value, outcome, error} of a piece with rows that are not called."""
@@ -293,7 +332,7 @@ class Function:
 
     def _row_error(self, errors: dict[int, str]) -> RowError:
         row, text = next(iter(errors.items()))
-        others = f" (and {len(errors) - 1} more rows, see .errors)" if len(errors) > 1 else ""
+        others = f" (and {len(errors) - 1} more, see .errors)" if len(errors) > 1 else ""
         return RowError(f"{self.where}, row {row}: {text}{others}", errors)
 
     # ---- Async ----

@@ -183,7 +183,7 @@ class Started:
         refused = {first + row: why for first, piece in placed for row, why in piece.refused.items()}
         if refused:
             row, why = next(iter(refused.items()))
-            others = f" (and {len(refused) - 1} more rows)" if len(refused) > 1 else ""
+            others = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
             raise InvalidArgument(
                 f"{self._where}, row {row}: {why}{others}; nothing was sent: leave such rows out, or use map, which "
                 "answers them as errors"
@@ -442,5 +442,5 @@ def _release_forgotten(table: Any, handle: int, where: str, waiters: Waiters) ->
         with contextlib.suppress(ArroyoUdfError):  # nobody is left to tell
             _release(table, handle, where, waiters)
 
-    with contextlib.suppress(RuntimeError):  # no thread: the handle is released at the exit, as all are
+    with contextlib.suppress(RuntimeError):  # the system has no thread for it: the runtime ends with the process
         threading.Thread(target=run, name=RELEASES, daemon=True).start()

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -27,14 +26,15 @@ from ..sql.query import told
 from ..windows.grouping import Grouping
 from ..windows.joining import Joining
 from ..windows.opened import opened
-from ..windows.spans import bounded, unusable
+from ..windows.spans import bounded, later, unusable
 from ..windows.storage import Limits
 from .blocks import ORIGIN, Block, Given
+from .failures import Failures
 from .operator import Operator
 from .pace import Pace
 from .queued import QueuedStage
-from .stages import Dead, Item, RunningStage
-from .state import Identity, Kept
+from .stages import Dead, Item, RunningStage, in_order
+from .state import Identity, Kept, former_hash_of, hash_of
 from .watermarks import Lowest, Watermark
 
 
@@ -59,7 +59,11 @@ class GroupPlan:
     @property
     def identity(self) -> Identity:
         """Of what it asks."""
-        return Identity("windows", self.name, hashlib.sha256(repr(self.grouping).encode()).hexdigest())
+        return Identity("windows", self.name, hash_of(self.grouping))
+
+    @property
+    def former_hash(self) -> str:
+        return former_hash_of(self.grouping)
 
 
 class GatherStage(QueuedStage):
@@ -67,6 +71,7 @@ class GatherStage(QueuedStage):
 
     def __init__(self, plan: GroupPlan) -> None:
         super().__init__(plan.name, plan.identity, plan.given, plan.policy)
+        self.former_hash = plan.former_hash
         self._plan, self._time = plan, plan.given.schema.get_field_index(plan.grouping.time)
         self._queue = collections.deque()
         self._pace = Pace(STEP_ROWS)
@@ -85,7 +90,7 @@ class GatherStage(QueuedStage):
         texts = pc.if_else(times.is_valid(), far, is_null)
         results = pa.RecordBatch.from_arrays([outcomes, texts], names=["outcome", "error"])
         decided = self._policy.apply(results, self._plan, origin=block.origin)
-        self._count(decided.failed, decided)
+        self._count(decided.failures.num_rows, decided)
         items: list[Item] = [Dead(block.take(decided.dead_at), decided.dead)] if len(decided.dead_at) else []
         kept = block.filter(decided.kept)
         return [*items, kept] if len(kept) else items
@@ -96,10 +101,10 @@ class GatherStage(QueuedStage):
         self.held_rows = self.held_bytes = 0
 
     def restore(self, kept: Sequence[Kept]) -> None:
-        """Only the rows. Slices tell their watermarks anew, behind the rows that they go on with."""
+        """Of the first slice, with the lowest watermarks of all; of others, the rows that were on their way here."""
         for one in kept:
-            for _, block in one.rows:
-                self.push(block)
+            for item in in_order([one]):
+                self.push(item)
 
 
 class GroupStage(RunningStage):
@@ -107,6 +112,7 @@ class GroupStage(RunningStage):
 
     def __init__(self, plan: GroupPlan) -> None:
         super().__init__(plan.name, plan.identity, plan.given, Policy())
+        self.former_hash = plan.former_hash
         self._window = plan.grouping.window
         self._windows = opened(plan.grouping, plan.given.schema, plan.limits)
         self._origin = plan.given.origin
@@ -152,6 +158,7 @@ class GroupStage(RunningStage):
     def turn(self) -> Iterator[Item]:
         if self._is_at_end and not self._is_over:
             self._close(all_of_them=True)
+            self._latest = later(self._latest, self._windows.watermark)  # rows that come after a resume are late
             self._is_over = True
         out, self._out = self._out, []
         return iter(out)
@@ -218,15 +225,12 @@ class GroupOperator(Operator):
     operator.end(input=2)                        nothing more comes from there
     """
 
-    def __init__(self, plan: GroupPlan) -> None:
+    def __init__(self, plan: GroupPlan, hidden: Callable[[str], str] = str) -> None:
         super().__init__(plan.name, [])
         self._gather, self._group = GatherStage(plan), GroupStage(plan)
+        self._gather.failures = Failures(hidden)
         self.stages = [self._gather, self._group]
         self._lowest = Lowest(1)
-
-    def _by_stage(self, found: Sequence[Sequence[Kept]]) -> list[tuple[RunningStage, list[Kept]]]:
-        """The windows go on from their own watermark, whoever sends rows to them."""
-        return [(stage, [kept[place] for kept in found]) for place, stage in enumerate(self.stages)]
 
     def expect(self, inputs: int) -> None:
         """Before all watermarks."""

@@ -13,6 +13,8 @@ import abc
 import collections
 import contextlib
 import dataclasses
+import logging
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -29,8 +31,11 @@ from ..host.started import Mode
 from ..host.statistics import Statistics
 from .blocks import Block, Given, Sizes
 from .calls import Stage
+from .failures import Failures
 from .state import Identity, Kept
-from .watermarks import Watermark
+from .watermarks import Lowest, Watermark
+
+_log = logging.getLogger("arroyo_udf_plugin")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,11 +51,13 @@ Item = Block | Watermark | Dead
 
 @dataclasses.dataclass
 class Counts:
-    """Rows that a function has answered, by outcome; and what the policy made of those that failed. late: rows that no
-    window has taken, because a watermark had closed theirs."""
+    """Rows that a function has answered, by outcome; and what the policy made of those that failed. nulls: the values
+    that are null, also because an argument was. late: rows that no window has taken, because a watermark had closed
+    theirs."""
 
     rows: int = 0
     values: int = 0
+    nulls: int = 0
     errors: int = 0
     timed_out: int = 0
     nulled: int = 0
@@ -63,12 +70,15 @@ class RunningStage(abc.ABC):
     """A stage with its rows.
 
     name: of the result, for people. identity: of what answers. given: of the rows that it is given.
-    held_rows, held_bytes: of rows that have not left.
+    failures: why rows failed, whatever became of them. held_rows, held_bytes: of rows that have not left.
+    former_hash: that of a query's text in older states.
     """
+
+    former_hash: str | None = None
 
     def __init__(self, name: str, identity: Identity, given: Given, policy: Policy) -> None:
         self.name, self.identity, self.given = name, identity, given
-        self.counts = Counts()
+        self.counts, self.failures = Counts(), Failures()
         self.held_rows = 0
         self.held_bytes = 0
         self._policy, self._sizes = policy, Sizes()
@@ -121,12 +131,15 @@ class RunningStage(abc.ABC):
     def _count(self, n_rows: int, decided: Decided) -> None:
         counts = self.counts
         counts.rows += n_rows
-        counts.values += n_rows - decided.failed
-        counts.errors += decided.failed - decided.timed_out
+        failed = decided.failures.num_rows
+        counts.values += n_rows - failed
+        counts.errors += failed - decided.timed_out
         counts.timed_out += decided.timed_out
         counts.nulled += decided.nulled
         counts.dropped += decided.dropped
         counts.dead_letters += len(decided.dead_at)
+        for first in self.failures.add(decided.failures):
+            _log.info("a row failed, the first of its kind: %s", first.told, extra={"operator": self.name})
 
     def _holds(self, block: Block) -> int:
         """Counts its rows and bytes, and returns these."""
@@ -155,11 +168,13 @@ class CallStage(RunningStage):
         rows, results = answered
         decided = self._policy.apply(results, self._function, origin=rows.origin)
         self._count(results.num_rows, decided)
+        values = decided.results.column("value")
+        self.counts.nulls += values.null_count - decided.nulled
         if len(decided.dead_at):
             yield Dead(rows.take(decided.dead_at), decided.dead)
         kept = rows if decided.kept is None else rows.filter(decided.kept)
         if len(kept):
-            yield self._stage.answered(kept, decided.results.column("value"))
+            yield self._stage.answered(kept, values)
 
 
 class AsyncStage(CallStage):
@@ -351,25 +366,41 @@ class AsyncStage(CallStage):
 
 
 def in_order(kept: Sequence[Kept]) -> Iterator[Block | Watermark]:
-    """The rows of snapshots, and the watermarks behind them.
+    """The rows of snapshots, and the watermarks between them.
 
-    Those of one snapshot stand where they stood. Of several, only the lowest of their latest watermarks remains, behind
-    all rows: none of these rows is late by it.
+    Those of one snapshot stand where they stood. Several are merged: the one whose watermark is the lowest goes on
+    next, and the lowest of all watermarks is told. So a row is only late by it if it was late in its own snapshot.
     """
     if len(kept) == 1:
-        watermarks = collections.deque(kept[0].watermarks)
-        for ids, block in kept[0].rows:
-            while watermarks and watermarks[0][0] <= ids[0].as_py():
-                yield Watermark(watermarks.popleft()[1])
-            yield block
-        yield from (Watermark(time) for _, time in watermarks)
+        yield from _items(kept[0])
         return
-    for one in kept:
-        yield from (block for _, block in one.rows)
-    times = [one.latest for one in kept]
-    known = [time for time in times if time is not None]
-    if known and len(known) == len(times):
-        yield Watermark(min(known))
+    lowest, streams = Lowest(len(kept)), [collections.deque(_items(one)) for one in kept]
+    reached: list[float] = [-math.inf] * len(kept)  # of each, its watermark
+
+    def pass_on(number: int, time: int | None) -> Iterator[Watermark]:
+        reached[number] = math.inf if time is None else time
+        if (risen := lowest.after(number, time)) is not None:
+            yield risen
+
+    for number, one in enumerate(kept):
+        if one.latest is not None and not one.watermarks:  # it has left
+            yield from pass_on(number, one.latest)
+    while left := [number for number, stream in enumerate(streams) if stream]:
+        number = min(left, key=reached.__getitem__)
+        item = streams[number].popleft()
+        if isinstance(item, Watermark):
+            yield from pass_on(number, item.time)
+        else:
+            yield item
+
+
+def _items(kept: Kept) -> Iterator[Block | Watermark]:
+    watermarks = collections.deque(kept.watermarks)
+    for ids, block in kept.rows:
+        while watermarks and watermarks[0][0] <= ids[0].as_py():
+            yield Watermark(watermarks.popleft()[1])
+        yield block
+    yield from (Watermark(time) for _, time in watermarks)
 
 
 def _runs(ids: pa.UInt64Array, block: Block) -> Iterator[tuple[int, Block]]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..connectors.cells import CellType, argument
+from ..connectors.cells import CellType, argument, decoded
 from ..errors import InvalidArgument
 from ..sql.query import Found, Query, Select
 from .blocks import Block
@@ -100,10 +100,26 @@ class EventTime:
             raise InvalidArgument(
                 f"event time: {what} is {type_}; name a column of timestamps, dates, or text that has them"
             )
+        self._text = column if isinstance(type_, CellType) else None
         self._fields = [pa.field(column, type_) for type_ in _PARSED]
         self._lateness = lateness
         self.time: int | None = None
         """The latest watermark; None: there was no event time yet."""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether each cell must be parsed."""
+        return self._text is not None
+
+    def check_text(self, block: Block) -> None:
+        """Raises InvalidArgument if the column is text, and none of its cells in these rows is a time."""
+        for rows in _answers(self._queries, block.rows) if self._text is not None else ():
+            cells = decoded(rows.column(self._place)).drop_null()
+            if len(cells) and self._latest(rows) is None:
+                raise InvalidArgument(
+                    f"event time: column {self._text!r} is text, and none of its first {len(cells):,} cells is a time, "
+                    f"such as {cells[0].as_py()!r}: name another column"
+                )
 
     def after(self, block: Block) -> int | None:
         """The watermark after these rows, if it rises."""
@@ -173,6 +189,13 @@ class SliceTime:
     def after_end(self, input: int) -> int | None:
         """The watermark after the end of a partition, if it rises."""
         return self._risen(self._lowest.end(input))
+
+    def follow(self, time: int | None) -> int | None:
+        """Of a slice that reads one partition at a time, and has none: the watermark of others, if it rises."""
+        if time is None or (self.time is not None and time <= self.time):
+            return None
+        self._inputs[0].restore([time])
+        return self._risen(self._lowest.after(0, time))
 
     def _risen(self, lowest: Watermark | None) -> int | None:
         if lowest is None or lowest.time is None:
