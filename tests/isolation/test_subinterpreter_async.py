@@ -12,6 +12,7 @@ import pytest
 from waiting import advance, answers, drained, rest, until
 
 from arroyo_udf_plugin import InvalidState, Plugin, UserCodeError, load
+from arroyo_udf_plugin.errors import OutOfMemory
 
 BuildPlugin = Callable[..., Path]
 
@@ -304,3 +305,67 @@ def test_an_interpreter_with_a_stuck_call_is_not_used_again(file: Path) -> None:
             return thread
 
     assert use() != use()
+
+
+FAILS_ONCE = """
+import sys
+from arroyo_udf_plugin import udf
+
+class FailsOnce:
+    failed = False
+
+    def find_spec(self, name, path=None, target=None):
+        if name == "asyncio.streams" and not self.failed:
+            self.failed = True
+            raise MemoryError
+
+sys.meta_path.insert(0, FailsOnce())
+
+@udf
+async def double(x: int) -> int:
+    return 2 * x
+"""
+
+
+def test_a_start_without_memory_leaves_nothing_half_done(build_plugin: BuildPlugin) -> None:
+    """R12: asyncio could not be imported again after an import that failed halfway."""
+    with load(build_plugin(FAILS_ONCE, name="fails_once"), isolation="subinterpreter") as plugin:
+        double = plugin.functions["double"]
+        with pytest.raises(OutOfMemory) as caught:
+            double.start()
+        assert caught.value.retryable
+        assert answers(double, [4])["value"].to_pylist() == [8]
+
+
+WITHOUT_ROOM = """
+import resource, sys
+import pyarrow as pa
+from arroyo_udf_plugin import load
+from arroyo_udf_plugin.errors import OutOfMemory
+
+def limit(free):
+    used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + free, resource.RLIM_INFINITY))
+
+def refused(start):
+    try:
+        start()
+    except OutOfMemory as error:
+        assert "256 MiB of free address space" in str(error), error
+    else:
+        raise AssertionError("not refused")
+
+with load(sys.argv[1], isolation="subinterpreter") as plugin:
+    double = plugin.functions["double"]
+    limit(200 << 20)
+    refused(double.start)
+    refused(lambda: load(sys.argv[1], isolation="subinterpreter", workers=2))
+    limit(4 << 30)
+    assert double(pa.array([1, 2])).to_pylist() == [2, 4]
+print("done")
+"""
+
+
+def test_a_start_without_room_is_refused(build_plugin: BuildPlugin) -> None:
+    path = build_plugin(SOURCE, name="isolated")
+    assert subprocess.check_output([sys.executable, "-c", WITHOUT_ROOM, str(path)], text=True) == "done\n"

@@ -19,6 +19,7 @@ MODES = ("thread", "subinterpreter", "process")
 
 # The number of workers; one where rows share what the plugin's module keeps.
 FILES = {
+    "tests/python/test_annotations.py": 2,
     "tests/python/test_async.py": 1,
     "tests/python/test_asyncio.py": 1,
     "tests/python/test_batches.py": 1,
@@ -76,6 +77,10 @@ NOT_HERE: dict[str, dict[str, str | dict[str, str]]] = {
         },
     },
     "subinterpreter": {
+        "tests/python/test_annotations.py": {
+            "test_times_of_day": NOT_NATIVE,
+            "test_named_tuples_are_structs": NOT_NATIVE,
+        },
         "tests/python/test_async.py": {
             "test_cancel_rows": NOT_NATIVE,
             "test_r4_a_slice_counts_its_own_bytes_only": NOT_NATIVE,
@@ -96,6 +101,7 @@ NOT_HERE: dict[str, dict[str, str | dict[str, str]]] = {
         "tests/python/test_call_and_map.py": PYARROW,
         "tests/python/test_executor.py": {
             "test_a_turn_that_fails_is_not_the_last_one": INSIDE,
+            "test_a_start_in_the_loops_own_thread_is_refused_at_once": "a function loads no plugin there",
             "test_calls_that_run_at_a_poisoning_are_cancelled_before_the_context_is_closed": INSIDE,
         },
         "tests/python/test_lifecycle.py": {

@@ -184,6 +184,21 @@ def test_scalars_count_for_every_row(functions: Any) -> None:
         minus(None, [1])
 
 
+class LazyFrame:
+    """As that of polars."""
+
+    def collect_schema(self) -> None: ...
+
+    @property
+    def columns(self) -> list[str]:
+        raise AssertionError("polars warns that this is slow")
+
+
+def test_a_lazy_frame_has_no_rows(functions: Any) -> None:
+    with pytest.raises(InvalidArgument, match=r"a LazyFrame has no rows yet; pass what its \.collect\(\) returns"):
+        functions["tiny"](LazyFrame())
+
+
 def test_text_of_polars_and_of_large_arrays(functions: Any) -> None:
     for type_ in (pa.string_view(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())):
         assert functions["shout"](pa.array(["a", None, "bc"], type_)).to_pylist() == ["A", None, "BC"]

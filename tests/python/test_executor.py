@@ -102,6 +102,18 @@ async def ignores(x: int) -> int:
             pass
     return x
 
+@udf
+async def starts(x: int) -> int:
+    from arroyo_udf_plugin import load
+    with load(PATH).functions["opens"].start():
+        return x
+
+@udf
+def set_path(path: str) -> int:
+    global PATH
+    PATH = path
+    return 0
+
 class Watched:
     async def close(self) -> None:
         events.append("closed")
@@ -285,3 +297,13 @@ def test_healthy_calls_are_cancelled_when_others_are_stuck(functions: dict[str, 
             opener.stop()
             rest(opener)
     assert events(functions) == []
+
+
+def test_a_start_in_the_loops_own_thread_is_refused_at_once(build_plugin: BuildPlugin) -> None:
+    """It would wait for itself, and block every async function, until its time was over."""
+    path = build_plugin(SOURCE, name="tasks")
+    functions = load(path).functions
+    functions["set_path"](pa.array([str(path)]))
+    (text,) = answers(functions["starts"], [0])["error"].to_pylist()
+    assert "this thread runs the event loop of async functions" in text
+    assert "await start_async" in text

@@ -251,3 +251,26 @@ async def f(context: Context, x: int) -> int:
     with function.start() as runtime:
         runtime.send(0, ints(7))
         assert drained(runtime, 1)["value"].to_pylist() == [7]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda runtime: runtime.send("x", pa.array([1])),
+        lambda runtime: runtime.send(0, pa.array([1]), deadline="1s"),
+        lambda runtime: runtime.send(0, pa.array([1]), timeout="1s"),
+        lambda runtime: runtime.send(0, pa.array([1]), trace_parent=5),
+        lambda runtime: runtime.send_nowait(None, pa.array([1])),
+        lambda runtime: runtime.drain_results("all"),
+        lambda runtime: runtime.wait("long"),
+        lambda runtime: runtime.cancel("x"),
+        lambda runtime: runtime.stop(["drain"]),
+        lambda runtime: runtime.stop(deadline="1s"),
+        lambda runtime: next(runtime.map([pa.array([1])], first_id="x")),
+    ],
+)
+def test_arguments_of_other_types_are_named(functions: dict[str, Function], use: Callable[[Any], object]) -> None:
+    with functions["plus"].start() as runtime:
+        with pytest.raises(InvalidArgument, match="lifecycle.plus: ".replace(".", r"\.")):
+            use(runtime)
+        runtime.stop("cancel")

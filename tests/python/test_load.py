@@ -113,6 +113,9 @@ def test_not_a_library(tmp_path: Path) -> None:
         load(tmp_path / "text.so")
     with pytest.raises(LoadError, match=r"absent\.so: there is no such file"):
         load(tmp_path / "absent.so")
+    (tmp_path / "mine.py").write_text("not a library")
+    with pytest.raises(LoadError, match=r"mine\.py: is a source, not a plugin: .*`arroyo-udf build mine\.py`"):
+        load(tmp_path / "mine.py")
 
 
 def test_no_symbol() -> None:

@@ -86,3 +86,22 @@ def test_written_by_hand(tmp_path: Path) -> None:
     command = [str(Path(sys.executable).parent / "arroyo-udf"), "inspect", str(path)]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "    sync, immutable\n    Converts miles to kilometres.\n" in shown
+
+
+def test_notebooks_show_functions_as_a_table(build_plugin: Callable[..., Path]) -> None:
+    source = '''
+from arroyo_udf_plugin import udf
+
+@udf
+def ratio(a: int, b: int | None) -> float | None:
+    """a / b, if a < b.
+
+    More."""
+    return a / b if b else None
+'''
+    plugin = load(build_plugin(source, name="shown"))
+    assert "<caption>python plugin shown</caption>" in plugin._repr_html_()
+    cells = ["ratio", "sync", "a: int64, b: int64 or null", "double or null", "a / b, if a &lt; b."]
+    row = f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+    assert row in plugin._repr_html_()
+    assert row in plugin.functions["ratio"]._repr_html_()

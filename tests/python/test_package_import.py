@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import arroyo_udf_plugin
+
 BuildPlugin = Callable[..., Path]
 
 PROGRAM = """
@@ -91,3 +93,8 @@ def test_an_import_in_a_subinterpreter_changes_nothing_in_the_main_one(build_plu
     command = [sys.executable, "-X", "dev", "-c", CALLS, str(build_plugin(FUNCTIONS)), when]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+def test_all_names_are_listed() -> None:
+    """Those that are imported at their first use, too: for completion in notebooks."""
+    assert set(arroyo_udf_plugin.__all__) <= set(dir(arroyo_udf_plugin))

@@ -1,15 +1,15 @@
 //! `described`: what Python code needs of a plugin's descriptor, without cffi, which cannot be imported in a subinterpreter.
 
 use crate::object::{raise, Owned};
-use arroyo_udf_plugin::abi::{self, ArrowSchema, Descriptor, Function};
+use arroyo_udf_plugin::abi::{self, Descriptor, Function};
 use arroyo_udf_plugin::sized;
 use pyo3_ffi::*;
-use std::ffi::{c_int, CStr};
+use std::ffi::c_int;
 use std::ptr::null_mut;
 
-/// described(descriptor: int) -> tuple[str, str, list[tuple[str, bool, bool, int, bool]]]: the plugin's name and hash, and of
-/// each function its name, whether it is started, whether it takes micro-batches, the number of its columns, and whether a
-/// struct occurs in its types. The descriptor is a valid one.
+/// described(descriptor: int) -> tuple[str, str, list[tuple[str, bool, bool, int]]]: the plugin's name and hash, and of each
+/// function its name, whether it is started, whether it takes micro-batches, and the number of its columns. The descriptor
+/// is a valid one.
 pub unsafe extern "C" fn described(_module: *mut PyObject, address: *mut PyObject) -> *mut PyObject {
     // SAFETY: called by Python with the GIL and one argument; a valid descriptor has n_functions functions.
     unsafe {
@@ -35,24 +35,12 @@ pub unsafe extern "C" fn described(_module: *mut PyObject, address: *mut PyObjec
 }
 
 unsafe fn one(function: &Function) -> *mut PyObject {
-    // SAFETY: the GIL is held; a valid function has two schemas, and options if it is started.
+    // SAFETY: the GIL is held; a valid function has a schema of its arguments, and options if it is started.
     unsafe {
         let starts = function.kind == abi::ASYNC;
         let batched = function.options.as_ref().is_some_and(|options| options.batch_size > 0);
-        let (arguments, returns) = (&*function.arguments, &*function.returns);
-        let structs = children(arguments).chain([returns]).any(|schema| has_struct(schema));
         let flag = |it: bool| PyBool_FromLong(it.into());
-        let (starts, batched, structs) = (flag(starts), flag(batched), flag(structs));
-        Py_BuildValue(c"(sNNiN)".as_ptr(), function.name, starts, batched, arguments.n_children as c_int, structs)
+        let columns = (*function.arguments).n_children as c_int;
+        Py_BuildValue(c"(sNNi)".as_ptr(), function.name, flag(starts), flag(batched), columns)
     }
-}
-
-unsafe fn children(schema: &ArrowSchema) -> impl Iterator<Item = &ArrowSchema> {
-    // SAFETY: a valid schema has n_children children.
-    (0..schema.n_children as usize).map(|i| unsafe { &**schema.children.add(i) })
-}
-
-unsafe fn has_struct(schema: &ArrowSchema) -> bool {
-    // SAFETY: a valid schema has a NUL-terminated format.
-    unsafe { CStr::from_ptr(schema.format) == c"+s" || children(schema).any(|child| has_struct(child)) }
 }

@@ -60,6 +60,7 @@ class Udf(Generic[P, R]):
     starts: bool  # async for the host (`async def` or blocking): the host starts and stops it
     batched: bool  # takes micro-batches: lists or Arrow arrays
     __name__: str
+    __qualname__: str
 
     def __init__(self, function: Callable[P, R], chosen: dict[str, Any]) -> None:
         if isinstance(function, Udf):
@@ -93,6 +94,10 @@ class Udf(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<udf {self.__name__}>"
+
+    def __reduce__(self) -> str:
+        """Pickled by its name, as a plain function is."""
+        return self.__qualname__
 
     @property
     def options(self) -> Options | None:

@@ -267,6 +267,8 @@ def as_table(value: Any) -> pa.RecordBatch | pa.Table | None:
     """
     if isinstance(value, pa.RecordBatch | pa.Table):
         return value
+    if hasattr(type(value), "collect_schema") and not hasattr(value, "__arrow_c_stream__"):  # even its names take work
+        raise InvalidArgument(f"a {type(value).__name__} has no rows yet; pass what its .collect() returns")
     try:
         if isinstance(value, pa.RecordBatchReader):
             return value.read_all()

@@ -9,7 +9,7 @@ import inspect
 import itertools
 import weakref
 from asyncio import _get_running_loop
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, Unpack, cast
 
 import pyarrow as pa
@@ -36,6 +36,7 @@ from .batches import (
     taken,
 )
 from .fields import annotation, array_class, field_of
+from .html import as_html
 from .runtime import Runtime, start
 from .shared import Shared
 
@@ -72,6 +73,8 @@ class Function:
     volatility: Volatility | None
     where: str
     plugin_hash: str
+    reopening: tuple[Callable[..., "Function"], tuple[Any, ...]] | None = None
+    """How pickle makes the function again, in another process; None: it cannot."""
 
     def __init__(
         self,
@@ -136,9 +139,18 @@ class Function:
         except ValueError:  # names that Python does not allow
             return inspect.signature(type(self).__call__)
 
+    def __reduce__(self) -> Any:
+        if self.reopening is None:
+            raise UnsupportedCall(f"{self.where}: a plugin with workers stays in its process; load it where it is used")
+        return self.reopening
+
     def __repr__(self) -> str:
         arguments = ", ".join(f"{field.name}: {field.type}" for field in self.arguments)
         return f"<{self.kind} function {self.name}({arguments}) -> {self.returns}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return as_html(self.where, [self])
 
     # ---- Calls ----
 

@@ -31,13 +31,15 @@ from ..abi import (
     known_table,
     printable,
 )
-from ..errors import AbiError, InvalidArgument, LoadError
+from ..errors import AbiError, InvalidArgument, LoadError, UnsupportedCall
 from . import imported, isolation
 from .function import Function, Uncallable
+from .html import as_html
 from .isolation import Isolation, Where
 
 _OPEN = ffi.RTLD_NOW | ffi.RTLD_LOCAL | ffi.RTLD_NODELETE
 _MOST_FUNCTIONS = 1 << 16
+_SOURCES = (".py", ".rs", ".c")
 _opened_files: dict[str, list[tuple[int, int]]] = {}
 """Device and inode of each file that was at a path. A library stays open, so no other file gets its inode."""
 
@@ -111,6 +113,10 @@ class Plugin:
         except AbiError as error:
             raise AbiError(f"{self.path}: {error}") from None
         self.functions = MappingProxyType(functions)
+        self._reopening = self.path, self.hash, arguments, returns, validate
+        if where.isolation == "thread":
+            for function in functions.values():
+                function.reopening = _reopened_function, (function.name, *self._reopening)
 
     def _own_table(self) -> Any:
         try:
@@ -134,6 +140,15 @@ class Plugin:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __reduce__(self) -> Any:
+        if self.isolation != "thread":
+            raise UnsupportedCall(f"{self.path}: a plugin with workers stays in its process; load it where it is used")
+        return _reopened, self._reopening
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return as_html(f"{self.language} plugin {self.name}", self.functions.values())
 
     def __repr__(self) -> str:
         return f"<{self.language} plugin {self.name}: {', '.join(self.functions)}>"
@@ -180,6 +195,20 @@ def load(
     return Plugin(path, arguments, returns, validate, where)
 
 
+def _reopened(
+    path: str, hash: str, arguments: Any = None, returns: pa.DataType | pa.Field | None = None, validate: bool = False
+) -> Plugin:
+    """A pickled plugin. Raises LoadError if the file is another one now."""
+    plugin = Plugin(path, arguments, returns, validate)
+    if plugin.hash != hash:
+        raise LoadError(f"{path}: is not the plugin that was pickled, but another one; load it anew")
+    return plugin
+
+
+def _reopened_function(name: str, *plugin: Any) -> Function:
+    return _reopened(*plugin).functions[name]
+
+
 # ---- Open and check --------------------------------------------------------------------------------------------------
 
 
@@ -190,6 +219,11 @@ def _opened(path: str) -> tuple[Any, Any]:
     try:
         library = ffi.dlopen(_name(path), _OPEN)
     except OSError as error:
+        if path.endswith(_SOURCES):
+            raise LoadError(
+                f"{path}: is a source, not a plugin: build it, with `arroyo-udf build {os.path.basename(path)}` or"
+                " build(), and take the library"
+            ) from None
         reason = str(error).partition("': ")[2] or str(error)
         reason = reason.removeprefix(f"{path}: ")  # said by cffi and by the system
         raise LoadError(f"{path}: cannot be opened as a shared library: {reason}") from None

@@ -169,7 +169,7 @@ class Runtime(Started):
         for rows, part in _cut(parts, window):
             while waiting.open >= window.rows:
                 yield from awaited()
-            self._check_ids(first_id, first_id + part.n_rows)
+            self._check_ids(first_id, part.n_rows)
             waiting.add(first_id, rows, part.refused)
             for first, n_rows, batch in self._exported((first_id + row, arrays) for row, arrays in part.runs()):
                 while not self._sent(first, n_rows, batch):
@@ -204,7 +204,7 @@ class Runtime(Started):
                     while waiting.open >= window.rows:
                         room.clear()
                         await room.wait()
-                    self._check_ids(first_id, first_id + part.n_rows)
+                    self._check_ids(first_id, part.n_rows)
                     waiting.add(first_id, rows, part.refused)
                     for exported in self._exported((first_id + row, arrays) for row, arrays in part.runs()):
                         await self._send_exported(*exported)

@@ -12,14 +12,14 @@ import time
 import weakref
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, SupportsIndex
 
 import pyarrow as pa
 
 from .. import abi
 from .._native import begin_send, end_send, ledger, missing, named_missing, sends
 from ..abi import ffi, new_error, take_error
-from ..errors import AbiError, ArroyoUdfError, InvalidArgument, InvalidState, WouldBlock
+from ..errors import AbiError, ArroyoUdfError, InvalidArgument, InvalidState, UnsupportedCall, WouldBlock
 from .arguments import Arguments
 from .aside import aside
 from .batches import (
@@ -88,6 +88,11 @@ class Started:
         """How many rows may run at once."""
         return self._at_once
 
+    def __reduce__(self) -> Any:
+        raise UnsupportedCall(
+            f"{self._where}: a started function stays in its process; pickle the function, and start it there"
+        )
+
     def __repr__(self) -> str:
         state = "released" if not self._alive.alive else "stopped" if self._waiters.stopped else "running"
         return f"<{state} runtime of {self._where}>"
@@ -115,6 +120,7 @@ class Started:
         accepted then, because the plugin answers every accepted row, and this one would never get there. `map` answers
         such rows as errors.
         """
+        self._check_seconds("timeout", timeout)
         end = None if timeout is None else time.monotonic() + timeout
         context = self._context(deadline, trace_parent)
         for first, n_rows, batch in self._batches(first_id, arrays, whole=timeout is not None):
@@ -133,6 +139,7 @@ class Started:
         trace_parent: str | None = None,
     ) -> None:
         """As `send`, waiting in the event loop."""
+        self._check_seconds("timeout", timeout)
         context = self._context(deadline, trace_parent)
         try:
             async with asyncio.timeout(timeout):
@@ -183,17 +190,22 @@ class Started:
             )
         return self._exported((first, piece.arrays) for first, piece in placed)
 
-    def _check_ids(self, first: int, end: int) -> None:
-        if not 0 <= first <= end <= 2**64:
-            raise InvalidArgument(f"{self._where}: row ids are from 0 to 2**64 - 1, not {first} to {end - 1}")
+    def _check_ids(self, first: int, rows: int) -> None:
+        if not isinstance(first, SupportsIndex):
+            raise InvalidArgument(f"{self._where}: first_id={first!r}; pass the id of the first row, a whole number")
+        if not 0 <= first <= first + rows <= 2**64:
+            raise InvalidArgument(f"{self._where}: row ids are from 0 to 2**64 - 1, not {first} to {first + rows - 1}")
+
+    def _check_seconds(self, name: str, seconds: float | None) -> None:
+        if seconds is not None and not (isinstance(seconds, int | float) and seconds >= 0):
+            raise InvalidArgument(f"{self._where}: {name}={seconds!r}; pass seconds from now, or None")
 
     def _exported(self, runs: Iterable[tuple[int, Sequence[pa.Array]]]) -> Iterator[tuple[int, int, list[int]]]:
         """Yields native batches, each as its first id, its number of rows, and a list with its address. A batch that is
         still in its list when the next is requested, or at the end, is freed."""
         for first_id, arrays in runs:
             n_rows = len(arrays[0])
-            end = first_id + n_rows
-            self._check_ids(first_id, end)
+            self._check_ids(first_id, n_rows)
             batch = [self._arguments.export(arrays)]
             try:
                 yield first_id, n_rows, batch
@@ -205,9 +217,9 @@ class Started:
         """The context of a batch for `send`, NULL if it says nothing; and what must live as long."""
         if deadline is None and trace_parent is None:
             return _NO_CONTEXT
-        if deadline is not None and not deadline >= 0:
-            raise InvalidArgument(f"{self._where}: deadline={deadline!r}; pass seconds from now, or None")
-        if trace_parent is not None and not (trace_parent.isascii() and trace_parent.isprintable()):
+        self._check_seconds("deadline", deadline)
+        is_text = isinstance(trace_parent, str)
+        if trace_parent is not None and not (is_text and trace_parent.isascii() and trace_parent.isprintable()):
             raise InvalidArgument(
                 f"{self._where}: trace_parent={trace_parent!r}; pass visible ASCII characters, or None"
             )
@@ -256,7 +268,7 @@ class Started:
         another max_rows, InvalidState after release, AbiError if the plugin answers other rows than were sent.
         """
         self._check_free()
-        if not 0 <= max_rows < 2**64:
+        if not (isinstance(max_rows, SupportsIndex) and 0 <= max_rows < 2**64):
             raise InvalidArgument(f"{self._where}: max_rows={max_rows!r}; pass a whole number, 0 for all")
         return self._drain(max_rows)
 
@@ -293,6 +305,7 @@ class Started:
         Ctrl-C interrupts it.
         """
         self._check_free()
+        self._check_seconds("timeout", timeout)
         holds = self._waiters.block(abi.RESULTS, timeout)
         hand_on()
         return holds
@@ -335,7 +348,8 @@ class Started:
         Raises InvalidArgument for ids out of range, InvalidState after release.
         """
         self._check_alive()
-        if not (0 <= first_id < 2**64 and 0 <= rows < 2**64):
+        numbers = isinstance(first_id, SupportsIndex) and isinstance(rows, SupportsIndex)
+        if not (numbers and 0 <= first_id < 2**64 and 0 <= rows < 2**64):
             raise InvalidArgument(f"{self._where}: {rows} rows from {first_id}; ids are from 0 to 2**64 - 1")
         self._call("cancel", first_id, rows)
 
@@ -348,10 +362,9 @@ class Started:
         Raises InvalidArgument for another mode or deadline, UserCodeError if the Context's close fails.
         """
         self._check_alive()
-        if mode not in _MODES:
+        if mode not in tuple(_MODES):
             raise InvalidArgument(f"{self._where}: mode={mode!r}; pass 'drain' or 'cancel'")
-        if deadline is not None and not deadline >= 0:
-            raise InvalidArgument(f"{self._where}: deadline={deadline!r}; pass seconds from now, or None")
+        self._check_seconds("deadline", deadline)
         none = _FOREVER_NS if mode == "drain" else _GONE_NS
         limit = none if deadline is None else min(abi.nanoseconds(deadline), _FOREVER_NS)
         self._abandoned |= mode == "cancel"

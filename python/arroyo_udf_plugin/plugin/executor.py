@@ -198,6 +198,11 @@ def start(executor: AsyncioExecutor) -> str | None:
     Returns why that failed, or None.
     """
     loop = prepare()
+    if threading.current_thread() is _thread:
+        return (
+            "this thread runs the event loop of async functions, and would wait for itself: await start_async or"
+            " call_async"
+        )
     started: Future[str | None] = Future()  # no exception: its traceback would refer to the runtime
     server = _Server(loop, executor)
     loop.call_soon_threadsafe(server.begin, started)

@@ -48,6 +48,7 @@ def load(
     try:
         module = module_of(parcel, name, key, source_of(library, name))
     except BaseException as error:  # SystemExit and KeyboardInterrupt at import are failures, too
+        _forget_halves()
         text = f"its module failed at import\n{user_traceback(error)}{_other_environment(built_with)}"
         raise Refused(_status_of(error), text) from error
 
@@ -56,16 +57,33 @@ def load(
         importlib.import_module("arroyo_udf_plugin.author.call_info")
     found = {udf.__name__: udf for udf in functions_of(module)}
     if in_main and any(udf.is_async for udf in found.values()):
-        # Now, because there is room: asyncio cannot be imported again after an import that failed halfway.
-        importlib.import_module("arroyo_udf_plugin.plugin.executor")
+        import_whole("arroyo_udf_plugin.plugin.executor")  # now, because there is room
     registered = []
-    for function_name, starts, batched, columns, structs in functions:
+    for function_name, starts, batched, columns in functions:
         udf = found.get(function_name)
         if udf is None or not _agrees(udf, starts, batched, columns):
             reason = f"function {function_name!r} is another than when the plugin was built: its module defines it "
             raise Refused(ENVIRONMENT, f"{reason}by something that differs here; build it again")
-        registered.append(_registered(udf, columns, structs, in_main))
+        registered.append(_registered(udf, columns, in_main))
     return registered
+
+
+def import_whole(name: str) -> None:
+    """Imports a module. After a failure it can be imported again."""
+    try:
+        importlib.import_module(name)
+    except BaseException:
+        _forget_halves()
+        raise
+
+
+def _forget_halves() -> None:
+    """Removes modules whose package has failed to import. Python keeps them, and a later import of the package, asyncio
+    for example, does not find them in it."""
+    for name in sorted(sys.modules):  # packages come before what is in them
+        package = name.rpartition(".")[0]
+        if package and package not in sys.modules:
+            sys.modules.pop(name, None)
 
 
 def _other_environment(built_with: str) -> str:
@@ -94,20 +112,29 @@ def _agrees(udf: Udf[..., Any], starts: bool, batched: bool, columns: int) -> bo
     return udf.starts == starts and extra in (0, int(starts)) and udf.batched == batched
 
 
-def _registered(udf: Udf[..., Any], columns: int, structs: bool, in_main: bool) -> Registered:
-    """Imports pyarrow only for structs, and for the arrays of micro-batches."""
+def _registered(udf: Udf[..., Any], columns: int, in_main: bool) -> Registered:
+    """Imports pyarrow only for the arrays of micro-batches."""
     code = udf.definition.__code__
     context = None
+    hints = typing.get_type_hints(udf.definition, include_extras=True)
     if code.co_argcount > columns:
-        context = typing.get_type_hints(udf.definition)[code.co_varnames[0]]
+        context = hints[code.co_varnames[0]]
     function = udf.function
-    if in_main and (structs or (udf.batched and _has_arrays(udf))):
-        from ..author.types import adapted, signature
+    if (in_main or not _has_arrays(udf, hints)) and not _is_plain(hints):
+        from ..author.adapting import adapted
 
-        function = adapted(udf, signature(udf).hints)
+        names = code.co_varnames[code.co_argcount - columns : code.co_argcount]
+        function = adapted(udf, (*(hints[name] for name in names), hints["return"]))
     return function, context, udf.blocking, udf.split
 
 
-def _has_arrays(udf: Udf[..., Any]) -> bool:
-    hints = typing.get_type_hints(udf.definition)
-    return any(hasattr(hint, "_export_to_c") for hint in hints.values())
+_PLAIN = {bool, int, float, str, bytes}
+
+
+def _is_plain(hints: dict[str, Any]) -> bool:
+    """Whether the core knows all values as the author wants them. Most functions are so, and this is quick."""
+    return all(isinstance(hint, type) and hint in _PLAIN for hint in hints.values())
+
+
+def _has_arrays(udf: Udf[..., Any], hints: dict[str, Any]) -> bool:
+    return udf.batched and any(typing.get_origin(hint) is not list for hint in hints.values())

@@ -15,11 +15,11 @@ import threading
 from typing import Any
 
 from .._native import described
-from .loading import Refused, Registered
+from .loading import Refused, Registered, import_whole
 from .loading import load as load_plugin
 from .module import Parcel, forget, name_of
 
-__all__ = ["leave", "load", "prepared", "threads", "unload"]
+__all__ = ["leave", "load", "prepare", "prepared", "threads", "unload"]
 
 _module = ""  # of the plugin that is here
 _REFUSES = r"module (\S+) does not support loading in subinterpreters"
@@ -75,6 +75,11 @@ def _refusal(error: BaseException | None) -> Any:
             return said
         error = error.__cause__ or error.__context__
     return None
+
+
+def prepare() -> None:
+    """Imports what a start needs. Raises what the import raises; a later call tries again."""
+    import_whole("arroyo_udf_plugin.plugin.executor")
 
 
 def unload() -> bool:

@@ -51,6 +51,26 @@ fn find() -> Result<New, Failure> {
     Ok(unsafe { std::mem::transmute::<*mut libc::c_void, New>(found) })
 }
 
+/// The address space that a start may take, for the interpreter, its threads' stacks and the allocator's regions for them.
+/// With less, CPython and the allocators abort the process at places that cannot report a failure.
+const ROOM: usize = 256 << 20;
+
+/// Refuses a start in a process whose address space is limited and nearly used up.
+pub fn check_room() -> Result<(), Failure> {
+    // SAFETY: a mapping of our own that nobody touches, which goes at once.
+    let has_room = unsafe {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let room = libc::mmap(null_mut(), ROOM, libc::PROT_NONE, flags, -1, 0);
+        room != libc::MAP_FAILED && libc::munmap(room, ROOM) == 0
+    };
+    if has_room {
+        return Ok(());
+    }
+    let text = "a subinterpreter needs 256 MiB of free address space for a start: raise the process's limit (RLIMIT_AS), or choose \
+                isolation=\"thread\"";
+    Err(Failure::for_now(abi::OUT_OF_MEMORY, text))
+}
+
 /// One interpreter of the process starts or ends at a time: the first import of some standard modules in several at once
 /// crashes. Taken without a GIL.
 pub fn one_at_a_time() -> MutexGuard<'static, ()> {

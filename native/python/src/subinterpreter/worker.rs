@@ -5,7 +5,7 @@ use super::home::{end_until, is_exit, leave_time, time_until, Functions, Home};
 use super::shares::{discard, Answer, Call};
 use crate::function::PythonFunction;
 use crate::interpreter::Interpreter;
-use crate::modules::{EXECUTOR, SUBINTERPRETER};
+use crate::modules::SUBINTERPRETER;
 use crate::object::{self, exception_text, Owned};
 use crate::registry;
 use crate::starting;
@@ -61,6 +61,7 @@ impl Worker {
         if is_exit() {
             return Err(Failure::state("the process ends"));
         }
+        creation::check_room()?;
         let home = Home::find()?;
         let (done, loaded) = channel();
         let program = Arc::clone(program);
@@ -119,6 +120,7 @@ impl Worker {
     /// Starts an async or blocking function here. In a thread of its own, because the host's must not enter, and the home's
     /// serves sync functions.
     pub fn serve(&self, function: usize, runtime: &Arc<Runtime>) -> Result<(), Failure> {
+        creation::check_room()?;
         let (interpreter, function) = (Arc::clone(self.home.interpreter()), Weak::clone(&self.functions[function]));
         let (done, answer) = channel();
         let (runtime, can_start) = (Arc::clone(runtime), Arc::clone(&self.can_start));
@@ -178,8 +180,11 @@ fn prepare(interpreter: &Arc<Interpreter>, can_start: &AtomicBool) -> Result<(),
     }
     // SAFETY: the GIL is held inside.
     interpreter.enter(|| unsafe {
-        let failed = || Failure::new(abi::ENVIRONMENT, format!("a subinterpreter cannot start functions: {}", exception_text()));
-        drop(Owned::new(PyImport_ImportModule(EXECUTOR.as_ptr())).ok_or_else(failed)?);
+        let failed = || {
+            let status = if PyErr_ExceptionMatches(PyExc_MemoryError) != 0 { abi::OUT_OF_MEMORY } else { abi::ENVIRONMENT };
+            Failure::for_now(status, format!("a subinterpreter cannot start functions: {}", exception_text()))
+        };
+        drop(object::call(SUBINTERPRETER, c"prepare", &[]).ok_or_else(failed)?);
         can_start.store(true, Ordering::SeqCst);
         Ok(())
     })?

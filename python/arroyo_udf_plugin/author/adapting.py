@@ -1,0 +1,119 @@
+"""Functions as the core calls them: it knows structs as dicts, and enums and UUIDs as texts.
+
+Imports no pyarrow unless a function takes arrays, because plugins do this in subinterpreters, too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+import uuid
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from .hints import is_struct, is_text_enum, item, optional, struct_hints
+from .udf import Udf
+
+Convert = Callable[[Any], Any]
+
+
+def adapted(udf: Udf[..., Any], hints: tuple[Any, ...]) -> Callable[..., Any]:
+    """The function as the core calls it. hints: the annotations of its arguments, then of its result."""
+    function = udf.function
+    if udf.vectorized:
+        return function
+    if udf.batched:
+        return _adapted_columns(udf, hints)
+    converters = [_converter(hint) for hint in hints]
+    if not any(converters):
+        return function
+    arguments = converters[:-1]
+    context = [None] * (udf.definition.__code__.co_argcount - len(arguments))
+    from_dicts: list[Convert | None] = [*context, *arguments]
+
+    def converted(row: tuple[Any, ...]) -> list[Any]:
+        return [v if c is None or v is None else c(v) for c, v in zip(from_dicts, row, strict=True)]
+
+    if udf.is_async:
+
+        async def call_async(*row: Any) -> Any:
+            return _plain(await function(*converted(row)))
+
+        return call_async
+
+    def call(*row: Any) -> Any:
+        return _plain(function(*converted(row)))
+
+    return call
+
+
+def _adapted_columns(udf: Udf[..., Any], hints: tuple[Any, ...]) -> Callable[..., Any]:
+    """The same for micro-batches: the core knows lists."""
+    function = udf.function
+    if not any(map(_is_to_adapt, hints)):
+        return function
+
+    def columns_of(hint: Any) -> Convert:
+        if typing.get_origin(hint) is not list:
+            import pyarrow as pa
+
+            from .types import array_field
+
+            type_ = array_field("", hint).type
+            return lambda values: pa.array(values, type_)
+        one = _converter(item(hint))
+        return (lambda values: values) if one is None else lambda vs: [None if v is None else one(v) for v in vs]
+
+    arguments = [columns_of(hint) for hint in hints[:-1]]
+    contexts = udf.definition.__code__.co_argcount - len(arguments)
+
+    async def call_async(*columns: Any) -> Any:
+        converted = (make(column) for make, column in zip(arguments, columns[contexts:], strict=True))
+        results = await function(*columns[:contexts], *converted)
+        return results.to_pylist() if hasattr(results, "to_pylist") else _plain(results)
+
+    return call_async
+
+
+def _converter(hint: Any) -> Convert | None:
+    """Converts the core's value to the annotated type; None if no conversion is needed."""
+    hint, _ = optional(hint)
+    if typing.get_origin(hint) is Annotated:
+        return _converter(typing.get_args(hint)[0])
+    if typing.get_origin(hint) is list:
+        one = _converter(typing.get_args(hint)[0])
+        return None if one is None else lambda values: [None if v is None else one(v) for v in values]
+    if hint is uuid.UUID or is_text_enum(hint):
+        made: Convert = hint
+        return made
+    if not is_struct(hint):
+        return None
+    fields = {name: _converter(inner) for name, inner in struct_hints(hint).items()}
+    make: Any = dict if typing.is_typeddict(hint) else hint
+    if make is dict and not any(fields.values()):
+        return None
+
+    def struct(value: dict[str, Any]) -> Any:
+        return make(**{n: v if v is None or (c := fields[n]) is None else c(v) for n, v in value.items()})
+
+    return struct
+
+
+def _is_to_adapt(hint: Any) -> bool:
+    """Whether a column of a micro-batch is another than the core's list."""
+    return typing.get_origin(hint) is not list or _converter(item(hint)) is not None
+
+
+def _plain(value: Any) -> Any:
+    """What the core knows instead of dataclasses, named tuples, UUIDs, at any depth. An enum of texts is a text."""
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return {name: _plain(getattr(value, name)) for name in value._fields}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    return value
