@@ -52,7 +52,9 @@ def test_an_object_that_is_an_input(bucket: str) -> None:
     url = f"{bucket}/input/rows.csv"
     obstore.put(open_object_store(bucket), "input/rows.csv", b"a\nx\n")
     with FileSource([f"{bucket}/input"]) as source:
-        with pytest.raises(InvalidArgument, match=r"rows\.csv is an input, too: name another output, or replace it with"):
+        with pytest.raises(
+            InvalidArgument, match=r"rows\.csv is an input, too: name another output, or replace it with"
+        ):
             FileSink(url, TABLE.schema, inputs=source.given)
         with FileSink(url, TABLE.schema, Writing(force=True), source.given) as sink:
             sink.write(TABLE.to_batches()[0])

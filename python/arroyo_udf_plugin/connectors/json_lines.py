@@ -70,6 +70,15 @@ class JsonReader:
             given = dict.fromkeys(names, _CELL) | given
         types_ = [given[key] if key in given else _type_of([row.get(key) for row in rows]) for key in names]
         self.schema = pa.schema(list(zip(names, types_, strict=True)))
+        self._first_rows = rows
+
+    def first_rows(self) -> list[pa.Array]:
+        """The values of all columns of the first rows, which `pieces` has, too."""
+        cells = [field.name if isinstance(field.type, CellType) else None for field in self.schema]
+        return [
+            pa.nulls(0, field.type) if name is None else _array([row.get(name) for row in self._first_rows], field, {})
+            for name, field in zip(cells, self.schema, strict=True)
+        ]
 
     def pieces(self, columns: list[int], most_rows: int, start: int = 1) -> Iterator[Piece]:
         """Batches of these columns, each with the number of its first line. An empty line is no row.

@@ -45,6 +45,7 @@ class Summary:
     values, errors, timed_out: results by outcome, of all functions together; `calls` has those of each.
     nulled: failed results that are null. dropped, dead_letters: rows that are not in the output.
     statistics: of a run's only function. warnings: what went wrong without touching a row.
+    types: of columns that got theirs by the first rows (`Reading.infer_types`).
     """
 
     function: str
@@ -62,6 +63,7 @@ class Summary:
     statistics: Statistics | None = None
     calls: list[CallCounts] = dataclasses.field(default_factory=list)
     warnings: list[str] = dataclasses.field(default_factory=list)
+    types: dict[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def written(self) -> int:
