@@ -50,7 +50,12 @@ _INPUT = [
     click.option("--limit", type=click.IntRange(min=0), metavar="ROWS", help="Stop after so many rows."),
 ]
 _OUTPUT = [
-    click.option("--out", "target", required=True, metavar="FILE", help="The output; - is standard output."),
+    click.option(
+        "--out",
+        "target",
+        metavar="FILE",
+        help="The output; - is standard output. Without it, the first rows are shown.",
+    ),
     click.option("--out-format", type=click.Choice(FORMATS), help="The output's format; default: by its ending."),
     click.option("--out-delimiter", metavar="CHAR", help="Between cells of a CSV output; default: as in the input."),
     click.option("--select", metavar="NAME,...", help="The output's columns, in this order; default: all."),

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..host.casting import Cast, cast
+from ..plugin.casting import Cast, cast
 from .json_types import Typed, check, number, typed
 from .options import NULL_VALUES
 from .text_values import can_be_text, parse_texts, shortened
@@ -116,7 +116,7 @@ def quoted(texts: pa.Array, quote: str) -> pa.Array:
 
 def argument(column: pa.Array, wanted: pa.Field) -> Cast:
     """A source's column as a function's argument: cells are parsed, so are texts in lists, which have no cells; other
-    types are cast (host/casting.py).
+    types are cast (plugin/casting.py).
 
     Raises InvalidArgument if the types cannot fit.
     """

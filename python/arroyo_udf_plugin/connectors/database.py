@@ -23,6 +23,7 @@ from typing import Any, Protocol, TypeVar
 import pyarrow as pa
 
 from ..errors import InvalidArgument
+from .disk import current
 from .lookup_types import PostgresqlReading, Reading, SqliteReading, compared, example
 from .table_types import PostgresqlTypes, SqliteTypes, Types
 
@@ -179,6 +180,7 @@ class _Connected(abc.ABC):
                 f"{name}: {self.kind} needs its driver: pip install 'arroyo_udf_plugin[{driver}]'"
             ) from error
         self._connection: Any = None
+        self._disk = current()
         self._committing = False
 
     def run(
@@ -223,7 +225,7 @@ class _Connected(abc.ABC):
         with self._connection.cursor() as cursor:
             result = work(Transaction(cursor))
         self._committing = True
-        connection.commit()
+        self._disk.commit(connection)
         connection.set_autocommit(True)
         return result
 

@@ -15,6 +15,7 @@ Assumes: hidden names are used once, and nobody else removes the files.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import tempfile
@@ -27,6 +28,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from .. import failpoints
 from ..errors import InvalidArgument
 from . import object_store
+from .disk import Disk, current
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
@@ -36,9 +38,13 @@ _Result = TypeVar("_Result")
 
 
 class Folder(Protocol):
-    """place: for people. Raises InvalidArgument for what fails."""
+    """place: for people. disk: of files at `path`. Raises InvalidArgument for what fails."""
 
     place: str
+    disk: Disk
+
+    def check(self) -> None:
+        """Whether it can be made and written into, as far as this can be known without writing."""
 
     def path(self, name: str) -> str:
         """Where the file is to be written."""
@@ -78,20 +84,28 @@ class LocalFolder:
     """It is made when something is written."""
 
     def __init__(self, folder: Path) -> None:
-        self.place = str(folder)
+        self.place, self.disk = str(folder), current()
         self._folder = folder
         if folder.exists() and not folder.is_dir():
             raise InvalidArgument(f"{folder} is a file; name a folder")
 
+    def check(self) -> None:
+        with self._errors("write into"):
+            above = next(each for each in (self._folder, *self._folder.absolute().parents) if each.exists())
+            if not above.is_dir():
+                raise NotADirectoryError(errno.ENOTDIR, f"{above} is a file")
+            if not os.access(above, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, f"no permission to write into {above}")
+
     def path(self, name: str) -> str:
         with self._errors("write into"):
-            make(self._folder)
+            self.disk.make(self._folder)
         return str(self._folder / name)
 
     def keep(self, name: str) -> None:
         with self._errors("write into"):
-            sync(self._folder / name)
-            sync(self._folder)
+            self.disk.sync(self._folder / name)
+            self.disk.sync(self._folder)
 
     def forget(self, name: str) -> None:
         self.remove(name)
@@ -101,13 +115,13 @@ class LocalFolder:
             for hidden, name in names.items():
                 self._rename(self._folder / hidden, self._folder / name)
                 failpoints.reached("renamed")
-            sync(self._folder)
+            self.disk.sync(self._folder)
 
     def _rename(self, hidden: Path, path: Path) -> None:
         if hidden.exists() and path.exists():
             raise _foreign(self.place, path.name)
         try:
-            hidden.rename(path)
+            self.disk.replace(hidden, path)
         except FileNotFoundError:
             if not path.exists():  # else it was shown before
                 raise _gone(self.place, hidden.name, path.name) from None
@@ -118,8 +132,8 @@ class LocalFolder:
         return []
 
     def remove(self, name: str) -> None:
-        with self._errors("write into"):
-            (self._folder / name).unlink(missing_ok=True)
+        with self._errors("write into"), contextlib.suppress(FileNotFoundError):
+            self.disk.unlink(self._folder / name)
 
     @contextlib.contextmanager
     def _errors(self, verb: str) -> Iterator[None]:
@@ -133,11 +147,12 @@ class ObjectFolder:
     """Files are written to a temporary one on this machine first. store: of obstore."""
 
     def __init__(self, url: str, store: ObjectStore) -> None:
-        import obstore
-
-        self.place = url.rstrip("/")
-        self._store, self._obstore = store, obstore
+        self.place, self.disk = url.rstrip("/"), Disk()
+        self._store, self._obstore = store, current().objects()
         self._aside = os.path.join(tempfile.gettempdir(), f"arroyo-udf-{secrets.token_hex(8)}-")
+
+    def check(self) -> None:
+        """Only a write could tell."""
 
     def path(self, name: str) -> str:
         return self._aside + name
@@ -197,20 +212,3 @@ def _gone(place: str, hidden: str, name: str) -> InvalidArgument:
 
 def _foreign(place: str, name: str) -> InvalidArgument:
     return InvalidArgument(f"{place}: {name} is there already, from another run; move it away and resume")
-
-
-def make(folder: Path) -> None:
-    """Makes the folder and those above it, durably."""
-    if not folder.is_dir():
-        make(folder.parent)
-        folder.mkdir(exist_ok=True)
-        sync(folder.parent)
-
-
-def sync(path: Path) -> None:
-    """Makes a file's bytes or a folder's names durable."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -184,7 +184,9 @@ def _excerpt(line: bytes) -> str:
 
 
 def _type_of(values: list[Any]) -> pa.DataType:
-    kinds = {float if type(value) is Number else type(value) for value in values} - {type(None)}
+    kinds = set(map(type, values)) - {type(None)}
+    if Number in kinds:
+        kinds = kinds - {Number} | {float}
     if kinds == {list}:
         items = [item for value in values if value is not None for item in value]
         inner = _type_of(items)

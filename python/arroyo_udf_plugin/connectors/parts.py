@@ -63,7 +63,7 @@ class Parts(Written):
     def check(self, schema: pa.Schema) -> None:
         self._ending()
         check_writing(self.path, schema, self._writing())
-        open_folder(self.path)
+        open_folder(self.path).check()
 
     def sink(self, schema: pa.Schema, slice: int, stage: Stage | None, pipeline: str, name: str) -> PartsSink:
         self.check(schema)
@@ -192,7 +192,8 @@ class PartsSink:
         self._generation = committed
         names = self._folder.names()
         parts = [(each, found[1]) for each in names if (found := _PART.fullmatch(each))]
-        self._refuse([each for each, epoch in parts if epoch is None])
+        is_first = committed == 1  # nothing was committed before
+        self._refuse([each for each, epoch in parts if epoch is None or is_first])
         for each, epoch in parts:
             if int(epoch) >= committed:
                 raise InvalidArgument(later_epochs(self._folder.place, each, committed))
@@ -226,7 +227,7 @@ class _Part:
     def __init__(self, folder: Folder, name: str, schema: pa.Schema, writing: Writing) -> None:
         self.name, self.rows, self.is_ended, self.is_kept = name, 0, False, False
         self._folder = folder
-        self.file = FileSink(folder.path(name), schema, writing, name=folder.place)
+        self.file = FileSink(folder.path(name), schema, writing, name=folder.place, disk=folder.disk)
 
     def write(self, batch: pa.RecordBatch) -> None:
         self.file.write(batch)

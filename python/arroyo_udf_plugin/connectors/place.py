@@ -9,7 +9,6 @@ without a name on this machine, and put into its store at the end.
 from __future__ import annotations
 
 import contextlib
-import errno
 import io
 import itertools
 import os
@@ -23,23 +22,24 @@ from typing import Any
 from .._native import keep_at_exit, remove_at_exit
 from ..errors import InvalidArgument
 from . import object_store
+from .disk import Disk, current, proc
 from .folder import local_path, open_patient
 from .formats import Kind, has_ending, kind_of
 
 _numbers = itertools.count(1)
 
 
-def place_of(path: str, inputs: Sequence[Path | str], force: bool) -> Place | ObjectPlace:
-    """path: "-" is standard output. inputs: local files, and URLs of objects.
+def place_of(path: str, inputs: Sequence[Path | str], force: bool, disk: Disk | None = None) -> Place | ObjectPlace:
+    """path: "-" is standard output. inputs: local files, and URLs of objects. disk: None: the current one.
 
     Raises InvalidArgument if the output is one of `inputs` and `force` is not set, or is no file; and OSError.
     """
     if object_store.is_url(path):
         if path in inputs and not force:
             raise _is_input(path, "an input")
-        return ObjectPlace(path)
+        return ObjectPlace(path, disk or current())
     local = path if path == "-" else os.fspath(local_path(path) or path)
-    return Place(local, [each for each in inputs if isinstance(each, Path)], force)
+    return Place(local, [each for each in inputs if isinstance(each, Path)], force, disk or current())
 
 
 class ObjectPlace:
@@ -48,13 +48,13 @@ class ObjectPlace:
     is_live = False
     closed = False
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def __init__(self, url: str, disk: Disk) -> None:
+        self._url, self._obstore = url, disk.objects()
         folder, _, self._name = url.rpartition("/")
         if not self._name:
             raise InvalidArgument(f"{url} is a folder; name an object in it")
         self._store = open_patient(folder)
-        self._ask(lambda obstore: next(iter(obstore.list(self._store, prefix=self._name)), None))  # it answers
+        self._ask(lambda: next(iter(self._obstore.list(self._store, prefix=self._name)), None))  # it answers
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 (`appear` and `give_up` close it)
 
     def write(self, data: Any) -> None:
@@ -76,9 +76,9 @@ class ObjectPlace:
     def appear(self) -> None:
         """Puts the complete object into the store."""
 
-        def put(obstore: Any) -> None:
+        def put() -> None:
             self._file.seek(0)
-            obstore.put(self._store, self._name, self._file)
+            self._obstore.put(self._store, self._name, self._file)
 
         self._ask(put)
         self._file.close()
@@ -86,11 +86,9 @@ class ObjectPlace:
     def give_up(self) -> None:
         self._file.close()
 
-    def _ask(self, ask: Callable[[Any], object]) -> None:
-        import obstore
-
+    def _ask(self, ask: Callable[[], object]) -> None:
         try:
-            object_store.patiently(lambda: ask(obstore), self._url)
+            object_store.patiently(ask, self._url)
         except FileNotFoundError:
             raise InvalidArgument(f"cannot write {self._url}: there is no such bucket") from None
 
@@ -101,7 +99,8 @@ class Place:
     path: as `place_of` has it. A symbolic link stays, and the file behind it is replaced.
     """
 
-    def __init__(self, path: str, inputs: Sequence[Path], force: bool) -> None:
+    def __init__(self, path: str, inputs: Sequence[Path], force: bool, disk: Disk) -> None:
+        self._disk = disk
         self._partial: str | None = None
         self._target = path if path == "-" else os.path.realpath(path)
         self.is_live = path == "-" or is_stream(path)
@@ -115,20 +114,14 @@ class Place:
         if not os.path.isdir(folder):
             raise InvalidArgument(f"{path}: the folder {os.path.dirname(path) or folder} does not exist")
         self._aside = os.path.join(folder, f".arroyo-udf-{os.getpid()}-{next(_numbers)}.partial")
-        self._file = io.BufferedWriter(io.FileIO(self._unnamed(folder), "w"))
+        self._file = io.BufferedWriter(self._disk.file(self._unnamed(folder)))
 
     def _unnamed(self, folder: str) -> int:
-        try:
-            fd = os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
-        except OSError as error:
-            if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT):
-                raise
-        else:
-            if os.path.exists(_proc(fd)):
-                return fd
-            os.close(fd)
+        fd = self._disk.unnamed(folder)
+        if fd is not None:
+            return fd
         remove_at_exit(os.fsencode(self._aside))
-        fd = os.open(self._aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        fd = self._disk.create(self._aside)
         self._partial = self._aside
         return fd
 
@@ -160,7 +153,7 @@ class Place:
         if self._partial is None:
             self._name_it()
         self._file.close()
-        os.replace(self._aside, self._target)
+        self._disk.replace(self._aside, self._target)
         self._partial = None
         keep_at_exit(os.fsencode(self._aside))
 
@@ -169,22 +162,22 @@ class Place:
         self._partial = self._aside
         remove_at_exit(os.fsencode(self._aside))
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(self._aside)
-        root = os.open("/", os.O_PATH | os.O_CLOEXEC)  # makes `link` follow the link in /proc
+            self._disk.unlink(self._aside)
         try:
-            os.link(_proc(self._file.fileno()), self._aside, src_dir_fd=root, follow_symlinks=True)
+            self._disk.link(self._file.fileno(), self._aside)
         except OSError:  # a file system that knows unnamed files may still not link them
-            with open(_proc(self._file.fileno()), "rb") as written, open(self._aside, "wb") as named:
+            with (
+                open(proc(self._file.fileno()), "rb") as written,
+                self._disk.file(self._disk.create(self._aside)) as named,
+            ):
                 shutil.copyfileobj(written, named, 1 << 20)
-        finally:
-            os.close(root)
 
     def give_up(self) -> None:
         with contextlib.suppress(OSError):
             self._file.close()
         if self._partial is not None:
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(self._partial)
+                self._disk.unlink(self._partial)
             keep_at_exit(os.fsencode(self._aside))
 
 
@@ -218,10 +211,6 @@ def kind_of_output(path: str, chosen: str | None) -> Kind:
     if chosen is None and path != "-" and is_stream(path) and not has_ending(path):
         chosen = "csv"
     return kind_of(path, chosen, "--out-format")
-
-
-def _proc(fd: int) -> str:
-    return f"/proc/self/fd/{fd}"
 
 
 def _refuse_inputs(path: str, file: str, inputs: Sequence[Path]) -> None:

@@ -19,6 +19,7 @@ import pyarrow as pa
 from ..errors import InvalidArgument
 from .cells import CellType, decoded
 from .delimited import DelimitedWriter, dialect_of
+from .disk import Disk
 from .json_writer import JsonWriter
 from .options import BATCH_ROWS, Writing
 from .place import ObjectPlace, Place, kind_of_output, place_of
@@ -38,6 +39,7 @@ class FileSink:
     inputs: files and objects that the output must not be, unless `writing.force`.
     name: of the output in error texts; None: `path`.
     beside: another sink of the same stream: both write to it, and neither after one of them has ended.
+    disk: None: the current one.
     Raises InvalidArgument if the output cannot be written, lacks a column that it should have, or its format cannot
     hold a column's type; BrokenPipeError if nobody reads it any more.
     """
@@ -50,6 +52,7 @@ class FileSink:
         inputs: Sequence[Path | str] = (),
         name: str | None = None,
         beside: FileSink | None = None,
+        disk: Disk | None = None,
     ) -> None:
         writing = writing or Writing()
         path = os.fspath(path)
@@ -66,7 +69,7 @@ class FileSink:
         self._group_rows = writing.row_group_rows if self._kind.format == "parquet" else BATCH_ROWS
         with self._errors():
             self._place: Place | ObjectPlace = (
-                place_of(path, inputs, writing.force) if beside is None else beside._place
+                place_of(path, inputs, writing.force, disk) if beside is None else beside._place
             )
         try:
             with self._errors():

@@ -17,7 +17,7 @@ from typing import Self
 import pyarrow as pa
 
 from ..errors import InvalidArgument
-from ..host.casting import fits
+from ..plugin.casting import fits
 from .cells import argument
 from .delimited import DelimitedReader, dialect_of
 from .inferred import type_of

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import InvalidArgument
-from ..host.casting import Cast
+from ..plugin.casting import Cast
 from .durations import count_of
 
 

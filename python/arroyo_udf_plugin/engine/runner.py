@@ -22,6 +22,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from ..errors import Fenced, InvalidArgument
+from ..operator.failures import together
 from .gathering import Gathering
 from .planned import Planned
 from .progress import CheckpointProgress, Ended, Progress, Summary, of_operators, of_sinks, of_sources
@@ -376,6 +377,7 @@ class _Coordinator:
             rows_out=sum(each.rows_out for each in numbers),
             dropped=sum(each.dropped for each in numbers),
             dead_letters=sum(each.dead_letters for each in numbers),
+            failures=together(input.failures.so_far for input in self._planned.inputs),
             total=self._total(),
             sources=tuple(of_sources(self._planned, self._slices)),
             operators=tuple(of_operators(self._planned, self._slices)),

@@ -14,6 +14,7 @@ reads.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import secrets
 import shutil
@@ -22,8 +23,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from ..connectors import object_store
-from ..connectors.folder import local_path, make, open_patient, sync
+from ..connectors import disk, object_store
+from ..connectors.folder import local_path, open_patient
 from ..connectors.unnamed import LARGE, Data, mapped
 from ..errors import ArroyoUdfError, InvalidArgument
 
@@ -79,24 +80,24 @@ class LocalStore:
 
     def __init__(self, folder: Path) -> None:
         self.place = str(folder)
-        self._folder = folder
+        self._folder, self._disk = folder, disk.current()
 
     def put(self, name: str, data: Data) -> None:
         path = self._folder / name
-        with self._errors("write", name), _file(path.parent, data) as written:
+        with self._errors("write", name), self._file(path.parent, data) as written:
             aside = path.parent / _hidden()
-            _link(written, aside)
-            os.replace(aside, path)
-            sync(path.parent)
+            self._disk.link(written, aside)
+            self._disk.replace(aside, path)
+            self._disk.sync(path.parent)
 
     def create(self, name: str, data: bytes) -> None:
         path = self._folder / name
-        with self._errors("write", name), _file(path.parent, data) as written:
+        with self._errors("write", name), self._file(path.parent, data) as written:
             try:
-                _link(written, path)
+                self._disk.link(written, path)
             except FileExistsError:
                 raise AlreadyThere(f"{self.place}: {name} is there already") from None
-            sync(path.parent)
+            self._disk.sync(path.parent)
 
     def get(self, name: str) -> bytes:
         with self._errors("read", name):
@@ -116,11 +117,29 @@ class LocalStore:
 
     def delete(self, name: str) -> None:
         with self._errors("remove", name), contextlib.suppress(FileNotFoundError):
-            (self._folder / name).unlink()
+            self._disk.unlink(self._folder / name)
 
     def clear(self) -> None:
         with self._errors("remove", ""), contextlib.suppress(FileNotFoundError):
             shutil.rmtree(self._folder)
+
+    @contextlib.contextmanager
+    def _file(self, folder: Path, data: Data) -> Iterator[int]:
+        """A durable file without a name, or with a hidden one meanwhile. Yields a descriptor that can be linked."""
+        self._disk.make(folder)
+        fd, aside = self._disk.unnamed(folder), None
+        if fd is None:
+            aside = folder / _hidden()
+            fd = self._disk.create(aside)
+        try:
+            with io.BufferedWriter(self._disk.file(fd)) as file:
+                file.write(data)
+                file.flush()
+                self._disk.fsync(fd)
+                yield fd
+        finally:
+            if aside is not None:
+                self._disk.unlink(aside)
 
     @contextlib.contextmanager
     def _errors(self, verb: str, name: str) -> Iterator[None]:
@@ -132,39 +151,6 @@ class LocalStore:
             raise InvalidArgument(f"cannot {verb} {self.place}/{name}: {error.strerror or error}") from error
 
 
-@contextlib.contextmanager
-def _file(folder: Path, data: Data) -> Iterator[str]:
-    """A durable file without a name, or with a hidden one meanwhile. Yields a path that can be linked."""
-    make(folder)
-    aside = None
-    try:
-        fd = os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666)
-        path = f"/proc/self/fd/{fd}"
-        if not os.path.exists(path):  # no /proc
-            os.close(fd)
-            raise OSError
-    except OSError:  # not every file system has unnamed files; any other trouble comes again
-        path = aside = os.fspath(folder / _hidden())
-        fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    try:
-        with open(fd, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(fd)
-            yield path
-    finally:
-        if aside is not None:
-            os.unlink(aside)
-
-
-def _link(file: str, path: Path) -> None:
-    root = os.open("/", os.O_PATH | os.O_CLOEXEC)  # makes `link` follow the link in /proc
-    try:
-        os.link(file, path, src_dir_fd=root, follow_symlinks=True)
-    finally:
-        os.close(root)
-
-
 def _hidden() -> str:
     return f".{secrets.token_hex(8)}.partial"
 
@@ -173,10 +159,8 @@ class ObjectStore:
     """Objects below a URL. store: of obstore."""
 
     def __init__(self, url: str, store: Opened, patience: float) -> None:
-        import obstore
-
         self.place = url.rstrip("/")
-        self._store, self._obstore, self._patience = store, obstore, patience
+        self._store, self._obstore, self._patience = store, disk.current().objects(), patience
 
     def put(self, name: str, data: Data) -> None:
         self._write(name, lambda: self._obstore.put(self._store, name, data))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -30,6 +30,7 @@ from ..windows.opened import opened
 from ..windows.spans import bounded, unusable
 from ..windows.storage import Limits
 from .blocks import ORIGIN, Block, Given
+from .failures import Failures
 from .operator import Operator
 from .pace import Pace
 from .queued import QueuedStage
@@ -85,7 +86,7 @@ class GatherStage(QueuedStage):
         texts = pc.if_else(times.is_valid(), far, is_null)
         results = pa.RecordBatch.from_arrays([outcomes, texts], names=["outcome", "error"])
         decided = self._policy.apply(results, self._plan, origin=block.origin)
-        self._count(decided.failed, decided)
+        self._count(decided.failures.num_rows, decided)
         items: list[Item] = [Dead(block.take(decided.dead_at), decided.dead)] if len(decided.dead_at) else []
         kept = block.filter(decided.kept)
         return [*items, kept] if len(kept) else items
@@ -218,9 +219,10 @@ class GroupOperator(Operator):
     operator.end(input=2)                        nothing more comes from there
     """
 
-    def __init__(self, plan: GroupPlan) -> None:
+    def __init__(self, plan: GroupPlan, hidden: Callable[[str], str] = str) -> None:
         super().__init__(plan.name, [])
         self._gather, self._group = GatherStage(plan), GroupStage(plan)
+        self._gather.failures = Failures(hidden)
         self.stages = [self._gather, self._group]
         self._lowest = Lowest(1)
 
