@@ -97,3 +97,51 @@ def test_a_mistake_is_one_sentence(plugin: Path, folder: Path, arguments: list[s
     assert done.output.startswith("Error: ")
     assert done.output.count("\n") == 1
     assert sorted(path.name for path in folder.iterdir()) == before
+
+
+WIDTHS = "x,t\n1,a\n2\n3,c,d\n4,e\n"
+
+
+@pytest.mark.parametrize(
+    ("policy", "text"),
+    [
+        (["null"], "x,t,double\n1,a,2\n,,\n,,\n4,e,8\n"),
+        (["drop"], "x,t,double\n1,a,2\n4,e,8\n"),
+        (["dead_letter", "--dead-letter", "dead.parquet"], "x,t,double\n1,a,2\n4,e,8\n"),
+    ],
+)
+def test_rows_of_another_width_fail_alone(plugin: Path, folder: Path, policy: list[str], text: str) -> None:
+    (folder / "widths.csv").write_text(WIDTHS)
+    result = run(plugin, "double", "widths.csv", "--out", "o.csv", "--on-error", *policy)
+    assert result.exit_code == 0, result.output
+    assert (folder / "o.csv").read_text() == text
+
+
+def test_a_row_of_another_width_ends_the_run_by_default(plugin: Path, folder: Path) -> None:
+    (folder / "widths.csv").write_text(WIDTHS)
+    result = run(plugin, "double", "widths.csv", "--out", "o.csv")
+    assert result.exit_code == 1
+    assert "widths.csv: row 2: it has 1 cell, and the header has 2: '2'" in result.output
+
+
+def test_types_by_the_first_rows_are_told(plugin: Path, folder: Path) -> None:
+    result = run(plugin, "same", "in.csv", "--types", "auto,t=str", "--out", "o.jsonl", "--out-format", "jsonl")
+    assert "types by the first rows: x=double\n" in result.output
+    assert (folder / "o.jsonl").read_text().startswith('{"x":1.0,"t":"NA","zip":"01234"')
+
+
+def test_cells_as_elsewhere(plugin: Path, folder: Path) -> None:
+    (folder / "de.csv").write_text("# by hand\nx;t;m\n7,0;a;1,5\n")
+    options = ["--delimiter", ";", "--decimal-mark", ",", "--comment", "#", "--types", "m=float"]
+    assert run(plugin, "double", "de.csv", *options, "--out", "o.csv").exit_code == 0
+    assert (folder / "o.csv").read_text() == "x;t;m;double\n7,0;a;1,5;14\n"
+    assert run(plugin, "double", "de.csv", *options, "--out", "o.csv", "--out-delimiter", r"\t").exit_code == 0
+    assert (folder / "o.csv").read_text() == "x\tt\tm\tdouble\n7,0\ta\t1,5\t14\n"
+
+
+def test_a_type_by_the_first_lines_that_no_function_takes(plugin: Path, folder: Path) -> None:
+    (folder / "in.jsonl").write_text('{"t":1.5}\n')
+    result = run(plugin, "same", "in.jsonl", "--out", "-")
+    assert "column 't' is double by the first lines, and same takes string: add --types 't=string'" in result.output
+    assert run(plugin, "same", "in.jsonl", "--types", "t=string", "--out", "o.csv").exit_code == 0
+    assert (folder / "o.csv").read_text() == "t,same\n1.5,1.5\n"

@@ -77,14 +77,14 @@ def test_other_types_are_cast_or_refused(tmp_path: Path) -> None:
         ("none*.csv", r"none\*\.csv: no file has such a name"),
         ("a.csv/b.csv", r"a\.csv/b\.csv: there is no such file"),
         ("sub", "sub: the folder has no files"),
-        ("x.json", r"x\.json: the file's ending must be one of \.csv, .*, or --in-format must name the format"),
+        ("x.jsn", r"x\.jsn: the file's ending must be one of \.csv, .*, or --in-format must name the format"),
         ("x.parquet.gz", "parquet files are compressed inside"),
         ("\0", "cannot read .*null"),
         ("x" * 300, "cannot read .*x: File name too long"),
     ],
 )
 def test_inputs_that_are_none(folder: Path, name: str, why: str) -> None:
-    (folder / "x.json").touch()
+    (folder / "x.jsn").touch()
     (folder / "x.parquet.gz").touch()
     with pytest.raises(InvalidArgument, match=why):
         FileSource([folder / name])

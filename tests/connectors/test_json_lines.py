@@ -96,10 +96,10 @@ def test_half_a_surrogate_pair_is_its_rows_error(tmp_path: Path) -> None:
     assert rows.refused[1].encode().startswith(rb"column 'a': " + rb'"\udc80" is not ')
 
 
-@pytest.mark.parametrize(("text", "why"), [("", "in.jsonl is empty"), ("[\n{}\n", "line 1 is not JSON")])
+@pytest.mark.parametrize(("text", "why"), [("", "in.jsonl is empty"), ("5\n6\n", "line 1 is not a JSON object")])
 def test_files_that_are_no_newline_json(tmp_path: Path, text: str, why: str) -> None:
     path = tmp_path / "in.jsonl"
-    path.write_text(text if why == "in.jsonl is empty" else "[\n1\n]\n")
+    path.write_text(text)
     with pytest.raises(InvalidArgument, match=f"{why}.*; a newline JSON file has one object in each line"):
         read(path)
 

@@ -144,3 +144,10 @@ def test_types_of_typed_columns_are_cast(tmp_path: Path) -> None:
     (rows,) = rows_of(path, reading=Reading(types={"a": "uint8"}))
     assert rows.batch.column(0).to_pylist() == [1, None]
     assert rows.refused == {1: "column 'a': 300 does not fit uint8"}
+
+
+def test_parquet_of_two_columns_of_one_name_is_not_written(tmp_path: Path) -> None:
+    """Nothing could read it."""
+    with pytest.raises(InvalidArgument, match=r"Parquet with two columns 'a' cannot be read; rename one"):
+        write(tmp_path / "rows.parquet", pa.table([[1], [2]], ["a", "a"]))
+    assert list(tmp_path.iterdir()) == []

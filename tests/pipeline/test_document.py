@@ -138,8 +138,8 @@ every_rows = true
         "line 14: sinks[0].path: is missing; write the folder, or its URL in an object store (`s3://bucket/folder`)",
         "line 16: sinks[0].paht: there is no such key: write 'path'",
         "line 17: sinks[1].type: is missing; write one of 'parts', 'file', 'stdout', 'blackhole', 'table', 'preview'",
-        "line 21: event_time.lateness: write seconds as a number, or a text with a unit, such as '10s' or '500ms', "
-        "not '10 parsecs'",
+        "line 21: event_time.lateness: write seconds as a number, or a text with a unit (ns, us, ms, s, min, h or d), "
+        "such as '10s' or '500ms', not '10 parsecs'",
         "line 24: checkpoints.every_rows: write a whole number, not True",
     ]
 

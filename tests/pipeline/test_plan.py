@@ -307,7 +307,8 @@ def test_errors_do_not_show_values(folder: Path) -> None:
         "source: ${FOLDER}/nothing.csv: there is no such file"
     ]
     assert problems(event_time={"column": "departure", "lateness": "${LATE}"}, environment={"LATE": "secretly"}) == [
-        "event_time.lateness: write seconds as a number, or a text with a unit, such as '10s' or '500ms', not '${LATE}'"
+        "event_time.lateness: write seconds as a number, or a text with a unit (ns, us, ms, s, min, h or d), such as "
+        "'10s' or '500ms', not '${LATE}'"
     ]
 
 

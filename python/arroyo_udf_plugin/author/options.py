@@ -15,7 +15,7 @@ __all__ = ["OPTIONS", "Options", "StartOptions", "abi_fields", "check", "from_ab
 
 _FOREVER_NS = 2**64 - 1
 _LONGEST = 1e9  # seconds
-_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 _RETRY_ON = {"timeout": 1, "error": 2}
 
 
@@ -116,7 +116,7 @@ def _whole(most: int) -> _Kind:
 
 
 def seconds_of(text: str) -> float:
-    """Converts "2ms", "1.5 s", "0.5" or "inf" to seconds. Raises ValueError for other texts."""
+    """Converts "2ms", "1.5 s", "30d", "0.5" or "inf" to seconds. Raises ValueError for other texts."""
     with_unit = re.fullmatch(r"(\d+(?:\.\d+)?) ?([a-z]+)", text)
     if with_unit is None or with_unit[2] not in _UNITS:
         return float(text)

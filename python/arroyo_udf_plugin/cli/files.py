@@ -24,7 +24,10 @@ _INPUT = [
     click.argument("inputs", metavar="INPUT...", nargs=-1, required=True),
     click.option("--in-format", type=click.Choice(FORMATS), help="The input's format; default: by its ending."),
     click.option(
-        "--types", multiple=True, metavar="NAME=TYPE,...", help="Types of text columns, such as zip=str,day=date."
+        "--types",
+        multiple=True,
+        metavar="NAME=TYPE,...",
+        help="Types of text columns, such as zip=str,day=date; auto: by the first rows.",
     ),
     click.option("--schema", metavar="FILE", help="A Parquet or Arrow file whose columns' types to take."),
     click.option(
@@ -33,6 +36,17 @@ _INPUT = [
     click.option("--delimiter", metavar="CHAR", help="Between CSV cells; default: comma, in .tsv a tab."),
     click.option("--quote", metavar="CHAR", default='"', help="Around CSV cells; '' for none."),
     click.option("--no-header", is_flag=True, help="The CSV file has no names; its columns are f0, f1, ..."),
+    click.option(
+        "--decimal-mark", type=click.Choice([".", ","]), default=".", help="In numbers of CSV, as in 1234,5; default: ."
+    ),
+    click.option(
+        "--date-format",
+        "date_formats",
+        multiple=True,
+        metavar="FORMAT",
+        help="Of dates and times in CSV, such as %d.%m.%Y; besides ISO 8601.",
+    ),
+    click.option("--comment", metavar="CHAR", help="CSV lines that begin with it are no rows."),
     click.option("--limit", type=click.IntRange(min=0), metavar="ROWS", help="Stop after so many rows."),
 ]
 _OUTPUT = [
@@ -43,6 +57,7 @@ _OUTPUT = [
         help="The output; - is standard output. Without it, the first rows are shown.",
     ),
     click.option("--out-format", type=click.Choice(FORMATS), help="The output's format; default: by its ending."),
+    click.option("--out-delimiter", metavar="CHAR", help="Between cells of a CSV output; default: as in the input."),
     click.option("--select", metavar="NAME,...", help="The output's columns, in this order; default: all."),
     click.option(
         "--compression", metavar="NAME", help="Of Parquet and Arrow, such as zstd. (.gz and .zst compress text.)"
@@ -67,17 +82,25 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
         delimiter: str | None,
         quote: str,
         no_header: bool,
+        decimal_mark: str,
+        date_formats: tuple[str, ...],
+        comment: str | None,
         limit: int | None,
         **others: Any,
     ) -> Any:
+        chosen, is_auto = _types(types)
         reading = Reading(
             format=in_format,
-            types=_types(types),
+            types=chosen,
             schema=schema,
             null_values=NULL_VALUES if null_values is None else _null_values(null_values),
-            delimiter="\t" if delimiter == r"\t" else delimiter,
+            delimiter=_mark(delimiter),
             quote=quote,
             header=not no_header,
+            decimal_mark=decimal_mark,
+            date_formats=date_formats,
+            comment=comment,
+            infer_types=is_auto,
             limit=limit,
         )
         return command(reading=reading, **others)
@@ -96,6 +119,7 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
         *,
         reading: Reading,
         out_format: str | None,
+        out_delimiter: str | None,
         select: str | None,
         compression: str | None,
         row_group_rows: int,
@@ -109,9 +133,10 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
             columns=None if select is None else columns_written(select, "--select") or ("",),
             force=force,
             null_values=reading.null_values,
-            delimiter=reading.delimiter,
+            delimiter=reading.delimiter if out_delimiter is None else _mark(out_delimiter),
             quote=reading.quote,
             header=reading.header,
+            decimal_mark=reading.decimal_mark,
         )
         return command(reading=reading, writing=writing, **others)
 
@@ -132,11 +157,19 @@ def _null_values(given: str) -> tuple[str, ...]:
         raise click.UsageError(f"--null-values {given!r}: {error}") from error
 
 
-def _types(given: tuple[str, ...]) -> dict[str, str]:
-    types = {}
+def _mark(delimiter: str | None) -> str | None:
+    return "\t" if delimiter == r"\t" else delimiter
+
+
+def _types(given: tuple[str, ...]) -> tuple[dict[str, str], bool]:
+    """The types by name, and whether `auto` is among them, for the other columns."""
+    types, is_auto = {}, False
     for pair in (pair for each in given for pair in split_types(each)):
+        if pair.strip() == "auto":
+            is_auto = True
+            continue
         name, equals, type_ = pair.rpartition("=")
         if not equals or not name or not type_:
             raise click.UsageError(f"--types {pair!r}: write NAME=TYPE, such as zip=str")
         types[name.strip()] = type_.strip()
-    return types
+    return types, is_auto

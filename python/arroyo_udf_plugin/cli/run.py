@@ -184,6 +184,9 @@ def report(summary: Summary, first: str, as_json: bool) -> None:
         f"{summary.seconds:.2f} s, {summary.rows_per_s:,.0f} rows/s",
         err=to_stderr,
     )
+    if summary.types:
+        told = ", ".join(f"{name}={type_}" for name, type_ in summary.types.items())
+        click.echo(f"types by the first rows: {told}", err=to_stderr)
     for counts in summary.calls:
         for line in failed(counts.failures):
             click.echo(line, err=to_stderr)

@@ -37,6 +37,30 @@ def blocks(read: Callable[[int], bytes], quote: bytes, name: str) -> Iterator[by
         yield rest
 
 
+class WithoutComments:
+    """Bytes without the lines that begin with a mark, except within quotes. read: see `blocks`."""
+
+    def __init__(self, read: Callable[[int], bytes], mark: bytes, quote: bytes) -> None:
+        self._read, self._mark, self._quote = read, mark, quote
+        self._rest, self._quoted = b"", False
+
+    def read(self, size: int) -> bytes:
+        """As `read`; more than `size`, if a line was cut."""
+        while data := self._read(size):
+            *lines, self._rest = (self._rest + data).split(b"\n")
+            if kept := b"".join(line + b"\n" for line in lines if self._is_kept(line)):
+                return kept
+        last, self._rest = self._rest, b""
+        return last if self._is_kept(last) else b""
+
+    def _is_kept(self, line: bytes) -> bool:
+        if not self._quoted and line.startswith(self._mark):
+            return False
+        if self._quote:
+            self._quoted ^= line.count(self._quote) % 2 == 1
+        return True
+
+
 def _read(read: Callable[[int], bytes], least: int) -> bytes:
     """What has arrived; at least `least` bytes, so that a long record is not searched again for each piece of it."""
     data = read(BLOCK_BYTES)

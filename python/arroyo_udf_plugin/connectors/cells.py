@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -26,11 +27,27 @@ JSON_VALUE = "\0"  # begins a cell of newline JSON that is no string
 
 @dataclasses.dataclass(frozen=True)
 class Dialect:
-    """Of a CSV file. quote: "" means that there are no quotes."""
+    """Of a CSV file. quote: "" means that there are no quotes. decimal_mark, date_formats: see `options.Reading`."""
 
     delimiter: str = ","
     quote: str = '"'
     null_values: tuple[str, ...] = NULL_VALUES
+    decimal_mark: str = "."
+    date_formats: tuple[str, ...] = ()
+
+    def has_cells_of(self, other: Dialect) -> bool:
+        """Whether cells of another dialect can stand as they are."""
+        return (self.delimiter, self.quote, self.null_values) == (other.delimiter, other.quote, other.null_values)
+
+    def described(self) -> dict[str, Any]:
+        """For `of`. What is as by default is left out, where versions before did not know it."""
+        later = {"decimal_mark": ".", "date_formats": ()}
+        return {name: value for name, value in dataclasses.asdict(self).items() if value != later.get(name, self)}
+
+    @classmethod
+    def of(cls, described: Mapping[str, Any]) -> Dialect:
+        given: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in described.items()}
+        return cls(**given)
 
 
 class CellType(pa.ExtensionType):  # type: ignore[misc]
@@ -47,13 +64,16 @@ class CellType(pa.ExtensionType):  # type: ignore[misc]
         self.dialect = dialect
         super().__init__(pa.string(), "arroyo_udf.cell")
 
+    def __str__(self) -> str:
+        return "text"
+
     def __arrow_ext_serialize__(self) -> bytes:
-        return json.dumps(self.dialect and dataclasses.asdict(self.dialect)).encode()
+        return json.dumps(self.dialect and self.dialect.described()).encode()
 
     @classmethod
     def __arrow_ext_deserialize__(cls, storage_type: pa.DataType, serialized: bytes) -> CellType:
         found = json.loads(serialized)
-        return cell_type(found and Dialect(found["delimiter"], found["quote"], tuple(found["null_values"])))
+        return cell_type(found and Dialect.of(found))
 
 
 @functools.cache
@@ -124,7 +144,10 @@ def parse(column: pa.Array, wanted: pa.Field) -> Cast:
     type_ = wanted.type
     if pa.types.is_nested(type_) and isinstance(column.type, CellType) and column.type.dialect is None:
         return _parse_json(column.storage, type_)
-    return parse_texts(decoded(column), type_)
+    dialect = column.type.dialect if isinstance(column.type, CellType) else None
+    if dialect is None:
+        return parse_texts(decoded(column), type_)
+    return parse_texts(decoded(column), type_, dialect.decimal_mark, dialect.date_formats)
 
 
 def _parse_json(cells: pa.Array, type_: pa.DataType) -> Cast:

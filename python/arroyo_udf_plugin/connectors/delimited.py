@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from ..errors import InvalidArgument
-from .blocks import RECORD_BYTES, blocks, ends_within_a_cell
+from .blocks import RECORD_BYTES, WithoutComments, blocks, ends_within_a_cell
 from .cells import CellType, Dialect, cell_type, decoded, quoted, unquoted
 from .json_writer import has_no_json
 from .options import Reading, Writing
@@ -38,22 +38,35 @@ def dialect_of(format: str, options: Reading | Writing) -> Dialect:
             raise InvalidArgument(f"--{what} {mark!r}: it must be one ASCII character")
     if delimiter == options.quote:
         raise InvalidArgument(f"--delimiter and --quote are both {delimiter!r}")
-    return Dialect(delimiter, options.quote, options.null_values)
+    if options.decimal_mark not in (".", ","):
+        raise InvalidArgument(f"--decimal-mark {options.decimal_mark!r}: it is . or ,")
+    formats = options.date_formats if isinstance(options, Reading) else ()
+    return Dialect(delimiter, options.quote, options.null_values, options.decimal_mark, formats)
 
 
 class DelimitedReader:
     """A CSV file. read: its bytes, see `blocks`. name: for error texts.
 
-    schema: of all its columns. refuses: a row of another width, or with bytes that are no UTF-8, is a refused row;
-    otherwise it ends the reading. Raises InvalidArgument, also while iterating.
+    comment: begins lines that are no rows. schema: of all its columns. refuses: a row of another width, or with bytes
+    that are no UTF-8, is a refused row; otherwise it ends the reading. Raises InvalidArgument, also while iterating.
     """
 
     rows = None
 
     def __init__(
-        self, read: Callable[[int], bytes], name: str, dialect: Dialect, header: bool, refuses: bool = False
+        self,
+        read: Callable[[int], bytes],
+        name: str,
+        dialect: Dialect,
+        header: bool,
+        refuses: bool = False,
+        comment: str | None = None,
     ) -> None:
         self._name, self._dialect, self._refuses = name, dialect, refuses
+        if comment is not None:
+            if len(comment.encode()) != 1 or comment in f"\r\n{dialect.delimiter}{dialect.quote}":
+                raise InvalidArgument(f"--comment {comment!r}: it must be one ASCII character, and no other mark")
+            read = WithoutComments(read, comment.encode(), dialect.quote.encode()).read
         self._blocks = blocks(read, dialect.quote.encode(), name)
         first = next(self._blocks, b"")
         if first.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -71,6 +84,18 @@ class DelimitedReader:
             "newlines_in_values": bool(dialect.quote),
             "ignore_empty_lines": len(names) > 1,  # of one column, an empty line is an empty cell
         }
+
+    def first_rows(self) -> list[pa.Array]:
+        """The cells of all columns of the first rows, which `pieces` has, too."""
+        self._first = self._first or next(self._blocks, b"")
+        columns = list(range(len(self.schema)))
+        if not self._first:
+            return [pa.nulls(0, field.type) for field in self.schema]
+        try:
+            cells = self._cells(self._first, columns)
+        except pa.ArrowInvalid:
+            cells, _ = self._mended(self._first, columns, KEPT)
+        return cells or [pa.nulls(0, field.type) for field in self.schema]
 
     def pieces(self, columns: list[int], most_rows: int, start: int = 1) -> Iterator[Piece]:
         """Batches of these columns' cells, each with the number of its first row. start: the first row to read."""
@@ -288,11 +313,13 @@ class DelimitedWriter:
     def _cells(self, column: pa.Array, name: str) -> pa.Array:
         type_ = column.type
         if isinstance(type_, CellType):
-            if type_.dialect == self._dialect:
+            if type_.dialect is not None and self._dialect.has_cells_of(type_.dialect):
                 return column.storage.cast(pa.large_string())
             if type_.dialect is not None:
                 return self._recoded(column.storage.cast(pa.large_string()), type_.dialect, name)
         found = texts(decoded(column))
+        if self._dialect.decimal_mark == "," and (pa.types.is_floating(type_) or pa.types.is_decimal(type_)):
+            return self._quoted(pc.replace_substring(found, ".", ","), name)
         return found if self._numbers_are_plain and _is_number(type_) else self._quoted(found, name)
 
     def _recoded(self, cells: pa.Array, found: Dialect, name: str) -> pa.Array:

@@ -55,7 +55,9 @@ def _seconds(value: Any) -> Any:
     try:
         return seconds_of(value) if isinstance(value, str) else value
     except ValueError:
-        raise ValueError("write seconds as a number, or a text with a unit, such as '10s' or '500ms'") from None
+        raise ValueError(
+            "write seconds as a number, or a text with a unit (ns, us, ms, s, min, h or d), such as '10s' or '500ms'"
+        ) from None
 
 
 _or_text = pydantic.BeforeValidator(_seconds, json_schema_input_type=float | str)

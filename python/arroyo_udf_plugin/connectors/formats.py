@@ -17,6 +17,7 @@ _FORMATS = {
     ".feather": "arrow",
     ".arrows": "arrows",
 }
+_INPUTS = {".json": "jsonl"}  # which may be one array
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 TEXT = ("csv", "tsv", "jsonl", "text")
 
@@ -48,10 +49,11 @@ def kind_of(name: str, chosen: str | None, option: str) -> Kind:
         return Kind(chosen, compression if chosen in TEXT else None)
     if name == "-":
         return Kind("csv", None)
-    found = _FORMATS.get(dot + last)
+    known = _FORMATS | _INPUTS if option == "--in-format" else _FORMATS
+    found = known.get(dot + last)
     if found is None:
         raise InvalidArgument(
-            f"{name}: the file's ending must be one of {', '.join(_FORMATS)}, or {option} must name the format"
+            f"{name}: the file's ending must be one of {', '.join(known)}, or {option} must name the format"
         )
     if compression is not None and found not in TEXT:
         raise InvalidArgument(

@@ -70,6 +70,15 @@ class JsonReader:
             given = dict.fromkeys(names, _CELL) | given
         types_ = [given[key] if key in given else _type_of([row.get(key) for row in rows]) for key in names]
         self.schema = pa.schema(list(zip(names, types_, strict=True)))
+        self._first_rows = rows
+
+    def first_rows(self) -> list[pa.Array]:
+        """The values of all columns of the first rows, which `pieces` has, too."""
+        cells = [field.name if isinstance(field.type, CellType) else None for field in self.schema]
+        return [
+            pa.nulls(0, field.type) if name is None else _array([row.get(name) for row in self._first_rows], field, {})
+            for name, field in zip(cells, self.schema, strict=True)
+        ]
 
     def pieces(self, columns: list[int], most_rows: int, start: int = 1) -> Iterator[Piece]:
         """Batches of these columns, each with the number of its first line. An empty line is no row.
@@ -175,7 +184,9 @@ def _excerpt(line: bytes) -> str:
 
 
 def _type_of(values: list[Any]) -> pa.DataType:
-    kinds = {float if type(value) is Number else type(value) for value in values} - {type(None)}
+    kinds = set(map(type, values)) - {type(None)}
+    if Number in kinds:
+        kinds = kinds - {Number} | {float}
     if kinds == {list}:
         items = [item for value in values if value is not None for item in value]
         inner = _type_of(items)

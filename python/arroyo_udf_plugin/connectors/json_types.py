@@ -14,6 +14,7 @@ import dataclasses
 import itertools
 import json
 from collections.abc import Callable
+from math import isinf
 from typing import Any
 
 import pyarrow as pa
@@ -54,14 +55,14 @@ _FITTING: list[tuple[Callable[[pa.DataType], bool], set[type]]] = [  # of which 
 
 def number(text: str) -> float:
     """As JSON has it. Raises ValueError for one that no float is near to."""
-    if len(text) <= 15:
-        value = float(text)
-    else:
-        value = Number(text)
-        value.text = text
-    if value in (float("inf"), float("-inf")):
+    value = float(text)
+    if isinf(value):
         raise ValueError(f"{shortened(text)} is out of range")
-    return value
+    if len(text) <= 15 or repr(value) == text:
+        return value
+    exact = Number(value)
+    exact.text = text
+    return exact
 
 
 def check(type_: pa.DataType) -> None:

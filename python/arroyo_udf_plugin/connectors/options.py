@@ -23,6 +23,9 @@ class Reading:
     null_values: the unquoted texts that mean null (CSV).
     delimiter: between cells; None: comma, or tab for "tsv". quote: around cells; "": none.
     header: the first line has the names; otherwise they are f0, f1, ...
+    decimal_mark: in numbers of CSV; "," as in 1234,5. date_formats: of dates and times in CSV, as in datetime.strptime,
+        besides ISO 8601. comment: begins lines of CSV that are no rows; None: none does.
+    infer_types: text columns without a type in `types` get one if all of the first rows have it (`inferred`).
     columns: those to read; None: all. limit: on the number of rows, over all inputs.
     cells: all columns of newline JSON are cells, whatever the first lines have.
     unstructured: each line of newline JSON is the column `value`, as a text; otherwise its keys are the columns.
@@ -39,6 +42,10 @@ class Reading:
     delimiter: str | None = None
     quote: str = '"'
     header: bool = True
+    decimal_mark: str = "."
+    date_formats: tuple[str, ...] = ()
+    comment: str | None = None
+    infer_types: bool = False
     columns: tuple[str, ...] | None = None
     limit: int | None = None
     cells: bool = False
@@ -56,7 +63,7 @@ class Writing:
     compression: of Parquet and Arrow files; None: the format's default. (.gz and .zst compress text.)
     row_group_rows: of Parquet.
     columns: of the output; None: all. force: replace the output even if it is one of the inputs.
-    null_values, delimiter, quote, header: as in `Reading`. A text that would read as null gets quotes.
+    null_values, delimiter, quote, header, decimal_mark: as in `Reading`. A text that would read as null gets quotes.
     unstructured: the only column is JSON, and its values are the lines of newline JSON.
     timestamps: in newline JSON: "unix_millis", or as in RFC 3339; "rfc3339" gives a Z to those without a zone, too.
     decimals: in newline JSON: "string" or "number".
@@ -72,6 +79,7 @@ class Writing:
     delimiter: str | None = None
     quote: str = '"'
     header: bool = True
+    decimal_mark: str = "."
     unstructured: bool = False
     timestamps: str | None = None
     decimals: str = "string"

@@ -9,11 +9,13 @@ import pydantic
 from .bad_records import BadRecords
 from .described import Described, Several
 from .options import NULL_VALUES, Reading
-from .written import Format
+from .written import DecimalMark, Format
 
 
 class Read(Described):
-    later: ClassVar[frozenset[str]] = frozenset({"json_columns", "metadata", "timestamps"})
+    later: ClassVar[frozenset[str]] = frozenset(
+        {"json_columns", "metadata", "timestamps", "decimal_mark", "date_formats", "comment", "infer_types"}
+    )
 
     format: Format | None = None
     """The format, if it does not follow from the name; standard input is CSV."""
@@ -35,6 +37,19 @@ class Read(Described):
 
     header: bool = True
     """The first line of CSV has the columns' names; otherwise they are f0, f1, ..."""
+
+    decimal_mark: DecimalMark | None = None
+    """In numbers of CSV: "," as in 1234,5; otherwise a point."""
+
+    date_formats: Several[str] = ()
+    """Of dates and times in CSV, besides ISO 8601: such as "%d.%m.%Y", as Python's strptime has them."""
+
+    comment: str | None = None
+    """A character; lines of CSV that begin with it are no rows."""
+
+    infer_types: bool = False
+    """Text columns that `types` does not name get the type that all of the first rows have: bool, int, float, date or
+    datetime. Numbers with leading zeros stay text."""
 
     columns: Several[str] | None = None
     """Those to read, in this order; otherwise all."""
@@ -70,6 +85,10 @@ class Read(Described):
             delimiter=self.delimiter,
             quote=self.quote,
             header=self.header,
+            decimal_mark=self.decimal_mark or ".",
+            date_formats=tuple(self.date_formats),
+            comment=self.comment,
+            infer_types=self.infer_types,
             columns=None if self.columns is None else tuple(self.columns),
             limit=self.limit,
             cells=self.cells,

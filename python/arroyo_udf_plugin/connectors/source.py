@@ -20,8 +20,10 @@ from ..errors import InvalidArgument
 from ..plugin.casting import fits
 from .cells import argument
 from .delimited import DelimitedReader, dialect_of
+from .inferred import type_of
 from .inputs import Input, found, opened, readable
 from .interrupt import Interrupt
+from .json_arrays import Lines
 from .json_lines import JsonReader, no_json
 from .options import BATCH_ROWS, Reading
 from .schemas import index_of
@@ -87,6 +89,7 @@ class FileSource:
         the order given; those of a folder or pattern by name.
     schema: of all batches. Cells of a text file have the type `cells.CellType`, unless `reading.types` names another.
     rows: the number of rows; None: unknown. files: the local files' paths. found: the inputs.
+    inferred: the types that text columns got by their first rows, by name.
     names: of the inputs, as `Rows.file` has them. given: the files' paths, and the objects' URLs.
     Raises InvalidArgument, also while iterating. A stream's rows can be read once.
     """
@@ -109,7 +112,8 @@ class FileSource:
                 if self._reading.columns is not None:
                     self._places = [self.index(name) for name in self._reading.columns]
                     self.schema = pa.schema(map(self._whole.field, self._places), self._whole.metadata)
-                for name, type_ in self._types.items():
+                self.inferred = self._infer(first.reader) if self._reading.infer_types else {}
+                for name, type_ in (self.inferred | self._types).items():
                     if name in self.schema.names or (name in named and name not in self._whole.names):
                         self._retype(name, type_)
                 self.rows = self._looked_into(first.reader.rows)
@@ -184,6 +188,13 @@ class FileSource:
             raise InvalidArgument(f"{self.found[0].name}: column {name!r}: {error}") from error
         self.schema = self.schema.set(index, field)
 
+    def _infer(self, reader: _Reader) -> dict[str, pa.DataType]:
+        """Types of the columns of text, by name."""
+        if not isinstance(reader, DelimitedReader | JsonReader):
+            return {}
+        found = dict(zip(reader.schema.names, map(type_of, reader.first_rows()), strict=True))
+        return {name: type_ for name, type_ in found.items() if type_ is not None and name not in self._types}
+
     def _types_of_schema(self) -> dict[str, pa.DataType]:
         if self._reading.schema is None:
             return {}
@@ -204,9 +215,9 @@ class FileSource:
             return TextReader(read, name, no_text if file.kind.format == "text" else no_json)
         if file.kind.format == "jsonl":
             how = self._whole, reading.cells, reading.json_columns, reading.timestamps
-            return JsonReader(read, name, self._types, *how)
+            return JsonReader(Lines(read, name).read, name, self._types, *how)
         dialect = dialect_of(file.kind.format, reading)
-        return DelimitedReader(read, name, dialect, reading.header, reading.refuses)
+        return DelimitedReader(read, name, dialect, reading.header, reading.refuses, reading.comment)
 
     def _looked_into(self, rows: int | None) -> int | None:
         """Looks into the other files, so that no row is called if they do not fit. Returns the number of all rows.
@@ -253,7 +264,10 @@ class FileSource:
             if column.type != field.type:
                 cast = argument(column, field)
                 column = cast.array
+                hint = (
+                    f" (the first rows are; --types {field.name}=str keeps text)" if field.name in self.inferred else ""
+                )
                 for at, why in cast.refused.items():
-                    refused.setdefault(at, f"column {field.name!r}: {why}")
+                    refused.setdefault(at, f"column {field.name!r}: {why}{hint}")
             columns.append(column)
         return Rows(name, first, pa.RecordBatch.from_arrays(columns, schema=self.schema), refused)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 import decimal
 import re
 
@@ -13,11 +15,19 @@ from ..plugin.casting import Cast
 from .durations import count_of
 
 
-def parse_texts(texts: pa.Array, type_: pa.DataType) -> Cast:
-    """A text that does not parse is null in the result, and in `refused`.
+def parse_texts(
+    texts: pa.Array, type_: pa.DataType, decimal_mark: str = ".", date_formats: tuple[str, ...] = ()
+) -> Cast:
+    """A text that does not parse is null in the result, and in `refused`. decimal_mark, date_formats: see
+    `options.Reading`.
 
     Raises InvalidArgument for a type that no text can be.
     """
+    is_ = pa.types
+    if date_formats and (is_.is_timestamp(type_) or is_.is_date(type_)):
+        return _in_their_words(parse_texts(_as_iso(texts, date_formats), type_), texts, type_)
+    if decimal_mark == "," and (is_.is_integer(type_) or is_.is_floating(type_) or is_.is_decimal(type_)):
+        return _in_their_words(parse_texts(_with_points(texts), type_), texts, type_)
     if type_ == texts.type:
         return Cast(texts, {})
     if not can_be_text(type_):
@@ -31,6 +41,33 @@ def parse_texts(texts: pa.Array, type_: pa.DataType) -> Cast:
     shown, texts = texts, pa.array([_plain(text, type_) for text in texts.to_pylist()], pa.string())
     array, refused = _cast_each(texts, type_, 0)
     return Cast(array, {at: _refusal(shown[at].as_py(), type_) for at in refused})
+
+
+def _in_their_words(done: Cast, texts: pa.Array, type_: pa.DataType) -> Cast:
+    """With errors that have the texts as they stand in the file."""
+    return Cast(done.array, {at: _refusal(texts[at].as_py(), type_) for at in done.refused})
+
+
+def _with_points(texts: pa.Array) -> pa.Array:
+    """Numbers with a point in place of the comma. One that has a point has no such number."""
+    swapped = pc.replace_substring(texts, ".", "\0")
+    return pc.replace_substring(swapped, ",", ".")
+
+
+def _as_iso(texts: pa.Array, formats: tuple[str, ...]) -> pa.Array:
+    """Times in one of the formats as in ISO 8601; other texts as they are."""
+    known = texts.dictionary_encode()
+    times = [None if text is None else _iso(text, formats) for text in known.dictionary.to_pylist()]
+    return pa.array(times, pa.string()).take(known.indices)
+
+
+def _iso(text: str, formats: tuple[str, ...]) -> str:
+    for format_ in formats:
+        with contextlib.suppress(ValueError):
+            time = datetime.datetime.strptime(text.strip(), format_)
+            is_date = time.time() == datetime.time() and time.tzinfo is None
+            return time.date().isoformat() if is_date else time.isoformat()
+    return text
 
 
 def _refusal(text: str, type_: pa.DataType) -> str:

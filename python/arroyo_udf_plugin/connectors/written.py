@@ -10,10 +10,11 @@ from .described import Output, Several
 from .options import NULL_VALUES, ROW_GROUP_ROWS, Writing
 
 Format = Literal["csv", "tsv", "jsonl", "text", "parquet", "arrow", "arrows"]
+DecimalMark = Literal[".", ","]
 
 
 class Written(Output):
-    later: ClassVar[frozenset[str]] = frozenset({"json_columns"})
+    later: ClassVar[frozenset[str]] = frozenset({"json_columns", "decimal_mark"})
 
     format: Format | None = None
     """The format, if it does not follow from the name."""
@@ -39,6 +40,9 @@ class Written(Output):
     header: bool = True
     """CSV begins with the columns' names."""
 
+    decimal_mark: DecimalMark | None = None
+    """In numbers of CSV: "," as in 1234,5; otherwise a point."""
+
     unstructured: bool = False
     """The only column is JSON as text, and its values are the lines of newline JSON."""
 
@@ -54,4 +58,4 @@ class Written(Output):
 
     def writing(self, **changed: Any) -> Writing:
         own = {name: getattr(self, name) for name in Written.model_fields if name not in Output.model_fields}
-        return Writing(**own | changed)
+        return Writing(**own | {"decimal_mark": self.decimal_mark or "."} | changed)

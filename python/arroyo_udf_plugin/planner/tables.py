@@ -283,6 +283,8 @@ def _reading(table: CreateTable, options: _Options) -> dict[str, Any]:
         "limit": options.read("source.limit", int, "a whole number"),
         "metadata": {column.name: column.metadata.value for column in table.columns or () if column.metadata} or None,
         **_dialect(options),
+        "comment": options.text("csv.comment"),
+        "date_formats": options.read("csv.date_format", lambda text: (text,), "a format such as %d.%m.%Y"),
     }
     read = _read_ones(table)
     if read:
@@ -309,6 +311,7 @@ def _dialect(options: _Options) -> dict[str, Any]:
         "quote": options.text("csv.quote"),
         "header": options.one_of("csv.header", _BOOLEANS),
         "null_values": options.read("csv.null_value", lambda text: (text,), "a text"),
+        "decimal_mark": options.one_of("csv.decimal_mark", {".": ".", ",": ","}),
     }
 
 

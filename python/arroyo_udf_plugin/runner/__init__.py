@@ -26,11 +26,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..connectors.cells import argument
 from ..connectors.file_source import FilesSource
 from ..connectors.object_store import is_url
 from ..connectors.options import Reading, Writing
 from ..connectors.place import kind_of_output
 from ..connectors.sink import FileSink
+from ..connectors.source import FileSource
 from ..errors import InvalidArgument
 from ..host.policy import Action, Policy
 from ..operator.blocks import Columns
@@ -82,8 +84,11 @@ def run(
     start = time.perf_counter()
     summary = Summary(names_of(calls), ", ".join(os.fspath(one) for one in inputs), os.fspath(output))
     with contextlib.ExitStack() as files:
+        reading = dataclasses.replace(reading, refuses=reading.refuses or on_error != "fail")
         source = files.enter_context(contextlib.closing(FilesSource([os.fspath(one) for one in inputs], reading, None)))
         columns, inputs_read = Columns(source.schema, source.files.index), source.files
+        _check_arguments(inputs_read, calls)
+        summary.types = {name: str(type_) for name, type_ in inputs_read.inferred.items()}
         plan = Plan(calls, columns, typed=kind.format not in ("csv", "tsv"))
         # Left in the reverse order: first the dead letters appear, last the output.
         sink = files.enter_context(FileSink(output, plan.schema, writing, inputs_read.given))
@@ -121,3 +126,21 @@ def run(
     summary.seconds = time.perf_counter() - start
     summary.rows_per_s = summary.rows / summary.seconds
     return summary
+
+
+def _check_arguments(source: FileSource, calls: Sequence[Call]) -> None:
+    """Raises InvalidArgument for a column of newline JSON that got another type by the first lines than is taken."""
+    if source.found[0].kind.format != "jsonl":
+        return
+    for call in calls:
+        for name, wanted in zip(call.columns, call.function.arguments, strict=True):
+            if not isinstance(name, str) or name not in source.schema.names:
+                continue
+            given = source.schema.field(name).type
+            try:
+                argument(pa.nulls(0, given), wanted)
+            except InvalidArgument:
+                raise InvalidArgument(
+                    f"{source.names[0]}: column {name!r} is {given} by the first lines, and {call.function.name} takes "
+                    f"{wanted.type}: add --types '{name}={wanted.type}'"
+                ) from None

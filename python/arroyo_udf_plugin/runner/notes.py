@@ -70,7 +70,7 @@ class Note:
     def how_to_read(self) -> Reading:
         """Reads the output as it was written."""
         written = self.how_written()
-        same = ("format", "null_values", "delimiter", "quote", "header")
+        same = ("format", "null_values", "delimiter", "quote", "header", "decimal_mark")
         return Reading(cells=True, **{name: getattr(written, name) for name in same})
 
 

@@ -52,6 +52,7 @@ class Summary:
     failed. nulls: the values that are null.
     nulled: failed results that are null. dropped, dead_letters: rows that are not in the output.
     statistics: of a run's only function. warnings: what went wrong without touching a row.
+    types: of columns that got theirs by the first rows (`Reading.infer_types`).
     """
 
     function: str
@@ -70,6 +71,7 @@ class Summary:
     statistics: Statistics | None = None
     calls: list[CallCounts] = dataclasses.field(default_factory=list)
     warnings: list[str] = dataclasses.field(default_factory=list)
+    types: dict[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def written(self) -> int:

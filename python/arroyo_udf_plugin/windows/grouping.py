@@ -118,7 +118,9 @@ class Plan:
                 raise WrongQuery(f"there is no column {name}, or several", name)
         if not is_time(given.field(grouping.time).type):
             raise WrongQuery(
-                f"{grouping.time} is {given.field(grouping.time).type}: name a column of times", grouping.time
+                f"{grouping.time} is {given.field(grouping.time).type}: name a column of times, or give a column of "
+                f'text this type where it is read: types = {{{grouping.time} = "datetime"}}',
+                grouping.time,
             )
         for field in self._by:
             if field.name in given.names:
