@@ -53,6 +53,7 @@ class World:
     def sink(self, slice: int = 0, clear: int | None = None, schema: pa.Schema = SCHEMA) -> Sink:
         sink: Sink = self.model.sink(schema, slice, StageIn(open_store(self.stage), self.history), "pipeline", "sink")
         if clear is not None:
+            sink.check(clear, 0, [])
             sink.clear(clear)
         return sink
 

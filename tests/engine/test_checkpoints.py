@@ -165,8 +165,8 @@ def test_files_of_others_in_the_place_are_left_alone() -> None:
 def test_a_place_with_checkpoints_is_not_begun_anew() -> None:
     store = MemoryStore()
     Engine(store, World())
-    with pytest.raises(InvalidArgument, match="go on from there with --resume, or name another place"):
-        Epochs(store, IDENTITY)
+    with pytest.raises(InvalidArgument, match="go on from there without --fresh, or name another place"):
+        Epochs(store, IDENTITY, resume=False)
 
 
 def test_a_place_without_checkpoints_is_not_resumed() -> None:

@@ -106,7 +106,7 @@ def test_of_two_engines_that_begin_at_once_the_second_is_refused() -> None:
             Engine(store, world).go()
 
     store.before = meanwhile
-    with pytest.raises(InvalidArgument, match="memory has checkpoints already: go on from there with --resume"):
+    with pytest.raises(InvalidArgument, match="memory: another engine has begun this pipeline in this moment"):
         Engine(store, world)
 
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from worlds import Gate, Item, MemoryStore, Story, StorySource, World
+from worlds import Gate, Item, MemoryStore, Story, StorySource, World, once
 
 from arroyo_udf_plugin.connectors.source import Rows
+from arroyo_udf_plugin.connectors.unnamed import Data
 from arroyo_udf_plugin.engine.checkpoints import Epochs
 from arroyo_udf_plugin.engine.gathering import RowQueue
 from arroyo_udf_plugin.engine.runner import run
+from arroyo_udf_plugin.engine.shares import Shares
 from arroyo_udf_plugin.engine.stopping import StopRequest
 from arroyo_udf_plugin.host.answers import STEP_ROWS
 from arroyo_udf_plugin.operator.blocks import Block, Columns, Given
@@ -37,8 +39,8 @@ def at(*times: int) -> pa.RecordBatch:
 class Windowed(Story):
     """Rows of each time, in windows of ten nanoseconds. Slice 0 reads partition a, slice 1 partition b."""
 
-    def __init__(self, items: dict[str, Sequence[Item]], world: World) -> None:
-        super().__init__(StorySource(items, SCHEMA, side_by_side=True), world, parallelism=2, time_column="t")
+    def __init__(self, items: dict[str, Sequence[Item]], world: World, parallelism: int = 2) -> None:
+        super().__init__(StorySource(items, SCHEMA, side_by_side=True), world, parallelism=parallelism, time_column="t")
 
     def operators(self) -> list[Operator]:
         return [GroupOperator(GroupPlan("windows", COUNT, Given(SCHEMA)))]
@@ -83,25 +85,88 @@ def test_a_stop_closes_no_windows_that_other_slices_have_rows_for() -> None:
     assert counted(world) == {0: 2, 10: 1, 20: 1, 100: 2, 110: 1}
 
 
-def test_watermarks_in_front_of_windows_are_told_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A resumed slice may go on with what a slower one has left: what it has told before holds no more."""
-    world, store = World(), MemoryStore()
-    first, *_ = InFront({}, world).operators()
+def on_its_way(*items: pa.RecordBatch | int) -> Data:
+    """The state of the query in front: rows, and watermarks between them."""
+    first, *_ = InFront({}, World()).operators()
     first.start()
-    for time in (100, 101):
-        first.push(Columns(SCHEMA).block(Rows("a", 1, at(time))))
-        first.push_watermark(time)
-    states, told = [first.snapshot()], []
-    monkeypatch.setattr(Epochs, "states", lambda self, place, *_: ([(10, 101)], [states if not place else [], []]))
+    for item in items:
+        if isinstance(item, int):
+            first.push_watermark(item)
+        else:
+            first.push(Columns(SCHEMA).block(Rows("a", 1, item)))
+    state = first.snapshot()
+    assert state is not None
+    return state
+
+
+def resumed(
+    monkeypatch: pytest.MonkeyPatch, watermarks: tuple[int, ...], states: Sequence[Data], **items: Sequence[Item]
+) -> dict[int, int]:
+    """What an engine counts that goes on from these states of slices."""
+    world, store, width = World(), MemoryStore(), len(items)
+    run(InFront({name: [] for name in items}, world, width), checkpoints=store)
+    monkeypatch.setattr(Epochs, "states", lambda self, place, *_: ([watermarks], [list(states[place::width]), []]))
+    run(InFront(items, world, width), checkpoints=store)
+    return counted(world)
+
+
+def test_rows_that_were_late_behind_a_watermark_in_flight_stay_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """O3: it is in the state, between the rows."""
+    state = on_its_way(at(5), 5, at(20), 20, at(6), at(21), 21)
+    assert resumed(monkeypatch, (21,), [state], a=[at(30)]) == {0: 1, 20: 2, 30: 1}
+
+
+def test_they_stay_late_in_several_slices_that_are_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    late, other = on_its_way(at(5), 5, at(20), 20, at(6), at(21), 21), on_its_way(at(7), 7, at(22), 22)
+    assert resumed(monkeypatch, (21, 22), [late, other], a=[at(30)], b=[at(31)])[20] == 3
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_they_stay_late_in_fewer_slices(monkeypatch: pytest.MonkeyPatch, swapped: bool) -> None:
+    states = [on_its_way(at(5), 5, at(20), 20, at(6), at(21), 21), on_its_way(at(7), 7, at(22), 22, at(8))]
+    states = states[::-1] if swapped else states
+    assert resumed(monkeypatch, (21, 22), states, a=[at(30)]) == {0: 2, 20: 3, 30: 1}
+
+
+def test_watermarks_above_those_of_slower_slices_are_told_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A resumed slice may go on with what a slower one has left: nothing of it is late by them."""
+    state, told = on_its_way(at(100), 100, at(101), 101), []
     push = GroupOperator.push_watermark
     monkeypatch.setattr(
         GroupOperator,
         "push_watermark",
         lambda self, time, input=0: (told.append((input, time)), push(self, time, input))[1],
     )
-    run(InFront({"a": [at(15)], "b": []}, world), checkpoints=store)
-    assert [time for input, time in told if not input] == [10, 15]
-    assert counted(world) == {10: 1, 100: 2}
+    found = resumed(monkeypatch, (10, 101), [state, on_its_way(10)], a=[at(15)], b=[])
+    assert {time for input, time in told if not input} == {10, 15}
+    assert found == {10: 1, 100: 2}
+
+
+def test_a_slice_without_a_file_holds_no_window_back() -> None:
+    """One watched file, two slices."""
+    world, stop = World(), StopRequest(timeout=60)
+    watched = Windowed({"a": [at(5), at(25), Gate()]}, world)
+    watched.source.side_by_side, watched.source.watch = False, 0.001
+    world.on_write = lambda rows: once(stop)
+    in_vain = threading.Timer(30, once, [stop])
+    in_vain.start()
+    run(watched, checkpoints=MemoryStore(), stop=stop)
+    in_vain.cancel()
+    assert counted(world) == {0: 1}
+
+
+def test_slices_that_have_read_all_are_as_far_as_the_furthest() -> None:
+    """As one slice is that has read all files. One that gets a file goes on from there, and holds the others back."""
+    shares = Shares(StorySource({}), 2, {})
+    assert shares.waits(1) is None
+    shares.reads(0, None)
+    assert shares.waits(1) is None
+    shares.reads(0, 20)
+    assert shares.waits(1) == 20
+    shares.reads(1, 20)
+    shares.reads(0, 50)
+    assert shares.waits(0) == 20
+    assert shares.waits(1) == 50
 
 
 def test_rows_in_a_queue_are_taken_although_nobody_sends_more(monkeypatch: pytest.MonkeyPatch) -> None:

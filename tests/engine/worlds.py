@@ -100,6 +100,8 @@ class StorySource:
         self.opened.append((partition, position))
         return StoryPartition(self, partition, 0 if position is None else position["next"])
 
+    def check(self, positions: Mapping[str, Json]) -> None: ...
+
     def close(self) -> None: ...
 
 
@@ -183,6 +185,8 @@ class WorldSink:
         if key not in self._world.applied:
             self._world.tables.setdefault(self.name, []).extend(self._world.staged.pop(key))
             self._world.applied.append(key)
+
+    def check(self, committed: int, epoch: int, waiting: Sequence[Json]) -> None: ...
 
     def clear(self, committed: int) -> None:
         self._fence = committed

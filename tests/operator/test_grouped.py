@@ -126,6 +126,29 @@ def test_a_snapshot_has_the_windows_and_the_rows_on_their_way() -> None:
     assert resumed.stages[1].counts.late == 1
 
 
+@pytest.mark.parametrize("window", [Hop(10, 10), Hop(20, 10), Session(10)], ids=["tumble", "hop", "session"])
+def test_what_the_end_of_the_input_has_closed_is_not_opened_again(window: Hop | Session) -> None:
+    """A folder is read to its end, and gets more files before the next run."""
+    asked = plan(dataclasses.replace(grouping(), window=window))
+    first = GroupOperator(asked)
+    first.start()
+    first.push(block(("a", 1, 11)))
+    first.push_watermark(5)
+    first.finish()
+    taken(first)
+    state_ = first.snapshot()
+    assert state_ is not None
+    resumed = GroupOperator(asked)
+    resumed.start([state_])
+    resumed.push_watermark(5)
+    resumed.push(block(("a", 7, 11), ("a", 9, 45)))
+    resumed.finish()
+    found = taken(resumed)
+    assert resumed.stages[1].counts.late == 1
+    assert not any(row[4] == 7 for row in found if isinstance(row, tuple))
+    assert any(row[4] == 9 for row in found if isinstance(row, tuple))
+
+
 @pytest.mark.parametrize("window", WINDOWS_OF_MANY, ids=["tumble", "hop", "session"])
 def test_a_large_state_is_in_a_file(window: Hop | Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """O3, O4: memory stays flat while it is written, and while it is read."""

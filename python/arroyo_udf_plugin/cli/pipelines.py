@@ -47,7 +47,8 @@ def is_pipeline(argument: str) -> bool:
 @click.command("run")
 @_FILE
 @_CHECKPOINTS
-@click.option("--resume", is_flag=True, help="Go on from the latest checkpoint.")
+@click.option("--resume", is_flag=True, help="Go on from the latest checkpoint: there must be one.")
+@click.option("--fresh", is_flag=True, help="Begin: there must be no checkpoint.")
 @_PARALLELISM
 @_UDFS
 @click.option(
@@ -64,6 +65,7 @@ def run(
     file: str,
     checkpoints: str | None,
     resume: bool,
+    fresh: bool,
     parallelism: int | None,
     udfs: tuple[str, ...],
     stop_timeout: float,
@@ -73,10 +75,12 @@ def run(
 ) -> None:
     """Run a pipeline: a source, functions, and sinks, described in a TOML or JSON file, or as a query in SQL.
 
-    With checkpoints, Ctrl-C or SIGTERM lets the rows in flight end, takes a last checkpoint and ends with status 0;
-    --resume goes on from there, and after a crash. A second signal ends at once. Without checkpoints the first one
-    does, and no output appears.
+    With checkpoints, a run goes on from the latest one, and begins if there is none and no output has rows of this
+    pipeline. Ctrl-C or SIGTERM lets the rows in flight end, takes a last checkpoint and ends with status 0. A second
+    signal ends at once. Without checkpoints the first one does, and no output appears.
     """
+    if resume and fresh:
+        raise click.UsageError("--resume goes on and --fresh begins: leave out one of them, or both")
     from ..engine.embedded import run_planned
     from ..engine.stopping import StopRequest
     from ..pipeline.explain import explained
@@ -95,7 +99,7 @@ def run(
                 with _files_told():
                     return run_planned(
                         planned,
-                        resume=resume,
+                        resume=True if resume else False if fresh else None,
                         allow_changed_plugin=allow_changed_plugin,
                         stop=stop,
                         progress=shows.show,

@@ -5,6 +5,7 @@ Guarantees: it can be resumed, because rows that nobody sees cannot be seen twic
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import pyarrow as pa
@@ -45,6 +46,8 @@ class BlackholeSink:
         return None
 
     def apply(self, epoch: int, stored: Json) -> None: ...
+
+    def check(self, committed: int, epoch: int, waiting: Sequence[Json]) -> None: ...
 
     def clear(self, committed: int) -> None: ...
 

@@ -74,16 +74,42 @@ class FilesSource:
         self._looked = self.watch is not None
         return list(self._known)
 
+    def check(self, positions: Mapping[str, Json]) -> None:
+        for partition, position in positions.items():
+            if self._is_limited(partition):
+                partition, position = position["file"], position["at"]
+            at = _Position.read(position)
+            file = self._existing(partition, at)
+            if file is None or not file.regular or at.begun is None:
+                continue
+            try:
+                version = file.version()
+            except FileNotFoundError:
+                if not at.end:
+                    raise _gone(partition, at) from None
+            else:
+                if version != at.begun:
+                    raise changed(partition)
+
+    def _is_limited(self, partition: str) -> bool:
+        return partition == _ALL and self._reading.limit is not None
+
+    def _existing(self, partition: str, at: _Position) -> Input | None:
+        """None: it has been read, and is gone. Raises InvalidArgument if it is needed."""
+        file = self._known.get(partition)
+        if file is None and not at.end:
+            raise _gone(partition, at)
+        return file
+
     def open(self, partition: str, position: Json | None) -> Partition:
-        if partition == _ALL and self._reading.limit is not None:
+        if self._is_limited(partition):
+            assert self._reading.limit is not None
             return _Limited(self, list(self._known), self._reading.limit, position)
         return self.open_file(partition, position)
 
     def open_file(self, partition: str, position: Json | None) -> _File:
-        file, at = self._known.get(partition), _Position.read(position)
-        if file is None and not at.end:
-            raise _gone(partition, at)
-        return _File(self, partition, file, at)
+        at = _Position.read(position)
+        return _File(self, partition, self._existing(partition, at), at)
 
     def close(self) -> None:
         self._interrupt.set()  # a look that waits for a store that does not answer

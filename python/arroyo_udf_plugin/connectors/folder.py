@@ -54,6 +54,9 @@ class Folder(Protocol):
     def show(self, names: Mapping[str, str]) -> None:
         """Renames kept files."""
 
+    def check(self, names: Mapping[str, str]) -> None:
+        """Raises what `show` would raise for files that are gone, or in the way. Changes nothing."""
+
     def names(self) -> list[str]:
         """Of all files in the folder itself; none if there is no folder."""
 
@@ -105,14 +108,20 @@ class LocalFolder:
                 failpoints.reached("renamed")
             self.disk.sync(self._folder)
 
-    def _rename(self, hidden: Path, path: Path) -> None:
+    def check(self, names: Mapping[str, str]) -> None:
+        for hidden, name in names.items():
+            self._check(self._folder / hidden, self._folder / name)
+
+    def _check(self, hidden: Path, path: Path) -> None:
         if hidden.exists() and path.exists():
             raise _foreign(self.place, path.name)
-        try:
+        if not hidden.exists() and not path.exists():  # else it was shown before
+            raise _gone(self.place, hidden.name, path.name)
+
+    def _rename(self, hidden: Path, path: Path) -> None:
+        self._check(hidden, path)
+        with contextlib.suppress(FileNotFoundError):
             self.disk.replace(hidden, path)
-        except FileNotFoundError:
-            if not path.exists():  # else it was shown before
-                raise _gone(self.place, hidden.name, path.name) from None
 
     def names(self) -> list[str]:
         with self._errors("read"), contextlib.suppress(FileNotFoundError):
@@ -161,14 +170,26 @@ class ObjectFolder:
             failpoints.reached("renamed")
             self.remove(hidden)
 
+    def check(self, names: Mapping[str, str]) -> None:
+        for hidden, name in names.items():
+            if not self._has(hidden):
+                self._check_shown(hidden, name)
+
     def _copy(self, hidden: str, name: str) -> None:
         try:
             self._do(partial(self._obstore.copy, self._store, hidden, name))
         except FileNotFoundError:
-            try:
-                self._do(partial(self._obstore.head, self._store, name))
-            except FileNotFoundError:
-                raise _gone(self.place, hidden, name) from None
+            self._check_shown(hidden, name)
+
+    def _check_shown(self, hidden: str, name: str) -> None:
+        if not self._has(name):
+            raise _gone(self.place, hidden, name)
+
+    def _has(self, name: str) -> bool:
+        with contextlib.suppress(FileNotFoundError):
+            self._do(partial(self._obstore.head, self._store, name))
+            return True
+        return False
 
     def names(self) -> list[str]:
         found = self._do(lambda: self._obstore.list_with_delimiter(self._store))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Literal
 
 import pyarrow as pa
@@ -81,13 +81,17 @@ class ImpulseSource:
     def partitions(self) -> Sequence[str]:
         return [f"{part}/{self.parts}" for part in range(self.parts)]
 
+    def check(self, positions: Mapping[str, Json]) -> None:
+        for partition in positions:
+            parts = partition.partition("/")[2]
+            if int(parts) != self.parts:
+                raise InvalidArgument(
+                    f"the impulse began with {parts} partitions, and now has {self.parts}: resume with --parallelism "
+                    f"{parts}. (With `partitions` from the start, parallelism may change)"
+                )
+
     def open(self, partition: str, position: Json | None) -> Partition:
-        part, _, parts = partition.partition("/")
-        if int(parts) != self.parts:
-            raise InvalidArgument(
-                f"the impulse began with {parts} partitions, and now has {self.parts}: resume with --parallelism "
-                f"{parts}. (With `partitions` from the start, parallelism may change)"
-            )
+        part = partition.partition("/")[0]
         return _Part(self, int(part), 0 if position is None else position["row"] - 1)
 
     def close(self) -> None: ...

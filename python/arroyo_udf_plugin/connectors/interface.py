@@ -60,6 +60,10 @@ class Source(Protocol):
     def partitions(self) -> Sequence[str]:
         """Those there are now, in their order. Those of an earlier call are all among them."""
 
+    def check(self, positions: Mapping[str, Json]) -> None:
+        """positions: of partitions, from which a resumed engine is to go on. Refuses those that do not fit any more, as
+        far as that is known without reading, with InvalidArgument. Changes nothing."""
+
     def open(self, partition: str, position: Json | None) -> Partition:
         """position: None is the first row. Raises InvalidArgument, for a position that does not fit any more, too."""
 
@@ -116,12 +120,19 @@ class Sink(Protocol):
         """Shows a committed epoch's rows to the world, once. Idempotent. `stored` may be of another slice: after a
         start with fewer of them, somebody must apply it."""
 
+    def check(self, committed: int, epoch: int, waiting: Sequence[Json]) -> None:
+        """With checkpoints, called at each start, also the first, before anything is changed; of the first slice alone.
+
+        committed: the number that this engine's fence will have. waiting: what `apply` will be given, of `epoch`.
+        Refuses a place with epochs of another history, or with later ones, and rows that cannot be applied because
+        they are gone or damaged, with InvalidArgument. Changes nothing.
+        """
+
     def clear(self, committed: int) -> None:
         """With checkpoints, called once at each start, also the first, before the first `write` of any slice.
 
         committed: the number of this engine's fence. Removes what earlier engines have stored and never committed, of
-        all slices; what is committed has been applied before. Refuses a place with epochs of another history, or with
-        later ones.
+        all slices; what is committed has been applied before.
         """
 
     def finish(self) -> None:
@@ -132,7 +143,12 @@ class Sink(Protocol):
 
 
 def later_epochs(place: str, what: str, committed: int) -> str:
-    """Why `Sink.clear` refuses a place that has what only an engine after this one can have written."""
+    """Why `Sink.check` refuses a place that has what only an engine after this one can have written."""
+    if committed == 1:
+        return (
+            f"{place} has {what}, and there are no checkpoints that it belongs to: if they are in another place, or in "
+            "one that is not mounted, go on from there. To begin anew, name a place without rows"
+        )
     return (
         f"{place} has {what}, and the checkpoints that this engine goes on from end before {committed}. Either another "
         "engine has gone on from them meanwhile: then leave all to that one. Or they are an older copy, or of another "

@@ -15,6 +15,7 @@ import dataclasses
 import itertools
 import re
 import threading
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import pyarrow as pa
@@ -184,19 +185,20 @@ class PartsSink:
         return _SealedParts(parts, stored) if parts else None
 
     def apply(self, epoch: int, stored: Json) -> None:
-        names = enumerate(stored["parts"])
-        start = f"part-{epoch:09}-{stored['slice']:03}"
-        self._folder.show({hidden: f"{start}-{number:03}{stored['ending']}" for number, hidden in names})
+        self._folder.show(_shown(epoch, stored))
+
+    def check(self, committed: int, epoch: int, waiting: Sequence[Json]) -> None:
+        parts = [(each, found[1]) for each in self._folder.names() if (found := _PART.fullmatch(each))]
+        self._refuse([each for each, number in parts if number is None])
+        for each, number in parts:
+            if int(number) >= committed:
+                raise InvalidArgument(later_epochs(self._folder.place, each, committed))
+        for stored in waiting:
+            self._folder.check(_shown(epoch, stored))
 
     def clear(self, committed: int) -> None:
         self._generation = committed
-        names = self._folder.names()
-        parts = [(each, found[1]) for each in names if (found := _PART.fullmatch(each))]
-        self._refuse([each for each, epoch in parts if epoch is None])
-        for each, epoch in parts:
-            if int(epoch) >= committed:
-                raise InvalidArgument(later_epochs(self._folder.place, each, committed))
-        for each in names:
+        for each in self._folder.names():
             if (staged := _STAGED.fullmatch(each)) and int(staged[1]) < committed:
                 self._folder.remove(each)
 
@@ -218,6 +220,12 @@ class PartsSink:
                 self._timer.cancel()
             for part in self._open:
                 part.give_up()
+
+
+def _shown(epoch: int, stored: Json) -> dict[str, str]:
+    """The names of stored parts, hidden and shown."""
+    start = f"part-{epoch:09}-{stored['slice']:03}"
+    return {hidden: f"{start}-{number:03}{stored['ending']}" for number, hidden in enumerate(stored["parts"])}
 
 
 class _Part:

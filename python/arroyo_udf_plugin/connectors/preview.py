@@ -6,7 +6,7 @@ Guarantees: it can be resumed, because it keeps nothing; it never waits for read
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 import pyarrow as pa
@@ -64,6 +64,8 @@ class PreviewSink:
         return None
 
     def apply(self, epoch: int, stored: Json) -> None: ...
+
+    def check(self, committed: int, epoch: int, waiting: Sequence[Json]) -> None: ...
 
     def clear(self, committed: int) -> None: ...
 

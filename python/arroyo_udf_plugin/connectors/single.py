@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+from collections.abc import Sequence
 from typing import Literal
 
 import pyarrow as pa
@@ -64,6 +65,9 @@ class FileOfSlice:
         raise AssertionError("it has no epochs")
 
     def apply(self, epoch: int, stored: Json) -> None:
+        raise AssertionError("it has no epochs")
+
+    def check(self, committed: int, epoch: int, waiting: Sequence[Json]) -> None:
         raise AssertionError("it has no epochs")
 
     def clear(self, committed: int) -> None:

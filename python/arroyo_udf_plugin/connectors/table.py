@@ -13,10 +13,12 @@ Assumes: nobody changes the table's columns meanwhile, nor a row of `arroyo_udf_
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import itertools
 import re
 import urllib.parse
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -84,7 +86,7 @@ class TableSink:
         self._folder = f"table-{urllib.parse.quote(name, safe='')}/"
         self._numbers = itertools.count()
         self._generation = 0
-        self._staged: list[str] = []
+        self._staged: list[Json] = []
         self._waiting: list[pa.Table] = []
         self._waiting_bytes = 0
         self._prepared = False
@@ -98,9 +100,7 @@ class TableSink:
         self._waiting.append(rows)
         self._waiting_bytes += rows.nbytes
         if self._waiting_bytes >= _CHUNK_BYTES:
-            chunk = self._chunk()
-            self._stage.put(chunk.name, chunk.data())
-            self._staged.append(chunk.name)
+            self._staged.append(self._chunk().stored(self._stage))
 
     def _chunk(self) -> _Chunk:
         """The rows that wait."""
@@ -122,8 +122,8 @@ class TableSink:
         except InvalidArgument as error:
             error.add_note(f"epoch {epoch} is committed: mend the table, then resume")
             raise
-        for name in stored["chunks"]:
-            stage.delete(name)
+        for chunk in map(_StoredChunk.read, stored["chunks"]):
+            stage.delete(chunk.name)
 
     def _apply(self, transaction: Transaction, stage: Stage, epoch: int, stored: Json) -> None:
         noted = transaction.rows(
@@ -134,34 +134,65 @@ class TableSink:
         )
         if not noted:
             return  # applied before
-        for name in stored["chunks"]:
-            try:
-                data = stage.get(name)
-            except FileNotFoundError:
-                raise InvalidArgument(
-                    f"{self._target.name}: rows of epoch {epoch} are gone from the checkpoints' store: {name}"
-                ) from None
+        for chunk in map(_StoredChunk.read, stored["chunks"]):
+            self._target.insert(transaction, self._read(stage, chunk, epoch))
+
+    def _read(self, stage: Stage, chunk: _StoredChunk, epoch: int) -> pa.Table:
+        """Raises InvalidArgument if these are not the rows that were stored."""
+        what = f"{self._target.name}: rows of epoch {epoch} in the checkpoints' store"
+        try:
+            data = stage.get(chunk.name)
+            if chunk.sha256 not in (None, hashlib.sha256(data).hexdigest()):
+                raise pa.ArrowInvalid("its checksum is another one")
             with pa.ipc.open_stream(data) as reader:
-                self._target.insert(transaction, reader.read_all())
+                return reader.read_all()
+        except FileNotFoundError:
+            raise InvalidArgument(f"{what} are gone: put rows/{chunk.name} back, and resume") from None
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise InvalidArgument(
+                f"{what} are damaged: rows/{chunk.name}: {error}: restore it from a copy, and resume"
+            ) from error
+
+    def check(self, committed: int, epoch: int, waiting: Sequence[Json]) -> None:
+        assert self._stage is not None
+        place = f"{self._target.name}: the table"
+        noted = self._noted()
+        own = {slice: last for history, slice, last in noted if history == self._stage.history}
+        last = max(own.values(), default=None)
+        if last is not None and last >= committed:
+            raise InvalidArgument(later_epochs(place, f"epoch {last}", committed))
+        if noted and not own and self._target.has_rows():
+            raise InvalidArgument(self._of_others(place, max(last for _, _, last in noted)))
+        for stored in waiting:
+            if own.get(stored["slice"], 0) < epoch:
+                for chunk in map(_StoredChunk.read, stored["chunks"]):
+                    self._read(self._stage, chunk, epoch)
+
+    def _noted(self) -> list[tuple[str, int, int]]:
+        """The latest epochs of this pipeline's sink: history, slice and epoch."""
+        database = self._target.database
+        if database.find(EPOCHS, PATIENCE) is None:
+            return []
+        statement = f"SELECT history, slice, epoch FROM {EPOCHS} WHERE pipeline = $1 AND sink = $2"
+        found = database.run(lambda transaction: transaction.rows(statement, self._pipeline, self.name), PATIENCE)
+        return [(str(history), int(slice), int(epoch)) for history, slice, epoch in found]
+
+    def _of_others(self, place: str, epoch: int) -> str:
+        pipeline, sink = (text.replace("'", "''") for text in (self._pipeline, self.name))
+        return (
+            f"{place} has rows, and this pipeline has written here with other checkpoints, up to their epoch {epoch}: "
+            "if these are in another place, or in one that is not mounted, go on from there. To begin anew, name "
+            "another table, or empty this one. To add rows to those that are there, forget whose they are: "
+            f"DELETE FROM {EPOCHS} WHERE pipeline = '{pipeline}' AND sink = '{sink}'"
+        )
 
     def clear(self, committed: int) -> None:
         assert self._stage is not None
         self._generation = committed
         self._prepare()
-        history = self._stage.history
-        noted = self._target.database.run(lambda each: self._last_noted(each, history), PATIENCE)
-        if noted is not None and noted >= committed:
-            raise InvalidArgument(later_epochs(f"{self._target.name}: the table", f"epoch {noted}", committed))
         for name in self._stage.names(self._folder):
             if (chunk := _CHUNK.fullmatch(name.removeprefix(self._folder))) and int(chunk[1]) < committed:
                 self._stage.delete(name)
-
-    def _last_noted(self, transaction: Transaction, history: str) -> int | None:
-        ((epoch,),) = transaction.rows(
-            f"SELECT max(epoch) FROM {EPOCHS} WHERE pipeline = $1 AND history = $2 AND sink = $3",
-            *(self._pipeline, history, self.name),
-        )
-        return epoch  # type: ignore[no-any-return]
 
     def _prepare(self) -> None:
         if not self._prepared:
@@ -182,26 +213,40 @@ class _Chunk:
     name: str
     rows: list[pa.Table]
 
-    def data(self) -> bytes:
+    def stored(self, stage: Stage) -> Json:
+        """Puts them there. Returns how they are found again."""
         target = pa.BufferOutputStream()
         with pa.ipc.new_stream(target, self.rows[0].schema) as writer:
             for each in self.rows:
                 writer.write_table(each)
-        return bytes(target.getvalue())
+        data = bytes(target.getvalue())
+        stage.put(self.name, data)
+        return {"name": self.name, "sha256": hashlib.sha256(data).hexdigest()}
+
+
+@dataclasses.dataclass(frozen=True)
+class _StoredChunk:
+    """sha256: None: an earlier program has stored it."""
+
+    name: str
+    sha256: str | None
+
+    @classmethod
+    def read(cls, stored: Any) -> _StoredChunk:
+        return cls(stored, None) if isinstance(stored, str) else cls(stored["name"], stored["sha256"])
 
 
 @dataclasses.dataclass(frozen=True)
 class _SealedRows:
-    """staged: names of chunks in the stage. last: one that is still to be put there."""
+    """staged: chunks in the stage. last: one that is still to be put there."""
 
     stage: Stage
     slice: int
-    staged: list[str]
+    staged: list[Json]
     last: _Chunk | None
 
     def store(self) -> Json:
         chunks = list(self.staged)
         if self.last is not None:
-            self.stage.put(self.last.name, self.last.data())
-            chunks.append(self.last.name)
+            chunks.append(self.last.stored(self.stage))
         return {"slice": self.slice, "chunks": chunks}

@@ -117,6 +117,13 @@ class Target:
                 "epoch bigint NOT NULL, PRIMARY KEY (pipeline, history, sink, slice)",
             )
 
+    def has_rows(self) -> bool:
+        """Whether the table is there, and not empty."""
+        if self.database.find(self.table, PATIENCE) is None:
+            return False
+        statement = f"SELECT 1 FROM {quoted(self.table)} LIMIT 1"
+        return bool(self.database.run(lambda transaction: transaction.rows(statement), PATIENCE))
+
     def _make(self, table: str, columns: str) -> None:
         statement = f"CREATE TABLE IF NOT EXISTS {quoted(table)} ({columns})"
         self.database.run(lambda transaction: transaction.rows(statement), PATIENCE, again=_MADE_BY_ANOTHER)

@@ -72,18 +72,20 @@ class Rows:
 class Epochs:
     """The epochs of a pipeline, as one engine goes on with them.
 
-        epochs = Epochs(store, identity, resume=True)       looks, and changes nothing
+        epochs = Epochs(store, identity)                    looks, and changes nothing
+        epochs.ask(check)                                   whoever refuses to go on does so now
         epochs.fence()                                      from here on no older engine commits
         epochs.apply(slices)                                what the last engine had committed
         epochs.take(slices)                                 again and again
 
+    resume: whether there must be epochs; None: it goes on from them if there are some.
     latest: the last epoch that was committed; None before the fence of the first engine. took: of the last one that
     this engine has taken.
     Raises InvalidArgument for a place that does not fit.
     """
 
     def __init__(
-        self, store: Store, identity: Identity, *, resume: bool = False, allow_changed_plugin: bool = False
+        self, store: Store, identity: Identity, *, resume: bool | None = None, allow_changed_plugin: bool = False
     ) -> None:
         self._store, self._identity, self._allow = store, identity, allow_changed_plugin
         self._engine = secrets.token_hex(16)
@@ -92,16 +94,40 @@ class Epochs:
         self.latest = self._find()
         if self.latest is None and resume:
             raise InvalidArgument(f"{store.place} has no checkpoints: begin without --resume, or name another place")
-        if self.latest is not None and not resume:
-            raise self._has_epochs()
+        if self.latest is not None and resume is False:
+            raise InvalidArgument(
+                f"{store.place} has checkpoints already: go on from there without --fresh, or name another place"
+            )
         self.rows = Rows(store, secrets.token_hex(16) if self.latest is None else self.latest.history)
 
-    def _has_epochs(self) -> InvalidArgument:
-        return InvalidArgument(
-            f"{self._store.place} has checkpoints already: go on from there with --resume, or name another place"
-        )
-
     # ---- The start ----
+
+    @property
+    def next(self) -> int:
+        """The number of the fence, unless another engine is faster."""
+        return 1 if self.latest is None else self.latest.epoch + 1
+
+    @property
+    def waiting(self) -> StoredRows:
+        """The rows that are still to be applied."""
+        return StoredRows(epoch=0, slices=()) if self.latest is None else self._waiting(self.latest)
+
+    def ask(self, check: Callable[[], None]) -> None:
+        """Calls `check`, which refuses what does not fit to `latest` and changes nothing.
+
+        It is called again if another engine has gone on meanwhile, and has taken away what it was to find.
+        """
+        for _ in range(_TRIES):
+            asked = self.latest
+            try:
+                return check()
+            except (InvalidArgument, Fenced):
+                if asked is None:
+                    raise
+                self.latest = self._find()
+                if self.latest is None or self.latest.epoch == asked.epoch:
+                    raise
+        raise self._too_fast()
 
     def fence(self) -> Manifest:
         """Commits the fence. Returns it: the state to go on from."""
@@ -118,8 +144,13 @@ class Epochs:
                     self._clean_all()
                     return fence
             if is_first:
-                raise self._has_epochs()
-        raise InvalidArgument(f"{self._store.place}: another engine commits epochs all the time: stop it, then resume")
+                raise InvalidArgument(
+                    f"{self._store.place}: another engine has begun this pipeline in this moment: leave it to that one"
+                )
+        raise self._too_fast()
+
+    def _too_fast(self) -> InvalidArgument:
+        return InvalidArgument(f"{self._store.place}: another engine commits epochs all the time: stop it, then resume")
 
     def withdraw(self) -> bool:
         """Removes the fence of a first engine that could not begin: the place is as it was. False: it had begun."""
@@ -150,9 +181,7 @@ class Epochs:
     def _fence(self, number: int) -> Manifest:
         before = self.latest
         if before is not None:
-            rows = before.rows
-            if _applied(rows.epoch) in self._store.names(_applied(rows.epoch)):
-                rows = StoredRows(epoch=rows.epoch, slices=())
+            rows = self._waiting(before)
             update = {"engine": self._engine, "fence": True, "plugins": self._identity.plugins, "rows": rows}
             return before.model_copy(update={"epoch": number} | update)
         return Manifest(
@@ -166,6 +195,11 @@ class Epochs:
             rows=StoredRows(epoch=number, slices=()),
         )
 
+    def _waiting(self, epoch: Manifest) -> StoredRows:
+        rows = epoch.rows
+        is_applied = _applied(rows.epoch) in self._store.names(_applied(rows.epoch))
+        return StoredRows(epoch=rows.epoch, slices=()) if is_applied else rows
+
     def _find(self) -> Manifest | None:
         """The newest epoch, checked."""
         for _ in range(_TRIES):
@@ -176,7 +210,7 @@ class Epochs:
                 manifest = self._read(numbers[-1])
                 self._identity.check(manifest, self._store.place, self._allow)
                 return manifest
-        raise InvalidArgument(f"{self._store.place}: another engine commits epochs all the time: stop it, then resume")
+        raise self._too_fast()
 
     def _read(self, number: int) -> Manifest:
         name = _name(number)

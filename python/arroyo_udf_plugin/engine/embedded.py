@@ -23,7 +23,7 @@ from .store import Store, open_store
 def run_pipeline(
     pipeline: Pipeline,
     *,
-    resume: bool = False,
+    resume: bool | None = None,
     allow_changed_plugin: bool = False,
     stop: StopRequest | None = None,
     progress: Callable[[Progress], None] = lambda progress: None,
@@ -31,7 +31,8 @@ def run_pipeline(
 ) -> Summary:
     """Runs a pipeline to its end, or until `stop` is requested.
 
-    resume: go on from the latest checkpoint. allow_changed_plugin: also if a plugin is another one by now.
+    resume: True: there must be checkpoints to go on from; False: there must be none; None: it goes on if there are
+    some, and else begins. allow_changed_plugin: also if a plugin is another one by now.
     progress: called at the start, after each checkpoint, every `progress_every` seconds, and at the end.
     Raises InvalidPipeline for a description that cannot be run, before anything has started, and what `runner.run`
     raises.
@@ -51,7 +52,7 @@ def run_pipeline(
 def run_planned(
     planned: Planned,
     *,
-    resume: bool = False,
+    resume: bool | None = None,
     allow_changed_plugin: bool = False,
     stop: StopRequest | None = None,
     progress: Callable[[Progress], None] = lambda progress: None,

@@ -142,9 +142,20 @@ class Reading:
                 await self._read_one(name, 0)
             if source.watch is None:
                 return
+            self._follow()
             with self._idleness.waiting():
                 await asyncio.sleep(source.watch)
                 await self._shares.look()
+
+    def _follow(self) -> None:
+        """Without a file, a slice does not hold the windows of others back."""
+        if self._time is None:
+            return
+        time = self._time.follow(self._shares.waits(self._slice))
+        if time is not None:
+            with self._taking.moving():
+                self.hand_on_watermark(time)
+            self._taking.wake()
 
     async def _read_beside(self, name: str, input: int) -> None:
         """A partition that is read beside others; its end holds no watermark back."""
@@ -155,6 +166,7 @@ class Reading:
     async def _read_one(self, name: str, input: int) -> None:
         """input: whose watermark its rows make rise."""
         partition = self._open[name] = self._shares.open(name)
+        self._shares.reads(self._slice, self.watermark)
         while True:
             with self._idleness.waiting():
                 rows = await partition.read()
@@ -184,6 +196,7 @@ class Reading:
                 if self._idleness.ended():  # the watermark holds again
                     time = self._time.time
                 self.hand_on_watermark(time)
+        self._shares.reads(self._slice, self.watermark)
         self._taking.has_read(rows.batch.num_rows, n_left, dead_letters)
 
     def hand_on_watermark(self, time: int | None) -> None:

@@ -1,6 +1,6 @@
 """The coordinator: starts the slices, takes checkpoints, stops, and tells.
 
-    fence ──► apply ──► clear ──► slices start ──► epochs ... ──► last epoch ──► slices end
+    check ──► fence ──► apply ──► clear ──► slices start ──► epochs ... ──► last epoch ──► slices end
 
 It waits in the caller's thread, so that signals come through; slices work in theirs, and an epoch in another one. What
 these have to say comes through one queue.
@@ -59,7 +59,7 @@ def run(
     *,
     checkpoints: Store | None = None,
     interval: Interval = Interval(),
-    resume: bool = False,
+    resume: bool | None = None,
     allow_changed_plugin: bool = False,
     stop: StopRequest | None = None,
     progress: Callable[[Progress], None] = lambda progress: None,
@@ -68,14 +68,16 @@ def run(
 ) -> Summary:
     """Runs a pipeline to its end, or until it is stopped.
 
-    checkpoints: where they are kept; None: without. resume: go on from there.
+    checkpoints: where they are kept; None: without. resume: whether there must be some to go on from; None: it goes on
+    if there are some, and else begins.
     progress: called at the start, after each checkpoint, every so many seconds, and at the end. only_moves: not while
     nothing moves.
     Raises InvalidArgument for what does not fit, Fenced, RowError for a row whose policy is "fail", and what sources,
     functions and sinks raise. The source stays open.
     """
-    if resume and checkpoints is None:
-        raise InvalidArgument("--resume needs the place of the checkpoints: name it with --checkpoints")
+    if resume is not None and checkpoints is None:
+        option = "--resume" if resume else "--fresh"
+        raise InvalidArgument(f"{option} needs the place of the checkpoints: name it with --checkpoints")
     epochs = None
     if checkpoints is not None:
         for source in (input.source for input in planned.inputs if not input.source.resumable):
@@ -91,8 +93,8 @@ def run(
         epochs = Epochs(checkpoints, identity, resume=resume, allow_changed_plugin=allow_changed_plugin)
     coordinator = _Coordinator(planned, epochs, interval, stop or StopRequest(), progress, progress_every, only_moves)
     try:
-        coordinator.open()
-        coordinator.start(allow_changed_plugin)
+        coordinator.open(allow_changed_plugin)
+        coordinator.start()
         return coordinator.end(coordinator.steer())
     except BaseException as error:
         coordinator.give_up(error)
@@ -147,8 +149,11 @@ class _Coordinator:
 
     # ---- The start ----
 
-    def open(self) -> None:
-        """Opens the sinks, and brings them to the latest epoch. From then on no older engine commits."""
+    def open(self, allow_changed_plugin: bool) -> None:
+        """Opens the sinks, and brings them to the latest epoch. From then on no older engine commits.
+
+        What refuses to go on does so before anything is changed, so that it can be mended and tried again.
+        """
         planned, epochs = self._planned, self._epochs
         stage = None if epochs is None else epochs.rows
         gathering = Gathering(planned.routes, [partial(self._wake, place) for place in range(planned.parallelism)])
@@ -165,24 +170,49 @@ class _Coordinator:
                 Slice(place, planned, gathering, every, letters, self._hear, self._rows.add, self._moved)
             )
         if epochs is not None:
+
+            def check() -> None:
+                self._check(epochs)
+                self._restore(epochs, allow_changed_plugin)
+
+            epochs.ask(check)
+            number = epochs.next
             fence = epochs.fence()
+            if fence.epoch != number:  # an older engine has gone on meanwhile
+                self._restore(epochs, allow_changed_plugin)
             epochs.apply(self._slices)
             for each in self._slices:
                 for sink in each.sinks:
                     sink.clear(fence.epoch)
             self._checkpoint = CheckpointProgress(fence.epoch)
 
-    def start(self, allow_changed_plugin: bool) -> None:
-        epochs, width, routes = self._epochs, len(self._slices), self._planned.routes
-        latest = None if epochs is None else epochs.latest
+    def _check(self, epochs: Epochs) -> None:
+        """Asks sinks and sources whether they can go on."""
+        waiting = epochs.waiting
+        for sink in self._slices[0].sinks:
+            stored = [by_sink[sink.name] for by_sink in waiting.slices if sink.name in by_sink]
+            sink.check(epochs.next, waiting.epoch, stored)
+        if epochs.latest is not None:
+            for number, input in enumerate(self._planned.inputs):
+                input.source.check(epochs.latest.positions_of(number))
+
+    def _restore(self, epochs: Epochs, allow_changed_plugin: bool) -> None:
+        if epochs.latest is None or not epochs.latest.slices:
+            return
+        width, routes = len(self._slices), self._planned.routes
+        gathered = [at for at in range(len(routes.before)) if routes.is_alone(at)]
+        for place, each in enumerate(self._slices):
+            each.restore(*epochs.states(place, width, gathered), allow_changed_plugin)
+
+    def start(self) -> None:
+        width = len(self._slices)
+        latest = None if self._epochs is None else self._epochs.latest
         shares = [
             Shares(input.source, width, {} if latest is None else latest.positions_of(number))
             for number, input in enumerate(self._planned.inputs)
         ]
-        gathered = [at for at in range(len(routes.before)) if routes.is_alone(at)]
-        before = [([], []) if epochs is None else epochs.states(place, width, gathered) for place in range(width)]
-        for each, (watermarks, states) in zip(self._slices, before, strict=True):
-            each.start(shares, watermarks, states, allow_changed_plugin)
+        for each in self._slices:
+            each.start(shares)
         self._stop.connect(lambda: self._words.put("stop"))
         self._report()
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
@@ -83,6 +84,7 @@ class Slice:
         self.outputs = [sink for sink in sinks if sink is not letters]
         self.numbers = SliceNumbers(len(planned.inputs), len(self.operators), len(self.outputs))
         self._readings: dict[Place, Reading] = {}  # by the places of their sources
+        self._watermarks: Sequence[Sequence[int | None]] = ()  # of each source, in all slices of before
         self._merged = {
             at: Lowest(1 + len(beside))
             for at, beside in self._routes.beside.items()
@@ -104,16 +106,19 @@ class Slice:
 
     # ---- Called by the coordinator ----
 
-    def start(
-        self,
-        shares: Sequence[Shares],
-        watermarks: Sequence[Sequence[int | None]] = (),
-        states: Sequence[Sequence[Data]] = (),
-        allow_changed_plugin: bool = False,
+    def restore(
+        self, watermarks: Sequence[Sequence[int | None]], states: Sequence[Sequence[Data]], allow_changed_plugin: bool
     ) -> None:
-        """shares, watermarks: of each source. watermarks, states: see `Epochs.states`."""
+        """Before `start`; may be called again. watermarks, states: see `Epochs.states`. Raises InvalidArgument."""
+        self._watermarks = watermarks
+        bound = _lowest_of(watermarks)
+        for place, (operator, own) in enumerate(zip(self.operators, states, strict=True)):
+            watermark = bound if self._is_in_front(place) else math.inf
+            operator.restore(own, allow_changed_plugin=allow_changed_plugin, watermarks=watermark)
+
+    def start(self, shares: Sequence[Shares]) -> None:
+        """shares: of each source."""
         self._shares = shares
-        self._from = list(watermarks), states, allow_changed_plugin
         self._loop = asyncio.new_event_loop()
         self._is_running = True
         self._thread.start()
@@ -185,13 +190,9 @@ class Slice:
         self._tell(self.place, "ended")
 
     def _start_operators(self) -> None:
-        watermarks, states, allow_changed_plugin = self._from
-        for place, operator in enumerate(self.operators):
-            operator.start(
-                states[place] if states else (),
-                allow_changed_plugin=allow_changed_plugin,
-                watermarks=not self._is_in_front(place),
-            )
+        watermarks = self._watermarks
+        for operator in self.operators:
+            operator.start()
         for number, (input, shares) in enumerate(zip(self._planned.inputs, self._shares, strict=True)):
             source, before = place_of_source(number), watermarks[number] if watermarks else ()
             reading = self._readings[source] = Reading(input, source, shares, self.place, self, before)
@@ -199,7 +200,7 @@ class Slice:
 
     def _is_in_front(self, place: int) -> bool:
         """Whether an operator may send its watermarks to a gathering one. This slice may read now what another one has
-        left, from the lowest watermark of all slices; so what it has told before is not true any more."""
+        left, from the lowest watermark of all slices; so no higher one is true any more."""
         gathering = self._routes.gathering
         return bool(gathering) and not self._routes.is_alone(place)
 
@@ -470,3 +471,12 @@ class Slice:
                 moments.append(Moment(reading.positions(), reading.watermark))
         first, *others = moments
         return Snapshot(first.positions, first.watermark, states, sealed, others, spans)
+
+
+def _lowest_of(watermarks: Sequence[Sequence[int | None]]) -> float | None:
+    """The lowest of all slices and sources, from which they go on; None: not all have one. One slice goes on with all
+    that it has read itself."""
+    if all(len(of_source) == 1 for of_source in watermarks):
+        return math.inf
+    known = [time for of_source in watermarks for time in of_source if time is not None]
+    return min(known) if len(known) == sum(map(len, watermarks)) else None

@@ -27,13 +27,13 @@ from ..sql.query import told
 from ..windows.grouping import Grouping
 from ..windows.joining import Joining
 from ..windows.opened import opened
-from ..windows.spans import bounded, unusable
+from ..windows.spans import bounded, later, unusable
 from ..windows.storage import Limits
 from .blocks import ORIGIN, Block, Given
 from .operator import Operator
 from .pace import Pace
 from .queued import QueuedStage
-from .stages import Dead, Item, RunningStage
+from .stages import Dead, Item, RunningStage, in_order
 from .state import Identity, Kept
 from .watermarks import Lowest, Watermark
 
@@ -96,10 +96,10 @@ class GatherStage(QueuedStage):
         self.held_rows = self.held_bytes = 0
 
     def restore(self, kept: Sequence[Kept]) -> None:
-        """Only the rows. Slices tell their watermarks anew, behind the rows that they go on with."""
+        """Of the first slice, with the lowest watermarks of all; of others, the rows that were on their way here."""
         for one in kept:
-            for _, block in one.rows:
-                self.push(block)
+            for item in in_order([one]):
+                self.push(item)
 
 
 class GroupStage(RunningStage):
@@ -152,6 +152,7 @@ class GroupStage(RunningStage):
     def turn(self) -> Iterator[Item]:
         if self._is_at_end and not self._is_over:
             self._close(all_of_them=True)
+            self._latest = later(self._latest, self._windows.watermark)  # rows that come after a resume are late
             self._is_over = True
         out, self._out = self._out, []
         return iter(out)
@@ -223,10 +224,6 @@ class GroupOperator(Operator):
         self._gather, self._group = GatherStage(plan), GroupStage(plan)
         self.stages = [self._gather, self._group]
         self._lowest = Lowest(1)
-
-    def _by_stage(self, found: Sequence[Sequence[Kept]]) -> list[tuple[RunningStage, list[Kept]]]:
-        """The windows go on from their own watermark, whoever sends rows to them."""
-        return [(stage, [kept[place] for kept in found]) for place, stage in enumerate(self.stages)]
 
     def expect(self, inputs: int) -> None:
         """Before all watermarks."""

@@ -12,6 +12,7 @@ Guarantees: O1 to O6, see __init__.py. Assumes that one thread at a time calls i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -50,29 +51,38 @@ class Operator:
         self.stages: Sequence[RunningStage] = [_running(stage, policy, options) for stage in stages]
         self._async = [stage for stage in self.stages if isinstance(stage, AsyncStage)]
         self._is_at_end = False
+        self._restored: list[tuple[RunningStage, list[Kept]]] = []
 
-    def start(
-        self, states: Sequence[Data] = (), *, allow_changed_plugin: bool = False, watermarks: bool = True
+    def restore(
+        self, states: Sequence[Data], *, allow_changed_plugin: bool = False, watermarks: float | None = math.inf
     ) -> None:
-        """Starts the functions and takes in snapshots of this operator, of as many slices.
+        """Before `start`: takes snapshots of this operator, of as many slices. Nothing has happened outside then.
 
-        watermarks: whether those of the snapshots count; otherwise they are told anew, behind the rows.
+        watermarks: those of the snapshots that are above this one become it; None: those of the snapshots do not count.
 
         Rows of one snapshot keep ids and lineage, and with them their idempotency keys; those of several are
         renumbered.
         Raises InvalidArgument for a snapshot of other functions or columns, of another plugin hash unless that is
-        allowed, of another format version, and for a damaged one; and what `Function.start` raises.
+        allowed, of another format version, and for a damaged one.
         """
         given = [stage.kept_as for stage in self.stages]
         found = [read(state, given, f"operator {self.name}") for state in states]
-        if not watermarks:
-            found = [[one.without_watermarks() for one in kept] for kept in found]
-        by_stage = self._by_stage(found)
+        by_stage = [
+            (stage, [kept[place].up_to(watermarks) for kept in found]) for place, stage in enumerate(self.stages)
+        ]
         for stage, kept in by_stage:
             for one in kept:
                 self._check(stage, one.identity, allow_changed_plugin)
+        self._restored = by_stage
+
+    def start(self, states: Sequence[Data] = (), *, allow_changed_plugin: bool = False) -> None:
+        """Starts the functions, with the rows that were restored. states: those of `restore`, if it was not called.
+        Raises what `Function.start` raises."""
+        if states:
+            self.restore(states, allow_changed_plugin=allow_changed_plugin)
+        restored, self._restored = self._restored or [(stage, []) for stage in self.stages], []
         try:
-            for stage, kept in by_stage:
+            for stage, kept in restored:
                 if isinstance(stage, AsyncStage):
                     stage.choose_lineage(kept)
                     stage.start()
@@ -81,13 +91,6 @@ class Operator:
         except BaseException:
             self.close()
             raise
-
-    def _by_stage(self, found: Sequence[Sequence[Kept]]) -> list[tuple[RunningStage, list[Kept]]]:
-        """What snapshots have of each stage."""
-        by_stage = [(stage, [kept[place] for kept in found]) for place, stage in enumerate(self.stages)]
-        if len(found) > 1:  # their lowest watermark begins at the first stage, and passes all others
-            by_stage[1:] = [(stage, [one.without_watermarks() for one in kept]) for stage, kept in by_stage[1:]]
-        return by_stage
 
     def _check(self, stage: RunningStage, was: Identity, allow_changed_plugin: bool) -> None:
         now = stage.identity

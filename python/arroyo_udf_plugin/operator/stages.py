@@ -13,6 +13,7 @@ import abc
 import collections
 import contextlib
 import dataclasses
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -30,7 +31,7 @@ from ..host.statistics import Statistics
 from .blocks import Block, Given, Sizes
 from .calls import Stage
 from .state import Identity, Kept
-from .watermarks import Watermark
+from .watermarks import Lowest, Watermark
 
 
 @dataclasses.dataclass(frozen=True)
@@ -351,25 +352,41 @@ class AsyncStage(CallStage):
 
 
 def in_order(kept: Sequence[Kept]) -> Iterator[Block | Watermark]:
-    """The rows of snapshots, and the watermarks behind them.
+    """The rows of snapshots, and the watermarks between them.
 
-    Those of one snapshot stand where they stood. Of several, only the lowest of their latest watermarks remains, behind
-    all rows: none of these rows is late by it.
+    Those of one snapshot stand where they stood. Several are merged: the one whose watermark is the lowest goes on
+    next, and the lowest of all watermarks is told. So a row is only late by it if it was late in its own snapshot.
     """
     if len(kept) == 1:
-        watermarks = collections.deque(kept[0].watermarks)
-        for ids, block in kept[0].rows:
-            while watermarks and watermarks[0][0] <= ids[0].as_py():
-                yield Watermark(watermarks.popleft()[1])
-            yield block
-        yield from (Watermark(time) for _, time in watermarks)
+        yield from _items(kept[0])
         return
-    for one in kept:
-        yield from (block for _, block in one.rows)
-    times = [one.latest for one in kept]
-    known = [time for time in times if time is not None]
-    if known and len(known) == len(times):
-        yield Watermark(min(known))
+    lowest, streams = Lowest(len(kept)), [collections.deque(_items(one)) for one in kept]
+    reached: list[float] = [-math.inf] * len(kept)  # of each, its watermark
+
+    def pass_on(number: int, time: int | None) -> Iterator[Watermark]:
+        reached[number] = math.inf if time is None else time
+        if (risen := lowest.after(number, time)) is not None:
+            yield risen
+
+    for number, one in enumerate(kept):
+        if one.latest is not None and not one.watermarks:  # it has left
+            yield from pass_on(number, one.latest)
+    while left := [number for number, stream in enumerate(streams) if stream]:
+        number = min(left, key=reached.__getitem__)
+        item = streams[number].popleft()
+        if isinstance(item, Watermark):
+            yield from pass_on(number, item.time)
+        else:
+            yield item
+
+
+def _items(kept: Kept) -> Iterator[Block | Watermark]:
+    watermarks = collections.deque(kept.watermarks)
+    for ids, block in kept.rows:
+        while watermarks and watermarks[0][0] <= ids[0].as_py():
+            yield Watermark(watermarks.popleft()[1])
+        yield block
+    yield from (Watermark(time) for _, time in watermarks)
 
 
 def _runs(ids: pa.UInt64Array, block: Block) -> Iterator[tuple[int, Block]]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import math
 import zlib
 from collections.abc import Iterable, Sequence
 from typing import IO, Any, Self
@@ -62,8 +63,16 @@ class Kept:
     latest: int | None
     rows: Iterable[tuple[pa.UInt64Array, Block]]
 
-    def without_watermarks(self) -> Self:
-        return dataclasses.replace(self, watermarks=(), latest=None)
+    def up_to(self, time: float | None) -> Self:
+        """With watermarks that are not above this one; None: without."""
+        if time == math.inf:
+            return self
+        if time is None:
+            return dataclasses.replace(self, watermarks=(), latest=None)
+        watermarks = [(first, None if one is None else min(one, int(time))) for first, one in self.watermarks]
+        return dataclasses.replace(
+            self, watermarks=watermarks, latest=None if self.latest is None else min(self.latest, int(time))
+        )
 
 
 def write(stages: Sequence[tuple[Kept, Given]], size: int = 0) -> Data:

@@ -174,6 +174,13 @@ class SliceTime:
         """The watermark after the end of a partition, if it rises."""
         return self._risen(self._lowest.end(input))
 
+    def follow(self, time: int | None) -> int | None:
+        """Of a slice that reads one partition at a time, and has none: the watermark of others, if it rises."""
+        if time is None or (self.time is not None and time <= self.time):
+            return None
+        self._inputs[0].restore([time])
+        return self._risen(self._lowest.after(0, time))
+
     def _risen(self, lowest: Watermark | None) -> int | None:
         if lowest is None or lowest.time is None:
             return None

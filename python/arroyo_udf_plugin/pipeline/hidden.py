@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..connectors.interface import Json, Partition, Source
 from .variables import Secrets
@@ -23,6 +23,9 @@ class HidingSource:
 
     def partitions(self) -> Sequence[str]:
         return [self._secrets.hidden(name) for name in self._source.partitions()]
+
+    def check(self, positions: Mapping[str, Json]) -> None:
+        self._source.check({self._secrets.shown(name): position for name, position in positions.items()})
 
     def open(self, partition: str, position: Json | None) -> Partition:
         return self._source.open(self._secrets.shown(partition), position)

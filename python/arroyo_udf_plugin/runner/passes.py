@@ -194,6 +194,9 @@ class _Into:
     def apply(self, epoch: int, stored: Json) -> None:
         raise AssertionError("a run has no epochs")
 
+    def check(self, committed: int, epoch: int, waiting: Sequence[Json]) -> None:
+        raise AssertionError("a run has no epochs")
+
     def clear(self, committed: int) -> None:
         raise AssertionError("a run has no epochs")
 

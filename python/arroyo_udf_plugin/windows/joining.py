@@ -23,7 +23,7 @@ from ..sql.native_calls import Written, with_native
 from ..sql.query import WrongQuery, settled, told
 from ..sql.tokens import quoted, tokens, with_now
 from .panes import WAITING_ROWS
-from .spans import Hop, is_time, nanoseconds
+from .spans import Hop, is_time, later, nanoseconds
 from .storage import Limits, Some, Storage
 
 _IS_RIGHT = pa.field("__right", pa.bool_())
@@ -147,9 +147,11 @@ class Joined:
         return self._open[time]
 
     def close(self, all_of_them: bool = False) -> Iterator[pa.RecordBatch]:
-        """The results of the times that the watermark has passed, or of all."""
+        """The results of the times that the watermark has passed, or of all. It has passed all of them then."""
         watermark = self.watermark
         over = sorted(time for time in self._open if all_of_them or (watermark is not None and time < watermark))
+        if all_of_them and over:
+            self.watermark = later(watermark, over[-1] + 1)
         asked: tuple[list[pa.RecordBatch], list[pa.RecordBatch]] = ([], [])
         for time in over:
             for own, some in zip(asked, self._open.pop(time), strict=True):

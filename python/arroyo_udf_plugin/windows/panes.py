@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from .grouping import Grouping, Plan
 from .results import Results
-from .spans import Hop, nanoseconds
+from .spans import Hop, later, nanoseconds
 from .storage import Limits, Some, Storage
 
 PANE = pa.field("__pane", pa.int64())
@@ -139,10 +139,12 @@ class Windows:
     # ---- Results ----
 
     def close(self, all_of_them: bool = False) -> Iterator[pa.RecordBatch]:
-        """The results of the windows that the watermark has passed, or of all."""
+        """The results of the windows that the watermark has passed, or of all. It has passed all of them then."""
         upto = None if all_of_them else self.watermark
         if self._has_closing(upto):
             yield from self._closing(upto)
+            if upto is None and self._closed is not None:
+                self.watermark = later(self.watermark, self._closed)
         if upto is not None:
             self._closed = upto
         if self._first is not None and self._closed is not None and self._first + self._window.width <= self._closed:

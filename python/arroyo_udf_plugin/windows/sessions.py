@@ -19,7 +19,7 @@ from .numbering import Numbered, numbered
 from .panes import WAITING_ROWS
 from .results import Results
 from .session_rows import SESSION, SessionRows
-from .spans import Session, nanoseconds
+from .spans import Session, later, nanoseconds
 from .storage import Limits, Storage
 
 FIRST, LAST = pa.field("__first", pa.int64()), pa.field("__last", pa.int64())
@@ -119,7 +119,7 @@ class Sessions:
     # ---- Results ----
 
     def close(self, all_of_them: bool = False) -> Iterator[pa.RecordBatch]:
-        """The results of the sessions that the watermark has passed, or of all."""
+        """The results of the sessions that the watermark has passed, or of all. It has passed all of them then."""
         if self._first_end is None:
             return
         if not all_of_them and (self.watermark is None or self._first_end > self.watermark):
@@ -133,6 +133,8 @@ class Sessions:
         self._pieces = [open_] if len(open_) else []
         last = pc.min(open_.column(LAST.name)).as_py()
         self._first_end = None if last is None else last + self._gap
+        if all_of_them:
+            self.watermark = later(self.watermark, pc.max(over.column(LAST.name)).as_py() + self._gap)
         if len(over):
             over = over.take(pc.sort_indices(over.column(LAST.name)))
             some = len(over) // self._storage.times + 1  # so that their rows fit into memory

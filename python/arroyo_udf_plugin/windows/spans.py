@@ -105,6 +105,11 @@ def bounded(watermark: int, window: Hop | Session) -> int:
     return max(window.length - _LAST, min(watermark, _LAST))
 
 
+def later(one: int | None, other: int | None) -> int | None:
+    """The later one of two watermarks. None: there was none yet."""
+    return max((time for time in (one, other) if time is not None), default=None)
+
+
 def _counted(column: pa.Array) -> tuple[pa.Int64Array, int]:
     """Times as integers, and how many nanoseconds one is."""
     if pa.types.is_date(column.type):

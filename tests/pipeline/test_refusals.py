@@ -1,0 +1,217 @@
+"""What cannot go on is refused by name, changes nothing on disk however often it is tried, and goes on when it is
+mended (O3, O4)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow.dataset as ds
+import pytest
+
+from arroyo_udf_plugin import failpoints
+from arroyo_udf_plugin.connectors.described import Output
+from arroyo_udf_plugin.connectors.files import Files
+from arroyo_udf_plugin.connectors.parts import Parts
+from arroyo_udf_plugin.connectors.table import Table
+from arroyo_udf_plugin.engine.embedded import run_pipeline
+from arroyo_udf_plugin.errors import ArroyoUdfError
+from arroyo_udf_plugin.pipeline.description import Checkpoints, Pipeline, Sql
+
+KINDS = ("parts", "table")
+Damage = Callable[[], None]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
+    Path("in/1.csv").write_text("name\nhello\nworld\n")
+
+
+class Crash(Exception):
+    """The engine ends here."""
+
+
+def pipeline(kind: str) -> Pipeline:
+    sink: Output = Parts(path="out") if kind == "parts" else Table(uri="sqlite:out.db", table="names")
+    return Pipeline(
+        name="names",
+        source=Files(paths=("in",)),
+        operators=(Sql(select={"name": "upper(name)"}),),
+        sinks=(sink,),  # type: ignore[arg-type]
+        checkpoints=Checkpoints(place="state", every=3600),
+    )
+
+
+def run(kind: str, resume: bool | None = None) -> None:
+    run_pipeline(pipeline(kind), resume=resume)
+
+
+def crash_at(moment: str, kind: str) -> None:
+    """A run that ends at a failpoint."""
+
+    def reached(name: str) -> None:
+        if name == moment:
+            raise Crash
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(failpoints, "reached", reached)
+        with pytest.raises(Crash):
+            run(kind)
+
+
+def rows(kind: str) -> list[str]:
+    if kind == "parts":
+        return sorted(ds.dataset("out").to_table()["name"].to_pylist()) if Path("out").exists() else []
+    with contextlib.closing(sqlite3.connect("out.db")) as database, database:
+        return sorted(name for (name,) in database.execute("SELECT name FROM names"))
+
+
+def everything() -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sorted(Path().rglob("*")) if path.is_file()}
+
+
+def refused(kind: str, error: str, resume: bool | None = None) -> None:
+    """Whatever is tried, and however often."""
+    before = everything()
+    for again in (resume, resume, resume):
+        with pytest.raises(ArroyoUdfError, match=error):
+            run(kind, again)
+        assert everything() == before
+
+
+def newest(folder: str) -> Path:
+    return max(Path(folder).glob("*.json"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("resume", [None, True])
+def test_lost_checkpoints_double_no_row(kind: str, resume: bool | None) -> None:
+    run(kind)
+    lost = newest("state/epochs")
+    text = lost.read_bytes()
+    lost.unlink()
+    refused(kind, r"has (part-0|epoch 2).*the checkpoints that this engine goes on from end before 2", resume)
+    lost.write_bytes(text)
+    Path("in/2.csv").write_text("name\nagain\n")
+    run(kind, True)
+    assert rows(kind) == ["AGAIN", "HELLO", "WORLD"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_older_copy_doubles_no_row(kind: str) -> None:
+    run(kind)
+    shutil.copytree("state", "copy")
+    Path("in/2.csv").write_text("name\nagain\n")
+    run(kind)
+    os.rename("state", "newer")
+    os.rename("copy", "state")
+    refused(kind, r"has (part-0|epoch 4).*they are an older copy")
+    shutil.rmtree("state")
+    os.rename("newer", "state")
+    run(kind)
+    assert rows(kind) == ["AGAIN", "HELLO", "WORLD"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("resume", [None, False])
+def test_a_folder_that_is_not_mounted_is_no_fresh_start(kind: str, resume: bool | None) -> None:
+    run(kind)
+    os.rename("state", "elsewhere")
+    refused(kind, r"in another place, or in one that is not mounted", resume)
+    os.rename("elsewhere", "state")
+    run(kind)
+    assert rows(kind) == ["HELLO", "WORLD"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_begins_or_goes_on_as_the_place_says(kind: str) -> None:
+    refused(kind, "state has no checkpoints: begin without --resume", resume=True)
+    run(kind, False)
+    Path("in/2.csv").write_text("name\nagain\n")
+    refused(kind, "state has checkpoints already: go on from there without --fresh", resume=False)
+    run(kind)
+    assert rows(kind) == ["AGAIN", "HELLO", "WORLD"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_source_file_that_has_changed(kind: str) -> None:
+    run(kind)
+    before = os.stat("in/1.csv")
+    Path("in/1.csv").write_text("name\nother\nworlds\n")
+    refused(kind, r"in/1\.csv")
+    Path("in/1.csv").write_text("name\nhello\nworld\n")
+    os.utime("in/1.csv", ns=(before.st_atime_ns, before.st_mtime_ns))
+    run(kind)
+    assert rows(kind) == ["HELLO", "WORLD"]
+
+
+def each_damage(path: Path) -> Iterator[Damage]:
+    """The file is gone, cut, longer, or has one flipped bit."""
+    data = path.read_bytes()
+    yield path.unlink
+    yield lambda: path.write_bytes(data[: len(data) // 2]) and None
+    yield lambda: path.write_bytes(data + b"\0") and None
+    for at in range(0, len(data), max(1, len(data) // 15)):
+        flipped = data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+        yield lambda flipped=flipped: path.write_bytes(flipped) and None  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("moment", ["committed", "cleaned"])
+def test_whatever_is_damaged_is_refused_by_name_or_has_no_effect(kind: str, moment: str) -> None:
+    """Each file of the place; with rows that wait for their sink, and with none."""
+    crash_at(moment, kind)
+    shutil.rmtree("good", ignore_errors=True)
+    os.mkdir("good")
+    kept = [name for name in ("state", "out", "out.db") if Path(name).exists()]
+    for name in kept:
+        (shutil.copytree if Path(name).is_dir() else shutil.copy)(name, f"good/{name}")
+    n_refused = 0
+    for file in sorted(Path("state").rglob("*")):
+        if not file.is_file():
+            continue
+        for damage in each_damage(file):
+            damage()
+            before, refusal = everything(), ""
+            try:
+                run(kind)
+            except ArroyoUdfError as error:
+                refusal = str(error)
+            if refusal:
+                n_refused += 1
+                assert file.name in refusal or not file.exists(), (file, refusal)
+                assert everything() == before, file
+            else:
+                assert rows(kind) == ["HELLO", "WORLD"], file
+            for name in ("state", "out"):
+                shutil.rmtree(name, ignore_errors=True)
+            Path("out.db").unlink(missing_ok=True)
+            for name in kept:
+                (shutil.copytree if Path(f"good/{name}").is_dir() else shutil.copy)(f"good/{name}", name)
+    assert n_refused > 15
+    run(kind)
+    assert rows(kind) == ["HELLO", "WORLD"]
+
+
+@pytest.mark.parametrize("way", ["another table", "an empty one", "forget"])
+def test_to_begin_anew_where_a_table_has_rows(way: str) -> None:
+    """What the refusal says is possible."""
+    run("table")
+    os.rename("state", "former")
+    with pytest.raises(ArroyoUdfError, match="name another table, or empty this one") as error:
+        run("table")
+    again = pipeline("table")
+    if way == "another table":
+        again = again.model_copy(update={"sinks": (Table(uri="sqlite:out.db", table="others"),)})
+    else:
+        statement = "DELETE FROM names" if way == "an empty one" else str(error.value).rpartition(": ")[2]
+        with contextlib.closing(sqlite3.connect("out.db")) as database, database:
+            database.execute(statement)
+    assert run_pipeline(again).progress.rows_out == 2
+    assert rows("table") == ["HELLO", "WORLD"] * (2 if way == "forget" else 1) or way == "forget"
