@@ -243,7 +243,7 @@ class _Part:
     def end(self) -> None:
         """Closes the file, under its name: an epoch may have more parts than a process may have open."""
         if not self.is_ended:
-            self.file.__exit__(None, None, None)
+            self.file.end(durably=False)  # `keep` sees to it, without holding up the slice
             self.is_ended = True
 
     def keep(self) -> None:

@@ -78,8 +78,8 @@ class Place:
     def close(self) -> None:
         """Called by a stream above when it ends; the file is closed when it appears."""
 
-    def appear(self) -> None:
-        """Gives the complete file its name."""
+    def appear(self, durably: bool = True) -> None:
+        """Gives the complete file its name. durably: bytes and name outlast a loss of power."""
         if self.is_live:
             self._file.close()
             return
@@ -87,7 +87,11 @@ class Place:
         if self._partial is None:
             self._name_it()
         self._file.close()
+        if durably:
+            self._disk.sync(self._aside)
         self._disk.replace(self._aside, self._target)
+        if durably:
+            self._disk.sync(os.path.dirname(self._target))
         self._partial = None
         keep_at_exit(os.fsencode(self._aside))
 

@@ -163,10 +163,14 @@ class FileSink:
         if kind is not None:
             self._place.give_up()
             return
+        self.end()
+
+    def end(self, durably: bool = True) -> None:
+        """As the end of the `with` block. durably: the output outlasts a loss of power from now on."""
         try:
             self.finish()
             with self._errors():
-                self._place.appear()
+                self._place.appear(durably)
         except BaseException:
             self._place.give_up()
             raise
