@@ -35,7 +35,7 @@ def of_kind(kind: str, folder: Path) -> Scenario:
 
 def _parts(folder: Path, format: str, **options: Any) -> Scenario:
     sink = {"type": "parts", "path": str(folder / "out"), "format": format, **options}
-    return _copied(folder, sink, lambda: _of_parts(folder / "out"))
+    return _copied(folder, sink, lambda: of_parts(folder / "out"))
 
 
 def _copied(folder: Path, sink: Mapping[str, Any], shown: Callable[[], list[Any]], **options: Any) -> Scenario:
@@ -75,7 +75,7 @@ def _bring(folder: Path, first: int, files: Files, header: str = "n", name: str 
         (folder / name / f"{number:03}.csv").write_text(f"{header}\n" + "".join(f"{row}\n" for row in rows))
 
 
-def _of_parts(folder: Path) -> list[int]:
+def of_parts(folder: Path) -> list[int]:
     """Column n, by the parts' names."""
     if not folder.is_dir():
         return []
@@ -95,10 +95,10 @@ def _in_objects(folder: Path) -> Scenario:
     """Checkpoints and rows in an object store. Each folder has one of its own."""
     state, out = f"memory://{folder}/state", f"memory://{folder}/out"
     sink = {"type": "parts", "path": out, "format": "jsonl"}
-    return _copied(folder, sink, lambda: _of_objects(out), place=state, urls=(state, out))
+    return _copied(folder, sink, lambda: of_objects(out), place=state, urls=(state, out))
 
 
-def _of_objects(url: str) -> list[int]:
+def of_objects(url: str) -> list[int]:
     store = open_store(url)
     names = [name for name in store.names("") if not name.startswith(".")]
     return [row["n"] for name in names for row in _rows_of(name, store.get(name))]
@@ -106,10 +106,10 @@ def _of_objects(url: str) -> list[int]:
 
 def _sqlite(folder: Path, **options: Any) -> Scenario:
     sink = {"type": "table", "uri": f"sqlite:{folder / 'rows.db'}", "table": "rows", **options}
-    return _copied(folder, sink, lambda: _of_table(folder / "rows.db"))
+    return _copied(folder, sink, lambda: of_table(folder / "rows.db"))
 
 
-def _of_table(path: Path, columns: str = "n") -> list[Any]:
+def of_table(path: Path, columns: str = "n") -> list[Any]:
     if not path.exists():
         return []
     with contextlib.closing(sqlite3.connect(path)) as database:
@@ -128,10 +128,10 @@ def _watched(folder: Path) -> Scenario:
         name="a watched folder",
         folder=folder,
         opened=described(lambda width: _pipeline(folder, width, place, sink, watch=0.001)),
-        shown=lambda: _of_parts(folder / "out"),
+        shown=lambda: of_parts(folder / "out"),
         phases=[Phase(lambda: _bring(folder, 0, FIRST), numbers)],
         place=place,
-        until=lambda: sorted(_of_parts(folder / "out")) == numbers,
+        until=lambda: sorted(of_parts(folder / "out")) == numbers,
     )
 
 
@@ -234,7 +234,7 @@ def _query(folder: Path, name: str, text: str, phases: Sequence[Phase], columns:
         name=name,
         folder=folder,
         opened=described(pipeline),
-        shown=lambda: _of_table(folder / "rows.db", columns),
+        shown=lambda: of_table(folder / "rows.db", columns),
         phases=phases,
         place=place,
     )

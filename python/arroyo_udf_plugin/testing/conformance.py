@@ -49,6 +49,7 @@ class Numbers:
     def open(self, partition: str, position: Json | None) -> _Numbers:
         return _Numbers(partition, self.reads[partition], 0 if position is None else position["next"])
 
+    def check(self, positions: Mapping[str, Json]) -> None: ...
     def close(self) -> None: ...
 
 

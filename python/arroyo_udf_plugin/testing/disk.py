@@ -83,7 +83,7 @@ class SimulatedDisk:
     """folder: a real one. What is there already is durable."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.folder = Path(os.path.realpath(folder))
         self._lock = threading.RLock()
         self._files: dict[int, _File] = {}  # by their inodes
         self._names: dict[str, dict[str, _Entry]] = {}  # durable ones of each folder, as far as a step has changed them
@@ -112,6 +112,8 @@ class SimulatedDisk:
         path = f"/proc/self/fd/{fd}"
         if os.path.isdir(path):
             folder = os.path.realpath(path)
+            if not f"{folder}/".startswith(f"{self.folder}/"):
+                return  # of somebody else
             names = self._known(folder)
             for change in self._changes.pop(folder, []):
                 change.apply(names)

@@ -163,10 +163,7 @@ class Simulation:
     ) -> None:
         self.report.faults[kind] += 1
         world.put_back(whole)
-        begins = world.has_begun()
         world.change(name, data)
-        if begins and not world.has_begun():
-            return  # nothing says that there was ever an engine
         world.history.append(f"{name} {kind}")
         if self._refuses(world, phase, None if kind == "lost" else name):
             world.put_back(whole)

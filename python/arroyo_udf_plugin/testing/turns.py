@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import collections
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..connectors.interface import Json, Partition, Source
 from ..connectors.source import Rows
@@ -93,6 +93,9 @@ class InTurn:
 
     def open(self, partition: str, position: Json | None) -> Partition:
         return _InTurn(self._source.open(partition, position), self._turns)
+
+    def check(self, positions: Mapping[str, Json]) -> None:
+        self._source.check(positions)
 
     def close(self) -> None:
         self._source.close()

@@ -86,13 +86,12 @@ class World:
         """An engine begins, or goes on where the last one has stopped. None: it was stopped at a step, or another one
         has taken over. Raises what it raises."""
         process = process or self.disk.process()
-        resume = self.has_begun()
-        self.history.append(f"{'resume' if resume else 'begin'} with {width} slices")
+        self.history.append(f"an engine of {width} slices")
         before = set(threading.enumerate())
         self._running += 1
         try:
             with using(process):
-                return self._run(resume, width)
+                return self._run(width)
         except BaseException:
             if not process.is_stopped:
                 raise
@@ -110,7 +109,7 @@ class World:
                 if thread.is_alive():
                     raise self.broken(f"the thread {thread.name} of an engine has not ended")
 
-    def _run(self, resume: bool, width: int) -> Ended:
+    def _run(self, width: int) -> Ended:
         scenario, stop = self.scenario, StopRequest()
         turns = Turns(is_free=scenario.place is None)
 
@@ -125,7 +124,6 @@ class World:
                 _with_inputs(planned, inputs),
                 checkpoints=None if scenario.place is None else open_store(scenario.place),
                 interval=turns.INTERVAL,
-                resume=resume,
                 stop=stop,
                 progress=hear,
             ).ended
