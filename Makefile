@@ -20,6 +20,7 @@
 # check-address  the tests of the runtime and of functions in Rust, with AddressSanitizer
 # package  sdist and wheels in build/dist, each wheel tested outside the checkout
 # bench  measure against the references, print the ratios
+# bench-compare  measure the main lines, and say which are worse than the table of bench/README.md: a remark, no failure
 #
 # Each target sets up what it needs below build/; scripts/environment.py does it, and names what is missing.
 # With REQUIRE_ALL=1, a Python version that does not run here is a failure instead of a remark.
@@ -34,7 +35,7 @@ STATE = folder s3
 WORKERS = 2
 
 .PHONY: demo engine-demo docs test test-rust test-python test-lowest test-isolation test-arroyo test-server lint check simulation mutants loom soak
-.PHONY: check-memory check-address bench package fuzz test-pipelines test-engine check-kill simulate
+.PHONY: check-memory check-address bench bench-compare package fuzz test-pipelines test-engine check-kill simulate
 .DEFAULT_GOAL = test
 # Targets share environments and caches, and each uses all processors.
 .NOTPARALLEL:
@@ -184,3 +185,9 @@ bench:
 		$$python -m pytest -q --benchmark-quiet --benchmark-json=build/bench/python-$$version.json bench || exit 1; \
 	done; \
 	python=$$($(ENVIRONMENT)) && $$python bench/ratios.py
+
+# On one Python, in a few minutes.
+bench-compare:
+	@python=$$($(ENVIRONMENT)) && version=$$($$python -c 'import sys; print("{}.{}".format(*sys.version_info))') && \
+	$$python -m pytest -q --benchmark-quiet --benchmark-json=build/bench/main-$$version.json bench/test_sync.py \
+	bench/test_boundary.py && $$python bench/compare.py build/bench/main-$$version.json $$version

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import sys
-import time
-from statistics import median, quantiles
+from statistics import median
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from conftest import HERE, LOOPS, compiled, figures, note, plugin_path
 
-PAUSE = 0.0005  # seconds
 RUNS = 3  # of a program that prints medians: a single run may meet a busy moment
 # The name in the line, the plugin's suffix, the event loop.
 ASYNC = [
@@ -98,27 +94,11 @@ def test_gil(benchmark: Any, loop: str, what: str) -> None:
     note(benchmark, name, median(found[f"{what}_p99"]), "us", None, None, 1000.0)
 
 
-def test_gil_in_python(benchmark: Any, python_plugin: Any) -> None:
-    """No goal: the host owns the switch interval. The thread waits for the GIL after its sleep and in the call."""
-    plus_one, spin = python_plugin.functions["plus_one"], python_plugin.functions["spin"]
-    waits, number = [], pa.array([1])
-    with spin.start(allowed_in_flight=1000, timeout=math.inf) as runtime:  # a wait for the GIL may take seconds
-        runtime.send(0, pa.array(range(1000)))
-        while runtime.statistics().running < 1000:
-            time.sleep(0.001)  # releases the GIL, so that the rows start
-        for _ in range(300):
-            start = time.perf_counter()
-            time.sleep(PAUSE)  # the case itself: a thread that comes back for the GIL
-            assert plus_one(number).to_pylist() == [2]
-            waits.append((time.perf_counter() - start - PAUSE) * 1e6)
-        runtime.stop("cancel")
-    benchmark.pedantic(plus_one, (number,))
-    note(
-        benchmark,
-        "GIL in a Python host, a call beside a busy loop, p99",
-        quantiles(waits, n=100)[98],
-        "us",
-        None,
-        None,
-        None,
-    )
+@pytest.mark.parametrize(("interval", "goal"), [(0.005, 12_000.0), (0.0002, 1500.0)])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_gil_in_python(benchmark: Any, loop: str, interval: float, goal: float) -> None:
+    """The thread waits for the GIL after its sleep and in the call. interval: the switch interval, in seconds."""
+    command = (sys.executable, HERE / "gil.py", plugin_path(".py"), str(interval))
+    found = benchmark.pedantic(figures, command, {"loop": loop, "runs": RUNS}, rounds=1)
+    name = f"GIL in a Python host, switching after {interval * 1e3:g} ms, a call beside a busy loop, p99: {loop}"
+    note(benchmark, name, median(found["p99"]), "us", None, None, goal)

@@ -66,7 +66,7 @@ class WouldBlock(ArroyoUdfError):
 
 
 class RowError(ArroyoUdfError):
-    """Rows failed. `errors`: row -> text; the row is the position in the arguments, or the id of an async row."""
+    """Rows failed. `errors`: row -> text; the row is the position in the arguments, from 0, or the row id in `send`."""
 
     def __init__(self, message: str, errors: dict[int, str]) -> None:
         super().__init__(message)

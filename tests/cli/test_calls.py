@@ -6,6 +6,7 @@ import click
 import pytest
 
 from arroyo_udf_plugin.cli.calls import call_written, columns_written
+from arroyo_udf_plugin.operator.calls import Constant
 from arroyo_udf_plugin.pipeline.calls import Written
 
 
@@ -51,3 +52,9 @@ def test_calls(text: str, written: Written) -> None:
 def test_calls_that_cannot_be_read(text: str) -> None:
     with pytest.raises(click.UsageError, match=r"--call .*: write FUNCTION, FUNCTION\(COLUMN, \.\.\.\) or NAME = "):
         call_written(text)
+
+
+def test_a_call_may_have_constants() -> None:
+    text = "x = f(pop, 2, -1.5, 'it''s', null, true, \"2\")"
+    constants = (Constant(2), Constant(-1.5), Constant("it's"), Constant(None), Constant(True))
+    assert call_written(text) == Written("f", ("pop", *constants, "2"), "x")

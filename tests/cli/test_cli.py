@@ -71,8 +71,8 @@ def test_new_build_run(tmp_path: Path, language: str, ending: str) -> None:
     cli("new", "mine", "--lang", language, cwd=tmp_path)
     readme = (tmp_path / "mine" / "README.md").read_text()
     commands = [line.split()[1:] for line in readme.splitlines() if line.startswith("    arroyo-udf ")]
-    assert [command[0] for command in commands] == ["build", "run", "inspect"]
-    assert commands[0][1] == f"mine/mine.{ending}"
+    assert [command[0] for command in commands] == ["run", "build", "run", "inspect"]
+    assert commands[0][1] == commands[1][1] == f"mine/mine.{ending}"
     for command in commands:
         cli(*command, cwd=tmp_path)
     lines = (tmp_path / "mine" / "out.csv").read_text().splitlines()
@@ -212,11 +212,15 @@ def test_run_prints_a_summary(plugin: Path, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("x\n2\n3\nNA\n")
     command = ["run", f"{plugin}:half", "in.csv", "--args", "x", "--out", "out.csv", "--on-error", "drop"]
     done = cli(*command, cwd=tmp_path)
-    assert done.stdout.startswith("out.csv: 2 rows written of 3 read; 2 values, 1 errors, 0 timed out; 0 nulled, ")
+    assert done.stdout.startswith("out.csv: 2 rows written of 3 read; 2 values (1 null), 1 error, 0 timed out; ")
     assert "; 0 nulled, 1 dropped, 0 dead letters; " in done.stdout
+    assert "\n1 row failed in half, such as in.csv, row 2: ValueError: 3 is odd\n" in done.stdout
     assert done.stderr == ""  # no progress bar: that is for terminals
     summary = json.loads(cli(*command, "--json", cwd=tmp_path).stdout)
     assert summary["function"] == "half"
+    (failure,) = summary["calls"][0]["failures"]
+    assert failure.pop("text").startswith("ValueError: 3 is odd\n  at half, ")
+    assert failure == {"function": "half", "kind": "ValueError", "rows": 1, "file": "in.csv", "row": 2}
     assert (summary["rows"], summary["values"], summary["errors"], summary["dropped"]) == (3, 2, 1, 1)
     assert summary["seconds"] > 0
     assert (tmp_path / "out.csv").read_text() == "x,half\n2,1\nNA,\n"
@@ -266,7 +270,7 @@ def test_run_and_replay_dead_letters(plugin: Path, tmp_path: Path) -> None:
     command = ["run", f"{plugin}:half", "in.csv", "--args", "x", "--out", "out.csv"]
     policy = ["--on-error", "dead_letter", "--dead-letter", "dead.parquet"]
     done = cli(*command, *policy, cwd=tmp_path)
-    assert "; 0 nulled, 0 dropped, 1 dead letters; " in done.stdout
+    assert "; 0 nulled, 0 dropped, 1 dead letter; " in done.stdout
     assert (tmp_path / "out.csv").read_text() == "x,half\n2,1\n"
     command[2] = "dead.parquet"
     assert "3 is odd" in cli(*command, cwd=tmp_path, status=1).stderr

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from arroyo_udf_plugin.cli.crashes import INSTEAD
+
 BuildPlugin = Callable[..., Path]
 
 PYTHON = """
@@ -78,20 +80,41 @@ def test_a_segmentation_fault_names_the_function(
     assert done.returncode == -signal.SIGSEGV
     assert f"in {function}\n" in done.stderr, "the stack"
     line = f"arroyo-udf: the run of crashes.{function} ended by a segmentation fault (SIGSEGV)\n"
-    assert done.stderr.endswith(line)
+    assert done.stderr.endswith(f"{line}{INSTEAD}\n")
+
+
+def test_programs_of_a_cluster_leave_the_stack_of_a_crash() -> None:
+    lines = (
+        "import ctypes",
+        "from arroyo_udf_plugin.cli import cluster",
+        "from arroyo_udf_plugin.cluster.configuration import Settings",
+        "cluster._ready(Settings())",
+        "def reads_nowhere():",
+        "    ctypes.string_at(0)",
+        "reads_nowhere()",
+    )
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == -signal.SIGSEGV
+    assert "in reads_nowhere\n" in done.stderr
 
 
 def test_an_abort_in_native_code_names_the_function(build_plugin: BuildPlugin, tmp_path: Path) -> None:
     done = run(tmp_path, f"{build_plugin(C, '.c', 'crashes')}:aborts")
     assert done.returncode == -signal.SIGABRT
-    assert done.stderr.endswith("arroyo-udf: the run of crashes.aborts ended by abort (SIGABRT)\n")
+    assert done.stderr.endswith(f"arroyo-udf: the run of crashes.aborts ended by abort (SIGABRT)\n{INSTEAD}\n")
 
 
 def test_exits_name_the_function(build_plugin: BuildPlugin, tmp_path: Path) -> None:
     done = run(tmp_path, f"{build_plugin(PYTHON, '.py', 'crashes')}:leaves")
-    assert (done.returncode, done.stderr) == (3, "arroyo-udf: the run of crashes.leaves ended by os._exit(3)\n")
+    assert (done.returncode, done.stderr.splitlines()) == (
+        3,
+        ["arroyo-udf: the run of crashes.leaves ended by os._exit(3)", INSTEAD],
+    )
     done = run(tmp_path, f"{build_plugin(C, '.c', 'crashes')}:exits")
-    assert (done.returncode, done.stderr) == (4, "arroyo-udf: the run of crashes.exits ended by exit, in native code\n")
+    assert (done.returncode, done.stderr.splitlines()) == (
+        4,
+        ["arroyo-udf: the run of crashes.exits ended by exit, in native code", INSTEAD],
+    )
 
 
 def test_a_child_that_exits_is_no_crash(build_plugin: BuildPlugin, tmp_path: Path) -> None:

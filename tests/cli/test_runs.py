@@ -231,7 +231,7 @@ def test_the_summary_is_not_among_the_rows(plugin: Path, tmp_path: Path) -> None
     for extra in ([], ["--json"]):
         done = cli("run", f"{plugin}:half", "-", "--out", "-", *extra, cwd=tmp_path, stdin="x\n4\n")
         assert done.stdout == "x,half\n4,2\n"
-        assert ('"rows": 1' if extra else "-: 1 rows written of 1 read") in done.stderr
+        assert ('"rows": 1' if extra else "-: 1 row written of 1 read") in done.stderr
 
 
 # ---- The end ---------------------------------------------------------------------------------------------------------

@@ -229,3 +229,14 @@ def test_rows_of_a_megabyte_do_not_pile_up(tmp_path: Path) -> None:
         assert sink._waiting_bytes < 64 << 20
     assert read(tmp_path / "rows.parquet").num_rows == 100
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10 < 400
+
+
+def test_a_file_that_has_appeared_outlasts_a_loss_of_power(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its bytes are durable before its name is, and its name before anybody is told."""
+    calls: list[str] = []
+    for name in ("fsync", "replace"):
+        real = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *args, name=name, real=real: (calls.append(name), real(*args))[1])
+    with FileSink(tmp_path / "out.csv", pa.schema([("n", pa.int64())])) as sink:
+        sink.write(pa.record_batch({"n": [1]}))
+    assert calls == ["fsync", "replace", "fsync"]

@@ -205,11 +205,24 @@ def test_parts_of_another_history_are_refused(tmp_path: Path) -> None:
     applied(place, 2, batch(1))
     with pytest.raises(InvalidArgument, match=r"out has part-000000002-.*another engine .*leave all to that one"):
         place.sink(clear=2)
-    with pytest.raises(InvalidArgument, match=r"out has part-000000002-.*there are no checkpoints that it belongs to"):
-        place.sink(clear=1)
-    with pytest.raises(InvalidArgument, match="parts of another run"):
-        place.without_checkpoints()
+    for begin in (place.without_checkpoints, lambda: place.sink(clear=1)):  # no engine was before it
+        with pytest.raises(
+            InvalidArgument, match=r"out has parts of another run, such as part-000000002-000-000\.parquet: "
+        ):
+            begin()
     place.sink(clear=3).close()
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_the_run(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InvalidArgument, match=rf"cannot write into {tmp_path}/file/a/b: {tmp_path}/file is a file"):
+        Parts(path=f"{tmp_path}/file/a/b").check(SCHEMA)
+    Parts(path=f"{tmp_path}/a/b").check(SCHEMA)
+    assert not (tmp_path / "a").exists()
+    if os.geteuid():  # root may write everywhere
+        (tmp_path / "closed").mkdir(mode=0o500)
+        with pytest.raises(InvalidArgument, match=rf"no permission to write into {tmp_path}/closed"):
+            Parts(path=f"{tmp_path}/closed/a").check(SCHEMA)
 
 
 def test_parts_of_a_run_without_checkpoints_are_refused(tmp_path: Path) -> None:

@@ -27,6 +27,14 @@ def even(n: int) -> int:
 
 
 @udf
+def through_asyncio(n: int) -> int:
+    async def answer() -> int:
+        await asyncio.sleep(0)
+        return n + 1
+    return asyncio.run(answer())
+
+
+@udf
 async def late(n: int) -> int:
     await asyncio.sleep(0)
     return 10 * n

@@ -13,7 +13,7 @@ from worlds import MemoryStore, World, epochs_in
 from arroyo_udf_plugin import failpoints
 from arroyo_udf_plugin.connectors.interface import Json
 from arroyo_udf_plugin.engine.checkpoints import Epochs
-from arroyo_udf_plugin.engine.manifest import Manifest
+from arroyo_udf_plugin.engine.manifest import Identity, Manifest
 from arroyo_udf_plugin.errors import InvalidArgument
 
 KEPT = Path(__file__).parent / "kept"
@@ -195,6 +195,18 @@ def test_a_first_engine_that_could_not_begin_leaves_the_place_as_it_was() -> Non
             'has changed since .*: source.paths.0. was "a", and is "b": undo',
         ),
         ({"fingerprint": SOURCE | {"sinks": ["a"]}}, r'sinks was null, and is \["a"\]'),
+        (
+            {"fingerprint": {"source": {"type": "files", "paths": ["a", "c", "new"]}}},
+            r'written: source.paths\[2\] is new, "new": undo',
+        ),
+        (
+            {"fingerprint": {"source": {"type": "files", "paths": ["a"]}}},
+            r'source.paths\[1\] is gone, which was "c": undo',
+        ),
+        (
+            {"fingerprint": {"source": {"type": "impulse", "rate": 1}}},
+            'source.type was "files", and is "impulse": undo',
+        ),
         ({"plugins": {"speed": "xyz"}}, "the plugin of speed is not the one that ran before: .*--allow-changed-plugin"),
     ],
 )
@@ -203,6 +215,24 @@ def test_another_pipeline_is_refused_by_what_differs(changed: Json, error: str) 
     Engine(store, World())
     with pytest.raises(InvalidArgument, match=error):
         Epochs(store, IDENTITY.model_copy(update=changed), resume=True)
+
+
+def test_a_new_item_is_told_by_what_it_says() -> None:
+    store = MemoryStore()
+    Epochs(store, Identity.of("flights", {"sinks": []}, {})).fence()
+    now = Identity.of("flights", {"sinks": [{"columns": None, "path": "out", "type": "parts"}]}, {})
+    with pytest.raises(InvalidArgument, match=r'sinks\[0\] is new, \{"type": "parts", "path": "out"\}: undo'):
+        Epochs(store, now, resume=True)
+
+
+def test_of_long_values_the_parts_that_differ_are_told() -> None:
+    """Two texts that are cut before they differ would say nothing."""
+    store = MemoryStore()
+    was = Identity.of("flights", {"sinks": ["x" * 200 + "a" + "y" * 200]}, {})
+    now = Identity.of("flights", {"sinks": ["x" * 200 + "b" + "y" * 200]}, {})
+    Epochs(store, was).fence()
+    with pytest.raises(InvalidArgument, match=r'sinks\[0\] was "?\.\.\.x+ay+\.\.\., and is \.\.\.x+by+\.\.\.: undo'):
+        Epochs(store, now, resume=True)
 
 
 def test_a_changed_plugin_is_resumed_if_it_is_allowed() -> None:

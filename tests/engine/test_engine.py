@@ -47,6 +47,13 @@ def test_rows_pass_functions_in_order(functions: dict[str, Function]) -> None:
     assert (second.name, second.rows_in, second.rows_out, second.held) == ("late", 100, 100, 0)
 
 
+def test_a_plain_function_may_run_an_event_loop(functions: dict[str, Function]) -> None:
+    """F7: it sees none, although the slice has one."""
+    world = World()
+    run(Story(StorySource({"a": batches(0, 25)}), world, [(functions["through_asyncio"], ["n"])]))
+    assert world.shown(column="through_asyncio") == list(range(1, 26))
+
+
 def test_a_pipeline_without_functions_copies_rows() -> None:
     world = World()
     run(Story(StorySource({"a": batches(0, 25), "b": []}), world, sink_names=("out", "copy")))

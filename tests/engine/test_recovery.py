@@ -27,6 +27,7 @@ from arroyo_udf_plugin.engine import runner
 from arroyo_udf_plugin.engine.progress import Progress
 from arroyo_udf_plugin.engine.runner import Interval, run
 from arroyo_udf_plugin.engine.stopping import StopRequest
+from arroyo_udf_plugin.errors import InvalidArgument
 from arroyo_udf_plugin.host.policy import Policy
 
 OFTEN = Interval(None, rows=1)  # an epoch after each batch, if the one before is over
@@ -148,3 +149,65 @@ def test_the_stream_goes_on_while_an_epoch_becomes_durable(functions: dict[str, 
         source = StorySource({"a": [[1], gate, [2]]})
         run(Story(source, world, [(functions["doubled"], ["n"])]), checkpoints=store, interval=OFTEN)
     assert world.shown() == [1, 2]
+
+
+class FailingStore(MemoryStore):
+    """It fails so many times, at the first file of a folder. late: behind what was asked."""
+
+    def __init__(self, verb: str, folder: str, times: int, late: bool = False) -> None:
+        super().__init__()
+        self._verb, self._folder, self._times, self._late = verb, folder, times, late
+
+    def _fails(self, verb: str, name: str, late: bool) -> None:
+        is_fence = name == "epochs/0000000001.json"
+        if (verb, late) == (self._verb, self._late) and name.startswith(self._folder) and not is_fence and self._times:
+            self._times -= 1
+            raise InvalidArgument("the place is full")
+
+    def put(self, name: str, data: bytes) -> None:
+        self._fails("put", name, late=False)
+        super().put(name, data)
+        self._fails("put", name, late=True)
+
+    def create(self, name: str, data: bytes) -> None:
+        self._fails("create", name, late=False)
+        super().create(name, data)
+        self._fails("create", name, late=True)
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize(("verb", "folder"), [("put", "states/"), ("create", "epochs/")])
+def test_a_checkpoint_that_fails_is_reported_and_tried_again(
+    verb: str,
+    folder: str,
+    late: bool,
+    functions: dict[str, Function],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """With the rows of its moment, and those that have come since."""
+    monkeypatch.setattr(runner, "_PAUSES", (0.001,) * 3)
+    times = 1 if verb == "create" and late else 2  # what was created is found
+    store, world = FailingStore(verb, folder, times, late), World()
+    story = Story(StorySource({"a": batches(0, 100)}), world, [(functions["doubled"], ["n"])])
+    assert run(story, checkpoints=store, interval=OFTEN).ended == "finished"
+    assert world.shown() == list(range(100))
+    assert not world.staged
+    assert [record.getMessage() for record in caplog.records] == [
+        "the checkpoint has failed, and is tried again in 0.001 s: the place is full"
+    ] * times
+    world.tables.clear()
+    run(story, checkpoints=store)
+    assert world.shown() == []
+
+
+def test_a_place_that_fails_for_long_ends_the_run(
+    functions: dict[str, Function], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "_PAUSES", (0.001,) * 3)
+    store, world = FailingStore("put", "states/", 4), World()
+    story = Story(StorySource({"a": batches(0, 100)}), world, [(functions["doubled"], ["n"])])
+    with pytest.raises(InvalidArgument, match="the place is full"):
+        run(story, checkpoints=store, interval=OFTEN)
+    assert run(story, checkpoints=store).ended == "finished"
+    assert world.shown() == list(range(100))

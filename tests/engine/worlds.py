@@ -27,6 +27,7 @@ from arroyo_udf_plugin.host.function import Function
 from arroyo_udf_plugin.host.policy import Policy
 from arroyo_udf_plugin.operator.blocks import Block, Columns
 from arroyo_udf_plugin.operator.calls import Call, Plan
+from arroyo_udf_plugin.operator.failures import Failures
 from arroyo_udf_plugin.operator.operator import Operator
 from arroyo_udf_plugin.operator.routes import Routes
 from arroyo_udf_plugin.operator.stages import Dead
@@ -235,6 +236,7 @@ class Story:
     sink_names: Sequence[str] = ("out",)
     calls: Sequence[Call] = field(init=False)
     plan: Plan = field(init=False)
+    failures: Failures = field(default_factory=Failures)
 
     def __post_init__(self) -> None:
         self._columns = Columns(self.source.schema)

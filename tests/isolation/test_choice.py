@@ -94,7 +94,7 @@ def test_a_replay_runs_where_the_run_did(file: Path, rows: Path, tmp_path: Path)
     assert done.returncode == 0, done.stderr
     done = command("replay", dead, "--into", out)
     assert done.returncode == 0, done.stderr
-    assert "0 rows added of 1 dead letters" in done.stdout
+    assert "0 rows added of 1 dead letter" in done.stdout
     done = command("replay", dead, "--into", out, "--isolation", "thread")
     assert done.returncode == 7, "the function ends the process that it is called in"
 

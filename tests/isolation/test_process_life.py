@@ -16,6 +16,7 @@ from arroyo_udf_plugin import PluginEnvironmentError, RowError, load
 
 SOURCE = """
 import os
+import resource
 import sys
 
 from arroyo_udf_plugin import udf
@@ -29,6 +30,16 @@ def worker(a: int) -> int:
 @udf
 def child(a: int) -> int:
     return os.fork() or os.execv("/bin/sleep", ["sleep", "600"])
+
+
+@udf
+def descriptors(a: int) -> int:
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+@udf
+def becomes(fifo: str) -> str:
+    os.execv("/bin/sh", ["sh", "-c", f": > {fifo}; exec sleep 600"])
 
 
 @udf
@@ -106,12 +117,28 @@ def test_a_worker_never_outlives_its_host(file: Path, end: str) -> None:
     with subprocess.Popen(host, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         worker, child = map(int, running.stdout.readline().split())
-        # A process that the function has made lives on, and hides nothing: it holds whatever its parent held.
-        try:
-            assert running.wait(60) == (-9 if "kill" in end else 0)
-            assert ends(worker)
-        finally:
-            os.kill(child, signal.SIGKILL)
+        assert running.wait(60) == (-9 if "kill" in end else 0)
+        assert ends(worker)
+        assert ends(child)  # what the function has started
+
+
+def test_a_program_in_the_place_of_a_worker_does_not_outlive_the_host(file: Path, tmp_path: Path) -> None:
+    program = """
+        import os, sys
+        from arroyo_udf_plugin import load
+        import pyarrow as pa
+        plugin = load(sys.argv[1], isolation="process")
+        print(plugin.functions["worker"](pa.array([1]))[0].as_py(), flush=True)
+        plugin.functions["becomes"](pa.array([sys.argv[2]]))
+    """
+    host = [sys.executable, "-c", textwrap.dedent(program), str(file), str(tmp_path / "fifo")]
+    os.mkfifo(tmp_path / "fifo")
+    with subprocess.Popen(host, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        worker = int(running.stdout.readline())
+        (tmp_path / "fifo").read_text()  # until the program has begun
+        running.kill()
+    assert ends(worker)
 
 
 def test_a_process_that_a_function_has_made_does_not_hide_the_death_of_its_worker(file: Path) -> None:
@@ -121,7 +148,7 @@ def test_a_process_that_a_function_has_made_does_not_hide_the_death_of_its_worke
         os.kill(first, signal.SIGKILL)
         assert ends(first)
         assert plugin.functions["worker"](ONE)[0].as_py() != first
-        os.kill(child, signal.SIGKILL)
+        assert ends(child)
 
 
 def test_ctrl_c_at_a_terminal_is_the_hosts_alone(file: Path) -> None:
@@ -165,6 +192,18 @@ def test_the_processor_time_of_a_worker_can_be_limited(file: Path) -> None:
         ):
             plugin.functions["spins"](ONE)
         assert plugin.functions["takes"](ONE).to_pylist() == [1 << 20]
+
+
+def test_a_worker_does_not_keep_a_low_limit_of_descriptors(file: Path) -> None:
+    program = """
+        import resource, sys
+        import pyarrow as pa
+        from arroyo_udf_plugin import load
+        resource.setrlimit(resource.RLIMIT_NOFILE, (200, 300))
+        print(load(sys.argv[1], isolation="process").functions["descriptors"](pa.array([1]))[0])
+    """
+    host = [sys.executable, "-c", textwrap.dedent(program), str(file)]
+    assert subprocess.run(host, capture_output=True, text=True, timeout=120, check=True).stdout == "300\n"
 
 
 def test_a_worker_that_cannot_start_is_an_error_of_the_call(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

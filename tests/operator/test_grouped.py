@@ -254,6 +254,20 @@ def test_the_first_and_last_times_that_windows_know(window: Hop | Session) -> No
     assert operator.stages[1].counts.late == 1
 
 
+def test_the_layout_of_an_aggregate_may_change() -> None:
+    asked = Grouping("t", Hop(10, 10), keys=("k",), aggregates={"n": "sum(x + 1)"})
+    first = GroupOperator(plan(asked))
+    first.start()
+    first.push(block(("a", 1, 1)))
+    taken(first)
+    snapshot = first.snapshot()
+    assert snapshot is not None
+    resumed = GroupOperator(plan(dataclasses.replace(asked, aggregates={"n": "sum( x+1 ) -- one more"})))
+    resumed.start([snapshot])
+    resumed.finish()
+    assert len(resumed.take()) == 1
+
+
 def test_another_grouping_is_refused() -> None:
     first = GroupOperator(plan())
     first.start()

@@ -55,8 +55,10 @@ def _pipeline(folder: Path) -> None:
 def test_a_run() -> None:
     done = cli("run", "p.toml", FLIGHTS="flights.parquet")
     assert done.stdout.startswith(
-        "speeds: 3 rows read, 2 written; 5 values, 1 errors, 0 timed out, 0 nulled, 0 dropped, 1 dead letters; "
+        "speeds: 3 rows read, 2 written; 5 values, 1 error, 0 timed out, 0 nulled, 0 dropped, 1 dead letter; "
     )
+    failed = "functions: 1 row failed in mph, such as ${FLIGHTS}, row 2: ZeroDivisionError: division by zero"
+    assert failed in done.stdout.splitlines()
     assert [(row["plane"], row["speed"]) for row in rows("out")] == [("n1", 100.0), ("n3", 300.0)]
     (dead,) = rows("dead")
     assert (dead["tail"], dead["failed_row"], dead["failed_file"]) == ("N2", 2, "${FLIGHTS}")

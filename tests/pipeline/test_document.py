@@ -109,6 +109,8 @@ on_error = "dead"
 [[operators]]
 plugin = "a.so"
 calls = []
+[[operators]]
+plugin = "a.so"
 [[sinks]]
 type = "parts"
 paht = "x"
@@ -122,7 +124,7 @@ place = "x"
 every_rows = true
 """
     assert problems(tmp_path, text) == [
-        "p.toml has 13 errors:",
+        "p.toml has 14 errors:",
         "name: is missing; write a name by which databases and checkpoints know the pipeline: letters, digits, `_`, "
         "`.` and `-`",
         "line 1: nme: there is no such key: write 'name'",
@@ -132,12 +134,13 @@ every_rows = true
         "line 7: operators[0].calls: write a list, not 'f'",
         "line 8: operators[0].on_error: write 'fail', 'null', 'drop' or 'dead_letter', not 'dead'",
         "line 11: operators[1].calls: write at least one",
-        "line 12: sinks[0].path: is missing; write the folder, or its URL in an object store (`s3://bucket/folder`)",
-        "line 14: sinks[0].paht: there is no such key: write 'path'",
-        "line 15: sinks[1].type: is missing; write one of 'parts', 'file', 'stdout', 'blackhole', 'table', 'preview'",
-        "line 19: event_time.lateness: write seconds as a number, or a text with a unit, such as '10s' or '500ms', "
+        "line 12: operators[2].calls: is missing; write NAME = FUNCTION(COLUMN, ...), one after another",
+        "line 14: sinks[0].path: is missing; write the folder, or its URL in an object store (`s3://bucket/folder`)",
+        "line 16: sinks[0].paht: there is no such key: write 'path'",
+        "line 17: sinks[1].type: is missing; write one of 'parts', 'file', 'stdout', 'blackhole', 'table', 'preview'",
+        "line 21: event_time.lateness: write seconds as a number, or a text with a unit, such as '10s' or '500ms', "
         "not '10 parsecs'",
-        "line 22: checkpoints.every_rows: write a whole number, not True",
+        "line 24: checkpoints.every_rows: write a whole number, not True",
     ]
 
 

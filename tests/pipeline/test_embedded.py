@@ -52,6 +52,23 @@ def test_errors_do_not_show_values(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert "secret" not in str(error.value)
 
 
+def test_why_rows_failed_is_told_and_logged_without_values(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("TOKEN", "very secret")
+    lines = ("from arroyo_udf_plugin import udf", "@udf", "def ask(tail: str, token: str) -> str:")
+    (folder / "asks.py").write_text("\n".join([*lines, "    raise ValueError(f'{tail}: {token} is no token')", ""]))
+    asking = Functions(plugin="asks.py", calls=("ask(tail, '${TOKEN}')",), on_error="drop")
+    with caplog.at_level("INFO", "arroyo_udf_plugin"):
+        summary = run_pipeline(pipeline().model_copy(update={"operators": (asking,)}))
+    (failure,) = summary.progress.operators[0].failures
+    assert (failure.function, failure.kind, failure.rows) == ("ask", "ValueError", 3)
+    assert failure.told == "flights.parquet, row 1: ValueError: N1: ${TOKEN} is no token"
+    (record,) = caplog.records
+    assert record.getMessage() == f"a row failed, the first of its kind: {failure.told}"
+    assert record.__dict__["operator"] == "ask"
+
+
 def test_values_are_not_in_the_checkpoint(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("FOLDER", str(tmp_path))
     told = pipeline(checkpoints=Checkpoints(place="state"), source=Files(paths=("${FOLDER}/*.parquet",)))

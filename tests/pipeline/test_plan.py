@@ -140,6 +140,50 @@ def test_options_are_checked() -> None:
     ]
 
 
+def test_each_function_may_have_options_of_its_own() -> None:
+    calls = ("plane(tail)", "mph(miles, minutes)")
+    options = {"timeout": "3s", "max_rows": 100, "plane": {"timeout": "2s"}}
+    with contextlib.closing(planned(*calls, options=options)) as made:
+        (operator,) = made.operators()
+        operator.start()
+        assert operator.stages[0]._options == {"timeout": "2s", "max_rows": 100}  # type: ignore[attr-defined]
+        operator.stop()
+        operator.close()
+    assert problems(*calls, options={"mph": {"timeout": "2s"}, "plan": {}, "plane": {"timout": 1, "seed": -1}}) == [
+        "operators[0].options.mph: options are for async functions, and mph is none: leave them out",
+        "operators[0].options.plan: no call is of 'plan': write 'plane'",
+        "operators[0].options.plane.timout: there is no such option: write 'timeout'",
+        "operators[0].options.plane.seed: seed=-1; write a whole number from 1 to 18446744073709551615",
+    ]
+
+
+def test_text_that_has_no_times_is_no_event_time(folder: Path) -> None:
+    (folder / "rows.csv").write_text("tail,at\nN1,NA\nN2,2013-01-01T00:00:00Z\nN3,soon\n")
+    source = {"type": "files", "paths": ["rows.csv"]}
+    assert problems(source=source, event_time={"column": "tail"}) == [
+        "event_time.column: event time: column 'tail' is text, and none of its first 3 cells is a time, such as 'N1': "
+        "name another column"
+    ]
+    planned(source=source, event_time={"column": "at"}).close()
+
+
+def test_a_place_of_checkpoints_that_cannot_be_made_is_refused(folder: Path) -> None:
+    (folder / "file").touch()
+    assert problems(checkpoints={"place": "file/state"}) == [
+        f"checkpoints.place: cannot write into file/state: {folder}/file is a file"
+    ]
+
+
+def test_parts_of_another_run_are_seen_before_a_run_without_checkpoints(folder: Path) -> None:
+    (folder / "out").mkdir()
+    (folder / "out" / "part-000-000000.parquet").touch()
+    keys = {"sinks": [{"type": "parts", "path": "out"}]}
+    with contextlib.closing(planned(**keys)) as made, pytest.raises(InvalidPipeline, match="parts of another run"):
+        made.check_free()
+    with contextlib.closing(planned(**keys, checkpoints={"place": "state"})) as made:
+        made.check_free()
+
+
 def test_a_timeout_of_a_sync_function_needs_worker_processes(folder: Path) -> None:
     (folder / "own.py").write_text(
         "from arroyo_udf_plugin import udf\n\n@udf(timeout=60)\ndef half(miles: int) -> float:\n    return miles / 2\n"

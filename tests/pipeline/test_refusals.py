@@ -4,6 +4,7 @@ mended (O3, O4)."""
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import sqlite3
@@ -21,7 +22,9 @@ from arroyo_udf_plugin.connectors.table import Table
 from arroyo_udf_plugin.engine.embedded import run_pipeline
 from arroyo_udf_plugin.errors import ArroyoUdfError
 from arroyo_udf_plugin.pipeline.description import Checkpoints, Pipeline, Sql
+from arroyo_udf_plugin.pipeline.document import pipeline_of
 
+KEPT = Path(__file__).parents[1] / "engine" / "kept" / "9677121"
 KINDS = ("parts", "table")
 Damage = Callable[[], None]
 
@@ -199,6 +202,29 @@ def test_whatever_is_damaged_is_refused_by_name_or_has_no_effect(kind: str, mome
     assert rows(kind) == ["HELLO", "WORLD"]
 
 
+def test_a_place_that_an_older_program_has_left_is_gone_on_with() -> None:
+    """Of 9677121: windows, and an epoch whose rows wait for their table without checksums. Its files were watched."""
+    shutil.copytree(KEPT, "kept")
+    os.chdir("kept")
+    begun = 1_577_836_800_000_000_000
+    os.utime("in/1.csv", ns=(begun, begun))
+    told = json.loads(Path("pipeline.json").read_text())
+    told["source"]["watch"] = None
+    run_pipeline(pipeline_of(told), resume=True)
+    with contextlib.closing(sqlite3.connect("out.db")) as database, database:
+        assert list(database.execute("SELECT k, n FROM counts")) == [("A", 5)] * 3
+
+
+def test_a_database_that_is_gone_is_refused_before_anything_is_changed() -> None:
+    crash_at("committed", "table")
+    os.rename("out.db", "gone.db")
+    refused("table", "no table arroyo_udf_epochs any more")
+    Path("out.db").unlink(missing_ok=True)
+    os.rename("gone.db", "out.db")
+    run("table")
+    assert rows("table") == ["HELLO", "WORLD"]
+
+
 @pytest.mark.parametrize("way", ["another table", "an empty one", "forget"])
 def test_to_begin_anew_where_a_table_has_rows(way: str) -> None:
     """What the refusal says is possible."""
@@ -215,3 +241,19 @@ def test_to_begin_anew_where_a_table_has_rows(way: str) -> None:
             database.execute(statement)
     assert run_pipeline(again).progress.rows_out == 2
     assert rows("table") == ["HELLO", "WORLD"] * (2 if way == "forget" else 1) or way == "forget"
+
+
+def test_a_bad_record_is_dropped_or_mended_as_the_error_says() -> None:
+    """The next attempt goes on with the policy that the error advises."""
+    Path("in/1.csv").write_text("name,n\na,1\nb,2\n")
+    told = pipeline("parts").model_dump(by_alias=True)
+    told["source"] |= {"types": {"n": "int64"}, "bad_records": "fail"}
+    told["operators"] = [{"type": "sql", "select": {"name": "name || n"}}]
+    run_pipeline(Pipeline.model_validate(told))
+    Path("in/2.csv").write_text("name,n\nc,x\nd,4\n")
+    with pytest.raises(ArroyoUdfError, match=r"bad_records"):
+        run_pipeline(Pipeline.model_validate(told))
+    told["source"]["bad_records"] = "drop"
+    told["operators"][0]["select"]["name"] = "name   ||  n  -- the same"
+    run_pipeline(Pipeline.model_validate(told))
+    assert rows("parts") == ["a1", "b2", "d4"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -88,6 +89,27 @@ def test_what_is_wrong(operator: dict[str, Any], text: str) -> None:
     with pytest.raises(InvalidPipeline) as error:
         plan(described(operator)).close()
     assert text in str(error.value)
+
+
+def test_all_expressions_that_are_wrong_are_told() -> None:
+    given = {"type": "sql", "select": {"milesFlown": "miles", "day": "departure"}}
+    select = {"a": "milesFlown + 1", "b": "nosuch(day)", "c": '"milesFlown"', "d": "dya"}
+    with pytest.raises(InvalidPipeline) as error:
+        plan(described(given, {"type": "sql", "select": select, "where": "dy > 1"}))
+    assert [str(problem).splitlines()[0] for problem in error.value.problems] == [
+        'operators[1].select.a: there is no column milesflown: write "milesFlown", in double quotes',
+        "operators[1].select.b: Invalid function 'nosuch'.",
+        "operators[1].select.d: there is no column dya: write 'day'",
+        "operators[1].where: there is no column dy: write 'day'",
+    ]
+
+
+def test_windows_over_text_name_the_type_to_give(folder: Path) -> None:
+    (folder / "rows.csv").write_text("tail,at\nN1,2013-01-01T00:00:00\n")
+    keys = {"source": {"type": "files", "paths": ["rows.csv"]}, "event_time": {"column": "at"}}
+    text = r"operators\[0\].time: column 'at' is text: give its type to the source, types = \{ at = \"datetime\" \}"
+    with pytest.raises(InvalidPipeline, match=text):
+        plan(described(windows(time="at", width="1h"), **keys))
 
 
 def test_without_datafusion_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

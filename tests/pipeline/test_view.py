@@ -29,6 +29,7 @@ OPERATOR = OperatorProgress(
     loop_blocked=0,
     lag=1.5,
     counts=Counts(errors=3, timed_out=4),
+    failures=(),
     latency=Latency((*[0] * 35, 98, *[0] * 16, 2), max=0.02),
 )
 
@@ -38,6 +39,7 @@ def progress(seconds: float, rows: int, **others: object) -> Progress:
         "total": 5000,
         "dropped": 0,
         "dead_letters": 0,
+        "failures": (),
         "sources": (),
         "sinks": (),
         "operators": (OPERATOR,),

@@ -1,4 +1,4 @@
-"""Calls in a pipeline: those of --call, with constants."""
+"""Calls with constants, in pipelines and of --call; and conditions, in pipelines."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from arroyo_udf_plugin.pipeline.calls import Written, call_written
     ],
 )
 def test_arguments(text: str, arguments: tuple[Any, ...]) -> None:
-    assert call_written(text, in_pipeline=True) == Written("f", arguments, None)
+    assert call_written(text) == Written("f", arguments, None)
 
 
 def test_a_whole_number_is_no_float() -> None:
-    written = call_written("f(3, 3.0)", in_pipeline=True)
+    written = call_written("f(3, 3.0)")
     assert written.columns is not None
     assert [type(one.value) for one in written.columns if isinstance(one, Constant)] == [int, float]
 
@@ -39,17 +39,12 @@ def test_a_whole_number_is_no_float() -> None:
 @pytest.mark.parametrize("text", ["f('a)", "f(a b', c)", "f('a' b)", "f(a,,b)", "f(a,)"])
 def test_arguments_that_cannot_be_read(text: str) -> None:
     with pytest.raises(ValueError, match="separate columns and constants by commas"):
-        call_written(text, in_pipeline=True)
-
-
-def test_the_command_line_has_no_constants() -> None:
-    """A column may be called 3, or 'a'."""
-    assert call_written("f(3, 'a')") == Written("f", ("3", "'a'"), None)
+        call_written(text)
 
 
 @pytest.mark.parametrize("text", ['x = f(a, 3) if "wanted, too"', 'x = f(a, 3)if  "wanted, too" '])
 def test_a_condition(text: str) -> None:
-    assert call_written(text, in_pipeline=True) == Written("f", ("a", Constant(3)), "x", "wanted, too")
+    assert call_written(text, conditions=True) == Written("f", ("a", Constant(3)), "x", "wanted, too")
 
 
 def test_a_condition_is_for_pipelines() -> None:

@@ -202,7 +202,7 @@ def test_rows_that_do_not_fit_are_errors_and_the_others_are_called(functions: An
         tiny(column.combine_chunks(), 1.0)
     assert list(caught.value.errors) == [1, 2, 4]
     assert caught.value.errors[4] == "argument 'x': -1000 does not fit int8"
-    with pytest.raises(RowError, match=r"row 3: argument 'x': 300 does not fit int8 \(and 2 more rows, see") as caught:
+    with pytest.raises(RowError, match=r"row 3: argument 'x': 300 does not fit int8 \(and 2 more, see") as caught:
         tiny(pa.chunked_array([[1, 2], [3, 300], [], [7, 8, -1000]]), 1.0)
     assert list(caught.value.errors) == [3, 4, 6], "of all chunks"
     assert tiny.outcomes(pa.array([300]), 1.0).field("outcome").to_pylist() == [1]

@@ -1,4 +1,4 @@
-"""Arrays of other types than a function takes (host/casting.py): equal afterwards, or refused, never changed."""
+"""Arrays of other types than a function takes (plugin/casting.py): equal afterwards, or refused, never changed."""
 
 import datetime as dt
 import math
@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arroyo_udf_plugin import InvalidArgument
-from arroyo_udf_plugin.host import casting
-from arroyo_udf_plugin.host.casting import cast, constructor, fits
+from arroyo_udf_plugin.plugin import casting
+from arroyo_udf_plugin.plugin.casting import cast, constructor, fits
 
 INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
 FLOATS = [pa.float32(), pa.float64()]

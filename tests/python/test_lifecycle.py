@@ -140,6 +140,20 @@ def test_collection(functions: dict[str, Function]) -> None:
     until(lambda: len(os.listdir("/proc/self/fd")) <= before + 10, "all but a few of fifty eventfds to close")
 
 
+def test_a_forgotten_runtime_stays_where_the_system_has_no_thread_to_release_it(
+    functions: dict[str, Function], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing is printed: what a finalizer raises is a warning, and so an error here."""
+    runtime = functions["never"].start()
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    del runtime
+    gc.collect()
+
+
 def test_context(functions: dict[str, Function]) -> None:
     """R12: one per runtime, opened before its first row, closed at its stop."""
 

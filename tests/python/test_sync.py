@@ -1,5 +1,6 @@
 """Calls of sync functions: accepted and refused arguments, errors of rows, threads, interpreter exit."""
 
+import asyncio
 import gc
 import subprocess
 import sys
@@ -18,7 +19,17 @@ from arroyo_udf_plugin import Function, InvalidArgument, RowError, UnsupportedCa
 BuildPlugin = Callable[..., Path]
 
 SOURCE = """
+import asyncio
 from arroyo_udf_plugin import udf
+
+@udf
+def through_asyncio(x: int) -> int:
+    async def answer() -> int:
+        await asyncio.sleep(0)
+        if x < 0:
+            raise ValueError("below zero")
+        return x + 1
+    return asyncio.run(answer())
 
 @udf
 def add(a: int, b: int) -> int:
@@ -397,3 +408,23 @@ def test_import_is_cheap() -> None:
         """
     )
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_a_function_may_run_an_event_loop_wherever_it_is_called(functions: dict[str, Function], loop: str) -> None:
+    """F7. The caller's loop goes on afterwards, also if a row has failed."""
+    function, new_loop = functions["through_asyncio"], pytest.importorskip(loop).new_event_loop
+
+    async def call() -> None:
+        running = asyncio.get_running_loop()
+        task = asyncio.current_task()
+        assert function(pa.array([1, 2])).to_pylist() == [2, 3]
+        with pytest.raises(RowError, match="below zero"):
+            function(pa.array([1, -1]))
+        assert asyncio.get_running_loop() is running
+        assert asyncio.current_task() is task
+        await asyncio.sleep(0)
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(call())
+    assert function(pa.array([4])).to_pylist() == [5]

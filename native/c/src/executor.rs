@@ -12,9 +12,10 @@ use crate::started::{self, Started};
 use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::arrow::{Column, Layout, BAD_OFFSETS};
 use arroyo_udf_plugin::failure::Failure;
+use arroyo_udf_plugin::forks;
 use arroyo_udf_plugin::limits::{init_took_too_long, INIT_TIME};
 use arroyo_udf_plugin::machine::{Outcome, Stuck, Token};
-use arroyo_udf_plugin::runtime::{self, After, Attempt, Orders, Runtime, Seat, Turn};
+use arroyo_udf_plugin::runtime::{self, After, Attempt, Orders, Runtime, Seat, TimeSlice, Turn};
 use arroyo_udf_plugin::threads::{self, AUTHORS_STACK};
 use arroyo_udf_plugin::value::Value;
 use std::ffi::{c_char, c_void, CStr};
@@ -23,8 +24,9 @@ use std::sync::mpsc::{sync_channel, SyncSender};
 use std::sync::Arc;
 use std::thread::{self, Thread};
 
-/// Limited so that cancellations are delivered in between, even if calls are completed as soon as they are made.
-const CALLS_A_TURN: u32 = 64;
+/// How long a turn may last, in nanoseconds, so that cancellations are delivered in between, even if calls are completed as soon
+/// as they are made.
+const TURN: u64 = 250_000;
 
 /// The runtime's end of the thread. When the runtime is released, its tokens become stale.
 struct CExecutor {
@@ -83,7 +85,7 @@ fn serve(body: &Async, started: Arc<Started>, runtime: Seat, opened: &SyncSender
         return;
     }
     if is_awaited {
-        let mut open = Open { body, started: &started, runtime: &runtime, context, arguments: Vec::new() };
+        let mut open = Open { body, started: &started, runtime: &runtime, context, slice: TimeSlice::new(TURN), arguments: Vec::new() };
         // After a panic, which is the toolkit's, calls are still open: their cancellations go on. After a second one nothing is
         // closed, and the runtime stays, because open calls use it.
         if runtime.guard(|| open.serve()).or_else(|| runtime.guard(|| open.serve())).is_none() {
@@ -112,6 +114,7 @@ struct Open<'f> {
     started: &'f Started,
     runtime: &'f Seat,
     context: *mut c_void,
+    slice: TimeSlice,
     /// The arguments of the call that is made now.
     arguments: Vec<Argument>,
 }
@@ -130,8 +133,10 @@ impl Turn for Open<'_> {
     }
 
     fn work(&mut self) {
-        for _ in 0..CALLS_A_TURN {
+        self.slice.begin();
+        while self.slice.has_time() {
             let Some(attempt) = self.runtime.next() else { break };
+            self.slice.count_row();
             self.call(&attempt);
         }
     }
@@ -171,6 +176,7 @@ impl Open<'_> {
                 // SAFETY: the author's function, with an argument for each that it has declared; the batch that texts and
                 // the trace parent point into is kept until the call is completed.
                 unsafe { (self.body.call)(&call, self.arguments.as_ptr()) };
+                forks::end_stray();
             }
             Ok(false) => {
                 self.runtime.end(attempt.token, Outcome::Value(Value::Null));

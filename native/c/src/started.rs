@@ -4,7 +4,7 @@
 //! a million starts.
 
 use crate::calls::{OpenCalls, RUNTIME_BITS};
-use arroyo_udf_plugin::handles;
+use arroyo_udf_plugin::forks;
 use arroyo_udf_plugin::runtime::Runtime;
 use arroyo_udf_plugin::sync::Unpoisoned;
 use std::cell::Cell;
@@ -72,7 +72,7 @@ pub fn leave(number: u32) {
 /// The started function of this number. None: it has been released, or is another process's.
 pub fn find(number: u32) -> Option<Arc<Started>> {
     // Checked before any lock is taken: after a fork a lock may never be free again.
-    if handles::was_forked() {
+    if forks::was_forked() {
         return None;
     }
     NUMBERS.read().unpoisoned().as_ref()?.known.get(&number).cloned()

@@ -1,6 +1,7 @@
 //! From a row of a batch to a call of the user's function, the same for sync and async functions: the null rule (F3) and
 //! the arguments. (`outcome.rs` is the way back.)
 
+use crate::forked;
 use crate::function::{PythonFunction, MOST_ARGUMENTS};
 use crate::gil::vectorcall;
 use crate::object::none;
@@ -153,6 +154,8 @@ pub unsafe fn call_frame(function: &PythonFunction, context: *mut PyObject, coun
         let first = arguments.as_ptr().add(start).cast();
         vectorcall(function.callable.ptr(), first, count | PY_VECTORCALL_ARGUMENTS_OFFSET, null_mut())
     };
+    // SAFETY: the GIL is held.
+    unsafe { forked::came_back(null_mut()) };
     if result.is_null() {
         Called::Raised
     } else {

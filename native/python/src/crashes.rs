@@ -21,7 +21,11 @@ const SIGNALS: [(c_int, &str); 5] = [
     (libc::SIGABRT, "abort (SIGABRT)"),
 ];
 
-/// Writes a line about the function that runs, if one does.
+/// As in cli/crashes.py.
+const INSTEAD: &[u8] = b"arroyo-udf: in a worker process it would cost the row in hand only: --isolation process, or in \
+    a pipeline isolation = \"process\"\n";
+
+/// Writes about the function that runs, if one does.
 fn say(how: &str) {
     let name = NAME.swap(null_mut(), SeqCst);
     if name.is_null() {
@@ -29,7 +33,7 @@ fn say(how: &str) {
     }
     // SAFETY: the name is a C string and is never freed.
     let name = unsafe { CStr::from_ptr(name) }.to_bytes();
-    for part in [b"arroyo-udf: the run of ", name, b" ended by ", how.as_bytes(), b"\n"] {
+    for part in [b"arroyo-udf: the run of ", name, b" ended by ", how.as_bytes(), b"\n", INSTEAD] {
         // SAFETY: the part outlives the call.
         unsafe { libc::write(2, part.as_ptr().cast(), part.len()) };
     }

@@ -71,12 +71,6 @@ pub unsafe extern "C" fn raise_interrupts(_module: *mut PyObject, main_thread: *
     }
 }
 
-/// note_interrupt(error: BaseException) -> bool: whether it is Ctrl-C; the host then raises it after the call.
-pub unsafe extern "C" fn note_interrupt(_module: *mut PyObject, error: *mut PyObject) -> *mut PyObject {
-    // SAFETY: called by Python with the GIL and one argument.
-    unsafe { PyBool_FromLong(note(error).into()) }
-}
-
 /// take_interrupt() -> BaseException | None: what the host raises in place of the failure that a plugin has answered.
 pub unsafe extern "C" fn take_interrupt(_module: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
     let taken = if is_main() { WAITING.swap(null_mut(), SeqCst) } else { null_mut() };

@@ -45,6 +45,7 @@ mod calls;
 mod crashes;
 mod described;
 mod eventfd;
+mod forked;
 mod function;
 mod gil;
 mod handlers;
@@ -81,6 +82,7 @@ use arroyo_udf_plugin::isolation;
 use arroyo_udf_plugin::limits;
 use arroyo_udf_plugin::runtime::Runtime;
 use arroyo_udf_plugin::signature::Signature;
+use arroyo_udf_plugin::threads;
 use arroyo_udf_plugin::timer;
 use asyncio::parker;
 use interpreter::Interpreter;
@@ -156,8 +158,9 @@ unsafe extern "C" fn stop_all(module: *mut PyObject, _: *mut PyObject) -> *mut P
     }
 }
 
-/// know_thread(): the stack of this thread, which Python has made, may be asked for.
+/// know_thread(): this thread, which Python has made, is one of the toolkit's, and its stack may be asked for.
 unsafe extern "C" fn know_thread(module: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+    threads::adopt();
     // SAFETY: called by Python with the GIL and the module.
     unsafe {
         state::of(module).interpreter.know(PyThreadState_Get());
@@ -269,7 +272,7 @@ const fn fast(name: &'static CStr, function: PyCFunctionFast) -> PyMethodDef {
     }
 }
 
-static mut METHODS: [PyMethodDef; 43] = [
+static mut METHODS: [PyMethodDef; 44] = [
     method(c"described", described::described, METH_O),
     method(c"register", registry::register, METH_VARARGS),
     method(c"open_arroyo", imported::open_arroyo, METH_O),
@@ -279,6 +282,7 @@ static mut METHODS: [PyMethodDef; 43] = [
     method(c"close_instance", process::close_instance, METH_VARARGS),
     method(c"work", process::work, METH_NOARGS),
     method(c"schema", pyarrow::schema, METH_O),
+    fast(c"settle", pyarrow::settle),
     method(c"parker", parker::parker, METH_O),
     method(c"watch", asyncio::watch, METH_NOARGS),
     method(c"know_thread", know_thread, METH_NOARGS),
@@ -292,7 +296,7 @@ static mut METHODS: [PyMethodDef; 43] = [
     method(c"free_batch", host::free_batch, METH_O),
     method(c"take_log", host::take_log, METH_NOARGS),
     method(c"raise_interrupts", interrupt::raise_interrupts, METH_O),
-    method(c"note_interrupt", interrupt::note_interrupt, METH_O),
+    method(c"note_interrupt", pyarrow::note_interrupt, METH_O),
     method(c"take_interrupt", interrupt::take_interrupt, METH_NOARGS),
     method(c"watch_signals", signals::watch_signals, METH_VARARGS),
     method(c"say_stopped", signals::say_stopped, METH_O),

@@ -92,11 +92,21 @@ pub unsafe fn text(object: *mut PyObject) -> String {
         };
         let mut length = 0;
         let data = PyUnicode_AsUTF8AndSize(string.ptr(), &mut length);
-        if data.is_null() {
-            PyErr_Clear();
-            return "a text that is not UTF-8".into();
+        if !data.is_null() {
+            return String::from_utf8_lossy(std::slice::from_raw_parts(data.cast(), length as usize)).into_owned();
         }
-        String::from_utf8_lossy(std::slice::from_raw_parts(data.cast(), length as usize)).into_owned()
+        PyErr_Clear();
+        // It has surrogates, such as those of bytes that os.fsdecode could not read: they are written as in Python's source.
+        match Owned::new(PyUnicode_AsEncodedString(string.ptr(), c"utf-8".as_ptr(), c"backslashreplace".as_ptr())) {
+            Some(escaped) => {
+                let bytes = std::slice::from_raw_parts(PyBytes_AsString(escaped.ptr()).cast(), PyBytes_Size(escaped.ptr()) as usize);
+                String::from_utf8_lossy(bytes).into_owned()
+            }
+            None => {
+                PyErr_Clear();
+                "a text for which there is no memory".into()
+            }
+        }
     }
 }
 
@@ -139,8 +149,11 @@ pub unsafe fn exception_text() -> String {
 pub unsafe fn call(module: &CStr, function: &CStr, arguments: &[*mut PyObject]) -> Option<Owned> {
     // SAFETY: passed on; null results become None with the exception set.
     unsafe {
-        let module = Owned::new(PyImport_ImportModule(module.as_ptr()))?;
-        let function = Owned::new(PyObject_GetAttrString(module.ptr(), function.as_ptr()))?;
+        // As `from module import function`, which finds a module that is there without a call of Python's `__import__`.
+        let name = Owned::new(PyUnicode_InternFromString(function.as_ptr()))?;
+        let wanted = Owned::new(PyTuple_Pack(1, name.ptr()))?;
+        let module = Owned::new(PyImport_ImportModuleLevel(module.as_ptr(), null_mut(), null_mut(), wanted.ptr(), 0))?;
+        let function = Owned::new(PyObject_GetAttr(module.ptr(), name.ptr()))?;
         Owned::new(crate::gil::vectorcall(function.ptr(), arguments.as_ptr(), arguments.len(), null_mut()))
     }
 }

@@ -6,7 +6,7 @@ use crate::values::conversion::is_native;
 use crate::{gil, handlers, sync};
 use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::isolation::process::child::Program;
-use arroyo_udf_plugin::isolation::process::{serve, Hello, Limits, Processes, Spec};
+use arroyo_udf_plugin::isolation::process::{serve, Limits, Processes, Spec};
 use arroyo_udf_plugin::isolation::python::PythonPlugin;
 use arroyo_udf_plugin::isolation::{self, contract, Instance};
 use arroyo_udf_plugin::signature::Signature;
@@ -52,10 +52,12 @@ pub unsafe extern "C" fn open_processes(_module: *mut PyObject, arguments: *mut 
         let python = contract::chosen_python().or(own).unwrap_or_else(|| owned(python));
         let program = Program { path: python, arguments: vec!["-m".into(), owned(module)] };
         let limits = Limits { memory, cpu };
-        let hello = Hello { host: std::process::id(), limits, plugin: CStr::from_ptr(path).to_bytes().to_vec() };
-        let instance: Arc<dyn Instance> =
-            Arc::new(Processes::new(Spec { program, hello, interrupted: handlers::end_call }, workers as usize));
-        match isolation::open((table.describe)(), &instance) {
+        let (path, descriptor) = (CStr::from_ptr(path).to_bytes().to_vec(), (table.describe)());
+        let opened = Spec::new(program, limits, path, descriptor, handlers::end_call).and_then(|spec| {
+            let instance: Arc<dyn Instance> = Arc::new(Processes::new(spec, workers as usize));
+            isolation::open(descriptor, &instance)
+        });
+        match opened {
             Ok(base) => Py_BuildValue(c"(nI)".as_ptr(), &raw const isolation::TABLE as usize, base),
             Err(text) => raise(PyExc_ValueError, &text),
         }

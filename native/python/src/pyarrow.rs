@@ -5,20 +5,26 @@
 //! a vectorized function keeps the batch alive until pyarrow drops it, in any thread; the batch is then released in a thread
 //! of the host (R19).
 //!
+//! What goes to the host is checked as well, because a function may return an array of any content: `plugin/vectorized.py`
+//! asks [`settle`] before it hands results on.
+//!
 //! pyarrow checks nothing, so offsets at every level are checked before it gets a view; and for vectorized functions, whose
 //! kernels assume it, that texts are UTF-8. If a check fails, rows are taken one by one, and those at fault are errors (F4).
 //! A value that pyarrow makes is handed out once, because a call may change it: another attempt gets another one.
 
+use crate::forked;
 use crate::function::PythonFunction;
+use crate::interrupt;
 use crate::modules::CONVERSION;
 use crate::object::{address, call, exception_text, none, raise, text, Owned};
 use arroyo_udf_plugin::abi::{ArrowArray, ArrowSchema};
-use arroyo_udf_plugin::arrow::{self, Batch, Column, Layout};
+use arroyo_udf_plugin::arrow::{self, Batch, Column, Layout, NoRoom};
 use arroyo_udf_plugin::results;
 use arroyo_udf_plugin::signature;
 use arroyo_udf_plugin::value::Value;
 use pyo3_ffi::*;
 use std::ops::Range;
+use std::ptr::null_mut;
 use std::sync::Arc;
 
 /// schema(address: int) -> capsule "arrow_schema": a copy of a constant schema, for pyarrow to import.
@@ -41,6 +47,83 @@ pub unsafe extern "C" fn schema(_module: *mut PyObject, argument: *mut PyObject)
         };
         let copy = Box::into_raw(Box::new(signature::copy(constant)));
         PyCapsule_New(copy.cast(), c"arrow_schema".as_ptr(), Some(free))
+    }
+}
+
+/// settle(array: capsule "arrow_array", schema: int) -> list[tuple[int, str]]: the rows of an array that are not as its type
+/// says, with why. If there are any, the array in the capsule is replaced by one in which they are null. Raises ValueError if the
+/// array is broken as a whole.
+pub unsafe extern "C" fn settle(_module: *mut PyObject, arguments: *mut *mut PyObject, count: Py_ssize_t) -> *mut PyObject {
+    // SAFETY: called by Python with the GIL and `count` arguments: pyarrow's export of an array, and the address of a registered
+    // function's schema, whose type the array has.
+    unsafe {
+        if count != 2 {
+            return raise(PyExc_TypeError, "settle() takes an array and the address of a schema");
+        }
+        let array = PyCapsule_GetPointer(*arguments, c"arrow_array".as_ptr()).cast::<ArrowArray>();
+        let schema = PyLong_AsVoidPtr(*arguments.add(1)).cast::<ArrowSchema>();
+        if !PyErr_Occurred().is_null() {
+            return null_mut();
+        }
+        match settled(&*array, &*schema) {
+            Ok((None, _)) => PyList_New(0),
+            Ok((Some(settled), broken)) => {
+                if let Some(release) = (*array).release {
+                    release(array);
+                }
+                array.write(settled);
+                row_list(&broken)
+            }
+            Err(text) => raise(PyExc_ValueError, &text),
+        }
+    }
+}
+
+/// An array in which rows that are not as the type says are null, and these rows; None: there are none.
+unsafe fn settled(array: &ArrowArray, schema: &ArrowSchema) -> Result<(Option<ArrowArray>, RowErrors), String> {
+    let rows = array.length as usize;
+    // SAFETY: passed on; each row is read only if it passed the check.
+    unsafe {
+        let check = |rows: Range<usize>| arrow::check_rows(array, schema, rows, true);
+        if check(0..rows).is_ok() {
+            return Ok((None, Vec::new()));
+        }
+        let layout = Layout::of(schema)?;
+        let column = Column::new(array, &layout, "it")?;
+        let mut broken = Vec::new();
+        let values: Vec<Value> = (0..rows)
+            .map(|row| {
+                let read = || check(row..row + 1).and_then(|()| column.value(&layout, row));
+                if !column.is_valid(row) {
+                    return Value::Null;
+                }
+                read().unwrap_or_else(|text| {
+                    broken.push((row, text));
+                    Value::Null
+                })
+            })
+            .collect();
+        let (settled, without_room) = arrow::build_with_room(&layout, values.iter());
+        broken.extend(NoRoom::errors(without_room));
+        broken.sort_by_key(|(row, _)| *row);
+        Ok((Some(settled.export()), broken))
+    }
+}
+
+/// The errors of rows as a list of pairs. Null: an exception is set.
+unsafe fn row_list(errors: &[(usize, String)]) -> *mut PyObject {
+    // SAFETY: the GIL is held; the list takes its own references.
+    unsafe {
+        let Some(list) = Owned::new(PyList_New(0)) else { return null_mut() };
+        for (row, text) in errors {
+            let text = PyUnicode_FromStringAndSize(text.as_ptr().cast(), text.len() as Py_ssize_t);
+            let Some(text) = Owned::new(text) else { return null_mut() };
+            let pair = Py_BuildValue(c"(nO)".as_ptr(), *row as Py_ssize_t, text.ptr());
+            if Owned::new(pair).is_none_or(|pair| PyList_Append(list.ptr(), pair.ptr()) < 0) {
+                return null_mut();
+            }
+        }
+        list.into_ptr()
     }
 }
 
@@ -265,5 +348,15 @@ unsafe fn unreadable_rows(function: &PythonFunction, batch: &Batch) -> RowErrors
             })
         };
         (0..batch.rows()).filter_map(unreadable).collect()
+    }
+}
+
+/// note_interrupt(error: BaseException) -> bool: whether what a function has raised is Ctrl-C; the host then raises it after
+/// the call.
+pub unsafe extern "C" fn note_interrupt(_module: *mut PyObject, error: *mut PyObject) -> *mut PyObject {
+    // SAFETY: called by Python with the GIL and one argument.
+    unsafe {
+        forked::came_back(error);
+        PyBool_FromLong(interrupt::note(error).into())
     }
 }

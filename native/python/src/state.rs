@@ -20,6 +20,8 @@ pub struct State {
     pub current_call: HeapType,
     /// The context variable in which calls find their information. Null: no code asks. An owned reference.
     pub call_variable: AtomicPtr<PyObject>,
+    /// `asyncio._get_running_loop`, see [`hidden`](crate::asyncio::hidden). Null: not found yet. An owned reference.
+    pub get_running_loop: AtomicPtr<PyObject>,
     /// The watch of the event loop, once there is one.
     pub watch: OnceLock<Arc<Watch>>,
 }
@@ -36,12 +38,17 @@ impl State {
             parker: HeapType::new(),
             current_call: HeapType::new(),
             call_variable: AtomicPtr::new(null_mut()),
+            get_running_loop: AtomicPtr::new(null_mut()),
             watch: OnceLock::new(),
         }
     }
 
     fn types(&self) -> [&HeapType; 4] {
         [&self.executor, &self.slot, &self.parker, &self.current_call]
+    }
+
+    fn objects(&self) -> [&AtomicPtr<PyObject>; 2] {
+        [&self.call_variable, &self.get_running_loop]
     }
 }
 
@@ -91,7 +98,7 @@ pub unsafe extern "C" fn traverse(module: *mut PyObject, visit: visitproc, data:
     unsafe {
         let Some(state) = slot(module).as_ref().and_then(|state| state.as_ref()) else { return 0 };
         let objects = state.types().into_iter().map(|kind| kind.ptr().cast());
-        for object in objects.chain([state.call_variable.load(Ordering::Acquire)]) {
+        for object in objects.chain(state.objects().map(|object| object.load(Ordering::Acquire))) {
             if !object.is_null() {
                 let stop = visit(object, data);
                 if stop != 0 {
@@ -109,7 +116,7 @@ pub unsafe extern "C" fn clear(module: *mut PyObject) -> c_int {
     unsafe {
         if let Some(state) = slot(module).as_ref().and_then(|state| state.as_ref()) {
             state.types().into_iter().for_each(|kind| kind.clear());
-            Py_XDECREF(state.call_variable.swap(null_mut(), Ordering::AcqRel));
+            state.objects().into_iter().for_each(|object| Py_XDECREF(object.swap(null_mut(), Ordering::AcqRel)));
         }
         0
     }

@@ -1,6 +1,8 @@
-//! `run`: a batch through a sync function, row by row (`def`) or whole (`vectorized=True`).
+//! `run`: a batch through a sync function, row by row (`def`) or whole (`vectorized=True`). It sees no running event loop.
 
+use crate::asyncio::hidden::Hidden;
 use crate::calls::{call_row, Called, Converted};
+use crate::forked;
 use crate::function::PythonFunction;
 use crate::interrupt;
 use crate::object::{exception_text, none, Owned};
@@ -46,6 +48,7 @@ pub fn check_timeout(signature: &Signature) -> Result<(), Failure> {
 pub unsafe fn run(function: &PythonFunction, batch: &Arc<Batch>) -> Result<Ran, Failure> {
     // SAFETY: passed on.
     let answered = unsafe {
+        let _hidden = Hidden::new(&function.state);
         if function.signature.vectorized {
             pyarrow::vectorized(function, batch)
         } else {
@@ -55,6 +58,8 @@ pub unsafe fn run(function: &PythonFunction, batch: &Arc<Batch>) -> Result<Ran, 
             })
         }
     };
+    // SAFETY: the GIL is held. Functions that take arrays are called by Python code.
+    unsafe { forked::came_back(null_mut()) };
     if interrupt::waits() {
         answered.into_iter().for_each(|(values, _)| discard(values));
         return Err(interrupt::failure(&function.signature.name));
@@ -86,7 +91,7 @@ pub unsafe fn run_rows(function: &PythonFunction, batch: &Batch, rows: Range<usi
 /// Every row is an error with this text.
 fn all_failed(function: &PythonFunction, rows: Range<usize>, text: String) -> (ArrowArray, RowErrors) {
     let text = results::error_text(text);
-    let values = arrow::build(&function.signature.returns, std::iter::repeat_n(&Value::Null, rows.len()));
+    let (values, _) = arrow::build_with_room(&function.signature.returns, std::iter::repeat_n(&Value::Null, rows.len()));
     (values.export(), rows.map(|row| (row, text.clone())).collect())
 }
 

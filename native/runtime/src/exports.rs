@@ -6,7 +6,7 @@
 use crate::arrow::Batch;
 use crate::batch_context::BatchContext;
 use crate::failure::{guard, Failure};
-use crate::isolation::relay;
+use crate::isolation::process::started::{self, REMOTE};
 use crate::log::Log;
 use crate::machine::Stop;
 use crate::options;
@@ -184,7 +184,7 @@ unsafe extern "C" fn send(
     error: *mut abi::Error,
 ) -> abi::Status {
     // SAFETY: passed on.
-    unsafe { sending::send(handle, first_id, arguments, context, |_| None, error) }
+    unsafe { sending::send(handle, first_id, arguments, context, error) }
 }
 
 unsafe extern "C" fn drain_results(
@@ -348,8 +348,8 @@ unsafe extern "C" fn extension<P: Plugin>(id: *const c_char) -> *const c_void {
     }
     // SAFETY: the host passes a text.
     let id = unsafe { CStr::from_ptr(id) };
-    if id == relay::ID {
-        return (&raw const relay::RELAY).cast();
+    if id == started::ID {
+        return (&raw const REMOTE).cast();
     }
     catch_own(|| P::extension(id)).unwrap_or(std::ptr::null())
 }

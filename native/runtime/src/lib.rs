@@ -20,6 +20,7 @@
 //! | [`panics`]  | caught panics, as texts                                                                      |
 //! | [`timer`]   | the one thread that gives machines the time                                                   |
 //! | [`threads`] | how the toolkit starts threads                                                                |
+//! | [`forks`]   | what a child of this process must not do                                                      |
 //! | [`sync`]    | locks that loom can replace; poisoned locks                                                   |
 //! | [`arrow`]   | checked views of Arrow C Data arrays that came in; arrays that go out                          |
 //! | [`results`] | rows that ended -> the struct array that crosses                                              |
@@ -40,6 +41,7 @@ pub mod calendar;
 pub mod call_info;
 pub mod exports;
 pub mod failure;
+pub mod forks;
 pub mod handles;
 pub mod histogram;
 pub mod inbox;

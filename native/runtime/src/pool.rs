@@ -17,6 +17,7 @@
 use crate::abi;
 use crate::call_info::CallInfo;
 use crate::failure::Failure;
+use crate::forks;
 use crate::limits::{init_took_too_long, INIT_TIME};
 use crate::machine::{Outcome, Token};
 use crate::panics::catch_own;
@@ -230,7 +231,9 @@ impl Pool {
     fn run(&self, attempt: &Attempt, info: CallInfo) -> Outcome<Value> {
         // SAFETY: it takes nothing and always succeeds.
         self.running().insert(attempt.token, unsafe { libc::pthread_self() });
-        let outcome = catch_own(|| self.work.run(attempt, info)).unwrap_or_else(|text| {
+        let ran = catch_own(|| self.work.run(attempt, info));
+        forks::end_stray();
+        let outcome = ran.unwrap_or_else(|text| {
             self.poison(&text);
             Outcome::Error(text.into())
         });

@@ -1,8 +1,9 @@
 //! Rows that have ended -> the struct array {id, value, outcome, attempts, error} of `drain_results`, and that of `run`.
 //!
-//! Guarantees: 32-bit offsets never overflow. `fits` bounds each value, DRAIN_BYTES a drain, and texts are cut to fit.
+//! Guarantees: no offset wraps ([`crate::arrow::Offsets`]): a value without room is its row's error, and texts are cut to fit.
+//! `fits` bounds each value and DRAIN_BYTES a drain, so that it does not depend on its neighbours whether a value has room.
 
-use crate::arrow::{build, ArrayData, Buffer, Layout, Validity};
+use crate::arrow::{build_with_room, narrow, ArrayData, Buffer, Layout, NoRoom, Offset, Offsets, Validity};
 use crate::machine::{Finished, Limit, Outcome, Settings};
 use crate::value::Value;
 use arroyo_udf_abi::{ArrowArray, CANCELLED, ERROR, TIMED_OUT, VALUE};
@@ -18,16 +19,6 @@ const ERROR_BYTES: usize = 1 << 16;
 
 /// Whether a drain can hand a value out. The error is a text for the row (F4).
 pub fn fits(layout: &Layout, value: &Value) -> Result<(), String> {
-    /// The bytes or items that a value adds to buffers with 32-bit offsets.
-    fn narrow(layout: &Layout, value: &Value) -> usize {
-        match (layout, value) {
-            (Layout::Bytes | Layout::Text, Value::Bytes(bytes)) => bytes.len(),
-            (Layout::List(item), Value::Nested(items)) => items.iter().map(|value| narrow(item, value) + 1).sum(),
-            (Layout::LargeList(item) | Layout::FixedList(_, item), Value::Nested(items)) => items.iter().map(|v| narrow(item, v)).sum(),
-            (Layout::Struct(fields), Value::Nested(items)) => fields.iter().zip(items).map(|(field, v)| narrow(field, v)).sum(),
-            _ => 0,
-        }
-    }
     if narrow(layout, value) <= ROW_BYTES {
         return Ok(());
     }
@@ -39,7 +30,7 @@ pub fn cut(mut text: String, most: usize) -> String {
     if text.len() > most {
         let end = (0..=most.saturating_sub(3)).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
         text.truncate(end);
-        text.push_str("...");
+        text.push_str(&"..."[..most.min(3)]);
     }
     text
 }
@@ -53,8 +44,9 @@ pub fn error_text(text: String) -> String {
 pub fn export(layout: &Layout, finished: &[Finished<Value>], name: &str, settings: &Settings) -> ArrowArray {
     let ids: Vec<u64> = finished.iter().map(|f| f.id).collect();
     let attempts: Vec<u16> = finished.iter().map(|f| f.attempts).collect();
-    let values = build(layout, finished.iter().map(|f| if let Outcome::Value(value) = &f.outcome { value } else { &Value::Null }));
-    let codes: Vec<u8> = finished
+    let values = finished.iter().map(|f| if let Outcome::Value(value) = &f.outcome { value } else { &Value::Null });
+    let (values, without_room) = build_with_room(layout, values);
+    let mut codes: Vec<u8> = finished
         .iter()
         .map(|f| match f.outcome {
             Outcome::Value(_) => VALUE,
@@ -63,10 +55,14 @@ pub fn export(layout: &Layout, finished: &[Finished<Value>], name: &str, setting
             Outcome::Cancelled => CANCELLED,
         })
         .collect();
+    without_room.iter().for_each(|&row| codes[row] = ERROR);
     let errors = if codes.iter().all(|&code| code == VALUE) {
         no_texts(finished.len())
     } else {
-        texts(finished.len(), |i| failure_text(&finished[i], name, settings))
+        texts(finished.len(), |i| match without_room.binary_search(&i) {
+            Ok(_) => Some(row_text(name, finished[i].id, &NoRoom.to_string())),
+            Err(_) => failure_text(&finished[i], name, settings),
+        })
     };
     let plain = |buffer: Buffer| plain(finished.len(), buffer).export();
     structure(finished.len(), vec![plain(ids.into()), values.export(), plain(codes.into()), plain(attempts.into()), errors.export()])
@@ -112,15 +108,16 @@ fn plain(length: usize, values: Buffer) -> ArrayData {
 /// A utf8 column; `text` makes one text at a time, None is null. They are cut so that 32-bit offsets suffice.
 fn texts(length: usize, text: impl Fn(usize) -> Option<String>) -> ArrayData {
     let mut validity = Validity::with_capacity(length);
-    let mut offsets: Vec<i32> = Vec::with_capacity(length + 1);
+    let mut offsets = Offsets::<i32>::with_capacity(length);
     let mut data = Vec::new();
-    offsets.push(0);
-    let most = ERROR_BYTES.min(i32::MAX as usize / length.max(1));
+    let most = ERROR_BYTES.min(i32::most() / length.max(1));
     for i in 0..length {
-        let text = text(i).map(|text| cut(text, most));
+        let text = text(i).map(|text| cut(text, most)).filter(|text| offsets.push(text.len()).is_ok());
         validity.push(text.is_some());
-        data.extend_from_slice(text.as_deref().unwrap_or("").as_bytes());
-        offsets.push(data.len() as i32);
+        match text {
+            Some(text) => data.extend_from_slice(text.as_bytes()),
+            None => offsets.skip(1),
+        }
     }
     let null_count = validity.nulls();
     ArrayData { length, null_count, buffers: vec![validity.into_buffer(), offsets.into(), data.into()], children: vec![] }
@@ -156,6 +153,7 @@ pub fn ran_with_late(name: &str, values: ArrowArray, failed: &[(usize, String)],
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arrow::{limit, Column};
 
     #[test]
     fn texts_are_cut_between_characters() {
@@ -163,6 +161,8 @@ mod tests {
         assert_eq!(cut("fives".into(), 4), "f...");
         assert_eq!(cut("\u{20ac}\u{20ac}".into(), 5), "...");
         assert_eq!(cut("\u{20ac}\u{20ac}\u{20ac}".into(), 8), "\u{20ac}...");
+        assert_eq!(cut("fives".into(), 2), "..");
+        assert_eq!(cut("fives".into(), 0), "");
     }
 
     #[test]
@@ -175,6 +175,49 @@ mod tests {
         assert_eq!(fits(&Layout::LargeBytes, &more), Ok(()));
         assert!(fits(&Layout::Struct(vec![Layout::Bool, Layout::Bytes]), &Value::Nested([Value::Null, more].into())).is_err());
         assert!(fits(&Layout::List(Box::new(Layout::Bytes)), &Value::Nested([most].into())).is_err());
+    }
+
+    fn released(mut array: ArrowArray) {
+        if let Some(release) = array.release {
+            // SAFETY: ours, released once.
+            unsafe { release(&mut array) };
+        }
+    }
+
+    #[test]
+    fn r2_a_drained_value_that_32_bit_offsets_do_not_reach_is_the_error_of_its_row() {
+        let settings = crate::runtime::samples::runtime(Layout::Bytes, 1).settings();
+        let text = |id, bytes: &[u8]| Finished { id, attempts: 1, outcome: Outcome::Value(Value::Bytes(bytes.into())) };
+        let finished = [text(1, b"abc"), text(2, b"defg"), text(3, b"h")];
+        let drained = limit::during(5, || export(&Layout::Bytes, &finished, "p.f", &settings));
+        // SAFETY: the drained struct has these columns.
+        unsafe {
+            let field = |i: usize, layout: &Layout| {
+                let column = Column::new(&**drained.children.add(i), layout, "drained").unwrap();
+                (0..3).map(|row| column.value(layout, row).unwrap()).collect::<Vec<_>>()
+            };
+            let bytes = |bytes: &[u8]| Value::Bytes(bytes.into());
+            assert_eq!(field(1, &Layout::Bytes), [bytes(b"abc"), Value::Null, bytes(b"h")]);
+            assert_eq!(field(2, &Layout::Fixed(1)), [VALUE, ERROR, VALUE].map(|code| Value::Fixed(code.into())));
+            // The text is cut: it has a third of the same limit.
+            assert_eq!(field(4, &Layout::Text), [Value::Null, bytes(b"."), Value::Null]);
+        }
+        released(drained);
+    }
+
+    #[test]
+    fn r3a_the_texts_of_a_batch_stay_within_32_bit_offsets_however_many_rows_fail() {
+        for most in [0, 2, 7, 40] {
+            let failed: Vec<_> = (0..8).map(|row| (row, "wrong".repeat(9))).collect();
+            let none = build_with_room(&Layout::Bool, std::iter::repeat_n(&Value::Null, 8)).0.export();
+            let (results, _) = limit::during(most, || ran("p.f", none, &failed));
+            // SAFETY: results with outcomes have three columns.
+            let column = unsafe { Column::new(&**results.children.add(2), &Layout::Text, "errors") }.unwrap();
+            let texts = (0..8).map(|row| column.bytes(row).unwrap().len());
+            assert_eq!(texts.sum::<usize>(), most / 8 * 8);
+            drop(column);
+            released(results);
+        }
     }
 
     #[test]

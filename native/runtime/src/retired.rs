@@ -47,7 +47,10 @@ impl Retired {
     /// Releases the arrays for which `here` answers true: those that may be released in the calling thread.
     pub fn sweep_if(&self, here: impl Fn(&ArrowArray) -> bool) {
         let (now, later): (Vec<ArrowArray>, Vec<ArrowArray>) = std::mem::take(&mut *self.lock()).into_iter().partition(here);
-        self.lock().extend(later);
+        if !later.is_empty() {
+            self.lock().extend(later);
+            self.any.store(true, Ordering::Release);
+        }
         release(now);
     }
 
@@ -70,5 +73,27 @@ fn release(arrays: Vec<ArrowArray>) {
             // SAFETY: the array was moved in by `add` and is released once, here.
             unsafe { release(&mut array) };
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+
+    static RELEASED: AtomicUsize = AtomicUsize::new(0);
+
+    unsafe extern "C" fn count(_: *mut ArrowArray) {
+        RELEASED.fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn r19_an_array_that_a_partial_sweep_leaves_is_released_by_the_next_whole_one() {
+        let retired = Retired::new();
+        retired.add(ArrowArray { release: Some(count), ..ArrowArray::empty() });
+        retired.any.store(false, Ordering::Relaxed); // as after a sweep that came one call early
+        retired.sweep_if(|_| false);
+        retired.sweep();
+        assert_eq!(RELEASED.load(Ordering::Relaxed), 1);
     }
 }

@@ -1,7 +1,6 @@
-//! How a batch enters a started function: the slot `send`, and the same for a worker, whose rows are attempts of another
-//! runtime.
+//! How a batch enters a started function: the slot `send`.
 
-use crate::arrow::{Batch, Origin};
+use crate::arrow::Batch;
 use crate::batch_context::BatchContext;
 use crate::failure::{guard, Failure};
 use crate::runtime::{NotTaken, Put, Runtime};
@@ -9,8 +8,6 @@ use crate::{handles, retired};
 use arroyo_udf_abi as abi;
 use std::sync::Arc;
 
-/// `origins` answers for a number of rows what each is in another runtime; None: this runtime is the only one.
-///
 /// # Safety
 /// As for the slot `send`, whose caller is a host.
 pub unsafe fn send(
@@ -18,7 +15,6 @@ pub unsafe fn send(
     first_id: u64,
     arguments: *mut abi::ArrowArray,
     context: *const abi::BatchContext,
-    origins: impl FnOnce(usize) -> Option<Box<[Origin]>>,
     error: *mut abi::Error,
 ) -> abi::Status {
     let mut retired = None;
@@ -34,9 +30,6 @@ pub unsafe fn send(
         let mut batch = unsafe { Batch::take(arguments, &signature.arguments) }.map_err(refused)?;
         batch.set_context(context);
         batch.set_retired(signature.retired);
-        if let Some(origins) = origins(batch.rows()) {
-            batch.set_origins(origins);
-        }
         match runtime.put(first_id, batch) {
             Ok(Put::Done) => Ok((abi::OK, None)),
             Ok(Put::Deliver) => Ok((abi::OK, Some(Arc::clone(runtime)))),

@@ -5,14 +5,34 @@ use std::sync::{LockResult, PoisonError};
 
 #[cfg(all(test, loom))]
 pub use loom::sync::{
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     Condvar, Mutex, MutexGuard,
 };
 #[cfg(not(all(test, loom)))]
 pub use std::sync::{
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     Condvar, Mutex, MutexGuard,
 };
+
+#[cfg(all(test, loom))]
+pub use loom::cell::UnsafeCell;
+
+/// As that of the standard library, with the access that loom can watch.
+#[cfg(not(all(test, loom)))]
+#[derive(Debug, Default)]
+pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+#[cfg(not(all(test, loom)))]
+impl<T> UnsafeCell<T> {
+    pub fn new(value: T) -> UnsafeCell<T> {
+        UnsafeCell(std::cell::UnsafeCell::new(value))
+    }
+
+    /// Calls `access` with a pointer to the value. What it may do there is for the caller to know.
+    pub fn with_mut<R>(&self, access: impl FnOnce(*mut T) -> R) -> R {
+        access(self.0.get())
+    }
+}
 
 /// The guard of a lock, also after a thread panicked while it held it.
 ///

@@ -1,6 +1,13 @@
-//! The toolkit's own threads: named, with the host's signals blocked, so that those stay with the host's threads.
+//! The toolkit's own threads: named, and with the signals that are for them.
+//!
+//! A thread that runs the toolkit's code alone blocks all signals, so that those stay with the host's threads. One that runs
+//! an author's code has the mask of the host's thread that caused it: whatever the author starts inherits the mask, and a
+//! program with blocked signals cannot be asked to end. The system gives a signal of the process to the main thread, unless
+//! that blocks it.
 
+use std::cell::Cell;
 use std::io;
+use std::mem::MaybeUninit;
 use std::thread::{Builder, JoinHandle};
 
 /// For a thread that runs an author's code. Larger than a main thread's stack, because C libraries below a Python function
@@ -9,26 +16,62 @@ pub const AUTHORS_STACK: usize = 16 << 20;
 /// For a thread that runs the toolkit's code alone.
 pub const OWN_STACK: usize = 2 << 20;
 
-/// Starts a thread. The name has at most 15 bytes.
+thread_local! {
+    /// Of a thread of the toolkit: the mask of the host's thread that caused it.
+    static HOSTS_MASK: Cell<Option<libc::sigset_t>> = const { Cell::new(None) };
+}
+
+/// Starts a thread. The name has at most 15 bytes; the stack says whose code it runs.
 pub fn spawn(name: &str, stack_bytes: usize, body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    let hosts = HOSTS_MASK.get().unwrap_or_else(mask);
     Builder::new().name(name.into()).stack_size(stack_bytes).spawn(move || {
-        block_signals();
+        HOSTS_MASK.set(Some(hosts));
+        match stack_bytes {
+            OWN_STACK => block_signals(),
+            _ => set_mask(&hosts),
+        }
         body();
     })
+}
+
+/// Makes the calling thread one of the toolkit's, which runs an author's code. It was started by a thread that has such a
+/// mask, in another way than by [`spawn`].
+pub fn adopt() {
+    HOSTS_MASK.set(Some(mask()));
+}
+
+/// Whether the calling thread is one of the toolkit's.
+pub fn is_own() -> bool {
+    HOSTS_MASK.get().is_some()
+}
+
+fn mask() -> libc::sigset_t {
+    let mut mask = MaybeUninit::zeroed();
+    // SAFETY: the set is local; the system fills it in.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_SETMASK, std::ptr::null(), mask.as_mut_ptr());
+        mask.assume_init()
+    }
+}
+
+fn set_mask(mask: &libc::sigset_t) {
+    // SAFETY: the set is initialised.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, mask, std::ptr::null_mut()) };
 }
 
 /// What a mistake of the thread itself causes: blocked, it would end the process without the host's handler.
 const OWN: [libc::c_int; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP];
 
 /// Blocks the signals of the process for the thread that calls this.
-pub fn block_signals() {
+fn block_signals() {
+    let mut others = MaybeUninit::uninit();
     // SAFETY: the set is local, and sigfillset initialises it before use.
-    unsafe {
-        let mut others = std::mem::zeroed();
-        libc::sigfillset(&mut others);
+    let others = unsafe {
+        libc::sigfillset(others.as_mut_ptr());
         for signal in OWN {
-            libc::sigdelset(&mut others, signal);
+            libc::sigdelset(others.as_mut_ptr(), signal);
         }
-        libc::pthread_sigmask(libc::SIG_SETMASK, &others, std::ptr::null_mut());
-    }
+        others.assume_init()
+    };
+    set_mask(&others);
 }

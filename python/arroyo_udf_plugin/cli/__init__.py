@@ -9,7 +9,9 @@ build.py     source -> plugin
 inspect.py   describe a plugin
 run.py       run functions over files
 pipelines.py run, check and describe pipelines
+preview.py   the first rows of a run, as a table
 view.py      shows a running pipeline
+telling.py   numbers and failures for people
 replay.py    run dead letters again, into the output of their run
 cluster.py   the engine around pipelines: its programs, migrations, configuration
 states.py    the life of a job

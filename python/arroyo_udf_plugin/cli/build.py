@@ -11,7 +11,7 @@ from .building import shown
 FILE = click.Path(path_type=Path)
 
 
-@click.command("build")
+@click.command("build", short_help="Compile a source into a plugin.")
 @click.argument("source", metavar="SRC", type=FILE)
 @click.option("-o", "--out", type=FILE, help="The plugin's path; default: libmine.so beside mine.py.")
 @click.option("--arroyo", metavar="FUNCTION", help="Export it for the Arroyo engine too; default: the only function.")

@@ -19,7 +19,7 @@ def _bytes(context: click.Context, parameter: click.Parameter, text: str | None)
     return int(float(said[1]) * _UNITS[said[2]])
 
 
-@click.command("cache")
+@click.command("cache", short_help="Show what builds have left, and free it.")
 @click.option("--clear", is_flag=True, help="Delete everything.")
 @click.option(
     "--limit", metavar="SIZE", callback=_bytes, help="Delete what was used longest ago, down to this, as 2GB."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import functools
 import queue
 from collections.abc import Callable, Iterator
@@ -54,7 +55,7 @@ def _configurable(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-@click.command()
+@click.command(short_help="Run pipelines as jobs, with a REST API.")
 @_configurable
 def cluster(configured: Configured) -> None:
     """Run API and controller in one program, with pipelines in its process."""
@@ -72,7 +73,7 @@ def cluster(configured: Configured) -> None:
         click.echo("arroyo-udf cluster: jobs end with a checkpoint; a second signal ends them at once", err=True)
 
 
-@click.command()
+@click.command(short_help="Run a cluster's API alone.")
 @_configurable
 def api(configured: Configured) -> None:
     """Run the API alone."""
@@ -88,7 +89,7 @@ def api(configured: Configured) -> None:
         stopped.get()
 
 
-@click.command()
+@click.command(short_help="Run a cluster's controller alone.")
 @_configurable
 def controller(configured: Configured) -> None:
     """Run the controller alone. A second one stands by until the first has ended."""
@@ -100,7 +101,7 @@ def controller(configured: Configured) -> None:
         stopped.get()
 
 
-@click.command()
+@click.command(short_help="Migrate a cluster's database.")
 @_configurable
 def migrate(configured: Configured) -> None:
     """Bring the database to this program's version. Every program does so at its start."""
@@ -111,7 +112,7 @@ def migrate(configured: Configured) -> None:
         click.echo(f"{database.url}: {LATEST}")
 
 
-@click.command()
+@click.command(short_help="Print a cluster's configuration.")
 @_configurable
 def config(configured: Configured) -> None:
     """Print what is configured, and where each value came from."""
@@ -122,8 +123,14 @@ def config(configured: Configured) -> None:
 def _ready(settings: Settings) -> Settings:
     from ..cluster.logs import show
 
+    _stack_of_crashes()
     show(settings.logging.format, settings.logging.level)
     return settings
+
+
+def _stack_of_crashes() -> None:
+    """A fatal signal leaves the Python stack of its thread on standard error: it names the function that ran."""
+    faulthandler.enable(2, all_threads=False)
 
 
 @contextlib.contextmanager
@@ -139,6 +146,7 @@ def worker() -> None:
     """Run a generation of a job. A controller starts it."""
     from ..cluster.worker import main
 
+    _stack_of_crashes()
     main()
 
 

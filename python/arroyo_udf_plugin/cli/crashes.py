@@ -19,6 +19,12 @@ from .._native import name_in_crash
 
 __all__ = ["named"]
 
+INSTEAD = (
+    "arroyo-udf: in a worker process it would cost the row in hand only: --isolation process, or in a pipeline "
+    'isolation = "process"'
+)
+"""As in native/python/src/crashes.rs."""
+
 
 @contextlib.contextmanager
 def named(functions: Iterable[str]) -> Iterator[None]:
@@ -28,7 +34,7 @@ def named(functions: Iterable[str]) -> Iterator[None]:
 
     def left(status: int) -> None:
         if os.getpid() == own:  # children end so as a matter of course
-            os.write(2, f"arroyo-udf: the run of {names} ended by os._exit({status})\n".encode())
+            os.write(2, f"arroyo-udf: the run of {names} ended by os._exit({status})\n{INSTEAD}\n".encode())
         leave(status)
 
     faulthandler.disable()  # PYTHONFAULTHANDLER may have enabled it, and its handlers must come before ours

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import csv
 import functools
-import re
 from collections.abc import Callable
 from typing import Any
 
 import click
 
-from ..connectors.options import FORMATS, NULL_VALUES, ROW_GROUP_ROWS, Reading, Writing
+from ..connectors.options import FORMATS, NULL_VALUES, ROW_GROUP_ROWS, Reading, Writing, split_types
 from .calls import columns_written
 
 _INPUT = [
@@ -37,7 +36,12 @@ _INPUT = [
     click.option("--limit", type=click.IntRange(min=0), metavar="ROWS", help="Stop after so many rows."),
 ]
 _OUTPUT = [
-    click.option("--out", "target", required=True, metavar="FILE", help="The output; - is standard output."),
+    click.option(
+        "--out",
+        "target",
+        metavar="FILE",
+        help="The output; - is standard output. Without it, the first rows are shown.",
+    ),
     click.option("--out-format", type=click.Choice(FORMATS), help="The output's format; default: by its ending."),
     click.option("--select", metavar="NAME,...", help="The output's columns, in this order; default: all."),
     click.option(
@@ -130,7 +134,7 @@ def _null_values(given: str) -> tuple[str, ...]:
 
 def _types(given: tuple[str, ...]) -> dict[str, str]:
     types = {}
-    for pair in (pair for each in given for pair in re.split(r",(?![^(\[]*[)\]])", each)):
+    for pair in (pair for each in given for pair in split_types(each)):
         name, equals, type_ = pair.rpartition("=")
         if not equals or not name or not type_:
             raise click.UsageError(f"--types {pair!r}: write NAME=TYPE, such as zip=str")

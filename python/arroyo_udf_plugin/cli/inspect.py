@@ -14,7 +14,7 @@ from ..plugin import origin
 SOURCES = (".py", ".rs", ".c")
 
 
-@click.command("inspect")
+@click.command("inspect", short_help="Describe a plugin and its functions.")
 @click.argument("plugin", type=click.Path(path_type=Path), required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(plugin: Path | None, as_json: bool) -> None:

@@ -9,7 +9,7 @@ TEMPLATES = Path(__file__).parent.parent / "build" / "templates" / "new"
 SUFFIXES = {"python": ".py", "rust": ".rs", "c": ".c"}
 
 
-@click.command("new")
+@click.command("new", short_help="Make a folder with a first function.")
 @click.argument("name")
 @click.option("--lang", type=click.Choice(list(SUFFIXES)), required=True, help="The language to write in.")
 def command(name: str, lang: str) -> None:

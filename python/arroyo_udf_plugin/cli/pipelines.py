@@ -19,7 +19,8 @@ import click
 from .building import shown
 from .crashes import named
 from .stopping import Stopped, drainable
-from .view import duration, view
+from .telling import counted, duration, failed, values
+from .view import view
 
 if TYPE_CHECKING:
     from ..engine.progress import Summary
@@ -112,7 +113,7 @@ def run(
         click.echo(f"stopped; go on with: {_go_on(file, udfs, checkpoints)}", err=True)
 
 
-@click.command("check")
+@click.command("check", short_help="Check a pipeline without running it.")
 @_FILE
 @_CHECKPOINTS
 @_PARALLELISM
@@ -120,14 +121,16 @@ def run(
 def check(file: str, checkpoints: str | None, parallelism: int | None, udfs: tuple[str, ...]) -> None:
     """Check a pipeline without running it: keys, variables, plugins, columns, types, sinks.
 
-    Plugins are built, and sources and sinks are looked at. No row is taken, and nothing is written.
+    Plugins are built, and sources and sinks are looked at. No function is called, and nothing is written.
     """
     document = _read(file, udfs)
     with _planned(document, _chosen(document.pipeline, checkpoints, parallelism)) as planned:
+        with document.located():
+            planned.check_free()
         click.echo(f"{file}: the pipeline {planned.name} can be run")
 
 
-@click.command("schema")
+@click.command("schema", short_help="Print the JSON schema of pipelines.")
 def schema() -> None:
     """Print the JSON schema of pipelines, for editors and programs."""
     from ..pipeline.description import schema as schema_of_pipelines
@@ -226,22 +229,27 @@ def _report(summary: Summary, as_json: bool, err: bool) -> None:
         click.echo(json.dumps(told.pop("progress") | told), err=err)
         return
     counts = {
-        name.replace("_", " "): sum(getattr(operator.counts, name) for operator in progress.operators)
-        for name in ("values", "errors", "timed_out", "nulled", "dropped", "dead_letters", "late")
+        name: sum(getattr(operator.counts, name) for operator in progress.operators)
+        for name in ("values", "nulls", "errors", "timed_out", "nulled", "dropped", "dead_letters", "late")
     }
-    if not counts["late"]:
-        del counts["late"]  # most pipelines have no windows
     counts["dropped"] += progress.dropped  # rows that could not be read
-    counts["dead letters"] += progress.dead_letters
+    counts["dead_letters"] += progress.dead_letters
+    late = f", {counts['late']:,} late" if counts["late"] else ""  # most pipelines have no windows
     click.echo(
-        f"{summary.pipeline}: {progress.rows_in:,} rows read, {progress.rows_out:,} written; "
-        f"{', '.join(f'{count:,} {name}' for name, count in counts.items())}; "
+        f"{summary.pipeline}: {counted(progress.rows_in, 'row')} read, {progress.rows_out:,} written; "
+        f"{values(counts['values'], counts['nulls'])}, {counted(counts['errors'], 'error')}, "
+        f"{counts['timed_out']:,} timed out, {counts['nulled']:,} nulled, {counts['dropped']:,} dropped, "
+        f"{counted(counts['dead_letters'], 'dead letter')}{late}; "
         f"{progress.seconds:.2f} s, {summary.rows_per_s:,.0f} rows/s",
         err=err,
     )
+    for line in failed(progress.failures):
+        click.echo(line, err=err)
     for operator in progress.operators:
         p50, p99 = operator.latency.p50, operator.latency.p99
         if p50 is not None and p99 is not None:
             click.echo(f"{operator.name}: a row took {duration(p50)} (p50), {duration(p99)} (p99)", err=err)
+        for line in failed(operator.failures, f"{operator.name}: "):
+            click.echo(line, err=err)
     for text in summary.close_errors:
         click.echo(f"Warning: all rows have ended, but then close failed: {text}", err=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ from .calls import call_written, calls_of, split
 from .crashes import named
 from .isolation import where_options
 from .run import CALL, FILE, JSON, OPTION, POLICIES, VALIDATE, Bar, chosen, load, report
+from .telling import counted
 
 
-@click.command("replay")
+@click.command("replay", short_help="Run dead letters again.")
 @click.argument("failed", metavar="FAILED", type=FILE)
 @click.option("--into", "output", required=True, type=FILE, metavar="OUT", help="The output of their run.")
 @click.option(
@@ -62,7 +64,7 @@ def command(
             note,
             plugin=str(path.absolute()),
             calls=tuple((call.function.name, call.columns, call.name) for call in made),
-            options={**(note.options if is_async else {}), **chosen(options)},
+            options=_overridden(note.options if is_async else {}, chosen(options)),
             on_error=on_error or note.on_error,
             on_timeout=on_timeout or note.on_timeout,
             where=where,
@@ -71,4 +73,14 @@ def command(
         with named(names), Bar() as bar, contextlib.redirect_stdout(sys.stderr):
             summary = replay(failed, output, made, note, bar.show)
     there = f", {summary.already_there:,} were there already" if summary.already_there else ""
-    report(summary, f"{output}: {summary.added:,} rows added of {summary.rows:,} dead letters{there}", as_json)
+    report(
+        summary,
+        f"{output}: {counted(summary.added, 'row')} added of {counted(summary.rows, 'dead letter')}{there}",
+        as_json,
+    )
+
+
+def _overridden(noted: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of the run, and those given now; of each function, too."""
+    own = {name: {**noted.get(name, {}), **value} for name, value in given.items() if isinstance(value, dict)}
+    return {**noted, **given, **own}

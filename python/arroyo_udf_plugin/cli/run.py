@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ import click
 from ..author.options import parse
 from ..connectors.options import Reading, Writing
 from ..pipeline.calls import Written
+from . import preview
 from .building import shown
 from .calls import call_written, calls_of, columns_written, only_function, split
 from .crashes import named
@@ -22,7 +24,7 @@ from .files import input_options, output_options
 from .isolation import where_options
 from .pipelines import is_pipeline
 from .pipelines import run as run_pipeline
-from .view import duration
+from .telling import counted, duration, failed, values
 
 if TYPE_CHECKING:
     from ..host.library import Plugin
@@ -35,10 +37,14 @@ CALL = click.option(
     "written",
     multiple=True,
     metavar="CALL",
-    help="'NAME = FUNCTION(COLUMN, ...)'; several, one after another.",
+    help="'NAME = FUNCTION(COLUMN, ...)', also with constants: 3, 'text', true, null; several, one after another.",
 )
 OPTION = click.option(
-    "--option", "options", multiple=True, metavar="NAME=VALUE", help="Such as timeout=2.5; overrides the author's."
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Of async functions, such as timeout=2.5, or of one, FUNCTION.timeout=2.5; overrides the author's.",
 )
 VALIDATE = click.option(
     "--validate/--no-validate", default=True, show_default=True, help="Check every value that the plugin returns."
@@ -69,7 +75,7 @@ class _Run(click.Command):
         return ""
 
 
-@click.command("run", cls=_Run)
+@click.command("run", cls=_Run, short_help="Call functions over files, or run a pipeline.")
 @click.argument("plugin", metavar="PLUGIN[:FUNCTION]")
 @input_options
 @output_options
@@ -87,7 +93,7 @@ def command(
     plugin: str,
     inputs: tuple[str, ...],
     reading: Reading,
-    target: str,
+    target: str | None,
     writing: Writing,
     columns: str | None,
     name: str | None,
@@ -107,6 +113,8 @@ def command(
     PLUGIN may be a source (.py, .rs or .c), too: it is built if it is new or has changed. What functions print goes to
     standard error.
 
+    Without --out, the first ten rows are shown with their results, or as many as --limit says, and nothing is written.
+
     File endings choose the formats: CSV, newline JSON, Parquet or Arrow IPC. The output appears only when it is
     complete. --call "speed = mph(miles, minutes)", which may be repeated, calls several functions in one pass; each
     may take the results of those before it.
@@ -120,6 +128,8 @@ def command(
     if written and (function is not None or columns is not None or name is not None):
         raise click.UsageError("--call names function, columns and result: leave out :FUNCTION, --args and --name")
     calls = [call_written(text) for text in written]
+    if target is None:
+        preview.check(writing, on_error, on_timeout, dead_letter)
     with load(path, validate, where) as loaded:
         if not calls:
             function = only_function(loaded, path) if function is None else function
@@ -127,12 +137,10 @@ def command(
         made = calls_of(loaded, path, calls)
         names = [call.function.where for call in made]
         with named(names), Bar() as bar, contextlib.redirect_stdout(sys.stderr):
-            summary = run(
+            start = functools.partial(
+                run,
                 made,
                 inputs,
-                target,
-                reading=reading,
-                writing=writing,
                 on_error=on_error,
                 on_timeout=on_timeout,
                 dead_letter=dead_letter,
@@ -141,7 +149,24 @@ def command(
                 where=where,
                 progress=bar.show,
             )
-    report(summary, f"{summary.output}: {summary.written:,} rows written of {summary.rows:,} read", as_json)
+            if target is not None:
+                summary = start(target, reading=reading, writing=writing)
+            else:
+                with preview.written(writing) as (file, as_lines):
+                    summary = start(file, reading=preview.first_rows(reading), writing=as_lines)
+                    rows = preview.read(file)
+    if target is not None:
+        report(
+            summary, f"{summary.output}: {counted(summary.written, 'row')} written of {summary.rows:,} read", as_json
+        )
+        return
+    summary.output = "-"
+    if as_json:
+        click.echo(json.dumps(_described(summary) | {"preview": rows}))
+        return
+    click.echo(preview.table(rows, [call.name for call in made]))
+    report(summary, preview.told(summary.rows, reading.limit), as_json)
+    click.echo("nothing was written; to write all rows, add --out FILE", err=True)
 
 
 def report(summary: Summary, first: str, as_json: bool) -> None:
@@ -153,12 +178,15 @@ def report(summary: Summary, first: str, as_json: bool) -> None:
         click.echo(json.dumps(_described(summary)), err=to_stderr)
         return
     click.echo(
-        f"{first}; {summary.values:,} values, {summary.errors:,} errors, {summary.timed_out:,} timed out; "
-        f"{summary.nulled:,} nulled, {summary.dropped:,} dropped, {summary.dead_letters:,} dead letters; "
+        f"{first}; {values(summary.values, summary.nulls)}, {counted(summary.errors, 'error')}, "
+        f"{summary.timed_out:,} timed out; {summary.nulled:,} nulled, {summary.dropped:,} dropped, "
+        f"{counted(summary.dead_letters, 'dead letter')}; "
         f"{summary.seconds:.2f} s, {summary.rows_per_s:,.0f} rows/s",
         err=to_stderr,
     )
     for counts in summary.calls:
+        for line in failed(counts.failures):
+            click.echo(line, err=to_stderr)
         if counts.statistics is not None:
             name = "" if len(summary.calls) == 1 else f"{counts.function}: "
             click.echo(f"{name}calls: {_calls(counts.statistics)}", err=to_stderr)
@@ -188,11 +216,17 @@ def _described(summary: Summary) -> dict[str, Any]:
 
 
 def chosen(options: tuple[str, ...]) -> dict[str, Any]:
-    """The options of --option. Raises UsageError."""
-    try:
-        return dict(parse(option) for option in options)
-    except ValueError as error:
-        raise click.UsageError(f"--option {error}") from None
+    """The options of --option, those of one function under its name. Raises UsageError."""
+    found: dict[str, Any] = {}
+    for option in options:
+        function, dot, rest = option.partition(".")
+        is_own = bool(dot) and "=" not in function
+        try:
+            name, value = parse(rest if is_own else option)
+        except ValueError as error:
+            raise click.UsageError(f"--option {error}") from None
+        (found.setdefault(function, {}) if is_own else found)[name] = value
+    return found
 
 
 def load(path: Path, validate: bool, where: Mapping[str, Any]) -> Plugin:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command("states")
+@click.command("states", short_help="Print the life of a job, as a table.")
 def command() -> None:
     """Print the states of a job: what each event does in each of them.
 

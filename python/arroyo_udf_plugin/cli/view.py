@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
+from .telling import duration
+
 if TYPE_CHECKING:
     from ..engine.progress import OperatorProgress, Progress
 
@@ -131,10 +133,3 @@ def _head(progress: Progress) -> str:
         if checkpoint.at is not None:
             text += f", {duration(max(0.0, time.time() - checkpoint.at))} ago"
     return text
-
-
-def duration(seconds: float) -> str:
-    """For people: 1.23 s, 45.6 ms, 789 us."""
-    unit, size = next((pair for pair in (("s", 1.0), ("ms", 1e-3)) if seconds >= pair[1]), ("us", 1e-6))
-    number = seconds / size
-    return f"{number:.3g} {unit}" if number < 100 else f"{number:.0f} {unit}"

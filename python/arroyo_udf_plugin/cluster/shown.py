@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..connectors.json_lines import JsonWriter, has_no_json
+from ..connectors.json_writer import JsonWriter, has_no_json
 
 _EVERY = 0.2
 """Seconds from one telling to the next."""

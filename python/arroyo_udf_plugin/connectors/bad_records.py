@@ -23,13 +23,13 @@ BadRecords = Literal["fail", "drop", "dead_letter"]
 
 @dataclasses.dataclass(frozen=True)
 class Admitted:
-    """kept: a mask of the rows that could be read. dropped: the number of rows left out.
+    """kept: a mask of the rows that could be read. failures: the others, as dead letters (`LETTER`).
 
-    dead, dead_at: the other rows as dead letters (`LETTER`), and their positions, if the policy has them.
+    dead, dead_at: the dead letters by policy, and their positions; may be empty.
     """
 
     kept: pa.BooleanArray
-    dropped: int
+    failures: pa.RecordBatch
     dead: pa.RecordBatch
     dead_at: pa.Int64Array
 
@@ -51,9 +51,9 @@ def decide(origin: pa.RecordBatch, policy: BadRecords) -> Admitted | None:
             f"{first['file']}, row {first['row']}: {first['unread']} "
             '(bad_records = "drop" or "dead_letter" goes on without such rows)'
         )
-    if policy == "drop":
-        return Admitted(kept, bad.num_rows, _letters(bad[:0]), positions[:0])
-    return Admitted(kept, 0, _letters(bad), positions)
+    failures = _letters(bad)
+    n_dead = len(positions) if policy == "dead_letter" else 0
+    return Admitted(kept, failures, failures[:n_dead], positions[:n_dead])
 
 
 def _letters(bad: pa.RecordBatch) -> pa.RecordBatch:

@@ -8,18 +8,19 @@ values of such a column; `decoded` makes plain text; a `FileSink` for CSV writes
 from __future__ import annotations
 
 import dataclasses
-import decimal
 import functools
 import json
-import re
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import InvalidArgument
-from ..host.casting import Cast, cast
+from ..plugin.casting import Cast, cast
+from .json_types import Typed, check, number, typed
 from .options import NULL_VALUES
+from .text_values import can_be_text, parse_texts, shortened
 
+_decode = json.JSONDecoder(parse_float=number).decode
 JSON_VALUE = "\0"  # begins a cell of newline JSON that is no string
 
 
@@ -94,11 +95,25 @@ def quoted(texts: pa.Array, quote: str) -> pa.Array:
 
 
 def argument(column: pa.Array, wanted: pa.Field) -> Cast:
-    """A source's column as a function's argument: cells are parsed, other types cast (host/casting.py).
+    """A source's column as a function's argument: cells are parsed, so are texts in lists, which have no cells; other
+    types are cast (plugin/casting.py).
 
     Raises InvalidArgument if the types cannot fit.
     """
-    return parse(column, wanted) if isinstance(column.type, CellType) else cast(column, wanted)
+    if isinstance(column.type, CellType):
+        return parse(column, wanted)
+    if _are_texts(column.type, wanted.type):
+        return told(typed(column.to_pylist(), wanted.type), {})
+    return cast(column, wanted)
+
+
+def _are_texts(given: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether these are lists of texts, in place of other values."""
+    if not pa.types.is_list(given) or not pa.types.is_list(wanted):
+        return False
+    given, wanted = given.value_type, wanted.value_type
+    is_value = can_be_text(wanted) and not pa.types.is_binary(wanted) and not pa.types.is_large_string(wanted)
+    return _are_texts(given, wanted) or (given == pa.string() and wanted != pa.string() and is_value)
 
 
 def parse(column: pa.Array, wanted: pa.Field) -> Cast:
@@ -108,125 +123,32 @@ def parse(column: pa.Array, wanted: pa.Field) -> Cast:
     """
     type_ = wanted.type
     if pa.types.is_nested(type_) and isinstance(column.type, CellType) and column.type.dialect is None:
-        return _parse_json(column.storage, wanted)
-    texts = decoded(column)
-    if type_ == texts.type:
-        return Cast(texts, {})
-    if not _can_be_text(type_):
-        raise InvalidArgument(
-            f"a text cell cannot be {type_}: use a file with types (.parquet, .arrow), or a function that takes str"
-        )
-    try:
-        return Cast(_cast(texts, type_), {})
-    except pa.ArrowException:
-        pass
-    shown, texts = texts, pa.array([_plain(text, type_) for text in texts.to_pylist()], pa.string())
-    array, refused = _cast_each(texts, type_, 0)
-    return Cast(array, {at: _refusal(shown[at].as_py(), type_) for at in refused})
+        return _parse_json(column.storage, type_)
+    return parse_texts(decoded(column), type_)
 
 
-def _parse_json(cells: pa.Array, wanted: pa.Field) -> Cast:
-    """Lists and objects of newline JSON, each by the rule for typed columns."""
+def _parse_json(cells: pa.Array, type_: pa.DataType) -> Cast:
+    """Lists and objects of newline JSON."""
+    check(type_)
     refused: dict[int, str] = {}
-    arrays = []
+    values: list[Any] = []
     for at, cell in enumerate(cells.to_pylist()):
-        array = pa.nulls(1, wanted.type)
-        if cell is not None:
-            try:
-                done = cast(pa.array([json.loads(cell.removeprefix(JSON_VALUE))]), wanted)
-            except (ValueError, InvalidArgument, pa.ArrowException):
-                refused[at] = f"{_shortened(cell.removeprefix(JSON_VALUE))} is not {wanted.type}"
-            else:
-                array = done.array
-                if done.refused:
-                    refused[at] = done.refused[0]
-        arrays.append(array)
-    return Cast(pa.concat_arrays(arrays) if arrays else pa.nulls(0, wanted.type), refused)
+        try:
+            values.append(None if cell is None else _decode(cell.removeprefix(JSON_VALUE)))
+        except ValueError:  # a string
+            values.append(None)
+            refused[at] = f"{shortened(cell)} is not {type_}"
+    return told(typed(values, type_), refused)
 
 
-def _refusal(text: str, type_: pa.DataType) -> str:
-    hint = ""
-    if pa.types.is_timestamp(type_) and _ZONED.search(text.strip()) and type_.tz is None:
-        hint = " without a zone"
-    elif pa.types.is_timestamp(type_) and type_.tz is not None and not _ZONED.search(text.strip()):
-        hint = ": it lacks a zone, such as Z or +01:00"
-    return f"{_shortened(text)!r} is not {type_}{hint}"
-
-
-def _can_be_text(type_: pa.DataType) -> bool:
-    is_ = pa.types
-    return bool(
-        is_.is_boolean(type_)
-        or is_.is_integer(type_)
-        or is_.is_float32(type_)
-        or is_.is_float64(type_)
-        or is_.is_decimal(type_)
-        or is_.is_temporal(type_)
-        or is_.is_string(type_)
-        or is_.is_large_string(type_)
-        or is_.is_binary(type_)
-        or is_.is_large_binary(type_)
-    ) and not is_.is_interval(type_)
-
-
-def _cast(texts: pa.Array, type_: pa.DataType) -> pa.Array:
-    if pa.types.is_duration(type_):  # as `FileSink` writes it
-        return _cast(texts, pa.int64()).cast(type_)
-    if pa.types.is_integer(type_) and _any(pc.match_substring(texts, "x", ignore_case=True)):
-        raise pa.ArrowInvalid("Arrow reads 0xFFFFFFFFFFFFFFFF as -1")
-    if not pa.types.is_floating(type_):
-        return texts.cast(type_)
-    values = texts.cast(type_)
-    is_infinite = pc.is_inf(values)
-    if _any(is_infinite) and not pc.all(pc.match_substring_regex(texts.filter(is_infinite), "(?i)inf")).as_py():
-        raise pa.ArrowInvalid("out of range")
-    return values
-
-
-def _cast_each(texts: pa.Array, type_: pa.DataType, first: int) -> tuple[pa.Array, list[int]]:
-    """The values, and the positions of texts that have none. Halves until those are alone."""
-    try:
-        return _cast(texts, type_), []
-    except pa.ArrowException:
-        if len(texts) == 1:
-            return pa.nulls(1, type_), [first]
-    half = len(texts) // 2
-    (left, refused), (right, more) = (
-        _cast_each(texts[:half], type_, first),
-        _cast_each(texts[half:], type_, first + half),
-    )
-    return pa.concat_arrays([left, right]), refused + more
-
-
-_WHOLE = re.compile(r"([+-]?)([0-9]+)(?:\.0*)?", re.ASCII)
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?", re.ASCII)
-_ZONED = re.compile(r":[0-9.:]*(Z|[+-][0-9]{2}:?([0-9]{2})?)$", re.ASCII)
-_LARGEST = 40  # digits: more than any type has
-
-
-def _plain(text: str | None, type_: pa.DataType) -> str | None:
-    """A text as Arrow's parsers know it: without spaces around it or a plus, and 12 for an integer's 12.0 or 1.2e1."""
-    if text is None:
-        return None
-    text = text.strip()
-    if pa.types.is_integer(type_) or pa.types.is_duration(type_):
-        if whole := _WHOLE.fullmatch(text):
-            return ("-" if whole[1] == "-" else "") + whole[2]
-        if _NUMBER.fullmatch(text):
-            number = decimal.Decimal(text)
-            if abs(number.adjusted()) < _LARGEST and number == number.to_integral_value():
-                return f"{number.to_integral_value():f}"
-    elif _NUMBER.fullmatch(text):
-        return text.removeprefix("+")
-    return text
+def told(done: Typed, refused: dict[int, str]) -> Cast:
+    """What does not fit, in words. refused: further values."""
+    why = {at: f"{where.removeprefix('.')}: {why}" if where else why for at, (where, why) in done.refused.items()}
+    return Cast(done.array, why | refused)
 
 
 def _json_texts(cells: pa.Array) -> pa.Array:
     return pa.array([cell.removeprefix(JSON_VALUE) for cell in cells.to_pylist()], pa.string())
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= 100 else text[:97] + "..."
 
 
 def _any(mask: pa.Array) -> bool:

@@ -18,6 +18,7 @@ import pyarrow.csv
 from ..errors import InvalidArgument
 from .blocks import RECORD_BYTES, blocks, ends_within_a_cell
 from .cells import CellType, Dialect, cell_type, decoded, quoted, unquoted
+from .json_writer import has_no_json
 from .options import Reading, Writing
 from .piece import KEPT, Piece
 
@@ -345,6 +346,5 @@ def _check(name: str, field: pa.Field) -> None:
     is_ = pa.types
     others = (is_.is_binary, is_.is_large_binary, is_.is_fixed_size_binary, is_.is_binary_view, is_.is_interval)
     if is_.is_nested(type_) or any(kind(type_) for kind in others):
-        raise InvalidArgument(
-            f"{name}: CSV cannot hold column {field.name!r} of type {field.type}; write .parquet or .arrow"
-        )
+        instead = ".parquet or .arrow" if has_no_json(type_) else ".jsonl, .parquet or .arrow"
+        raise InvalidArgument(f"{name}: CSV cannot hold column {field.name!r} of type {field.type}; write {instead}")

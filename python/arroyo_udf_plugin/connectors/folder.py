@@ -15,6 +15,7 @@ Assumes: hidden names are used once, and nobody else removes the files.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import tempfile
@@ -42,6 +43,9 @@ class Folder(Protocol):
     place: str
     disk: Disk
 
+    def check(self) -> None:
+        """Whether it can be made and written into, as far as this can be known without writing."""
+
     def path(self, name: str) -> str:
         """Where the file is to be written."""
 
@@ -54,7 +58,7 @@ class Folder(Protocol):
     def show(self, names: Mapping[str, str]) -> None:
         """Renames kept files."""
 
-    def check(self, names: Mapping[str, str]) -> None:
+    def check_kept(self, names: Mapping[str, str]) -> None:
         """Raises what `show` would raise for files that are gone, or in the way. Changes nothing."""
 
     def names(self) -> list[str]:
@@ -88,6 +92,14 @@ class LocalFolder:
         if folder.exists() and not folder.is_dir():
             raise InvalidArgument(f"{folder} is a file; name a folder")
 
+    def check(self) -> None:
+        with self._errors("write into"):
+            above = next(each for each in (self._folder, *self._folder.absolute().parents) if each.exists())
+            if not above.is_dir():
+                raise NotADirectoryError(errno.ENOTDIR, f"{above} is a file")
+            if not os.access(above, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, f"no permission to write into {above}")
+
     def path(self, name: str) -> str:
         with self._errors("write into"):
             if not self._is_made or not self._folder.is_dir():
@@ -110,7 +122,7 @@ class LocalFolder:
                 failpoints.reached("renamed")
             self.disk.sync(self._folder)
 
-    def check(self, names: Mapping[str, str]) -> None:
+    def check_kept(self, names: Mapping[str, str]) -> None:
         for hidden, name in names.items():
             self._check(self._folder / hidden, self._folder / name)
 
@@ -150,6 +162,9 @@ class ObjectFolder:
         self._store, self._obstore = store, current().objects()
         self._aside = os.path.join(tempfile.gettempdir(), f"arroyo-udf-{secrets.token_hex(8)}-")
 
+    def check(self) -> None:
+        """Only a write could tell."""
+
     def path(self, name: str) -> str:
         return self._aside + name
 
@@ -172,7 +187,7 @@ class ObjectFolder:
             failpoints.reached("renamed")
             self.remove(hidden)
 
-    def check(self, names: Mapping[str, str]) -> None:
+    def check_kept(self, names: Mapping[str, str]) -> None:
         for hidden, name in names.items():
             if not self._has(hidden):
                 self._check_shown(hidden, name)

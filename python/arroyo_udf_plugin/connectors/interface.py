@@ -98,7 +98,8 @@ class Sealed(Protocol):
     """Rows of an epoch, on their way to be durable."""
 
     def store(self) -> Json:
-        """Makes them durable. Returns what `apply` needs. Called once, in another thread."""
+        """Makes them durable. Returns what `apply` needs. Called in another thread, and again after it has failed: then
+        it makes all of them durable, or fails again."""
 
 
 class Sink(Protocol):
@@ -144,11 +145,6 @@ class Sink(Protocol):
 
 def later_epochs(place: str, what: str, committed: int) -> str:
     """Why `Sink.check` refuses a place that has what only an engine after this one can have written."""
-    if committed == 1:
-        return (
-            f"{place} has {what}, and there are no checkpoints that it belongs to: if they are in another place, or in "
-            "one that is not mounted, go on from there. To begin anew, name a place without rows"
-        )
     return (
         f"{place} has {what}, and the checkpoints that this engine goes on from end before {committed}. Either another "
         "engine has gone on from them meanwhile: then leave all to that one. Or they are an older copy, or of another "

@@ -65,7 +65,7 @@ def open_object_store(url: str, **options: Any) -> ObjectStore:
     try:
         return obstore.store.from_url(url, **options)
     except (obstore.exceptions.BaseError, ValueError) as error:
-        raise InvalidArgument(f"{url} cannot be opened: {_first_line(error)}") from error
+        raise InvalidArgument(f"{url} cannot be opened: {_why(error)}") from error
 
 
 @functools.cache
@@ -130,14 +130,14 @@ def patiently(
         except obstore.exceptions.GenericError as error:
             is_final = _FINAL.search(str(error)) or time.monotonic() + wait - started > patience
             if is_final or (interrupt and interrupt.wait(wait)):
-                raise InvalidArgument(f"{place}: the store cannot be asked: {_first_line(error)}") from error
+                raise InvalidArgument(f"{place}: the store cannot be asked: {_why(error)}") from error
             if interrupt is None:
                 time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
         except obstore.exceptions.PreconditionError:
             raise
         except (obstore.exceptions.BaseError, PermissionError) as error:
-            raise InvalidArgument(f"{place}: {_first_line(error)}") from error
+            raise InvalidArgument(f"{place}: {_why(error)}") from error
 
 
 class ObjectFile(io.RawIOBase):
@@ -257,5 +257,17 @@ def _set_or_text(part: str) -> str:
     return f"[{'^' if negated else ''}{re.escape(part[1 + negated : -1])}]".replace(r"\-", "-")
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).partition("\n")[0].rstrip(" .")
+def _why(error: BaseException) -> str:
+    """What the store has answered, in its own words if it has some."""
+    text = str(error)
+    if "builder error" in text and "http://" in text:
+        return "it is at an address with http://, which needs AWS_ALLOW_HTTP=true in the environment"
+    told = [found[1].strip() for found in (_STATUS.search(text), _CODE.search(text), _MESSAGE.search(text)) if found]
+    if len(told) > 1:
+        return ": ".join(told)
+    return text.partition("\n")[0].partition(": <?xml")[0].rstrip(" .")
+
+
+_STATUS = re.compile(r"status code: ([0-9]{3}[^:\n]*)")
+_CODE = re.compile(r"<Code>([^<]+)</Code>")
+_MESSAGE = re.compile(r"<Message>([^<]+?)\.?</Message>")

@@ -27,6 +27,8 @@ class Reading:
     cells: all columns of newline JSON are cells, whatever the first lines have.
     unstructured: each line of newline JSON is the column `value`, as a text; otherwise its keys are the columns.
     json_columns: of newline JSON, whose values are kept as JSON, in texts.
+    timestamps: how newline JSON has columns and fields of this type: "unix_millis": as milliseconds since 1970;
+        "rfc3339": those without a zone are in UTC, and may end in Z; None: those without a zone have none there.
     refuses: CSV rows that cannot be read are refused rows, as those of newline JSON; otherwise they end the reading.
     """
 
@@ -42,6 +44,7 @@ class Reading:
     cells: bool = False
     unstructured: bool = False
     json_columns: tuple[str, ...] = ()
+    timestamps: str | None = None
     refuses: bool = False
 
 
@@ -55,7 +58,8 @@ class Writing:
     columns: of the output; None: all. force: replace the output even if it is one of the inputs.
     null_values, delimiter, quote, header: as in `Reading`. A text that would read as null gets quotes.
     unstructured: the only column is JSON, and its values are the lines of newline JSON.
-    timestamps: in newline JSON: "rfc3339", "unix_millis"; None: as in CSV. decimals: "string" or "number".
+    timestamps: in newline JSON: "unix_millis", or as in RFC 3339; "rfc3339" gives a Z to those without a zone, too.
+    decimals: in newline JSON: "string" or "number".
     json_columns: in newline JSON: texts that are JSON, and are written as that.
     """
 
@@ -72,3 +76,17 @@ class Writing:
     timestamps: str | None = None
     decimals: str = "string"
     json_columns: tuple[str, ...] = ()
+
+
+def split_types(text: str) -> list[str]:
+    """The texts between commas, except those within brackets, as types have them."""
+    parts, start, depth = [], 0, 0
+    for at, mark in enumerate(text):
+        depth = max(depth + _BRACKETS.get(mark, 0), 0)
+        if mark == "," and not depth:
+            parts.append(text[start:at])
+            start = at + 1
+    return [*parts, text[start:]]
+
+
+_BRACKETS = {"<": 1, "[": 1, "(": 1, ">": -1, "]": -1, ")": -1}

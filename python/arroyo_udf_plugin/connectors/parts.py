@@ -64,7 +64,7 @@ class Parts(Written):
     def check(self, schema: pa.Schema) -> None:
         self._ending()
         check_writing(self.path, schema, self._writing())
-        open_folder(self.path)
+        open_folder(self.path).check()
 
     def sink(self, schema: pa.Schema, slice: int, stage: Stage | None, pipeline: str, name: str) -> PartsSink:
         self.check(schema)
@@ -189,12 +189,13 @@ class PartsSink:
 
     def check(self, committed: int, epoch: int, waiting: Sequence[Json]) -> None:
         parts = [(each, found[1]) for each in self._folder.names() if (found := _PART.fullmatch(each))]
-        self._refuse([each for each, number in parts if number is None])
+        is_first = committed == 1  # nothing was committed before
+        self._refuse([each for each, number in parts if number is None or is_first])
         for each, number in parts:
             if int(number) >= committed:
                 raise InvalidArgument(later_epochs(self._folder.place, each, committed))
         for stored in waiting:
-            self._folder.check(_shown(epoch, stored))
+            self._folder.check_kept(_shown(epoch, stored))
 
     def clear(self, committed: int) -> None:
         self._generation = committed
@@ -206,7 +207,8 @@ class PartsSink:
         if parts:
             place = self._folder.place
             raise InvalidArgument(
-                f"{place} has parts of another run, such as {parts[0]}: move them away, or name another folder"
+                f"{place} has parts of another run, such as {parts[0]}: move them away, or name another folder. If the "
+                "run's checkpoints are in another place, or in one that is not mounted, go on from there"
             )
 
     def finish(self) -> None:
@@ -234,7 +236,8 @@ class _Part:
     def __init__(self, folder: Folder, name: str, schema: pa.Schema, writing: Writing) -> None:
         self.name, self.rows, self.is_ended, self.is_kept = name, 0, False, False
         self._folder = folder
-        self.file = FileSink(folder.path(name), schema, writing, name=folder.place, disk=folder.disk)
+        self._failure: Exception | None = None
+        self.file = FileSink(folder.path(name), schema, writing, name=folder.place, disk=folder.disk, durable=False)
 
     def write(self, batch: pa.RecordBatch) -> None:
         self.file.write(batch)
@@ -243,13 +246,21 @@ class _Part:
     def end(self) -> None:
         """Closes the file, under its name: an epoch may have more parts than a process may have open."""
         if not self.is_ended:
-            self.file.end(durably=False)  # `keep` sees to it, without holding up the slice
+            self.file.__exit__(None, None, None)
             self.is_ended = True
 
     def keep(self) -> None:
-        """Ends the file, durably."""
-        self.end()
-        self._folder.keep(self.name)
+        """Ends the file, durably. After a failure it fails again: who knows what of the file is there."""
+        if self.is_kept:
+            return
+        if self._failure is not None:
+            raise self._failure
+        try:
+            self.end()
+            self._folder.keep(self.name)
+        except Exception as error:
+            self._failure = error
+            raise
         self.is_kept = True
 
     def give_up(self) -> None:

@@ -2,7 +2,8 @@
 
 A file is written without a name (O_TMPFILE) and linked into its folder at the end, so that nothing remains of it even
 after SIGKILL. A file system that cannot do this gets a hidden `.partial` file, which is renamed at the end and removed
-after a failure or a signal. Standard output, FIFOs and devices are written directly.
+after a failure or a signal. Standard output, FIFOs and devices are written directly. An object is written to a file
+without a name on this machine, and put into its store at the end.
 """
 
 from __future__ import annotations
@@ -13,28 +14,93 @@ import itertools
 import os
 import shutil
 import stat
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from .._native import keep_at_exit, remove_at_exit
 from ..errors import InvalidArgument
+from . import object_store
 from .disk import Disk, current, proc
+from .folder import local_path, open_patient
 from .formats import Kind, has_ending, kind_of
 
 _numbers = itertools.count(1)
 
 
+def place_of(path: str, inputs: Sequence[Path | str], force: bool, disk: Disk | None = None) -> Place | ObjectPlace:
+    """path: "-" is standard output. inputs: local files, and URLs of objects. disk: None: the current one.
+
+    Raises InvalidArgument if the output is one of `inputs` and `force` is not set, or is no file; and OSError.
+    """
+    if object_store.is_url(path):
+        if path in inputs and not force:
+            raise _is_input(path, "an input")
+        return ObjectPlace(path, disk or current())
+    local = path if path == "-" else os.fspath(local_path(path) or path)
+    return Place(local, [each for each in inputs if isinstance(each, Path)], force, disk or current())
+
+
+class ObjectPlace:
+    """An object that is written, and a file object for pyarrow."""
+
+    is_live = False
+    closed = False
+
+    def __init__(self, url: str, disk: Disk) -> None:
+        self._url, self._obstore = url, disk.objects()
+        folder, _, self._name = url.rpartition("/")
+        if not self._name:
+            raise InvalidArgument(f"{url} is a folder; name an object in it")
+        self._store = open_patient(folder)
+        self._ask(lambda: next(iter(self._obstore.list(self._store, prefix=self._name)), None))  # it answers
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (`appear` and `give_up` close it)
+
+    def write(self, data: Any) -> None:
+        """After `give_up` it does nothing, because pyarrow's writers end their files when they are destroyed."""
+        if not self._file.closed:
+            self._file.write(data)
+
+    @property
+    def n_bytes(self) -> int:
+        """Written so far."""
+        return self._file.tell()
+
+    def flush(self) -> None:
+        """Nothing is out before it appears."""
+
+    def close(self) -> None:
+        """Called by a stream above when it ends; the file is closed when it appears."""
+
+    def appear(self, durable: bool) -> None:
+        """Puts the complete object into the store."""
+
+        def put() -> None:
+            self._file.seek(0)
+            self._obstore.put(self._store, self._name, self._file)
+
+        self._ask(put)
+        self._file.close()
+
+    def give_up(self) -> None:
+        self._file.close()
+
+    def _ask(self, ask: Callable[[], object]) -> None:
+        try:
+            object_store.patiently(ask, self._url)
+        except FileNotFoundError:
+            raise InvalidArgument(f"cannot write {self._url}: there is no such bucket") from None
+
+
 class Place:
     """An open output, and a file object for pyarrow. is_live: bytes are out when flushed, and cannot be taken back.
 
-    path: "-" is standard output. A symbolic link stays, and the file behind it is replaced.
-    disk: None: the current one.
-    Raises InvalidArgument if the output is one of `inputs` and `force` is not set, or is no file; and OSError.
+    path: as `place_of` has it. A symbolic link stays, and the file behind it is replaced.
     """
 
-    def __init__(self, path: str, inputs: Sequence[Path], force: bool, disk: Disk | None = None) -> None:
-        self._disk = disk or current()
+    def __init__(self, path: str, inputs: Sequence[Path], force: bool, disk: Disk) -> None:
+        self._disk = disk
         self._partial: str | None = None
         self._target = path if path == "-" else os.path.realpath(path)
         self.is_live = path == "-" or is_stream(path)
@@ -78,8 +144,8 @@ class Place:
     def close(self) -> None:
         """Called by a stream above when it ends; the file is closed when it appears."""
 
-    def appear(self, durably: bool = True) -> None:
-        """Gives the complete file its name. durably: bytes and name outlast a loss of power."""
+    def appear(self, durable: bool) -> None:
+        """Gives the complete file its name. durable: neither is lost with the power then."""
         if self.is_live:
             self._file.close()
             return
@@ -87,10 +153,10 @@ class Place:
         if self._partial is None:
             self._name_it()
         self._file.close()
-        if durably:
+        if durable:
             self._disk.sync(self._aside)
         self._disk.replace(self._aside, self._target)
-        if durably:
+        if durable:
             self._disk.sync(os.path.dirname(self._target))
         self._partial = None
         keep_at_exit(os.fsencode(self._aside))
@@ -128,8 +194,10 @@ def _standard_output() -> int:
 
 def is_stream(path: str) -> bool:
     """Whether the output is a FIFO, a device or the like. Raises InvalidArgument for a folder and for no path."""
+    if object_store.is_url(path):
+        return False
     try:
-        mode = os.stat(path).st_mode
+        mode = os.stat(local_path(path) or path).st_mode
     except FileNotFoundError:
         return False
     except OSError as error:
@@ -155,4 +223,8 @@ def _refuse_inputs(path: str, file: str, inputs: Sequence[Path]) -> None:
         for given in inputs:
             if os.path.samestat(target, os.stat(given)):
                 which = "an input" if os.path.abspath(given) == os.path.abspath(path) else f"the input {given}"
-                raise InvalidArgument(f"{path} is {which}, too: name another output, or replace it with --force")
+                raise _is_input(path, which)
+
+
+def _is_input(path: str, which: str) -> InvalidArgument:
+    return InvalidArgument(f"{path} is {which}, too: name another output, or replace it with --force")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import pydantic
 
@@ -13,7 +13,7 @@ from .written import Format
 
 
 class Read(Described):
-    later: ClassVar[frozenset[str]] = frozenset({"json_columns", "metadata"})
+    later: ClassVar[frozenset[str]] = frozenset({"json_columns", "metadata", "timestamps"})
 
     format: Format | None = None
     """The format, if it does not follow from the name; standard input is CSV."""
@@ -54,6 +54,10 @@ class Read(Described):
     json_columns: Several[str] = ()
     """Columns of newline JSON whose values, of any kind, are kept as JSON text."""
 
+    timestamps: Literal["rfc3339", "unix_millis"] | None = None
+    """How newline JSON has columns of times: "unix_millis" as milliseconds since 1970; with "rfc3339", those without a
+    zone are in UTC, and may end in Z."""
+
     metadata: dict[str, str] = pydantic.Field(default_factory=dict)
     """Further columns by name: "filename", the file that a row is from, or "row", its number in the file."""
 
@@ -71,5 +75,6 @@ class Read(Described):
             cells=self.cells,
             unstructured=self.unstructured,
             json_columns=tuple(self.json_columns),
+            timestamps=self.timestamps,
             refuses=True,  # `bad_records.decide` says what happens then
         )

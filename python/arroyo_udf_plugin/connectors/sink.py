@@ -20,9 +20,9 @@ from ..errors import InvalidArgument
 from .cells import CellType, decoded
 from .delimited import DelimitedWriter, dialect_of
 from .disk import Disk
-from .json_lines import JsonWriter
+from .json_writer import JsonWriter
 from .options import BATCH_ROWS, Writing
-from .place import Place, kind_of_output
+from .place import ObjectPlace, Place, kind_of_output, place_of
 from .schemas import index_of
 from .text_lines import TextWriter
 from .typed import TypedWriter
@@ -33,13 +33,14 @@ _WAITING_BYTES = 64 << 20  # with rows so large, a row group has fewer
 class FileSink:
     """One output file, in place when the `with` block ends without an exception, and not there otherwise.
 
-    path: "-" is standard output, which gets each batch as it is written; so does a FIFO or device.
+    path: "-" is standard output, which gets each batch as it is written; so does a FIFO or device. A URL is an object.
     schema: of the batches. Columns of `cells.CellType` are written to CSV as they stood in their file, and to other
         formats as text. Dictionaries are written to Arrow files as their values.
-    inputs: files that the output must not be, unless `writing.force`.
+    inputs: files and objects that the output must not be, unless `writing.force`.
     name: of the output in error texts; None: `path`.
     beside: another sink of the same stream: both write to it, and neither after one of them has ended.
     disk: None: the current one.
+    durable: whether a file that has appeared outlasts a loss of power; else the caller sees to it.
     Raises InvalidArgument if the output cannot be written, lacks a column that it should have, or its format cannot
     hold a column's type; BrokenPipeError if nobody reads it any more.
     """
@@ -49,11 +50,13 @@ class FileSink:
         path: str | os.PathLike[str],
         schema: pa.Schema,
         writing: Writing | None = None,
-        inputs: Sequence[Path] = (),
+        inputs: Sequence[Path | str] = (),
         name: str | None = None,
         beside: FileSink | None = None,
         disk: Disk | None = None,
+        durable: bool = True,
     ) -> None:
+        self._durable = durable
         writing = writing or Writing()
         path = os.fspath(path)
         self._name = name or path
@@ -68,7 +71,9 @@ class FileSink:
         self._waiting_rows = self._waiting_bytes = 0
         self._group_rows = writing.row_group_rows if self._kind.format == "parquet" else BATCH_ROWS
         with self._errors():
-            self._place: Place = Place(path, inputs, writing.force, disk) if beside is None else beside._place
+            self._place: Place | ObjectPlace = (
+                place_of(path, inputs, writing.force, disk) if beside is None else beside._place
+            )
         try:
             with self._errors():
                 self._compressed = self._compressor()
@@ -163,14 +168,10 @@ class FileSink:
         if kind is not None:
             self._place.give_up()
             return
-        self.end()
-
-    def end(self, durably: bool = True) -> None:
-        """As the end of the `with` block. durably: the output outlasts a loss of power from now on."""
         try:
             self.finish()
             with self._errors():
-                self._place.appear(durably)
+                self._place.appear(self._durable)
         except BaseException:
             self._place.give_up()
             raise

@@ -17,7 +17,7 @@ from typing import Self
 import pyarrow as pa
 
 from ..errors import InvalidArgument
-from ..host.casting import fits
+from ..plugin.casting import fits
 from .cells import argument
 from .delimited import DelimitedReader, dialect_of
 from .inputs import Input, found, opened, readable
@@ -87,7 +87,7 @@ class FileSource:
         the order given; those of a folder or pattern by name.
     schema: of all batches. Cells of a text file have the type `cells.CellType`, unless `reading.types` names another.
     rows: the number of rows; None: unknown. files: the local files' paths. found: the inputs.
-    names: of the inputs, as `Rows.file` has them.
+    names: of the inputs, as `Rows.file` has them. given: the files' paths, and the objects' URLs.
     Raises InvalidArgument, also while iterating. A stream's rows can be read once.
     """
 
@@ -96,6 +96,7 @@ class FileSource:
         self.found = found(inputs, self._reading.format)
         self.files: list[Path] = [file.path for file in self.found if file.path is not None]
         self.names = tuple(file.name for file in self.found)
+        self.given: list[Path | str] = [*self.files, *(file.name for file in self.found if file.object is not None)]
         self._whole: pa.Schema | None = None  # all columns of the first file
         self._streams: dict[str, OpenFile] = {}  # opened already, because that can be done once
         try:
@@ -202,7 +203,8 @@ class FileSource:
         if file.kind.format == "text" or (file.kind.format == "jsonl" and reading.unstructured):
             return TextReader(read, name, no_text if file.kind.format == "text" else no_json)
         if file.kind.format == "jsonl":
-            return JsonReader(read, name, self._types, self._whole, reading.cells, reading.json_columns)
+            how = self._whole, reading.cells, reading.json_columns, reading.timestamps
+            return JsonReader(read, name, self._types, *how)
         dialect = dialect_of(file.kind.format, reading)
         return DelimitedReader(read, name, dialect, reading.header, reading.refuses)
 

@@ -163,6 +163,11 @@ class TableSink:
             raise InvalidArgument(later_epochs(place, f"epoch {last}", committed))
         if noted and not own and self._target.has_rows():
             raise InvalidArgument(self._of_others(place, max(last for _, _, last in noted)))
+        if waiting and self._target.database.find(EPOCHS, PATIENCE) is None:
+            raise InvalidArgument(
+                f"{self._target.name}: the database has no table {EPOCHS} any more, which says what of epoch {epoch} "
+                "is in it: bring the database back, or begin anew in another place"
+            )
         for stored in waiting:
             if own.get(stored["slice"], 0) < epoch:
                 for chunk in map(_StoredChunk.read, stored["chunks"]):

@@ -43,7 +43,8 @@ class Written(Output):
     """The only column is JSON as text, and its values are the lines of newline JSON."""
 
     timestamps: Literal["rfc3339", "unix_millis"] | None = None
-    """How newline JSON has times: as 2013-01-01T05:00:00.000000Z, or as milliseconds since 1970; otherwise as CSV."""
+    """How newline JSON has times: "unix_millis" as milliseconds since 1970; otherwise as in RFC 3339, and with
+    "rfc3339", those without a zone are in UTC: 2013-01-01T05:00:00.000000Z."""
 
     decimals: Literal["string", "number"] = "string"
     """How newline JSON has decimals. Not every reader keeps all digits of a number."""

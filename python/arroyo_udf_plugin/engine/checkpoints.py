@@ -29,6 +29,7 @@ Assumes: one thread at a time; that sinks keep `interface.Sink`'s promises.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import re
 import secrets
 import threading
@@ -69,6 +70,17 @@ class Rows:
         self._store.delete(_ROWS + name)
 
 
+@dataclasses.dataclass
+class _Sealed:
+    """An epoch behind step 1. before: the one before. stored: what its sinks have made durable, by slice and name."""
+
+    before: Manifest
+    epoch: Manifest
+    snapshots: Sequence[Snapshot]
+    steps: Steps
+    stored: list[dict[str, Json]]
+
+
 class Epochs:
     """The epochs of a pipeline, as one engine goes on with them.
 
@@ -90,6 +102,7 @@ class Epochs:
         self._store, self._identity, self._allow = store, identity, allow_changed_plugin
         self._engine = secrets.token_hex(16)
         self._has_staged = False
+        self._unfinished: _Sealed | None = None
         self.took: Took | None = None
         self.latest = self._find()
         if self.latest is None and resume:
@@ -248,8 +261,10 @@ class Epochs:
     def take(self, slices: Sequence[Sealable]) -> Manifest | None:
         """Takes all five steps. None: nothing has changed since the last epoch, and nothing was written.
 
+        If step 2 or 3 fails, `is_unfinished`: the next call makes up for it first, with the rows of that moment.
         Raises Fenced.
         """
+        made_up = None if self._unfinished is None else self._commit(self._unfinished, slices)
         before, steps = self.latest, Steps()
         assert before is not None
         number = before.epoch + 1
@@ -261,30 +276,43 @@ class Epochs:
         failpoints.reached("sealed")
         epoch = self._epoch(number, snapshots)
         if _is_unchanged(before, epoch, snapshots):
-            return None
+            return made_up
+        return self._commit(_Sealed(before, epoch, snapshots, steps, [{} for _ in snapshots]), slices)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether an epoch was sealed that is not committed."""
+        return self._unfinished is not None
+
+    def _commit(self, sealed: _Sealed, slices: Sequence[Sealable]) -> Manifest:
+        """Steps 2 to 5. Steps 2 and 3 may be repeated."""
+        before, epoch, snapshots, steps = sealed.before, sealed.epoch, sealed.snapshots, sealed.steps
+        self._unfinished = sealed
 
         # 2 staged
         self._has_staged = True
-        stored: list[dict[str, Json]] = [{} for _ in snapshots]
         jobs: list[Callable[[], None]] = []
-        for rows, state, each in zip(stored, epoch.slices, snapshots, strict=True):
-            for name, sealed in each.sealed.items():
-                jobs.append(each.spans.timed(("sink", name), "Async", _storing(rows, name, sealed)))
+        for rows, state, each in zip(sealed.stored, epoch.slices, snapshots, strict=True):
+            for name, own in each.sealed.items():
+                if name not in rows:
+                    jobs.append(each.spans.timed(("sink", name), "Async", _storing(rows, name, own)))
             for place, (file, (_, data)) in enumerate(zip(state.operators, each.operators, strict=True)):
                 if file is not None and data is not None:
                     put = partial(self._store.put, file.name, data)
                     jobs.append(each.spans.timed(("operator", place), "Async", put))
         _side_by_side(jobs)
-        epoch = epoch.model_copy(update={"rows": StoredRows(epoch=number, slices=tuple(map(dict, stored)))})
+        epoch = epoch.model_copy(update={"rows": StoredRows(epoch=epoch.epoch, slices=tuple(map(dict, sealed.stored)))})
         steps.did("CheckpointingOperators")
         failpoints.reached("staged")
 
         # 3 committed
+        name, written = _name(epoch.epoch), epoch.written()
         try:
-            self._store.create(_name(number), epoch.written())
+            self._store.create(name, written)
         except AlreadyThere as error:
-            raise self._fenced(before.epoch) from error
-        self.latest = epoch
+            if self._store.get(name) != written:  # else it has failed behind that
+                raise self._fenced(before.epoch) from error
+        self.latest, self._unfinished = epoch, None
         steps.did("WritingMetadata")
         failpoints.reached("committed")
 
@@ -301,7 +329,7 @@ class Epochs:
             self._remove(name)
         failpoints.reached("cleaned")
         sizes = [[0 if file is None else file.size for file in state.operators] for state in epoch.slices]
-        self.took = steps.took(number, list(zip((each.spans for each in snapshots), sizes, strict=True)))
+        self.took = steps.took(epoch.epoch, list(zip((each.spans for each in snapshots), sizes, strict=True)))
         return epoch
 
     def apply(self, slices: Sequence[Sealable], spans: Sequence[SliceSpans] = ()) -> None:

@@ -9,14 +9,16 @@ plugin are an InvalidArgument that says which, and what to do.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pydantic
 
 from ..connectors.unnamed import Data
 from ..errors import InvalidArgument
+from .changes import NONE, changes
 
 VERSION = 1
 
@@ -151,9 +153,9 @@ class Identity(_Part):
                 f"{place} has checkpoints of the pipeline {epoch.pipeline!r}, not of {self.pipeline!r}: name the place "
                 "of this pipeline"
             )
-        changed = list(_changes(epoch.fingerprint, self.fingerprint, ""))
+        changed = list(changes(epoch.fingerprint, self.fingerprint))
         if changed:
-            told = "; ".join(f"{key} was {_short(was)}, and is {_short(now)}" for key, was, now in changed[:3])
+            told = "; ".join(_told(*one) for one in changed[:3])
             raise InvalidArgument(
                 f"{place}: the pipeline {self.pipeline!r} has changed since its checkpoints were written: {told}: undo "
                 "the change, or begin anew in another place"
@@ -177,18 +179,28 @@ def _damaged(name: str, error: Exception) -> InvalidArgument:
     )
 
 
-def _changes(was: Any, now: Any, key: str) -> Iterator[tuple[str, Any, Any]]:
-    """The innermost keys whose values differ, with both values."""
-    if isinstance(was, dict) and isinstance(now, dict):
-        for name in sorted(was.keys() | now.keys()):
-            yield from _changes(was.get(name), now.get(name), f"{key}.{name}" if key else name)
-    elif isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
-        for place, (one, other) in enumerate(zip(was, now, strict=True)):
-            yield from _changes(one, other, f"{key}[{place}]")
-    elif was != now:
-        yield key, was, now
+def _told(key: str, was: Any, now: Any) -> str:
+    """A change. Of long values, the parts that differ."""
+    if was is NONE:
+        return f"{key} is new, {_short(_chosen(now), 0)}"
+    if now is NONE:
+        return f"{key} is gone, which was {_short(_chosen(was), 0)}"
+    texts = _canonical(was), _canonical(now)
+    same = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False)))
+    start = same - 40
+    return f"{key} was {_short(texts[0], start)}, and is {_short(texts[1], start)}"
 
 
-def _short(value: Any) -> str:
-    text = _canonical(value)
-    return text if len(text) <= 100 else f"{text[:100]}..."
+def _chosen(value: Any) -> str:
+    """Without what is null; of a source, an operator or a sink, the type first."""
+    if isinstance(value, dict):
+        value = {
+            name: value[name] for name in sorted(value, key=lambda name: name != "type") if value[name] is not None
+        }
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _short(text: str, start: int) -> str:
+    start = start if len(text) > 100 and start > 0 else 0
+    part = text[start : start + 100]
+    return f"{'...' if start else ''}{part}{'...' if start + 100 < len(text) else ''}"

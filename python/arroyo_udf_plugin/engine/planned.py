@@ -11,6 +11,7 @@ from ..connectors.interface import Sink, Source, Stage
 from ..connectors.source import Rows
 from ..operator.blocks import Block
 from ..operator.calls import Call
+from ..operator.failures import Failures
 from ..operator.operator import Operator
 from ..operator.routes import Place, Routes
 from ..operator.stages import Dead
@@ -21,12 +22,15 @@ class Input(Protocol):
     """A source of a pipeline.
 
     idle_seconds: after which a source without rows holds no watermark back; None: it always does.
+    failures: of rows that could not be read.
     """
 
     @property
     def source(self) -> Source: ...
     @property
     def idle_seconds(self) -> float | None: ...
+    @property
+    def failures(self) -> Failures: ...
 
     def event_time(self) -> EventTime | None:
         """A new one for a slice."""

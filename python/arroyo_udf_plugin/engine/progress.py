@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 from ..connectors.interface import Sink
 from ..host.statistics import Latency
+from ..operator.failures import Failure, together
 from ..operator.operator import Operator
 from ..operator.stages import Counts
 from .counters import NodeCounter, SliceNumbers
@@ -60,7 +61,7 @@ class OperatorProgress(NodeProgress):
     ignore their cancellation. retries: calls after a row's first. loop_blocked: how often an event loop of functions
     was found blocked.
     lag: seconds of event time by which its watermark is behind the source's; None: without event time. counts: rows
-    answered, by outcome. latency: seconds that rows took.
+    answered, by outcome. failures: why rows failed, whatever became of them. latency: seconds that rows took.
     """
 
     in_flight: int
@@ -72,6 +73,7 @@ class OperatorProgress(NodeProgress):
     loop_blocked: int
     lag: float | None
     counts: Counts
+    failures: tuple[Failure, ...]
     latency: Latency
 
 
@@ -92,7 +94,7 @@ class Progress:
     """A pipeline so far.
 
     rows_in: read from the source. rows_out: written to each sink. dropped, dead_letters: of those that could not be
-    read, by the source's policy. total: rows of the source; None: unknown.
+    read, by the source's policy; failures: why. total: rows of the source; None: unknown.
     checkpoint: None: without checkpoints.
     """
 
@@ -101,6 +103,7 @@ class Progress:
     rows_out: int
     dropped: int
     dead_letters: int
+    failures: tuple[Failure, ...]
     total: int | None
     sources: tuple[NodeProgress, ...]
     operators: tuple[OperatorProgress, ...]
@@ -169,6 +172,7 @@ def of_operators(planned: Planned, slices: Sequence[Measured]) -> Iterable[Opera
                 [(each.numbers.watermark, counter.watermark) for each, counter in zip(slices, counters, strict=True)]
             ),
             counts=_sum([stage.counts for operator in own for stage in operator.stages]),
+            failures=together(stage.failures.so_far for operator in own for stage in operator.stages),
             latency=_together([one.latency for one in statistics]),
         )
 

@@ -12,6 +12,7 @@ Assumes: a thread that a function blocks can be left behind, because the process
 
 from __future__ import annotations
 
+import logging
 import math
 import queue
 import threading
@@ -22,6 +23,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from ..errors import Fenced, InvalidArgument
+from ..operator.failures import together
 from .gathering import Gathering
 from .planned import Planned
 from .progress import CheckpointProgress, Ended, Progress, Summary, of_operators, of_sinks, of_sources
@@ -35,8 +37,11 @@ from .took import Took
 if TYPE_CHECKING:
     from .checkpoints import Epochs
 
+_log = logging.getLogger(__name__)
+
 _GIVE_UP = 10.0  # seconds for functions to end after an error
 _CUT_OFF = 0.5  # and after a stop, or Ctrl-C
+_PAUSES = (0.5, 2.0, 8.0)  # seconds before a checkpoint that has failed is tried again
 _FOR_DRAINING = 0.75  # of the time for a stop; the rest is for the last checkpoint
 
 
@@ -143,6 +148,8 @@ class _Coordinator:
         self._taking: threading.Thread | None = None
         self._is_due = False  # by rows
         self._is_last = False  # the epoch that has begun is the last one
+        self._failures = 0  # epochs that have failed, one after the other
+        self._again: Deadline | None = None  # when the next one is tried
         self._checkpoint: CheckpointProgress | None = None
         self._stopping: Deadline | None = None
         self._draining: Deadline | None = None
@@ -240,14 +247,14 @@ class _Coordinator:
                 return "cut off"
             if self._stop.requests > 1 or (self._stop.requests and self._epochs is None):
                 return "cut off"
-            if self._taking is not None:
+            if self._taking is not None or (self._again is not None and self._again.left):
                 continue
             if self._is_done():
                 if self._epochs is None or self._is_last:
                     return "finished" if self._stopping is None else "resumable"
                 self._is_last = True
                 self._take()
-            elif self._epoch_times.left == 0 or self._is_due:
+            elif self._epoch_times.left == 0 or self._is_due or self._again is not None:
                 self._take()
 
     def _is_done(self) -> bool:
@@ -279,7 +286,9 @@ class _Coordinator:
 
     def _seconds_to_wait(self) -> float | None:
         waits = [self._report_times.left]
-        if self._taking is None:
+        if self._again is not None:
+            waits.append(self._again.left)
+        elif self._taking is None:
             waits.append(self._epoch_times.left)
         if self._stopping is not None:
             waits.append(self._stopping.left)
@@ -298,7 +307,7 @@ class _Coordinator:
         """Begins an epoch, in a thread of its own."""
         epochs = self._epochs
         assert epochs is not None
-        self._taken_at, self._is_due = time.monotonic(), False
+        self._taken_at, self._is_due, self._again = time.monotonic(), False, None
         self._begin(self._epoch_times)
         self._rows.begin()
 
@@ -316,12 +325,25 @@ class _Coordinator:
     def _note(self, word: _Taken) -> None:
         self._taking = None
         if word.error is not None:
-            raise word.error
+            self._note_failure(word.error)
+            return
+        self._failures = 0
         took = word.took
         if took is not None and self._checkpoint is not None:
             epochs, seconds = self._checkpoint.epochs + 1, took.end - took.start
             self._checkpoint = CheckpointProgress(took.epoch, epochs, seconds, took.end, took)
             self._report()
+
+    def _note_failure(self, error: BaseException) -> None:
+        """A place that fails for a moment ends no run: the same epoch is tried again. Raises the last error."""
+        assert self._epochs is not None
+        is_for_a_moment = isinstance(error, InvalidArgument | OSError) and self._epochs.is_unfinished
+        if not is_for_a_moment or self._failures == len(_PAUSES):
+            raise error
+        pause = _PAUSES[self._failures]
+        _log.warning("the checkpoint has failed, and is tried again in %g s: %s", pause, error)
+        self._failures += 1
+        self._again, self._is_last = Deadline(pause), False
 
     # ---- The end ----
 
@@ -406,6 +428,7 @@ class _Coordinator:
             rows_out=sum(each.rows_out for each in numbers),
             dropped=sum(each.dropped for each in numbers),
             dead_letters=sum(each.dead_letters for each in numbers),
+            failures=together(input.failures.so_far for input in self._planned.inputs),
             total=self._total(),
             sources=tuple(of_sources(self._planned, self._slices)),
             operators=tuple(of_operators(self._planned, self._slices)),

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from ..connectors.interface import Json, Partition, Source
-from .aside import aside
+from ..host.aside import aside
 
 
 class Shares:

@@ -25,6 +25,7 @@ from typing import Any, Literal
 from ..connectors.interface import Sealed, Sink
 from ..connectors.unnamed import Data
 from ..errors import InvalidState
+from ..host.aside import aside
 from ..host.runtime import Runtime
 from ..host.started import Mode
 from ..operator.blocks import Block
@@ -32,7 +33,6 @@ from ..operator.operator import Operator
 from ..operator.routes import Place, is_source, number_of_source, place_of_source
 from ..operator.stages import AsyncStage, Dead
 from ..operator.watermarks import Lowest, Watermark
-from .aside import aside
 from .counters import NodeCounter, SliceNumbers
 from .gathering import Gathering, Inlet, Outlet
 from .moment import Moment, Snapshot

@@ -86,9 +86,12 @@ class LocalStore:
     def put(self, name: str, data: Data) -> None:
         path = self._folder / name
         with self._errors("write", name), self._file(path.parent, data) as written:
-            aside = path.parent / _hidden()
-            self._disk.link(written, aside)
-            self._disk.replace(aside, path)
+            try:
+                self._disk.link(written, path)
+            except FileExistsError:  # a name cannot be linked over
+                aside = path.parent / _hidden()
+                self._disk.link(written, aside)
+                self._disk.replace(aside, path)
             self._disk.sync(path.parent)
 
     def create(self, name: str, data: bytes) -> None:

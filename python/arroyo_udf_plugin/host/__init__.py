@@ -9,7 +9,6 @@ waiters.py      waiting for a runtime, in threads and event loops
 arguments.py    the one door: what callers pass, as arrays that a function takes
 answers.py      input rows beside their results
 batches.py      results from a plugin, and the memory of calls
-casting.py      arrays of other types than a function takes
 fields.py       a plugin's schemas -> pyarrow's types
 statistics.py   a runtime's counters
 logs.py         what runtimes report, to logging

@@ -8,7 +8,7 @@ A column is an Arrow array or chunked array, an object with the Arrow PyCapsule 
 column of pandas, an array of numpy, or a list. A scalar counts for every row.
 
 Guarantees: each value is read once, so a stream may be one that can be read only once. What comes out has the
-function's types and one length; rows with a value that would change are refused (casting.py has the rule).
+function's types and one length; rows with a value that would change are refused (plugin/casting.py has the rule).
 Arrays that fit already cost one comparison of types each.
 """
 
@@ -27,7 +27,8 @@ from .._native import batch as _new_batch
 from .._native import free_batch
 from ..abi import ffi
 from ..errors import InvalidArgument
-from .casting import Cast, cast, constructor, fits, to_check
+from ..plugin.casting import Cast, cast, constructor, fits, to_check
+from ..plugin.vectorized import is_plain
 
 _ARRAY_SIZE = ffi.sizeof("struct ArrowArray")
 _NO_NAMES: Mapping[str, Any] = MappingProxyType({})
@@ -80,6 +81,7 @@ class Arguments:
         self._types: list[pa.DataType] = schema.types
         self._count = len(self._types)
         self._must_look = not self._count or any(to_check(type_, type_) for type_ in self._types)
+        self.are_plain = self._count > 0 and all(is_plain(type_) for type_ in self._types)
 
     # ---- The hot path ----
 
@@ -171,13 +173,29 @@ class Arguments:
                 )
             yield rows, piece
 
+    def row(self, given: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+        """The values of one row, in order. Raises InvalidArgument for others than the function has."""
+        if not self._count and (given or named):
+            raise InvalidArgument(f"{self._where}: takes no arguments")
+        return self._in_order(given, named) if self._count else []
+
+    def of_rows(self, rows: Sequence[Sequence[Any]]) -> Piece:
+        """The arguments of rows, each as `row` has answered it. Raises InvalidArgument if there is no type for them."""
+        if not self._count:
+            return Piece([pa.nulls(len(rows))], {})
+        (piece,), _ = self.pieces([list(column) for column in zip(*rows, strict=True)], whole=True)
+        return piece
+
     def _bound(self, given: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
-        """A value for each argument."""
-        names = self._schema.names
+        """A column or scalar for each argument."""
         if len(given) == 1 and not named and (table := as_table(given[0])) is not None:
             if not self._count:
                 return [pa.nulls(table.num_rows)]
-            return [table.column(self._index(table.schema, name)) for name in names]
+            return [table.column(self._index(table.schema, name)) for name in self._schema.names]
+        return self._in_order(given, named)
+
+    def _in_order(self, given: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+        names = self._schema.names
         if unknown := [name for name in named if name not in names[len(given) :]]:
             twice = unknown[0] in names
             what = f"gets {unknown[0]!r} twice" if twice else f"has no argument {unknown[0]!r}"

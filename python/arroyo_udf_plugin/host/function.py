@@ -7,18 +7,24 @@ meanwhile.
 import asyncio
 import inspect
 import itertools
-from collections.abc import AsyncIterator, Iterable
+import weakref
+from asyncio import _get_running_loop
+from collections.abc import Iterable
 from typing import Any, Literal, Unpack, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .._native import take_interrupt
 from ..abi import AGGREGATE, ASYNC, SYNC, TABLE, VOLATILITIES, ffi, known, printable, text
 from ..author.options import Options, StartOptions, abi_fields, check, from_abi, unknown_in
 from ..author.udf import Volatility
 from ..errors import AbiError, InvalidArgument, RowError, UnsupportedCall
+from ..plugin.registered import functions as registered
+from ..plugin.vectorized import Direct, is_plain
 from .answers import schema_of, with_refused
 from .arguments import Arguments, Piece
+from .aside import aside
 from .batches import (
     Shape,
     Shapes,
@@ -31,6 +37,7 @@ from .batches import (
 )
 from .fields import annotation, array_class, field_of
 from .runtime import Runtime, start
+from .shared import Shared
 
 Kind = Literal["sync", "async", "aggregate", "table"]
 _KINDS: dict[int, Kind] = {SYNC: "sync", ASYNC: "async", AGGREGATE: "aggregate", TABLE: "table"}
@@ -66,7 +73,17 @@ class Function:
     where: str
     plugin_hash: str
 
-    def __init__(self, table: Any, number: int, described: Any, plugin: str, plugin_hash: str, validate: bool) -> None:
+    def __init__(
+        self,
+        table: Any,
+        number: int,
+        described: Any,
+        plugin: str,
+        plugin_hash: str,
+        validate: bool,
+        descriptor: int | None = None,
+    ) -> None:
+        """descriptor: the address of the plugin's, if its functions run in this interpreter."""
         self.name = printable(described.name, "its name")
         self.where = f"{plugin}.{self.name}"
         self.plugin_hash = plugin_hash
@@ -98,6 +115,10 @@ class Function:
         self._arguments = Arguments(self.where, self.arguments)
         self._shapes = Shapes(self.where, self.returns, "drain_results" if self.kind == "async" else "run", validate)
         self._run_slot = table.run
+        self._direct: Direct | None = None
+        plain = self.vectorized and self._arguments.are_plain and is_plain(self.returns)
+        self._descriptor = descriptor if plain and self.timeout is None else None
+        self._shared = weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Shared[Runtime]]()
         self.__name__ = self.__qualname__ = self.name
         self.__doc__ = self.documentation or None
         self.__signature__ = self._signature()
@@ -126,13 +147,18 @@ class Function:
 
         arrays, named: a column or a scalar per argument, by position or by name; or one table, whose columns are found
             by name. `pa.nulls(n)` for n rows of a function without arguments. arguments.py says what is a column, and
-            casting.py which other types fit.
+            plugin/casting.py which other types fit.
         An async function is started for the call, and stopped. `start` keeps it running, and takes options.
         Raises RowError if a row failed or does not fit (`outcomes` returns the other rows' values), InvalidArgument for
         arrays of the wrong number, type or length, UserCodeError and PluginEnvironmentError if the plugin cannot start.
         """
         if not named and self.kind == "sync" and self._arguments.fit(arrays):
+            # The native core hides a running event loop from the function.
+            if self._direct is not None and _get_running_loop() is None:
+                return self._run_direct(self._direct, arrays)
             results, shape, alone = self._run(arrays)
+            if self._descriptor is not None:
+                self._find_direct(self._descriptor)
             return results if alone else self._values(results, shape.value, shape.outcome, shape.error)
         pieces, chunked = self._arguments.pieces(arrays, named)
         if self.kind == "async":
@@ -149,13 +175,25 @@ class Function:
         return pa.chunked_array(values, self.returns) if chunked else values[0]
 
     async def call_async(self, /, *arrays: Any, **named: Any) -> pa.Array | pa.ChunkedArray:
-        """As a call, without blocking the event loop."""
+        """As a call, without blocking the event loop.
+
+        An async function is started, and stopped, once for all calls that are under way in an event loop at a time. For
+        a server, which is called again and again, `Runtime.call` keeps it running. A sync function is called in the
+        loop's default executor.
+        """
         if self.kind != "async":
             return await asyncio.to_thread(self, *arrays, **named)
         pieces, chunked = self._arguments.pieces(arrays, named)
-        async with await self.start_async() as runtime:
-            answers = [results async for _, results in runtime.answers_async(_beside(pieces))]
-        return self._split(self._in_order(answers), pieces, chunked)
+        shared = self._shared.setdefault(asyncio.get_running_loop(), Shared(self._start_for_calls))
+        async with shared as runtime:
+            results = await runtime._called().run(pieces)
+        return self._split(self._in_order(results.to_batches()), pieces, chunked)
+
+    async def _start_for_calls(self) -> Runtime:
+        """Without order, so that no call waits for another one; else as the author has chosen."""
+        assert self.options is not None
+        assert self.options.max_attempts is not None
+        return await self.start_async(ordered=False, max_attempts=self.options.max_attempts)
 
     def outcomes(self, /, *arrays: Any, **named: Any) -> pa.StructArray:
         """As a call, but returns a struct per row: {value} if no row failed, else {value, outcome, error}.
@@ -192,6 +230,23 @@ class Function:
         shape = self._shapes[outputs.schema[0]]
         results, alone = shape.take(outputs, len(arrays[0]))
         return results, shape, alone
+
+    def _find_direct(self, descriptor: int) -> None:
+        """Looks for the function itself: once it was called, it is registered, if it is here."""
+        if functions := registered.get(descriptor):
+            function, _, _, split = functions[self._number]
+            self._direct = Direct(function, split, self.returns)
+        self._descriptor = None
+
+    def _run_direct(self, direct: Direct, arrays: Any) -> pa.Array:
+        try:
+            values, errors = direct(arrays)
+        except KeyboardInterrupt:
+            take_interrupt()  # it is on its way already
+            raise
+        if errors:
+            raise self._row_error(dict(errors))
+        return values
 
     def _with_refused(self, piece: Piece) -> pa.RecordBatch:
         """The outcomes {value, outcome, error} of a piece with rows that are not called."""
@@ -265,7 +320,7 @@ class Function:
 
     def _row_error(self, errors: dict[int, str]) -> RowError:
         row, text = next(iter(errors.items()))
-        others = f" (and {len(errors) - 1} more rows, see .errors)" if len(errors) > 1 else ""
+        others = f" (and {len(errors) - 1} more, see .errors)" if len(errors) > 1 else ""
         return RowError(f"{self.where}, row {row}: {text}{others}", errors)
 
     # ---- Async ----
@@ -297,7 +352,7 @@ class Function:
 
     async def start_async(self, *, lineage: bytes | None = None, **options: Unpack[StartOptions]) -> Runtime:
         """As `start`, waiting in another thread while the event loop runs on."""
-        return await asyncio.to_thread(self.start, lineage=lineage, **options)
+        return await aside(lambda: self.start(lineage=lineage, **options), "arroyo-udf-start")
 
 
 class Uncallable(Function):
@@ -311,8 +366,3 @@ class Uncallable(Function):
 
     __call__ = outcomes = start = _refuse
     call_async = start_async = _refuse_async
-
-
-async def _beside(pieces: Iterable[Piece]) -> AsyncIterator[tuple[pa.Array, Piece]]:
-    for piece in pieces:
-        yield piece.arrays[0], piece

@@ -25,6 +25,7 @@ from ..abi import (
     SYMBOL,
     SYNC,
     TABLE_SIZE_1,
+    address,
     ffi,
     known,
     known_table,
@@ -99,10 +100,11 @@ class Plugin:
                 self._table, first = isolation.open_isolated(self.path, self._table, where)
                 self._close = partial(close_instance, first, described.n_functions)
             functions = _Functions(self.name)
+            here = address(self._table.describe()) if where.isolation == "thread" and foreign is None else None
             for number in range(described.n_functions):
                 one = known(described.functions[number], f"function number {number}")
                 kind = Function if one.kind in (SYNC, ASYNC) else Uncallable
-                function = kind(self._table, first + number, one, self.name, self.hash, validate)
+                function = kind(self._table, first + number, one, self.name, self.hash, validate, here)
                 if function.name in functions:
                     raise AbiError(f"two functions have the name {function.name!r}")
                 functions[function.name] = function

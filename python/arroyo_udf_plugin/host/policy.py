@@ -62,17 +62,18 @@ class Decided:
     kept: a mask over the original rows, true for those in `results`; None: all remain.
     dead: the dead letters, with the columns failed_row, failed_outcome, ...; may be empty.
     dead_at: the positions (int64) of the dead letters in the original rows, to take their arguments.
+    failures: all rows that had failed before the policy, as dead letters are.
     nulled, dropped: the number of rows with null as their value, and of rows left out.
-    failed, timed_out: the number of rows that had failed before the policy, and of those among them that timed out.
+    timed_out: the number of failed rows that timed out.
     """
 
     results: pa.RecordBatch
     kept: pa.BooleanArray | None
     dead: pa.RecordBatch
     dead_at: pa.Int64Array
+    failures: pa.RecordBatch
     nulled: int = 0
     dropped: int = 0
-    failed: int = 0
     timed_out: int = 0
 
 
@@ -114,9 +115,8 @@ class Policy:
             results = pa.RecordBatch.from_struct_array(results)
         place = results.schema.get_field_index("outcome")
         if place < 0 or pc.max(results.column(place)).as_py() in (VALUE, None):
-            return Decided(results, None, _NOLETTERS, _NOWHERE)
+            return Decided(results, None, _NOLETTERS, _NOWHERE, _NOLETTERS)
         outcomes = results.column(place)
-        n_failed = pc.sum(pc.not_equal(outcomes, VALUE)).as_py()
         n_timed_out = pc.sum(pc.equal(outcomes, TIMED_OUT)).as_py()
 
         failed = self._positions(outcomes, "fail")
@@ -129,12 +129,14 @@ class Policy:
 
         nulled, dropped = len(self._positions(outcomes, "null")), len(self._positions(outcomes, "drop"))
         dead_at = self._positions(outcomes, "dead_letter")
+        failed_at = pc.indices_nonzero(pc.not_equal(outcomes, VALUE)).cast(pa.int64())
+        failures = _letters(results, function, first, origin, failed_at)
         kept = None
-        dead = _letters(results, function, first, origin, dead_at)
+        dead = failures.filter(pc.is_in(failed_at, value_set=dead_at))
         if dropped or len(dead_at):
             kept = pc.invert(pc.is_in(outcomes, value_set=self._outcomes("drop", "dead_letter")))
             results = results.filter(kept)
-        return Decided(results, kept, dead, dead_at, nulled, dropped, n_failed, n_timed_out)
+        return Decided(results, kept, dead, dead_at, failures, nulled, dropped, n_timed_out)
 
     def _outcomes(self, *actions: Action) -> pa.Array:
         """The outcomes whose action is one of these. One that this host does not know is an error."""

@@ -11,7 +11,12 @@
         runtime.stop()                  accepted rows run to their end; then drain until None
 
 Held rows (waiting, running, or not drained) are limited. To send more rows than the limit, use `map`, or drain in
-another thread or task. With asyncio: start_async, amap, send_async, wait_async, results, stop_async, `async with`.
+another thread or task.
+
+    runtime = await function.start_async(ordered=False)
+    value = await runtime.call(3)       one row of one caller; many tasks may call at once
+
+Otherwise with asyncio: start_async, amap, send_async, wait_async, results, stop_async, `async with`.
 
 Any thread may call any method at any time. A runtime that is garbage-collected is released.
 """
@@ -23,10 +28,13 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from .._native import sends
 from ..abi import ffi, new_error
+from ..errors import InvalidState
 from .answers import Answered, Rows, Waiting, Window
 from .arguments import Arguments, Choose, Piece, as_table
 from .batches import Shapes, contract_broken, failure
+from .calls import Calls
 from .logs import attach
 from .started import Started
 
@@ -62,6 +70,33 @@ class Runtime(Started):
     Leaving its `with` block releases it, and first cancels rows that still run. If results would be lost (rows are not
     drained, `stop("cancel")` was not called, and no exception is under way), leaving raises InvalidState.
     """
+
+    _calls: Calls | None = None
+
+    async def call(self, /, *values: Any, **named: Any) -> Any:
+        """The result for one row, in the event loop: for many callers at once, such as the requests of a web server.
+
+        values, named: a Python value for each argument. If the task is cancelled, so is its row.
+        Start the function with ordered=False: with order, a call also waits for those before it.
+        Raises RowError if the row failed, timed out or was cancelled, and `errors` has its id; InvalidArgument for
+        values of the wrong number or type. A runtime that answers calls does nothing else: InvalidState is raised by
+        `send`, `map` and `drain_results` then, and by `call` once rows were sent otherwise or in another event loop.
+        """
+        return await self._called().call(values, named)
+
+    def _called(self) -> Calls:
+        """Those who call, from now on, in the loop that runs."""
+        self._check_alive()
+        if self._calls is None:
+            if sends(self._ledger):
+                raise InvalidState(
+                    f"{self._where}: rows were sent to this runtime otherwise; start another one for `call`"
+                )
+            self._is_called = True
+            self._calls = Calls(self, self._where, self._arguments, self._shapes.value)
+        if self._calls.loop is not asyncio.get_running_loop():
+            raise InvalidState(f"{self._where}: the callers of a runtime are in one event loop; start one for each")
+        return self._calls
 
     def map(
         self, batches: Iterable[Any], *, arguments: Choose | None = None, first_id: int = 0, stop: bool = True
@@ -112,7 +147,7 @@ class Runtime(Started):
         self, parts: Iterable[tuple[T, Piece]], first_id: int = 0, stop: bool = True
     ) -> Generator[Answered[T], None, None]:
         """As `map`, for rows of any kind beside their arguments, which are already read and cast."""
-        self._check_alive()
+        self._check_free()
         waiting: Waiting[T] = Waiting(self._where, self._shapes.value, self._ordered)
         window = Window(self._at_once)
         stopping: Stop | None = None
@@ -154,7 +189,7 @@ class Runtime(Started):
         self, parts: AsyncIterable[tuple[T, Piece]], first_id: int = 0, stop: bool = True
     ) -> AsyncIterator[Answered[T]]:
         """As `amap`, for rows of any kind beside their arguments, which are already read and cast."""
-        self._check_alive()
+        self._check_free()
         waiting: Waiting[T] = Waiting(self._where, self._shapes.value, self._ordered)
         window = Window(self._at_once)
         # What the two tasks have to tell: results, None (to look again), or why a task has failed.

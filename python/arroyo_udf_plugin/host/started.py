@@ -21,6 +21,7 @@ from .._native import begin_send, end_send, ledger, missing, named_missing, send
 from ..abi import ffi, new_error, take_error
 from ..errors import AbiError, ArroyoUdfError, InvalidArgument, InvalidState, WouldBlock
 from .arguments import Arguments
+from .aside import aside
 from .batches import (
     Shapes,
     array_pointer,
@@ -72,6 +73,7 @@ class Started:
         self._full = False  # the last send found no room
         self._ended = False  # stopped and drained
         self._abandoned = False  # stopped with cancel: the caller does not want the rest
+        self._is_called = False  # by `call`, which alone sends and drains
         self._waiters = Waiters(table, handle, where)
         self._alive = weakref.finalize(self, _release_forgotten, table, handle, where, self._waiters)
         self._alive.atexit = False  # at exit the core stops all runtimes
@@ -143,7 +145,7 @@ class Started:
         self, first_id: int, *arrays: Any, deadline: float | None = None, trace_parent: str | None = None
     ) -> None:
         """As `send`, but without room it raises WouldBlock and sends nothing. Chunks are combined."""
-        self._check_alive()
+        self._check_free()
         context = self._context(deadline, trace_parent)
         if self._full and not self._waiters.holds(abi.ROOM):
             raise self._would_block()  # saves the export of the batch
@@ -165,7 +167,7 @@ class Started:
 
     def _batches(self, first_id: int, given: Sequence[Any], whole: bool) -> Iterator[tuple[int, int, list[int]]]:
         """The caller's rows, exported; see `_exported`."""
-        self._check_alive()
+        self._check_free()
         if self._arguments.fit(given):
             return self._exported([(first_id, given)])
         pieces, _ = self._arguments.pieces(given, whole=whole)
@@ -174,7 +176,7 @@ class Started:
         refused = {first + row: why for first, piece in placed for row, why in piece.refused.items()}
         if refused:
             row, why = next(iter(refused.items()))
-            others = f" (and {len(refused) - 1} more rows)" if len(refused) > 1 else ""
+            others = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
             raise InvalidArgument(
                 f"{self._where}, row {row}: {why}{others}; nothing was sent: leave such rows out, or use map, which "
                 "answers them as errors"
@@ -253,9 +255,12 @@ class Started:
         After `stop` has returned, None means that every accepted row has been drained. Raises InvalidArgument for
         another max_rows, InvalidState after release, AbiError if the plugin answers other rows than were sent.
         """
-        self._check_alive()
+        self._check_free()
         if not 0 <= max_rows < 2**64:
             raise InvalidArgument(f"{self._where}: max_rows={max_rows!r}; pass a whole number, 0 for all")
+        return self._drain(max_rows)
+
+    def _drain(self, max_rows: int = 0) -> pa.RecordBatch | None:
         stopped, drains = self._waiters.stopped, self._drains
         drains.append(None)
         try:
@@ -287,20 +292,20 @@ class Started:
 
         Ctrl-C interrupts it.
         """
-        self._check_alive()
+        self._check_free()
         holds = self._waiters.block(abi.RESULTS, timeout)
         hand_on()
         return holds
 
     async def wait_async(self) -> None:
         """As `wait`, in the event loop and without a timeout."""
-        self._check_alive()
+        self._check_free()
         await self._waiters.block_async(abi.RESULTS)
         hand_on()
 
     async def wait_room_async(self) -> None:
         """Waits until `send_nowait` finds room, or the runtime is stopped."""
-        self._check_alive()
+        self._check_free()
         await self._waiters.block_async(abi.ROOM)
 
     async def results(self) -> AsyncIterator[pa.RecordBatch]:
@@ -356,7 +361,7 @@ class Started:
 
     async def stop_async(self, mode: Mode = "drain", deadline: float | None = None) -> bool:
         """As `stop`, waiting in another thread while the event loop runs on."""
-        return await asyncio.to_thread(self.stop, mode, deadline)
+        return await aside(lambda: self.stop(mode, deadline), "arroyo-udf-stop")
 
     def release(self) -> None:
         """Ends the handle; first stops a running runtime (cancel, 1 s). Results that were not drained are lost."""
@@ -368,7 +373,7 @@ class Started:
 
     def __exit__(self, kind: _Kind, value: BaseException | None, trace: TracebackType | None) -> None:
         lost = 0
-        if kind is None and not self._abandoned and self._alive.alive:
+        if kind is None and not self._abandoned and not self._is_called and self._alive.alive:
             lost = missing(self._ledger)
         with contextlib.nullcontext() if kind is None else contextlib.suppress(AbiError):
             self.release()
@@ -382,7 +387,7 @@ class Started:
         return self
 
     async def __aexit__(self, kind: _Kind, value: BaseException | None, trace: TracebackType | None) -> None:
-        await asyncio.to_thread(self.__exit__, kind, value, trace)
+        await aside(lambda: self.__exit__(kind, value, trace), "arroyo-udf-release")
 
     def _call(self, slot: str, *arguments: Any, error: Any = None, expected: tuple[int, ...] = (abi.OK,)) -> int:
         error = new_error() if error is None else error
@@ -391,6 +396,15 @@ class Started:
         if status not in expected:
             raise failure(status, error, self._where, slot)
         return status
+
+    def _check_free(self) -> None:
+        self._check_alive()
+        if self._is_called:
+            raise InvalidState(
+                f"{self._where}: this runtime answers `call`, which sends and drains; start another one for rows that"
+                " you send yourself",
+                abi.INVALID_STATE,
+            )
 
     def _check_alive(self) -> None:
         if not self._alive.alive:
@@ -415,4 +429,5 @@ def _release_forgotten(table: Any, handle: int, where: str, waiters: Waiters) ->
         with contextlib.suppress(ArroyoUdfError):  # nobody is left to tell
             _release(table, handle, where, waiters)
 
-    threading.Thread(target=run, name=RELEASES, daemon=True).start()
+    with contextlib.suppress(RuntimeError):  # the system has no thread for it: the runtime ends with the process
+        threading.Thread(target=run, name=RELEASES, daemon=True).start()

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from ..connectors.cells import CellType, argument, parse
 from ..errors import InvalidArgument
 from ..host.arguments import Piece
-from ..host.casting import Cast, cast, fits
 from ..host.function import Function
+from ..plugin.casting import Cast, cast, fits
 from .blocks import KEY, Block, Columns, Given
 
 
@@ -226,8 +226,22 @@ class Plan:
         return pa.RecordBatch.from_arrays([block.rows.column(p) for p in self._output], schema=self.schema)
 
 
+def options_of(options: Mapping[str, Any], function: str) -> dict[str, Any]:
+    """One function's options. options: those of all functions, and under a function's name a mapping of its own, which
+    count more."""
+    own = options.get(function)
+    of_all = {name: value for name, value in options.items() if not isinstance(value, Mapping)}
+    return of_all | (dict(own) if isinstance(own, Mapping) else {})
+
+
 def check_options(calls: Sequence[Call], options: Mapping[str, Any]) -> None:
-    """Raises InvalidArgument for options without an async function."""
+    """Raises InvalidArgument for options without an async function that takes them."""
+    kinds = {call.function.name: call.function.kind for call in calls}
+    for name in (name for name, value in options.items() if isinstance(value, Mapping)):
+        if name not in kinds:
+            raise InvalidArgument(f"there are options of {name}, and the functions are {', '.join(kinds)}")
+        if kinds[name] != "async":
+            raise InvalidArgument(f"{name} is sync, and {', '.join(options[name])} are options of async functions")
     if options and all(call.function.kind != "async" for call in calls):
         names, chosen = ", ".join(call.function.name for call in calls), ", ".join(options)
         raise InvalidArgument(f"{names} is sync, and {chosen} are options of async functions")

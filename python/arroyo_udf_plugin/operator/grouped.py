@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -30,11 +29,12 @@ from ..windows.opened import opened
 from ..windows.spans import bounded, later, unusable
 from ..windows.storage import Limits
 from .blocks import ORIGIN, Block, Given
+from .failures import Failures
 from .operator import Operator
 from .pace import Pace
 from .queued import QueuedStage
 from .stages import Dead, Item, RunningStage, in_order
-from .state import Identity, Kept
+from .state import Identity, Kept, former_hash_of, hash_of
 from .watermarks import Lowest, Watermark
 
 
@@ -59,7 +59,11 @@ class GroupPlan:
     @property
     def identity(self) -> Identity:
         """Of what it asks."""
-        return Identity("windows", self.name, hashlib.sha256(repr(self.grouping).encode()).hexdigest())
+        return Identity("windows", self.name, hash_of(self.grouping))
+
+    @property
+    def former_hash(self) -> str:
+        return former_hash_of(self.grouping)
 
 
 class GatherStage(QueuedStage):
@@ -67,6 +71,7 @@ class GatherStage(QueuedStage):
 
     def __init__(self, plan: GroupPlan) -> None:
         super().__init__(plan.name, plan.identity, plan.given, plan.policy)
+        self.former_hash = plan.former_hash
         self._plan, self._time = plan, plan.given.schema.get_field_index(plan.grouping.time)
         self._queue = collections.deque()
         self._pace = Pace(STEP_ROWS)
@@ -85,7 +90,7 @@ class GatherStage(QueuedStage):
         texts = pc.if_else(times.is_valid(), far, is_null)
         results = pa.RecordBatch.from_arrays([outcomes, texts], names=["outcome", "error"])
         decided = self._policy.apply(results, self._plan, origin=block.origin)
-        self._count(decided.failed, decided)
+        self._count(decided.failures.num_rows, decided)
         items: list[Item] = [Dead(block.take(decided.dead_at), decided.dead)] if len(decided.dead_at) else []
         kept = block.filter(decided.kept)
         return [*items, kept] if len(kept) else items
@@ -107,6 +112,7 @@ class GroupStage(RunningStage):
 
     def __init__(self, plan: GroupPlan) -> None:
         super().__init__(plan.name, plan.identity, plan.given, Policy())
+        self.former_hash = plan.former_hash
         self._window = plan.grouping.window
         self._windows = opened(plan.grouping, plan.given.schema, plan.limits)
         self._origin = plan.given.origin
@@ -219,9 +225,10 @@ class GroupOperator(Operator):
     operator.end(input=2)                        nothing more comes from there
     """
 
-    def __init__(self, plan: GroupPlan) -> None:
+    def __init__(self, plan: GroupPlan, hidden: Callable[[str], str] = str) -> None:
         super().__init__(plan.name, [])
         self._gather, self._group = GatherStage(plan), GroupStage(plan)
+        self._gather.failures = Failures(hidden)
         self.stages = [self._gather, self._group]
         self._lowest = Lowest(1)
 

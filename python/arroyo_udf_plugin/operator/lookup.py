@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import collections
 import functools
-import hashlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,7 +27,7 @@ from .blocks import Block, Given
 from .pace import Pace
 from .queued import FailingStage
 from .stages import Item
-from .state import Identity
+from .state import Identity, former_hash_of, hash_of
 
 _MOST_MATCHES = 8 * STEP_ROWS  # of a step; a single row may have more
 
@@ -57,8 +57,16 @@ class LookupPlan:
     @property
     def plugin_hash(self) -> str:
         """Of what it asks."""
-        asked = (self.table.table, self.table.keys, self.table.columns, self.keys, self.condition, self.keeps_unmatched)
-        return hashlib.sha256(repr(asked).encode()).hexdigest()
+        return hash_of(self._asked)
+
+    @property
+    def former_hash(self) -> str:
+        return former_hash_of(self._asked)
+
+    @property
+    def _asked(self) -> tuple[Any, ...]:
+        table = self.table
+        return table.table, table.keys, table.columns, self.keys, self.condition, self.keeps_unmatched
 
     @functools.cached_property
     def schema(self) -> pa.Schema:
@@ -76,6 +84,7 @@ class LookupPlan:
 class LookupStage(FailingStage):
     def __init__(self, plan: LookupPlan, policy: Policy) -> None:
         super().__init__(plan, Identity("lookup", plan.name, plan.plugin_hash), plan.given, policy)
+        self.former_hash = plan.former_hash
         self._plan, self._schema = plan, plan.schema
         self._lookups = Lookups(plan.table, plan.cache_bytes, plan.cache_seconds)
         self._fields = [pa.field(name, type_) for name, type_ in zip(plan.keys, plan.table.key_types, strict=True)]

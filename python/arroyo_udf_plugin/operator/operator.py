@@ -13,7 +13,7 @@ Guarantees: O1 to O6, see __init__.py. Assumes that one thread at a time calls i
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -25,7 +25,8 @@ from ..host.runtime import Runtime
 from ..host.started import Mode
 from ..host.statistics import Statistics
 from .blocks import Block
-from .calls import Stage
+from .calls import Stage, options_of
+from .failures import Failures
 from .lookup import LookupPlan, LookupStage
 from .queued import QueryPlan, QueryStage, SyncStage
 from .stages import AsyncStage, Item, RunningStage
@@ -37,7 +38,8 @@ class Operator:
     """name: for people. stages: of a `Plan`, one behind the other, or a query, or a lookup. Each may take results
     of those before.
 
-    policy: for failed rows of all stages. options: for the start of all async functions.
+    policy: for failed rows of all stages. options: for the start of async functions, see `options_of`. hidden: texts of
+    failures without what nobody may read.
     """
 
     def __init__(
@@ -46,9 +48,12 @@ class Operator:
         stages: Sequence[Stage | QueryPlan | LookupPlan],
         policy: Policy = Policy(),  # noqa: B008 (frozen)
         options: Mapping[str, Any] = MappingProxyType({}),
+        hidden: Callable[[str], str] = str,
     ) -> None:
         self.name = name
         self.stages: Sequence[RunningStage] = [_running(stage, policy, options) for stage in stages]
+        for one in self.stages:
+            one.failures = Failures(hidden)
         self._async = [stage for stage in self.stages if isinstance(stage, AsyncStage)]
         self._is_at_end = False
         self._restored: list[tuple[RunningStage, list[Kept]]] = []
@@ -99,7 +104,7 @@ class Operator:
                 f"operator {self.name}: the state is of {was.plugin}.{was.function}, and this operator calls "
                 f"{now.plugin}.{now.function}: resume with the former description, or begin anew without --resume"
             )
-        if was.plugin_hash != now.plugin_hash and not allow_changed_plugin:
+        if was.plugin_hash not in (now.plugin_hash, stage.former_hash) and not allow_changed_plugin:
             raise InvalidArgument(
                 f"operator {self.name}: the plugin of {now.function} has changed since the checkpoint "
                 f"({was.plugin_hash[:12]} is now {now.plugin_hash[:12]}): resume with --allow-changed-plugin, or with "
@@ -213,4 +218,9 @@ def _running(stage: Stage | QueryPlan | LookupPlan, policy: Policy, options: Map
         return QueryStage(stage, policy)
     if isinstance(stage, LookupPlan):
         return LookupStage(stage, policy)
-    return AsyncStage(stage, policy, options) if stage.call.function.kind == "async" else SyncStage(stage, policy)
+    function = stage.call.function
+    return (
+        AsyncStage(stage, policy, options_of(options, function.name))
+        if function.kind == "async"
+        else SyncStage(stage, policy)
+    )

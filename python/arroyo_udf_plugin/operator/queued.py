@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import abc
 import collections
-import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from .blocks import Block, Given
 from .calls import Stage
 from .pace import Pace
 from .stages import CallStage, Dead, Item, RunningStage, in_order
-from .state import Identity, Kept
+from .state import Identity, Kept, former_hash_of, hash_of
 from .watermarks import Watermark
 
 
@@ -145,7 +144,11 @@ class QueryPlan:
     @property
     def plugin_hash(self) -> str:
         """Of what it asks."""
-        return hashlib.sha256(repr(self.select).encode()).hexdigest()
+        return hash_of(self.select)
+
+    @property
+    def former_hash(self) -> str:
+        return former_hash_of(self.select)
 
 
 class FailingStage(QueuedStage):
@@ -176,6 +179,7 @@ class QueryStage(FailingStage):
 
     def __init__(self, plan: QueryPlan, policy: Policy) -> None:
         super().__init__(plan, Identity("query", plan.name, plan.plugin_hash), plan.given, policy)
+        self.former_hash = plan.former_hash
         self._query = Query(plan.select, plan.given.schema)
         self._queue = collections.deque()
         self._pace = Pace(STEP_ROWS)

@@ -13,6 +13,7 @@ import abc
 import collections
 import contextlib
 import dataclasses
+import logging
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,8 +31,11 @@ from ..host.started import Mode
 from ..host.statistics import Statistics
 from .blocks import Block, Given, Sizes
 from .calls import Stage
+from .failures import Failures
 from .state import Identity, Kept
 from .watermarks import Lowest, Watermark
+
+_log = logging.getLogger("arroyo_udf_plugin")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,11 +51,13 @@ Item = Block | Watermark | Dead
 
 @dataclasses.dataclass
 class Counts:
-    """Rows that a function has answered, by outcome; and what the policy made of those that failed. late: rows that no
-    window has taken, because a watermark had closed theirs."""
+    """Rows that a function has answered, by outcome; and what the policy made of those that failed. nulls: the values
+    that are null, also because an argument was. late: rows that no window has taken, because a watermark had closed
+    theirs."""
 
     rows: int = 0
     values: int = 0
+    nulls: int = 0
     errors: int = 0
     timed_out: int = 0
     nulled: int = 0
@@ -64,12 +70,15 @@ class RunningStage(abc.ABC):
     """A stage with its rows.
 
     name: of the result, for people. identity: of what answers. given: of the rows that it is given.
-    held_rows, held_bytes: of rows that have not left.
+    failures: why rows failed, whatever became of them. held_rows, held_bytes: of rows that have not left.
+    former_hash: that of a query's text in older states.
     """
+
+    former_hash: str | None = None
 
     def __init__(self, name: str, identity: Identity, given: Given, policy: Policy) -> None:
         self.name, self.identity, self.given = name, identity, given
-        self.counts = Counts()
+        self.counts, self.failures = Counts(), Failures()
         self.held_rows = 0
         self.held_bytes = 0
         self._policy, self._sizes = policy, Sizes()
@@ -122,12 +131,15 @@ class RunningStage(abc.ABC):
     def _count(self, n_rows: int, decided: Decided) -> None:
         counts = self.counts
         counts.rows += n_rows
-        counts.values += n_rows - decided.failed
-        counts.errors += decided.failed - decided.timed_out
+        failed = decided.failures.num_rows
+        counts.values += n_rows - failed
+        counts.errors += failed - decided.timed_out
         counts.timed_out += decided.timed_out
         counts.nulled += decided.nulled
         counts.dropped += decided.dropped
         counts.dead_letters += len(decided.dead_at)
+        for first in self.failures.add(decided.failures):
+            _log.info("a row failed, the first of its kind: %s", first.told, extra={"operator": self.name})
 
     def _holds(self, block: Block) -> int:
         """Counts its rows and bytes, and returns these."""
@@ -156,11 +168,13 @@ class CallStage(RunningStage):
         rows, results = answered
         decided = self._policy.apply(results, self._function, origin=rows.origin)
         self._count(results.num_rows, decided)
+        values = decided.results.column("value")
+        self.counts.nulls += values.null_count - decided.nulled
         if len(decided.dead_at):
             yield Dead(rows.take(decided.dead_at), decided.dead)
         kept = rows if decided.kept is None else rows.filter(decided.kept)
         if len(kept):
-            yield self._stage.answered(kept, decided.results.column("value"))
+            yield self._stage.answered(kept, values)
 
 
 class AsyncStage(CallStage):

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 import json
 import math
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Any, Self
 
 import pyarrow as pa
@@ -25,12 +26,34 @@ from ..connectors.cells import CellType
 from ..connectors.unnamed import LARGE, Data, mapped
 from ..errors import InvalidArgument
 from ..host.function import Function
+from ..sql.tokens import without_layout
 from .blocks import Block, Given
 
 VERSION = 1
 _MAGIC = b"AUDFSTAT"
 _KEY = b"arroyo_udf.state"
 _OWN = ("$id", "$file", "$row", "$unread")
+
+
+def hash_of(asked: Any) -> str:
+    """Of what a query, windows or a lookup ask, whatever the layout of their texts."""
+    return former_hash_of(_without_layout(asked))
+
+
+def former_hash_of(asked: Any) -> str:
+    """As states of version 1 have it: of the texts as they were written."""
+    return hashlib.sha256(repr(asked).encode()).hexdigest()
+
+
+def _without_layout(asked: Any) -> Any:
+    if isinstance(asked, str):
+        return without_layout(asked)
+    if dataclasses.is_dataclass(asked) and not isinstance(asked, type):
+        fields = {field.name: getattr(asked, field.name) for field in dataclasses.fields(asked) if field.repr}
+        return type(asked).__name__, _without_layout(fields)
+    if isinstance(asked, Mapping):
+        return {name: _without_layout(value) for name, value in asked.items()}
+    return [_without_layout(one) for one in asked] if isinstance(asked, tuple | list) else asked
 
 
 @dataclasses.dataclass(frozen=True)

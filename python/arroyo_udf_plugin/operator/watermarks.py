@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..connectors.cells import CellType, argument
+from ..connectors.cells import CellType, argument, decoded
 from ..errors import InvalidArgument
 from ..sql.query import Found, Query, Select
 from .blocks import Block
@@ -100,10 +100,26 @@ class EventTime:
             raise InvalidArgument(
                 f"event time: {what} is {type_}; name a column of timestamps, dates, or text that has them"
             )
+        self._text = column if isinstance(type_, CellType) else None
         self._fields = [pa.field(column, type_) for type_ in _PARSED]
         self._lateness = lateness
         self.time: int | None = None
         """The latest watermark; None: there was no event time yet."""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether each cell must be parsed."""
+        return self._text is not None
+
+    def check_text(self, block: Block) -> None:
+        """Raises InvalidArgument if the column is text, and none of its cells in these rows is a time."""
+        for rows in _answers(self._queries, block.rows) if self._text is not None else ():
+            cells = decoded(rows.column(self._place)).drop_null()
+            if len(cells) and self._latest(rows) is None:
+                raise InvalidArgument(
+                    f"event time: column {self._text!r} is text, and none of its first {len(cells):,} cells is a time, "
+                    f"such as {cells[0].as_py()!r}: name another column"
+                )
 
     def after(self, block: Block) -> int | None:
         """The watermark after these rows, if it rises."""

@@ -12,6 +12,7 @@ variables.py     `${NAME}`: environment variables in texts
 calls.py         calls as a person writes them
 checks.py        calls against plugins, columns and types
 chain.py         operators in their places, and the columns between them
+queries.py       what is wrong with expressions in SQL
 lookups.py       a lookup against its table
 plan.py          opens source and plugins, and checks all: what the engine needs
 inputs.py        the sources, open

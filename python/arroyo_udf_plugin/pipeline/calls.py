@@ -5,8 +5,8 @@
 Columns are separated by commas; a name with a comma or a quote is in double quotes, and "" in these is one quote.
 Without columns, they are those named like the parameters.
 
-In a pipeline an argument may also be a constant: 3, -2.5, 1e6, 'text' (with '' for one quote), true, false or null. A
-column with such a name is in double quotes there. And `if COLUMN` may follow: rows are called for which it is true.
+An argument may also be a constant: 3, -2.5, 1e6, 'text' (with '' for one quote), true, false or null. A column with
+such a name is in double quotes. In a pipeline `if COLUMN` may follow: rows are called for which it is true.
 """
 
 from __future__ import annotations
@@ -38,19 +38,16 @@ class Written(NamedTuple):
     condition: str | None = None
 
 
-def call_written(text: str, in_pipeline: bool = False) -> Written:
-    """in_pipeline: arguments may be constants, and there may be a condition. Raises ValueError."""
+def call_written(text: str, conditions: bool = False) -> Written:
+    """conditions: there may be one. Raises ValueError."""
     condition = None
-    if in_pipeline and (found := _CONDITION.search(text)):
+    if conditions and (found := _CONDITION.search(text)):
         text, condition = text[: found.start() + 1], _name(found[1], found[2])
     found = _CALL.fullmatch(text)
     if found is None:
         raise ValueError("write FUNCTION, FUNCTION(COLUMN, ...) or NAME = FUNCTION(COLUMN, ...)")
     quoted, plain, function, inner = found.groups()
-    arguments: tuple[str | Constant, ...] | None = None
-    if inner is not None:
-        arguments = _arguments(inner) if in_pipeline else columns_written(inner)
-    return Written(function, arguments, _name(quoted, plain), condition)
+    return Written(function, None if inner is None else _arguments(inner), _name(quoted, plain), condition)
 
 
 def columns_written(text: str) -> tuple[str, ...]:

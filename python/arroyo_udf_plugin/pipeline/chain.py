@@ -34,6 +34,7 @@ from .description import Functions, Join, Lookup, OperatorModel, Pipeline, SinkM
 from .lines import Key
 from .lookups import lookup_plan
 from .problems import nearest
+from .queries import in_words, wrong_parts
 
 _SOURCE = "source"
 
@@ -144,8 +145,8 @@ class _Building:
         try:
             schema = Query(select, columns.schema).schema
         except WrongQuery as error:
-            at = ("select", error.item) if error.item is not None else ("where",) if operator.where else ()
-            self._problems.add((*key, *at), str(error))
+            for at, text in wrong_parts(select, columns.schema, error):
+                self._problems.add((*key, *at), text)
             return
         self._stages[place] = [QueryPlan(self._names[place], select, Given(columns.schema, columns.origin))]
         self._ends(place, schema)
@@ -157,12 +158,17 @@ class _Building:
         key: Key = ("operators", place)
         for table in _without_time(self._pipeline, self._routes, place):
             self._problems.add(key, f"windows end by the event time: add [{table}]")
+        at_time = columns.schema.get_field_index(operator.time)
+        if at_time >= 0 and isinstance(columns.schema.types[at_time], CellType):
+            told = f"column {operator.time!r} is text: give its type to the source"
+            self._problems.add((*key, "time"), f'{told}, types = {{ {operator.time} = "datetime" }}')
+            return
         try:
             grouping = grouping_of(operator)
             schema = opened(grouping, columns.schema).schema
         except WrongQuery as error:
             at = ("aggregates", error.item) if error.item in operator.aggregates else ()
-            self._problems.add((*key, *map(str, at)), str(error))
+            self._problems.add((*key, *map(str, at)), in_words(error, columns.schema))
             return
         except InvalidArgument as error:
             self._problems.add((*key, "width"), str(error))

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import os
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -27,6 +29,7 @@ from ..host.isolation import Where, cores
 from ..host.library import Plugin, load
 from ..operator.blocks import ORIGIN, Block, Columns
 from ..operator.calls import Call, Plan
+from ..operator.watermarks import EventTime
 from .calls import Written, call_written
 from .description import Functions, Pipeline, SinkModel
 from .inputs import sources_of
@@ -140,15 +143,40 @@ def check_standard_output(outputs: Iterable[tuple[Key, SinkModel, str, pa.Schema
             problems.add(key, f"{taken}: write both as newline JSON, or name another place for one")
 
 
+def check_times(time: EventTime, source: Source | None, columns: Columns) -> None:
+    """Text that has no times is no event time. Looks at the first rows of files, if the column is text.
+
+    Raises InvalidArgument.
+    """
+    if time.is_text and isinstance(source, FilesSource) and source.resumable:
+        for rows in itertools.islice(source.files, 1):
+            time.check_text(columns.block(source.metadata.added(rows)))
+
+
 def check_options(operator: Functions, calls: Sequence[Call], key: Key, problems: Problems) -> None:
+    kinds = {call.function.name: call.function.kind for call in calls}
     for name, value in operator.options.items():
-        if name not in OPTIONS:
-            problems.add((*key, "options", name), f"there is no such option: {nearest(name, OPTIONS)}")
-        elif wrong := check_option(name, value):
-            problems.add((*key, "options", name), wrong.removeprefix("has "))
+        if not isinstance(value, Mapping):
+            _check_option(name, value, (*key, "options", name), [*OPTIONS, *kinds], problems)
+            continue
+        if kinds and name not in kinds:
+            problems.add((*key, "options", name), f"no call is of {name!r}: {nearest(name, kinds)}")
+        elif kinds.get(name, "async") != "async":
+            problems.add(
+                (*key, "options", name), f"options are for async functions, and {name} is none: leave them out"
+            )
+        for own, chosen in value.items():
+            _check_option(own, chosen, (*key, "options", name, own), OPTIONS, problems)
     if operator.options and calls and all(call.function.kind != "async" for call in calls):
         names = ", ".join(call.function.name for call in calls)
         problems.add((*key, "options"), f"options are for async functions, and {names} is none: leave them out")
+
+
+def _check_option(name: str, value: Any, key: Key, known: Iterable[str], problems: Problems) -> None:
+    if name not in OPTIONS:
+        problems.add(key, f"there is no such option: {nearest(name, known)}")
+    elif wrong := check_option(name, value):
+        problems.add(key, wrong.removeprefix("has "))
 
 
 class Judge:
@@ -164,7 +192,7 @@ class Judge:
     def call(self, text: str, plugin: Plugin | None, key: Key) -> Call | None:
         """The call; None: it is wrong, or cannot be judged."""
         try:
-            written = call_written(text, in_pipeline=True)
+            written = call_written(text, conditions=True)
         except ValueError as error:
             self._problems.add(key, f"{text!r}: {error}")
             return None

@@ -96,9 +96,10 @@ class Functions(Operator):
     """What happens to a timed-out row."""
     options: Annotated[
         dict[str, Any],
-        pydantic.Field(json_schema_extra={"propertyNames": {"enum": list(OPTIONS)}}),
+        pydantic.Field(json_schema_extra={"properties": {name: {} for name in OPTIONS}}),
     ] = pydantic.Field(default_factory=dict)
-    """Of the async functions, such as timeout = "2s"; they override the author's."""
+    """Of the async functions, such as timeout = "2s"; they override the author's. Under a function's name are those of
+    this one alone, such as town = { timeout = "5s" }."""
     isolation: Isolation = "thread"
     """Where the functions run: "thread", "subinterpreter" or "process"."""
     workers: Workers = 1

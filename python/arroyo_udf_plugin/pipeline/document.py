@@ -66,7 +66,9 @@ class Document:
         """Raises InvalidArgument, also InvalidPipeline."""
         file = os.fspath(path)
         if not file.endswith(ENDINGS):
-            raise InvalidArgument(f"{file}: a pipeline is described in a file that ends in {' or '.join(ENDINGS)}")
+            raise InvalidArgument(
+                f"{file}: a pipeline is described in a file that ends in {' or '.join(ENDINGS)}; a query's ends in .sql"
+            )
         text = text_of(file)
         try:
             if file.endswith(".json"):
@@ -102,7 +104,8 @@ def _problem(data: Any, loc: Key, kind: str, context: Mapping[str, Any], message
         return Problem(key, f"there is no such key: {nearest(str(key[-1]), known)}")
     if kind == "missing":
         help_ = (_keys(owner)[str(key[-1])].description or "it").split(". ")[0].rstrip(".")
-        return Problem(key, f"is missing; write {help_[0].lower()}{help_[1:]}")
+        begins_a_sentence = help_.split()[0].istitle()  # other than NAME = FUNCTION(COLUMN)
+        return Problem(key, f"is missing; write {help_[0].lower() if begins_a_sentence else help_[0]}{help_[1:]}")
     while _at(data, key) is None and key:
         key = key[:-1]  # pydantic's way also has the alternatives of a union
     value = _at(data, key)

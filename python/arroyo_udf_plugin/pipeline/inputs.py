@@ -12,6 +12,7 @@ from ..connectors.bad_records import decide
 from ..connectors.interface import Source
 from ..connectors.source import Rows
 from ..operator.blocks import Block, Columns
+from ..operator.failures import Failures
 from ..operator.stages import Dead
 from ..operator.watermarks import EventTime
 from . import description
@@ -42,12 +43,13 @@ def sources_of(pipeline: description.Pipeline) -> Sequence[SourceKey]:
 
 @dataclasses.dataclass(frozen=True)
 class Input:
-    """A source. columns: its own. told: what the description says of it."""
+    """A source. columns: its own. told: what the description says of it. failures: of rows that could not be read."""
 
     source: Source
     columns: Columns
     told: SourceKey
     secrets: Secrets
+    failures: Failures
 
     @property
     def idle_seconds(self) -> float | None:
@@ -66,6 +68,7 @@ class Input:
         decided = decide(block.origin, getattr(self.told.model, "bad_records", "fail"))
         if decided is None:
             return [block]
+        self.failures.add(decided.failures)
         admitted: list[Block | Dead] = []
         if len(decided.dead_at):
             admitted.append(Dead(block.take(decided.dead_at), decided.dead))

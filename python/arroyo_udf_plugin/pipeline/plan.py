@@ -18,16 +18,19 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..connectors.folder import open_folder
 from ..connectors.interface import Sink, Source, Stage
+from ..connectors.parts import Parts
 from ..host.policy import LETTER, Policy
 from ..operator.blocks import Block, Columns
 from ..operator.calls import Call
+from ..operator.failures import Failures
 from ..operator.grouped import GroupOperator, GroupPlan
 from ..operator.operator import Operator
 from ..operator.routes import Place, Routes
 from ..operator.stages import Dead
 from .chain import Chain, chained, each_once, operator_names
-from .checks import Problems, check_dead_letters, check_places, check_standard_output
+from .checks import Problems, check_dead_letters, check_places, check_standard_output, check_times
 from .description import Functions, Lookup, OperatorModel, Pipeline, SinkModel, Sql, described
 from .document import pipeline_of
 from .hidden import HidingSource
@@ -98,7 +101,9 @@ class Planned:
         """The operators of one slice, not started."""
         names = operator_names(self.pipeline)
         return [
-            GroupOperator(stages) if isinstance(stages, GroupPlan) else Operator(name, stages, *_policy(one))
+            GroupOperator(stages, self.hidden)
+            if isinstance(stages, GroupPlan)
+            else Operator(name, stages, *_policy(one), self.hidden)
             for one, name, stages in zip(self.resolved.operators, names, self.chain.stages, strict=True)
         ]
 
@@ -122,6 +127,16 @@ class Planned:
                 sink.close()
             raise InvalidPipeline(problems.found)
         return opened
+
+    def check_free(self) -> None:
+        """Raises InvalidPipeline if a run without checkpoints would find parts of another one."""
+        problems = Problems(self.secrets)
+        for key, model, name, schema in [] if self.resolved.has_checkpoints else self.outputs():
+            if isinstance(model, Parts):
+                with problems.at(*key):
+                    model.sink(schema, 0, None, self.name, name).close()
+        if problems.found:
+            raise InvalidPipeline(problems.found)
 
     def outputs(self) -> Iterator[tuple[Key, SinkModel, str, pa.Schema]]:
         """Each sink with its key, model, name and schema; that of dead letters comes last."""
@@ -183,10 +198,13 @@ def _checked(
     for (told, source), own in zip(every, columns, strict=True):
         if own is not None and told.event_time is not None:
             with problems.at(*told.time_key, "column"):
-                watermarks_of(own, told.event_time)
+                check_times(watermarks_of(own, told.event_time), source, own)
         if chosen.has_checkpoints and source is not None and not source.resumable:
             problems.add(told.key, f"{source.name} cannot be read again, so it has no checkpoints: leave them out")
     check_dead_letters(chosen, problems)
+    if chosen.checkpoints is not None and chosen.checkpoints.place is not None:
+        with problems.at("checkpoints", "place"):
+            open_folder(chosen.checkpoints.place).check()
     kept = [own and own.without_own() for own in columns] if len(columns) > 1 else columns
     chain = chained(chosen, kept, problems, plugins)
     check_places(chosen, sources, problems)
@@ -194,7 +212,7 @@ def _checked(
         with problems.at("sinks", place):
             _ = sink.typed
     inputs = [
-        Input(HidingSource(source, secrets) if secrets else source, own, told, secrets)
+        Input(HidingSource(source, secrets) if secrets else source, own, told, secrets, Failures(secrets.hidden))
         for (told, source), own in zip(every, kept, strict=True)
         if source is not None and own is not None
     ]

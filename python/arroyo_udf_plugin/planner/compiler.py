@@ -38,7 +38,7 @@ from .scope import Scope
 from .selects import AnyQuery, Join, QueryText, Relation, UnionText
 from .settings import Chosen
 from .statements import Column, CreateTable, CreateView, Insert, Select, Set, Statement
-from .tables import in_milliseconds, is_in_database, kind_of, sink_of, source_of
+from .tables import is_in_database, kind_of, sink_of, source_of
 from .text import Text, Wrong
 from .unions import united
 
@@ -346,10 +346,7 @@ class _Compiler:
                 )
             given = schema.field(source).type
             given = pa.string() if isinstance(given, CellType) else given
-            text = quoted(source)
-            if in_milliseconds(table, column.type):
-                text, given = f"to_timestamp_millis({text})", pa.timestamp("ms")
-            found = cast_to(text, given, column.type)
+            found = cast_to(quoted(source), given, column.type)
             if found is None:
                 raise Wrong(f"{column.name} is {given} where it is read, not {column.type}: write that type", column.at)
             items[column.name] = found

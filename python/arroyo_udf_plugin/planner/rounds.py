@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from ..host.casting import fits
+from ..plugin.casting import fits
 from ..sql.query import Query, Select, WrongQuery
 from ..sql.tokens import column_name, quoted
 from .calls import Called, calls_in, conjuncts, cut, may_fail

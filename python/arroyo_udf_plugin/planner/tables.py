@@ -9,8 +9,6 @@ import datetime
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import pyarrow as pa
-
 from ..author.options import bytes_of, seconds_of
 from ..connectors.blackhole import Blackhole
 from ..connectors.files import Files
@@ -138,8 +136,8 @@ class _Options:
             type_ = "TEXT" if what == "raw_string" else "JSON"
             raise Wrong(f"{what} has one column: write value {type_}", columns[0].at if columns else at)
 
-    def json_timestamps(self) -> Option | None:
-        """Of which the value is rfc3339 or unix_millis."""
+    def json_timestamps(self) -> str | None:
+        """rfc3339 or unix_millis."""
         found = self.take("json.timestamp_format")
         if found is None:
             return None
@@ -147,7 +145,7 @@ class _Options:
         if chosen not in ("rfc3339", "unix_millis"):
             instead = nearest(chosen, ("rfc3339", "unix_millis"))
             raise Wrong(f"json.timestamp_format = '{found.value}' is not known: {instead}", found.at)
-        return Option(chosen, found.at)
+        return chosen
 
     def json_decimals(self) -> str | None:
         found = self.take("json.decimal_encoding")
@@ -279,7 +277,7 @@ def _reading(table: CreateTable, options: _Options) -> dict[str, Any]:
     format_ = keys.get("format")
     if format_ == "jsonl":
         options.json_decimals()  # both are read
-        options.json_timestamps()  # see `in_milliseconds`
+        keys["timestamps"] = options.json_timestamps()
     keys |= {
         "bad_records": options.one_of("bad_data", {"fail": "fail", "drop": "drop", "dead_letter": "dead_letter"}),
         "limit": options.read("source.limit", int, "a whole number"),
@@ -290,17 +288,10 @@ def _reading(table: CreateTable, options: _Options) -> dict[str, Any]:
     if read:
         keys["columns"] = tuple(column.name for column in read)
     if read and (format_ is None or format_ in _TEXT):
-        types = {one.name: pa.int64() if in_milliseconds(table, one.type) else one.type for one in read}
         if format_ == "jsonl" and not keys["unstructured"]:
             keys["json_columns"] = _json_columns(table)
-        keys["types"] = {name: str(type_) for name, type_ in types.items() if not pa.types.is_nested(type_)}
+        keys["types"] = {one.name: str(one.type) for one in read}
     return {name: value for name, value in keys.items() if value is not None}
-
-
-def in_milliseconds(table: CreateTable, type_: pa.DataType) -> bool:
-    """Whether a column of a source is a time that JSON has as a number of milliseconds."""
-    found = table.options.get("json.timestamp_format")
-    return found is not None and found.value.lower() == "unix_millis" and pa.types.is_timestamp(type_)
 
 
 def _json_columns(table: CreateTable) -> tuple[str, ...]:
@@ -329,8 +320,7 @@ def _writing(table: CreateTable, options: _Options) -> dict[str, Any]:
     if keys.get("format") == "parquet":
         keys["row_group_rows"] = options.read("parquet.row_group_size", int, "a number of rows")
     if keys.get("format") == "jsonl":
-        found = options.json_timestamps()
-        keys |= {"timestamps": None if found is None else found.value, "decimals": options.json_decimals()}
+        keys |= {"timestamps": options.json_timestamps(), "decimals": options.json_decimals()}
         if not keys["unstructured"]:
             keys["json_columns"] = _json_columns(table)
     return keys

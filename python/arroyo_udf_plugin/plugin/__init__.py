@@ -6,8 +6,12 @@ origin.py       the line of a library that names its source
 executor.py     async functions: one event loop for all that an interpreter has started
 blocking.py     blocking functions: what surrounds their calls on pool threads
 conversion.py   values and arrays that go through pyarrow
+vectorized.py   calls of vectorised functions
+registered.py   the functions that plugins have registered in this interpreter
+casting.py      arrays of other types than wanted: of arguments, and of results
 stacks.py       stacks and tracebacks as text, in the user's frames
 
 The native core (native/python) looks executor, blocking, conversion and stacks up by name when it first needs them.
-Guarantees: only conversion.py imports pyarrow, only entry.py cffi. Uses author/, abi.py, errors.py.
+Guarantees: only conversion.py, vectorized.py and casting.py import pyarrow, only entry.py cffi. Uses author/, abi.py,
+errors.py.
 """

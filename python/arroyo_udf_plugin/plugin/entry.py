@@ -16,6 +16,7 @@ from .._native import register, stop_all
 from ..abi import INTERNAL
 from .loading import Refused, load
 from .module import Parcel
+from .registered import functions as registered
 
 atexit.register(stop_all)  # before the interpreter ends, while its threads still get the GIL (R18)
 _guard = 0  # address of guard_our_exit in the plugin that booted Python; 0 in a Python process
@@ -60,7 +61,9 @@ def _load(built_format: int, own_ffi: Any, lib: Any) -> int:
     functions = load(lib.plugin_descriptor(), Parcel(**json.loads(parcel)), library, python, built_format)
     if _guard and "pyarrow" in sys.modules:
         _touch_pyarrow()
-    return int(register(lib.plugin_descriptor(), functions))
+    base = int(register(lib.plugin_descriptor(), functions))
+    registered[lib.plugin_descriptor()] = functions
+    return base
 
 
 def _touch_pyarrow() -> None:

@@ -25,7 +25,6 @@ import asyncio
 import contextvars
 import gc
 import os
-import signal
 import sys
 import threading
 import time
@@ -50,6 +49,7 @@ from .._native import (
     parker,
     watch,
 )
+from .forked import end
 from .stacks import describe, running, suspended
 
 __all__ = ["blocked", "is_idle", "prepare", "start", "stop_loop", "threads"]
@@ -64,9 +64,6 @@ OUT_OF_MEMORY = "the asyncio executor failed: MemoryError"
 
 NEXT_TURN_SECONDS = 0.1
 """When the next turn begins after one that failed."""
-
-OWN_SIGNALS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP}
-"""What a mistake of a thread itself causes: blocked, it would end the process without the host's handler."""
 
 _lock = threading.RLock()  # making a loop may collect garbage, and a finalizer may start a function
 _loop: asyncio.AbstractEventLoop | None = None
@@ -103,7 +100,6 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
     global _thread
-    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - OWN_SIGNALS)  # they stay with the host's threads
     if threading.get_ident() == threading.main_thread().ident:
         # Before 3.13 the thread that imported `threading` first is the main thread. Once it has ended, a new thread may
         # get its id, and a loop there would set signal handlers. So this thread keeps the id and another one serves.
@@ -113,12 +109,18 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         return
     asyncio.set_event_loop(loop)
     know_thread()
+    process = os.getpid()
     try:
         while not _stopping:
+            raised: BaseException | None = None
             try:
                 loop.run_forever()
             except BaseException as error:  # SystemExit or KeyboardInterrupt in a Task or callback
-                text = f"a task or a callback of the event loop has raised; the loop continues: {describe(error)}"
+                raised = error
+            if os.getpid() != process:
+                end(raised)
+            if raised is not None:
+                text = f"a task or a callback of the event loop has raised; the loop continues: {describe(raised)}"
                 for server in list(_servers):
                     server.executor.warn(f"{server.name}: {text}")
     finally:
@@ -134,7 +136,8 @@ def prepare() -> asyncio.AbstractEventLoop:
         if _loop is None:
             loop = _new_loop()
             try:
-                loop.add_reader(watch(), answer)
+                # In a turn of its own: as a reader it may come when threads that wait for the GIL have just been woken.
+                loop.add_reader(watch(), loop.call_soon, answer)
                 _thread = threading.Thread(target=_serve, args=(loop,), name="udf-loop", daemon=True)
                 _thread.start()
             except BaseException:
@@ -155,6 +158,15 @@ def stop_loop() -> None:
                 task._log_destroy_pending = False  # type: ignore[attr-defined]  # it ends with the process, as it should
             _loop.call_soon_threadsafe(_loop.stop)
             _thread.join(1.0)
+
+
+def _after_fork() -> None:
+    """In a child that a call has forked: the loop ends, because it shares its descriptors with the parent."""
+    if _loop is not None and _thread is not None and threading.get_ident() == _thread.ident:
+        _loop.stop()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def is_idle() -> bool:

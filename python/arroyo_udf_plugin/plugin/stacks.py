@@ -42,7 +42,16 @@ def describe(exception: BaseException) -> str:
 
 
 def _summary(exception: BaseException) -> str:
-    return "".join(traceback.format_exception_only(exception)).strip()
+    """`Type: message`. Of this one alone: `traceback` looks at all that it comes from, or consists of."""
+    if isinstance(exception, BaseExceptionGroup):
+        return f"{type(exception).__name__}: {exception}"
+    cause, context, suppress = exception.__cause__, exception.__context__, exception.__suppress_context__
+    exception.__cause__ = exception.__context__ = None
+    try:
+        return "".join(traceback.format_exception_only(exception)).strip()
+    finally:
+        exception.__cause__, exception.__context__ = cause, context
+        exception.__suppress_context__ = suppress
 
 
 def _reasons(exception: BaseException, indent: str, seen: set[int]) -> Iterator[str]:

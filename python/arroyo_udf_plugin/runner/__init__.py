@@ -27,6 +27,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..connectors.file_source import FilesSource
+from ..connectors.object_store import is_url
 from ..connectors.options import Reading, Writing
 from ..connectors.place import kind_of_output
 from ..connectors.sink import FileSink
@@ -74,7 +75,7 @@ def run(
             f"no policy sends rows to {dead_letter}: add --on-error dead_letter or --on-timeout dead_letter"
         )
     kind = kind_of_output(os.fspath(output), writing.format)
-    target = None if os.fspath(output) == "-" else Path(output)
+    target = None if os.fspath(output) == "-" or is_url(os.fspath(output)) else Path(output)
     if dead_letter is not None and target is not None and dead_letter.resolve() == target.resolve():
         raise InvalidArgument(f"{output}: the output and the dead letters need two files")
 
@@ -85,7 +86,7 @@ def run(
         columns, inputs_read = Columns(source.schema, source.files.index), source.files
         plan = Plan(calls, columns, typed=kind.format not in ("csv", "tsv"))
         # Left in the reverse order: first the dead letters appear, last the output.
-        sink = files.enter_context(FileSink(output, plan.schema, writing, inputs_read.files))
+        sink = files.enter_context(FileSink(output, plan.schema, writing, inputs_read.given))
         letters = numbers = None
         if dead_letter is not None:
             if len(set(inputs_read.names)) < len(inputs_read.names):

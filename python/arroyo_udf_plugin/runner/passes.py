@@ -21,6 +21,7 @@ from ..host.policy import LETTER, Policy
 from ..host.statistics import Statistics
 from ..operator.blocks import ORIGIN, Block, Columns
 from ..operator.calls import Call, Plan
+from ..operator.failures import Failure, Failures
 from ..operator.operator import Operator
 from ..operator.routes import Routes
 from ..operator.stages import AsyncStage, Dead, RunningStage
@@ -29,12 +30,17 @@ from .notes import Note
 
 @dataclasses.dataclass
 class CallCounts:
-    """One function's results by outcome. statistics: of an async function, up to its stop; None for a sync one."""
+    """One function's results by outcome. nulls: the values that are null. failures: why rows failed.
+
+    statistics: of an async function, up to its stop; None for a sync one.
+    """
 
     function: str
     values: int = 0
+    nulls: int = 0
     errors: int = 0
     timed_out: int = 0
+    failures: tuple[Failure, ...] = ()
     statistics: Statistics | None = None
 
 
@@ -42,7 +48,8 @@ class CallCounts:
 class Summary:
     """Counts of a run. rows: rows read. seconds: wall time.
 
-    values, errors, timed_out: results by outcome, of all functions together; `calls` has those of each.
+    values, errors, timed_out: results by outcome, of all functions together; `calls` has those of each, and why rows
+    failed. nulls: the values that are null.
     nulled: failed results that are null. dropped, dead_letters: rows that are not in the output.
     statistics: of a run's only function. warnings: what went wrong without touching a row.
     """
@@ -52,6 +59,7 @@ class Summary:
     output: str
     rows: int = 0
     values: int = 0
+    nulls: int = 0
     errors: int = 0
     timed_out: int = 0
     nulled: int = 0
@@ -102,6 +110,7 @@ class Pass:
         self.calls = [stage.call for stage in plan.stages]
         self.fingerprint: dict[str, Any] = {}  # it has no checkpoints, and so is never resumed
         self._columns, self._letters, self._write, self._chosen = columns, letters, write, admit
+        self.failures = Failures()  # none: rows that could not be read fail in the first function
         self.routes = Routes.in_a_row(operators=1, sinks=1)
         self._operator = Operator("run", plan.stages, policy, options)
 
@@ -125,7 +134,7 @@ class Pass:
     def _count(self, summary: Summary) -> None:
         summary.rows = self._operator.stages[0].counts.rows
         summary.calls = [_counted(stage) for stage in self._operator.stages]
-        for name in ("values", "errors", "timed_out"):
+        for name in ("values", "nulls", "errors", "timed_out"):
             setattr(summary, name, sum(getattr(one, name) for one in summary.calls))
         for name in ("nulled", "dropped", "dead_letters"):
             setattr(summary, name, sum(getattr(stage.counts, name) for stage in self._operator.stages))
@@ -208,7 +217,15 @@ class _Into:
 def _counted(stage: RunningStage) -> CallCounts:
     counts = stage.counts
     statistics = stage.statistics() if isinstance(stage, AsyncStage) else None
-    return CallCounts(stage.identity.function, counts.values, counts.errors, counts.timed_out, statistics)
+    return CallCounts(
+        stage.identity.function,
+        counts.values,
+        counts.nulls,
+        counts.errors,
+        counts.timed_out,
+        stage.failures.so_far,
+        statistics,
+    )
 
 
 def names_of(calls: Sequence[Call]) -> str:

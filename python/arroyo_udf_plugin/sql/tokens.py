@@ -69,6 +69,14 @@ def tokens(text: str, start: int = 0) -> tuple[Token, ...]:
     return tuple(_tokens(text, start))
 
 
+def without_layout(text: str) -> str:
+    """The same for texts that differ in spaces between tokens and in comments alone. A text that is no SQL stays."""
+    try:
+        return " ".join(token.text for token in tokens(text))
+    except Unreadable:
+        return text
+
+
 def _tokens(text: str, at: int) -> Iterator[Token]:
     while at < len(text):
         found = _ESCAPED.match(text, at) or _PATTERN.match(text, at)

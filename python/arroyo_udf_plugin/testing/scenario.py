@@ -15,6 +15,7 @@ from ..connectors.source import Rows
 from ..engine.planned import Planned
 from ..operator.blocks import Block, Columns
 from ..operator.calls import Call
+from ..operator.failures import Failures
 from ..operator.operator import Operator
 from ..operator.routes import Place, Routes
 from ..operator.stages import Dead
@@ -70,7 +71,8 @@ def described(pipeline: Callable[[int], Pipeline]) -> Opened:
 class _Input:
     source: Source
     columns: Columns
-    idle_seconds: None = None
+    idle_seconds: float | None = None
+    failures: Failures = dataclasses.field(default_factory=Failures)
 
     def event_time(self) -> EventTime | None:
         return None

@@ -12,8 +12,20 @@ A first function, from the template, over its own rows.
   [1]
   $ arroyo-udf build mine/mine.py
   */mine/libmine.so (glob)
+  $ arroyo-udf run mine/libmine.so mine/rows.csv --limit 3
+  flight  distance  air_time                 mph
+  1545        1400       227  370.04405286343615
+  1714        1416       227    374.273127753304
+  1141        null       160                null
+  the first 3 rows; 3 values (1 null), 0 errors, 0 timed out; 0 nulled, 0 dropped, 0 dead letters; * s, * rows/s (glob)
+  nothing was written; to write all rows, add --out FILE
+  $ arroyo-udf run mine/libmine.so mine/rows.csv --call 'speed = mph(distance, 60)' --select flight,speed --limit 1
+  flight   speed
+  1545    1400.0
+  the first row; 1 value, 0 errors, 0 timed out; 0 nulled, 0 dropped, 0 dead letters; * s, * rows/s (glob)
+  nothing was written; to write all rows, add --out FILE
   $ arroyo-udf run mine/libmine.so mine/rows.csv --out mine/out.csv
-  mine/out.csv: 5 rows written of 5 read; 5 values, 0 errors, 0 timed out; 0 nulled, 0 dropped, 0 dead letters; * s, * rows/s (glob)
+  mine/out.csv: 5 rows written of 5 read; 5 values (1 null), 0 errors, 0 timed out; 0 nulled, 0 dropped, 0 dead letters; * s, * rows/s (glob)
   $ cat mine/out.csv
   flight,distance,air_time,mph
   1545,1400,227,370.04405286343615
@@ -59,7 +71,7 @@ Over the flights.
   Error: flights.csv is an input, too: name another output, or replace it with --force
   [1]
   $ arroyo-udf run mine/libmine.so flights.csv --out speeds.parquet
-  speeds.parquet: 336,776 rows written of 336,776 read; 336,776 values, 0 errors, 0 timed out; 0 nulled, 0 dropped, 0 dead letters; * s, * rows/s (glob)
+  speeds.parquet: 336,776 rows written of 336,776 read; 336,776 values (9,430 null), 0 errors, 0 timed out; 0 nulled, 0 dropped, 0 dead letters; * s, * rows/s (glob)
   $ python -c "import pyarrow.parquet as pq; t = pq.read_table('speeds.parquet'); print(t.num_rows, t.column_names[-1], t['mph'].null_count, t.schema.field('time_hour').type)"
   336776 mph 9430 string
   $ arroyo-udf run mine/libmine.so speeds.parquet --out again.csv
@@ -77,7 +89,7 @@ Over the flights.
   1714,374.273127753304
   -: 2 rows written of 2 read; 2 values, 0 errors, 0 timed out; 0 nulled, 0 dropped, 0 dead letters; * s, * rows/s (glob)
   $ gzip --keep flights.csv && arroyo-udf run mine/libmine.so flights.csv.gz --out speeds.csv.zst
-  speeds.csv.zst: 336,776 rows written of 336,776 read; 336,776 values, 0 errors, 0 timed out; 0 nulled, 0 dropped, 0 dead letters; * s, * rows/s (glob)
+  speeds.csv.zst: 336,776 rows written of 336,776 read; 336,776 values (9,430 null), 0 errors, 0 timed out; 0 nulled, 0 dropped, 0 dead letters; * s, * rows/s (glob)
   $ arroyo-udf run mine/mine.py mine/rows.csv --select flight,mph --out -
   flight,mph
   1545,370.04405286343615
@@ -85,7 +97,7 @@ Over the flights.
   1141,
   725,516.7213114754098
   461,394.13793103448273
-  -: 5 rows written of 5 read; 5 values, 0 errors, 0 timed out; 0 nulled, 0 dropped, 0 dead letters; * s, * rows/s (glob)
+  -: 5 rows written of 5 read; 5 values (1 null), 0 errors, 0 timed out; 0 nulled, 0 dropped, 0 dead letters; * s, * rows/s (glob)
 
 Functions on movies. The first version has mistakes.
 
@@ -185,7 +197,7 @@ Functions on movies. The first version has mistakes.
   $ python -c "import pyarrow.compute as pc, pyarrow.parquet as pq; t = pq.read_table('decades.parquet'); print(pc.value_counts(t['decade']).to_pylist()[:2], t['title'].type, t['title'][6].as_py())"
   [{'values': 1970, 'counts': 6270}, {'values': 1930, 'counts': 4328}] string $windle
   $ arroyo-udf run libmovies.so:number movies.csv --select title,number --out numbers.csv
-  numbers.csv: 58,788 rows written of 58,788 read; 58,788 values, 0 errors, 0 timed out; 0 nulled, 0 dropped, 0 dead letters; * s, * rows/s (glob)
+  numbers.csv: 58,788 rows written of 58,788 read; 58,788 values (58,745 null), 0 errors, 0 timed out; 0 nulled, 0 dropped, 0 dead letters; * s, * rows/s (glob)
   $ grep -c ',[0-9]' numbers.csv
   62
 
@@ -205,14 +217,17 @@ Rows that fail.
   Error: Invalid value for '--on-error': 'ignore' is not one of 'fail', 'null', 'drop', 'dead_letter'.
   [2]
   $ arroyo-udf run libmovies.so:cents_per_vote movies.csv --out cents.csv --on-error null
-  cents.csv: 58,788 rows written of 58,788 read; 58,391 values, 397 errors, 0 timed out; 397 nulled, 0 dropped, 0 dead letters; * s, * rows/s (glob)
+  cents.csv: 58,788 rows written of 58,788 read; 58,391 values (53,573 null), 397 errors, 0 timed out; 397 nulled, 0 dropped, 0 dead letters; * s, * rows/s (glob)
+  397 rows failed in cents_per_vote, such as movies.csv, row 143: ValueError: only 7 votes
   $ arroyo-udf run libmovies.so:cents_per_vote movies.csv --out cents.csv --on-error drop
-  cents.csv: 58,391 rows written of 58,788 read; 58,391 values, 397 errors, 0 timed out; 0 nulled, 397 dropped, 0 dead letters; * s, * rows/s (glob)
+  cents.csv: 58,391 rows written of 58,788 read; 58,391 values (53,573 null), 397 errors, 0 timed out; 0 nulled, 397 dropped, 0 dead letters; * s, * rows/s (glob)
+  397 rows failed in cents_per_vote, such as movies.csv, row 143: ValueError: only 7 votes
   $ arroyo-udf run libmovies.so:cents_per_vote movies.csv --out cents.csv --on-error dead_letter
   Error: the policy dead_letter needs a file: name one with --dead-letter
   [1]
   $ arroyo-udf run libmovies.so:cents_per_vote movies.csv --out cents.csv --on-error dead_letter --dead-letter failed.parquet
-  cents.csv: 58,391 rows written of 58,788 read; 58,391 values, 397 errors, 0 timed out; 0 nulled, 0 dropped, 397 dead letters; * s, * rows/s (glob)
+  cents.csv: 58,391 rows written of 58,788 read; 58,391 values (53,573 null), 397 errors, 0 timed out; 0 nulled, 0 dropped, 397 dead letters; * s, * rows/s (glob)
+  397 rows failed in cents_per_vote, such as movies.csv, row 143: ValueError: only 7 votes
   $ sed -i 's/votes < 10/votes < 1/' movies.py && arroyo-udf build movies.py
   */libmovies.so (glob)
   $ arroyo-udf replay failed.parquet --into decades.parquet
@@ -232,6 +247,7 @@ Rows that fail.
   [1]
   $ arroyo-udf run libmovies.so:decade movies.csv --args title --out titles.csv --on-error null
   titles.csv: 58,788 rows written of 58,788 read; 43 values, 58,745 errors, 0 timed out; 58,745 nulled, 0 dropped, 0 dead letters; * s, * rows/s (glob)
+  58,745 rows failed in decade, such as movies.csv, row 1: column 'title': '$' is not int64
 
 Files that are not what their names say.
 
@@ -248,7 +264,7 @@ Files that are not what their names say.
   Error: */movies.csv: cannot be opened as a shared library: invalid ELF header (glob)
   [1]
   $ printf 'zip,year\n01234,1999\n' > zips.csv && arroyo-udf run libmovies.so:decade zips.csv --out zips.arrow
-  zips.arrow: 1 rows written of 1 read; 1 values, 0 errors, 0 timed out; 0 nulled, 0 dropped, 0 dead letters; * s, * rows/s (glob)
+  zips.arrow: 1 row written of 1 read; 1 value, 0 errors, 0 timed out; 0 nulled, 0 dropped, 0 dead letters; * s, * rows/s (glob)
   $ python -c "import pyarrow as pa; print(pa.ipc.open_file('zips.arrow').read_all().to_pylist())"
   [{'zip': '01234', 'year': 1999, 'decade': 1990}]
   $ printf '{"year": 1999}\n{"year": "soon"}\n' > years.jsonl && arroyo-udf run libmovies.so:decade years.jsonl --out -
@@ -260,7 +276,8 @@ Files that are not what their names say.
   year,decade
   1999,1990
   soon,
-  -: 2 rows written of 2 read; 1 values, 1 errors, 0 timed out; 1 nulled, 0 dropped, 0 dead letters; * s, * rows/s (glob)
+  -: 2 rows written of 2 read; 1 value, 1 error, 0 timed out; 1 nulled, 0 dropped, 0 dead letters; * s, * rows/s (glob)
+  1 row failed in decade, such as years.jsonl, row 2: column 'year': 'soon' is not int64
 
 Waiting: an async function.
 
@@ -312,6 +329,6 @@ The same in Rust and in C.
   1141,
   725,516.7213114754098
   461,394.13793103448273
-  -: 5 rows written of 5 read; 5 values, 0 errors, 0 timed out; 0 nulled, 0 dropped, 0 dead letters; * s, * rows/s (glob)
+  -: 5 rows written of 5 read; 5 values (1 null), 0 errors, 0 timed out; 0 nulled, 0 dropped, 0 dead letters; * s, * rows/s (glob)
   $ arroyo-udf cache --limit 10GB > /dev/null
 

@@ -99,7 +99,7 @@ def test_lines_of_an_engine_that_is_killed(format_: str, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ("", {"t": "2013-01-01 00:00:00.000000", "z": "2013-01-01 00:00:00.000000Z", "d": "1.25"}),
+        ("", {"t": "2013-01-01T00:00:00.000000", "z": "2013-01-01T00:00:00.000000Z", "d": "1.25"}),
         (
             ", json.timestamp_format = 'RFC3339'",
             {"t": "2013-01-01T00:00:00.000000Z", "z": "2013-01-01T00:00:00.000000Z", "d": "1.25"},
@@ -107,11 +107,11 @@ def test_lines_of_an_engine_that_is_killed(format_: str, monkeypatch: pytest.Mon
         (", json.timestamp_format = 'unix_millis'", {"t": 1356998400000, "z": 1356998400000, "d": "1.25"}),
         (
             ", json.decimal_encoding = 'number'",
-            {"t": "2013-01-01 00:00:00.000000", "z": "2013-01-01 00:00:00.000000Z", "d": 1.25},
+            {"t": "2013-01-01T00:00:00.000000", "z": "2013-01-01T00:00:00.000000Z", "d": 1.25},
         ),
         (
             ", json.decimal_encoding = 'string', json.compression = 'uncompressed'",
-            {"t": "2013-01-01 00:00:00.000000", "z": "2013-01-01 00:00:00.000000Z", "d": "1.25"},
+            {"t": "2013-01-01T00:00:00.000000", "z": "2013-01-01T00:00:00.000000Z", "d": "1.25"},
         ),
     ],
 )
@@ -198,11 +198,11 @@ def test_lines_have_one_column_of_texts() -> None:
 @pytest.mark.parametrize(
     ("type_", "expected"),
     [
-        ("TIMESTAMP(0)", ["2013-01-01 00:00:00", None, "1970-01-01 00:00:00", "1970-01-01 00:00:00"]),
-        ("TIMESTAMP(3)", ["2013-01-01 00:00:00.123", None, "1969-12-31 23:59:59.001", "1970-01-01 00:00:00.000"]),
+        ("TIMESTAMP(0)", ["2013-01-01T00:00:00", None, "1969-12-31T23:59:59", "1970-01-01T00:00:00"]),
+        ("TIMESTAMP(3)", ["2013-01-01T00:00:00.123", None, "1969-12-31T23:59:59.001", "1970-01-01T00:00:00.000"]),
         (
             "TIMESTAMP(6) WITH TIME ZONE",
-            ["2013-01-01 00:00:00.123000Z", None, "1969-12-31 23:59:59.001000Z", "1970-01-01 00:00:00.000000Z"],
+            ["2013-01-01T00:00:00.123000Z", None, "1969-12-31T23:59:59.001000Z", "1970-01-01T00:00:00.000000Z"],
         ),
     ],
 )
@@ -287,3 +287,26 @@ def test_descriptions_without_json_are_as_they_were(model: Described) -> None:
     """So checkpoints fit that were written before there was such a key."""
     assert "json_columns" not in described(model)
     assert described(model.model_copy(update={"json_columns": ("a",)}))["json_columns"] == ["a"]
+
+
+def test_nested_columns_are_read() -> None:
+    """Also with the form of times that an option names, at each level."""
+    lines = b'{"s": {"day": "2013-01-02", "at": 1356998400123}, "l": [1, 2.5], "d": 0.10}\n'
+    columns = "(s STRUCT<day DATE, at TIMESTAMP(3)>, l DOUBLE[], d DECIMAL(20, 18))"
+    table = source("format = 'json', json.timestamp_format = 'unix_millis'", columns, lines)
+    target = sink("format = 'json', json.timestamp_format = 'rfc3339'")
+    run(f"{table} {target} INSERT INTO o SELECT s, l, d, s.at AS at FROM s")
+    assert written() == [
+        '{"s":{"day":"2013-01-02","at":"2013-01-01T00:00:00.123Z"},"l":[1.0,2.5],"d":"0.100000000000000000",'
+        '"at":"2013-01-01T00:00:00.123Z"}'
+    ]
+    Path("out.log").rename("in.log")
+    table = source("format = 'json', json.timestamp_format = 'rfc3339'", columns, Path("in.log").read_bytes())
+    run(table + sink("format = 'json'") + "INSERT INTO o SELECT s.at AS at, s.day AS day FROM s")
+    assert written() == ['{"at":"2013-01-01T00:00:00.123","day":"2013-01-02"}']
+
+
+def test_a_nested_value_that_does_not_fit_is_named() -> None:
+    table = source("format = 'json'", "(s STRUCT<v INT>)", b'{"s": {"v": "x"}}\n')
+    with pytest.raises(ArroyoUdfError, match=r"row 1: column 's\.v': 'x' is not int32"):
+        run(f"{table} SELECT s FROM s")

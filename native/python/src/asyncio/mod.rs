@@ -1,16 +1,20 @@
 //! The asyncio executor, native half. `plugin/executor.py` is the other half, and says how a row gets to its coroutine and back.
 //!
-//! | module       | what it does                                                                     |
-//! |--------------|----------------------------------------------------------------------------------|
-//! | [`executor`] | `AsyncioExecutor`: one runtime on the event loop: wake-ups, turns, cancellations |
-//! | [`slot`]     | `Slot`: one long-lived Task takes attempt after attempt through it               |
-//! | [`parker`]   | `Parker`: an idle Task waits on it                                               |
-//! | [`watch`]    | finds out that the event loop is blocked (R9)                                    |
+//! | module         | what it does                                                                     |
+//! |----------------|----------------------------------------------------------------------------------|
+//! | [`executor`]   | `AsyncioExecutor`: one runtime on the event loop: wake-ups, turns, cancellations |
+//! | [`slot`]       | `Slot`: one long-lived Task takes attempt after attempt through it               |
+//! | [`parker`]     | `Parker`: an idle Task waits on it                                               |
+//! | [`watch`]      | asks the loop to go on: it gives way, or it is blocked (R9)                      |
+//! | [`hidden`]     | hides a thread's loop from plain functions                                       |
+//! | [`giving_way`] | hands the GIL of a busy loop to threads that wait for it                         |
 //!
 //! Guarantees: no call waits or blocks. Assumes: Python calls everything with the GIL held and, except `parker`'s and
 //! `watch`'s functions, on the loop's thread.
 
 pub mod executor;
+mod giving_way;
+pub mod hidden;
 pub mod parker;
 pub mod slot;
 pub mod watch;
@@ -34,7 +38,7 @@ pub unsafe extern "C" fn watch(module: *mut PyObject, _: *mut PyObject) -> *mut 
     }
 }
 
-/// answer(): the loop runs.
+/// answer(): the loop runs, and gives way.
 pub unsafe extern "C" fn answer(module: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
     // SAFETY: called by Python with the GIL and the module.
     unsafe {

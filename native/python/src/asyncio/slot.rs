@@ -10,6 +10,7 @@
 use super::executor::AsyncioExecutor;
 use crate::call_info::{self, CurrentCall};
 use crate::calls::{call_row, Called};
+use crate::forked::came_back;
 use crate::function::PythonFunction;
 use crate::heap::{method, Body, Method};
 use crate::micro_batch::MicroBatch;
@@ -250,6 +251,7 @@ method! {
 method! {
     /// ended(result) -> awaitable | None: the attempt has returned; starts the next one.
     fn ended(this: Slot, result) {
+        came_back(null_mut());
         inspect(this);
         let executor = Slot::executor(this);
         let function = AsyncioExecutor::function(executor);
@@ -270,6 +272,7 @@ method! {
         if PyExceptionInstance_Check(exception) == 0 {
             return raise(PyExc_TypeError, "failed() takes an exception");
         }
+        came_back(exception);
         inspect(this);
         let executor = Slot::executor(this);
         // The row of a cancelled attempt has ended: no text is needed.

@@ -1,9 +1,11 @@
-//! Finds out that the event loop is blocked (R9): something in it runs and never awaits.
+//! Asks the event loop, while rows wait or run, whether it goes on. With its answer the loop [gives way](super::giving_way)
+//! to threads that wait for the GIL. A loop that does not answer is blocked (R9): something in it runs and never awaits.
 //!
-//! While rows wait or run, the timer's thread asks the loop twice a second, through an eventfd, and looks for the answer at
-//! its next tick. Without rows there are no ticks, so nothing wakes up. Asking takes no GIL. Only a report does, in a thread
-//! of its own, so that the timer's thread keeps deadlines meanwhile.
+//! The timer's thread asks through an eventfd, which takes no GIL: every [`BUSY`] while the loop is busy, else
+//! every [`IDLE`]. Without rows there are no ticks, so nothing wakes up. Only a report of a blocked loop takes the GIL, in a
+//! thread of its own, so that the timer's thread keeps deadlines meanwhile.
 
+use super::giving_way::GivingWay;
 use crate::eventfd::EventFd;
 use crate::interpreter::Interpreter;
 use crate::modules::EXECUTOR;
@@ -19,6 +21,9 @@ use std::sync::{Arc, Mutex, Weak};
 
 /// A loop that has not answered for this long is blocked, in nanoseconds.
 const PATIENCE: u64 = 500_000_000;
+/// How often a busy loop is asked, and so gives way, and how often one that sleeps at times, in nanoseconds.
+const BUSY: u64 = 1_000_000;
+const IDLE: u64 = 20_000_000;
 
 pub struct Watch {
     /// For the loop to watch, and to answer with [`Watch::answer`].
@@ -30,7 +35,11 @@ pub struct Watch {
     /// The timer will call.
     ticking: AtomicBool,
     alarm: Mutex<Alarm>,
+    /// The time until the next tick.
+    pace: AtomicU64,
+    giving_way: GivingWay,
     asked: AtomicU64,
+    asked_at: AtomicU64,
     answered: AtomicU64,
     /// This blockage has been reported.
     reported: AtomicBool,
@@ -47,7 +56,10 @@ impl Watch {
             runtimes: Mutex::new(Vec::new()),
             ticking: AtomicBool::new(false),
             alarm: Mutex::new(Alarm::new()),
+            pace: AtomicU64::new(IDLE),
+            giving_way: GivingWay::default(),
             asked: AtomicU64::new(0),
+            asked_at: AtomicU64::new(0),
             answered: AtomicU64::new(0),
             reported: AtomicBool::new(false),
         }))
@@ -57,10 +69,16 @@ impl Watch {
         self.eventfd.descriptor()
     }
 
-    /// The loop runs.
-    pub fn answer(&self) {
+    /// The loop runs. It gives way.
+    ///
+    /// # Safety
+    /// The GIL is held, on the loop's thread.
+    pub unsafe fn answer(&self) {
         self.answered.store(self.asked.load(SeqCst), SeqCst);
         self.eventfd.clear();
+        // SAFETY: passed on.
+        let is_busy = unsafe { self.giving_way.turn() };
+        self.pace.store(if is_busy { BUSY } else { IDLE }, SeqCst);
     }
 
     /// The loop executes this runtime from now on.
@@ -73,7 +91,7 @@ impl Watch {
     /// A runtime has work for the loop. Called with no lock held, from any thread.
     pub fn begin(&self) {
         if !self.ticking.swap(true, SeqCst) {
-            self.tick_later(now());
+            self.tick_at(now() + self.pace.load(SeqCst));
         }
     }
 
@@ -91,8 +109,8 @@ impl Watch {
         self.asked.load(SeqCst) == self.answered.load(SeqCst)
     }
 
-    fn tick_later(&self, now: u64) {
-        self.alarm.lock().unpoisoned().set(now + PATIENCE, || self.me.clone());
+    fn tick_at(&self, moment: u64) {
+        self.alarm.lock().unpoisoned().set(moment, || self.me.clone());
     }
 
     /// Reports where the loop is blocked, unless it has gone on meanwhile. An interpreter that ends needs no report.
@@ -120,6 +138,10 @@ impl Ticking for Watch {
         self.alarm.lock().unpoisoned().withdraw();
         let at_work = self.at_work();
         if !self.is_answered() {
+            let late_at = self.asked_at.load(SeqCst) + PATIENCE;
+            if now < late_at {
+                return self.tick_at(late_at.min(now + self.pace.load(SeqCst)));
+            }
             if !self.reported.swap(true, SeqCst) {
                 for runtime in at_work {
                     runtime.count_blocked();
@@ -129,7 +151,7 @@ impl Ticking for Watch {
                     // without a thread there is no report
                 }
             }
-            return self.tick_later(now);
+            return self.tick_at(now + PATIENCE);
         }
         self.reported.store(false, SeqCst);
         if at_work.is_empty() {
@@ -139,8 +161,9 @@ impl Ticking for Watch {
                 return;
             }
         }
+        self.asked_at.store(now, SeqCst);
         self.asked.fetch_add(1, SeqCst);
         self.eventfd.wake();
-        self.tick_later(now);
+        self.tick_at(now + self.pace.load(SeqCst));
     }
 }

@@ -33,7 +33,7 @@ use crate::object::{self, Owned};
 use crate::sync;
 use crate::values::conversion::{is_native, name_of};
 use arroyo_udf_plugin::abi::{self, Table};
-use arroyo_udf_plugin::arrow::{self, Batch};
+use arroyo_udf_plugin::arrow::{self, Batch, NoRoom};
 use arroyo_udf_plugin::exports::Ran;
 use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::isolation::python::PythonPlugin;
@@ -113,8 +113,9 @@ impl Instance for Subinterpreters {
         }
         let (values, errors): (Vec<_>, Vec<_>) = answered.into_iter().flatten().unzip();
         // SAFETY: each share is a column of this type that our own code has just built.
-        let values = unsafe { arrow::concat(&signature.returns, values) }.map_err(|text| Failure::new(abi::OUT_OF_MEMORY, text))?;
-        let errors: Vec<_> = errors.into_iter().flatten().collect();
+        let (values, without_room) = unsafe { arrow::concat(&signature.returns, values) };
+        let mut errors: Vec<_> = errors.into_iter().flatten().chain(NoRoom::errors(without_room)).collect();
+        errors.sort_by_key(|(row, _)| *row);
         let (results, with_outcomes) = results::ran(&signature.name, values, &errors);
         Ok(Ran { results, with_outcomes })
     }

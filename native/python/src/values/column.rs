@@ -2,7 +2,7 @@
 
 use super::conversion::{Conversion, Int};
 use super::write::Scalar;
-use arroyo_udf_plugin::arrow::{ArrayData, Buffer, Validity};
+use arroyo_udf_plugin::arrow::{ArrayData, Buffer, Offsets, Validity};
 use arroyo_udf_plugin::isolation::process::journal::{self, Journal};
 use pyo3_ffi::PyObject;
 
@@ -13,8 +13,8 @@ enum Values {
     W2(Vec<u16>),
     W4(Vec<u32>),
     W8(Vec<u64>),
-    Bytes(Vec<i32>, Vec<u8>),
-    LargeBytes(Vec<i64>, Vec<u8>),
+    Bytes(Offsets<i32>, Vec<u8>),
+    LargeBytes(Offsets<i64>, Vec<u8>),
 }
 
 pub struct ColumnWriter {
@@ -35,8 +35,10 @@ impl ColumnWriter {
             Conversion::Int(Int::I64 | Int::U64) | Conversion::Float64 | Conversion::Timestamp(..) | Conversion::Pyarrow => {
                 Values::W8(Vec::with_capacity(rows))
             }
-            Conversion::Utf8 | Conversion::Binary => Values::Bytes(first_offset(rows), Vec::with_capacity(rows * 8)),
-            Conversion::LargeUtf8 | Conversion::LargeBinary => Values::LargeBytes(first_offset(rows), Vec::with_capacity(rows * 8)),
+            Conversion::Utf8 | Conversion::Binary => Values::Bytes(Offsets::with_capacity(rows), Vec::with_capacity(rows * 8)),
+            Conversion::LargeUtf8 | Conversion::LargeBinary => {
+                Values::LargeBytes(Offsets::with_capacity(rows), Vec::with_capacity(rows * 8))
+            }
         };
         // SAFETY: the writer lives as long as the loop over the batch's rows, and no longer.
         let journal = unsafe { journal::take() };
@@ -58,13 +60,12 @@ impl ColumnWriter {
             (Scalar::Fixed(x), Values::W1(values)) => values.push(*x as u8),
             (Scalar::Fixed(x), Values::Bits(bits)) => bits.push(*x != 0),
             (Scalar::Bytes(bytes), Values::Bytes(offsets, data)) => {
-                let end = i32::try_from(data.len() + bytes.len());
-                offsets.push(end.map_err(|_| "the results of this batch exceed 2 GiB; use large_utf8 or smaller batches")?);
+                offsets.push(bytes.len()).map_err(|no_room| no_room.to_string())?;
                 data.extend_from_slice(bytes);
             }
             (Scalar::Bytes(bytes), Values::LargeBytes(offsets, data)) => {
+                offsets.push(bytes.len()).map_err(|no_room| no_room.to_string())?;
                 data.extend_from_slice(bytes);
-                offsets.push(data.len() as i64);
             }
             (Scalar::Fixed(_), Values::Bytes(..) | Values::LargeBytes(..)) | (Scalar::Bytes(_), _) => {
                 unreachable!("the writer was made for this type")
@@ -103,8 +104,8 @@ impl ColumnWriter {
             Values::W2(values) => values.push(0),
             Values::W4(values) => values.push(0),
             Values::W8(values) => values.push(0),
-            Values::Bytes(offsets, data) => offsets.push(data.len() as i32),
-            Values::LargeBytes(offsets, data) => offsets.push(data.len() as i64),
+            Values::Bytes(offsets, _) => offsets.skip(1),
+            Values::LargeBytes(offsets, _) => offsets.skip(1),
         }
         self.validity.push(false);
     }
@@ -123,11 +124,4 @@ impl ColumnWriter {
         };
         ArrayData { length, null_count, buffers, children: vec![] }
     }
-}
-
-/// The offsets of an empty column.
-fn first_offset<T: Default>(rows: usize) -> Vec<T> {
-    let mut offsets = Vec::with_capacity(rows + 1);
-    offsets.push(T::default());
-    offsets
 }

@@ -64,7 +64,8 @@ unsafe fn string(bytes: Option<&[u8]>) -> Result<*mut PyObject, String> {
     };
     if object.is_null() {
         // SAFETY: the GIL is held.
-        return Err(format!("the text is not UTF-8 ({})", unsafe { exception_text() }));
+        let (is_decoding, why) = unsafe { (PyErr_ExceptionMatches(PyExc_UnicodeDecodeError) != 0, exception_text()) };
+        return Err(if is_decoding { format!("the text is not UTF-8 ({why})") } else { format!("the text cannot be read ({why})") });
     }
     Ok(object)
 }

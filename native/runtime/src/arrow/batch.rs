@@ -24,16 +24,6 @@ pub struct Batch {
     bytes: u64,
     context: Option<Arc<BatchContext>>,
     retired: &'static Retired,
-    origins: Box<[Origin]>,
-}
-
-/// What a row's attempt is in the runtime that sent it to a worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Origin {
-    pub row_id: u64,
-    pub attempt: u16,
-    /// Of the attempt, as in [`crate::machine::Start`].
-    pub deadline: u64,
 }
 
 impl Batch {
@@ -67,21 +57,12 @@ impl Batch {
             bytes += column.slice_bytes(layout, 0, rows);
         }
         let array = std::mem::replace(array, ArrowArray::empty());
-        Ok(Batch { array, columns, rows, bytes, context: None, retired: &retired::LIBRARY, origins: Box::default() })
+        Ok(Batch { array, columns, rows, bytes, context: None, retired: &retired::LIBRARY })
     }
 
     /// Keeps what the host says of its rows.
     pub fn set_context(&mut self, context: Option<Arc<BatchContext>>) {
         self.context = context;
-    }
-
-    /// Makes its rows attempts of another runtime, one for each row.
-    pub fn set_origins(&mut self, origins: Box<[Origin]>) {
-        self.origins = origins;
-    }
-
-    pub fn origin(&self, row: usize) -> Option<&Origin> {
-        self.origins.get(row)
     }
 
     /// Chooses the list of the plugin that it was sent to.

@@ -8,7 +8,8 @@
 //! * When a row is read ([`Column`](super::Column)): its offsets ascend and end at or before the last one; its text is UTF-8.
 //!   A row that fails is an error, and touches no other row.
 //! * Before pyarrow gets an array ([`check`], [`check_rows`]): both at once for all rows, at every level of nesting, because
-//!   pyarrow checks nothing by itself.
+//!   pyarrow checks nothing by itself. And before an array goes out that pyarrow or another library has made: then decimals,
+//!   too, which must be within their precision.
 //!
 //! Null rows are not read, so nothing is checked of them; but pyarrow sees their offsets.
 //!
@@ -16,6 +17,7 @@
 //! `null_count` is believed if it is 0; [`check`] compares it with the bitmap otherwise.
 
 use super::bitmap::{bit, nulls};
+use super::decimal::Decimal;
 use super::layout::{child_schema, Level};
 use arroyo_udf_abi::{ArrowArray, ArrowSchema};
 use std::ffi::CStr;
@@ -123,8 +125,8 @@ pub unsafe fn check(array: &ArrowArray, schema: &ArrowSchema) -> Result<(), Stri
     unsafe { Walk { full: false, left: MOST_ARRAYS }.array(array, schema, None, 0) }.map_err(Wrong::text)
 }
 
-/// As [`check`], of some rows of an array and of what they consist of. Null counts are not compared. `full`: texts are
-/// checked, too.
+/// As [`check`], of some rows of an array and of what they consist of. Null counts are not compared. `full`: texts and
+/// decimals are checked, too.
 ///
 /// # Safety
 /// As for [`check`].
@@ -181,6 +183,11 @@ impl Walk {
             }
             // Also of no rows: where they would begin is read by code that takes whole arrays apart.
             let looks = array.length > 0 && (self.full || !rows_here.is_empty());
+            if self.full {
+                if let Some(decimal) = Decimal::of(schema) {
+                    decimals(array, decimal, rows_here.clone())?;
+                }
+            }
             let range = if looks { self.values(array, kind, rows_here, last)? } else { 0..0 };
             for i in 0..kind.shape().1 {
                 let child_schema = child_schema(schema, i)?;
@@ -274,6 +281,25 @@ unsafe fn texts(array: &ArrowArray, offsets: *const u8, width: usize, rows: Rang
         for row in rows {
             if validity.is_none_or(|bitmap| bit(bitmap, start + row)) {
                 std::str::from_utf8(bytes(row, row + 1)).map_err(|error| format!("row {row} is not UTF-8: {error}"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks that these rows are null, or have no more digits than their type.
+///
+/// # Safety
+/// The array was checked, and has decimals of this type.
+unsafe fn decimals(array: &ArrowArray, decimal: Decimal, rows: Range<usize>) -> Result<(), Wrong> {
+    let start = array.offset as usize;
+    // SAFETY: as promised; an array with rows has the buffer.
+    unsafe {
+        let values: *const u8 = (*array.buffers.add(1)).cast();
+        let validity = validity(array);
+        for row in rows {
+            if !decimal.fits(values, start + row) && validity.is_none_or(|bitmap| bit(bitmap, start + row)) {
+                return Err(format!("row {row} has more than {} digits", decimal.digits()).into());
             }
         }
         Ok(())

@@ -3,8 +3,11 @@
 //! Assumes arrays that were checked whole ([`check`](super::check())), or that are ours.
 
 use super::bitmap::{bit, Validity};
+use super::build::build;
 use super::data::{ArrayData, Buffer};
 use super::layout::Layout;
+use super::offsets::{NoRoom, Offset, Offsets};
+use crate::value::Value;
 use arroyo_udf_abi::ArrowArray;
 
 /// Rows of an array: `count` from `start` on, its own offset included.
@@ -15,100 +18,138 @@ struct Piece<'a> {
     count: usize,
 }
 
-/// The rows of all arrays in one, and the arrays released. One array goes through as it is. The error: 32-bit offsets do not
-/// reach so far.
+/// The rows of all arrays in one, and the arrays released. One array goes through as it is. Also the rows for whose values
+/// there is no room, which are null.
 ///
 /// # Safety
 /// The arrays have that layout, and were checked with all their values' offsets.
-pub unsafe fn concat(layout: &Layout, mut arrays: Vec<ArrowArray>) -> Result<ArrowArray, String> {
+pub unsafe fn concat(layout: &Layout, mut arrays: Vec<ArrowArray>) -> (ArrowArray, Vec<usize>) {
     if arrays.len() == 1 {
-        return Ok(arrays.swap_remove(0));
+        return (arrays.swap_remove(0), Vec::new());
     }
     let pieces: Vec<Piece> =
         arrays.iter().map(|array| Piece { array, start: array.offset as usize, count: array.length as usize }).collect();
     // SAFETY: passed on.
-    let all = unsafe { joined(layout, &pieces) };
+    let all = unsafe { joined(layout, &pieces).map_or_else(|NoRoom| joined_with_room(layout, &pieces), |all| (all, Vec::new())) };
     for array in &mut arrays {
         if let Some(release) = array.release {
             // SAFETY: released once, by its owner.
             unsafe { release(array) };
         }
     }
-    all.map(ArrayData::export)
+    (all.0.export(), all.1)
+}
+
+/// As [`joined`], with null in the rows for whose values there is no room. As in [`super::build_with_room`], what a row adds to
+/// all buffers is summed up.
+///
+/// # Safety
+/// As for `joined`.
+unsafe fn joined_with_room(layout: &Layout, pieces: &[Piece]) -> (ArrayData, Vec<usize>) {
+    let Ok(null) = build(layout, std::iter::once(&Value::Null)) else { unreachable!("a null needs no room") };
+    let mut null = null.export();
+    let (mut taken, mut row, mut without_room) = (0, 0, Vec::new());
+    let mut fitting: Vec<Piece> = Vec::new();
+    for piece in pieces {
+        for start in piece.start..piece.end() {
+            let one = Piece { start, count: 1, ..*piece };
+            // SAFETY: a row of a piece.
+            let end = taken + unsafe { narrow(layout, one) };
+            if end <= i32::most() {
+                taken = end;
+                match fitting.last_mut() {
+                    Some(last) if std::ptr::eq(last.array, piece.array) && last.end() == start => last.count += 1,
+                    _ => fitting.push(one),
+                }
+            } else {
+                without_room.push(row);
+                fitting.push(Piece { array: &null, start: 0, count: 1 });
+            }
+            row += 1;
+        }
+    }
+    // SAFETY: passed on; the null was built for the layout.
+    let Ok(all) = (unsafe { joined(layout, &fitting) }) else { unreachable!("no buffer gets more than all of them together") };
+    if let Some(release) = null.release {
+        // SAFETY: ours, released once.
+        unsafe { release(&mut null) };
+    }
+    (all, without_room)
+}
+
+/// The bytes and items that a piece adds to buffers with 32-bit offsets, all of them together.
+///
+/// # Safety
+/// As for `joined`.
+unsafe fn narrow(layout: &Layout, piece: Piece) -> usize {
+    // SAFETY: passed on.
+    unsafe {
+        match layout {
+            Layout::Bytes | Layout::Text => piece.span::<i32>().count,
+            Layout::List(item) => {
+                let span = piece.span::<i32>();
+                span.count + narrow(item, span.child(0))
+            }
+            Layout::LargeList(item) => narrow(item, piece.span::<i64>().child(0)),
+            Layout::FixedList(width, item) => {
+                narrow(item, Piece { start: piece.start * width, count: piece.count * width, ..piece }.child(0))
+            }
+            Layout::Struct(fields) => fields.iter().enumerate().map(|(i, field)| narrow(field, piece.child(i))).sum(),
+            _ => 0,
+        }
+    }
 }
 
 /// # Safety
 /// The pieces are rows of arrays that were checked against the layout.
-unsafe fn joined(layout: &Layout, pieces: &[Piece]) -> Result<ArrayData, String> {
+unsafe fn joined(layout: &Layout, pieces: &[Piece]) -> Result<ArrayData, NoRoom> {
     let length = pieces.iter().map(|piece| piece.count).sum();
+    if *layout == Layout::Null {
+        return Ok(ArrayData { length, null_count: length, buffers: vec![], children: vec![] });
+    }
     // SAFETY: the pieces were checked, so they have the buffers and children of their layout.
     unsafe {
-        let validity = if *layout == Layout::Null { Validity::default() } else { validity(pieces, length) };
-        let null_count = validity.nulls();
-        let (buffers, children) = match layout {
-            Layout::Null => return Ok(ArrayData { length, null_count: length, buffers: vec![], children: vec![] }),
+        let validity = validity(pieces, length);
+        let mut all = ArrayData { length, null_count: validity.nulls(), buffers: vec![validity.into_buffer()], children: vec![] };
+        match layout {
+            Layout::Null => {}
             Layout::Bool => {
                 let mut bits = Validity::with_capacity(length);
                 for piece in pieces {
                     let values = piece.buffer(1).cast::<u8>();
                     (piece.start..piece.end()).for_each(|i| bits.push(bit(values, i)));
                 }
-                (vec![validity.into_buffer(), bits.into_bits()], vec![])
+                all.buffers.push(bits.into_bits());
             }
-            Layout::Fixed(width) => (vec![validity.into_buffer(), fixed(pieces, *width, length)], vec![]),
-            Layout::Bytes | Layout::Text => {
-                let (offsets, spans) = offsets32(pieces, length)?;
-                (vec![validity.into_buffer(), offsets, data(&spans)], vec![])
-            }
+            Layout::Fixed(width) => all.buffers.push(fixed(pieces, *width, length)),
+            Layout::Bytes | Layout::Text => all.buffers.extend([offsets::<i32>(pieces, length)?, data(&spans::<i32>(pieces))]),
             Layout::LargeBytes | Layout::LargeText => {
-                let (offsets, spans) = offsets64(pieces, length);
-                (vec![validity.into_buffer(), offsets, data(&spans)], vec![])
+                all.buffers.extend([offsets::<i64>(pieces, length)?, data(&spans::<i64>(pieces))]);
             }
             Layout::List(item) => {
-                let (offsets, spans) = offsets32(pieces, length)?;
-                (vec![validity.into_buffer(), offsets], vec![items(item, &spans)?])
+                all.buffers.push(offsets::<i32>(pieces, length)?);
+                all.children.push(items(item, &spans::<i32>(pieces))?);
             }
             Layout::LargeList(item) => {
-                let (offsets, spans) = offsets64(pieces, length);
-                (vec![validity.into_buffer(), offsets], vec![items(item, &spans)?])
+                all.buffers.push(offsets::<i64>(pieces, length)?);
+                all.children.push(items(item, &spans::<i64>(pieces))?);
             }
             Layout::FixedList(width, item) => {
                 let spans: Vec<Piece> = pieces.iter().map(|p| Piece { start: p.start * width, count: p.count * width, ..*p }).collect();
-                (vec![validity.into_buffer()], vec![items(item, &spans)?])
+                all.children.push(items(item, &spans)?);
             }
             Layout::Struct(fields) => {
-                let child = |i: usize| {
+                for (i, field) in fields.iter().enumerate() {
                     let parts: Vec<Piece> = pieces.iter().map(|piece| piece.child(i)).collect();
-                    joined(&fields[i], &parts).map(ArrayData::export)
-                };
-                (vec![validity.into_buffer()], all_or_none((0..fields.len()).map(child))?)
-            }
-        };
-        Ok(ArrayData { length, null_count, buffers, children })
-    }
-}
-
-/// The arrays, or the first error and none of them.
-fn all_or_none(arrays: impl Iterator<Item = Result<ArrowArray, String>>) -> Result<Vec<ArrowArray>, String> {
-    let mut made = Vec::new();
-    for array in arrays {
-        match array {
-            Ok(array) => made.push(array),
-            Err(text) => {
-                for array in &mut made {
-                    if let Some(release) = array.release {
-                        // SAFETY: ours, released once.
-                        unsafe { release(array) };
-                    }
+                    all.children.push(joined(field, &parts)?.export());
                 }
-                return Err(text);
             }
         }
+        Ok(all)
     }
-    Ok(made)
 }
 
-impl Piece<'_> {
+impl<'a> Piece<'a> {
     fn end(&self) -> usize {
         self.start + self.count
     }
@@ -124,20 +165,32 @@ impl Piece<'_> {
     ///
     /// # Safety
     /// The array has this child.
-    unsafe fn child(&self, i: usize) -> Piece<'_> {
+    unsafe fn child(&self, i: usize) -> Piece<'a> {
         // SAFETY: passed on; a checked array's children are not null.
         let array = unsafe { &**self.array.children.add(i) };
         Piece { array, start: self.start + array.offset as usize, count: self.count }
     }
 
+    /// Offset number `i` of the array.
+    ///
     /// # Safety
-    /// As for `joined`; `offset` reads the offset number `i` of the array.
-    unsafe fn span(&self, offset: impl Fn(usize) -> i64) -> (i64, Piece<'_>) {
+    /// The array has offsets of that width, and this one.
+    unsafe fn offset<T: Offset + Into<i64>>(&self, i: usize) -> usize {
+        // SAFETY: passed on; offsets may be unaligned. They are not negative, because they were checked.
+        unsafe { self.buffer(1).cast::<T>().add(i).read_unaligned() }.into() as usize
+    }
+
+    /// The rows of the data or items that belong to these rows.
+    ///
+    /// # Safety
+    /// As for `joined`; the array has offsets of that width.
+    unsafe fn span<T: Offset + Into<i64>>(&self) -> Piece<'a> {
         if self.count == 0 {
-            return (0, Piece { start: 0, count: 0, ..*self });
+            return Piece { start: 0, ..*self };
         }
-        let (first, last) = (offset(self.start), offset(self.end()));
-        (first, Piece { start: first as usize, count: (last - first) as usize, ..*self })
+        // SAFETY: a checked array has length + 1 offsets after its own offset.
+        let (start, end) = unsafe { (self.offset::<T>(self.start), self.offset::<T>(self.end())) };
+        Piece { start, count: end - start, ..*self }
     }
 }
 
@@ -175,53 +228,26 @@ unsafe fn fixed(pieces: &[Piece], width: usize, length: usize) -> Buffer {
     words.into()
 }
 
-/// New offsets, and for each piece the span of its data or items.
+/// New offsets.
 ///
 /// # Safety
-/// As for `joined`; the layout has 32-bit offsets.
-unsafe fn offsets32<'a>(pieces: &'a [Piece], length: usize) -> Result<(Buffer, Vec<Piece<'a>>), String> {
-    let mut offsets: Vec<i32> = Vec::with_capacity(length + 1);
-    let (mut spans, mut end) = (Vec::with_capacity(pieces.len()), 0i64);
-    offsets.push(0);
+/// As for `joined`; the layout has offsets of that width.
+unsafe fn offsets<T: Offset + Into<i64>>(pieces: &[Piece], length: usize) -> Result<Buffer, NoRoom> {
+    let mut offsets = Offsets::<T>::with_capacity(length);
     for piece in pieces {
-        // SAFETY: a checked array has length + 1 offsets after its own offset; a piece without rows reads none.
-        unsafe {
-            let values = piece.buffer(1).cast::<i32>();
-            let (first, span) = piece.span(|i| i64::from(values.add(i).read_unaligned()));
-            if end + span.count as i64 > i64::from(i32::MAX) {
-                return Err(
-                    "the results of the batch have more than 2 GiB; send smaller batches, or return a type with 64-bit offsets".into()
-                );
-            }
-            let moved = end - first;
-            offsets.extend((0..piece.count).map(|i| (i64::from(values.add(piece.start + i + 1).read_unaligned()) + moved) as i32));
-            end += span.count as i64;
-            spans.push(span);
-        }
+        // SAFETY: a checked array has length + 1 offsets after its own offset, in rising order.
+        (piece.start..piece.end()).try_for_each(|i| offsets.push(unsafe { piece.offset::<T>(i + 1) - piece.offset::<T>(i) }))?;
     }
-    Ok((offsets.into(), spans))
+    Ok(offsets.into())
 }
 
-/// As `offsets32`, for 64-bit offsets.
+/// For each piece the span of its data or items.
 ///
 /// # Safety
-/// As for `joined`; the layout has 64-bit offsets.
-unsafe fn offsets64<'a>(pieces: &'a [Piece], length: usize) -> (Buffer, Vec<Piece<'a>>) {
-    let mut offsets: Vec<i64> = Vec::with_capacity(length + 1);
-    let (mut spans, mut end) = (Vec::with_capacity(pieces.len()), 0i64);
-    offsets.push(0);
-    for piece in pieces {
-        // SAFETY: as in `offsets32`.
-        unsafe {
-            let values = piece.buffer(1).cast::<i64>();
-            let (first, span) = piece.span(|i| values.add(i).read_unaligned());
-            let moved = end - first;
-            offsets.extend((0..piece.count).map(|i| values.add(piece.start + i + 1).read_unaligned() + moved));
-            end += span.count as i64;
-            spans.push(span);
-        }
-    }
-    (offsets.into(), spans)
+/// As for `joined`; the layout has offsets of that width.
+unsafe fn spans<'a, T: Offset + Into<i64>>(pieces: &[Piece<'a>]) -> Vec<Piece<'a>> {
+    // SAFETY: passed on.
+    pieces.iter().map(|piece| unsafe { piece.span::<T>() }).collect()
 }
 
 /// The bytes of variable-length values.
@@ -241,7 +267,7 @@ unsafe fn data(spans: &[Piece]) -> Buffer {
 ///
 /// # Safety
 /// The spans are within the children of their arrays.
-unsafe fn items(item: &Layout, spans: &[Piece]) -> Result<ArrowArray, String> {
+unsafe fn items(item: &Layout, spans: &[Piece]) -> Result<ArrowArray, NoRoom> {
     // SAFETY: passed on.
     unsafe {
         let parts: Vec<Piece> = spans.iter().map(|span| span.child(0)).collect();
@@ -252,8 +278,7 @@ unsafe fn items(item: &Layout, spans: &[Piece]) -> Result<ArrowArray, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arrow::{build, Column};
-    use crate::value::Value;
+    use crate::arrow::{build_with_room, limit, Column};
     use proptest::prelude::*;
 
     fn layouts() -> impl Strategy<Value = Layout> {
@@ -310,7 +335,32 @@ mod tests {
         }
     }
 
+    /// The rows of an array, which is released.
+    fn read(layout: &Layout, array: ArrowArray) -> Vec<Value> {
+        // SAFETY: the array is built for the layout.
+        let column = unsafe { Column::new(&array, layout, "whole") }.unwrap();
+        let rows = (0..array.length as usize).map(|row| column.value(layout, row).unwrap()).collect();
+        drop(column);
+        released(array);
+        rows
+    }
+
     proptest! {
+        #[test]
+        fn a_row_without_room_is_null_and_the_others_are_whole((layout, rows, cuts) in cases(), most in 0..60usize) {
+            let mut ends: Vec<usize> = cuts.iter().map(|cut| cut % (rows.len() + 1)).chain([0, rows.len()]).collect();
+            ends.sort_unstable();
+            let parts = ends.windows(2).map(|ends| build(&layout, rows[ends[0]..ends[1]].iter()).unwrap().export()).collect();
+            let (built, without_room) = limit::during(most, || build_with_room(&layout, rows.iter()));
+            // SAFETY: the arrays are built for the layout.
+            let (joined, without_room_joined) = limit::during(most, || unsafe { concat(&layout, parts) });
+            prop_assert_eq!(&without_room, &without_room_joined);
+            let expected = rows.iter().enumerate().map(|(row, value)| if without_room.contains(&row) { Value::Null } else { value.clone() });
+            let expected: Vec<Value> = expected.collect();
+            prop_assert_eq!(read(&layout, built.export()), &expected[..]);
+            prop_assert_eq!(read(&layout, joined), expected);
+        }
+
         #[test]
         fn what_was_cut_is_whole_again((layout, rows, cuts) in cases(), before in 0..10usize) {
             let mut ends: Vec<usize> = cuts.iter().map(|cut| cut % (rows.len() + 1)).chain([0, rows.len()]).collect();
@@ -319,19 +369,15 @@ mod tests {
             let parts = ends.windows(2).map(|ends| {
                 let skipped = rows.iter().cycle().take(if rows.is_empty() { 0 } else { before });
                 let with_skipped: Vec<&Value> = skipped.chain(&rows[ends[0]..ends[1]]).collect();
-                let mut array = build(&layout, with_skipped.iter().copied()).export();
+                let mut array = build(&layout, with_skipped.iter().copied()).unwrap().export();
                 let skipped = array.length - (ends[1] - ends[0]) as i64;
                 (array.offset, array.length) = (skipped, array.length - skipped);
                 array
             });
             // SAFETY: the arrays are built for the layout.
-            let whole = unsafe { concat(&layout, parts.collect()) }.unwrap();
-            // SAFETY: as above.
-            let column = unsafe { Column::new(&whole, &layout, "whole") }.unwrap();
-            let read: Vec<Value> = (0..whole.length as usize).map(|row| column.value(&layout, row).unwrap()).collect();
-            prop_assert_eq!(read, rows);
-            drop(column);
-            released(whole);
+            let (whole, without_room) = unsafe { concat(&layout, parts.collect()) };
+            prop_assert!(without_room.is_empty());
+            prop_assert_eq!(read(&layout, whole), rows);
         }
     }
 }

@@ -39,7 +39,7 @@ impl<T: Send + 'static> From<Vec<T>> for Buffer {
     }
 }
 
-/// An array about to go out.
+/// An array about to go out. If it does not, its children are released.
 pub struct ArrayData {
     pub length: usize,
     pub null_count: usize,
@@ -56,11 +56,12 @@ struct Exported {
 
 impl ArrayData {
     /// The C Data array, which owns the memory.
-    pub fn export(self) -> ArrowArray {
+    pub fn export(mut self) -> ArrowArray {
+        let (buffers, children) = (std::mem::take(&mut self.buffers), std::mem::take(&mut self.children));
         let mut exported = Box::new(Exported {
-            pointers: self.buffers.iter().map(|b| b.pointer).collect(),
-            children: self.children.into_iter().map(|child| Box::into_raw(Box::new(child))).collect(),
-            _buffers: self.buffers,
+            pointers: buffers.iter().map(|b| b.pointer).collect(),
+            children: children.into_iter().map(|child| Box::into_raw(Box::new(child))).collect(),
+            _buffers: buffers,
         });
         ArrowArray {
             length: self.length as i64,
@@ -73,6 +74,17 @@ impl ArrayData {
             dictionary: null_mut(),
             release: Some(release_exported),
             private_data: Box::into_raw(exported).cast(),
+        }
+    }
+}
+
+impl Drop for ArrayData {
+    fn drop(&mut self) {
+        for child in &mut self.children {
+            if let Some(release) = child.release {
+                // SAFETY: ours, released once.
+                unsafe { release(child) };
+            }
         }
     }
 }

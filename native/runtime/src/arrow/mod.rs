@@ -4,10 +4,12 @@
 //! |------------|------------------------------------------------------------------------------|
 //! | `layout`   | a schema -> how the values of its type lie in memory                         |
 //! | `check`    | in: what is checked of an array, and when                                    |
+//! | `decimal`  | whether a decimal is within its precision                                    |
 //! | `column`   | in: a checked view of one array                                              |
 //! | `batch`    | in: owns the struct array of a call's arguments, and views its columns       |
 //! | `data`     | out: memory with its owner, exported as an array that releases it            |
 //! | `bitmap`   | validity and booleans, read and built                                        |
+//! | `offsets`  | out: lengths -> offsets that never wrap                                      |
 //! | `build`    | out: single values -> a column                                               |
 //! | `concat`   | out: arrays of one type, one after another                                   |
 //! | `view`     | in and out: an array that came in, again, for code that wants it whole       |
@@ -23,16 +25,22 @@ mod check;
 mod column;
 mod concat;
 mod data;
+mod decimal;
 mod layout;
+mod offsets;
 mod view;
 
-pub use batch::{Batch, Origin};
+pub use batch::Batch;
 pub use bitmap::Validity;
 pub(crate) use bitmap::{bits, nulls};
-pub use build::build;
+pub(crate) use build::narrow;
+pub use build::{build, build_with_room};
 pub use check::{check, check_rows};
 pub use column::{Column, BAD_OFFSETS};
 pub use concat::concat;
 pub use data::{ArrayData, Buffer};
 pub use layout::{child_schema, Layout};
+#[cfg(test)]
+pub(crate) use offsets::limit;
+pub use offsets::{NoRoom, Offset, Offsets};
 pub use view::{view, view_batch};

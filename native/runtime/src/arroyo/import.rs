@@ -5,13 +5,14 @@
 //! Failures of the library become outcomes:
 //!
 //! * A batch that fails as a whole is called again row by row, so that only rows that fail are errors (R2).
+//! * A value that its type does not allow, such as text that is not UTF-8, is its row's error (F4).
 //! * A runtime dies of a panic, and does not report it: the next send or drain finds out. The rows that it held become
 //!   errors, and another runtime is started. A row that never comes back times out like any other.
 //! * The library cannot cancel a row. Once all rows that its runtime holds are cancelled, the runtime is stopped, which ends
 //!   them, and another is started. A cancelled row left behind among others is stuck (R8).
 
 use super::theirs::{arguments, checked, AsyncFunctions, Library, Owned, Theirs, ThreadWaker};
-use crate::arrow::{build, Batch, Column, Layout};
+use crate::arrow::{build_with_room, check_rows, Batch, Column, Layout, NoRoom};
 use crate::exports::Ran;
 use crate::failure::Failure;
 use crate::machine::{Outcome, Stuck, Token};
@@ -47,22 +48,34 @@ pub fn run(library: Library, signature: &Signature, batch: &Batch) -> Result<Ran
         checked(answer.value, signature.return_schema, &signature.returns, count)
     };
     let rows = batch.rows();
-    let whole = if rows == 0 { Ok(Owned(build(&signature.returns, [].iter()).export())) } else { call(0..rows) };
-    if let Ok(values) = whole {
-        let (results, with_outcomes) = results::ran(&signature.name, values.into_array(), &[]);
-        return Ok(Ran { results, with_outcomes });
-    }
+    let whole = if rows == 0 { Ok(Owned(build_with_room(&signature.returns, [].iter()).0.export())) } else { call(0..rows) };
+    // SAFETY: the answer has this type and these rows; the schema is a constant.
+    let is_sound = |values: &Owned| unsafe { check_rows(&values.0, signature.return_schema, 0..rows, true) }.is_ok();
+    let whole = match whole {
+        Ok(values) if is_sound(&values) => {
+            let (results, with_outcomes) = results::ran(&signature.name, values.into_array(), &[]);
+            return Ok(Ran { results, with_outcomes });
+        }
+        whole => whole.ok(),
+    };
+    let one = |row: usize| match &whole {
+        // It has values that its type does not allow: those are errors, the others count.
+        Some(values) => value(values, &signature.returns, row),
+        None => value(&call(row..row + 1)?, &signature.returns, 0),
+    };
     let mut failed = Vec::new();
     let values: Vec<Value> = (0..rows)
         .map(|row| {
-            let value = call(row..row + 1).and_then(|array| value(&array, &signature.returns, 0));
-            value.unwrap_or_else(|text| {
+            one(row).unwrap_or_else(|text| {
                 failed.push((row, text));
                 Value::Null
             })
         })
         .collect();
-    let (results, with_outcomes) = results::ran(&signature.name, build(&signature.returns, values.iter()).export(), &failed);
+    let (column, without_room) = build_with_room(&signature.returns, values.iter());
+    failed.extend(NoRoom::errors(without_room));
+    failed.sort_unstable_by_key(|(row, _)| *row);
+    let (results, with_outcomes) = results::ran(&signature.name, column.export(), &failed);
     Ok(Ran { results, with_outcomes })
 }
 

@@ -251,14 +251,15 @@ impl Started {
         static IDS: OnceLock<abi::ArrowSchema> = OnceLock::new();
         let numbers: Vec<Value> = rows.iter().map(|row| Value::Fixed(row.id)).collect();
         let values = rows.iter().map(|row| if let Outcome::Value(value) = &row.outcome { value } else { &Value::Null });
+        let columns = build(&Layout::Fixed(8), numbers.iter()).and_then(|ids| Ok((ids, build(&self.signature.returns, values)?)));
+        let Ok((ids, values)) = columns.map_err(|no_room| self.die(&format!("{}: {no_room}", self.signature.name))) else {
+            return DrainResult::without_data(DrainResult::ERROR);
+        };
         DrainResult {
             tag: DrainResult::DATA,
             data: Arrays::new(vec![
-                Array {
-                    array: build(&Layout::Fixed(8), numbers.iter()).export(),
-                    schema: exported(IDS.get_or_init(|| field(c"", c"L", 0))),
-                },
-                Array { array: build(&self.signature.returns, values).export(), schema: exported(self.signature.return_schema) },
+                Array { array: ids.export(), schema: exported(IDS.get_or_init(|| field(c"", c"L", 0))) },
+                Array { array: values.export(), schema: exported(self.signature.return_schema) },
             ]),
         }
     }

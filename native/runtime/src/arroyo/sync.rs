@@ -72,7 +72,7 @@ unsafe fn first_failure(results: &abi::ArrowArray) -> Option<String> {
     let text = String::from_utf8_lossy(errors.bytes(row).unwrap_or_default()).into_owned();
     let more = match failed.count() {
         0 => String::new(),
-        more => format!(" (and {more} more rows of this batch)"),
+        more => format!(" (and {more} more of this batch)"),
     };
     Some(text + &more)
 }

@@ -70,7 +70,8 @@ pub fn arguments(signature: &Signature, columns: &[Column], rows: std::ops::Rang
         let values = values.map_err(|text| format!("argument {name}: {text}"))?;
         // SAFETY: a signature has a valid, constant schema for each argument.
         let schema = unsafe { child_schema(signature.argument_schema, i) }?;
-        arrays.push(Array { array: build(layout, values.iter()).export(), schema: exported(schema) });
+        let array = build(layout, values.iter()).map_err(|no_room| format!("argument {name}: {no_room}"))?;
+        arrays.push(Array { array: array.export(), schema: exported(schema) });
     }
     Ok(Arrays::new(arrays))
 }

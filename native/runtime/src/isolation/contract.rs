@@ -4,7 +4,7 @@
 //! are processes. For a plugin in Python the native core opens instances, in both modes ([`Opener`]).
 
 use super::process::child::Program;
-use super::process::{Hello, Limits, Processes, Spec};
+use super::process::{Limits, Processes, Spec};
 use super::{close, open, Instance};
 use crate::exports::Plugin;
 use crate::failure::{guard, Failure};
@@ -63,8 +63,10 @@ pub unsafe fn open_processes(
 ) -> Result<u32, Failure> {
     let program = Program { path: python, arguments: vec!["-m".into(), WORKER.into()] };
     let limits = Limits { memory: options.memory_limit, cpu: options.cpu_limit };
-    let hello = Hello { host: std::process::id(), limits, plugin: library };
-    let instance: Arc<dyn Instance> = Arc::new(Processes::new(Spec { program, hello, interrupted: || false }, options.workers as usize));
+    // SAFETY: passed on.
+    let spec = unsafe { Spec::new(program, limits, library, descriptor, || false) };
+    let spec = spec.map_err(|text| Failure::new(abi::ENVIRONMENT, text))?;
+    let instance: Arc<dyn Instance> = Arc::new(Processes::new(spec, options.workers as usize));
     // SAFETY: passed on.
     unsafe { open(descriptor, &instance) }.map_err(Failure::argument)
 }

@@ -11,7 +11,6 @@
 pub mod contract;
 pub mod process;
 pub mod python;
-pub mod relay;
 
 use crate::arrow::Batch;
 use crate::exports::{self, Plugin, Ran};
@@ -32,6 +31,9 @@ pub trait Instance: Send + Sync + 'static {
 
     /// As [`Plugin::start`].
     fn start(&self, function: u32, runtime: &Arc<Runtime>) -> Result<(), Failure>;
+
+    /// Ends the calls that run, if it can. Whatever is left ends with the instance.
+    fn close(&self) {}
 }
 
 struct Function {
@@ -87,7 +89,7 @@ pub unsafe fn open(descriptor: *const abi::Descriptor, instance: &Arc<dyn Instan
     Ok(base as u32)
 }
 
-/// Closes an instance: its functions answer INVALID_STATE from now on. With its last call its workers end.
+/// Closes an instance: its functions answer INVALID_STATE from now on, and its workers end.
 pub fn close(base: u32, functions: u32) {
     close_those(base as usize, functions as usize);
 }
@@ -100,7 +102,9 @@ pub fn close_all() {
 /// The lock is given back before an instance is dropped, because that may wait for its workers.
 fn close_those(first: usize, count: usize) {
     let functions = FUNCTIONS.read().unpoisoned().iter().skip(first).take(count).copied().collect::<Vec<_>>();
-    functions.iter().for_each(|function| drop(function.instance.write().unpoisoned().take()));
+    let mut instances: Vec<_> = functions.iter().filter_map(|function| function.instance.write().unpoisoned().take()).collect();
+    instances.dedup_by(|one, other| Arc::ptr_eq(one, other)); // the functions of an instance follow one another
+    instances.iter().for_each(|instance| instance.close());
 }
 
 fn get(function: u32) -> Result<&'static Function, Failure> {

@@ -9,7 +9,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
     }
 
     /// Opens the next attempt, if one may run now: first for a part of a failed micro-batch, then for rows whose pause is
-    /// over, then for rows that have not started. Its timeout counts from `now`.
+    /// over, then for rows that have not started. Its timeout counts from `now`, or from [`Machine::begin`].
     pub fn start(&mut self, now: u64) -> Option<Start<B>> {
         self.now = now;
         if !self.can_start() {
@@ -43,12 +43,28 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
             deadline = deadline.max(self.rows[row].deadline);
             others.push(self.run(row, slot));
         }
-        Some(Start { token: Token { slot, generation }, id, attempt, deadline: timeout.min(deadline), batch, row, others: others.into() })
+        let token = Token { slot, generation };
+        Some(Start { token, id, attempt, deadline: timeout.min(deadline), row_deadline: deadline, batch, row, others: others.into() })
+    }
+
+    /// The open attempts that time out by `now`, unless their calls began later than they started ([`Machine::begin`]).
+    pub fn due(&mut self, now: u64) -> Vec<Token> {
+        let slots = self.open.until(&mut self.attempts, now);
+        slots.into_iter().map(|slot| Token { slot, generation: self.attempts[slot].generation }).collect()
+    }
+
+    /// The call of an attempt began at `at` or later: its timeout counts from there. An attempt that is not open stays as it is.
+    pub fn call_began(&mut self, token: Token, at: u64) {
+        let Some(timeout) = self.settings.timeout else { return };
+        if self.is_open(token) {
+            self.open.remove(&mut self.attempts, token.slot);
+            self.attempts[token.slot].link = Link::at(at.saturating_add(timeout));
+            self.open.push(&mut self.attempts, token.slot);
+        }
     }
 
     /// An attempt has ended with this outcome. False: its row had ended before, or waits for another attempt; the outcome is
-    /// discarded (R6). For a micro-batch, this means that it failed as a whole: it is split. Where batches are kept apart, all
-    /// its rows are cancelled instead, and the machine above splits it.
+    /// discarded (R6). For a micro-batch, this means that it failed as a whole: it is split.
     pub fn end(&mut self, now: u64, token: Token, outcome: Outcome<V>) -> bool {
         self.now = now;
         let Some(Ended { row, others, state }) = self.close(token) else { return false };
@@ -58,11 +74,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
             counts = row.is_some_and(|row| self.settle(now, row, outcome)) && state == AttemptState::Open;
         } else {
             let rows: Vec<u32> = row.into_iter().chain(others.iter().copied().flatten()).collect();
-            if self.apart {
-                for row in rows {
-                    self.settle(now, row, Outcome::Cancelled);
-                }
-            } else if state == AttemptState::Open {
+            if state == AttemptState::Open {
                 counts = true;
                 self.split(&rows);
             } else {

@@ -123,40 +123,6 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         self.advance();
     }
 
-    /// Asks for the cancellation of a row's attempt, which is late from now on, and leaves the row to it: the row is cancelled
-    /// once the attempt has ended. For a machine below another one, which has decided about the row.
-    pub fn ask(&mut self, now: u64, id: u64) {
-        match self.attempt_of(id) {
-            None => self.cancel(now, id, 1), // it has not started
-            Some(token) if self.attempts[token.slot].state == AttemptState::Open => {
-                self.ask_to_end(now, token.slot);
-                self.ending.remove(&mut self.attempts, token.slot);
-                self.attempts[token.slot].link = Link::at(u64::MAX); // the machine above says when it is stuck
-                self.ending.push(&mut self.attempts, token.slot);
-            }
-            Some(_) => {}
-        }
-    }
-
-    /// A row's attempt ignores that: it is out of the cap, and its executor reports it. `reported` is the row's id there.
-    pub fn give_up_asking(&mut self, id: u64, reported: u64) {
-        let Some(token) = self.attempt_of(id) else { return };
-        match self.attempts[token.slot].state {
-            AttemptState::Open => self.open.remove(&mut self.attempts, token.slot),
-            AttemptState::Cancelled => self.ending.remove(&mut self.attempts, token.slot),
-            AttemptState::Stuck => return,
-        }
-        self.attempts[token.slot].state = AttemptState::Stuck;
-        self.counts.stuck += 1;
-        self.newly_stuck.push(Stuck { token, id: reported });
-    }
-
-    fn attempt_of(&self, id: u64) -> Option<Token> {
-        let row = self.rows.keys().find(|&row| self.rows[row].id == id)?;
-        let Stage::Running(slot) = self.rows[row].stage else { return None };
-        Some(Token { slot, generation: self.attempts[slot].generation })
-    }
-
     /// Refuses further batches. `Cancel` also ends every row that has not ended; it may follow `Drain`.
     pub fn stop(&mut self, now: u64, mode: Stop) {
         self.stop = Some(match self.stop {

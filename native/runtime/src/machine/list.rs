@@ -1,5 +1,6 @@
-//! A linked list through records of a slab, in the order of their times. Assumes that each pushed record is not earlier than
-//! those before it. Any record can be removed in O(1), so a slow one at the head costs nothing.
+//! A linked list through records of a slab, in the order of their times. A record goes to its place from the end, so that one
+//! which is not earlier than those before it costs O(1). Any record can be removed in O(1), so a slow one at the head costs
+//! nothing.
 
 use super::slab::Slab;
 
@@ -29,10 +30,19 @@ pub struct List {
 
 impl List {
     pub fn push<T: Linked>(&mut self, records: &mut Slab<T>, key: u32) {
-        records[key].link().before = self.last;
-        match self.last.replace(key) {
-            Some(last) => records[last].link().behind = Some(key),
+        let at = records[key].link().at;
+        let (mut before, mut behind) = (self.last, None);
+        while let Some(later) = before.filter(|&before| records[before].link().at > at) {
+            (before, behind) = (records[later].link().before, Some(later));
+        }
+        *records[key].link() = Link { at, before, behind };
+        match before {
+            Some(before) => records[before].link().behind = Some(key),
             None => self.first = Some(key),
+        }
+        match behind {
+            Some(behind) => records[behind].link().before = Some(key),
+            None => self.last = Some(key),
         }
     }
 
@@ -51,6 +61,17 @@ impl List {
     /// The time of the first record.
     pub fn first_at<T: Linked>(&self, records: &mut Slab<T>) -> Option<u64> {
         self.first.map(|key| records[key].link().at)
+    }
+
+    /// The records whose times are not after `now`.
+    pub fn until<T: Linked>(&self, records: &mut Slab<T>, now: u64) -> Vec<u32> {
+        let mut found = Vec::new();
+        let mut next = self.first_until(records, now);
+        while let Some(key) = next {
+            found.push(key);
+            next = records[key].link().behind.filter(|&behind| records[behind].link().at <= now);
+        }
+        found
     }
 
     /// The first record, if its time is not after `now`.

@@ -61,6 +61,15 @@ impl Token {
     pub fn index(self) -> usize {
         self.slot as usize
     }
+
+    /// As a number, for another process.
+    pub fn number(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.slot)
+    }
+
+    pub fn of_number(number: u64) -> Token {
+        Token { slot: number as u32, generation: (number >> 32) as u32 }
+    }
 }
 
 /// An attempt to execute: row number `row` of batch `batch`.
@@ -71,6 +80,8 @@ pub struct Start<B> {
     pub attempt: u16,
     /// When the attempt or its row times out, whichever is first; u64::MAX: never.
     pub deadline: u64,
+    /// When its row does.
+    pub row_deadline: u64,
     pub batch: B,
     pub row: usize,
     /// The further rows of a micro-batch.
@@ -299,8 +310,6 @@ pub struct Machine<B, V> {
     poison: Option<Box<str>>,
     /// Too many stuck attempts were the reason of the poison.
     overwhelmed: bool,
-    /// Rows of different batches are not gathered together, rows of one do not wait for others, and none is split.
-    apart: bool,
     counts: Counts,
     latency: Histogram,
 }
@@ -335,15 +344,9 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
             stop: None,
             poison: None,
             overwhelmed: false,
-            apart: false,
             counts: Counts::default(),
             latency: Histogram::default(),
         }
-    }
-
-    /// Makes each batch a micro-batch. Before the first one; for a machine below another one, which gathers and splits.
-    pub fn keep_batches_apart(&mut self) {
-        self.apart = true;
     }
 
     pub fn settings(&self) -> &Settings {

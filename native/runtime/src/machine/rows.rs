@@ -12,7 +12,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
     pub(super) fn is_gathered(&self) -> bool {
         let waiting = self.counts.queued + self.due_rows;
         let Some(gather) = self.settings.gather else { return waiting > 0 };
-        let enough = self.apart || waiting >= gather.rows || self.waiting_bytes >= gather.bytes;
+        let enough = waiting >= gather.rows || self.waiting_bytes >= gather.bytes;
         waiting > 0 && (enough || self.stop.is_some() || !self.has_room() || self.gathered_at().is_some_and(|at| at <= self.now))
     }
 
@@ -102,9 +102,6 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         let Some(gather) = self.settings.gather else { return };
         let mut bytes = self.row_bytes(first);
         while further.len() as u64 + 1 < gather.rows && bytes < gather.bytes {
-            if self.apart && self.spans.front().is_none_or(|span| span.batch != self.rows[first].batch) {
-                break;
-            }
             let Some(row) = self.next_row() else { break };
             bytes += self.row_bytes(row);
             further.push(row);

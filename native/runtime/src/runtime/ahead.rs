@@ -1,60 +1,82 @@
-//! Rows that an executor takes ahead, where several executors share a runtime.
+//! The seat of an executor that works on one thread: it takes some rows at once and leaves outcomes in its outbox, so that it
+//! meets the others at the runtime's lock for some rows and not for each.
 //!
-//! Executors that met at the runtime's lock for each row would be slower together than one alone. So an executor that works
-//! on one thread takes some rows at once, and leaves outcomes in the outbox of its seat. Whoever has the lock and looks at
-//! rows empties the outboxes first, so an outcome counts from the moment at which it was left, also if the executor's
-//! thread then blocks.
+//! How many rows it takes doubles while they are cheap, so that few wait behind one that is not. A call of theirs begins
+//! when the executor gets to it: until then its timeout does not run.
 //!
 //! Guarantees: a row that was taken ahead starts in the same turn or the next; if it is cancelled before, it ends without
-//! a call. An executor that has the runtime to itself takes row by row, and nothing of this costs it anything.
+//! a call. Whoever has the lock and looks at rows empties the outboxes first, so an outcome counts from the moment at which
+//! it was left. The host is told of it [`TOLD`] later at most, by the timer if the executor does not come to it.
 
 use super::executor::{After, Attempt, Orders, Seat};
+use super::outbox::{Outbox, ROOM};
+use super::seats::SeatState;
+use super::time_slice::next_rows;
+use super::wake_ups::TOLD;
 use super::{Runtime, State};
 use crate::machine::{Outcome, Token};
-use crate::sync::{Mutex, Unpoisoned};
+use crate::timer::{lately, now, tick};
 use crate::value::Value;
 use std::collections::VecDeque;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The most rows that are taken at once.
-const MOST: u64 = 16;
-
-/// Outcomes on their way to the machine. Its lock is taken after the runtime's, or alone.
-#[derive(Default)]
-pub(super) struct Outbox(Mutex<Vec<Left>>);
-
-/// When an attempt ended, and how.
-type Left = (u64, Token, Outcome<Value>);
-
-impl Outbox {
-    fn leave(&self, left: Left) {
-        self.0.lock().unpoisoned().push(left);
-    }
-}
-
 impl State {
     /// Moves the outcomes from the outboxes to the machine.
     pub(super) fn take_outcomes(&mut self) {
-        if !self.is_shared() {
-            return;
-        }
         for seat in 0..self.seats.len() {
-            let left = std::mem::take(&mut *self.seats[seat].outbox.0.lock().unpoisoned());
-            for (at, token, outcome) in left {
+            while let Some((at, token, outcome)) = self.seats[seat].outbox.take() {
                 let at = self.not_back(at);
                 self.end(at, token, outcome);
             }
         }
     }
+
+    /// The seat's outbox and the place there of a row that was taken ahead, among the last ones.
+    pub(super) fn taken_ahead(&self, token: Token) -> Option<(&Outbox, usize)> {
+        self.seats.iter().find_map(|seat| Some((&*seat.outbox, seat.taken.iter().position(|taken| *taken == token)?)))
+    }
+
+    /// Timeouts count from the beginning of a call: puts those off that come too soon, because a row was taken ahead, or waits
+    /// in a worker process, which is asked ([`Seat::answer`]).
+    pub(super) fn put_timeouts_off(&mut self, now: u64) {
+        for token in self.machine.due(now) {
+            let begun = match self.taken_ahead(token) {
+                Some((outbox, place)) => Some(outbox.begun(place).map_or(now, |since| if place > 0 { since + tick() } else { since })),
+                None => self.ask_for(token).then_some(now),
+            };
+            if let Some(begun) = begun {
+                self.machine.call_began(token, begun);
+            }
+        }
+    }
+
+    /// Tells the machine when calls began: the executor is about to take further rows. The first one began as it was taken.
+    fn begin_calls(&mut self, seat: usize) {
+        let SeatState { taken, outbox, .. } = &mut self.seats[seat];
+        for (place, token) in taken.drain(..).enumerate().skip(1) {
+            match (outbox.begun(place), &mut self.remote) {
+                (Some(since), Some(remote)) => remote.call_began(token, since),
+                (Some(since), None) => self.machine.call_began(token, since + tick()),
+                (None, _) => {}
+            }
+        }
+        outbox.forget_begun();
+    }
 }
 
-/// The seat of an executor that works on one thread.
 pub struct Ahead {
     seat: Seat,
-    /// Other executors have seats, too. Known from the first turn on.
-    is_shared: bool,
-    taken: VecDeque<Attempt>,
+    timeout: Option<u64>,
+    /// The most rows that it takes at once.
+    most: u64,
+    /// With their places in the outbox.
+    taken: VecDeque<(usize, Attempt)>,
+    /// How many rows it took last, and when.
+    rows: u64,
+    took: u64,
+    /// Since when there are outcomes of which the host was not told.
+    untold: Option<u64>,
 }
 
 impl Deref for Ahead {
@@ -67,7 +89,9 @@ impl Deref for Ahead {
 
 impl Ahead {
     pub fn new(seat: Seat) -> Ahead {
-        Ahead { seat, is_shared: false, taken: VecDeque::new() }
+        let settings = seat.settings();
+        let most = if settings.gather.is_some() { 1 } else { ROOM as u64 };
+        Ahead { timeout: settings.timeout, most, seat, taken: VecDeque::with_capacity(ROOM), rows: 1, took: 0, untold: None }
     }
 
     pub fn runtime(&self) -> &Arc<Runtime> {
@@ -76,15 +100,11 @@ impl Ahead {
 
     /// As [`Seat::begin_turn`].
     pub fn begin_turn(&mut self, orders: &mut Orders) {
-        {
-            let mut state = self.seat.lock();
-            state.take_orders(self.seat.number(), orders);
-            self.is_shared = state.is_shared() && state.machine.settings().gather.is_none();
-        }
+        self.seat.begin_turn(orders);
         if self.taken.is_empty() {
             return;
         }
-        orders.cancelled.retain(|&token| match self.taken.iter().position(|attempt| attempt.token == token) {
+        orders.cancelled.retain(|&token| match self.taken.iter().position(|(_, attempt)| attempt.token == token) {
             Some(place) => {
                 self.taken.remove(place);
                 self.seat.end(token, Outcome::Cancelled);
@@ -95,7 +115,8 @@ impl Ahead {
     }
 
     /// As [`Seat::end_turn`].
-    pub fn end_turn(&self) -> After {
+    pub fn end_turn(&mut self) -> After {
+        self.untold = None;
         self.seat.end_turn_with(!self.taken.is_empty())
     }
 
@@ -104,33 +125,49 @@ impl Ahead {
         !self.taken.is_empty() || self.seat.can_start()
     }
 
-    /// As [`Seat::next`].
+    /// As [`Seat::next`]: the call begins now.
+    #[inline]
     pub fn next_attempt(&mut self) -> Option<Attempt> {
-        if !self.is_shared {
-            return self.seat.next();
-        }
-        if self.taken.is_empty() {
-            self.take_rows();
-        }
-        self.taken.pop_front()
+        self.next_at(lately())
     }
 
-    /// Reports an attempt. The host learns of it at the end of the turn.
-    pub fn end(&self, token: Token, outcome: Outcome<Value>) {
-        if self.is_shared {
-            self.seat.outbox().leave((self.seat.clock(), token, outcome));
-        } else {
-            self.seat.end(token, outcome);
-        }
+    /// Reports an attempt. The host learns of it at the end of the turn, or a little later.
+    #[inline]
+    pub fn end(&mut self, token: Token, outcome: Outcome<Value>) {
+        self.end_at(lately(), token, outcome);
     }
 
     /// As [`Seat::end_and_next`].
+    #[inline]
     pub fn end_and_next(&mut self, token: Token, outcome: Outcome<Value>) -> Option<Attempt> {
-        if !self.is_shared {
-            return self.seat.end_and_next(token, outcome);
+        let now = lately();
+        self.end_at(now, token, outcome);
+        self.next_at(now)
+    }
+
+    #[inline]
+    fn next_at(&mut self, now: u64) -> Option<Attempt> {
+        if self.taken.is_empty() {
+            self.take_rows();
         }
-        self.end(token, outcome);
-        self.next_attempt()
+        let (place, mut attempt) = self.taken.pop_front()?;
+        if let Some(timeout) = self.timeout {
+            let since = now.max(self.took);
+            self.seat.outbox().begin(place, since);
+            attempt.deadline = attempt.row_deadline.min(since.saturating_add(timeout));
+        }
+        Some(attempt)
+    }
+
+    #[inline]
+    fn end_at(&mut self, now: u64, token: Token, outcome: Outcome<Value>) {
+        if let Err((at, token, outcome)) = self.seat.outbox().leave((now, token, outcome)) {
+            self.hand_over(at, token, outcome);
+        }
+        if now.saturating_sub(*self.untold.get_or_insert(now)) > TOLD {
+            self.untold = None;
+            self.seat.notify();
+        }
     }
 
     /// As [`Seat::closed`].
@@ -138,19 +175,43 @@ impl Ahead {
         self.seat.closed(result);
     }
 
-    /// Takes a fair part of the rows that may start: others may be free for the rest.
-    fn take_rows(&mut self) {
-        let now = self.seat.clock();
+    /// The outbox is full.
+    #[cold]
+    fn hand_over(&self, at: u64, token: Token, outcome: Outcome<Value>) {
         let mut state = self.seat.lock();
-        self.seat.take_in(&mut state);
-        let now = state.not_back(now);
-        let shares = 2 * state.seats.len() as u64;
-        let allowed = u64::from(state.machine.settings().allowed_in_flight) / shares;
-        let rows = (state.machine.counts().queued / shares).min(allowed).clamp(1, MOST);
-        for _ in 0..rows {
-            let Some(attempt) = self.seat.start(&mut state, now) else { break };
-            self.taken.push_back(attempt);
+        state.take_outcomes();
+        let at = state.not_back(at);
+        state.end(at, token, outcome);
+        self.seat.keep_time(&mut state);
+    }
+
+    fn take_rows(&mut self) {
+        let now = now();
+        self.take(now, next_rows(self.rows, now - self.took));
+    }
+
+    /// Takes a fair part of the rows that may start, `rows` at most: others may be free for the rest.
+    pub(super) fn take(&mut self, now: u64, rows: u64) {
+        (self.took, self.rows) = (now, rows);
+        let mut state = self.seat.lock();
+        let seat = self.seat.number();
+        let shares = if state.is_shared() { 2 * state.seats.len() as u64 } else { 1 };
+        if state.machine.counts().queued < shares * self.rows {
+            self.seat.take_in(&mut state);
+        } else {
+            state.take_outcomes();
         }
+        let now = state.not_back(now);
+        state.begin_calls(seat);
+        let allowed = u64::from(state.machine.settings().allowed_in_flight) / shares;
+        let waiting = state.remote.as_ref().map_or_else(|| state.machine.counts().queued, |remote| remote.waiting());
+        let rows = (waiting / shares).min(allowed).min(self.rows).clamp(1, self.most);
+        for place in 0..rows as usize {
+            let Some(attempt) = state.start(now, seat) else { break };
+            state.seats[seat].taken.push(attempt.token);
+            self.taken.push_back((place, attempt));
+        }
+        self.seat.keep_time(&mut state);
         self.seat.wake_for_more(state);
     }
 }

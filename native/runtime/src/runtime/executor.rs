@@ -15,7 +15,8 @@
 //!
 //! Guarantees: after [`After::Asleep`], [`Executor::wake`] is called once, as soon as there is something to do for it.
 
-use super::ahead::Outbox;
+use super::outbox::Outbox;
+use super::remote::Ended;
 use super::seats::SeatState;
 use super::{Runtime, State};
 use crate::arrow::Batch;
@@ -23,6 +24,7 @@ use crate::machine::{Outcome, Start, Stuck, Token};
 use crate::sync::MutexGuard;
 use crate::timer::now;
 use crate::value::Value;
+use std::collections::HashSet;
 use std::ops::Deref;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
@@ -48,11 +50,19 @@ pub struct Orders {
     pub cancelled: Vec<Token>,
     /// Attempts that ignore their cancellation: report each once (R8).
     pub stuck: Vec<Stuck>,
+    /// Attempts whose calls may not have begun, for [`Seat::answer`].
+    pub unsure: Vec<Token>,
 }
 
 impl Orders {
-    pub(super) fn is_empty(&self) -> bool {
-        self.cancelled.is_empty() && self.stuck.is_empty()
+    pub(super) fn move_to(&mut self, other: &mut Orders) {
+        other.cancelled.append(&mut self.cancelled);
+        other.stuck.append(&mut self.stuck);
+        other.unsure.append(&mut self.unsure);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.cancelled.is_empty() && self.stuck.is_empty() && self.unsure.is_empty()
     }
 }
 
@@ -86,7 +96,10 @@ impl Runtime {
 
     /// Wakes a host that waits for rows which have ended by now: for outcomes reported outside a turn.
     pub fn notify(&self) {
-        self.wake_after(self.lock());
+        let mut state = self.lock();
+        state.take_outcomes();
+        self.keep_time(&mut state);
+        self.wake_after(state);
     }
 
     /// Reports an attempt. The host learns of it at the end of the turn, or by [`Runtime::notify`]. False: it came late and
@@ -107,18 +120,26 @@ impl Runtime {
         let mut state = self.lock();
         let now = state.not_back(now);
         state.note_end(token);
-        state.discarded += u64::from(!state.machine.is_open(token));
-        state.machine.end_rows(now, token, outcomes);
+        match &mut state.remote {
+            Some(remote) => {
+                let counts = remote.end(token, Ended::Rows(outcomes.into_iter().collect()));
+                state.discarded += u64::from(!counts);
+            }
+            None => {
+                state.discarded += u64::from(!state.machine.is_open(token));
+                state.machine.end_rows(now, token, outcomes);
+            }
+        }
         self.keep_time(&mut state);
     }
 
     /// Whether an attempt could start now.
     pub fn can_start(&self) -> bool {
         let mut state = self.lock();
-        if !state.machine.can_start() {
+        if !state.can_start() {
             self.take_in(&mut state);
         }
-        state.machine.can_start()
+        state.can_start()
     }
 
     /// The executor's thread was found blocked while rows wait or run (R9).
@@ -250,14 +271,12 @@ impl Seat {
         // In this order: a batch that is sent from now on wakes the executor, and one that was sent before is seen.
         self.inbox.set_asleep(true);
         self.take_in(&mut state);
-        if state.is_shared() {
-            self.keep_time(&mut state); // for outcomes that were left
-        }
+        self.keep_time(&mut state); // for outcomes that were left
         let has_work = has_rows || state.has_work(self.number);
         state.seats[self.number].asleep = !has_work;
         self.inbox.set_asleep(state.any_asleep());
         let after = match has_work {
-            _ if state.machine.is_settled() => After::Settled,
+            _ if state.is_settled() => After::Settled,
             true => After::Again,
             false => After::Asleep,
         };
@@ -294,29 +313,15 @@ impl Seat {
     }
 
     fn next_locked(&self, mut state: MutexGuard<'_, State>, now: u64) -> Option<Attempt> {
-        if !state.machine.can_start() {
+        if !state.can_start() {
             self.take_in(&mut state);
         }
-        let attempt = self.start(&mut state, now)?;
-        self.wake_for_more(state);
-        Some(attempt)
-    }
-
-    /// Starts the next attempt.
-    pub(super) fn start(&self, state: &mut State, now: u64) -> Option<Attempt> {
-        let attempt = state.machine.start(now);
-        self.keep_time(state);
-        let mut attempt = attempt?;
-        if let Some(origin) = attempt.batch.origin(attempt.row) {
-            (attempt.id, attempt.attempt, attempt.deadline) = (origin.row_id, origin.attempt, origin.deadline);
+        let attempt = state.start(now, self.number);
+        self.keep_time(&mut state);
+        if attempt.is_some() {
+            self.wake_for_more(state);
         }
-        for other in &mut attempt.others {
-            if let Some(origin) = other.batch.origin(other.row) {
-                (other.id, other.attempt) = (origin.row_id, origin.attempt);
-            }
-        }
-        state.note_start(attempt.token, self.number);
-        Some(attempt)
+        attempt
     }
 
     /// Wakes the next executor, if there is more to start.
@@ -327,6 +332,25 @@ impl Seat {
                 drop(state);
                 executor.wake();
             }
+        }
+    }
+
+    /// Attempts that it takes do not begin at once: it can be asked whether they have, before they time out
+    /// ([`Orders::unsure`]). Before the first one.
+    pub fn can_be_asked(&self) {
+        self.lock().seats[self.number].asked = Some(HashSet::new());
+    }
+
+    /// Answers for an attempt when its call began. None: it has not. Without an answer it times out as if it had begun.
+    pub fn answer(&self, token: Token, begun: Option<u64>) {
+        let mut state = self.lock();
+        let Some(asked) = &mut state.seats[self.number].asked else { return };
+        match begun {
+            Some(begun) => {
+                state.machine.call_began(token, begun);
+                self.keep_time(&mut state);
+            }
+            None => _ = asked.remove(&token), // it is asked again
         }
     }
 
@@ -345,10 +369,22 @@ impl Seat {
 }
 
 impl State {
+    /// Starts the next attempt, at a seat. The caller keeps the time.
+    pub(super) fn start(&mut self, now: u64, seat: usize) -> Option<Attempt> {
+        let timeout = self.machine.settings().timeout;
+        let attempt = self.remote.as_mut().map_or_else(|| self.machine.start(now), |remote| remote.start(now, timeout))?;
+        self.note_start(attempt.token, seat);
+        self.tell_soon();
+        Some(attempt)
+    }
+
     pub(super) fn end(&mut self, now: u64, token: Token, outcome: Outcome<Value>) -> bool {
         self.note_end(token);
         let says_something = matches!(outcome, Outcome::Value(_) | Outcome::Error(_));
-        let counts = self.machine.end(now, token, outcome);
+        let counts = match &mut self.remote {
+            Some(remote) => remote.end(token, Ended::Whole(outcome)),
+            None => self.machine.end(now, token, outcome),
+        };
         self.discarded += u64::from(says_something && !counts);
         counts
     }

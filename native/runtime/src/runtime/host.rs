@@ -163,33 +163,11 @@ impl Runtime {
         self.wake_after(state);
     }
 
-    /// Asks for the cancellation of a row's attempt; the row ends as the attempt does ([`crate::isolation::relay`]).
-    pub fn ask(&self, id: u64) {
-        let mut state = self.lock();
-        self.take_in(&mut state);
-        let now = state.not_back(now());
-        state.machine.ask(now, id);
-        self.wake_after(state);
-    }
-
-    /// A row's attempt ignores that: the executor reports it, and another may run in its place. `reported` is the row's id in
-    /// the report.
-    pub fn give_up_asking(&self, id: u64, reported: u64) {
-        let mut state = self.lock();
-        state.machine.give_up_asking(id, reported);
-        self.wake_after(state);
-    }
-
-    /// Makes each batch a micro-batch ([`crate::isolation::relay`]). Before the first one.
-    pub fn keep_batches_apart(&self) {
-        self.lock().machine.keep_batches_apart();
-    }
-
     /// The machine's part of the statistics.
     pub fn counts(&self) -> Counts {
         let mut state = self.lock();
         self.take_in(&mut state);
-        state.machine.counts()
+        state.counts()
     }
 
     pub fn statistics(&self) -> abi::Statistics {
@@ -230,6 +208,9 @@ impl Runtime {
     fn stop_locked(&self, state: &mut State, mode: Stop) {
         let now = state.not_back(now());
         self.between_sends(state, |machine| machine.stop(now, mode));
+        if mode == Stop::Cancel {
+            state.remote.iter_mut().for_each(|remote| remote.cancel_all());
+        }
         self.keep_time(state);
     }
 

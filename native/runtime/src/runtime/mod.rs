@@ -5,7 +5,9 @@
 //! | [`host`]       | the host's side: send, drain, cancel, statistics, stop                        |
 //! | [`executor`]   | the executor's side: turns, attempts and how they ended, closing              |
 //! | `seats`        | which executor is woken, and which one runs an attempt                        |
-//! | [`ahead`]      | rows taken ahead and outcomes left behind, where executors share a runtime    |
+//! | [`ahead`]      | rows that an executor takes ahead                                             |
+//! | `outbox`       | what it says of them without the lock                                         |
+//! | [`remote`]     | calls of a runtime in a worker process, whose machine is the host's           |
 //! | [`wake_ups`]   | wait, arm, disarm; the wake-ups that a change makes necessary                 |
 //! | [`time_slice`] | how long an executor starts rows before others get the thread                 |
 //!
@@ -16,11 +18,13 @@
 //! Assumes: executors, usually one, that take turns; any number of host threads.
 //!
 //! `send` takes the mutex only to wake the executor. Otherwise it leaves its batch in the [`Inbox`], and each method that
-//! must see all batches moves them to the machine first ([`Runtime::take_in`]). Lock order: the mutex, then the inbox, then outboxes.
+//! must see all batches moves them to the machine first ([`Runtime::take_in`]). Lock order: the mutex, then the inbox.
 
 pub mod ahead;
 pub mod executor;
 pub mod host;
+mod outbox;
+pub mod remote;
 #[cfg(test)]
 pub mod samples;
 mod seats;
@@ -39,7 +43,7 @@ use crate::arrow::Batch;
 use crate::failure::Failure;
 use crate::inbox::{Inbox, Sent, Size};
 use crate::log;
-use crate::machine::{Machine, Settings};
+use crate::machine::{Counts, Machine, Settings};
 use crate::options::Chosen;
 use crate::panics::catch_own;
 use crate::signature::Signature;
@@ -47,6 +51,7 @@ use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::timer::{now, Alarm, Ticking};
 use crate::value::Value;
 use arroyo_udf_abi as abi;
+use remote::Remote;
 use seats::{Runners, SeatState};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
@@ -67,7 +72,9 @@ pub struct Runtime {
 }
 
 struct State {
+    /// In a worker process it has no rows: see [`remote`].
     machine: Machine<Arc<Batch>, Value>,
+    remote: Option<Box<Remote>>,
     /// Batches on their way from the inbox to the machine; empty otherwise.
     arrived: Vec<Sent<Batch>>,
     seats: Vec<SeatState>,
@@ -78,6 +85,8 @@ struct State {
     discarded: u64,
     /// There are results from turns that are over, so that a host wakes once per turn and not once per row.
     news: bool,
+    /// When the timer tells the host of results, if the executor does not do it before.
+    tell_by: Option<u64>,
     /// How many threads in `wait` sleep for each condition.
     waiting: [u32; 2],
     armed: Option<Armed>,
@@ -102,6 +111,33 @@ impl State {
     fn not_back(&mut self, now: u64) -> u64 {
         self.latest = self.latest.max(now);
         self.latest
+    }
+
+    /// A row starts: the host need not wait for its end to be told of those that have ended.
+    fn tell_soon(&mut self) {
+        if self.tell_by.is_none() && !self.news && self.has_results() {
+            self.tell_by = Some(now() + wake_ups::TOLD);
+        }
+    }
+
+    /// Whether there is something for the host.
+    fn has_results(&self) -> bool {
+        self.machine.has_results() || self.remote.as_ref().is_some_and(|remote| remote.has_news())
+    }
+
+    /// Whether an attempt may start.
+    fn can_start(&self) -> bool {
+        self.remote.as_ref().map_or_else(|| self.machine.can_start(), |remote| remote.can_start())
+    }
+
+    /// Whether the executor may close.
+    fn is_settled(&self) -> bool {
+        self.machine.is_settled() && self.remote.as_ref().is_none_or(|remote| remote.is_empty())
+    }
+
+    fn counts(&self) -> Counts {
+        let counts = self.machine.counts();
+        self.remote.as_ref().map_or(counts, |remote| Counts { running: remote.running(), stuck: remote.stuck(), ..counts })
     }
 
     /// Whether only drains are left.
@@ -131,8 +167,10 @@ impl Runtime {
             inbox: Inbox::new(Size { rows: chosen.settings.max_rows, bytes: chosen.settings.max_bytes }),
             state: Mutex::new(State {
                 machine: Machine::new(chosen.settings),
+                remote: None,
                 arrived: Vec::new(),
                 news: false,
+                tell_by: None,
                 seats: Vec::new(),
                 runners: Runners::default(),
                 wake_ups: 0,
@@ -223,7 +261,7 @@ impl Runtime {
 
     /// Makes the timer call when the machine next needs the time.
     fn keep_time(&self, state: &mut State) {
-        if let Some(at) = state.machine.next_deadline() {
+        if let Some(at) = state.machine.next_deadline().into_iter().chain(state.tell_by).min() {
             state.alarm.set(at, || self.me.clone());
         }
     }
@@ -231,6 +269,7 @@ impl Runtime {
     fn poison_locked(&self, state: &mut State, text: &str) {
         let now = state.not_back(now());
         self.between_sends(state, |machine| machine.poison(now, text));
+        state.remote.iter_mut().for_each(|remote| remote.cancel_all());
         self.keep_time(state); // for calls that ignore their cancellation
     }
 
@@ -253,6 +292,8 @@ impl Ticking for Runtime {
             let mut state = self.lock();
             state.alarm.withdraw();
             let now = state.not_back(now);
+            state.take_outcomes();
+            state.put_timeouts_off(now);
             self.between_sends(&mut state, |machine| machine.tick(now));
             self.keep_time(&mut state);
             let stuck_for_good = state.machine.is_stuck();

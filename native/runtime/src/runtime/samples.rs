@@ -16,6 +16,11 @@ pub fn runtime(returns: Layout, max_rows: u64) -> Arc<Runtime> {
 
 /// As `runtime`, so many attempts at a time.
 pub fn runtime_of(returns: Layout, max_rows: u64, allowed_in_flight: u32) -> Arc<Runtime> {
+    runtime_with(returns, |settings| Settings { max_rows, allowed_in_flight, ..settings })
+}
+
+/// As `runtime`, for one row, with other settings.
+pub fn runtime_with(returns: Layout, change: impl FnOnce(Settings) -> Settings) -> Arc<Runtime> {
     let nothing: &'static abi::ArrowSchema = Box::leak(Box::new(abi::ArrowSchema::empty()));
     let signature = Signature {
         name: "plugin.function".into(),
@@ -36,16 +41,16 @@ pub fn runtime_of(returns: Layout, max_rows: u64, allowed_in_flight: u32) -> Arc
     };
     let settings = Settings {
         ordered: true,
-        allowed_in_flight,
+        allowed_in_flight: 1,
         timeout: None,
         deadline: None,
-        max_rows,
+        max_rows: 1,
         max_bytes: 1,
         retry: Retry::NEVER,
         max_stuck: 1,
         gather: None,
     };
-    Runtime::new(Box::leak(Box::new(signature)), Chosen { settings, lineage: [1; 16] }).unwrap()
+    Runtime::new(Box::leak(Box::new(signature)), Chosen { settings: change(settings), lineage: [1; 16] }).unwrap()
 }
 
 unsafe extern "C" fn release_nothing(array: *mut abi::ArrowArray) {

@@ -4,10 +4,11 @@
 //! one seat, of those that sleep the one with the fewest attempts; that one wakes the next if there is more to start. With
 //! one seat, which is the usual case, nothing of this is kept.
 
-use super::ahead::Outbox;
 use super::executor::{Executor, Orders};
+use super::outbox::Outbox;
 use super::State;
 use crate::machine::{Outcome, Token};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// One seat.
@@ -24,12 +25,27 @@ pub(super) struct SeatState {
     /// For the executor's next turn.
     orders: Orders,
     pub outbox: Arc<Outbox>,
+    /// The rows that were taken ahead last, by their places in the outbox.
+    pub taken: Vec<Token>,
+    /// The attempts that its executor was asked for, and that have begun for all that is known; None: it begins calls as it
+    /// takes them ([`super::Seat::can_be_asked`]).
+    pub asked: Option<HashSet<Token>>,
 }
 
 impl Default for SeatState {
     /// The executor sleeps until its first row.
     fn default() -> SeatState {
-        SeatState { executor: None, asleep: true, full: false, closed: None, running: 0, orders: Orders::default(), outbox: Arc::default() }
+        SeatState {
+            executor: None,
+            asleep: true,
+            full: false,
+            closed: None,
+            running: 0,
+            orders: Orders::default(),
+            outbox: Arc::default(),
+            taken: Vec::new(),
+            asked: None,
+        }
     }
 }
 
@@ -72,7 +88,7 @@ impl State {
 
     /// An attempt starts at a seat.
     pub(super) fn note_start(&mut self, token: Token, seat: usize) {
-        if self.is_shared() {
+        if self.is_shared() || self.seats[seat].asked.is_some() {
             self.runners.add(token, seat);
             self.seats[seat].running += 1;
         }
@@ -82,6 +98,7 @@ impl State {
     pub(super) fn note_end(&mut self, token: Token) {
         if let Some(seat) = self.runners.remove(token) {
             self.seats[seat].running -= 1;
+            self.seats[seat].asked.iter_mut().for_each(|asked| _ = asked.remove(&token));
         }
     }
 
@@ -90,7 +107,10 @@ impl State {
         self.seats[seat].closed.get_or_insert(result);
         let is_last = self.seats.iter().all(|seat| seat.closed.is_some());
         if is_last {
-            self.machine.end_all(now);
+            match &mut self.remote {
+                Some(remote) => remote.end_all(),
+                None => self.machine.end_all(now),
+            }
         } else {
             for token in self.runners.of(seat) {
                 self.end(now, token, Outcome::Cancelled);
@@ -103,20 +123,26 @@ impl State {
     pub(super) fn take_orders(&mut self, seat: usize, into: &mut Orders) {
         if self.is_shared() {
             self.sort_orders();
-            let orders = &mut self.seats[seat].orders;
-            into.cancelled.append(&mut orders.cancelled);
-            into.stuck.append(&mut orders.stuck);
         } else {
-            self.machine.take_cancellations(&mut into.cancelled);
-            self.machine.take_stuck(&mut into.stuck);
+            self.take_all_orders(into);
+        }
+        self.seats[seat].orders.move_to(into);
+    }
+
+    fn take_all_orders(&mut self, into: &mut Orders) {
+        match &mut self.remote {
+            Some(remote) => remote.take_orders(into),
+            None => {
+                self.machine.take_cancellations(&mut into.cancelled);
+                self.machine.take_stuck(&mut into.stuck);
+            }
         }
     }
 
-    /// Gives the machine's orders to the seats that they are for.
+    /// Gives the orders to the seats that they are for.
     fn sort_orders(&mut self) {
         let mut orders = Orders::default();
-        self.machine.take_cancellations(&mut orders.cancelled);
-        self.machine.take_stuck(&mut orders.stuck);
+        self.take_all_orders(&mut orders);
         for token in orders.cancelled {
             if let Some(seat) = self.runners.seat(token) {
                 self.seats[seat].orders.cancelled.push(token);
@@ -129,24 +155,38 @@ impl State {
         }
     }
 
+    /// Asks the executor of an attempt whether its call has begun. False: it has, or there was no answer.
+    pub(super) fn ask_for(&mut self, token: Token) -> bool {
+        let Some(seat) = self.runners.seat(token) else { return false };
+        let SeatState { asked, orders, .. } = &mut self.seats[seat];
+        let asks = asked.as_mut().is_some_and(|asked| asked.insert(token));
+        if asks {
+            orders.unsure.push(token);
+        }
+        asks
+    }
+
     /// Whether the executor of a seat has something to do that no other can do. Drops cancellations that none could carry
     /// out.
     fn is_needed(&mut self, seat: usize) -> bool {
         if !self.interrupts {
-            self.machine.take_cancellations(&mut Vec::new());
+            match &mut self.remote {
+                Some(remote) => remote.drop_cancellations(),
+                None => self.machine.take_cancellations(&mut Vec::new()),
+            }
         }
         let has_orders = if self.is_shared() {
             self.sort_orders();
-            !self.seats[seat].orders.is_empty()
+            false
         } else {
-            self.machine.has_cancellations() || self.machine.has_stuck()
+            self.remote.as_ref().map_or_else(|| self.machine.has_cancellations() || self.machine.has_stuck(), |remote| remote.has_orders())
         };
-        has_orders || self.machine.is_settled() && self.closed.is_none() && self.seats[seat].closed.is_none()
+        has_orders || !self.seats[seat].orders.is_empty() || self.is_settled() && self.closed.is_none() && self.seats[seat].closed.is_none()
     }
 
     /// Whether the executor of a seat has something to do.
     pub(super) fn has_work(&mut self, seat: usize) -> bool {
-        self.is_needed(seat) || !self.seats[seat].full && self.machine.can_start()
+        self.is_needed(seat) || !self.seats[seat].full && self.can_start()
     }
 
     /// Marks a seat as awake. Its executor must be woken once the lock is given back.
@@ -159,7 +199,7 @@ impl State {
     /// If a row may start: the sleeping executor that is to start it. (One that is awake will look by itself, but may be in
     /// the middle of a long call.)
     pub(super) fn wake_for_row(&mut self) -> Option<Arc<dyn Executor>> {
-        if !self.machine.can_start() {
+        if !self.can_start() {
             return None;
         }
         let takes_rows = |seat: &SeatState| seat.asleep && !seat.full && seat.closed.is_none();

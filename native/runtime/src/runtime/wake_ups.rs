@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 /// A condition of [`Runtime::arm`] that no host can ask for through the table: [`Runtime::space`] (see `arroyo`).
 pub const SPACE: u32 = 4;
 
+/// How long rows that have ended may wait until the host is told of them, while further rows run.
+pub(super) const TOLD: u64 = 2_000_000;
+
 /// A host's request to be called.
 pub(super) struct Armed {
     condition: u32,
@@ -101,7 +104,8 @@ impl Runtime {
 
     /// The wake-ups that a change makes necessary.
     fn todo(&self, state: &mut State) -> Todo {
-        state.news = state.machine.has_results();
+        state.news = state.has_results();
+        state.tell_by = None;
         let mut executors = Woken::new();
         if self.inbox.is_asleep() {
             state.wake_seats(&mut executors);

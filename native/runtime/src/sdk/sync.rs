@@ -8,7 +8,7 @@ use super::arguments::Arguments;
 use super::builders::{Builder, Position};
 use super::function::{Function, Results};
 use super::types::{ResultType, Return};
-use crate::arrow::{Batch, Validity};
+use crate::arrow::{Batch, NoRoom, Validity};
 use crate::panics;
 
 /// Calls `call` for each row of `batch`, except where an argument is null that cannot be: those rows are null (F3).
@@ -57,9 +57,9 @@ pub fn run<'a, A: Arguments<'a>, R: Return>(function: &Function, batch: &'a Batc
             next += 1;
         }
     }
-    for row in builder.without_room() {
+    for (row, text) in NoRoom::errors(builder.without_room()) {
         words[row >> 6] &= !(1 << (row & 63));
-        failed.push((row, "the batch's results up to this row exceed 2 GiB: send smaller batches".to_string()));
+        failed.push((row, text));
     }
     failed.sort_unstable_by_key(|(row, _)| *row);
     let mut validity = Validity::with_capacity(rows);

@@ -22,12 +22,13 @@ use crate::arrow::Batch;
 use crate::batch_context::BatchContext;
 use crate::call_info::CallInfo;
 use crate::failure::Failure;
+use crate::forks;
 use crate::limits::{CLOSE_TIME, INIT_TIME};
 use crate::machine::{Outcome, Token};
 use crate::panics::{self, catch_future};
 use crate::runtime::{After, Attempt, Executor, Orders, Runtime, Seat, TimeSlice};
 use crate::sync::Unpoisoned;
-use crate::threads::block_signals;
+use crate::threads;
 use crate::value;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::collections::HashSet;
@@ -116,7 +117,7 @@ fn new_tokio() -> Result<tokio::runtime::Runtime, Failure> {
         tokio::runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
             .thread_name("udf-tokio")
-            .on_thread_start(block_signals)
+            .on_thread_start(threads::adopt)
             .enable_all()
             .build()
     };
@@ -321,7 +322,9 @@ where
                 Some(future) if !*cancelled => future.poll(context).map(|returned| shared.function.outcome(returned)),
                 _ => Poll::Ready(Outcome::Cancelled),
             };
-            let outcome = match info.within(|| panics::catch(poll)) {
+            let polled = info.within(|| panics::catch(poll));
+            forks::end_stray();
+            let outcome = match polled {
                 Ok(Poll::Pending) => {
                     *has_waited = true;
                     match waker {

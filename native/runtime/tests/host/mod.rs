@@ -99,11 +99,11 @@ pub fn batch(name: &str, columns: &[Vec<Value>], offset: usize) -> abi::ArrowArr
     let rows = columns.first().map_or(0, Vec::len);
     let children = columns.iter().zip(&layouts).map(|(column, layout)| {
         let padded: Vec<Value> = std::iter::repeat_n(Value::Null, offset).chain(column.iter().cloned()).collect();
-        build(layout, padded.iter()).export()
+        build(layout, padded.iter()).expect("room").export()
     });
     let children = children.collect();
     let rows_all: Vec<Value> = vec![Value::Nested(Box::default()); rows + offset];
-    let mut array = build(&Layout::Struct(vec![]), rows_all.iter()).export();
+    let mut array = build(&Layout::Struct(vec![]), rows_all.iter()).expect("room").export();
     adopt(&mut array, children);
     array.offset = offset as i64;
     array.length = rows as i64;

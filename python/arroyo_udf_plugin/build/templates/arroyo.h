@@ -157,12 +157,8 @@ ARROYO_UDF_EXPORT arroyo_handle __start(bool ordered, uint64_t timeout_micros, u
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_attr_setstacksize(&attributes, 16 << 20); /* it executes the user's module */
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
   int refused = pthread_create(&thread, &attributes, arroyo_boot, runtime);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&attributes);
   if (refused) {
     fprintf(stderr, "arroyo-udf: plugin \"%s\": no thread to start it: %s\n", DESCRIPTOR.name, strerror(refused));

@@ -37,7 +37,7 @@ METRICS: dict[str, tuple[_Kind, str]] = {
     "arroyo_udf_loop_blocked_total": ("counter", "How often an event loop of functions was found blocked."),
     "arroyo_udf_outcomes_total": (
         "counter",
-        "Rows answered: values, errors, timed_out, late. Of those that failed: nulled, dropped, dead_letters.",
+        "Rows answered: values, errors, timed_out, late. Of values: nulls. Of others: nulled, dropped, dead_letters.",
     ),
     "arroyo_udf_latency_seconds": (
         "histogram",

@@ -1,103 +1,235 @@
-//! The messages in the lane of a started function, on the host's side: attempts go out, and how they ended comes back.
+//! The messages in the lane of a started function, in both directions: attempts and orders go to the worker, and what became of
+//! them comes back. An attempt has the number of its token.
 //!
-//! Guarantees: an outcome fits the type of the function's results, whatever the worker has written.
+//! Guarantees: an outcome that the host reads fits the type of the function's results, whatever the worker has written.
+//! Assumes, in the worker, that the host is sound.
 
 use super::mailbox::{Reader, Writer};
-use super::message::{Counts, ATTEMPTS, LOG, OUTCOMES};
+use super::message::{Counts, ATTEMPTS, SAID};
+use super::parcel::{self, Take};
 use super::record;
 use crate::abi;
-use crate::arrow::Batch;
-use crate::machine::Outcome;
-use crate::runtime::{Attempt, Seat};
+use crate::arrow::{check_rows, Batch, Layout};
+use crate::batch_context::BatchContext;
+use crate::machine::{FurtherRow, Outcome, Stuck, Token};
+use crate::results::fits;
+use crate::runtime::remote::{Ended, Wishes};
+use crate::runtime::{Attempt, Orders};
 use crate::signature::Signature;
 use crate::timer;
 use crate::value::Value;
+use std::ffi::{CStr, CString};
 use std::io;
+use std::ops::Range;
+use std::sync::Arc;
 
-/// The id of a row, the number of its attempt, the values of its arguments.
-pub type Row = (u64, u16, Vec<Value>);
+/// A row on its way: its id, the number of its attempt, and where its arguments are: which of the message's batches, and where in
+/// that.
+type Row = (u64, u16, usize, usize);
 
-/// The rows of an attempt. An error is the text of the row's.
-pub fn rows(signature: &Signature, attempt: &Attempt) -> Vec<Result<Row, String>> {
-    let read = |id: u64, number: u16, batch: &Batch, row: usize| {
-        let arguments = batch.columns().iter().zip(&signature.arguments);
-        let values = arguments.map(|(column, (name, layout))| column.value(layout, row).map_err(|text| format!("argument {name}: {text}")));
-        values.collect::<Result<Vec<Value>, String>>().map(|values| (id, number, values))
-    };
-    let first = read(attempt.id, attempt.attempt, &attempt.batch, attempt.row);
-    let others = attempt.others.iter().map(|other| read(other.id, other.attempt, &other.batch, other.row));
-    std::iter::once(first).chain(others).collect()
+/// Attempts for one message, and the rows of batches that they need.
+#[derive(Default)]
+pub struct Outgoing {
+    batches: Vec<(Arc<Batch>, Range<usize>)>,
+    pub attempts: Vec<(Attempt, Vec<Row>)>,
+    /// The batch that was checked last, and whether all its rows are sound.
+    checked: Option<(Arc<Batch>, bool)>,
 }
 
-pub fn write(untold: &[u64], stuck: &[(u64, u64)], attempts: &[(u64, Attempt, Vec<Row>)], message: &mut Writer) -> io::Result<()> {
-    message.byte(ATTEMPTS)?;
-    message.number(untold.len() as u64)?;
-    untold.iter().try_for_each(|&key| message.number(key))?;
-    message.number(stuck.len() as u64)?;
-    for (key, row) in stuck {
-        message.number(*key)?;
-        message.number(*row)?;
+impl Outgoing {
+    /// Whether the rows of an attempt can be read; an error is the text of the row's.
+    pub fn check(&mut self, signature: &Signature, attempt: &Attempt) -> Vec<Result<(), String>> {
+        let rows = std::iter::once((&attempt.batch, attempt.row)).chain(attempt.others.iter().map(|other| (&other.batch, other.row)));
+        rows.map(|(batch, row)| self.check_row(signature, batch, row)).collect()
     }
-    message.number(attempts.len() as u64)?;
-    for (key, attempt, rows) in attempts {
-        message.number(*key)?;
-        message.number(timer::on_system_clock(attempt.deadline))?;
-        let trace = attempt.batch.context().and_then(|context| context.trace_parent.as_deref());
-        message.text(trace.map_or(b"", std::ffi::CStr::to_bytes))?;
-        message.number(rows.len() as u64)?;
-        for (id, number, arguments) in rows {
-            message.number(*id)?;
-            message.number((*number).into())?;
-            arguments.iter().try_for_each(|value| record::write(Ok(value), message))?;
-        }
-    }
-    Ok(())
-}
 
-/// Reads a message of the worker: how attempts ended, by key.
-pub fn read(signature: &Signature, message: &mut Reader, seat: &Seat, counted: &mut Counts) -> Result<Vec<(u64, Outcome<Value>)>, String> {
-    let mut ended = Vec::new();
-    let kind = message.byte()?;
-    if let OUTCOMES | LOG = kind {
-        count(seat, Counts::read(message)?, counted);
-    }
-    match kind {
-        OUTCOMES => {
-            for _ in 0..message.number()? {
-                let (key, outcome) = (message.number()?, message.byte()?);
-                let record = record::read(&signature.returns, message)?;
-                let outcome = match (outcome, record) {
-                    (abi::CANCELLED, _) => Outcome::Cancelled,
-                    (_, Ok(value)) => match crate::results::fits(&signature.returns, &value) {
-                        Ok(()) => Outcome::Value(value),
-                        Err(text) => Outcome::Error(text.into()),
-                    },
-                    (_, Err(text)) => Outcome::Error(text.into()),
-                };
-                ended.push((key, outcome));
+    fn check_row(&mut self, signature: &Signature, batch: &Arc<Batch>, row: usize) -> Result<(), String> {
+        // SAFETY: the batch was checked when it was taken, against the types of this schema.
+        let check = |rows: Range<usize>| unsafe { check_rows(batch.array(), signature.argument_schema, rows, false) };
+        match &self.checked {
+            Some((checked, true)) if Arc::ptr_eq(checked, batch) => Ok(()),
+            Some((checked, false)) if Arc::ptr_eq(checked, batch) => check(row..row + 1),
+            _ => {
+                self.checked = Some((Arc::clone(batch), check(0..batch.rows()).is_ok()));
+                self.check_row(signature, batch, row)
             }
         }
-        LOG => write_log(seat, message)?,
-        other => return Err(format!("the worker process wrote a message of kind {other}")),
     }
-    Ok(ended)
+
+    /// Adds an attempt with those of its rows, which can be read.
+    pub fn add(&mut self, attempt: Attempt, sent: &[usize]) {
+        let rows = sent.iter().map(|&i| match i.checked_sub(1).map(|i| &attempt.others[i]) {
+            None => (attempt.id, attempt.attempt, &attempt.batch, attempt.row),
+            Some(other) => (other.id, other.attempt, &other.batch, other.row),
+        });
+        let rows = rows.map(|(id, number, batch, row)| {
+            match self.batches.last_mut() {
+                Some((last, rows)) if Arc::ptr_eq(last, batch) && rows.end == row => rows.end += 1,
+                _ => self.batches.push((Arc::clone(batch), row..row + 1)),
+            }
+            let place = self.batches.len() - 1;
+            (id, number, place, row - self.batches[place].1.start)
+        });
+        let rows = rows.collect();
+        self.attempts.push((attempt, rows));
+    }
+
+    pub fn write(&self, signature: &Signature, orders: &Orders, message: &mut Writer) -> io::Result<()> {
+        message.byte(ATTEMPTS)?;
+        write_all(&orders.cancelled, message, |token, message| message.number(token.number()))?;
+        write_all(&orders.unsure, message, |token, message| message.number(token.number()))?;
+        write_all(&orders.stuck, message, |stuck, message| {
+            message.number(stuck.token.number())?;
+            message.number(stuck.id)
+        })?;
+        let arguments = arguments(signature);
+        write_all(&self.batches, message, |(batch, rows), message| {
+            let trace = batch.context().and_then(|context| context.trace_parent.as_deref());
+            message.text(trace.map_or(b"", CStr::to_bytes))?;
+            // SAFETY: the batch has these rows, which were checked.
+            unsafe { parcel::write(batch.array(), &arguments, rows.clone(), message) }
+        })?;
+        write_all(&self.attempts, message, |(attempt, rows), message| {
+            message.number(attempt.token.number())?;
+            message.number(timer::on_system_clock(attempt.row_deadline))?;
+            write_all(rows, message, |(id, number, batch, row), message| {
+                [*id, u64::from(*number), *batch as u64, *row as u64].into_iter().try_for_each(|it| message.number(it))
+            })
+        })
+    }
 }
 
-/// Counts what the worker has counted since it has said so last.
-pub fn count(seat: &Seat, counts: Counts, counted: &mut Counts) {
-    let before = std::mem::replace(counted, counts);
-    let new = |now: u64, before: u64| now.saturating_sub(before).min(1 << 16);
-    seat.count_left_behind(new(counts.left_behind, before.left_behind));
-    (0..new(counts.blocked, before.blocked)).for_each(|_| seat.count_blocked());
-    (0..new(counts.discarded, before.discarded)).for_each(|_| seat.count_discarded());
+fn write_all<T>(all: &[T], message: &mut Writer, mut write: impl FnMut(&T, &mut Writer) -> io::Result<()>) -> io::Result<()> {
+    message.number(all.len() as u64)?;
+    all.iter().try_for_each(|one| write(one, message))
 }
 
-/// Writes what the worker's runtime would have written.
-pub fn write_log(seat: &Seat, message: &mut Reader) -> Result<(), String> {
+fn read_all<T>(message: &mut Reader, mut read: impl FnMut(&mut Reader) -> Result<T, String>) -> Result<Vec<T>, String> {
+    let mut all = Vec::new();
     for _ in 0..message.number()? {
-        seat.log().warn(&String::from_utf8_lossy(&message.text()?));
+        all.push(read(message)?);
     }
-    Ok(())
+    Ok(all)
+}
+
+fn read_token(message: &mut Reader) -> Result<Token, String> {
+    message.number().map(Token::of_number)
+}
+
+fn arguments(signature: &Signature) -> Layout {
+    Layout::Struct(signature.arguments.iter().map(|(_, layout)| layout.clone()).collect())
+}
+
+/// In the worker: what the host wants, and the attempts that it asks for. Follows [`ATTEMPTS`].
+pub fn read_wishes(signature: &'static Signature, message: &mut Reader) -> Result<(Wishes, Vec<Token>), String> {
+    let cancelled = read_all(message, read_token)?;
+    let asked = read_all(message, read_token)?;
+    let stuck = read_all(message, |message| Ok(Stuck { token: read_token(message)?, id: message.number()? }))?;
+    let arguments = arguments(signature);
+    let batches = read_all(message, |message| {
+        let trace = message.text()?;
+        let mut array = parcel::read(&arguments, Take::Copy, message)?;
+        // SAFETY: what was read has the buffers and children of its layout, and the host has checked what is in them.
+        let mut batch = unsafe { Batch::take(&mut array, &signature.arguments) }?;
+        batch.set_retired(signature.retired);
+        if !trace.is_empty() {
+            let trace_parent = CString::new(trace).map_err(|error| error.to_string())?;
+            batch.set_context(Some(Arc::new(BatchContext { deadline: None, trace_parent: Some(trace_parent) })));
+        }
+        Ok(Arc::new(batch))
+    })?;
+    let calls = read_all(message, |message| {
+        let (token, row_deadline) = (read_token(message)?, message.number()?);
+        let mut rows = read_all(message, |message| {
+            let (id, attempt, batch, row) = (message.number()?, message.number()? as u16, message.size()?, message.size()?);
+            let batch = batches.get(batch).filter(|batch| row < batch.rows()).ok_or("a row of no batch")?;
+            Ok(FurtherRow { id, attempt, batch: Arc::clone(batch), row })
+        })?;
+        if rows.is_empty() {
+            return Err("an attempt without rows".into());
+        }
+        let others = rows.split_off(1).into();
+        let FurtherRow { id, attempt, batch, row } = rows.remove(0);
+        Ok(Attempt { token, id, attempt, deadline: row_deadline, row_deadline, batch, row, others })
+    })?;
+    Ok((Wishes { cancelled, stuck, calls }, asked))
+}
+
+/// What a worker says of its attempts.
+#[derive(Default)]
+pub struct Said {
+    pub counts: Counts,
+    /// Why its runtime has failed by itself; empty: it has not.
+    pub poison: String,
+    /// Lines for the host's log.
+    pub lines: Vec<Vec<u8>>,
+    pub ended: Vec<(Token, Ended)>,
+    /// When calls began, on the system's clock; `u64::MAX`: not yet.
+    pub begun: Vec<(Token, u64)>,
+}
+
+impl Said {
+    pub fn write(&self, message: &mut Writer) -> io::Result<()> {
+        message.byte(SAID)?;
+        self.counts.write(message)?;
+        message.text(self.poison.as_bytes())?;
+        write_all(&self.lines, message, |line, message| message.text(line))?;
+        write_all(&self.ended, message, |(token, ended), message| {
+            message.number(token.number())?;
+            let (is_whole, outcomes) = match ended {
+                Ended::Whole(outcome) => (1, std::slice::from_ref(outcome)),
+                Ended::Rows(outcomes) => (0, &outcomes[..]),
+            };
+            message.byte(is_whole)?;
+            write_all(outcomes, message, write_outcome)
+        })?;
+        write_all(&self.begun, message, |(token, at), message| {
+            message.number(token.number())?;
+            message.number(*at)
+        })
+    }
+
+    /// On the host's side. Follows [`SAID`].
+    pub fn read(signature: &Signature, message: &mut Reader) -> Result<Said, String> {
+        Ok(Said {
+            counts: Counts::read(message)?,
+            poison: String::from_utf8_lossy(&message.text()?).into_owned(),
+            lines: read_all(message, |message| message.text().map(Vec::from))?,
+            ended: read_all(message, |message| {
+                let (token, is_whole) = (read_token(message)?, message.byte()? != 0);
+                let mut outcomes = read_all(message, |message| read_outcome(signature, message))?;
+                match (is_whole, outcomes.len()) {
+                    (false, _) => Ok((token, Ended::Rows(outcomes))),
+                    (true, 1) => Ok((token, Ended::Whole(outcomes.remove(0)))),
+                    (true, count) => Err(format!("{count} outcomes of a whole call")),
+                }
+            })?,
+            begun: read_all(message, |message| Ok((read_token(message)?, message.number()?)))?,
+        })
+    }
+}
+
+fn write_outcome(outcome: &Outcome<Value>, message: &mut Writer) -> io::Result<()> {
+    match outcome {
+        Outcome::Value(value) => {
+            message.byte(abi::VALUE)?;
+            record::write(Ok(value), message)
+        }
+        Outcome::Error(text) => {
+            message.byte(abi::ERROR)?;
+            record::write_error(text, message)
+        }
+        Outcome::TimedOut(_) | Outcome::Cancelled => message.byte(abi::CANCELLED),
+    }
+}
+
+fn read_outcome(signature: &Signature, message: &mut Reader) -> Result<Outcome<Value>, String> {
+    if message.byte()? == abi::CANCELLED {
+        return Ok(Outcome::Cancelled);
+    }
+    let record = record::read(&signature.returns, message)?;
+    let value = record.and_then(|value| fits(&signature.returns, &value).map(|()| value));
+    Ok(value.map_or_else(|text| Outcome::Error(text.into()), Outcome::Value))
 }
 
 /// How the Context was closed: "plugin.f: close failed: text" is what the worker's runtime says.

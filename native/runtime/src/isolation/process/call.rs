@@ -9,7 +9,8 @@ use super::message::{read_failure, FAILED, RECORDS, RESULTS, RUN};
 use super::parcel::{self, Take};
 use super::place::{NoWorker, Place, Seated, TRIES};
 use super::record;
-use crate::arrow::{check, Batch, Layout};
+use super::worker::{Stopped, Worker, START_TIME};
+use crate::arrow::{check, check_rows, Batch, Layout};
 use crate::exports::Ran;
 use crate::failure::Failure;
 use crate::results;
@@ -19,6 +20,9 @@ use arroyo_udf_abi::{self as abi, ArrowArray};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// How long a worker that has run rows before may take to begin, at least.
+const BEGIN_TIME: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy)]
 pub struct Call<'a> {
@@ -38,13 +42,15 @@ pub struct Share {
     pub failed: Vec<(usize, String)>,
     /// Those of them that timed out.
     pub late: Vec<usize>,
-    /// When the worker that has it must have answered; it is not known before it has begun.
+    /// The worker that has it has begun.
+    begun: bool,
+    /// When that worker must have answered; before it has begun: when it must have begun.
     until: Option<Instant>,
 }
 
 impl Share {
     pub fn new(rows: Range<usize>) -> Share {
-        Share { values: Vec::with_capacity(rows.len()), failed: Vec::new(), late: Vec::new(), until: None, rows }
+        Share { values: Vec::with_capacity(rows.len()), failed: Vec::new(), late: Vec::new(), begun: false, until: None, rows }
     }
 
     pub fn first(&self) -> usize {
@@ -109,8 +115,8 @@ struct Task {
 pub enum NoResults {
     /// No row was called.
     NotCalled(Failure),
-    /// The host ended the call.
-    Interrupted,
+    /// The host waits no longer.
+    Stopped(Stopped),
 }
 
 impl Call<'_> {
@@ -141,13 +147,13 @@ impl Call<'_> {
                         *place = self.take(seat, shares, &mut taken);
                     }
                     Err(NoResults::NotCalled(why)) => failure = Some(why),
-                    Err(NoResults::Interrupted) => return Err(interrupt(seats, &tasks)),
+                    Err(NoResults::Stopped(why)) => return Err(stop(seats, &tasks, why)),
                 }
             }
             let waiting = seats.iter().zip(&tasks).filter(|(_, task)| task.is_some()).map(|(seat, _)| &**seat);
             let until = tasks.iter().flatten().filter_map(|task| shares[task.share].until).min();
-            if all_wait && Place::wait(waiting, until) {
-                return Err(interrupt(seats, &tasks));
+            if let Some(why) = if all_wait { Place::wait(waiting, until) } else { None } {
+                return Err(stop(seats, &tasks, why));
             }
         }
         match failure {
@@ -168,7 +174,7 @@ impl Call<'_> {
 
     fn no_worker(&self, why: NoWorker) -> NoResults {
         match why {
-            NoWorker::Interrupted => NoResults::Interrupted,
+            NoWorker::Stopped(why) => NoResults::Stopped(why),
             NoWorker::Because(why) => NoResults::NotCalled(Failure::for_now(abi::ENVIRONMENT, self.no_worker_text(&why))),
         }
     }
@@ -187,8 +193,16 @@ impl Call<'_> {
             // SAFETY: the batch has these rows, which were checked (`readable`).
             unsafe { parcel::write(self.batch.array(), &arguments, share.left(), message) }
         });
-        share.until = None;
+        (share.begun, share.until) = (false, Some(Instant::now() + self.begin_time(worker)));
         posted.map_err(|error| self.no_worker(NoWorker::Because(format!("no shared memory for the batch: {error}"))))
+    }
+
+    /// How long the worker may take to begin. One that has run no rows may have to import the plugin's module.
+    fn begin_time(&self, worker: &Worker) -> Duration {
+        match self.timeout {
+            Some(timeout) if worker.life().has_answered() => timeout.clamp(BEGIN_TIME, START_TIME),
+            _ => START_TIME,
+        }
     }
 
     /// Goes on with a share, as far as that needs no waiting. Some: all its rows have ended, with the results of a vectorised
@@ -247,8 +261,8 @@ impl Call<'_> {
     /// What the worker has answered. None: nothing yet.
     fn answer(&self, place: &mut Place, share: &mut Share) -> Option<Answer> {
         let Some(worker) = place.worker() else { return Some(Answer::Died { how: "the worker process is gone".into(), begun: false }) };
-        if share.until.is_none() && worker.has_begun() {
-            share.until = self.timeout.map(|timeout| Instant::now() + timeout);
+        if !share.begun && worker.has_begun() {
+            (share.begun, share.until) = (true, self.timeout.map(|timeout| Instant::now() + timeout));
         }
         let is_late = !worker.has_answered() && share.until.is_some_and(|until| until <= Instant::now());
         if is_late {
@@ -271,7 +285,7 @@ impl Call<'_> {
                 worker.take();
                 answer
             }
-            Ok(None) if is_late => {
+            Ok(None) if is_late && begun => {
                 place.clear();
                 Answer::Late
             }
@@ -318,16 +332,19 @@ impl Call<'_> {
             return Err(format!("{} results for {} rows", array.0.length, self.batch.rows()));
         }
         // SAFETY: what was read has the buffers and children of its layout.
-        unsafe { check(&array.0, schema) }?;
+        unsafe {
+            check(&array.0, schema)?;
+            check_rows(&array.0, schema, 0..self.batch.rows(), true)?;
+        }
         Ok(Ran { results: array.into_array(), with_outcomes })
     }
 }
 
 /// Ends a call: the workers that have a share of it.
-fn interrupt(seats: &mut [Seated], tasks: &[Option<Task>]) -> NoResults {
+fn stop(seats: &mut [Seated], tasks: &[Option<Task>], why: Stopped) -> NoResults {
     let busy = seats.iter_mut().zip(tasks).filter(|(_, task)| task.is_some());
     busy.for_each(|(seat, _)| drop(seat.clear()));
-    NoResults::Interrupted
+    NoResults::Stopped(why)
 }
 
 /// An array that is released unless it goes on.

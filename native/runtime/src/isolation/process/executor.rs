@@ -7,20 +7,22 @@
 //! The thread keeps no runtime while it sleeps. So a runtime that is released with stuck attempts is freed, and the worker is
 //! told to let go of it.
 
-use super::attempts::{closed, count, read, rows, write, write_log, Row};
+use super::attempts::{closed, Outgoing, Said};
 use super::mailbox::{wait, Bell};
-use super::message::{read_failure, Counts, Start, FAILED, FORGET, LEAVE, READY};
+use super::message::{read_failure, Counts, Start, FAILED, FORGET, LEAVE, READY, SAID};
 use super::place::{NoWorker, Seat as Place, TRIES};
-use super::worker::{was_interrupted, Further, Interrupted, TICK};
+use super::worker::{Further, Interrupted, Stopped, TICK};
 use crate::abi;
 use crate::failure::Failure;
-use crate::limits::{init_took_too_long, CLOSE_TIME, GRACE, INIT_TIME};
+use crate::limits::{CLOSE_TIME, GRACE, INIT_TIME};
 use crate::machine::{Outcome, Token};
-use crate::runtime::{After, Attempt, Executor, Orders, Runtime, Seat, WeakSeat};
+use crate::runtime::remote::Ended;
+use crate::runtime::{After, Executor, Orders, Runtime, Seat, WeakSeat};
 use crate::signature::Signature;
 use crate::threads::{self, OWN_STACK};
+use crate::timer;
 use crate::value::Value;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::{mpsc, Arc};
@@ -41,6 +43,7 @@ pub fn start(places: &[Arc<Place>], interrupted: Interrupted, function: u32, run
         function,
         allowed_in_flight: most as u32,
         batch_size: settings.gather.map_or(0, |gather| gather.rows),
+        timeout: settings.timeout.unwrap_or(u64::MAX),
         lineage: runtime.lineage(),
     };
     let (tell, told) = mpsc::channel();
@@ -51,6 +54,7 @@ pub fn start(places: &[Arc<Place>], interrupted: Interrupted, function: u32, run
         let spawned = started.clone().and_then(|()| {
             let bell = Arc::new(Bell::create().map_err(no_room)?);
             seat.serve(Box::new(ProcessExecutor(Arc::clone(&bell))));
+            seat.can_be_asked();
             let (place, seat, tell) = (Arc::clone(place), seat.clone(), tell.clone());
             let sender = move || Sender::new(place, start, &seat, bell, most).live(seat, tell);
             threads::spawn("udf-process", OWN_STACK, sender).map_err(no_room)
@@ -65,7 +69,7 @@ pub fn start(places: &[Arc<Place>], interrupted: Interrupted, function: u32, run
         match told.recv_timeout(TICK) {
             Ok(one) => started = started.and(one),
             Err(mpsc::RecvTimeoutError::Disconnected) => break started,
-            Err(mpsc::RecvTimeoutError::Timeout) if interrupted() => break Err(was_interrupted(&signature.name)),
+            Err(mpsc::RecvTimeoutError::Timeout) if interrupted() => break Err(Stopped::Interrupted.failure(&signature.name)),
             Err(mpsc::RecvTimeoutError::Timeout) => {}
         }
     };
@@ -98,25 +102,21 @@ struct Sender {
     worker: Option<Further>,
     /// What it had counted when it last said so.
     counted: Counts,
-    /// The attempts that the worker has, by the keys of their first rows, which it knows.
-    running: BTreeMap<u64, Running>,
-    keys: HashMap<Token, u64>,
-    /// The rows of cancelled attempts that the worker has not been told of.
-    untold: Vec<u64>,
-    /// The first rows of stuck attempts that it has not been told of: key and id. And how many attempts are stuck.
-    untold_stuck: Vec<(u64, u64)>,
+    /// The attempts that the worker has.
+    running: HashMap<Token, Running>,
+    /// What it has not been told.
+    untold: Orders,
+    /// How many attempts are stuck.
     stuck: usize,
-    next_key: u64,
     /// How many attempts it takes.
     most: usize,
 }
 
 /// An attempt that the worker has.
 struct Running {
-    token: Token,
     /// How its rows ended; None: not yet.
     ended: Vec<Option<Outcome<Value>>>,
-    /// Those of them that were sent, in the order of their keys.
+    /// Those of them that were sent.
     sent: Vec<usize>,
     is_cancelled: bool,
     /// Out of the cap (R8).
@@ -124,31 +124,46 @@ struct Running {
 }
 
 impl Running {
-    /// Whether a micro-batch that was sent has failed as a whole.
-    fn failed_whole(&self) -> bool {
-        let cancelled = |row: &usize| matches!(self.ended[*row], Some(Outcome::Cancelled));
-        !self.is_cancelled && self.sent.len() > 1 && self.sent.iter().all(cancelled)
+    /// With how it ended in the worker. An error: that makes no sense.
+    fn end(mut self, seat: &Seat, token: Token, ended: Ended) -> Result<(), String> {
+        let outcomes = match ended {
+            Ended::Whole(outcome @ (Outcome::Error(_) | Outcome::Cancelled)) if self.sent.len() > 1 => {
+                _ = seat.end(token, self.asked_for(outcome)); // the machine splits it
+                return Ok(());
+            }
+            Ended::Whole(outcome) => vec![outcome],
+            Ended::Rows(outcomes) => outcomes,
+        };
+        if outcomes.len() != self.sent.len() {
+            return Err(format!("{} outcomes for {} rows", outcomes.len(), self.sent.len()));
+        }
+        for (row, outcome) in std::mem::take(&mut self.sent).into_iter().zip(outcomes) {
+            self.ended[row] = Some(self.asked_for(outcome));
+        }
+        self.report(seat, token);
+        Ok(())
+    }
+
+    /// Calls that the worker has cancelled by itself are errors.
+    fn asked_for(&self, outcome: Outcome<Value>) -> Outcome<Value> {
+        match outcome {
+            Outcome::Cancelled if !self.is_cancelled => Outcome::Error(LEFT.into()),
+            outcome => outcome,
+        }
+    }
+
+    /// The rows that have not ended are errors.
+    fn fail(mut self, seat: &Seat, token: Token, text: &str) {
+        self.ended.iter_mut().for_each(|row| _ = row.get_or_insert_with(|| Outcome::Error(text.into())));
+        self.report(seat, token);
     }
 
     /// Reports an attempt whose rows have all ended.
-    fn report(self, seat: &Seat) {
-        if self.failed_whole() {
-            seat.end(self.token, Outcome::Error("the call has failed".into())); // the machine splits it
-            return;
-        }
-        let is_cancelled = self.is_cancelled;
-        if is_cancelled && self.ended.iter().all(|row| matches!(row, Some(Outcome::Cancelled))) {
-            seat.end(self.token, Outcome::Cancelled); // whatever came too late, the worker has counted
-            return;
-        }
-        let mut outcomes = self.ended.into_iter().map(|outcome| match outcome {
-            Some(Outcome::Error(_)) | None if is_cancelled => Outcome::Cancelled, // its row has ended before
-            Some(Outcome::Cancelled) | None if !is_cancelled => Outcome::Error(LEFT.into()), // the machine has not asked for it
-            outcome => outcome.unwrap_or(Outcome::Cancelled),
-        });
-        match (outcomes.next(), outcomes.len()) {
-            (Some(only), 0) => drop(seat.end(self.token, only)),
-            (first, _) => seat.end_rows(self.token, first.into_iter().chain(outcomes)),
+    fn report(self, seat: &Seat, token: Token) {
+        let mut outcomes = self.ended.into_iter().flatten();
+        match (outcomes.next(), outcomes.next()) {
+            (Some(only), None) => drop(seat.end(token, only)),
+            (first, second) => seat.end_rows(token, first.into_iter().chain(second).chain(outcomes)),
         }
     }
 }
@@ -177,12 +192,9 @@ impl Sender {
             bell,
             worker: None,
             counted: Counts::default(),
-            running: BTreeMap::new(),
-            keys: HashMap::new(),
-            untold: Vec::new(),
-            untold_stuck: Vec::new(),
+            running: HashMap::new(),
+            untold: Orders::default(),
             stuck: 0,
-            next_key: 0,
             most,
         }
     }
@@ -213,21 +225,7 @@ impl Sender {
         loop {
             let Some(seat) = self.seat.upgrade() else { return self.let_go() };
             seat.begin_turn(&mut orders);
-            for token in orders.cancelled.drain(..) {
-                let Some(&key) = self.keys.get(&token) else { continue };
-                if let Some(attempt) = self.running.get_mut(&key) {
-                    attempt.is_cancelled = true;
-                    self.untold.extend(key..key + attempt.sent.len() as u64);
-                }
-            }
-            for stuck in orders.stuck.drain(..) {
-                let Some(&key) = self.keys.get(&stuck.token) else { continue };
-                if let Some(attempt) = self.running.get_mut(&key).filter(|attempt| !attempt.is_stuck) {
-                    attempt.is_stuck = true;
-                    self.stuck += 1;
-                    self.untold_stuck.push((key, stuck.id));
-                }
-            }
+            self.note(&mut orders);
             if let Err(text) = self.receive(&seat) {
                 seat.poison(&text);
             }
@@ -251,6 +249,24 @@ impl Sender {
                 }
             }
         }
+    }
+
+    /// Keeps orders for the next message.
+    fn note(&mut self, orders: &mut Orders) {
+        for token in orders.cancelled.drain(..) {
+            if let Some(attempt) = self.running.get_mut(&token) {
+                attempt.is_cancelled = true;
+                self.untold.cancelled.push(token);
+            }
+        }
+        for stuck in orders.stuck.drain(..) {
+            if let Some(attempt) = self.running.get_mut(&stuck.token).filter(|attempt| !attempt.is_stuck) {
+                attempt.is_stuck = true;
+                self.stuck += 1;
+                self.untold.stuck.push(stuck);
+            }
+        }
+        self.untold.unsure.extend(orders.unsure.drain(..).filter(|token| self.running.contains_key(token)));
     }
 
     /// Whether no more attempts can be sent now.
@@ -282,14 +298,16 @@ impl Sender {
         let name = &self.signature.name;
         let no_worker = |why: NoWorker| match why {
             NoWorker::Because(why) => Failure::for_now(abi::ENVIRONMENT, format!("{name}: no worker process: {why}")),
-            NoWorker::Interrupted => Failure::internal(format!("{name}: the host has interrupted a thread of the toolkit")),
+            NoWorker::Stopped(why) => why.failure(name),
         };
         let mut worker = self.place.take().further(&self.start).map_err(no_worker)?;
         let until = Instant::now() + INIT_TIME + 2 * GRACE;
         while worker.lane.received.is_free() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(Failure::new(abi::USER_CODE, format!("{name}: start failed: {}", init_took_too_long(INIT_TIME))).into());
+                // The worker keeps the time of init, and says so if that is over.
+                let text = format!("{name}: start failed: its worker process has not answered for {} s", (INIT_TIME + 2 * GRACE).as_secs());
+                return Err(Failure::for_now(abi::ENVIRONMENT, text).into());
             }
             if worker.lane.wait(Some(worker.end.as_raw_fd()), Some(left)) && worker.lane.received.is_free() {
                 let how = self.place.take().obituary(&worker);
@@ -326,23 +344,38 @@ impl Sender {
                 return Ok(());
             }
             let mut message = worker.lane.received.read().map_err(|error| error.to_string())?;
-            let ended = read(self.signature, &mut message, seat, &mut self.counted);
+            let said = match message.byte()? {
+                SAID => Said::read(self.signature, &mut message),
+                other => Err(format!("the worker process wrote a message of kind {other}")),
+            };
             worker.lane.take();
             let life = Arc::clone(&worker.life);
-            for (key, outcome) in ended? {
-                let Some((&first, attempt)) = self.running.range_mut(..=key).next_back() else { continue };
-                let Some(&row) = attempt.sent.get((key - first) as usize) else { continue };
-                attempt.ended[row] = Some(outcome);
+            let said = said?;
+            self.hear(seat, &said);
+            for (token, begun) in said.begun {
+                let begun = Some(begun).filter(|&since| since != u64::MAX).map(|since| timer::from_system_clock(since) + timer::tick());
+                seat.answer(token, begun.map(|begun| begun.min(timer::now())));
+            }
+            for (token, ended) in said.ended {
+                let Some(attempt) = self.running.remove(&token) else { continue };
                 life.set_answered();
-                if attempt.ended.iter().all(Option::is_some) {
-                    if let Some(attempt) = self.running.remove(&first) {
-                        self.keys.remove(&attempt.token);
-                        self.stuck -= usize::from(attempt.is_stuck);
-                        attempt.report(seat);
-                    }
-                }
+                self.stuck -= usize::from(attempt.is_stuck);
+                attempt.end(seat, token, ended)?;
+            }
+            if !said.poison.is_empty() {
+                return Err(said.poison);
             }
         }
+    }
+
+    /// What the worker's runtime would have counted and written.
+    fn hear(&mut self, seat: &Seat, said: &Said) {
+        let before = std::mem::replace(&mut self.counted, said.counts);
+        let new = |now: u64, before: u64| now.saturating_sub(before).min(1 << 16);
+        seat.count_left_behind(new(said.counts.left_behind, before.left_behind));
+        (0..new(said.counts.blocked, before.blocked)).for_each(|_| seat.count_blocked());
+        (0..new(said.counts.discarded, before.discarded)).for_each(|_| seat.count_discarded());
+        said.lines.iter().for_each(|line| seat.log().warn(&String::from_utf8_lossy(line)));
     }
 
     /// The worker has died: attempts that had started are errors.
@@ -359,16 +392,10 @@ impl Sender {
                 None => std::thread::sleep(Duration::from_millis(1)), // until one of the two is so, which is soon
             }
         };
-        for mut attempt in std::mem::take(&mut self.running).into_values() {
-            for row in attempt.ended.iter_mut().filter(|row| row.is_none()) {
-                *row = Some(Outcome::Error(text.as_str().into()));
-            }
-            attempt.report(seat);
+        for (token, attempt) in std::mem::take(&mut self.running) {
+            attempt.fail(seat, token, &text);
         }
-        self.keys.clear();
-        self.untold.clear();
-        self.untold_stuck.clear();
-        self.stuck = 0;
+        (self.untold, self.stuck) = (Orders::default(), 0);
     }
 
     /// Sends attempts and cancellations, as many as there is room for.
@@ -378,44 +405,42 @@ impl Sender {
                 // Each attempt of now is answered; the next ones try again, after the pause that the place makes.
                 for _ in 0..self.most {
                     let Some(attempt) = seat.next() else { return };
-                    fail(seat, &attempt, &failure.text);
+                    let ended = vec![None; 1 + attempt.others.len()];
+                    Running { ended, sent: Vec::new(), is_cancelled: false, is_stuck: false }.fail(seat, attempt.token, &failure.text);
                 }
             }
         }
         if self.worker.as_ref().is_none_or(|worker| !worker.lane.sent.is_free()) {
             return;
         }
-        let mut attempts = Vec::new();
-        while self.running.len() - self.stuck < self.most && attempts.len() < MOST_AT_ONCE {
+        let mut outgoing = Outgoing::default();
+        while self.running.len() - self.stuck < self.most && outgoing.attempts.len() < MOST_AT_ONCE {
             let Some(attempt) = seat.next() else { break };
-            let read = rows(self.signature, &attempt);
-            let ended = read.iter().map(|row| row.as_ref().err().map(|text| Outcome::Error(text.as_str().into()))).collect();
-            let sent = (0..read.len()).filter(|&row| read[row].is_ok()).collect::<Vec<_>>();
-            let rows: Vec<Row> = read.into_iter().flatten().collect();
-            let running = Running { token: attempt.token, ended, sent, is_cancelled: false, is_stuck: false };
-            if rows.is_empty() {
-                running.report(seat);
+            let rows = outgoing.check(self.signature, &attempt).into_iter();
+            let ended: Vec<_> = rows.map(|row| row.err().map(|text| Outcome::Error(text.into()))).collect();
+            let sent: Vec<usize> = (0..ended.len()).filter(|&row| ended[row].is_none()).collect();
+            let token = attempt.token;
+            if sent.is_empty() {
+                Running { ended, sent, is_cancelled: false, is_stuck: false }.report(seat, token);
                 continue;
             }
-            let key = self.next_key;
-            self.next_key += rows.len() as u64;
-            self.running.insert(key, running);
-            self.keys.insert(attempt.token, key);
-            attempts.push((key, attempt, rows));
+            outgoing.add(attempt, &sent);
+            self.running.insert(token, Running { ended, sent, is_cancelled: false, is_stuck: false });
         }
-        let untold = std::mem::take(&mut self.untold);
-        let stuck = std::mem::take(&mut self.untold_stuck);
-        if attempts.is_empty() && untold.is_empty() && stuck.is_empty() {
+        if outgoing.attempts.is_empty() && self.untold.is_empty() {
             return;
         }
-        let Some(worker) = &mut self.worker else { return };
-        if let Err(error) = worker.lane.post(|message| write(&untold, &stuck, &attempts, message)) {
-            for (key, attempt, _) in attempts {
-                self.running.remove(&key);
-                self.keys.remove(&attempt.token);
-                fail(seat, &attempt, &format!("no shared memory for its arguments: {error}"));
+        let (Some(worker), signature, untold) = (&mut self.worker, self.signature, &self.untold) else { return };
+        match worker.lane.post(|message| outgoing.write(signature, untold, message)) {
+            Ok(()) => self.untold = Orders::default(),
+            Err(error) => {
+                let text = format!("no shared memory for its arguments: {error}");
+                for (attempt, _) in outgoing.attempts {
+                    if let Some(running) = self.running.remove(&attempt.token) {
+                        running.fail(seat, attempt.token, &text);
+                    }
+                }
             }
-            (self.untold, self.untold_stuck) = (untold, stuck);
         }
     }
 
@@ -433,8 +458,10 @@ impl Sender {
                 let mut message = worker.lane.received.read().map_err(|error| error.to_string())?;
                 if message.byte()? == LEAVE {
                     let (status, text) = (message.number()? as abi::Status, message.text()?);
-                    count(seat, Counts::read(&mut message)?, &mut self.counted);
-                    write_log(seat, &mut message)?;
+                    if message.byte()? == SAID {
+                        let said = Said::read(self.signature, &mut message)?;
+                        self.hear(seat, &said);
+                    }
                     return closed(self.signature, status, &String::from_utf8_lossy(&text));
                 }
                 worker.lane.take(); // outcomes that nobody waits for
@@ -460,10 +487,4 @@ impl Sender {
             drop(worker.lane.post(|message| message.byte(FORGET)));
         }
     }
-}
-
-/// All rows of an attempt are errors.
-fn fail(seat: &Seat, attempt: &Attempt, text: &str) {
-    let ended = (0..=attempt.others.len()).map(|_| Some(Outcome::Error(text.into()))).collect();
-    Running { token: attempt.token, ended, sent: Vec::new(), is_cancelled: false, is_stuck: false }.report(seat);
 }

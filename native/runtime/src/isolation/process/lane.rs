@@ -18,7 +18,10 @@ pub struct Lane {
     pub ours: Bell,
 }
 
+/// Of a lane: its two files and its two bells.
 const DESCRIPTORS: usize = 4;
+/// The most that come with a message.
+const MOST_DESCRIPTORS: usize = DESCRIPTORS + 1;
 
 impl Lane {
     pub fn create() -> io::Result<Lane> {
@@ -44,29 +47,48 @@ impl Lane {
         self.theirs.ring();
     }
 
+    /// Its descriptors, for [`Lane::of`] in another copy of this code in this process.
+    pub fn into_descriptors(self) -> io::Result<[OwnedFd; DESCRIPTORS]> {
+        let file = |mailbox: &Mailbox| mailbox.memory().file().try_clone().map(OwnedFd::from);
+        Ok([file(&self.sent)?, file(&self.received)?, self.theirs.into(), self.ours.into()])
+    }
+
+    pub fn of([sent, received, theirs, ours]: [OwnedFd; DESCRIPTORS]) -> io::Result<Lane> {
+        Ok(Lane { sent: Mailbox::open(sent)?, received: Mailbox::open(received)?, theirs: Bell::open(theirs), ours: Bell::open(ours) })
+    }
+
     /// Waits until the other process rings, or `end` has something to say, for at most so long. Answers whether `end` does.
     pub fn wait(&self, end: Option<RawFd>, timeout: Option<Duration>) -> bool {
         wait(&[&self.ours], end.as_slice(), timeout)
     }
 
-    /// Sends it to the other process, with a message.
-    pub fn send(&self, socket: RawFd, message: &[u8]) -> io::Result<()> {
-        let descriptors = [
+    /// Sends it to the other process, with a message and perhaps a file. Never waits: a process that takes nothing from its
+    /// socket is an error of the kind `WouldBlock`.
+    pub fn send(&self, socket: RawFd, message: &[u8], file: Option<RawFd>) -> io::Result<()> {
+        let own = [
             self.sent.memory().file().as_raw_fd(),
             self.received.memory().file().as_raw_fd(),
             self.theirs.as_raw_fd(),
             self.ours.as_raw_fd(),
         ];
-        send(socket, message, descriptors)
+        send(socket, message, &own.into_iter().chain(file).collect::<Vec<_>>())
     }
 
-    /// Receives one, mirrored, and the message with it. None: the other end of the socket is closed.
-    pub fn receive(socket: RawFd) -> io::Result<Option<(Lane, Vec<u8>)>> {
+    /// Receives one, mirrored, with what was sent with it. None: the other end of the socket is closed.
+    pub fn receive(socket: RawFd) -> io::Result<Option<Received>> {
         let Some((message, descriptors)) = receive(socket)? else { return Ok(None) };
-        let [received, sent, ours, theirs] = descriptors;
-        let (sent, received) = (Mailbox::open(sent)?, Mailbox::open(received)?);
-        Ok(Some((Lane { sent, received, theirs: Bell::open(theirs), ours: Bell::open(ours) }, message)))
+        let mut descriptors = descriptors.into_iter();
+        let mut next = || descriptors.next().ok_or_else(|| io::Error::other("a message without its descriptors"));
+        let [received, sent, ours, theirs] = [next()?, next()?, next()?, next()?];
+        Ok(Some(Received { lane: Lane::of([sent, received, theirs, ours])?, message, file: descriptors.next() }))
     }
+}
+
+/// A lane, and what was sent with it.
+pub struct Received {
+    pub lane: Lane,
+    pub message: Vec<u8>,
+    pub file: Option<OwnedFd>,
 }
 
 /// Two ends of a socket that keeps messages apart. Programs that are started inherit neither.
@@ -81,8 +103,8 @@ pub fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     }
 }
 
-/// The room for descriptors beside a message, in words, so that it is aligned.
-const CONTROL: usize = 8;
+/// The room for descriptors beside a message and for what precedes them, in words, so that it is aligned.
+const CONTROL: usize = 4 + MOST_DESCRIPTORS.div_ceil(2);
 const LONGEST: usize = 1 << 16;
 
 fn header<'a>(part: &'a mut libc::iovec, control: &'a mut [u64; CONTROL]) -> libc::msghdr {
@@ -93,27 +115,27 @@ fn header<'a>(part: &'a mut libc::iovec, control: &'a mut [u64; CONTROL]) -> lib
     header
 }
 
-fn send(socket: RawFd, message: &[u8], descriptors: [RawFd; DESCRIPTORS]) -> io::Result<()> {
+fn send(socket: RawFd, message: &[u8], descriptors: &[RawFd]) -> io::Result<()> {
     let mut part = libc::iovec { iov_base: message.as_ptr().cast_mut().cast(), iov_len: message.len() };
     let mut control = [0u64; CONTROL];
     let mut header = header(&mut part, &mut control);
-    let bytes = size_of_val(&descriptors) as u32;
-    // SAFETY: the header points to the part and to room for four descriptors and what precedes them.
+    let bytes = size_of_val(descriptors) as u32;
+    // SAFETY: the header points to the part and to room for the most descriptors and what precedes them.
     unsafe {
         header.msg_controllen = libc::CMSG_SPACE(bytes) as usize;
         let first = libc::CMSG_FIRSTHDR(&header);
         (*first).cmsg_level = libc::SOL_SOCKET;
         (*first).cmsg_type = libc::SCM_RIGHTS;
         (*first).cmsg_len = libc::CMSG_LEN(bytes) as usize;
-        libc::CMSG_DATA(first).cast::<[RawFd; DESCRIPTORS]>().write_unaligned(descriptors);
-        match libc::sendmsg(socket, &header, libc::MSG_NOSIGNAL) {
+        std::ptr::copy_nonoverlapping(descriptors.as_ptr().cast(), libc::CMSG_DATA(first), bytes as usize);
+        match libc::sendmsg(socket, &header, libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT) {
             sent if sent < 0 => Err(io::Error::last_os_error()),
             _ => Ok(()),
         }
     }
 }
 
-fn receive(socket: RawFd) -> io::Result<Option<(Vec<u8>, [OwnedFd; DESCRIPTORS])>> {
+fn receive(socket: RawFd) -> io::Result<Option<(Vec<u8>, Vec<OwnedFd>)>> {
     let mut message = vec![0u8; LONGEST];
     let mut part = libc::iovec { iov_base: message.as_mut_ptr().cast(), iov_len: message.len() };
     let mut control = [0u64; CONTROL];
@@ -132,11 +154,12 @@ fn receive(socket: RawFd) -> io::Result<Option<(Vec<u8>, [OwnedFd; DESCRIPTORS])
         }
         message.truncate(length);
         let first = libc::CMSG_FIRSTHDR(&header);
-        let expected = libc::CMSG_LEN(size_of::<[RawFd; DESCRIPTORS]>() as u32) as usize;
-        if first.is_null() || (*first).cmsg_type != libc::SCM_RIGHTS || (*first).cmsg_len != expected {
+        if first.is_null() || (*first).cmsg_type != libc::SCM_RIGHTS {
             return Err(io::Error::other("a message without its descriptors"));
         }
-        let descriptors = libc::CMSG_DATA(first).cast::<[RawFd; DESCRIPTORS]>().read_unaligned();
-        Ok(Some((message, descriptors.map(|descriptor| OwnedFd::from_raw_fd(descriptor)))))
+        let count = ((*first).cmsg_len as usize - libc::CMSG_LEN(0) as usize) / size_of::<RawFd>();
+        let data = libc::CMSG_DATA(first).cast::<RawFd>();
+        let descriptors = (0..count).map(|i| OwnedFd::from_raw_fd(data.add(i).read_unaligned())).collect();
+        Ok(Some((message, descriptors)))
     }
 }

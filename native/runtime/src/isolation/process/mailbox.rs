@@ -3,8 +3,8 @@
 //! A message is written, posted, read, and taken away; then the next may be written. While a message grows, its writer can
 //! publish how many parts of it are whole: the reader finds these even if the writer dies ([`Reader::parts`]).
 //!
-//! Guarantees: a reader never reads beyond the memory that it has mapped, whatever the writer has written. A posted message
-//! is seen with all its bytes (release and acquire).
+//! Guarantees: a reader never reads beyond the memory that is there, whatever the writer has written. A posted message is seen
+//! with all its bytes (release and acquire). A mailbox whose message was taken keeps at most [`KEPT`] bytes.
 
 use super::memory::Memory;
 use std::io;
@@ -24,7 +24,7 @@ struct Head {
 /// Where messages begin: buffers of Arrow are aligned to it.
 pub const ALIGNMENT: usize = 64;
 
-/// What a message larger than this took is given back before the next one.
+/// What a message larger than this took is given back when it is taken.
 const KEPT: usize = 16 << 20;
 
 #[derive(Debug)]
@@ -61,9 +61,7 @@ impl Mailbox {
 
     /// Begins a message. The mailbox is free.
     pub fn write(&mut self) -> Writer<'_> {
-        if self.0.size() > KEPT {
-            self.0.trim(KEPT);
-        }
+        self.0.forget(KEPT); // the reader has trimmed it
         self.head().parts.store(0, Ordering::Release);
         Writer { memory: &mut self.0, at: ALIGNMENT }
     }
@@ -88,6 +86,9 @@ impl Mailbox {
 
     /// Takes the message away.
     pub fn take(&self) {
+        if self.0.readable() > KEPT {
+            self.0.trim(KEPT);
+        }
         let head = self.head();
         head.taken.store(head.posted.load(Ordering::Acquire), Ordering::Release);
     }
@@ -172,7 +173,7 @@ impl Reader<'_> {
     }
 
     fn skip(&mut self, bytes: usize) -> Result<*const u8, String> {
-        let end = self.at.checked_add(bytes).filter(|end| *end <= self.memory.size()).ok_or("a message is cut off")?;
+        let end = self.at.checked_add(bytes).filter(|end| *end <= self.memory.readable()).ok_or("a message is cut off")?;
         let start = self.at;
         self.at = end;
         Ok(self.memory.address().wrapping_add(start))
@@ -216,7 +217,7 @@ impl Reader<'_> {
 
     /// The place of an aligned buffer.
     pub fn buffer(&mut self, bytes: usize) -> Result<*const u8, String> {
-        self.at = self.at.next_multiple_of(ALIGNMENT).min(self.memory.size());
+        self.at = self.at.next_multiple_of(ALIGNMENT).min(self.memory.readable());
         self.skip(bytes)
     }
 }
@@ -268,8 +269,47 @@ pub fn wait(bells: &[&Bell], ends: &[RawFd], timeout: Option<Duration>) -> bool 
     ended.iter().any(|descriptor| descriptor.revents != 0)
 }
 
+impl From<Bell> for OwnedFd {
+    fn from(bell: Bell) -> OwnedFd {
+        bell.0
+    }
+}
+
 impl AsRawFd for Bell {
     fn as_raw_fd(&self) -> RawFd {
         self.0.as_raw_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt;
+
+    fn post(mailbox: &mut Mailbox, text: &[u8]) {
+        mailbox.write().text(text).unwrap();
+        mailbox.post();
+    }
+
+    #[test]
+    fn a_huge_message_is_given_back_when_it_is_taken() {
+        let mut sent = Mailbox::create().unwrap();
+        let mut received = Mailbox::open(sent.memory().file().try_clone().unwrap().into()).unwrap();
+        for bytes in [3 * KEPT, 10, 2 * KEPT] {
+            let text = vec![7u8; bytes];
+            post(&mut sent, &text);
+            assert_eq!(received.read().unwrap().text().as_deref(), Ok(&*text));
+            received.take();
+            assert!(sent.memory().file().metadata().unwrap().blocks() * 512 <= KEPT as u64);
+        }
+    }
+
+    #[test]
+    fn a_file_of_holes_is_no_message() {
+        let mut mailbox = Mailbox::create().unwrap();
+        mailbox.write().number(1 << 30).unwrap(); // the length of a text
+        mailbox.post();
+        mailbox.memory().file().set_len(2 << 30).unwrap();
+        assert_eq!(mailbox.read().unwrap().text(), Err("a message is cut off".to_string()));
     }
 }

@@ -1,17 +1,21 @@
 //! Memory that two processes share: an anonymous file that both map.
 //!
-//! Guarantees: it never shrinks, so no access to mapped bytes fails, whatever the other process does. It is gone when both
-//! processes have ended, however they ended.
+//! Guarantees: the file never shrinks, and what a writer has reserved is there before it writes: where the system has no
+//! memory left, that is an error of [`Memory::reserve`], and no SIGBUS. A reader reads no more bytes than there is memory in
+//! the file ([`Memory::readable`]), so a file of holes costs it nothing. The memory is gone when both processes have ended,
+//! however they ended.
 //!
-//! Assumes that the other process may write anything at any time: bytes are read once, copied, and checked afterwards.
+//! Assumes that the other process may write anything at any time: bytes are read once, copied, and checked afterwards. One
+//! that makes holes in the file on purpose, while the system has no memory for them, can still end its reader by SIGBUS.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::ptr::null_mut;
 
-/// The size at first, and the least by which it grows.
-const STEP: usize = 1 << 16;
+/// The size at first, and the least by which it grows. A started function has two such files in each worker.
+const STEP: usize = 1 << 14;
 
 /// A mapping of the whole file.
 #[derive(Debug)]
@@ -19,6 +23,10 @@ pub struct Memory {
     file: File,
     address: *mut u8,
     size: usize,
+    /// There is memory for so many bytes from the first on: known to the writer.
+    reserved: usize,
+    /// The same, of the reader, as it was at the last look.
+    readable: usize,
 }
 
 // SAFETY: the mapping belongs to the process, not to a thread; whoever has `&mut` may remap it.
@@ -35,7 +43,7 @@ impl Memory {
             }
             File::from_raw_fd(descriptor)
         };
-        file.set_len(STEP as u64)?;
+        allocate(&file, 0, STEP)?;
         // SAFETY: a file of ours.
         if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, libc::F_SEAL_SHRINK | libc::F_SEAL_SEAL) } < 0 {
             return Err(io::Error::last_os_error());
@@ -49,14 +57,16 @@ impl Memory {
     }
 
     fn map(file: File) -> io::Result<Memory> {
-        let mut memory = Memory { file, address: null_mut(), size: 0 };
-        memory.remap()?;
+        let mut memory = Memory { file, address: null_mut(), size: 0, reserved: 0, readable: 0 };
+        memory.follow()?;
         Ok(memory)
     }
 
-    /// Maps the file in its present size.
-    fn remap(&mut self) -> io::Result<()> {
-        let size = usize::try_from(self.file.metadata()?.len()).map_err(io::Error::other)?;
+    /// Maps the file in its present size, which the other process may have changed.
+    pub fn follow(&mut self) -> io::Result<()> {
+        let file = self.file.metadata()?;
+        let size = usize::try_from(file.len()).map_err(io::Error::other)?;
+        self.readable = usize::try_from(file.blocks().saturating_mul(512)).unwrap_or(usize::MAX).min(size);
         if size <= self.size {
             return Ok(());
         }
@@ -77,17 +87,18 @@ impl Memory {
 
     /// Makes room for so many bytes. The addresses of bytes may change.
     pub fn reserve(&mut self, bytes: usize) -> io::Result<()> {
-        if bytes > self.size {
-            let size = bytes.max(self.size * 2).next_multiple_of(STEP);
-            self.file.set_len(size as u64)?;
-            self.remap()?;
+        if bytes > self.reserved {
+            let reserved = bytes.max(self.reserved + self.reserved / 2).next_multiple_of(STEP);
+            allocate(&self.file, self.reserved, reserved)?;
+            self.reserved = reserved;
+            self.follow()?;
         }
         Ok(())
     }
 
-    /// Maps what the other process has reserved.
-    pub fn follow(&mut self) -> io::Result<()> {
-        self.remap()
+    /// What lies behind the first `keep` bytes may have been trimmed.
+    pub fn forget(&mut self, keep: usize) {
+        self.reserved = self.reserved.min(keep);
     }
 
     /// Gives the memory behind the first `keep` bytes back to the system; they read as zero.
@@ -103,13 +114,28 @@ impl Memory {
         self.address
     }
 
-    pub fn size(&self) -> usize {
-        self.size
+    /// How many bytes from the first on there were at the last look.
+    pub fn readable(&self) -> usize {
+        self.readable
     }
 
     /// For the other process.
     pub fn file(&self) -> &File {
         &self.file
+    }
+}
+
+/// Makes sure that there is memory for these bytes of a file.
+fn allocate(file: &File, start: usize, end: usize) -> io::Result<()> {
+    loop {
+        // SAFETY: a file of ours.
+        if unsafe { libc::fallocate(file.as_raw_fd(), 0, start as i64, (end - start) as i64) } == 0 {
+            return Ok(());
+        }
+        match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::Interrupted => {} // by a signal
+            error => return Err(error),
+        }
     }
 }
 
@@ -119,5 +145,34 @@ impl Drop for Memory {
             // SAFETY: the mapping is ours, and ends with its owner.
             unsafe { libc::munmap(self.address.cast(), self.size) };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allocated(memory: &Memory) -> u64 {
+        memory.file.metadata().unwrap().blocks() * 512
+    }
+
+    #[test]
+    fn what_is_reserved_is_there_before_it_is_written() {
+        let mut memory = Memory::create().unwrap();
+        for bytes in [1, STEP + 1, 10 << 20] {
+            memory.reserve(bytes).unwrap();
+            assert!(allocated(&memory) >= bytes as u64);
+        }
+    }
+
+    #[test]
+    fn what_is_trimmed_is_reserved_again_before_it_is_written() {
+        let mut memory = Memory::create().unwrap();
+        memory.reserve(10 << 20).unwrap();
+        memory.trim(STEP);
+        assert_eq!(allocated(&memory), STEP as u64);
+        memory.forget(STEP);
+        memory.reserve(5 << 20).unwrap();
+        assert!(allocated(&memory) >= 5 << 20);
     }
 }

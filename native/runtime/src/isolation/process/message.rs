@@ -2,6 +2,7 @@
 
 use super::mailbox::{Mailbox, Reader, Writer};
 use crate::failure::Failure;
+use crate::signature::text;
 use arroyo_udf_abi as abi;
 use std::io;
 
@@ -19,17 +20,12 @@ pub const RECORDS: u8 = 3;
 /// From a worker: whether outcome and error are there, then the results ([`super::parcel`]).
 pub const RESULTS: u8 = 4;
 
-/// To a worker, in the lane of a started function: the rows to cancel (a count, then the key of each), then the rows
-/// whose calls are stuck (a count, then key and id of each), then the calls (a count,
-/// then each: the key of its first row, the deadline, the trace parent, a count of rows, then for each its id, its attempt, and
-/// a value for each argument). A row has the key after that of the one before.
+/// To a worker, in the lane of a started function: attempts, and orders for them ([`super::attempts::Outgoing`]).
 pub const ATTEMPTS: u8 = 3;
-/// From a worker, in that lane: its counts, then rows that have ended (a count, then each: key, outcome, [`super::record`]).
-pub const OUTCOMES: u8 = 5;
+/// From a worker, in that lane: what became of attempts ([`super::attempts::Said`]).
+pub const SAID: u8 = 5;
 /// To a worker, in that lane: forget the function. Its runtime is gone, with calls that are stuck.
 pub const FORGET: u8 = 7;
-/// From a worker, in that lane: its counts, then lines for the log (a count, then each).
-pub const LOG: u8 = 6;
 
 /// What a worker has counted since its function was started, which its host counts as its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -72,28 +68,56 @@ pub struct Start {
     pub allowed_in_flight: u32,
     /// The most rows of a call; 0: it takes one.
     pub batch_size: u64,
+    /// Of an attempt, in nanoseconds; `u64::MAX`: none.
+    pub timeout: u64,
     pub lineage: [u8; 16],
 }
 
 impl Start {
     pub fn write(&self) -> Vec<u8> {
-        [&self.function.to_le_bytes()[..], &self.allowed_in_flight.to_le_bytes(), &self.batch_size.to_le_bytes(), &self.lineage].concat()
+        let numbers = [u64::from(self.function), u64::from(self.allowed_in_flight), self.batch_size, self.timeout];
+        numbers.iter().flat_map(|number| number.to_le_bytes()).chain(self.lineage).collect()
     }
 
     pub fn read(message: &[u8]) -> Option<Start> {
-        let number = |at: usize| message.get(at..at + 4)?.try_into().map(u32::from_le_bytes).ok();
-        let batch_size = message.get(8..16)?.try_into().map(u64::from_le_bytes).ok()?;
-        Some(Start { function: number(0)?, allowed_in_flight: number(4)?, batch_size, lineage: message.get(16..32)?.try_into().ok()? })
+        let (numbers, lineage) = message.split_at_checked(32)?;
+        let number = |i: usize| numbers[i * 8..i * 8 + 8].try_into().map(u64::from_le_bytes).ok();
+        Some(Start {
+            function: u32::try_from(number(0)?).ok()?,
+            allowed_in_flight: u32::try_from(number(1)?).ok()?,
+            batch_size: number(2)?,
+            timeout: number(3)?,
+            lineage: lineage.try_into().ok()?,
+        })
     }
 }
 
-/// With the first lane: the process of the host, the limits, the plugin's file.
+/// With the first lane: the process of the host, the limits, the plugin. Its file, which the host has open, comes along.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
     pub host: u32,
     pub limits: Limits,
-    /// Absolute.
+    /// Of the library that the host has described ([`identity`]).
+    pub identity: u64,
+    /// Where the host has found it; absolute. Another file may lie there now.
     pub plugin: Vec<u8>,
+}
+
+/// What tells a library from another build at the same path: a number of the plugin's name, the hash of its source and its
+/// build, and the names of its functions.
+///
+/// # Safety
+/// The descriptor is valid.
+pub unsafe fn identity(descriptor: &abi::Descriptor) -> u64 {
+    // SAFETY: the names of a valid descriptor are NUL-terminated, and it has so many functions of the size that they state.
+    let texts = unsafe {
+        let functions = (0..descriptor.n_functions as usize).filter_map(|number| (*descriptor.functions.add(number)).as_ref());
+        let names = functions.map(|function| text(function.name));
+        [text(descriptor.name), text(descriptor.hash)].into_iter().chain(names).collect::<Vec<_>>()
+    };
+    // FNV-1a, because both sides must agree, whatever compiler has built them.
+    let bytes = texts.iter().flat_map(|text| text.bytes().chain([0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |number, byte| (number ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 /// Limits of each worker; 0: none.
@@ -107,15 +131,15 @@ pub struct Limits {
 
 impl Hello {
     pub fn write(&self) -> Vec<u8> {
-        let numbers = [u64::from(self.host), self.limits.memory, self.limits.cpu];
+        let numbers = [u64::from(self.host), self.limits.memory, self.limits.cpu, self.identity];
         numbers.iter().flat_map(|number| number.to_le_bytes()).chain(self.plugin.iter().copied()).collect()
     }
 
     pub fn read(message: &[u8]) -> Option<Hello> {
-        let (numbers, plugin) = message.split_at_checked(24)?;
+        let (numbers, plugin) = message.split_at_checked(32)?;
         let number = |i: usize| numbers[i * 8..i * 8 + 8].try_into().map(u64::from_le_bytes).ok();
         let limits = Limits { memory: number(1)?, cpu: number(2)? };
-        Some(Hello { host: u32::try_from(number(0)?).ok()?, limits, plugin: plugin.to_vec() })
+        Some(Hello { host: u32::try_from(number(0)?).ok()?, limits, identity: number(3)?, plugin: plugin.to_vec() })
     }
 }
 
@@ -138,10 +162,10 @@ mod tests {
 
     #[test]
     fn a_worker_reads_what_the_host_has_written() {
-        let hello = Hello { host: 7, limits: Limits { memory: 1 << 40, cpu: 3 }, plugin: b"/a b/\xff.so".to_vec() };
+        let hello = Hello { host: 7, limits: Limits { memory: 1 << 40, cpu: 3 }, identity: 1 << 63, plugin: b"/a b/\xff.so".to_vec() };
         assert_eq!(Hello::read(&hello.write()), Some(hello));
         assert_eq!(Hello::read(b"short"), None);
-        let start = Start { function: 7, allowed_in_flight: u32::MAX, batch_size: 9, lineage: [3; 16] };
+        let start = Start { function: 7, allowed_in_flight: u32::MAX, batch_size: 9, timeout: 11, lineage: [3; 16] };
         assert_eq!(Start::read(&start.write()), Some(start));
     }
 }

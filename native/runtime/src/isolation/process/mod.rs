@@ -14,7 +14,7 @@
 //! | `place`    | the place of a worker: restarts it                                                      |
 //! | `call`     | a call of a sync function: rows in the workers of places                                |
 //! | `executor` | a runtime of the host whose calls run in one worker                                     |
-//! | `attempts` | what it says to that worker, and what comes back                                        |
+//! | `attempts` | what the two say to each other                                                          |
 //! | [`serve`]  | the worker's side: its life                                                             |
 //! | `plugin`   | the worker's side: the plugin, called for batches                                       |
 //! | `started`  | the worker's side of a started function                                                 |
@@ -42,14 +42,14 @@ mod place;
 mod plugin;
 mod record;
 pub mod serve;
-mod started;
+pub mod started;
 mod worker;
 
-pub use message::{Hello, Limits};
-pub use worker::{Interrupted, Spec};
+pub use message::Limits;
+pub use worker::{Interrupted, Spec, Stopped};
 
 use super::Instance;
-use crate::arrow::{build, check_rows, Batch};
+use crate::arrow::{build_with_room, check_rows, Batch, NoRoom};
 use crate::exports::Ran;
 use crate::failure::Failure;
 use crate::machine::Stop;
@@ -63,14 +63,17 @@ use place::{Seat, Seated};
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use worker::Worker;
 
 /// A share of a batch has at least so many rows: a wake-up costs as much as some hundred of the cheapest calls.
 const LEAST_SHARE: usize = 256;
 
-/// How long a runtime may take to end when the plugin is closed.
-const END_TIME: Duration = Duration::from_secs(2);
+/// How long runtimes may take to end when the plugin is closed; one whose worker hangs takes [`GRACE`] more. Then workers are
+/// killed.
+const STOP_TIME: Duration = Duration::from_millis(300);
+/// How long workers may take to end after that.
+const LEAVE_TIME: Duration = Duration::from_millis(500);
 
 /// So many shares for each worker: one that the system gives less time takes fewer.
 const SHARES: usize = 4;
@@ -98,10 +101,8 @@ impl Drop for CallHere {
 
 /// A plugin whose functions run in worker processes.
 pub struct Processes {
-    /// The process that may use the workers.
-    host: u32,
+    spec: Arc<Spec>,
     seats: Vec<Arc<Seat>>,
-    interrupted: Interrupted,
     /// That its functions serve.
     runtimes: Mutex<Vec<Weak<Runtime>>>,
 }
@@ -109,10 +110,9 @@ pub struct Processes {
 impl Processes {
     /// Workers start when they are first needed.
     pub fn new(spec: Spec, workers: usize) -> Processes {
-        let interrupted = spec.interrupted;
         let spec = Arc::new(spec);
         let seats = (0..workers.max(1)).map(|_| Arc::new(Seat::new(Arc::clone(&spec)))).collect();
-        Processes { host: std::process::id(), seats, interrupted, runtimes: Mutex::default() }
+        Processes { spec, seats, runtimes: Mutex::default() }
     }
 
     /// The places for so many shares: those that are free; if none is, the one that fewest wait for.
@@ -134,8 +134,13 @@ impl Processes {
         Err(Failure::state(format!("{name}: {text}")))
     }
 
+    /// Whether this process may use the workers.
+    fn is_here(&self) -> bool {
+        std::process::id() == self.spec.host()
+    }
+
     fn check_process(&self, name: &str) -> Result<(), Failure> {
-        if std::process::id() == self.host {
+        if self.is_here() {
             return Ok(());
         }
         Err(Failure::state(format!("{name}: this process was forked from the one that opened the plugin: load the plugin here")))
@@ -158,7 +163,7 @@ impl Instance for Processes {
             match call.run(&mut seats, &mut shares) {
                 Ok(None) => {}
                 Ok(Some(ran)) => return Ok(ran),
-                Err(NoResults::Interrupted) => return Err(worker::was_interrupted(&signature.name)),
+                Err(NoResults::Stopped(why)) => return Err(why.failure(&signature.name)),
                 Err(NoResults::NotCalled(failure)) if none_called => return Err(failure),
                 Err(NoResults::NotCalled(failure)) => shares.iter_mut().for_each(|share| share.fail(&failure.text)),
             }
@@ -170,9 +175,10 @@ impl Instance for Processes {
                 late.extend(share.late);
             }
         }
+        let (column, without_room) = build_with_room(&signature.returns, values.iter());
+        failed.extend(NoRoom::errors(without_room));
         failed.sort_unstable_by_key(|(row, _)| *row);
-        let column = build(&signature.returns, values.iter()).export();
-        let (results, with_outcomes) = results::ran_with_late(&signature.name, column, &failed, &late);
+        let (results, with_outcomes) = results::ran_with_late(&signature.name, column.export(), &failed, &late);
         Ok(Ran { results, with_outcomes })
     }
 
@@ -183,19 +189,34 @@ impl Instance for Processes {
         runtimes.retain(|runtime| runtime.strong_count() > 0);
         runtimes.push(Arc::downgrade(runtime));
         drop(runtimes);
-        executor::start(&self.seats, self.interrupted, function, runtime)
+        executor::start(&self.seats, self.spec.interrupted(), function, runtime)
+    }
+
+    /// Within two seconds, whatever workers do.
+    fn close(&self) {
+        if !self.is_here() {
+            return;
+        }
+        self.spec.close(); // whoever waits in a place leaves it
+        let runtimes: Vec<_> = self.runtimes.lock().unpoisoned().iter().filter_map(Weak::upgrade).collect();
+        runtimes.iter().for_each(|runtime| runtime.stop_soon(Stop::Cancel));
+        let until = Instant::now() + STOP_TIME;
+        for runtime in &runtimes {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break; // their workers end now, and so do they
+            }
+            drop(runtime.stop(Stop::Cancel, left)); // only a host that still drains could use the status
+        }
+        let workers = self.seats.iter().filter_map(|seat| seat.take().close()).collect();
+        Worker::leave(workers, Instant::now() + LEAVE_TIME);
     }
 }
 
 impl Drop for Processes {
     fn drop(&mut self) {
-        if std::process::id() == self.host {
-            let runtimes: Vec<_> = self.runtimes.lock().unpoisoned().iter().filter_map(Weak::upgrade).collect();
-            runtimes.iter().for_each(|runtime| runtime.stop_soon(Stop::Cancel));
-            for runtime in runtimes {
-                drop(runtime.stop(Stop::Cancel, END_TIME)); // only a host that still drains could use the status
-            }
-            Worker::leave(self.seats.iter().filter_map(|seat| seat.take().close()).collect());
+        if self.is_here() {
+            self.close();
         } else {
             std::mem::take(&mut self.seats).into_iter().for_each(std::mem::forget);
             // the workers are the parent's

@@ -4,8 +4,9 @@
 //! to do with it. What says itself why it cannot start is believed at once.
 
 use super::message::Start;
-use super::worker::{Further, Spec, Unready, Worker};
+use super::worker::{Further, Spec, Stopped, Unready, Worker};
 use crate::sync::Unpoisoned;
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -30,20 +31,18 @@ pub struct Place {
     /// How many workers in a row have ended without an answer; and when the next one may start.
     failures: u32,
     not_before: Option<Instant>,
-    /// No worker starts any more.
-    closed: bool,
 }
 
 /// Why there is no worker.
 pub enum NoWorker {
     Because(String),
-    /// The host has ended the call that waits for it.
-    Interrupted,
+    /// The host waits no longer.
+    Stopped(Stopped),
 }
 
 impl Seat {
     pub fn new(spec: Arc<Spec>) -> Seat {
-        Seat { place: Mutex::new(Place { spec, worker: None, failures: 0, not_before: None, closed: false }), waiting: AtomicUsize::new(0) }
+        Seat { place: Mutex::new(Place { spec, worker: None, failures: 0, not_before: None }), waiting: AtomicUsize::new(0) }
     }
 
     /// None: another thread uses it.
@@ -69,23 +68,27 @@ impl Seat {
 }
 
 impl Place {
-    /// Gives up the worker, and lets no other start.
+    /// Gives up the worker. The plugin is closed, so no other starts.
     pub fn close(&mut self) -> Option<Worker> {
-        self.closed = true;
         self.worker.take()
     }
 
     pub fn is_closed(&self) -> bool {
-        self.closed
+        self.spec.is_closed()
     }
 
-    /// Waits until a worker of these places answers or ends, or for some time, at most until then. Answers whether the host ends
-    /// the call that waits.
-    pub fn wait<'a>(places: impl Iterator<Item = &'a Place>, until: Option<Instant>) -> bool {
+    /// Waits until a worker of these places answers or ends, or for some time, at most until then. Some: the host waits no
+    /// longer.
+    pub fn wait<'a>(places: impl Iterator<Item = &'a Place>, until: Option<Instant>) -> Option<Stopped> {
         let places: Vec<&Place> = places.collect();
-        let Some(interrupted) = places.first().map(|place| place.spec.interrupted) else { return false };
+        let spec = Arc::clone(&places.first()?.spec);
         // The host is not asked if there is something to do, because that may take the GIL.
-        !Worker::wait_for_any(places.into_iter().filter_map(|place| place.worker.as_ref()), until) && interrupted()
+        let something = Worker::wait_for_any(places.into_iter().filter_map(|place| place.worker.as_ref()), until);
+        if something {
+            None
+        } else {
+            spec.stopped()
+        }
     }
 
     pub fn worker(&mut self) -> Option<&mut Worker> {
@@ -98,8 +101,8 @@ impl Place {
         if self.worker.as_ref().is_some_and(|worker| worker.is_ready() && !worker.lives()) {
             self.clear();
         }
-        if self.closed {
-            return Err(NoWorker::Because("the plugin is closed".into()));
+        if self.is_closed() {
+            return Err(NoWorker::Stopped(Stopped::Closed));
         }
         if self.worker.is_none() {
             if let Some(at) = self.not_before.take() {
@@ -120,9 +123,9 @@ impl Place {
             if left.is_zero() {
                 return Ok(());
             }
-            if (self.spec.interrupted)() {
+            if let Some(why) = self.spec.stopped() {
                 self.not_before = Some(until);
-                return Err(NoWorker::Interrupted);
+                return Err(NoWorker::Stopped(why));
             }
             std::thread::sleep(left.min(PAUSE)); // what the pause is; between two looks at the host
         }
@@ -144,22 +147,26 @@ impl Place {
 
     /// What may be the reason why no worker starts.
     fn limited(&self) -> String {
-        match self.spec.hello.limits.memory {
+        match self.spec.limits().memory {
             0 => String::new(),
             bytes => format!("; its memory_limit is {bytes} bytes"),
         }
     }
 
     fn wait_for_it(&mut self) -> Result<Result<(), Unready>, NoWorker> {
-        let interrupted = self.spec.interrupted;
         let Some(worker) = &mut self.worker else { return Ok(Ok(())) };
-        worker.ready(interrupted).map_err(|_| NoWorker::Interrupted)
+        worker.ready(&self.spec).map_err(NoWorker::Stopped)
     }
 
     /// A lane for a started function, in a worker that is ready.
     pub fn further(&mut self, start: &Start) -> Result<Further, NoWorker> {
         let worker = self.ready()?;
-        worker.add_lane(start).map_err(|error| NoWorker::Because(format!("no shared memory for its calls: {error}")))
+        worker.add_lane(start).map_err(|error| {
+            NoWorker::Because(match error.kind() {
+                io::ErrorKind::WouldBlock => "it takes no further functions: is it stopped?".into(),
+                _ => format!("no shared memory for its calls: {error}"),
+            })
+        })
     }
 
     /// How the worker of a lane ended, which has ended.

@@ -5,16 +5,21 @@
 
 use super::journal::Journal;
 use super::mailbox::{Mailbox, Reader};
-use super::message::{write_failure, RECORDS, RESULTS};
+use super::message::{identity, write_failure, RECORDS, RESULTS};
 use super::parcel::{self, Take};
 use crate::arrow::{check_rows, child_schema, Column, Layout};
 use crate::failure::Failure;
+use crate::forks;
 use crate::signature::{text, Signature};
 use crate::sized;
 use crate::value::Value;
 use arroyo_udf_abi as abi;
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
+use std::fs::File;
 use std::io;
+use std::os::fd::{IntoRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 
 /// Whether the loop over the rows of a function takes the [`Journal`]: of its plugin's language, and its types.
 pub type Journals = fn(&str, &Signature) -> bool;
@@ -32,9 +37,19 @@ pub struct Function {
 }
 
 impl Plugin {
-    pub fn open(path: Vec<u8>) -> Result<Plugin, String> {
+    /// Opens the library that the host has loaded: it was found at this path, is open in `library`, and has that identity.
+    ///
+    /// It is opened by its path as long as it is there, because a library may look for others beside it.
+    pub fn open(path: Vec<u8>, library: OwnedFd, expected: u64) -> Result<Plugin, String> {
         let path = CString::new(path).map_err(|error| error.to_string())?;
-        let file = path.to_string_lossy();
+        let file = path.to_string_lossy().into_owned();
+        let path = match is_at(&path, &library) {
+            true => path,
+            false => {
+                let open = format!("/proc/self/fd/{}", library.into_raw_fd()); // for ever, as it may look into itself
+                CString::new(open).map_err(|error| error.to_string())?
+            }
+        };
         // SAFETY: the path is a text; the host has checked this library's table and descriptor before. It is never closed.
         unsafe {
             let library = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL | libc::RTLD_NODELETE);
@@ -48,6 +63,9 @@ impl Plugin {
             let table = libc::dlsym(library, c"arroyo_udf_plugin".as_ptr()).cast::<abi::Table>().as_ref();
             let table = table.filter(|table| table.magic == abi::MAGIC).ok_or_else(|| format!("{file}: is not a plugin"))?;
             let descriptor = sized::read((table.describe)())?;
+            if identity(&descriptor) != expected {
+                return Err(format!("{file}: another library than the one that the host has loaded: load the plugin again"));
+            }
             let plugin = text(descriptor.name);
             let functions = (0..descriptor.n_functions as usize)
                 .map(|number| {
@@ -72,7 +90,9 @@ impl Plugin {
         if function.signature.vectorized {
             sent.write().begin(number);
             return match function.call(self.table, index as u32, &mut arguments.0) {
-                Ok(results) => results.write(&function.signature, sent).map_err(memory),
+                Ok(results) if results.are_sound() => results.write(&function.signature, sent).map_err(memory),
+                // Row by row, so that those at fault are errors, and the others have their values.
+                Ok(results) => results.write_rows(&function.signature, sent).map_err(memory),
                 Err(failure) => write_failure(sent, failure.status, &failure.text).map_err(memory),
             };
         }
@@ -112,6 +132,13 @@ impl Plugin {
             None => Ok(()),
         }
     }
+}
+
+/// Whether an open file is the one at a path.
+fn is_at(path: &CStr, file: &OwnedFd) -> bool {
+    let there = std::fs::metadata(OsStr::from_bytes(path.to_bytes()));
+    let here = file.try_clone().and_then(|file| File::from(file).metadata());
+    matches!((there, here), (Ok(there), Ok(here)) if (there.dev(), there.ino()) == (here.dev(), here.ino()))
 }
 
 /// The arguments of all rows.
@@ -155,12 +182,18 @@ impl Function {
     fn call(&self, table: &abi::Table, number: u32, arguments: &mut abi::ArrowArray) -> Result<Results, Failure> {
         let mut error = abi::Error::empty();
         let mut results = Results { array: abi::ArrowArray::empty(), schema: std::ptr::null() };
+        let rows = arguments.length;
         // SAFETY: the arguments are of the declared types; the other structs are ours, to be filled in.
         let status = unsafe { (table.run)(number, arguments, std::ptr::null(), &mut results.array, &mut results.schema, &mut error) };
-        if status == abi::OK {
+        forks::end_stray(); // before the child writes where its parent does
+        if status != abi::OK {
+            return Err(failure(status, error));
+        }
+        if results.array.length == rows {
             return Ok(results);
         }
-        Err(failure(status, error))
+        let text = format!("{}: the plugin breaks the contract: run answers {} rows for {rows}", self.signature.name, results.array.length);
+        Err(Failure::internal(text))
     }
 }
 
@@ -208,7 +241,12 @@ impl Results {
     pub fn read(&self, name: &CStr, layout: &Layout, row: usize) -> Result<Value, String> {
         let Some(field) = self.field(name) else { return Ok(Value::Null) };
         // SAFETY: an array of the plugin, which lives as long as self.
-        unsafe { Column::new(field, layout, "the result") }?.value(layout, self.array.offset as usize + row)
+        let column = unsafe { Column::new(field, layout, "the result") }?;
+        let row = self.array.offset as usize + row;
+        if row < field.length as usize {
+            return column.value(layout, row);
+        }
+        Err(format!("the result has only {} rows", field.length))
     }
 
     /// How row `row` ended, which has that number in texts.
@@ -226,13 +264,25 @@ impl Results {
         }
     }
 
-    /// All of them.
-    fn write(&self, signature: &Signature, sent: &mut Mailbox) -> io::Result<()> {
+    /// Whether they are what their type says, texts included.
+    fn are_sound(&self) -> bool {
         // SAFETY: the plugin answers with a valid schema, and an array that follows it in all that the check cannot tell.
-        unsafe {
-            let schema = self.schema.as_ref().ok_or_else(|| io::Error::other("results without a schema"))?;
-            check_rows(&self.array, schema, 0..self.array.length as usize, false).map_err(io::Error::other)?;
+        unsafe { self.schema.as_ref().is_some_and(|schema| check_rows(&self.array, schema, 0..self.array.length as usize, true).is_ok()) }
+    }
+
+    /// How each row ended.
+    fn write_rows(&self, signature: &Signature, sent: &mut Mailbox) -> io::Result<()> {
+        let mut message = sent.write();
+        message.byte(RECORDS)?;
+        let mut journal = Journal::new(message);
+        for row in 0..self.array.length as usize {
+            journal.record(self.row(signature, row, row as u64).as_ref().map_err(|text| &**text));
         }
+        journal.broken().map_or(Ok(()), |error| Err(io::Error::new(error.kind(), error.to_string())))
+    }
+
+    /// All of them, which are sound.
+    fn write(&self, signature: &Signature, sent: &mut Mailbox) -> io::Result<()> {
         let rows = self.array.offset as usize..(self.array.offset + self.array.length) as usize;
         let mut message = sent.write();
         message.byte(RESULTS)?;

@@ -1,38 +1,110 @@
 //! The host's side of one worker: starts its process, sends it work, waits for answers, and notices its end.
+//!
+//! Guarantees: no wait depends on the worker alone. Each has an end in time, or ends with the process; and each ends soon
+//! once the host interrupts it or the plugin is closed ([`Stopped`]).
 
 use super::child::{Process, Program};
 use super::lane::Lane;
 use super::mailbox::{wait, Reader, Writer};
-use super::message::{read_failure, Hello, Start, FAILED, LEAVE, READY};
+use super::message::{identity, read_failure, Hello, Limits, Start, FAILED, LEAVE, READY};
 use crate::failure::Failure;
+use crate::sized;
 use arroyo_udf_abi as abi;
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How long the process may take to start.
-const START_TIME: Duration = Duration::from_secs(60);
-/// How long workers may take to end when they are asked to.
-const LEAVE_TIME: Duration = Duration::from_secs(1);
+pub const START_TIME: Duration = Duration::from_secs(60);
 /// How often the host is asked whether it ends a call that waits.
 pub const TICK: Duration = Duration::from_millis(50);
 
 /// Whether the host ends the call that waits in this thread.
 pub type Interrupted = fn() -> bool;
 
-/// What a call answers that the host has ended, which knows why.
-pub fn was_interrupted(name: &str) -> Failure {
-    Failure::new(abi::USER_CODE, format!("{name}: the host has interrupted the call"))
+/// Why the host waits no longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    /// It has ended the call, and knows why.
+    Interrupted,
+    /// It has closed the plugin.
+    Closed,
 }
 
-/// How workers start: all of an instance alike.
-#[derive(Debug, Clone)]
+impl Stopped {
+    /// What the call answers.
+    pub fn failure(self, name: &str) -> Failure {
+        match self {
+            Stopped::Interrupted => Failure::new(abi::USER_CODE, format!("{name}: the host has interrupted the call")),
+            Stopped::Closed => Failure::state(format!("{name}: the plugin was closed during this call")),
+        }
+    }
+}
+
+/// How workers start, and when the host waits for them no longer: the same for all of an instance.
+#[derive(Debug)]
 pub struct Spec {
-    pub program: Program,
-    pub hello: Hello,
-    pub interrupted: Interrupted,
+    program: Program,
+    hello: Hello,
+    /// The library that the host has loaded, whatever lies at its path now.
+    library: File,
+    interrupted: Interrupted,
+    closed: AtomicBool,
+}
+
+impl Spec {
+    /// For a library at an absolute path.
+    ///
+    /// # Safety
+    /// The descriptor is that of the library, and valid.
+    pub unsafe fn new(
+        program: Program,
+        limits: Limits,
+        path: Vec<u8>,
+        descriptor: *const abi::Descriptor,
+        interrupted: Interrupted,
+    ) -> Result<Spec, String> {
+        let library = File::open(OsStr::from_bytes(&path)).map_err(|error| format!("{}: {error}", String::from_utf8_lossy(&path)))?;
+        // SAFETY: passed on.
+        let identity = unsafe { identity(&sized::read(descriptor)?) };
+        let hello = Hello { host: std::process::id(), limits, identity, plugin: path };
+        Ok(Spec { program, hello, library, interrupted, closed: AtomicBool::new(false) })
+    }
+
+    /// The process that may use the workers.
+    pub fn host(&self) -> u32 {
+        self.hello.host
+    }
+
+    pub fn limits(&self) -> Limits {
+        self.hello.limits
+    }
+
+    pub fn interrupted(&self) -> Interrupted {
+        self.interrupted
+    }
+
+    /// Ends all waits soon.
+    pub fn close(&self) {
+        self.closed.store(true, Relaxed);
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Relaxed)
+    }
+
+    /// Why the call that waits in this thread must end.
+    pub fn stopped(&self) -> Option<Stopped> {
+        if self.is_closed() {
+            return Some(Stopped::Closed);
+        }
+        (self.interrupted)().then_some(Stopped::Interrupted)
+    }
 }
 
 #[derive(Debug)]
@@ -71,7 +143,7 @@ impl Life {
 pub struct Further {
     pub lane: Lane,
     /// Readable once the process has ended.
-    pub end: OwnedFd,
+    pub end: Arc<OwnedFd>,
     pub life: Arc<Life>,
 }
 
@@ -81,7 +153,7 @@ impl Worker {
         let lane = Lane::create().map_err(|error| format!("no shared memory for a worker process: {error}"))?;
         let program = spec.program.path.to_string_lossy();
         let process = Process::start(&spec.program).map_err(|error| format!("{program} cannot be started: {error}"))?;
-        match lane.send(process.socket(), &spec.hello.write()) {
+        match lane.send(process.socket(), &spec.hello.write(), Some(spec.library.as_raw_fd())) {
             // One that has ended already: `ready` says how.
             Err(error) if !matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => {
                 Err(format!("nothing can be sent to {program}: {error}"))
@@ -90,16 +162,16 @@ impl Worker {
         }
     }
 
-    /// Waits until it is ready for work. The outer error: the host has ended the call.
-    pub fn ready(&mut self, interrupted: Interrupted) -> Result<Result<(), Unready>, NoAnswer> {
+    /// Waits until it is ready for work. The outer error: the host waits no longer.
+    pub fn ready(&mut self, spec: &Spec) -> Result<Result<(), Unready>, Stopped> {
         if self.ready {
             return Ok(Ok(()));
         }
-        let said = match self.wait(Some(Instant::now() + START_TIME), interrupted) {
+        let said = match self.wait(Instant::now() + START_TIME, || spec.stopped()) {
             Ok(()) => self.first_word().map_err(Unready::Refused),
             Err(NoAnswer::Ended) => Err(Unready::Ended("it ended before it was ready; standard error may say why".into())),
             Err(NoAnswer::Late) => Err(Unready::Refused(format!("it was not ready after {} s", START_TIME.as_secs()))),
-            Err(NoAnswer::Interrupted) => return Err(NoAnswer::Interrupted),
+            Err(NoAnswer::Stopped(why)) => return Err(why),
         };
         self.ready = said.is_ok();
         Ok(said)
@@ -137,9 +209,9 @@ impl Worker {
     }
 
     /// Waits for the answer, which [`Worker::answer`] then reads.
-    pub fn wait(&mut self, until: Option<Instant>, interrupted: Interrupted) -> Result<(), NoAnswer> {
+    fn wait(&mut self, until: Instant, stopped: impl Fn() -> Option<Stopped>) -> Result<(), NoAnswer> {
         while !self.has_answered() {
-            let left = until.map_or(TICK, |until| until.saturating_duration_since(Instant::now()));
+            let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(NoAnswer::Late);
             }
@@ -148,8 +220,9 @@ impl Worker {
             if ended && !self.has_answered() {
                 return Err(NoAnswer::Ended);
             }
-            if !self.has_answered() && interrupted() {
-                return Err(NoAnswer::Interrupted);
+            // The host is not asked if there is an answer, because that may take the GIL.
+            if let Some(why) = if self.has_answered() { None } else { stopped() } {
+                return Err(NoAnswer::Stopped(why));
             }
         }
         Ok(())
@@ -198,8 +271,8 @@ impl Worker {
     /// A further lane, for a started function. The worker is ready.
     pub fn add_lane(&self, start: &Start) -> io::Result<Further> {
         let lane = Lane::create()?;
-        lane.send(self.process.socket(), &start.write())?;
-        Ok(Further { lane, end: self.process.end_too()?, life: Arc::clone(&self.life) })
+        lane.send(self.process.socket(), &start.write(), None)?;
+        Ok(Further { lane, end: self.process.end_too(), life: Arc::clone(&self.life) })
     }
 
     /// Whether a further lane is one of this worker's.
@@ -207,13 +280,12 @@ impl Worker {
         Arc::ptr_eq(&self.life, &further.life)
     }
 
-    /// Asks these to end, and kills those that take too long.
-    pub fn leave(workers: Vec<Worker>) {
+    /// Asks these to end, and kills those that have not until then.
+    pub fn leave(workers: Vec<Worker>, until: Instant) {
         let ask = |mut worker: Worker| worker.post(|message| message.byte(LEAVE)).is_ok().then_some(worker);
-        let asked: Vec<Worker> = workers.into_iter().filter_map(ask).collect();
-        let until = Instant::now() + LEAVE_TIME;
-        for mut worker in asked {
-            let _ = worker.wait(Some(until), || false); // then it is killed
+        let mut asked: Vec<Worker> = workers.into_iter().filter_map(ask).collect();
+        for worker in &mut asked {
+            let _ = worker.wait(until, || None); // then it is killed
         }
     }
 }
@@ -225,8 +297,7 @@ pub enum NoAnswer {
     Ended,
     /// The time is over.
     Late,
-    /// The host has ended the call.
-    Interrupted,
+    Stopped(Stopped),
 }
 
 /// Why a worker is not ready for work.

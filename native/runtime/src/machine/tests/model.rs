@@ -244,6 +244,15 @@ impl Model {
         group
     }
 
+    /// A call begins: its timeout counts from now.
+    pub fn begin(&mut self, attempt: usize, now: u64) {
+        let Some(timeout) = self.settings.timeout.filter(|_| self.open[attempt].cancelled.is_none()) else { return };
+        self.open[attempt].until = now + timeout;
+        for row in self.running_in(attempt) {
+            self.rows[row].place = Place::Running { until: now + timeout };
+        }
+    }
+
     /// R6, R7, R8: timeouts, then row deadlines, then stuck attempts, then ends of pauses.
     pub fn tick(&mut self, now: u64) {
         for attempt in 0..self.open.len() {

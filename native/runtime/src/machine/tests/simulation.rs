@@ -9,8 +9,9 @@
 
 use super::model::{How, Model, ModelAttempt, ModelRow, Place};
 use crate::histogram::Histogram;
-use crate::machine::{Finished, Gather, Limit, Machine, Outcome, Refused, Retry, Settings, Stop, Weigh, PATIENCE};
+use crate::machine::{Finished, Gather, Limit, Machine, Outcome, Refused, Retry, Settings, Stop, Token, Weigh, PATIENCE};
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// A batch is its number.
@@ -25,6 +26,10 @@ enum Event {
         deadline: Option<u64>,
     },
     Start,
+    /// The call of attempt `pick` (modulo their number) begins.
+    Begin {
+        pick: usize,
+    },
     /// Ends attempt `pick` (modulo their number): as a whole with one outcome, or each row with its own. An outcome is an
     /// error where its bit is set.
     End {
@@ -60,6 +65,7 @@ fn event() -> impl Strategy<Value = Event> {
         18 => (0..6u64, 0..40u64, 0..3u64, prop_oneof![3 => Just(None), 1 => (1..200u64).prop_map(Some)])
             .prop_map(|(rows, bytes, gap, deadline)| Event::Accept { rows, bytes, gap, deadline }),
         36 => Just(Event::Start),
+        9 => any::<usize>().prop_map(|pick| Event::Begin { pick }),
         30 => (any::<usize>(), any::<bool>(), any::<u8>()).prop_map(|(pick, whole, errors)| Event::End { pick, whole, errors }),
         18 => (0..30u64).prop_map(|after| Event::Tick { after }),
         5 => Just(Event::Tick { after: PATIENCE }),
@@ -193,6 +199,11 @@ fn step(machine: &mut Simulated, model: &mut Model, now: &mut u64, event: &Event
                 model.open.push(attempt);
             }
         }
+        Event::Begin { pick } => {
+            let Some(attempt) = pick.checked_rem(model.open.len()) else { return Ok(()) };
+            machine.call_began(model.open[attempt].token, *now);
+            model.begin(attempt, *now);
+        }
         Event::End { pick, whole, errors } => {
             if model.open.is_empty() {
                 return Ok(());
@@ -226,6 +237,9 @@ fn step(machine: &mut Simulated, model: &mut Model, now: &mut u64, event: &Event
         }
         Event::Tick { after } => {
             *now += after;
+            let due = model.open.iter().filter(|a| a.cancelled.is_none() && a.until <= *now).map(|a| a.token.index());
+            let due: BTreeSet<usize> = due.collect();
+            prop_assert_eq!(machine.due(*now).into_iter().map(Token::index).collect::<BTreeSet<_>>(), due, "R6");
             machine.tick(*now);
             model.tick(*now);
             prop_assert!(machine.next_deadline().is_none_or(|at| at > *now), "a tick does all that is due");

@@ -3,12 +3,15 @@
 use super::{samples, After, Ahead, Drained, Executor, Orders, Runtime, Seat};
 use crate::abi;
 use crate::arrow::Layout;
-use crate::machine::{Outcome, Stop};
+use crate::machine::{Outcome, Settings, Stop};
+use crate::timer::{now, tick, Ticking};
 use crate::value::Value;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
+
+mod remote;
 
 const SOON: Duration = Duration::from_secs(60);
 
@@ -258,11 +261,111 @@ fn ahead() -> [Ahead; 2] {
 fn an_executor_that_shares_takes_a_fair_part_of_the_rows_ahead() {
     let [mut one, mut other] = ahead();
     (0..20).for_each(|id| send(&one, id));
+    one.take(now(), 16);
     assert_eq!(one.next_attempt().map(|attempt| attempt.id), Some(0));
     assert_eq!(one.counts().running, 5, "a quarter of what waits");
     assert_eq!(other.next_attempt().map(|attempt| attempt.id), Some(5));
     assert_eq!(one.end_turn(), After::Again, "it has rows");
     assert!(one.can_start());
+}
+
+#[test]
+fn an_executor_that_knows_nothing_of_its_rows_takes_one() {
+    let [mut one, _] = ahead();
+    (0..20).for_each(|id| send(&one, id));
+    assert!(one.next_attempt().is_some());
+    assert_eq!(one.counts().running, 1);
+}
+
+/// An executor that takes rows ahead, in a turn, with a timeout for each attempt.
+fn ahead_within(timeout: u64) -> Ahead {
+    let settings = |settings| Settings { max_rows: 100, allowed_in_flight: 16, timeout: Some(timeout), max_stuck: 100, ..settings };
+    let seat = Seat::take(&samples::runtime_with(Layout::Fixed(8), settings));
+    seat.serve(Box::new(Idle));
+    let mut ahead = Ahead::new(seat);
+    ahead.begin_turn(&mut Orders::default());
+    ahead
+}
+
+const HOUR: u64 = 3_600_000_000_000;
+
+#[test]
+fn r6_the_timeout_of_a_row_that_was_taken_ahead_begins_with_its_call() {
+    let mut ahead = ahead_within(HOUR);
+    (0..3).for_each(|id| send(&ahead, id));
+    let start = now();
+    ahead.take(start, 16);
+    let first = ahead.next_attempt().unwrap();
+    assert_eq!((ahead.counts().running, first.deadline), (3, start + HOUR));
+    ahead.tick(start + HOUR);
+    assert_eq!(ahead.counts().timed_out, 1, "the first has had its time, the others have not begun");
+    let second = ahead.next_attempt().unwrap();
+    assert!((start + HOUR..start + 2 * HOUR).contains(&second.deadline), "counted from its beginning");
+    ahead.tick(start + 2 * HOUR - 1);
+    assert_eq!(ahead.counts().timed_out, 1);
+    ahead.tick(start + 2 * HOUR);
+    ahead.tick(now() + 2 * HOUR);
+    assert_eq!(ahead.counts().timed_out, 2, "the third has not begun");
+    assert!(ahead.next_attempt().is_some());
+    ahead.tick(start + 10 * HOUR);
+    assert_eq!(ahead.counts().timed_out, 3);
+}
+
+#[test]
+fn r6_a_call_that_goes_on_while_further_rows_are_taken_keeps_its_time() {
+    let mut ahead = ahead_within(HOUR);
+    (0..3).for_each(|id| send(&ahead, id));
+    let start = now();
+    ahead.take(start, 2);
+    let begun = [ahead.next_attempt().unwrap(), ahead.next_attempt().unwrap()];
+    ahead.take(start + HOUR / 2, 1);
+    ahead.tick(start + HOUR - 1);
+    assert_eq!(ahead.counts().timed_out, 0);
+    ahead.tick(start + HOUR + tick() + HOUR / 4);
+    assert_eq!(ahead.counts().timed_out, 2, "those that began first");
+    begun.into_iter().for_each(|attempt| ahead.end(attempt.token, Outcome::Cancelled));
+}
+
+#[test]
+fn r6_an_outcome_that_was_left_in_time_is_not_late() {
+    let mut ahead = ahead_within(HOUR);
+    send(&ahead, 0);
+    let start = now();
+    let attempt = ahead.next_attempt().unwrap();
+    ahead.end(attempt.token, Outcome::Value(Value::Fixed(1)));
+    ahead.tick(start + 10 * HOUR);
+    assert_eq!((ahead.counts().values, ahead.counts().timed_out), (1, 0));
+}
+
+#[test]
+fn the_host_is_told_of_results_although_the_executor_stays_in_a_call() {
+    let runtime = samples::runtime_of(Layout::Fixed(8), 100, 4);
+    let seat = Seat::take(&runtime);
+    seat.serve(Box::new(Idle));
+    let mut ahead = Ahead::new(seat);
+    ahead.begin_turn(&mut Orders::default());
+    (0..3).for_each(|id| send(&runtime, id));
+    ahead.take(now(), 2);
+    let first = ahead.next_attempt().unwrap();
+    ahead.end(first.token, Outcome::Value(Value::Fixed(1)));
+    let second = ahead.next_attempt().unwrap();
+    ahead.end(second.token, Outcome::Value(Value::Fixed(1)));
+    assert!(ahead.next_attempt().is_some(), "this call computes");
+    assert!(runtime.wait(abi::RESULTS, SOON), "the timer has told");
+    assert_eq!(rows(&runtime), 2);
+}
+
+#[test]
+fn outcomes_without_room_in_the_outbox_are_handed_over() {
+    let runtime = samples::runtime_of(Layout::Fixed(8), 1000, 400);
+    let seat = Seat::take(&runtime);
+    seat.serve(Box::new(Idle));
+    let mut ahead = Ahead::new(seat);
+    (0..100).for_each(|id| send(&runtime, id));
+    let begun: Vec<_> = std::iter::from_fn(|| ahead.next_attempt()).collect();
+    assert_eq!(begun.len(), 100);
+    begun.into_iter().for_each(|attempt| ahead.end(attempt.token, Outcome::Value(Value::Fixed(1))));
+    assert_eq!(rows(&runtime), 100);
 }
 
 #[test]
@@ -289,6 +392,7 @@ fn r6_an_outcome_that_was_left_before_the_cancellation_counts() {
 fn a_row_that_was_taken_ahead_and_cancelled_ends_without_a_call() {
     let [mut one, other] = ahead();
     (0..8).for_each(|id| send(&one, id));
+    one.take(now(), 16);
     let first = one.next_attempt().unwrap();
     other.cancel(0, 8);
     let mut orders = Orders::default();

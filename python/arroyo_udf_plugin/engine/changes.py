@@ -1,0 +1,53 @@
+"""What may change between a checkpoint and a resume: what has no effect on rows that are kept, or shown already.
+
+Policies, how often files are looked for, how large parts are, and the layout and comments of queries.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ..sql.tokens import without_layout
+
+_FREE = re.compile(
+    r"(source|sources\..+\.source)\.(bad_records|watch)"
+    r"|(sinks\[\d+\]|dead letters)\.(part_rows|part_bytes|part_seconds|row_group_rows|create)"
+)
+_CALL = re.compile(r"(operators\[\d+\])(\[\d+\])")
+
+
+def changes(was: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
+    """What must not change and has: the innermost keys of fingerprints whose values differ, with both values."""
+    for key, former, new in _changes(was, now, ""):
+        if not _may_change(key, former, new):
+            yield _CALL.sub(r"\1.calls\2", key), former, new
+
+
+def _may_change(key: str, was: Any, now: Any) -> bool:
+    if key == "dead letters" and was is None:
+        return True  # no row has gone there
+    is_text = key.startswith("operators[") and isinstance(was, str) and isinstance(now, str)
+    return _FREE.fullmatch(key) is not None or (is_text and without_layout(was) == without_layout(now))
+
+
+def _changes(was: Any, now: Any, key: str) -> Iterator[tuple[str, Any, Any]]:
+    """The innermost keys whose values differ, with both values; `NONE`: a list has no such item. A key that is missing
+    is null: earlier versions had fewer."""
+    if isinstance(was, dict) and isinstance(now, dict):
+        if was.get("type") != now.get("type"):  # nothing else of two kinds can be compared
+            yield f"{key}.type", was.get("type"), now.get("type")
+            return
+        for name in sorted(was.keys() | now.keys()):
+            yield from _changes(was.get(name), now.get(name), f"{key}.{name}" if key else name)
+    elif isinstance(was, list) and isinstance(now, list):
+        for place, (one, other) in enumerate(itertools.zip_longest(was, now, fillvalue=NONE)):
+            yield from _changes(one, other, f"{key}[{place}]")
+    elif was != now:
+        yield key, was, now
+
+
+NONE = object()
+"""There is no such item."""

@@ -1,0 +1,138 @@
+"""Signals in functions and in what they start: what a host blocks or ignores is not theirs."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from arroyo_udf_plugin import RowError, load
+
+BuildPlugin = Callable[..., Path]
+
+SOURCE = """
+import asyncio
+import signal
+import subprocess
+
+from arroyo_udf_plugin import udf
+
+
+def _terminated(number):
+    child = subprocess.Popen(["sleep", "600"])
+    child.send_signal(number)
+    try:
+        return child.wait(60)
+    finally:
+        child.kill()
+
+
+@udf
+def sync(a: int) -> int:
+    return _terminated(a)
+
+
+@udf
+async def later(a: int) -> int:
+    return _terminated(a)
+
+
+@udf
+async def through_asyncio(a: int) -> int:
+    child = await asyncio.create_subprocess_exec("sleep", "600")
+    child.send_signal(a)
+    return await asyncio.wait_for(child.wait(), 60)
+
+
+@udf
+async def in_thread(a: int) -> int:
+    return await asyncio.to_thread(_terminated, a)
+
+
+@udf(blocking=True)
+def blocks(a: int) -> int:
+    return _terminated(a)
+
+
+@udf(timeout=600.0, max_attempts=1)
+async def spins(a: int) -> int:
+    while True:
+        pass
+
+
+@udf
+def ignored(a: int) -> str:
+    numbers = signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}
+    return " ".join(number.name for number in sorted(numbers) if signal.getsignal(number) == signal.SIG_IGN)
+"""
+SIGNALS = pa.array([signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1], pa.int64())
+ENDED = [-number for number in SIGNALS.to_pylist()]
+
+
+@pytest.fixture(scope="module")
+def file(build_plugin: BuildPlugin) -> Path:
+    return build_plugin(SOURCE, name="signals")
+
+
+@pytest.mark.parametrize("isolation", ["thread", "process"])
+@pytest.mark.parametrize("first", ["sync", "later"])
+def test_a_program_that_a_function_starts_can_be_asked_to_end(file: Path, isolation: str, first: str) -> None:
+    """In each kind of function; and whichever call has started the worker."""
+    program = """
+import sys
+import pyarrow as pa
+from arroyo_udf_plugin import load
+file, isolation, first, *signals = sys.argv[1:]
+with load(file, isolation=isolation) as plugin:
+    for name in [first, "sync", "later", "through_asyncio", "in_thread", "blocks"]:
+        print(plugin.functions[name](pa.array(map(int, signals), pa.int64())).to_pylist(), flush=True)
+"""
+    host = [sys.executable, "-c", program, str(file), isolation, first, *map(str, SIGNALS.to_pylist())]
+    done = subprocess.run(host, capture_output=True, text=True, timeout=300, check=True)
+    assert done.stdout.splitlines() == [str(ENDED)] * 6
+
+
+def test_what_a_host_ignores_and_blocks_its_workers_do_not(file: Path) -> None:
+    program = """
+import signal, sys
+import pyarrow as pa
+from arroyo_udf_plugin import load
+for number in [signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGUSR1]:
+    signal.signal(number, signal.SIG_IGN)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGUSR2])
+with load(sys.argv[1], isolation="process") as plugin:
+    print(plugin.functions["ignored"](pa.array([0]))[0], plugin.functions["sync"](pa.array([15])))
+"""
+    host = [sys.executable, "-c", program, str(file)]
+    done = subprocess.run(host, capture_output=True, text=True, timeout=300, check=True)
+    assert "".join(done.stdout.split()) == "[-15]"
+
+
+def test_the_processor_time_of_a_worker_that_an_async_function_has_started_can_be_limited(file: Path) -> None:
+    with (
+        load(file, isolation="process", cpu_limit=1) as plugin,
+        pytest.raises(RowError, match=r"signal 24 \(SIGXCPU\): it has used up its processor time \(cpu_limit\)"),
+    ):
+        plugin.functions["spins"](pa.array([0], pa.int64()))
+
+
+def test_a_signal_of_the_process_reaches_a_host_whose_functions_run_in_threads(file: Path) -> None:
+    """The system gives it to the main thread, although the loop's thread does not block it."""
+    program = """
+import os, signal, sys, threading
+import pyarrow as pa
+from arroyo_udf_plugin import load
+came = []
+signal.signal(signal.SIGUSR1, lambda *_: came.append(threading.current_thread() is threading.main_thread()))
+with load(sys.argv[1]).functions["later"].start() as runtime:
+    assert runtime.statistics().running == 0
+    for _ in range(100):
+        os.kill(os.getpid(), signal.SIGUSR1)
+print(came == [True] * 100)
+"""
+    host = [sys.executable, "-c", program, str(file)]
+    done = subprocess.run(host, capture_output=True, text=True, timeout=300, check=True)
+    assert done.stdout == "True\n"
