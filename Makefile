@@ -9,6 +9,7 @@
 # test-server  plugins and tables against a PostgreSQL server
 # test-engine  programs of a cluster, killed in the middle of jobs: every job ends as its user wishes (12 minutes at most)
 # test-pipelines  pipelines killed twenty times, on files, on S3 and in databases: nothing may be lost (ten minutes)
+# simulate  engines over simulated disks: a crash at every step, SCHEDULES=20 random schedules for each scenario (an hour)
 # lint   the lints alone
 # check  lints, the simulation of the state machine over ten million events, loom, soak, its mutants (a quarter of an hour)
 # loom   the runtime's locks and wake-ups in every order
@@ -34,7 +35,7 @@ STATE = folder s3
 WORKERS = 2
 
 .PHONY: demo engine-demo docs test test-rust test-python test-lowest test-isolation test-arroyo test-server lint check simulation mutants loom soak
-.PHONY: check-memory check-address bench bench-compare package fuzz test-pipelines test-engine check-kill
+.PHONY: check-memory check-address bench bench-compare package fuzz test-pipelines test-engine check-kill simulate
 .DEFAULT_GOAL = test
 # Targets share environments and caches, and each uses all processors.
 .NOTPARALLEL:
@@ -160,6 +161,12 @@ SEEDS = 1-2
 
 test-engine:
 	@python=$$($(ENVIRONMENT)) && SEEDS=$(SEEDS) $$python -m pytest -q -m "cluster or server" tests/cluster
+
+# Random schedules for each scenario. The report at the end counts schedules, faults and crashes by file and line.
+SCHEDULES = 20
+
+simulate:
+	@python=$$($(ENVIRONMENT)) && SCHEDULES=$(SCHEDULES) $$python -m pytest -q -s tests/simulation
 
 check-kill:
 	@$(MAKE) test-pipelines KILLS=100

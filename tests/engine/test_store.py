@@ -16,8 +16,10 @@ import pytest
 
 import object_store_server
 from arroyo_udf_plugin import InvalidArgument
+from arroyo_udf_plugin.connectors.disk import using
 from arroyo_udf_plugin.engine import store as store_module
 from arroyo_udf_plugin.engine.store import AlreadyThere, LocalStore, ObjectStore, Store, open_store
+from arroyo_udf_plugin.testing.disk import SimulatedDisk, Stopped
 
 # ---- Places ----------------------------------------------------------------------------------------------------------
 
@@ -347,3 +349,19 @@ def test_a_server_that_restarts(server: object_store_server.Server, tmp_path: Pa
     later.join()
     assert (store.get("epochs/1"), store.get("epochs/2")) == (b"x", b"y")
     assert store.names("epochs/") == ["epochs/1", "epochs/2"]
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_folder_that_a_killed_process_has_made_survives_a_loss_of_power(tmp_path: Path, number: int) -> None:
+    """It was killed between making it and the fsync of the folder above."""
+    world, name = SimulatedDisk(tmp_path), "epochs/1"
+    undisturbed = world.process()
+    with using(undisturbed):
+        LocalStore(tmp_path / "a").create(name, b"x")
+    made = [at for at, step in enumerate(undisturbed.steps) if step.operation == "mkdir"][number]
+    with using(world.process(stop_at=made, after=True)), pytest.raises(Stopped):
+        LocalStore(tmp_path / "b").create(name, b"x")
+    with using(world.process()):
+        LocalStore(tmp_path / "b").create(name, b"x")
+    world.lose_power()
+    assert LocalStore(tmp_path / "b").get(name) == b"x"

@@ -56,8 +56,12 @@ class Disk:
             os.close(fd)
 
     def make(self, folder: Path) -> None:
-        """Makes the folder and those above it, durably."""
-        if not folder.is_dir():
+        """Makes the folder and those above it, durably. Of those that are there, a killed process may have made the
+        last one, and not durably."""
+        if folder.is_dir():
+            with contextlib.suppress(PermissionError):  # then nobody like us has made it
+                self.sync(folder.parent)
+        else:
             self.make(folder.parent)
             self.mkdir(folder)
             self.sync(folder.parent)

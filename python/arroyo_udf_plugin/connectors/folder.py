@@ -88,7 +88,7 @@ class LocalFolder:
 
     def __init__(self, folder: Path) -> None:
         self.place, self.disk = str(folder), current()
-        self._folder = folder
+        self._folder, self._is_made = folder, False
         if folder.exists() and not folder.is_dir():
             raise InvalidArgument(f"{folder} is a file; name a folder")
 
@@ -102,7 +102,9 @@ class LocalFolder:
 
     def path(self, name: str) -> str:
         with self._errors("write into"):
-            self.disk.make(self._folder)
+            if not self._is_made or not self._folder.is_dir():
+                self.disk.make(self._folder)
+                self._is_made = True
         return str(self._folder / name)
 
     def keep(self, name: str) -> None:

@@ -152,9 +152,9 @@ class Place:
         self._file.flush()
         if self._partial is None:
             self._name_it()
-        if durable:
-            self._disk.fsync(self._file.fileno())
         self._file.close()
+        if durable:
+            self._disk.sync(self._aside)
         self._disk.replace(self._aside, self._target)
         if durable:
             self._disk.sync(os.path.dirname(self._target))

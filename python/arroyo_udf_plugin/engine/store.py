@@ -81,6 +81,7 @@ class LocalStore:
     def __init__(self, folder: Path) -> None:
         self.place = str(folder)
         self._folder, self._disk = folder, disk.current()
+        self._made: set[Path] = set()
 
     def put(self, name: str, data: Data) -> None:
         path = self._folder / name
@@ -129,7 +130,9 @@ class LocalStore:
     @contextlib.contextmanager
     def _file(self, folder: Path, data: Data) -> Iterator[int]:
         """A durable file without a name, or with a hidden one meanwhile. Yields a descriptor that can be linked."""
-        self._disk.make(folder)
+        if folder not in self._made or not folder.is_dir():
+            self._disk.make(folder)
+            self._made.add(folder)
         fd, aside = self._disk.unnamed(folder), None
         if fd is None:
             aside = folder / _hidden()

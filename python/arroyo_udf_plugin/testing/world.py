@@ -1,0 +1,240 @@
+"""One schedule: a folder that is simulated, and the engines that run in it one after another.
+
+    world = World(scenario)               empties the folder
+    world.phase(0)                        brings the input
+    world.run(world.disk.process(stop_at=7))
+    world.lose("power")
+    world.run()
+    world.check(0)                        raises Broken
+
+Guarantees: when `run` returns, the engine's threads have ended.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import random
+import shutil
+import threading
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from ..connectors.disk import using
+from ..engine.progress import Ended, Progress
+from ..engine.runner import run
+from ..engine.stopping import StopRequest
+from ..engine.store import open_store
+from .disk import ProcessDisk, SimulatedDisk
+from .scenario import Scenario
+from .turns import InTurn, Turns
+
+Loss = Literal["kill", "power", "torn"]
+"""What a crash leaves: all that was done; what is durable; this, and something of the rest, perhaps torn."""
+
+LOSSES: tuple[Loss, ...] = ("kill", "power", "torn")
+_THREADS = ("arroyo-udf-slice", "arroyo-udf-epoch", "arroyo-udf-store")
+_PATIENCE = 60.0  # seconds for a thread of a stopped engine, which has nothing to wait for
+
+
+class Broken(AssertionError):
+    """A promise that was not kept. The text has the schedule."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Kept:
+    """What was there. files: by name, with their times of change. objects: of each URL."""
+
+    files: dict[str, tuple[bytes, int]]
+    objects: dict[str, dict[str, bytes]]
+
+
+class World:
+    """start: what is there at first; None: nothing."""
+
+    def __init__(self, scenario: Scenario, start: Kept | None = None) -> None:
+        self.scenario = scenario
+        self.history: list[str] = [scenario.name]
+        shutil.rmtree(scenario.folder, ignore_errors=True)
+        for url in scenario.urls:
+            open_store(url).clear()
+        scenario.folder.mkdir(parents=True)
+        if start is not None:
+            for name, (data, time) in start.files.items():
+                path = scenario.folder / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
+                os.utime(path, ns=(time, time))
+            for url, objects in start.objects.items():
+                for name, data in objects.items():
+                    open_store(url).put(name, data)
+        self.disk = SimulatedDisk(scenario.folder)
+        self._phase = self._running = 0
+
+    # ---- What happens ----
+
+    def phase(self, number: int) -> None:
+        self.scenario.phases[number].prepare()
+        self._phase = number
+        self.history.append(f"input {number}")
+
+    def run(self, process: ProcessDisk | None = None, width: int = 1) -> Ended | None:
+        """An engine begins, or goes on where the last one has stopped. None: it was stopped at a step, or another one
+        has taken over. Raises what it raises."""
+        process = process or self.disk.process()
+        self.history.append(f"an engine of {width} slices")
+        before = set(threading.enumerate())
+        self._running += 1
+        try:
+            with using(process):
+                return self._run(width)
+        except BaseException:
+            if not process.is_stopped:
+                raise
+            self.history.append(f"stopped at {process.reached}")
+            return None
+        finally:
+            self._running -= 1
+            if not self._running:  # else an engine is held, whose threads wait
+                self._join(set(threading.enumerate()) - before)
+
+    def _join(self, threads: Iterable[threading.Thread]) -> None:
+        for thread in threads:
+            if thread.name.startswith(_THREADS):
+                thread.join(_PATIENCE)
+                if thread.is_alive():
+                    raise self.broken(f"the thread {thread.name} of an engine has not ended")
+
+    def _run(self, width: int) -> Ended:
+        scenario, stop = self.scenario, StopRequest()
+        turns = Turns(is_free=scenario.place is None)
+
+        def hear(progress: Progress) -> None:
+            turns.hear(progress)
+            if scenario.until is not None and not stop.requests and scenario.until():
+                stop.request()
+
+        with scenario.opened(width) as planned:
+            inputs = [_in_turn(one, turns) for one in planned.inputs]
+            return run(
+                _with_inputs(planned, inputs),
+                checkpoints=None if scenario.place is None else open_store(scenario.place),
+                interval=turns.INTERVAL,
+                stop=stop,
+                progress=hear,
+            ).ended
+
+    def lose(self, what: Loss, seed: int = 0) -> None:
+        """After a stop."""
+        if what != "kill":
+            self.history.append(f"loses {what}, seed {seed}")
+            self.disk.lose_power(random.Random(seed) if what == "torn" else None)
+
+    # ---- What there is ----
+
+    def kept(self) -> Kept:
+        """A copy of everything."""
+        folder = self.scenario.folder
+        paths = [path for path in folder.rglob("*") if path.is_file()]
+        files = {str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns) for path in paths}
+        return Kept(files, {url: _objects(url) for url in self.scenario.urls})
+
+    def has_begun(self) -> bool:
+        """Whether there are checkpoints to go on from."""
+        place = self.scenario.place
+        return place is not None and any(name.endswith(".json") for name in open_store(place).names("epochs/"))
+
+    def files(self) -> dict[str, bytes]:
+        """Everything, by name."""
+        folder = self.scenario.folder
+        found = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        for url in self.scenario.urls:
+            found |= {f"{url}/{name}": data for name, data in _objects(url).items()}
+        return found
+
+    def put_back(self, files: dict[str, bytes], below: str = "") -> None:
+        """Makes everything as it was, or what has names that begin so."""
+        for name in self.files().keys() - files.keys():
+            if name.startswith(below):
+                self.change(name, None)
+        for name, data in files.items():
+            if name.startswith(below):
+                self.change(name, data)
+
+    def change(self, name: str, data: bytes | None) -> None:
+        """Somebody changes a file, or removes it."""
+        for url in self.scenario.urls:
+            if name.startswith(f"{url}/"):
+                store, own = open_store(url), name.removeprefix(f"{url}/")
+                if data is None:
+                    store.delete(own)
+                else:
+                    store.put(own, data)
+                return
+        path = self.scenario.folder / name
+        if data is None:
+            path.unlink(missing_ok=True)
+        elif not path.exists() or path.read_bytes() != data:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        self.disk.settle()
+
+    def of_place(self) -> str:
+        """How names of the checkpoints' files begin."""
+        assert self.scenario.place is not None
+        place = Path(self.scenario.place)
+        return f"{place.relative_to(self.scenario.folder)}/" if place.is_absolute() else f"{self.scenario.place}/"
+
+    # ---- What must be so ----
+
+    def check(self, phase: int) -> None:
+        """After a run to the end: each row is there once."""
+        shown, expected = self._shown(), list(self.scenario.phases[phase].expected)
+        if self.scenario.is_ordered and shown != expected:
+            raise self.broken(_difference(shown, expected) or f"the rows have another order: {shown}")
+        if difference := _difference(shown, expected):
+            raise self.broken(difference)
+
+    def check_crashed(self) -> None:
+        """Between a crash and the next start: no row that is not expected, and none twice. Without checkpoints: all of
+        them, or none."""
+        shown, expected = Counter(self._shown()), Counter(self.scenario.phases[self._phase].expected)
+        if more := shown - expected:
+            raise self.broken(f"after the crash there are rows too many: {dict(more)}")
+        if self.scenario.place is None and shown and shown != expected:
+            raise self.broken(f"after the crash there is a part of the rows: {dict(shown)}")
+
+    def _shown(self) -> list[Any]:
+        try:
+            return self.scenario.shown()
+        except (ValueError, pa.ArrowException) as error:
+            raise self.broken(f"the rows that are shown cannot be read: {error}") from error
+
+    def broken(self, text: str) -> Broken:
+        return Broken(f"{text}\nthe schedule: " + "; ".join(self.history))
+
+
+def _difference(shown: list[Any], expected: list[Any]) -> str:
+    missing, more = Counter(expected) - Counter(shown), Counter(shown) - Counter(expected)
+    return f"missing: {dict(missing)}; too many: {dict(more)}" if missing or more else ""
+
+
+def _objects(url: str) -> dict[str, bytes]:
+    store = open_store(url)
+    return {name: store.get(name) for name in store.names("")}
+
+
+def _in_turn(input: Any, turns: Turns) -> Any:
+    return dataclasses.replace(input, source=InTurn(input.source, turns))
+
+
+def _with_inputs(planned: Any, inputs: list[Any]) -> Any:
+    """The same pipeline with other inputs; its own remain those that are closed."""
+    if dataclasses.is_dataclass(planned):
+        return dataclasses.replace(planned, inputs=inputs)  # type: ignore[type-var]
+    planned.inputs = inputs
+    return planned
