@@ -92,6 +92,10 @@ impl Start {
     }
 }
 
+/// The version of what host and worker say to each other, and of the lane: to be raised with each change of them. The first
+/// number of [`Hello`], because the two may have toolkits of their own.
+pub const PROTOCOL: u64 = 2;
+
 /// With the first lane: the process of the host, the limits, the plugin. Its file, which the host has open, comes along.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
@@ -131,15 +135,28 @@ pub struct Limits {
 
 impl Hello {
     pub fn write(&self) -> Vec<u8> {
-        let numbers = [u64::from(self.host), self.limits.memory, self.limits.cpu, self.identity];
+        let numbers = [PROTOCOL, u64::from(self.host), self.limits.memory, self.limits.cpu, self.identity];
         numbers.iter().flat_map(|number| number.to_le_bytes()).chain(self.plugin.iter().copied()).collect()
     }
 
-    pub fn read(message: &[u8]) -> Option<Hello> {
-        let (numbers, plugin) = message.split_at_checked(32)?;
-        let number = |i: usize| numbers[i * 8..i * 8 + 8].try_into().map(u64::from_le_bytes).ok();
-        let limits = Limits { memory: number(1)?, cpu: number(2)? };
-        Some(Hello { host: u32::try_from(number(0)?).ok()?, limits, identity: number(3)?, plugin: plugin.to_vec() })
+    /// An error: the host speaks another version, or is none.
+    pub fn read(message: &[u8]) -> Result<Hello, String> {
+        let number = |i: usize| message.get(i * 8..i * 8 + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
+        match number(0) {
+            Some(PROTOCOL) => {}
+            version => {
+                let theirs = version.map_or("none".to_string(), |version| version.to_string());
+                return Err(format!(
+                    "the host and its worker have different versions of arroyo_udf_plugin: the protocol of this worker is {PROTOCOL}, \
+                     that of the host {theirs}; name the python of the host's version in ARROYO_UDF_PYTHON, or build the plugin again"
+                ));
+            }
+        }
+        let read = || {
+            let limits = Limits { memory: number(2)?, cpu: number(3)? };
+            Some(Hello { host: u32::try_from(number(1)?).ok()?, limits, identity: number(4)?, plugin: message[40..].to_vec() })
+        };
+        read().ok_or_else(|| "the host sends something else than a greeting".to_string())
     }
 }
 
@@ -163,8 +180,11 @@ mod tests {
     #[test]
     fn a_worker_reads_what_the_host_has_written() {
         let hello = Hello { host: 7, limits: Limits { memory: 1 << 40, cpu: 3 }, identity: 1 << 63, plugin: b"/a b/\xff.so".to_vec() };
-        assert_eq!(Hello::read(&hello.write()), Some(hello));
-        assert_eq!(Hello::read(b"short"), None);
+        assert_eq!(Hello::read(&hello.write()), Ok(hello.clone()));
+        assert!(Hello::read(&PROTOCOL.to_le_bytes()).unwrap_err().contains("a greeting"));
+        let older = [&7u64.to_le_bytes(), &hello.write()[8..]].concat();
+        assert!(Hello::read(&older).unwrap_err().contains("that of the host 7; "), "the versions are told");
+        assert!(Hello::read(b"short").is_err());
         let start = Start { function: 7, allowed_in_flight: u32::MAX, batch_size: 9, timeout: 11, lineage: [3; 16] };
         assert_eq!(Start::read(&start.write()), Some(start));
     }

@@ -31,11 +31,11 @@ pub fn serve(journals: Journals) -> Result<(), String> {
     let socket = control_socket().map_err(|error| failed("standard input is not the socket of a host", error))?;
     let received = Lane::receive(socket.as_raw_fd()).map_err(|error| failed("the host sends no memory", error))?;
     let Some(Received { mut lane, message, file }) = received else { return Ok(()) };
-    let hello = Hello::read(&message).ok_or("the host sends something else than a greeting")?;
-    let opened = forks::watch_worker()
-        .map_err(|failure| failure.text)
-        .and_then(|()| end_with(hello.host, socket).and_then(|()| limit(hello.limits)).map_err(|error| error.to_string()))
-        .and_then(|()| Plugin::open(hello.plugin, file.ok_or("the host sends no library")?, hello.identity));
+    let opened = Hello::read(&message).and_then(|hello| {
+        forks::watch_worker().map_err(|failure| failure.text)?;
+        end_with(hello.host, socket).and_then(|()| limit(hello.limits)).map_err(|error| error.to_string())?;
+        Plugin::open(hello.plugin, file.ok_or("the host sends no library")?, hello.identity)
+    });
     let said = match &opened {
         Ok(_) => lane.sent.write().byte(READY),
         Err(why) => write_failure(&mut lane.sent, abi::ENVIRONMENT, why),
