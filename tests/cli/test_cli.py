@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from arroyo_udf_plugin.cli.view import duration
+from arroyo_udf_plugin.cli.telling import duration
 
 CLI = [sys.executable, "-m", "arroyo_udf_plugin.cli"]
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -235,8 +236,12 @@ def test_a_file_that_has_appeared_outlasts_a_loss_of_power(tmp_path: Path, monke
     """Its bytes are durable before its name is, and its name before anybody is told."""
     calls: list[str] = []
     for name in ("fsync", "replace"):
-        real = getattr(os, name)
-        monkeypatch.setattr(os, name, lambda *args, name=name, real=real: (calls.append(name), real(*args))[1])
+
+        def noted(*arguments: Any, _name: str = name, _real: Any = getattr(os, name)) -> Any:
+            calls.append(_name)
+            return _real(*arguments)
+
+        monkeypatch.setattr(os, name, noted)
     with FileSink(tmp_path / "out.csv", pa.schema([("n", pa.int64())])) as sink:
         sink.write(pa.record_batch({"n": [1]}))
     assert calls == ["fsync", "replace", "fsync"]

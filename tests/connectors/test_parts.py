@@ -205,7 +205,8 @@ def test_parts_of_another_history_are_refused(tmp_path: Path) -> None:
     applied(place, 2, batch(1))
     with pytest.raises(InvalidArgument, match=r"out has part-000000002-.*another engine .*leave all to that one"):
         place.sink(clear=2)
-    for begin in (place.without_checkpoints, lambda: place.sink(clear=1)):  # no engine was before it
+    begins: tuple[Callable[[], object], ...] = (place.without_checkpoints, lambda: place.sink(clear=1))
+    for begin in begins:  # no engine was before it
         with pytest.raises(
             InvalidArgument, match=r"out has parts of another run, such as part-000000002-000-000\.parquet: "
         ):

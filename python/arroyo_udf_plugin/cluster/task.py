@@ -204,7 +204,7 @@ def _run(task: Task, telling: Telling, planned: Planned, stop: StopRequest, resu
     with tapped(planned.name, showing.take):
         summary = run_planned(
             planned,
-            resume=resume,
+            resume=resume if planned.resolved.has_checkpoints else None,
             allow_changed_plugin=True,  # it has the bytes that the program names: another one since then was asked for
             stop=stop,
             progress=progress,

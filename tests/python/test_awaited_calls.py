@@ -209,9 +209,10 @@ def test_awaited_calls_share_a_context_and_take_no_threads_of_the_application(fu
 def test_errors_of_awaited_calls_are_their_own(functions: dict[str, Function]) -> None:
     async def main() -> None:
         half = functions["half"]
-        good, bad = await asyncio.gather(
+        answers: tuple[Any, ...] = await asyncio.gather(
             half.call_async([1, 2], "g"), half.call_async([2**62, 7], "b"), return_exceptions=True
         )
+        good, bad = answers
         assert isinstance(good, pa.Array)
         assert isinstance(bad, RowError)
         assert {row: text.splitlines()[0] for row, text in bad.errors.items()} == {1: "ValueError: seven"}
