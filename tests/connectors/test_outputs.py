@@ -236,8 +236,9 @@ def test_a_file_that_has_appeared_outlasts_a_loss_of_power(tmp_path: Path, monke
     """Its bytes are durable before its name is, and its name before anybody is told."""
     calls: list[str] = []
     for name in ("fsync", "replace"):
+        real = getattr(os, name)
 
-        def noted(*arguments: Any, _name: str = name, _real: Any = getattr(os, name)) -> Any:
+        def noted(*arguments: Any, _name: str = name, _real: Any = real) -> Any:
             calls.append(_name)
             return _real(*arguments)
 

@@ -245,8 +245,8 @@ def test_a_failure_leaves_no_name(local: LocalStore, tmp_path: Path, monkeypatch
 def test_bytes_are_durable_before_their_name_and_the_name_before_the_return(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As the kernel is told: the file, then its name, then the folder. Before, once, the folder's own name: a process that
-    was killed may have made it."""
+    """As the kernel is told: the file, then its name, then the folder. Before, once, the folder's own name: a process
+    that was killed may have made it."""
     told: list[str] = []
     for call in ("fsync", "link", "replace"):
         real = getattr(os, call)
