@@ -6,6 +6,7 @@ from __future__ import annotations
 import collections
 import copy
 import dataclasses
+import math
 import time
 from typing import Any, ClassVar
 
@@ -27,6 +28,7 @@ class Slice:
 
     waiting: list[int | tuple[int]] = dataclasses.field(default_factory=list)
     latest: int | None = None
+    left: int | None = None  # the latest watermark that has left
 
     def leaving(self, opened: set[int], ordered: bool) -> list[int | tuple[int]]:
         """What leaves now: rows whose gate is open, and watermarks without a row before them."""
@@ -36,17 +38,40 @@ class Slice:
             self.waiting = [item for item in self.waiting if item not in opened]
         while self.waiting and (isinstance(self.waiting[0], tuple) or self.waiting[0] in opened):
             out.append(self.waiting.pop(0))
+            if isinstance(out[-1], tuple):
+                (self.left,) = out[-1]
         return out
 
 
 def merged(slices: list[Slice]) -> Slice:
+    """The slice with the lowest watermark goes on next, and the lowest of all is told: no row is late by it that was not
+    late in its own slice. The lowest of those that had left is told first."""
     if len(slices) == 1:
         return slices[0]
-    together = Slice([item for one in slices for item in one.waiting if isinstance(item, int)])
-    times = [one.latest for one in slices]
-    if times and None not in times:
-        together.latest = min(time for time in times if time is not None)
+    together, reached = Slice(), [-math.inf] * len(slices)
+    times = [one.left for one in slices if one.left is not None]
+    if slices and len(times) == len(slices):
+        together.latest = min(times)
         together.waiting.append((together.latest,))
+
+    def tell(number: int, time: int) -> None:
+        reached[number] = time
+        lowest = min(reached)
+        if lowest > (-math.inf if together.latest is None else together.latest):
+            together.latest = int(lowest)
+            together.waiting.append((together.latest,))
+
+    for number, one in enumerate(slices):
+        if one.latest is not None and not any(isinstance(item, tuple) for item in one.waiting):
+            tell(number, one.latest)
+    streams = [collections.deque(one.waiting) for one in slices]
+    while left := [number for number, stream in enumerate(streams) if stream]:
+        number = min(left, key=reached.__getitem__)
+        item = streams[number].popleft()
+        if isinstance(item, tuple):
+            tell(number, item[0])
+        else:
+            together.waiting.append(item)
     return together
 
 

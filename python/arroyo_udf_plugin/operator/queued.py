@@ -53,8 +53,8 @@ class QueuedStage(RunningStage):
         size = 0
         if isinstance(item, Block):
             size = self._holds(item)
-        elif item.time is not None:
-            self._latest = item.time
+        elif not self._rises(item):
+            return
         self._queue.append((item, size))
 
     def turn(self) -> Iterator[Item]:

@@ -83,6 +83,7 @@ class RunningStage(abc.ABC):
         self.held_bytes = 0
         self._policy, self._sizes = policy, Sizes()
         self._latest: int | None = None
+        self._holding: int | None = None
         self._lineage = os.urandom(16)
 
     @property
@@ -124,6 +125,16 @@ class RunningStage(abc.ABC):
     @abc.abstractmethod
     def restore(self, kept: Sequence[Kept]) -> None:
         """Takes in the rows and watermarks of snapshots, before all others."""
+
+    def _rises(self, watermark: Watermark) -> bool:
+        """Notes a watermark that comes in. False: it says nothing new, as where each stage of several snapshots tells the
+        same one."""
+        if watermark.time is not None and self._holding is not None and watermark.time <= self._holding:
+            return False
+        self._holding = watermark.time
+        if watermark.time is not None:
+            self._latest = watermark.time
+        return True
 
     def close(self) -> None:  # noqa: B027 (few have something to release)
         """Releases what it has opened."""
@@ -226,8 +237,8 @@ class AsyncStage(CallStage):
 
     def push(self, item: Block | Watermark) -> None:
         if isinstance(item, Watermark):
-            self._latest = self._latest if item.time is None else item.time
-            self._watermarks.append((self._next_id, item))
+            if self._rises(item):
+                self._watermarks.append((self._next_id, item))
             return
         self._add(self._next_id, item)
         self._next_id += len(item)
