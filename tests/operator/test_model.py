@@ -44,8 +44,8 @@ class Slice:
 
 
 def merged(slices: list[Slice]) -> Slice:
-    """The slice with the lowest watermark goes on next, and the lowest of all is told: no row is late by it that was not
-    late in its own slice. The lowest of those that had left is told first."""
+    """The slice with the lowest watermark goes on next, and the lowest of all is told: no row is late by it that was
+    not late in its own slice. The lowest of those that had left is told first."""
     if len(slices) == 1:
         return slices[0]
     together, reached = Slice(), [-math.inf] * len(slices)

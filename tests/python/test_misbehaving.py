@@ -232,7 +232,7 @@ with load(sys.argv[1]).functions["nested"].start() as runtime:
 
 def test_a_call_that_nests_the_event_loop(build_plugin: BuildPlugin, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other calls that begin before it returns have arguments of their own. (-X dev notices a double release.)"""
-    monkeypatch.setitem(sys.modules, "uvloop", sys.modules.get("uvloop"))  # given back: a build executes the source here
+    monkeypatch.setitem(sys.modules, "uvloop", sys.modules.get("uvloop"))  # a build executes the source
     command = [sys.executable, "-X", "dev", "-c", NEST, str(build_plugin(NESTED))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

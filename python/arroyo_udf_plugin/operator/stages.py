@@ -127,8 +127,8 @@ class RunningStage(abc.ABC):
         """Takes in the rows and watermarks of snapshots, before all others."""
 
     def _rises(self, watermark: Watermark) -> bool:
-        """Notes a watermark that comes in. False: it says nothing new, as where each stage of several snapshots tells the
-        same one."""
+        """Notes a watermark that comes in. False: it says nothing new, as where each stage of several snapshots tells
+        the same one."""
         if watermark.time is not None and self._holding is not None and watermark.time <= self._holding:
             return False
         self._holding = watermark.time
