@@ -37,7 +37,12 @@ def written(folder: Path, text: str, name: str = "in.csv") -> Path:
         (["1", "NA", "-20"], pa.int64()),
         (["1", "2.5", "1e3"], pa.float64()),
         (["1.0", "2.0"], pa.float64()),
-        (["12345678901234567890"], pa.float64()),
+        (["12345678901234567890"], None),
+        (["12345678901234567", "1.5"], None),
+        (["0.12345678901234567890"], None),
+        (["1e-9999", "1"], None),
+        (["0.30000000000000004", "1e300", "9007199254740992"], pa.float64()),
+        (["+49123", "49124"], None),
         (["true", "False"], pa.bool_()),
         (["0", "1"], pa.int64()),
         (["2024-01-31", "2023-12-01"], pa.date32()),
@@ -110,6 +115,13 @@ def test_cells_as_elsewhere(tmp_path: Path, text: str, type_: str, value: Any) -
         assert rows.refused[0].startswith(f"column 'a': {text!r} is not ")
     (cells,) = rows_of(path, reading=_GERMAN)
     assert bool(argument(cells.batch.column(0), pa.field("a", rows.batch.schema.types[0])).refused) == (value is None)
+
+
+def test_a_format_that_would_lose_the_zone_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "a\n2024-01-31 12:00 UTC\n")
+    with pytest.raises(InvalidArgument, match="forgets the zone; write %z"):
+        read(path, reading=Reading(date_formats=("%Y-%m-%d %H:%M %Z",)))
+    assert read(path, reading=Reading(date_formats=("%d %%Z",)))
 
 
 def test_numbers_are_written_with_the_same_mark(tmp_path: Path) -> None:

@@ -41,6 +41,9 @@ def dialect_of(format: str, options: Reading | Writing) -> Dialect:
     if options.decimal_mark not in (".", ","):
         raise InvalidArgument(f"--decimal-mark {options.decimal_mark!r}: it is . or ,")
     formats = options.date_formats if isinstance(options, Reading) else ()
+    for format_ in formats:
+        if "%Z" in format_.replace("%%", ""):
+            raise InvalidArgument(f"--date-format {format_!r}: Python reads %Z and forgets the zone; write %z")
     return Dialect(delimiter, options.quote, options.null_values, options.decimal_mark, formats)
 
 
