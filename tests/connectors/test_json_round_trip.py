@@ -306,8 +306,37 @@ def test_decimals_have_all_digits(tmp_path: Path) -> None:
 
 def test_a_type_that_json_does_not_have(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text('{"s":1}\n')
-    with pytest.raises(InvalidArgument, match=r"column 's': no value of JSON can be list_view<item: int64>: use a"):
-        read(tmp_path / "in.jsonl", reading=Reading(types={"s": pa.list_view(pa.int64())}))
+    with pytest.raises(InvalidArgument, match=r"column 's': no value of JSON can be month_day_nano_interval: use a"):
+        read(tmp_path / "in.jsonl", reading=Reading(types={"s": pa.month_day_nano_interval()}))
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_views_of_lists(tmp_path: Path, large: bool) -> None:
+    kind, type_ = (pa.LargeListViewArray, pa.large_list_view) if large else (pa.ListViewArray, pa.list_view)
+    views = kind.from_arrays([1, None, 0, 0], [2, 0, 0, 1], pa.array([1, 2, None]))
+    path = write(tmp_path / "out.jsonl", pa.table({"x": views}))
+    assert path.read_text() == '{"x":[2,null]}\n{"x":null}\n{"x":[]}\n{"x":[1]}\n'
+    (rows,) = rows_of(path, reading=Reading(types={"x": type_(pa.int64())}))
+    rows.batch.validate(full=True)
+    assert rows.batch.column(0).to_pylist() == views.to_pylist()
+
+
+class _Meters(pa.ExtensionType):
+    def __init__(self, storage: pa.DataType) -> None:
+        super().__init__(storage, "test.meters")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+
+def test_an_extension_is_written_as_what_it_is_stored_as(tmp_path: Path) -> None:
+    values = pa.ExtensionArray.from_storage(_Meters(pa.int64()), pa.array([1, None]))
+    table = pa.table({"x": values, "s": pa.StructArray.from_arrays([values], ["v"])})
+    path = write(tmp_path / "out.jsonl", table)
+    assert path.read_text() == '{"x":1,"s":{"v":1}}\n{"x":null,"s":{"v":null}}\n'
+    bytes_ = pa.ExtensionArray.from_storage(_Meters(pa.binary(16)), pa.nulls(1, pa.binary(16)))
+    with pytest.raises(InvalidArgument, match="JSON cannot hold column 'x'"):
+        write(tmp_path / "no.jsonl", pa.table({"x": bytes_}))
 
 
 @pytest.mark.parametrize(

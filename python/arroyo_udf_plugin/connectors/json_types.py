@@ -85,7 +85,11 @@ def _inner(type_: pa.DataType) -> list[pa.DataType]:
 
 
 def _is_list(type_: pa.DataType) -> bool:
-    return bool(_is.is_list(type_) or _is.is_large_list(type_) or _is.is_fixed_size_list(type_))
+    return bool(_is.is_list(type_) or _is.is_large_list(type_) or _is.is_fixed_size_list(type_) or _is_view(type_))
+
+
+def _is_view(type_: pa.DataType) -> bool:
+    return bool(_is.is_list_view(type_) or _is.is_large_list_view(type_))
 
 
 def typed(values: list[Any], type_: pa.DataType, timestamps: str | None = None) -> Typed:
@@ -120,7 +124,7 @@ def _dictionary(values: Typed, type_: pa.DataType) -> Typed:
     if len(distinct) > most:
         too_many = pc.fill_null(pc.greater_equal(indices, most), False)
         why = f"this is one more distinct value than the {most} that {type_} can have"
-        refused = {at: ("", why) for at in pc.indices_nonzero(too_many).to_pylist()} | refused
+        refused = dict.fromkeys(pc.indices_nonzero(too_many).to_pylist(), ("", why)) | refused
         indices = pc.if_else(too_many, pa.scalar(None, indices.type), indices)
         distinct = distinct[:most]
     return Typed(pa.DictionaryArray.from_arrays(indices.cast(type_.index_type), distinct), refused)
@@ -163,8 +167,11 @@ def _lists(values: list[Any], type_: pa.DataType, timestamps: str | None) -> Typ
     of_items = {at: why for at, why in done.refused.items() if size is None or rows[at // size] is not None}
     _add(refused, of_items, offsets)
     buffers = [_bitmap(rows)]
+    count = pa.int32() if _is.is_list(type_) or _is.is_list_view(type_) else pa.int64()
     if size is None:
-        buffers.append(pa.array(offsets, pa.int32() if _is.is_list(type_) else pa.int64()).buffers()[1])
+        buffers.append(pa.array(offsets, count).buffers()[1])
+    if _is_view(type_):
+        buffers.append(pa.array([len(row or []) for row in rows], count).buffers()[1])
     return Typed(pa.Array.from_buffers(type_, len(rows), buffers, children=[done.array]), refused)
 
 
