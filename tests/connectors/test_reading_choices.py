@@ -157,12 +157,32 @@ def test_comments_are_no_rows(tmp_path: Path) -> None:
             read(path, reading=Reading(comment=wrong))
 
 
+def test_a_comment_behind_a_mark_of_utf8_is_no_header(tmp_path: Path) -> None:
+    path = written(tmp_path, "\ufeff# made by hand\na,b\n1,2\n")
+    assert read(path, reading=Reading(comment="#")).to_pylist() == [{"a": "1", "b": "2"}]
+
+
+def test_a_quote_within_a_cell_hides_no_comment(tmp_path: Path) -> None:
+    path = written(tmp_path, 'a,b\n5" pipe,2\n# 3\n"4\n#,""5",6\n#7\n')
+    rows = [{"a": '5" pipe', "b": "2"}, {"a": '4\n#,"5', "b": "6"}]
+    assert read(path, reading=Reading(comment="#")).to_pylist() == rows
+
+
+def test_a_line_without_an_end_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("arroyo_udf_plugin.connectors.blocks.RECORD_BYTES", 20)
+    monkeypatch.setattr("arroyo_udf_plugin.connectors.blocks.BLOCK_BYTES", 8)
+    stream = io.BytesIO(b"x" * 1000)
+    with pytest.raises(InvalidArgument, match="the file: a row is longer than"):
+        WithoutComments(stream.read, "the file", b"#", b",", b'"').read(8)
+    assert stream.tell() < 100
+
+
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.sampled_from([b"a", b"#", b"\n", b'"', b"#\n", b"\n#"])).map(b"".join), st.integers(1, 5))
+@given(st.lists(st.sampled_from([b"a", b"#", b",", b"\n", b'"', b"#\n", b"\n#"])).map(b"".join), st.integers(1, 5))
 def test_comments_in_any_pieces(data: bytes, size: int) -> None:
-    whole = WithoutComments(io.BytesIO(data).read, b"#", b'"')
+    whole = WithoutComments(io.BytesIO(data).read, "", b"#", b",", b'"')
     stream = io.BytesIO(data)
-    pieces = WithoutComments(lambda _: stream.read(size), b"#", b'"')
+    pieces = WithoutComments(lambda _: stream.read(size), "", b"#", b",", b'"')
     assert b"".join(iter(lambda: pieces.read(1), b"")) == b"".join(iter(lambda: whole.read(1 << 20), b""))
 
 
