@@ -217,6 +217,20 @@ def test_an_array_as_an_input(tmp_path: Path) -> None:
     assert rows.refused == {2: "the line is not a JSON object: '5'"}
 
 
+def test_lines_are_no_array(tmp_path: Path) -> None:
+    path = written(tmp_path, '[{"a": 1}]\n{"a": 2}\n', "in.jsonl")
+    (rows,) = rows_of(path)
+    assert rows.refused == {0: "the line is not a JSON object: '[{\"a\": 1}]'"}
+
+
+def test_an_item_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("arroyo_udf_plugin.connectors.json_arrays.RECORD_BYTES", 20)
+    stream = io.BytesIO(b'["' + b"x" * 1000)
+    with pytest.raises(InvalidArgument, match=r"in\.json: item 1 is not JSON, or longer than"):
+        Lines(lambda _: stream.read(8), "in.json").read(8)
+    assert stream.tell() < 100
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

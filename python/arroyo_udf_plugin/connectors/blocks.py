@@ -23,7 +23,7 @@ def blocks(read: Callable[[int], bytes], quote: bytes, name: str) -> Iterator[by
     record: see `ends_within_a_cell`.
     """
     rest = b""
-    while data := _read(read, len(rest) if len(rest) > BLOCK_BYTES else 0):
+    while data := more(read, len(rest)):
         rest += data
         end = record_end(rest, quote)
         if end:
@@ -45,7 +45,7 @@ class WithoutComments:
 
     def read(self, size: int) -> bytes:
         """Whole lines, of any number of bytes."""
-        while data := _read(self._read, len(self._rest) if len(self._rest) > BLOCK_BYTES else 0):
+        while data := more(self._read, len(self._rest)):
             *lines, self._rest = (self._rest + data).split(b"\n")
             if kept := b"".join(line + b"\n" for line in lines if self._is_kept(line)):
                 return kept
@@ -72,8 +72,9 @@ def _too_long(name: str) -> InvalidArgument:
     )
 
 
-def _read(read: Callable[[int], bytes], least: int) -> bytes:
-    """What has arrived; at least `least` bytes, so that a long record is not searched again for each piece of it."""
+def more(read: Callable[[int], bytes], held: int) -> bytes:
+    """What has arrived; at least as much as is held of a long record, which is not searched again for each piece."""
+    least = held if held > BLOCK_BYTES else 0
     data = read(BLOCK_BYTES)
     if len(data) >= least:
         return data
