@@ -252,7 +252,9 @@ def test_other_forms_are_read(tmp_path: Path, text: str, type_: pa.DataType, val
         ({"v": 1, "z": 2}, "struct<v: int>", "column 's': it has a field 'z', and struct<v: int64> has none"),
         ({}, "struct<v: int64 not null>", "column 's.v': null, where the type has no nulls"),
         ("x", "struct<v: int>", "column 's': \"x\" is not struct<v: int64>"),
-        ([1], "list<bool>", None),
+        (["true"], "list<bool>", None),
+        ([1], "list<bool>", "column 's[0]': 1 is not bool"),
+        (0.0, "bool", "column 's': 0.0 is not bool"),
         ("PT1.5S", "duration[s]", "column 's': 'PT1.5S' is not duration[s]"),
         ("P", "timedelta", "column 's': 'P' is not duration[us]"),
         ("PT", "timedelta", "column 's': 'PT' is not duration[us]"),
@@ -269,6 +271,31 @@ def test_an_error_names_the_field(tmp_path: Path, value: object, type_: str, why
     assert rows.batch.column(1).is_null().to_pylist() == [True, why is not None, True]
 
 
+def test_lists_of_a_size_without_null_items_can_be_null(tmp_path: Path) -> None:
+    type_ = pa.list_(pa.field("item", pa.int64(), nullable=False), 2)
+    (tmp_path / "in.jsonl").write_text('{"x":[1,2]}\n{"x":null}\n{"x":[1,null]}\n')
+    (rows,) = rows_of(tmp_path / "in.jsonl", reading=Reading(types={"x": type_}))
+    assert rows.batch.column(0).to_pylist() == [[1, 2], None, None]
+    assert rows.refused == {2: "column 'x[1]': null, where the type has no nulls"}
+
+
+@pytest.mark.parametrize("index", [pa.int8(), pa.uint8()])
+def test_more_values_than_a_dictionary_can_have(tmp_path: Path, index: pa.DataType) -> None:
+    most = 128 if index == pa.int8() else 256
+    texts = [None, *map(str, range(most + 1)), "0"]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps({"x": x, "l": [x]}) + "\n" for x in texts))
+    type_ = pa.dictionary(index, pa.string())
+    (rows,) = rows_of(tmp_path / "in.jsonl", reading=Reading(types={"x": type_, "l": pa.list_(type_)}))
+    rows.batch.validate(full=True)
+    assert rows.batch.column(0).to_pylist() == [*texts[:-2], None, "0"]
+    assert rows.batch.column(1).to_pylist() == [*([text] for text in texts[:-2]), None, ["0"]]
+    (why,) = rows.refused.values()
+    assert (*rows.refused, why) == (
+        most + 1,
+        f"column 'x': this is one more distinct value than the {most} that {type_} can have",
+    )
+
+
 def test_decimals_have_all_digits(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text('{"m":12345678901234567.89,"s":{"m":0.1234567890123456789}}\n')
     types = {"m": "decimal(20, 2)", "s": "struct<m: decimal(20, 19)>"}
@@ -279,8 +306,37 @@ def test_decimals_have_all_digits(tmp_path: Path) -> None:
 
 def test_a_type_that_json_does_not_have(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text('{"s":1}\n')
-    with pytest.raises(InvalidArgument, match=r"column 's': no value of JSON can be list_view<item: int64>: use a"):
-        read(tmp_path / "in.jsonl", reading=Reading(types={"s": pa.list_view(pa.int64())}))
+    with pytest.raises(InvalidArgument, match=r"column 's': no value of JSON can be month_day_nano_interval: use a"):
+        read(tmp_path / "in.jsonl", reading=Reading(types={"s": pa.month_day_nano_interval()}))
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_views_of_lists(tmp_path: Path, large: bool) -> None:
+    kind, type_ = (pa.LargeListViewArray, pa.large_list_view) if large else (pa.ListViewArray, pa.list_view)
+    views = kind.from_arrays([1, None, 0, 0], [2, 0, 0, 1], pa.array([1, 2, None]))
+    path = write(tmp_path / "out.jsonl", pa.table({"x": views}))
+    assert path.read_text() == '{"x":[2,null]}\n{"x":null}\n{"x":[]}\n{"x":[1]}\n'
+    (rows,) = rows_of(path, reading=Reading(types={"x": type_(pa.int64())}))
+    rows.batch.validate(full=True)
+    assert rows.batch.column(0).to_pylist() == views.to_pylist()
+
+
+class _Meters(pa.ExtensionType):
+    def __init__(self, storage: pa.DataType) -> None:
+        super().__init__(storage, "test.meters")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+
+def test_an_extension_is_written_as_what_it_is_stored_as(tmp_path: Path) -> None:
+    values = pa.ExtensionArray.from_storage(_Meters(pa.int64()), pa.array([1, None]))
+    table = pa.table({"x": values, "s": pa.StructArray.from_arrays([values], ["v"])})
+    path = write(tmp_path / "out.jsonl", table)
+    assert path.read_text() == '{"x":1,"s":{"v":1}}\n{"x":null,"s":{"v":null}}\n'
+    bytes_ = pa.ExtensionArray.from_storage(_Meters(pa.binary(16)), pa.nulls(1, pa.binary(16)))
+    with pytest.raises(InvalidArgument, match="JSON cannot hold column 'x'"):
+        write(tmp_path / "no.jsonl", pa.table({"x": bytes_}))
 
 
 @pytest.mark.parametrize(

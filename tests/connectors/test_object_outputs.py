@@ -8,6 +8,7 @@ from pathlib import Path
 import obstore
 import pyarrow as pa
 import pytest
+from obstore.exceptions import GenericError
 from streams import read, rows_of
 
 import object_store_server
@@ -57,6 +58,33 @@ def test_an_object_that_is_an_input(bucket: str) -> None:
         ):
             FileSink(url, TABLE.schema, inputs=source.given)
         with FileSink(url, TABLE.schema, Writing(force=True), source.given) as sink:
+            sink.write(TABLE.to_batches()[0])
+    assert read(url).num_rows == 3
+
+
+@pytest.mark.parametrize("spelling", ["{}/input//same.csv", "{}/input/s%61me.csv"])
+def test_an_input_by_another_spelling(bucket: str, spelling: str) -> None:
+    with pytest.raises(InvalidArgument, match="is an input, too"):
+        FileSink(spelling.format(bucket), TABLE.schema, inputs=[Path("in.csv"), f"{bucket}/input/same.csv"])
+
+
+@pytest.mark.parametrize(
+    ("code", "is_taken"), [("AccessDenied", True), ("InvalidAccessKeyId", False), ("SignatureDoesNotMatch", False)]
+)
+def test_a_writer_need_not_be_allowed_to_list(
+    bucket: str, code: str, is_taken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(*_: object, **__: object) -> None:
+        raise GenericError(f"Error performing list request: status code: 403 Forbidden: <Code>{code}</Code>")
+
+    url = f"{bucket}/denied/{code}.csv"
+    with monkeypatch.context() as patch:
+        patch.setattr(obstore, "list", denied)
+        if not is_taken:
+            with pytest.raises(InvalidArgument, match=code):
+                FileSink(url, TABLE.schema)
+            return
+        with FileSink(url, TABLE.schema) as sink:
             sink.write(TABLE.to_batches()[0])
     assert read(url).num_rows == 3
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import obstore
 import pyarrow as pa
 import pytest
 from sinks import SCHEMA, StageIn, World, batch
@@ -340,6 +341,27 @@ def test_a_store_that_restarts_between_any_two_calls_loses_nothing(
     monkeypatch.undo()
     assert place.numbers() == [1, 2, 3, 4]
     assert place.hidden() == []
+
+
+def test_an_upload_that_has_failed_can_be_repeated(
+    object_store: object_store_server.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = World(Parts(path=f"{object_store.bucket('repeated')}/{tmp_path.name}"), str(tmp_path), "history")
+    (tmp_path / "aside").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "aside"))
+    sink = place.sink(clear=1)
+    sink.write(batch(1, 2))
+    sealed = sink.seal(2)
+    assert sealed is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(obstore, "put", _refuse)
+        for _ in range(2):
+            with pytest.raises(InvalidArgument, match="the disk is full"):
+                sealed.store()
+    sink.apply(2, sealed.store())
+    assert place.numbers() == [1, 2]
+    assert list((tmp_path / "aside").iterdir()) == []
+    sink.close()
 
 
 def test_a_part_larger_than_one_upload(object_store: object_store_server.Server, tmp_path: Path) -> None:

@@ -37,7 +37,12 @@ def written(folder: Path, text: str, name: str = "in.csv") -> Path:
         (["1", "NA", "-20"], pa.int64()),
         (["1", "2.5", "1e3"], pa.float64()),
         (["1.0", "2.0"], pa.float64()),
-        (["12345678901234567890"], pa.float64()),
+        (["12345678901234567890"], None),
+        (["12345678901234567", "1.5"], None),
+        (["0.12345678901234567890"], None),
+        (["1e-9999", "1"], None),
+        (["0.30000000000000004", "1e300", "9007199254740992"], pa.float64()),
+        (["+49123", "49124"], None),
         (["true", "False"], pa.bool_()),
         (["0", "1"], pa.int64()),
         (["2024-01-31", "2023-12-01"], pa.date32()),
@@ -112,6 +117,13 @@ def test_cells_as_elsewhere(tmp_path: Path, text: str, type_: str, value: Any) -
     assert bool(argument(cells.batch.column(0), pa.field("a", rows.batch.schema.types[0])).refused) == (value is None)
 
 
+def test_a_format_that_would_lose_the_zone_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "a\n2024-01-31 12:00 UTC\n")
+    with pytest.raises(InvalidArgument, match="forgets the zone; write %z"):
+        read(path, reading=Reading(date_formats=("%Y-%m-%d %H:%M %Z",)))
+    assert read(path, reading=Reading(date_formats=("%d %%Z",)))
+
+
 def test_numbers_are_written_with_the_same_mark(tmp_path: Path) -> None:
     table = pa.table({"x": [1.5, None], "n": [1, 2]})
     writing = Writing(delimiter=";", decimal_mark=",")
@@ -145,12 +157,32 @@ def test_comments_are_no_rows(tmp_path: Path) -> None:
             read(path, reading=Reading(comment=wrong))
 
 
+def test_a_comment_behind_a_mark_of_utf8_is_no_header(tmp_path: Path) -> None:
+    path = written(tmp_path, "\ufeff# made by hand\na,b\n1,2\n")
+    assert read(path, reading=Reading(comment="#")).to_pylist() == [{"a": "1", "b": "2"}]
+
+
+def test_a_quote_within_a_cell_hides_no_comment(tmp_path: Path) -> None:
+    path = written(tmp_path, 'a,b\n5" pipe,2\n# 3\n"4\n#,""5",6\n#7\n')
+    rows = [{"a": '5" pipe', "b": "2"}, {"a": '4\n#,"5', "b": "6"}]
+    assert read(path, reading=Reading(comment="#")).to_pylist() == rows
+
+
+def test_a_line_without_an_end_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("arroyo_udf_plugin.connectors.blocks.RECORD_BYTES", 20)
+    monkeypatch.setattr("arroyo_udf_plugin.connectors.blocks.BLOCK_BYTES", 8)
+    stream = io.BytesIO(b"x" * 1000)
+    with pytest.raises(InvalidArgument, match="the file: a row is longer than"):
+        WithoutComments(stream.read, "the file", b"#", b",", b'"').read(8)
+    assert stream.tell() < 100
+
+
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.sampled_from([b"a", b"#", b"\n", b'"', b"#\n", b"\n#"])).map(b"".join), st.integers(1, 5))
+@given(st.lists(st.sampled_from([b"a", b"#", b",", b"\n", b'"', b"#\n", b"\n#"])).map(b"".join), st.integers(1, 5))
 def test_comments_in_any_pieces(data: bytes, size: int) -> None:
-    whole = WithoutComments(io.BytesIO(data).read, b"#", b'"')
+    whole = WithoutComments(io.BytesIO(data).read, "", b"#", b",", b'"')
     stream = io.BytesIO(data)
-    pieces = WithoutComments(lambda _: stream.read(size), b"#", b'"')
+    pieces = WithoutComments(lambda _: stream.read(size), "", b"#", b",", b'"')
     assert b"".join(iter(lambda: pieces.read(1), b"")) == b"".join(iter(lambda: whole.read(1 << 20), b""))
 
 
@@ -183,6 +215,20 @@ def test_an_array_as_an_input(tmp_path: Path) -> None:
     (rows,) = rows_of(path)
     assert rows.batch.column(0).null_count == 1
     assert rows.refused == {2: "the line is not a JSON object: '5'"}
+
+
+def test_lines_are_no_array(tmp_path: Path) -> None:
+    path = written(tmp_path, '[{"a": 1}]\n{"a": 2}\n', "in.jsonl")
+    (rows,) = rows_of(path)
+    assert rows.refused == {0: "the line is not a JSON object: '[{\"a\": 1}]'"}
+
+
+def test_an_item_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("arroyo_udf_plugin.connectors.json_arrays.RECORD_BYTES", 20)
+    stream = io.BytesIO(b'["' + b"x" * 1000)
+    with pytest.raises(InvalidArgument, match=r"in\.json: item 1 is not JSON, or longer than"):
+        Lines(lambda _: stream.read(8), "in.json").read(8)
+    assert stream.tell() < 100
 
 
 @pytest.mark.parametrize(

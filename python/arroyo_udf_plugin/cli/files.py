@@ -44,7 +44,7 @@ _INPUT = [
         "date_formats",
         multiple=True,
         metavar="FORMAT",
-        help="Of dates and times in CSV, such as %d.%m.%Y; besides ISO 8601.",
+        help="Of dates and timestamps in CSV, such as %d.%m.%Y; besides ISO 8601.",
     ),
     click.option("--comment", metavar="CHAR", help="CSV lines that begin with it are no rows."),
     click.option("--limit", type=click.IntRange(min=0), metavar="ROWS", help="Stop after so many rows."),

@@ -12,6 +12,7 @@ from ..errors import InvalidArgument
 
 BLOCK_BYTES = 4 << 20
 RECORD_BYTES = 256 << 20  # more is a quote that nobody closes
+BOM = b"\xef\xbb\xbf"
 
 
 def blocks(read: Callable[[int], bytes], quote: bytes, name: str) -> Iterator[bytes]:
@@ -22,47 +23,58 @@ def blocks(read: Callable[[int], bytes], quote: bytes, name: str) -> Iterator[by
     record: see `ends_within_a_cell`.
     """
     rest = b""
-    while data := _read(read, len(rest) if len(rest) > BLOCK_BYTES else 0):
+    while data := more(read, len(rest)):
         rest += data
         end = record_end(rest, quote)
         if end:
             yield rest[:end]
             rest = rest[end:]
         elif len(rest) > RECORD_BYTES:
-            raise InvalidArgument(
-                f"{name}: a row is longer than {RECORD_BYTES >> 20} MiB; is a quote not closed? "
-                "(--quote '' reads quotes as text)"
-            )
+            raise _too_long(name)
     if rest:
         yield rest
 
 
 class WithoutComments:
-    """Bytes without the lines that begin with a mark, except within quotes. read: see `blocks`."""
+    """Bytes without the lines that begin with a mark, except within quotes. read, name: see `blocks`."""
 
-    def __init__(self, read: Callable[[int], bytes], mark: bytes, quote: bytes) -> None:
-        self._read, self._mark, self._quote = read, mark, quote
-        self._rest, self._quoted = b"", False
+    def __init__(self, read: Callable[[int], bytes], name: str, mark: bytes, delimiter: bytes, quote: bytes) -> None:
+        self._read, self._name = read, name
+        self._mark, self._delimiter, self._quote = mark, delimiter, quote
+        self._rest, self._quoted, self._begun = b"", False, False
 
     def read(self, size: int) -> bytes:
-        """As `read`; more than `size`, if a line was cut."""
-        while data := self._read(size):
+        """Whole lines, of any number of bytes."""
+        while data := more(self._read, len(self._rest)):
             *lines, self._rest = (self._rest + data).split(b"\n")
             if kept := b"".join(line + b"\n" for line in lines if self._is_kept(line)):
                 return kept
+            if len(self._rest) > RECORD_BYTES:
+                raise _too_long(self._name)
         last, self._rest = self._rest, b""
         return last if self._is_kept(last) else b""
 
     def _is_kept(self, line: bytes) -> bool:
+        if not self._begun:
+            self._begun, line = True, line.removeprefix(BOM)
         if not self._quoted and line.startswith(self._mark):
             return False
-        if self._quote:
-            self._quoted ^= line.count(self._quote) % 2 == 1
+        if self._quote and self._quote in line:
+            opening = self._quote if self._quoted else b""
+            self._quoted = ends_within_a_cell(opening + line, self._delimiter, self._quote)
         return True
 
 
-def _read(read: Callable[[int], bytes], least: int) -> bytes:
-    """What has arrived; at least `least` bytes, so that a long record is not searched again for each piece of it."""
+def _too_long(name: str) -> InvalidArgument:
+    return InvalidArgument(
+        f"{name}: a row is longer than {RECORD_BYTES >> 20} MiB; is a quote not closed? "
+        "(--quote '' reads quotes as text)"
+    )
+
+
+def more(read: Callable[[int], bytes], held: int) -> bytes:
+    """What has arrived; at least as much as is held of a long record, which is not searched again for each piece."""
+    least = held if held > BLOCK_BYTES else 0
     data = read(BLOCK_BYTES)
     if len(data) >= least:
         return data

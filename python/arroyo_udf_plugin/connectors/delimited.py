@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from ..errors import InvalidArgument
-from .blocks import RECORD_BYTES, WithoutComments, blocks, ends_within_a_cell
+from .blocks import BOM, RECORD_BYTES, WithoutComments, blocks, ends_within_a_cell
 from .cells import CellType, Dialect, cell_type, decoded, quoted, unquoted
 from .json_writer import has_no_json
 from .options import Reading, Writing
@@ -27,7 +27,6 @@ _LARGE_BLOCK = 1 << 18
 _SHOWN = 100  # characters of a bad row, in an error
 _OtherWidth = Callable[[Any], str]
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
-_BOM = b"\xef\xbb\xbf"
 
 
 def dialect_of(format: str, options: Reading | Writing) -> Dialect:
@@ -41,6 +40,9 @@ def dialect_of(format: str, options: Reading | Writing) -> Dialect:
     if options.decimal_mark not in (".", ","):
         raise InvalidArgument(f"--decimal-mark {options.decimal_mark!r}: it is . or ,")
     formats = options.date_formats if isinstance(options, Reading) else ()
+    for format_ in formats:
+        if "%Z" in format_.replace("%%", ""):
+            raise InvalidArgument(f"--date-format {format_!r}: Python reads %Z and forgets the zone; write %z")
     return Dialect(delimiter, options.quote, options.null_values, options.decimal_mark, formats)
 
 
@@ -66,12 +68,14 @@ class DelimitedReader:
         if comment is not None:
             if len(comment.encode()) != 1 or comment in f"\r\n{dialect.delimiter}{dialect.quote}":
                 raise InvalidArgument(f"--comment {comment!r}: it must be one ASCII character, and no other mark")
-            read = WithoutComments(read, comment.encode(), dialect.quote.encode()).read
+            read = WithoutComments(
+                read, name, comment.encode(), dialect.delimiter.encode(), dialect.quote.encode()
+            ).read
         self._blocks = blocks(read, dialect.quote.encode(), name)
         first = next(self._blocks, b"")
         if first.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise InvalidArgument(f"{name} is UTF-16; convert it: iconv -f utf-16 -t utf-8")
-        first = first.removeprefix(_BOM)
+        first = first.removeprefix(BOM)
         names, end = self._header(first)
         if not header:
             names, end = [f"f{i}" for i in range(len(names))], 0

@@ -38,10 +38,12 @@ _Result = TypeVar("_Result")
 
 
 class Folder(Protocol):
-    """place: for people. disk: of files at `path`. Raises InvalidArgument for what fails."""
+    """place: for people. disk: of files at `path`. keeps_again: whether `keep` can be repeated after it has failed.
+    Raises InvalidArgument for what fails."""
 
     place: str
     disk: Disk
+    keeps_again: bool
 
     def check(self) -> None:
         """Whether it can be made and written into, as far as this can be known without writing."""
@@ -85,6 +87,8 @@ def open_folder(place: str) -> Folder:
 
 class LocalFolder:
     """It is made when something is written."""
+
+    keeps_again = False  # who knows what of a file is there whose sync has failed
 
     def __init__(self, folder: Path) -> None:
         self.place, self.disk = str(folder), current()
@@ -157,6 +161,8 @@ class LocalFolder:
 class ObjectFolder:
     """Files are written to a temporary one on this machine first. store: of obstore."""
 
+    keeps_again = True
+
     def __init__(self, url: str, store: ObjectStore) -> None:
         self.place, self.disk = url.rstrip("/"), Disk()
         self._store, self._obstore = store, current().objects()
@@ -170,13 +176,13 @@ class ObjectFolder:
 
     def keep(self, name: str) -> None:
         with open(self.path(name), "rb") as file:
-            os.unlink(file.name)
 
             def upload() -> None:
                 file.seek(0)
                 self._obstore.put(self._store, name, file)
 
             self._do(upload)
+        self.forget(name)
 
     def forget(self, name: str) -> None:
         Path(self.path(name)).unlink(missing_ok=True)

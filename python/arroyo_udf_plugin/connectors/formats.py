@@ -62,6 +62,11 @@ def kind_of(name: str, chosen: str | None, option: str) -> Kind:
     return Kind(found, compression)
 
 
+def may_be_array(name: str) -> bool:
+    """Whether a file of JSON may be one array, in place of lines."""
+    return name.lower().removesuffix(".gz").removesuffix(".zst").endswith(".json")
+
+
 def has_ending(name: str) -> bool:
     """Whether the name's ending says what the file is."""
     try:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 
 from ..errors import InvalidArgument
+from .blocks import RECORD_BYTES, more
 
 _scan = json.JSONDecoder().raw_decode
 _SPACE = " \t\n\r"
@@ -27,7 +28,7 @@ class Lines:
         if self._text is not None and not self._is_array:
             return self._read(size)
         lines: list[str] = []
-        while not lines and (data := self._read(size)):
+        while not lines and (data := more(self._read, len(self._text or ""))):
             if self._text is None:
                 if not data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
                     self._text = ""
@@ -37,6 +38,10 @@ class Lines:
             else:
                 text = self._text + self._decoded(data)
             lines, self._text = self._taken(text)
+            if len(self._text) > RECORD_BYTES:
+                raise InvalidArgument(
+                    f"{self._name}: item {self._items + 1} is not JSON, or longer than {RECORD_BYTES >> 20} MiB"
+                )
         if not lines and self._is_array and not self._ended:
             raise InvalidArgument(f"{self._name}: the array is cut off, or item {self._items + 1} is not JSON")
         return "".join(lines).encode(errors="surrogatepass")

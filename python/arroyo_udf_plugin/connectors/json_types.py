@@ -51,6 +51,7 @@ _FITTING: list[tuple[Callable[[pa.DataType], bool], set[type]]] = [  # of which 
     (_is.is_large_string, {str}),
     (_is.is_float64, {float, int, Number}),
 ]
+_NUMBERS = {int, float, Number}
 
 
 def number(text: str) -> float:
@@ -84,7 +85,11 @@ def _inner(type_: pa.DataType) -> list[pa.DataType]:
 
 
 def _is_list(type_: pa.DataType) -> bool:
-    return bool(_is.is_list(type_) or _is.is_large_list(type_) or _is.is_fixed_size_list(type_))
+    return bool(_is.is_list(type_) or _is.is_large_list(type_) or _is.is_fixed_size_list(type_) or _is_view(type_))
+
+
+def _is_view(type_: pa.DataType) -> bool:
+    return bool(_is.is_list_view(type_) or _is.is_large_list_view(type_))
 
 
 def typed(values: list[Any], type_: pa.DataType, timestamps: str | None = None) -> Typed:
@@ -101,11 +106,7 @@ def typed(values: list[Any], type_: pa.DataType, timestamps: str | None = None) 
 
 def _typed(values: list[Any], type_: pa.DataType, timestamps: str | None) -> Typed:
     if _is.is_dictionary(type_):
-        done = _typed(values, type_.value_type, timestamps)
-        encoded = done.array.dictionary_encode()
-        return Typed(
-            pa.DictionaryArray.from_arrays(encoded.indices.cast(type_.index_type), encoded.dictionary), done.refused
-        )
+        return _dictionary(_typed(values, type_.value_type, timestamps), type_)
     if _is.is_map(type_):
         return _maps(values, type_, timestamps)
     if _is.is_struct(type_):
@@ -113,6 +114,20 @@ def _typed(values: list[Any], type_: pa.DataType, timestamps: str | None) -> Typ
     if _is_list(type_):
         return _lists(values, type_, timestamps)
     return _plain(values, type_, timestamps)
+
+
+def _dictionary(values: Typed, type_: pa.DataType) -> Typed:
+    encoded, refused = values.array.dictionary_encode(), values.refused
+    indices, distinct = encoded.indices, encoded.dictionary
+    bits = type_.index_type.bit_width
+    most = 2 ** (bits if _is.is_unsigned_integer(type_.index_type) else bits - 1)
+    if len(distinct) > most:
+        too_many = pc.fill_null(pc.greater_equal(indices, most), False)
+        why = f"this is one more distinct value than the {most} that {type_} can have"
+        refused = dict.fromkeys(pc.indices_nonzero(too_many).to_pylist(), ("", why)) | refused
+        indices = pc.if_else(too_many, pa.scalar(None, indices.type), indices)
+        distinct = distinct[:most]
+    return Typed(pa.DictionaryArray.from_arrays(indices.cast(type_.index_type), distinct), refused)
 
 
 def _structs(values: list[Any], type_: pa.DataType, timestamps: str | None) -> Typed:
@@ -149,10 +164,14 @@ def _lists(values: list[Any], type_: pa.DataType, timestamps: str | None) -> Typ
     padding = [None] * (size or 0)
     items, offsets = _flat([padding if row is None else row for row in rows])
     done = _items(items, type_.value_field, timestamps)
-    _add(refused, done.refused, offsets)
+    of_items = {at: why for at, why in done.refused.items() if size is None or rows[at // size] is not None}
+    _add(refused, of_items, offsets)
     buffers = [_bitmap(rows)]
+    count = pa.int32() if _is.is_list(type_) or _is.is_list_view(type_) else pa.int64()
     if size is None:
-        buffers.append(pa.array(offsets, pa.int32() if _is.is_list(type_) else pa.int64()).buffers()[1])
+        buffers.append(pa.array(offsets, count).buffers()[1])
+    if _is_view(type_):
+        buffers.append(pa.array([len(row or []) for row in rows], count).buffers()[1])
     return Typed(pa.Array.from_buffers(type_, len(rows), buffers, children=[done.array]), refused)
 
 
@@ -199,6 +218,9 @@ def _plain(values: list[Any], type_: pa.DataType, timestamps: str | None) -> Typ
         except (pa.ArrowException, ValueError, OverflowError):
             pass
     refused: Refused = {}
+    if _is.is_boolean(type_):  # Arrow's parser takes 0 and 1
+        refused = {at: ("", _no(value, type_)) for at, value in enumerate(values) if type(value) in _NUMBERS}
+        values = [None if at in refused else value for at, value in enumerate(values)]
     texts = [value if value is None or type(value) is str else _text(value) for value in values]
     try:
         column = pa.array(texts, pa.string())

@@ -86,6 +86,8 @@ def has_no_json(type_: pa.DataType) -> bool:
     inner = [type_.field(i).type for i in range(type_.num_fields)] if _is.is_nested(type_) else []
     if _is.is_dictionary(type_):
         inner = [type_.value_type]
+    if isinstance(type_, pa.BaseExtensionType):
+        inner = [type_.storage_type]
     return any(kind(type_) for kind in kinds) or any(has_no_json(each) for each in inner)
 
 
@@ -104,6 +106,8 @@ class _Texts:
         if isinstance(type_, CellType) and type_.dialect is None:
             return _cells(column.storage.cast(_LARGE))
         column = decoded(column)
+        if isinstance(column, pa.ExtensionArray):
+            return self.of(column.storage)
         if _is.is_dictionary(type_):
             return self.of(column.dictionary).take(column.indices)
         if _is.is_timestamp(type_):

@@ -34,6 +34,7 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _MAGIC = re.compile(r"[*?[]")
 _ANY = "[!._]*"  # the visible files of a folder
 _FINAL = re.compile(r"status code: (?!408|429)[34]")  # the request is wrong: a bucket that does not exist, and so on
+_UNKNOWN = re.compile("InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|InvalidToken")  # who asks
 _TIME = "time "  # begins an etag that is none
 PATIENCE = 180.0  # seconds for a store that does not answer while it is read; a restart takes less
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
@@ -44,6 +45,12 @@ Answer = TypeVar("Answer")
 def is_url(place: str) -> bool:
     """Whether a place is in an object store; a file:// URL is a local path."""
     return _URL.match(place) is not None and not place.startswith("file://")
+
+
+def plain_url(url: str) -> str:
+    """The same for all spellings of a URL: without escapes and double slashes."""
+    scheme, _, rest = url.partition("://")
+    return f"{scheme.lower()}://" + "/".join(filter(None, urllib.parse.unquote(rest).split("/")))
 
 
 def open_object_store(url: str, **options: Any) -> ObjectStore:
@@ -138,6 +145,14 @@ def patiently(
             raise
         except (obstore.exceptions.BaseError, PermissionError) as error:
             raise InvalidArgument(f"{place}: {_why(error)}") from error
+
+
+def is_denied(error: Exception) -> bool:
+    """Whether the store knows who asks, and does not allow it."""
+    import obstore.exceptions
+
+    text, kinds = str(error), (PermissionError, obstore.exceptions.PermissionDeniedError)
+    return (isinstance(error, kinds) or "status code: 403" in text) and not _UNKNOWN.search(text)
 
 
 class ObjectFile(io.RawIOBase):

@@ -23,8 +23,8 @@ class Reading:
     null_values: the unquoted texts that mean null (CSV).
     delimiter: between cells; None: comma, or tab for "tsv". quote: around cells; "": none.
     header: the first line has the names; otherwise they are f0, f1, ...
-    decimal_mark: in numbers of CSV; "," as in 1234,5. date_formats: of dates and times in CSV, as in datetime.strptime,
-        besides ISO 8601. comment: begins lines of CSV that are no rows; None: none does.
+    decimal_mark: in numbers of CSV; "," as in 1234,5. date_formats: of dates and timestamps in CSV, as in
+        datetime.strptime, besides ISO 8601. comment: begins lines of CSV that are no rows; None: none does.
     infer_types: text columns without a type in `types` get one if all of the first rows have it (`inferred`).
     columns: those to read; None: all. limit: on the number of rows, over all inputs.
     cells: all columns of newline JSON are cells, whatever the first lines have.

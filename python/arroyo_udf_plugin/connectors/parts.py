@@ -250,7 +250,7 @@ class _Part:
             self.is_ended = True
 
     def keep(self) -> None:
-        """Ends the file, durably. After a failure it fails again: who knows what of the file is there."""
+        """Ends the file, durably. After a failure it fails again, unless the folder can try again."""
         if self.is_kept:
             return
         if self._failure is not None:
@@ -259,7 +259,8 @@ class _Part:
             self.end()
             self._folder.keep(self.name)
         except Exception as error:
-            self._failure = error
+            if not self.is_ended or not self._folder.keeps_again:
+                self._failure = error
             raise
         self.is_kept = True
 

@@ -35,7 +35,7 @@ def place_of(path: str, inputs: Sequence[Path | str], force: bool, disk: Disk | 
     Raises InvalidArgument if the output is one of `inputs` and `force` is not set, or is no file; and OSError.
     """
     if object_store.is_url(path):
-        if path in inputs and not force:
+        if not force and object_store.plain_url(path) in {object_store.plain_url(str(each)) for each in inputs}:
             raise _is_input(path, "an input")
         return ObjectPlace(path, disk or current())
     local = path if path == "-" else os.fspath(local_path(path) or path)
@@ -54,8 +54,16 @@ class ObjectPlace:
         if not self._name:
             raise InvalidArgument(f"{url} is a folder; name an object in it")
         self._store = open_patient(folder)
-        self._ask(lambda: next(iter(self._obstore.list(self._store, prefix=self._name)), None))  # it answers
+        self._ask(self._answers)
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 (`appear` and `give_up` close it)
+
+    def _answers(self) -> None:
+        """Lists what is there, which a bucket's writers need not be allowed to."""
+        try:
+            next(iter(self._obstore.list(self._store, prefix=self._name)), None)
+        except Exception as error:
+            if not object_store.is_denied(error):
+                raise
 
     def write(self, data: Any) -> None:
         """After `give_up` it does nothing, because pyarrow's writers end their files when they are destroyed."""

@@ -42,7 +42,7 @@ class Read(Described):
     """In numbers of CSV: "," as in 1234,5; otherwise a point."""
 
     date_formats: Several[str] = ()
-    """Of dates and times in CSV, besides ISO 8601: such as "%d.%m.%Y", as Python's strptime has them."""
+    """Of dates and timestamps in CSV, besides ISO 8601: such as "%d.%m.%Y", as Python's strptime has them."""
 
     comment: str | None = None
     """A character; lines of CSV that begin with it are no rows."""

@@ -20,6 +20,7 @@ from ..errors import InvalidArgument
 from ..plugin.casting import fits
 from .cells import argument
 from .delimited import DelimitedReader, dialect_of
+from .formats import may_be_array
 from .inferred import type_of
 from .inputs import Input, found, opened, readable
 from .interrupt import Interrupt
@@ -215,7 +216,7 @@ class FileSource:
             return TextReader(read, name, no_text if file.kind.format == "text" else no_json)
         if file.kind.format == "jsonl":
             how = self._whole, reading.cells, reading.json_columns, reading.timestamps
-            return JsonReader(Lines(read, name).read, name, self._types, *how)
+            return JsonReader(Lines(read, name).read if may_be_array(name) else read, name, self._types, *how)
         dialect = dialect_of(file.kind.format, reading)
         return DelimitedReader(read, name, dialect, reading.header, reading.refuses, reading.comment)
 

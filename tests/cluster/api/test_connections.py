@@ -286,7 +286,10 @@ def test_a_refused_table_is_not_stored(api: Client, database: Database) -> None:
 JSON_ROWS = """{"n": 1, "s": "a", "x": 1.5, "b": true, "o": {"k": 1}, "l": [1], "z": "01"}
 {"n": 2, "s": null, "x": 2, "b": false, "o": {"k": 2}, "l": [], "z": "02"}
 """
-CSV_ROWS = "n,x,b,at,code,s,empty\n1,1.5,true,2024-01-02T03:04:05Z,007,a,\n-2,3,false,2024-01-02T03:04:06Z,008,2,\n"
+CSV_ROWS = """n,x,b,at,code,phone,long,s,empty
+1,1.5,true,2024-01-02T03:04:05Z,007,+49123,12345678901234567890,a,
+-2,3,false,2024-01-02T03:04:06Z,008,+49124,1.5,2,
+"""
 
 
 def files(folder: Path, text: str, ending: str) -> dict[str, Any]:
@@ -309,6 +312,8 @@ def test_the_first_rows_give_the_fields_of_a_table(shared: Client, tmp_path: Pat
         "b": "bool",
         "at": "timestamp",
         "code": "string",
+        "phone": "string",
+        "long": "string",
         "s": "string",
         "empty": "string",
     }

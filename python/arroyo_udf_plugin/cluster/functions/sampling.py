@@ -1,7 +1,7 @@
 """The fields of a table from a sample: the columns of its source, and of text cells what the first rows look like.
 
-Text is taken for a number, a truth value or a time if all cells of the sample are one. With a zero in front ("01234")
-it stays text.
+Text is taken for a number, a truth value or a time if all cells of the sample are one and lose nothing by it, as for
+`--types auto` (connectors/inferred.py).
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...connectors.cells import JSON_VALUE, CellType, decoded, parse
+from ...connectors.cells import JSON_VALUE, CellType
+from ...connectors.inferred import type_of
 from ...connectors.interface import Source
 from ...errors import InvalidArgument
 
 Field = Mapping[str, Any]
 """As the API has it: name, type and its parameters."""
 
-_TRIED: tuple[tuple[pa.DataType, Field], ...] = (
-    (pa.int64(), {"type": "int64"}),
-    (pa.float64(), {"type": "float64"}),
-    (pa.bool_(), {"type": "bool"}),
-    (pa.timestamp("us", "UTC"), {"type": "timestamp", "unit": "microsecond"}),
-)
+_OF_TEXTS: Mapping[pa.DataType, Field] = {  # all others are told as text
+    pa.int64(): {"type": "int64"},
+    pa.float64(): {"type": "float64"},
+    pa.bool_(): {"type": "bool"},
+    pa.timestamp("us", "UTC"): {"type": "timestamp", "unit": "microsecond"},
+}
 _UNITS = {"s": "second", "ms": "millisecond", "us": "microsecond", "ns": "nanosecond"}
 _SIMPLE = (
     (pa.types.is_boolean, "bool"),
@@ -69,18 +70,8 @@ def _of_cells(name: str, column: pa.Array | None) -> Field:
     if column.type.dialect is None:  # of JSON, in which a number has a column of its own
         is_json = any(cell.startswith(JSON_VALUE) for cell in column.storage.drop_null().to_pylist())
         return {"name": name, "type": "json" if is_json else "string"}
-    texts = decoded(column).drop_null().to_pylist()
-    if texts and not any(_is_code(text) for text in texts):
-        for type_, told in _TRIED:
-            if not parse(column, pa.field(name, type_)).refused:
-                return {"name": name, **told}
-    return {"name": name, "type": "string"}
-
-
-def _is_code(text: str) -> bool:
-    """Digits that are no number."""
-    digits = text.lstrip("+-")
-    return len(digits) > 1 and digits.isdecimal() and digits.startswith("0")
+    type_ = type_of(column)
+    return {"name": name, **_OF_TEXTS.get(type_, {"type": "string"})}
 
 
 def field_of(name: str, type_: pa.DataType) -> Field:
