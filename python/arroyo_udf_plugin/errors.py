@@ -114,3 +114,8 @@ _FAMILIES: dict[int, type[ArroyoUdfError]] = {
 def by_status(status: int, text: str, retryable: bool = False) -> ArroyoUdfError:
     """The exception for a status of the ABI; InternalError for a status that this host does not know."""
     return _FAMILIES.get(status, InternalError)(text, status, retryable)
+
+
+def printable(text: str) -> str:
+    """A text of others for a terminal, which obeys none of its characters."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)

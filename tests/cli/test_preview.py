@@ -113,3 +113,16 @@ def test_options_of_outputs_are_refused(plugin: Path, rows: Path, words: list[st
 def test_no_error_names_the_temporary_file(plugin: Path, rows: Path) -> None:
     done = cli("run", f"{plugin}:half", "rows.csv", "--select", "y", cwd=rows, status=1)
     assert done.stderr == "Error: there is no column 'y'; the columns are x, name, half\n"
+
+
+def test_texts_with_separators_of_lines(plugin: Path, tmp_path: Path) -> None:
+    (tmp_path / "odd.csv").write_text("x,name\n1,a\u2028b\u2029c\x85d\n", encoding="utf-8")
+    done = cli("run", f"{plugin}:half", "odd.csv", cwd=tmp_path)
+    assert done.stdout.split("\n")[1] == "1  a\\u2028b\\u2029c\\x85d   0.5"
+
+
+@pytest.mark.parametrize("options", [("timeout=5", "timeout.timeout=1"), ("timeout.timeout=1", "timeout=5")])
+def test_an_option_that_is_a_function_too_is_refused(plugin: Path, rows: Path, options: tuple[str, str]) -> None:
+    words = [word for option in options for word in ("--option", option)]
+    done = cli("run", f"{plugin}:half", "rows.csv", *words, cwd=rows, status=2)
+    assert done.stderr.endswith(f"--option {options[1]}: timeout is an option and a function; leave one out\n")

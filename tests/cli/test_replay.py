@@ -289,6 +289,10 @@ def test_replay_knows_how_the_run_was_made(build_plugin: Callable[..., Path], tm
     done = cli("replay", "../dead.parquet", "--into", "../out.csv", cwd=elsewhere)
     assert done.stdout.startswith("../out.csv: 1 row added of 2 dead letters; 2 values, 1 error, ")
     assert (tmp_path / "out.csv").read_text() == (f"id,mend,x,a half,much\n001,{mend},3,1,10\n002,{mend},2,1,10\n")
+    refused = cli(
+        "replay", "dead.parquet", "--into", "out.csv", "--option", "timeout.timeout=1", cwd=tmp_path, status=2
+    )
+    assert "timeout: it is a function here and an option of the run; leave it out" in refused.stderr
     # A function that also takes 7. It is sync, so the run's options do not apply.
     lenient = build_plugin("from arroyo_udf_plugin import udf\n@udf\ndef lenient(x: int) -> int:\n    return 3\n")
     again = ["replay", "dead.parquet", "--into", "out.csv"]

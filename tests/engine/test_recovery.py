@@ -190,11 +190,12 @@ def test_a_checkpoint_that_fails_is_reported_and_tried_again(
     times = 1 if verb == "create" and late else 2  # what was created is found
     store, world = FailingStore(verb, folder, times, late), World()
     story = Story(StorySource({"a": batches(0, 100)}), world, [(functions["doubled"], ["n"])])
+    monkeypatch.setattr(story, "hidden", lambda text: text.replace("place", "PLACE"))
     assert run(story, checkpoints=store, interval=OFTEN).ended == "finished"
     assert world.shown() == list(range(100))
     assert not world.staged
     assert [record.getMessage() for record in caplog.records] == [
-        "the checkpoint has failed, and is tried again in 0.001 s: the place is full"
+        "the checkpoint has failed, and is tried again in 0.001 s: the PLACE is full"
     ] * times
     world.tables.clear()
     run(story, checkpoints=store)

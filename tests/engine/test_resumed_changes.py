@@ -11,7 +11,11 @@ from arroyo_udf_plugin.engine.changes import changes
 WAS: dict[str, Any] = {
     "source": {"type": "files", "paths": ["in"], "bad_records": "fail", "watch": None},
     "sources": {"b": {"source": {"type": "files", "paths": ["b"], "bad_records": "fail"}}},
-    "operators": [["f(x)"], {"select": {"y": "x + 1", "s": "'a  b'"}, "where": "x > 1"}],
+    "operators": [
+        ["f(x)"],
+        {"select": {"y": "x + 1", "s": "'a  b'"}, "where": "x > 1"},
+        {"keys": ["x"], "aggregates": {"n": "count(*)"}},
+    ],
     "sinks": [{"type": "parts", "path": "out", "part_rows": None, "part_bytes": 100}],
     "dead letters": None,
 }
@@ -44,6 +48,7 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         ("sinks/0/part_seconds", 7),
         ("operators/1/select/y", "x  +  1 -- one more"),
         ("operators/1/where", "x /* the row's */ > 1"),
+        ("operators/2/aggregates/n", "count( * )"),
     ],
 )
 def test_what_may_change(path: str, value: Any) -> None:
@@ -58,6 +63,7 @@ def test_what_may_change(path: str, value: Any) -> None:
         ("operators/0/0", "g(x)", "operators[0].calls[0]"),
         ("operators/1/select/y", "x + 2", "operators[1].select.y"),
         ("operators/1/select/s", "'a b'", "operators[1].select.s"),
+        ("operators/2/keys/0", "x--y", "operators[2].keys[0]"),
     ],
 )
 def test_what_may_not_change(path: str, value: Any, told: str) -> None:

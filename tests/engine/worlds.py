@@ -243,6 +243,9 @@ class Story:
         self.calls = [Call.of(function, columns) for function, columns in self.functions]
         self.plan = Plan(self.calls, self._columns, typed=True)
 
+    def hidden(self, text: str) -> str:
+        return text
+
     def operators(self) -> list[Operator]:
         return [Operator(stage.call.name, [stage], self.policy, self.options) for stage in self.plan.stages]
 

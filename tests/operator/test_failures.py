@@ -32,6 +32,12 @@ def test_texts_that_begin_alike_are_one_kind() -> None:
     ]
 
 
+def test_control_characters_are_not_told_as_they_are() -> None:
+    failures = Failures()
+    (one,) = failures.add(letters(["ValueError: \x1b[31mred\x9b\r\n  at f"]))
+    assert one.told == "a.csv, row 1: ValueError: \\x1b[31mred\\x9b\\r"
+
+
 @given(st.lists(st.lists(st.text(max_size=5)), max_size=10))
 def test_all_rows_are_counted_and_kinds_have_a_limit(batches: list[list[str]]) -> None:
     failures, first = Failures(), 1

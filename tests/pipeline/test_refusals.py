@@ -257,3 +257,15 @@ def test_a_bad_record_is_dropped_or_mended_as_the_error_says() -> None:
     told["operators"][0]["select"]["name"] = "name   ||  n  -- the same"
     run_pipeline(Pipeline.model_validate(told))
     assert rows("parts") == ["a1", "b2", "d4"]
+
+
+def test_to_begin_anew_in_another_place_is_as_good_as_its_word() -> None:
+    """What errors of checkpoints advise; neither the former place nor its rows are touched."""
+    run("parts")
+    newest("state/epochs").write_bytes(b"damaged")
+    refused("parts", "or begin anew in another place")
+    was = pipeline("parts")
+    sinks = (Parts(path="anew"),)
+    anew = was.model_copy(update={"sinks": sinks, "checkpoints": Checkpoints(place="other", every=3600)})
+    run_pipeline(anew)
+    assert sorted(ds.dataset("anew").to_table()["name"].to_pylist()) == rows("parts") == ["HELLO", "WORLD"]

@@ -104,6 +104,68 @@ def test_a_row_that_fails_touches_no_other(functions: dict[str, Function]) -> No
     run(main())
 
 
+def test_a_result_that_is_no_value_of_python_is_an_error_of_its_row(
+    functions: dict[str, Function], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        async with await functions["total"].start_async() as runtime:
+            drain = runtime._drain
+
+            def days() -> pa.RecordBatch | None:
+                results = drain()
+                at = None if results is None else results.schema.get_field_index("value")
+                return results and results.set_column(at, "value", results.column(at).cast(pa.timestamp("s")))
+
+            monkeypatch.setattr(runtime, "_drain", days)
+            calls = (runtime.call([x]) for x in (0, 10**15, 1))
+            found: list[Any] = await asyncio.gather(*calls, return_exceptions=True)
+            first, second, third = found
+            assert [first.second, third.second] == [0, 1]
+            assert isinstance(second, RowError)
+            assert str(second).startswith("called.total, row 1: its result, timestamp[s], is no value of Python: ")
+
+    run(main())
+
+
+def test_results_that_cannot_be_taken_fail_their_own_request(functions: dict[str, Function]) -> None:
+    async def main() -> None:
+        async with await functions["waits"].start_async(ordered=False) as runtime:
+            held = asyncio.create_task(runtime.call(1))
+            await until(lambda: runtime.statistics().running == 1)
+            calls = runtime._calls
+            assert calls is not None
+
+            def refuse(results: pa.RecordBatch) -> None:
+                raise ValueError("cannot be taken")
+
+            request = await calls._send(calls._arguments.of_rows([[0]]), refuse)
+            with pytest.raises(ValueError, match="cannot be taken"):
+                await request.ended
+            assert await runtime.call(0) == 0
+            assert not held.done()
+            held.cancel()
+
+    run(main())
+
+
+def test_a_row_that_is_cancelled_while_it_waits_for_room_is_not_called(functions: dict[str, Function]) -> None:
+    async def main() -> None:
+        async with await functions["waits"].start_async(ordered=False, max_rows=1) as runtime:
+            held = asyncio.create_task(runtime.call(1))
+            await until(lambda: runtime.statistics().running == 1)
+            first, second, third = (asyncio.create_task(runtime.call(x)) for x in (2, True, 0))  # sent one by one
+            for _ in range(10):
+                await asyncio.sleep(0)
+            first.cancel()
+            second.cancel()
+            await asyncio.sleep(0)
+            held.cancel()
+            assert await third == 0
+            assert runtime.statistics().running == 0
+
+    run(main())
+
+
 def test_arguments_that_are_lists(functions: dict[str, Function]) -> None:
     async def main() -> None:
         async with await functions["total"].start_async() as runtime:

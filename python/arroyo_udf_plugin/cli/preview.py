@@ -25,7 +25,7 @@ from typing import Any
 import click
 
 from ..connectors.options import Reading, Writing
-from ..errors import ArroyoUdfError
+from ..errors import ArroyoUdfError, printable
 
 ROWS = 10
 _CELL = 40
@@ -64,7 +64,7 @@ def written(writing: Writing) -> Iterator[tuple[Path, Writing]]:
 
 
 def read(file: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
 
 
 def told(rows: int, limit: int | None) -> str:
@@ -117,5 +117,5 @@ def _text(value: Any) -> str:
 
 
 def _cut(text: str) -> str:
-    text = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text[: _CELL + 1])
+    text = printable(text[: _CELL + 1])
     return text if len(text) <= _CELL else f"{text[: _CELL - 1]}{_LEFT_OUT}"

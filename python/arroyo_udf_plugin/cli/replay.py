@@ -82,5 +82,9 @@ def command(
 
 def _overridden(noted: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Options of the run, and those given now; of each function, too."""
+    for name in sorted(noted.keys() & given.keys()):
+        if isinstance(noted[name], dict) != isinstance(given[name], dict):
+            kinds = ("a function", "an option") if isinstance(given[name], dict) else ("an option", "a function")
+            raise click.UsageError(f"--option {name}: it is {kinds[0]} here and {kinds[1]} of the run; leave it out")
     own = {name: {**noted.get(name, {}), **value} for name, value in given.items() if isinstance(value, dict)}
     return {**noted, **given, **own}

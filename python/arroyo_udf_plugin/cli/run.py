@@ -228,7 +228,11 @@ def chosen(options: tuple[str, ...]) -> dict[str, Any]:
             name, value = parse(rest if is_own else option)
         except ValueError as error:
             raise click.UsageError(f"--option {error}") from None
-        (found.setdefault(function, {}) if is_own else found)[name] = value
+        into = found.setdefault(function, {}) if is_own else found
+        if not isinstance(into, dict) or (not is_own and isinstance(found.get(name), dict)):
+            both = function if is_own else name
+            raise click.UsageError(f"--option {option}: {both} is an option and a function; leave one out")
+        into[name] = value
     return found
 
 

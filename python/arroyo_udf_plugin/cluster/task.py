@@ -129,14 +129,14 @@ Tell = Callable[[Report], None]
 
 def run(task: Task, stop: StopRequest, tell: Tell) -> None:
     """Runs it to its end."""
-    resume = False
+    had_checkpoints = False
     try:
-        resume = _has_checkpoints(task.place)
+        had_checkpoints = _has_checkpoints(task.place)
         with contextlib.closing(_planned(task)) as planned:
             telling = Telling(task, planned)
-            summary = _run(task, telling, planned, stop, resume, tell)
+            summary = _run(task, telling, planned, stop, tell)
     except BaseException as error:
-        tell(_failed(task, error, resume))
+        tell(_failed(task, error, had_checkpoints))
         return
     event = {"finished": Event.FINISHED, "resumable": Event.SAVED, "cut off": Event.CUT_OFF}[summary.ended]
     tell(telling.report(summary.progress, event))
@@ -190,7 +190,7 @@ class Telling:
         )
 
 
-def _run(task: Task, telling: Telling, planned: Planned, stop: StopRequest, resume: bool, tell: Tell) -> Summary:
+def _run(task: Task, telling: Telling, planned: Planned, stop: StopRequest, tell: Tell) -> Summary:
     last: Progress | None = None
     showing = Showing(lambda shown: tell(Report(task.job_id, task.generation, shown=shown)))
 
@@ -204,7 +204,6 @@ def _run(task: Task, telling: Telling, planned: Planned, stop: StopRequest, resu
     with tapped(planned.name, showing.take):
         summary = run_planned(
             planned,
-            resume=resume if planned.resolved.has_checkpoints else None,
             allow_changed_plugin=True,  # it has the bytes that the program names: another one since then was asked for
             stop=stop,
             progress=progress,
@@ -219,8 +218,8 @@ def _has_checkpoints(place: str | None) -> bool:
     return place is not None and any(name.endswith(".json") for name in open_store(place).names("epochs/"))
 
 
-def _failed(task: Task, error: BaseException, resume: bool) -> Report:
-    wrong = isinstance(error, _WRONG) or (isinstance(error, InvalidPipeline) and not resume)
+def _failed(task: Task, error: BaseException, had_checkpoints: bool) -> Report:
+    wrong = isinstance(error, _WRONG) or (isinstance(error, InvalidPipeline) and not had_checkpoints)
     expected = isinstance(error, Exception) and not isinstance(error, InternalError)
     text = str(error) or type(error).__name__
     return Report(

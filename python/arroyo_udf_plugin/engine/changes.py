@@ -16,6 +16,7 @@ _FREE = re.compile(
     r"(source|sources\..+\.source)\.(bad_records|watch)"
     r"|(sinks\[\d+\]|dead letters)\.(part_rows|part_bytes|part_seconds|row_group_rows|create)"
 )
+_SQL = re.compile(r"operators\[\d+\](\[\d+\]|\.calls\[\d+\]|\.where|\.on|\.(select|aggregates)\..+)", re.DOTALL)
 _CELL = "extension<arroyo_udf.cell<CellType>>"
 """What 9677121 called the type `text` of a source's column."""
 _CALL = re.compile(r"(operators\[\d+\])(\[\d+\])")
@@ -31,8 +32,8 @@ def changes(was: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
 def _may_change(key: str, was: Any, now: Any) -> bool:
     if key == "dead letters" and was is None:
         return True  # no row has gone there
-    is_text = key.startswith("operators[") and isinstance(was, str) and isinstance(now, str)
-    return _FREE.fullmatch(key) is not None or (is_text and without_layout(was) == without_layout(now))
+    is_sql = _SQL.fullmatch(key) is not None and isinstance(was, str) and isinstance(now, str)
+    return _FREE.fullmatch(key) is not None or (is_sql and without_layout(was) == without_layout(now))
 
 
 def _changes(was: Any, now: Any, key: str) -> Iterator[tuple[str, Any, Any]]:

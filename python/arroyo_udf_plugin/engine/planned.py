@@ -48,6 +48,9 @@ class Planned(Protocol):
 
     @property
     def name(self) -> str: ...
+    def hidden(self, text: str) -> str:
+        """A text for people, without the values of variables."""
+
     @property
     def fingerprint(self) -> Mapping[str, Any]: ...
     @property

@@ -341,7 +341,8 @@ class _Coordinator:
         if not is_for_a_moment or self._failures == len(_PAUSES):
             raise error
         pause = _PAUSES[self._failures]
-        _log.warning("the checkpoint has failed, and is tried again in %g s: %s", pause, error)
+        text = self._planned.hidden(str(error))
+        _log.warning("the checkpoint has failed, and is tried again in %g s: %s", pause, text)
         self._failures += 1
         self._again, self._is_last = Deadline(pause), False
 

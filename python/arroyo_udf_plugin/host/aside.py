@@ -16,7 +16,9 @@ T = TypeVar("T")
 
 
 async def aside(work: Callable[[], T], name: str) -> T:
-    """What `work` returns or raises. If this is cancelled, the work goes on. name: of the thread."""
+    """What `work` returns or raises. If this is cancelled, the work goes on. name: of the thread.
+
+    Raises RuntimeError if the process can have no more threads, and for a StopIteration of the work."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
@@ -27,6 +29,10 @@ async def aside(work: Callable[[], T], name: str) -> T:
     def run() -> None:
         try:
             set_outcome = partial(done.set_result, work())
+        except StopIteration as error:  # no future takes it
+            wrapped = RuntimeError("StopIteration was raised")
+            wrapped.__cause__ = error
+            set_outcome = partial(done.set_exception, wrapped)
         except BaseException as error:
             set_outcome = partial(done.set_exception, error)
         with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile

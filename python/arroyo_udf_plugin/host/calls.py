@@ -60,6 +60,21 @@ def _fail(rows: list[_Row], error: BaseException | None) -> None:
             row.value.set_exception(error)
 
 
+def _values(column: pa.Array) -> list[tuple[Any, str | None]]:
+    """Values as Python's, each with why it is none, such as the year 10000."""
+    try:
+        return [(value, None) for value in column.to_pylist()]
+    except Exception:
+        return [_value(value) for value in column]
+
+
+def _value(value: pa.Scalar) -> tuple[Any, str | None]:
+    try:
+        return value.as_py(), None
+    except Exception as error:
+        return None, f"its result, {value.type}, is no value of Python: {error}"
+
+
 class Calls:
     """The callers of one runtime, in the loop that runs."""
 
@@ -93,7 +108,7 @@ class Calls:
     async def _send_waiting(self) -> None:
         async with self._sending:
             waiting, self._waiting = self._waiting, []
-            for rows, piece in self._pieces([row for row in waiting if not row.value.done()]):
+            for rows, piece in self._pieces(waiting):
                 await self._send_rows(rows, piece)
 
     def _pieces(self, rows: list[_Row]) -> Iterator[tuple[list[_Row], Piece]]:
@@ -103,13 +118,15 @@ class Calls:
             columns = list(zip(*(row.values for row in some), strict=True))
             together = [some] if all(map(_are_alike, columns)) else [[row] for row in some]
             while together:
-                group = together.pop(0)
+                group = [row for row in together.pop(0) if not row.value.done()]  # cancelled while others were sent
+                if not group:
+                    continue
                 try:
                     piece = self._arguments.of_rows([row.values for row in group])
                 except ArroyoUdfError as error:
                     if len(group) > 1:  # one of them
                         together = [[row] for row in group]
-                    elif not group[0].value.done():
+                    else:
                         group[0].value.set_exception(error)
                 else:
                     yield group, piece
@@ -118,15 +135,15 @@ class Calls:
         first = self._next
 
         def take(results: pa.RecordBatch) -> None:
-            columns = (results.column(name).to_pylist() for name in ("id", "value", "outcome", "error"))
-            for id, value, outcome, error in zip(*columns, strict=True):
+            columns = (results.column(name).to_pylist() for name in ("id", "outcome", "error"))
+            for id, outcome, error, (value, why) in zip(*columns, _values(results.column("value")), strict=True):
                 future = rows[id - first].value
                 if future.done():  # cancelled
                     continue
-                if outcome == abi.VALUE:
+                if outcome == abi.VALUE and why is None:
                     future.set_result(value)
                 else:
-                    future.set_exception(self._failed(id, error))
+                    future.set_exception(self._failed(id, error if outcome != abi.VALUE else why))
 
         for number, row in enumerate(rows):
             row.id = first + number
@@ -139,6 +156,9 @@ class Calls:
             _fail(rows, error)
         else:
             request.ended.add_done_callback(lambda ended: _fail(rows, ended.exception()))
+            for row in rows:
+                if row.value.cancelled() and row.id is not None:  # maybe before the runtime knew it
+                    self._cancel(row.id, 1)
 
     def _failed(self, id: int, text: str | None) -> RowError:
         prefix = f"{self._where}, row {id}: "
@@ -234,7 +254,11 @@ class Calls:
             request.open -= len(of)
             if not request.open:
                 del self._open[first]
-            request.take(results if len(of) == results.num_rows else results.take(pa.array(of, pa.int64())))
+            try:
+                request.take(results if len(of) == results.num_rows else results.take(pa.array(of, pa.int64())))
+            except Exception as error:  # concerns no other request
+                if not request.ended.done():
+                    request.ended.set_exception(error)
             if not request.open and not request.ended.done():
                 request.ended.set_result(None)
 

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..errors import printable
+
 MOST_KINDS = 20
 _OTHERS = "others"
 
@@ -35,9 +37,9 @@ class Failure:
 
     @property
     def told(self) -> str:
-        """The first one, for people, in one line."""
+        """The first one, for people, in one line, without control characters."""
         place = f"row {self.row}" if self.file is None else f"{self.file}, row {self.row}"
-        return f"{place}: {self.text.partition(chr(10))[0]}"
+        return printable(f"{place}: {self.text.partition(chr(10))[0]}")
 
     def and_more(self, rows: int) -> Failure:
         return dataclasses.replace(self, rows=self.rows + rows)

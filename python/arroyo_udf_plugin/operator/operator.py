@@ -102,7 +102,7 @@ class Operator:
         if was.function != now.function:
             raise InvalidArgument(
                 f"operator {self.name}: the state is of {was.plugin}.{was.function}, and this operator calls "
-                f"{now.plugin}.{now.function}: resume with the former description, or begin anew without --resume"
+                f"{now.plugin}.{now.function}: resume with the former description, or begin anew in another place"
             )
         if was.plugin_hash not in (now.plugin_hash, stage.former_hash) and not allow_changed_plugin:
             raise InvalidArgument(

@@ -158,7 +158,7 @@ def unframed(data: Data, name: str) -> Data:
     start = len(_MAGIC) + 4
     streams = data[start:]
     if data[: len(_MAGIC)] != _MAGIC or zlib.crc32(streams).to_bytes(4, "little") != data[len(_MAGIC) : start]:
-        raise InvalidArgument(f"{name}: the state is damaged: resume with a copy of it, or begin anew without --resume")
+        raise InvalidArgument(f"{name}: the state is damaged: resume with a copy of it, or begin anew in another place")
     return streams
 
 
@@ -171,13 +171,13 @@ def _read(stream: Any, given: Given, name: str) -> Kept:
     if version != VERSION:
         raise InvalidArgument(
             f"{name}: the state has format version {version}, and this program reads version {VERSION}: go on with the "
-            "program that has written it, or begin anew without --resume"
+            "program that has written it, or begin anew in another place"
         )
     wanted = _schema(given)
     if stream.schema.remove_metadata() != wanted.remove_metadata():
         raise InvalidArgument(
             f"{name}: {about['function']} had rows with the columns {_columns(stream.schema)}, and now gets "
-            f"{_columns(wanted)}: resume with the same columns, or begin anew without --resume"
+            f"{_columns(wanted)}: resume with the same columns, or begin anew in another place"
         )
     rows, last, schema = [], -1, given.schema
     for batch in stream:

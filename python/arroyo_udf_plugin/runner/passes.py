@@ -116,6 +116,9 @@ class Pass:
         self.routes = Routes.in_a_row(operators=1, sinks=1)
         self._operator = Operator("run", plan.stages, policy, options)
 
+    def hidden(self, text: str) -> str:
+        return text
+
     def run(self, summary: Summary, progress: Progress | None = None) -> None:
         """Runs it to its end, and counts. progress: called ten times a second, with the summary so far and the number
         of the source's rows (None: unknown)."""

@@ -96,6 +96,9 @@ class Straight:
         self.parallelism, self._sink = parallelism, sink
         self.inputs = [_Input(source, Columns(source.schema))]
 
+    def hidden(self, text: str) -> str:
+        return text
+
     @property
     def fingerprint(self) -> Mapping[str, Any]:
         return {"source": self.inputs[0].source.name}
