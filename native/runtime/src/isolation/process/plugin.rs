@@ -189,11 +189,12 @@ impl Function {
         if status != abi::OK {
             return Err(failure(status, error));
         }
-        if results.array.length == rows {
-            return Ok(results);
-        }
-        let text = format!("{}: the plugin breaks the contract: run answers {} rows for {rows}", self.signature.name, results.array.length);
-        Err(Failure::internal(text))
+        let wrong = match results.array.length {
+            _ if results.schema.is_null() => "no schema".to_string(),
+            length if length != rows => format!("{length} rows for {rows}"),
+            _ => return Ok(results),
+        };
+        Err(Failure::internal(format!("{}: the plugin breaks the contract: run answers {wrong}", self.signature.name)))
     }
 }
 
