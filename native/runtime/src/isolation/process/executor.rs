@@ -1,8 +1,9 @@
 //! The host's side of a started function: an executor of the host's runtime whose calls run in one worker.
 //!
 //! A thread of its own takes the runtime's turns, sends attempts to the worker, and reports how they ended. If the worker
-//! dies, the attempts that had started are errors, which the machine retries if it was told to; the next worker starts the
-//! function again, with a Context of its own.
+//! dies, the attempts that it had are errors, which the machine retries if it was told to; the next worker starts the
+//! function again, with a Context of its own. Attempts may wait in the worker: it is asked whether their calls have begun
+//! before they time out.
 //!
 //! The thread keeps no runtime while it sleeps. So a runtime that is released with stuck attempts is freed, and the worker is
 //! told to let go of it.
