@@ -242,3 +242,37 @@ def test_a_handler_of_a_signal_cannot_wait_for_the_call_that_it_interrupts(
         assert plugin.functions["worker"](NUMBERS).null_count == 0
     text = "a call of this plugin waits in this thread, and this one would wait for it: make it in another thread"
     assert refused == [f"interrupted.{name}: {text}" for name in ("worker", "later")]
+
+
+def test_a_handler_of_a_signal_closes_the_plugin_whose_call_it_interrupts(file: Path, calls: Path) -> None:
+    """It would wait for ever for the worker of that call. The call ends next, and the worker with the plugin."""
+    program = """
+        import os, signal, sys
+        import pyarrow as pa
+        from arroyo_udf_plugin import InvalidState, load
+        plugin = load(sys.argv[1], isolation="process")
+        worker = plugin.functions["worker"](pa.array([1]))[0].as_py()
+        runtime = plugin.functions["later"].start()
+        signal.signal(signal.SIGUSR1, lambda *_: plugin.close())
+        print("ready", flush=True)
+        try:
+            plugin.functions["waits"](pa.array([2]))
+        except InvalidState as error:
+            print(error)
+        try:
+            os.kill(worker, 0)
+        except ProcessLookupError:
+            print("its worker has ended")
+    """
+    host = [sys.executable, "-c", textwrap.dedent(program), str(file)]
+    with subprocess.Popen(host, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        running.stdout.readline()
+        until(lambda: "2" in calls.read_text().split(), "the call")
+        running.send_signal(signal.SIGUSR1)
+        try:
+            output, errors = running.communicate(timeout=60)
+        finally:
+            running.kill()
+    closed = "interrupted.waits: the plugin was closed during this call"
+    assert output.splitlines() == [closed, "its worker has ended"], errors

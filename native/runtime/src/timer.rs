@@ -97,7 +97,7 @@ pub fn on_system_clock(time: u64) -> u64 {
 /// What [`now`] was at a time of the monotonic clock, which another process has read.
 pub fn from_system_clock(time: u64) -> u64 {
     let advances = ADVANCES.lock().unpoisoned();
-    time + advances.iter().filter(|(came, _)| *came <= time).map(|(_, by)| by).sum::<u64>()
+    time.saturating_add(advances.iter().filter(|(came, _)| *came <= time).map(|(_, by)| by).sum())
 }
 
 /// Makes the thread, at the first call that succeeds. Call it before the first alarm is set; a failure spoils nothing.
@@ -219,6 +219,12 @@ mod tests {
         first.set(now(), || weak(&broken));
         second.set(now() + 1, || weak(&whole));
         assert!(told.recv().is_ok());
+    }
+
+    #[test]
+    fn a_time_that_no_clock_shows_is_no_overflow() {
+        advance(1);
+        assert_eq!(from_system_clock(u64::MAX), u64::MAX);
     }
 
     #[test]

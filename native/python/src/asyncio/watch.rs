@@ -69,13 +69,16 @@ impl Watch {
         self.eventfd.descriptor()
     }
 
-    /// The loop runs. It gives way.
+    /// The loop runs. It gives way, once for each question.
     ///
     /// # Safety
     /// The GIL is held, on the loop's thread.
     pub unsafe fn answer(&self) {
-        self.answered.store(self.asked.load(SeqCst), SeqCst);
-        self.eventfd.clear();
+        self.eventfd.clear(); // first: the next question comes as soon as this one is answered, and wakes the loop again
+        let asked = self.asked.load(SeqCst);
+        if self.answered.swap(asked, SeqCst) == asked {
+            return; // the descriptor stays readable until the loop gets to its answer, and so makes it answer twice
+        }
         // SAFETY: passed on.
         let is_busy = unsafe { self.giving_way.turn() };
         self.pace.store(if is_busy { BUSY } else { IDLE }, SeqCst);

@@ -9,7 +9,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
     }
 
     /// Opens the next attempt, if one may run now: first for a part of a failed micro-batch, then for rows whose pause is
-    /// over, then for rows that have not started. Its timeout counts from `now`, or from [`Machine::begin`].
+    /// over, then for rows that have not started. Its timeout counts from `now`, or from [`Machine::call_began`].
     pub fn start(&mut self, now: u64) -> Option<Start<B>> {
         self.now = now;
         if !self.can_start() {
@@ -47,7 +47,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         Some(Start { token, id, attempt, deadline: timeout.min(deadline), row_deadline: deadline, batch, row, others: others.into() })
     }
 
-    /// The open attempts that time out by `now`, unless their calls began later than they started ([`Machine::begin`]).
+    /// The open attempts that time out by `now`, unless their calls began later than they started ([`Machine::call_began`]).
     pub fn due(&mut self, now: u64) -> Vec<Token> {
         let slots = self.open.until(&mut self.attempts, now);
         slots.into_iter().map(|slot| Token { slot, generation: self.attempts[slot].generation }).collect()

@@ -6,7 +6,9 @@
 //!
 //! Guarantees: a row that was taken ahead starts in the same turn or the next; if it is cancelled before, it ends without
 //! a call. Whoever has the lock and looks at rows empties the outboxes first, so an outcome counts from the moment at which
-//! it was left. The host is told of it [`TOLD`] later at most, by the timer if the executor does not come to it.
+//! it was left. The host is told of it [`TOLD`] later: by the executor as further rows end, or by the timer, which is asked
+//! as rows are taken, if results wait that the host was not told of. If neither follows an outcome, it waits for the end of
+//! the turn: code of other calls that takes long in that turn delays it.
 
 use super::executor::{After, Attempt, Orders, Seat};
 use super::outbox::{Outbox, ROOM};

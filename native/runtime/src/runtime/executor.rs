@@ -13,7 +13,8 @@
 //! A runtime may have several executors, one for each worker of an isolation. Each takes the next row when it can, so that
 //! the one machine keeps order, cap and budget; cancellations go to the executor that runs the attempt.
 //!
-//! Guarantees: after [`After::Asleep`], [`Executor::wake`] is called once, as soon as there is something to do for it.
+//! Guarantees: after [`After::Asleep`], [`Executor::wake`] is called once, as soon as there is something to do for it;
+//! after [`After::Again`] it is not called.
 
 use super::outbox::Outbox;
 use super::remote::Ended;

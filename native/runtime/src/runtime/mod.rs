@@ -37,7 +37,7 @@ pub use ahead::Ahead;
 pub use executor::{After, Attempt, Executor, Orders, Seat, Turn, WeakSeat};
 pub use host::{Drained, NotTaken, Put};
 pub use time_slice::TimeSlice;
-pub use wake_ups::SPACE;
+pub use wake_ups::{NEWS, SPACE};
 
 use crate::arrow::Batch;
 use crate::failure::Failure;
@@ -137,7 +137,12 @@ impl State {
 
     fn counts(&self) -> Counts {
         let counts = self.machine.counts();
-        self.remote.as_ref().map_or(counts, |remote| Counts { running: remote.running(), stuck: remote.stuck(), ..counts })
+        self.remote.as_ref().map_or(counts, |remote| Counts {
+            queued: remote.waiting(),
+            running: remote.running(),
+            stuck: remote.stuck(),
+            ..counts
+        })
     }
 
     /// Whether only drains are left.

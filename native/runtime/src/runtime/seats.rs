@@ -2,7 +2,7 @@
 //!
 //! Guarantees: a cancellation, and the report of a stuck attempt, go to the seat that runs it. A row that may start wakes
 //! one seat, of those that sleep the one with the fewest attempts; that one wakes the next if there is more to start. With
-//! one seat, which is the usual case, nothing of this is kept.
+//! one seat, which is the usual case, nothing of this is kept, unless its executor is asked when calls began.
 
 use super::executor::{Executor, Orders};
 use super::outbox::Outbox;
@@ -20,9 +20,9 @@ pub(super) struct SeatState {
     pub full: bool,
     /// How the executor has ended.
     pub closed: Option<Result<(), String>>,
-    /// Attempts that run here; kept only if there are several seats, as is the next.
+    /// Attempts that run here; kept only if there are several seats, or if its executor is asked.
     running: u64,
-    /// For the executor's next turn.
+    /// For the executor's next turn; with one seat only what it is asked, the rest stays where it arises.
     orders: Orders,
     pub outbox: Arc<Outbox>,
     /// The rows that were taken ahead last, by their places in the outbox.

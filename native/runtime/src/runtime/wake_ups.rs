@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 /// A condition of [`Runtime::arm`] that no host can ask for through the table: [`Runtime::space`] (see `arroyo`).
 pub const SPACE: u32 = 4;
 
+/// As that: there are results. Unlike [`abi::RESULTS`], it does not hold only because the runtime is over.
+pub const NEWS: u32 = 8;
+
 /// How long rows that have ended may wait until the host is told of them, while further rows run.
 pub(super) const TOLD: u64 = 2_000_000;
 
@@ -92,6 +95,7 @@ impl Runtime {
         let stopping = state.machine.stopping().is_some();
         condition & abi::RESULTS != 0 && (over || state.news)
             || condition & abi::ROOM != 0 && (over || stopping || self.inbox.has_room())
+            || condition & NEWS != 0 && state.news
             || condition & SPACE != 0 && (over || stopping || state.space() > 0)
     }
 

@@ -1,8 +1,9 @@
 //! The host's side of a started function: an executor of the host's runtime whose calls run in one worker.
 //!
 //! A thread of its own takes the runtime's turns, sends attempts to the worker, and reports how they ended. If the worker
-//! dies, the attempts that had started are errors, which the machine retries if it was told to; the next worker starts the
-//! function again, with a Context of its own.
+//! dies, the attempts that it had are errors, which the machine retries if it was told to; the next worker starts the
+//! function again, with a Context of its own. Attempts may wait in the worker: it is asked whether their calls have begun
+//! before they time out.
 //!
 //! The thread keeps no runtime while it sleeps. So a runtime that is released with stuck attempts is freed, and the worker is
 //! told to let go of it.
@@ -242,7 +243,9 @@ impl Sender {
                     };
                     return seat.closed(closed);
                 }
-                After::Again if !is_full => {}
+                // Orders that came in this turn leave the seat awake, so no wake-up follows; those that wait for the lane
+                // follow its bell.
+                After::Again if !is_full || self.is_lane_free() => {}
                 _ => {
                     drop(seat);
                     self.sleep();
@@ -271,7 +274,12 @@ impl Sender {
 
     /// Whether no more attempts can be sent now.
     fn is_full(&self) -> bool {
-        self.running.len() - self.stuck >= self.most || self.worker.as_ref().is_some_and(|worker| !worker.lane.sent.is_free())
+        self.running.len() - self.stuck >= self.most || self.worker.is_some() && !self.is_lane_free()
+    }
+
+    /// Whether there is a worker that takes a message now.
+    fn is_lane_free(&self) -> bool {
+        self.worker.as_ref().is_some_and(|worker| worker.lane.sent.is_free())
     }
 
     fn sleep(&self) {
@@ -353,19 +361,34 @@ impl Sender {
             let said = said?;
             self.hear(seat, &said);
             for (token, begun) in said.begun {
-                let begun = Some(begun).filter(|&since| since != u64::MAX).map(|since| timer::from_system_clock(since) + timer::tick());
+                let begun = Some(begun).filter(|&since| since != u64::MAX);
+                let begun = begun.map(|since| timer::from_system_clock(since).saturating_add(timer::tick()));
                 seat.answer(token, begun.map(|begun| begun.min(timer::now())));
             }
-            for (token, ended) in said.ended {
-                let Some(attempt) = self.running.remove(&token) else { continue };
+            if !said.ended.is_empty() {
                 life.set_answered();
-                self.stuck -= usize::from(attempt.is_stuck);
-                attempt.end(seat, token, ended)?;
             }
-            if !said.poison.is_empty() {
-                return Err(said.poison);
+            if said.poison.is_empty() {
+                self.end(seat, said.ended)?;
+                continue;
             }
+            // What ended before the poison counts; what it has cancelled becomes an error with its text (R17).
+            let is_cancelled = |(_, ended): &(Token, Ended)| *ended == Ended::Whole(Outcome::Cancelled);
+            let (cancelled, ended) = said.ended.into_iter().partition(is_cancelled);
+            self.end(seat, ended)?;
+            seat.poison(&said.poison);
+            self.end(seat, cancelled)?;
         }
+    }
+
+    /// Attempts have ended in the worker.
+    fn end(&mut self, seat: &Seat, ended: Vec<(Token, Ended)>) -> Result<(), String> {
+        for (token, ended) in ended {
+            let Some(attempt) = self.running.remove(&token) else { continue };
+            self.stuck -= usize::from(attempt.is_stuck);
+            attempt.end(seat, token, ended)?;
+        }
+        Ok(())
     }
 
     /// What the worker's runtime would have counted and written.
@@ -410,7 +433,7 @@ impl Sender {
                 }
             }
         }
-        if self.worker.as_ref().is_none_or(|worker| !worker.lane.sent.is_free()) {
+        if !self.is_lane_free() {
             return;
         }
         let mut outgoing = Outgoing::default();

@@ -125,9 +125,14 @@ impl Processes {
         Ok(seats)
     }
 
+    /// Whether a sync call waits in this thread, which uses places.
+    fn is_called_here(&self) -> bool {
+        CALLED.with_borrow(|called| called.contains(&(self as *const Processes)))
+    }
+
     /// Refuses to wait for a call that could go on only after the wait.
     fn check_thread(&self, name: &str) -> Result<(), Failure> {
-        if CALLED.with_borrow(|called| !called.contains(&(self as *const Processes))) {
+        if !self.is_called_here() {
             return Ok(());
         }
         let text = "a call of this plugin waits in this thread, and this one would wait for it: make it in another thread";
@@ -200,6 +205,9 @@ impl Instance for Processes {
         self.spec.close(); // whoever waits in a place leaves it
         let runtimes: Vec<_> = self.runtimes.lock().unpoisoned().iter().filter_map(Weak::upgrade).collect();
         runtimes.iter().for_each(|runtime| runtime.stop_soon(Stop::Cancel));
+        if self.is_called_here() {
+            return; // a handler of a signal: that call ends next, and the workers leave when the instance is dropped
+        }
         let until = Instant::now() + STOP_TIME;
         for runtime in &runtimes {
             let left = until.saturating_duration_since(Instant::now());

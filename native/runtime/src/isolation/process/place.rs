@@ -160,13 +160,26 @@ impl Place {
 
     /// A lane for a started function, in a worker that is ready.
     pub fn further(&mut self, start: &Start) -> Result<Further, NoWorker> {
-        let worker = self.ready()?;
-        worker.add_lane(start).map_err(|error| {
-            NoWorker::Because(match error.kind() {
+        let mut tries = 0;
+        loop {
+            let error = match self.ready()?.add_lane(start) {
+                Ok(further) => return Ok(further),
+                Err(error) => error,
+            };
+            return Err(NoWorker::Because(match error.kind() {
+                // It has ended since it was ready.
+                io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
+                    let how = self.clear();
+                    tries += 1;
+                    if tries < TRIES {
+                        continue;
+                    }
+                    how
+                }
                 io::ErrorKind::WouldBlock => "it takes no further functions: is it stopped?".into(),
                 _ => format!("no shared memory for its calls: {error}"),
-            })
-        })
+            }));
+        }
     }
 
     /// How the worker of a lane ended, which has ended.

@@ -17,6 +17,7 @@ use arroyo_udf_abi as abi;
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{IntoRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -189,11 +190,12 @@ impl Function {
         if status != abi::OK {
             return Err(failure(status, error));
         }
-        if results.array.length == rows {
-            return Ok(results);
-        }
-        let text = format!("{}: the plugin breaks the contract: run answers {} rows for {rows}", self.signature.name, results.array.length);
-        Err(Failure::internal(text))
+        let wrong = match results.array.length {
+            _ if results.schema.is_null() => "no schema".to_string(),
+            length if length != rows => format!("{length} rows for {rows}"),
+            _ => return Ok(results),
+        };
+        Err(Failure::internal(format!("{}: the plugin breaks the contract: run answers {wrong}", self.signature.name)))
     }
 }
 
@@ -252,7 +254,11 @@ impl Results {
     /// How row `row` ended, which has that number in texts.
     pub fn row(&self, signature: &Signature, row: usize, number: u64) -> Result<Value, String> {
         match self.read(c"outcome", &Layout::Fixed(1), row)? {
-            Value::Null | Value::Fixed(0) => self.read(c"value", &signature.returns, row),
+            Value::Null | Value::Fixed(0) => {
+                let value = self.read(c"value", &signature.returns, row)?;
+                self.check(row..row + 1)?;
+                Ok(value)
+            }
             _ => match self.read(c"error", &Layout::Text, row)? {
                 Value::Bytes(text) => {
                     let text = String::from_utf8_lossy(&text);
@@ -264,10 +270,14 @@ impl Results {
         }
     }
 
-    /// Whether they are what their type says, texts included.
-    fn are_sound(&self) -> bool {
+    /// Whether some rows are what their type says, texts and decimals included.
+    fn check(&self, rows: Range<usize>) -> Result<(), String> {
         // SAFETY: the plugin answers with a valid schema, and an array that follows it in all that the check cannot tell.
-        unsafe { self.schema.as_ref().is_some_and(|schema| check_rows(&self.array, schema, 0..self.array.length as usize, true).is_ok()) }
+        unsafe { check_rows(&self.array, self.schema.as_ref().ok_or("the result has no schema")?, rows, true) }
+    }
+
+    fn are_sound(&self) -> bool {
+        self.check(0..self.array.length as usize).is_ok()
     }
 
     /// How each row ended.

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::limits::{CLOSE_TIME, GRACE};
 use crate::log;
 use crate::machine::{Stop, Token};
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, NEWS};
 use crate::signature::text;
 use crate::sync::Unpoisoned;
 use crate::{handles, retired, timer};
@@ -195,7 +195,9 @@ impl Served {
         let begun = self.runtime.begun(&asked).into_iter().map(|begun| begun.map_or(u64::MAX, timer::on_system_clock));
         said.begun = asked.into_iter().zip(begun).collect();
         if said.lines.is_empty() && said.ended.is_empty() && said.begun.is_empty() && said.poison.is_empty() {
-            return Ok(self.runtime.arm(abi::RESULTS, ring, self.lane.ours.as_raw_fd() as usize as *mut c_void));
+            // A poisoned runtime is over, but its calls may still end.
+            let condition = if self.told_of_poison { NEWS } else { abi::RESULTS };
+            return Ok(self.runtime.arm(condition, ring, self.lane.ours.as_raw_fd() as usize as *mut c_void));
         }
         said.counts = self.counts();
         self.lane.post(|message| said.write(message)).map(|()| true)

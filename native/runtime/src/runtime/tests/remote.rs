@@ -3,9 +3,10 @@
 use super::*;
 use crate::machine::{Stuck, Token};
 use crate::runtime::remote::{Ended, Wishes};
-use crate::runtime::Attempt;
+use crate::runtime::{Attempt, NEWS};
 use proptest::prelude::*;
 use std::collections::{HashMap, VecDeque};
+use std::ffi::c_void;
 
 /// The executor of a worker process, on the host's side: a seat whose attempts do not begin at once.
 fn asked_within(timeout: u64) -> Seat {
@@ -115,6 +116,35 @@ fn r6_what_a_cancelled_call_returns_is_late_and_one_that_has_not_begun_is_not_ma
     assert_eq!(worker.take_ended(), [(runs, Ended::Whole(Outcome::Cancelled))]);
     assert_eq!(worker.statistics().discarded, 1);
     assert!(worker.next_attempt().is_none());
+}
+
+#[test]
+fn r9_calls_that_wait_in_a_worker_are_work() {
+    let (mut worker, calls) = in_worker(2);
+    worker.obey(Wishes { calls, ..Wishes::default() });
+    assert_eq!((worker.counts().queued, worker.counts().running), (2, 0));
+    worker.next_attempt().unwrap();
+    assert_eq!((worker.counts().queued, worker.counts().running), (1, 1));
+}
+
+#[test]
+fn r17_a_poisoned_worker_waits_for_the_calls_that_still_run() {
+    unsafe extern "C" fn ring(rung: *mut c_void) {
+        // SAFETY: the test's own.
+        unsafe { *rung.cast::<u32>() += 1 };
+    }
+    let (mut worker, calls) = in_worker(1);
+    let token = calls[0].token;
+    worker.obey(Wishes { calls, ..Wishes::default() });
+    worker.next_attempt().unwrap();
+    worker.poison("internal error: a test");
+    assert_eq!(worker.take_ended(), [], "the call has not ended yet");
+    let mut rung = 0u32;
+    assert!(!worker.arm(NEWS, ring, (&raw mut rung).cast()));
+    worker.end(token, Outcome::Cancelled);
+    let _ = worker.end_turn();
+    assert_eq!(rung, 1);
+    assert_eq!(worker.take_ended(), [(token, Ended::Whole(Outcome::Cancelled))]);
 }
 
 #[test]
