@@ -189,6 +189,20 @@ def test_at_a_resume_only_a_file_that_was_read_may_be_gone(folder: Folder) -> No
         resumed(folder, half)()
 
 
+def test_with_a_limit_the_last_file_is_needed_although_it_was_read_to_its_end(folder: Folder) -> None:
+    source = folder.source(limit=9)
+    (name,) = source.partitions()
+    partition = source.open(name, None)
+    assert [row["a"] for row in values(run(lambda: rest(partition)))] == ["1", "2"]
+    position = partition.position()
+    partition.close()
+    source.check({name: position})
+    folder.remove("b.csv")
+    folder.write("c.csv", "a\n3\n")
+    with pytest.raises(InvalidArgument, match=r"b\.csv was read up to row 2 and is gone: put it back to go on"):
+        folder.source(limit=9).check({name: position})
+
+
 def test_a_file_that_is_gone_before_its_turn_is_named(folder: Folder) -> None:
     source = folder.source()
     folder.remove("b.csv")

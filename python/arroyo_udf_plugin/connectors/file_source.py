@@ -76,9 +76,12 @@ class FilesSource:
 
     def check(self, positions: Mapping[str, Json]) -> None:
         for partition, position in positions.items():
-            if self._is_limited(partition):
+            is_limited = self._is_limited(partition)
+            if is_limited:
                 partition, position = position["file"], position["at"]
             at = _Position.read(position)
+            if is_limited and partition not in self._known:  # its place says which files follow
+                raise _gone(partition, at)
             file = self._existing(partition, at)
             if file is None or not file.regular or at.begun is None:
                 continue
