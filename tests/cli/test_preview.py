@@ -27,6 +27,10 @@ def half(x: int) -> float:
     return x / 2
 
 @udf
+def raw(x: int) -> bytes | None:
+    return None if x == 2 else bytes([x, 255])
+
+@udf
 def named(name: str) -> str | None:
     return None if name == "b" else f"\\x1b[31m{name}" + "." * 100
 """
@@ -126,3 +130,13 @@ def test_an_option_that_is_a_function_too_is_refused(plugin: Path, rows: Path, o
     words = [word for option in options for word in ("--option", option)]
     done = cli("run", f"{plugin}:half", "rows.csv", *words, cwd=rows, status=2)
     assert done.stderr.endswith(f"--option {options[1]}: timeout is an option and a function; leave one out\n")
+
+
+def test_bytes_and_columns_of_one_name_are_shown(plugin: Path, tmp_path: Path) -> None:
+    (tmp_path / "twice.csv").write_text("a,x,a,a (3)\nb,1,c,d\nb,2,c,d\n")
+    done = cli("run", f"{plugin}:raw", "twice.csv", cwd=tmp_path)
+    assert done.stdout.splitlines() == [
+        "a  x  a (3) (3)  a (3)  raw",
+        "b  1  c          d      01ff",
+        "b  2  c          d      null",
+    ]

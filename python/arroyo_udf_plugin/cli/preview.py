@@ -4,7 +4,8 @@
         run(calls, inputs, file, reading=first_rows(reading), writing=as_json)
         print(table(read(file), results=["speed"]))
 
-Rows are written as newline JSON and read again: what is shown is what `--out rows.jsonl` would have.
+Rows are written as newline JSON and read again: what is shown is what `--out rows.jsonl` would have, and bytes in
+hex.
 
 Guarantees: nothing is written but a temporary file. Control characters of values do not reach the terminal.
 """
@@ -57,7 +58,7 @@ def written(writing: Writing) -> Iterator[tuple[Path, Writing]]:
     with tempfile.TemporaryDirectory(prefix="arroyo-udf-") as folder:
         file = Path(folder) / "rows.jsonl"
         try:
-            yield file, dataclasses.replace(writing, format="jsonl", delimiter=None, quote='"')
+            yield file, dataclasses.replace(writing, format="jsonl", delimiter=None, quote='"', shown=True)
         except ArroyoUdfError as error:  # nobody knows this file
             error.args = tuple(arg.replace(f"{file}: ", "") if isinstance(arg, str) else arg for arg in error.args)
             raise

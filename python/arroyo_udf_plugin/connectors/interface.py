@@ -44,7 +44,7 @@ class Partition(Protocol):
 class Source(Protocol):
     """name: for people, such as "impulse" or "data/*.csv". schema: of all rows.
 
-    resumable: partitions can be opened at a position. Otherwise `--resume` is refused by name.
+    resumable: partitions can be opened at a position. Otherwise checkpoints are refused by name.
     side_by_side: a slice reads all its partitions in turn (impulse); otherwise one after another, by name (files).
     watch: seconds after which to ask for new partitions; None: there will be none.
     rows: the number of all rows; None: unknown.
@@ -105,7 +105,7 @@ class Sealed(Protocol):
 class Sink(Protocol):
     """name: for people, unique within a pipeline.
 
-    resumable: rows can be applied once per epoch. Otherwise `--resume` and `--checkpoints` are refused by name.
+    resumable: rows can be applied once per epoch. Otherwise checkpoints are refused by name.
     """
 
     name: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -31,7 +31,7 @@ _FIRST_DAY, _LAST_DAY = -719_528, 2_932_896  # of the years 0 to 9999
 class JsonWriter:
     """Lines of JSON. write: takes bytes. Raises InvalidArgument for columns that JSON cannot hold.
 
-    timestamps, decimals: columns and fields of these types are written so, see `options.Writing`.
+    timestamps, decimals: columns and fields of these types are written so, see `options.Writing`; shown, too.
     json_columns: of texts that are JSON: they are written as that, and what is no JSON as a string.
     """
 
@@ -43,6 +43,7 @@ class JsonWriter:
         timestamps: str | None = None,
         decimals: str = "string",
         json_columns: Collection[str] = (),
+        shown: bool = False,
     ) -> None:
         self._write, self._name, self._names = write, name, schema.names
         self._json = [field.name in json_columns for field in schema]
@@ -50,6 +51,10 @@ class JsonWriter:
             if not _is_text(type_ := schema.field(index_of(schema, column, f"{name}: ")).type):
                 raise InvalidArgument(f"{name}: a column of JSON has texts, and {column!r} is {type_}")
         self._texts = _Texts(timestamps, decimals)
+        self._are_shown = [shown and has_no_json(field.type) for field in schema]
+        if shown:
+            self._names = _each_once(schema.names)
+            return
         for field in schema:
             if schema.names.count(field.name) > 1:
                 raise InvalidArgument(f"{name}: JSON cannot hold two columns {field.name!r}; rename one")
@@ -71,12 +76,29 @@ class JsonWriter:
         pieces = []
         for at, (name, column) in enumerate(zip(self._names, batch.columns, strict=True)):
             try:
+                if self._are_shown[at]:
+                    column = pa.array([_shown(value.as_py()) for value in column], pa.string())
                 texts = _json(decoded(column)) if self._json[at] else self._texts.of(column)
             except _NoYear as error:
                 raise InvalidArgument(f"cannot write {self._name}: column {name!r}: {error}") from None
             pieces += [_large(("," if at else "{") + _encode(name) + ":"), texts]
         lines = _joined(*pieces, _large("}\n"))
         return "".join(lines.to_pylist()).encode()
+
+
+def _each_once(names: Sequence[str]) -> list[str]:
+    """Names, of which each is there once: a further one has its position, counted from 1."""
+    told: list[str] = []
+    for place, given in enumerate(names, 1):
+        name = given
+        while name in told or (name != given and name in names):
+            name = f"{name} ({place})"
+        told.append(name)
+    return told
+
+
+def _shown(value: Any) -> str | None:
+    return None if value is None else value.hex() if isinstance(value, bytes) else str(value)
 
 
 def has_no_json(type_: pa.DataType) -> bool:

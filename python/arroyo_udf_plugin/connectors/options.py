@@ -68,6 +68,7 @@ class Writing:
     timestamps: in newline JSON: "unix_millis", or as in RFC 3339; "rfc3339" gives a Z to those without a zone, too.
     decimals: in newline JSON: "string" or "number".
     json_columns: in newline JSON: texts that are JSON, and are written as that.
+    shown: in newline JSON, for people: bytes are in hex, and a further column of a name has its position in its own.
     """
 
     format: str | None = None
@@ -84,6 +85,7 @@ class Writing:
     timestamps: str | None = None
     decimals: str = "string"
     json_columns: tuple[str, ...] = ()
+    shown: bool = False
 
 
 def split_types(text: str) -> list[str]:

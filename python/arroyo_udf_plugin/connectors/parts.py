@@ -88,7 +88,7 @@ class Parts(Written):
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """Of a part. seconds: after its first row."""
+    """Of a part. seconds: from when it begins, with its first row; it ends then also without further rows."""
 
     rows: int | None
     bytes: int

@@ -99,7 +99,7 @@ class FileSink:
             if format == "jsonl" and writing.unstructured:
                 return TextWriter(write, name, self._schema, null="null", one_line=True)
             if format == "jsonl":
-                how = writing.timestamps, writing.decimals, writing.json_columns
+                how = writing.timestamps, writing.decimals, writing.json_columns, writing.shown
                 return JsonWriter(write, name, self._schema, *how)
             return DelimitedWriter(write, name, self._schema, dialect_of(format, writing), writing.header)
         return TypedWriter(self._place, name, format, self._schema, writing)

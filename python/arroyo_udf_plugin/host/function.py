@@ -192,6 +192,8 @@ class Function:
         An async function is started, and stopped, once for all calls that are under way in an event loop at a time. For
         a server, which is called again and again, `Runtime.call` keeps it running. A sync function is called in the
         loop's default executor.
+
+        Raises what a call raises, and, of the last call that was under way, what stopping the function raises.
         """
         if self.kind != "async":
             return await asyncio.to_thread(self, *arrays, **named)

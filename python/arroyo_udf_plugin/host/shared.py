@@ -25,6 +25,8 @@ class Shared(Generic[R]):
         self._started: asyncio.Future[R] | None = None
 
     async def __aenter__(self) -> R:
+        """Raises what `start` raises, for all who wait for it; the next to enter starts again. One who is cancelled
+        ends the start only if nobody else waits."""
         self._users += 1
         if self._started is None:
             self._started = asyncio.ensure_future(self._start())
