@@ -321,20 +321,18 @@ def test_views_of_lists(tmp_path: Path, large: bool) -> None:
     assert rows.batch.column(0).to_pylist() == views.to_pylist()
 
 
-class _Meters(pa.ExtensionType):
-    def __init__(self, storage: pa.DataType) -> None:
-        super().__init__(storage, "test.meters")
-
-    def __arrow_ext_serialize__(self) -> bytes:
-        return b""
+def meters(storage: pa.DataType) -> pa.DataType:
+    """An extension type."""
+    made: Any = type("Meters", (pa.ExtensionType,), {"__arrow_ext_serialize__": lambda self: b""})
+    return made(storage, "test.meters")
 
 
 def test_an_extension_is_written_as_what_it_is_stored_as(tmp_path: Path) -> None:
-    values = pa.ExtensionArray.from_storage(_Meters(pa.int64()), pa.array([1, None]))
+    values = pa.ExtensionArray.from_storage(meters(pa.int64()), pa.array([1, None]))
     table = pa.table({"x": values, "s": pa.StructArray.from_arrays([values], ["v"])})
     path = write(tmp_path / "out.jsonl", table)
     assert path.read_text() == '{"x":1,"s":{"v":1}}\n{"x":null,"s":{"v":null}}\n'
-    bytes_ = pa.ExtensionArray.from_storage(_Meters(pa.binary(16)), pa.nulls(1, pa.binary(16)))
+    bytes_ = pa.ExtensionArray.from_storage(meters(pa.binary(16)), pa.nulls(1, pa.binary(16)))
     with pytest.raises(InvalidArgument, match="JSON cannot hold column 'x'"):
         write(tmp_path / "no.jsonl", pa.table({"x": bytes_}))
 

@@ -15,8 +15,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Mutex;
 
 static FORKED: AtomicBool = AtomicBool::new(false);
-/// All threads of this process do the toolkit's work.
-static WORKER: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn in_child() {
     FORKED.store(true, Ordering::Relaxed);
@@ -40,7 +38,7 @@ pub fn watch() -> Result<(), Failure> {
 
 /// As [`watch`], in a worker process.
 pub fn watch_worker() -> Result<(), Failure> {
-    WORKER.store(true, Ordering::Relaxed);
+    threads::work_for_a_host();
     watch()
 }
 
@@ -54,7 +52,7 @@ pub fn was_forked() -> bool {
 /// author's code comes back, before anything else is done.
 #[inline]
 pub fn is_stray() -> bool {
-    was_forked() && (WORKER.load(Ordering::Relaxed) || threads::is_own())
+    was_forked() && (threads::is_worker() || threads::is_own())
 }
 
 /// Ends this process if it [is such a child](is_stray).

@@ -1,13 +1,14 @@
 //! The toolkit's own threads: named, and with the signals that are for them.
 //!
-//! A thread that runs the toolkit's code alone blocks all signals, so that those stay with the host's threads. One that runs
-//! an author's code has the mask of the host's thread that caused it: whatever the author starts inherits the mask, and a
-//! program with blocked signals cannot be asked to end. The system gives a signal of the process to the main thread, unless
-//! that blocks it.
+//! They block all signals, so that those stay with the host's threads: Python handles signals in the main thread, and a main
+//! thread that waits does not learn of one that another thread has got. In a worker process no thread waits for signals. There
+//! a thread that runs an author's code has the mask of the thread that caused it: whatever the author starts inherits the mask,
+//! and a program with blocked signals cannot be asked to end.
 
 use std::cell::Cell;
 use std::io;
 use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle};
 
 /// For a thread that runs an author's code. Larger than a main thread's stack, because C libraries below a Python function
@@ -15,6 +16,19 @@ use std::thread::{Builder, JoinHandle};
 pub const AUTHORS_STACK: usize = 16 << 20;
 /// For a thread that runs the toolkit's code alone.
 pub const OWN_STACK: usize = 2 << 20;
+
+/// All threads of this process do the toolkit's work.
+static WORKER: AtomicBool = AtomicBool::new(false);
+
+/// Says that this process is a worker: before its first thread.
+pub fn work_for_a_host() {
+    WORKER.store(true, Ordering::Relaxed);
+}
+
+/// Whether this process is a worker.
+pub fn is_worker() -> bool {
+    WORKER.load(Ordering::Relaxed)
+}
 
 thread_local! {
     /// Of a thread of the toolkit: the mask of the host's thread that caused it.
@@ -26,9 +40,10 @@ pub fn spawn(name: &str, stack_bytes: usize, body: impl FnOnce() + Send + 'stati
     let hosts = HOSTS_MASK.get().unwrap_or_else(mask);
     Builder::new().name(name.into()).stack_size(stack_bytes).spawn(move || {
         HOSTS_MASK.set(Some(hosts));
-        match stack_bytes {
-            OWN_STACK => block_signals(),
-            _ => set_mask(&hosts),
+        if stack_bytes != OWN_STACK && is_worker() {
+            set_mask(&hosts);
+        } else {
+            block_signals();
         }
         body();
     })
@@ -38,6 +53,9 @@ pub fn spawn(name: &str, stack_bytes: usize, body: impl FnOnce() + Send + 'stati
 /// mask, in another way than by [`spawn`].
 pub fn adopt() {
     HOSTS_MASK.set(Some(mask()));
+    if !is_worker() {
+        block_signals();
+    }
 }
 
 /// Whether the calling thread is one of the toolkit's.

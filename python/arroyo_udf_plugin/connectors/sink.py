@@ -112,7 +112,7 @@ class FileSink:
             batch = batch.select(self._places)
         self._waiting.append(batch)
         self._waiting_rows += batch.num_rows
-        self._waiting_bytes += batch.nbytes
+        self._waiting_bytes += _bytes_of(batch)
         if self._place.is_live or self._waiting_rows >= self._group_rows or self._waiting_bytes >= _WAITING_BYTES:
             self._flush()
 
@@ -193,3 +193,10 @@ def check_writing(path: str, schema: pa.Schema, writing: Writing) -> None:
     writing = dataclasses.replace(writing, format=kind_of_output(path, writing.format).format)
     with FileSink(os.devnull, schema, writing, name=path):
         pass
+
+
+def _bytes_of(batch: pa.RecordBatch) -> int:
+    try:
+        return int(batch.nbytes)
+    except pa.ArrowTypeError:  # the first versions of pyarrow with views of lists cannot count theirs
+        return int(batch.get_total_buffer_size())
