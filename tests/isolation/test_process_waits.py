@@ -51,7 +51,7 @@ def is_traced(a: int) -> int:
         ctypes.CDLL(None).ptrace(PTRACE_SEIZE, os.getppid(), None, None)
         os.write(readied, b"x")
         while os.getppid() != 1 and not os.path.exists(os.environ["TRACED"]):
-            time.sleep(0.01)
+            time.sleep(0.01)  # between two looks; no result depends on its length
         os._exit(0)
     os.read(ready, 1)
     threading.Event().wait()
@@ -124,7 +124,7 @@ def test_a_stopped_worker_takes_no_more_functions_than_fit(file: Path) -> None:
 
 def wait_for(path: Path) -> None:
     while not path.exists():
-        time.sleep(0.01)
+        time.sleep(0.01)  # between two looks; no result depends on its length
 
 
 def test_close_ends_a_call_in_another_thread(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
