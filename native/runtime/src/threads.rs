@@ -5,6 +5,7 @@
 //! a thread that runs an author's code has the mask of the thread that caused it: whatever the author starts inherits the mask,
 //! and a program with blocked signals cannot be asked to end.
 
+use crate::forks;
 use std::cell::Cell;
 use std::io;
 use std::mem::MaybeUninit;
@@ -17,16 +18,17 @@ pub const AUTHORS_STACK: usize = 16 << 20;
 /// For a thread that runs the toolkit's code alone.
 pub const OWN_STACK: usize = 2 << 20;
 
-/// All threads of this process do the toolkit's work.
+/// This process works for a host.
 static WORKER: AtomicBool = AtomicBool::new(false);
 
-/// Says that this process is a worker: before its first thread.
+/// Says that this process is a worker, and that the calling thread works for its host: before its first thread.
 pub fn work_for_a_host() {
+    forks::begin_work();
     WORKER.store(true, Ordering::Relaxed);
 }
 
 /// Whether this process is a worker.
-pub fn is_worker() -> bool {
+fn is_worker() -> bool {
     WORKER.load(Ordering::Relaxed)
 }
 
@@ -40,6 +42,7 @@ pub fn spawn(name: &str, stack_bytes: usize, body: impl FnOnce() + Send + 'stati
     let hosts = HOSTS_MASK.get().unwrap_or_else(mask);
     Builder::new().name(name.into()).stack_size(stack_bytes).spawn(move || {
         HOSTS_MASK.set(Some(hosts));
+        forks::begin_work();
         if stack_bytes != OWN_STACK && is_worker() {
             set_mask(&hosts);
         } else {
@@ -53,14 +56,10 @@ pub fn spawn(name: &str, stack_bytes: usize, body: impl FnOnce() + Send + 'stati
 /// mask, in another way than by [`spawn`].
 pub fn adopt() {
     HOSTS_MASK.set(Some(mask()));
+    forks::begin_work();
     if !is_worker() {
         block_signals();
     }
-}
-
-/// Whether the calling thread is one of the toolkit's.
-pub fn is_own() -> bool {
-    HOSTS_MASK.get().is_some()
 }
 
 fn mask() -> libc::sigset_t {
