@@ -231,33 +231,3 @@ def test_a_start_that_is_given_up_closes_its_context_once_it_comes(
         os.kill(stopped, signal.SIGCONT)
         until(lambda: called.exists() and called.read_text().split() == ["open", "closed"], "the end of the Context")
         assert plugin.functions["worker"](ONE)[0].as_py() == stopped
-
-
-TRACED = """
-import ctypes, subprocess, sys, time
-import pyarrow as pa
-from arroyo_udf_plugin import load
-
-TRACER = (
-    "import ctypes, sys\\n"
-    "traced = [ctypes.CDLL(None).ptrace(0x4206, int(process), None, None) for process in sys.argv[1:]]\\n"
-    "print(any(traced), flush=True)\\n"
-    "sys.stdin.read()\\n"
-)
-plugin = load(sys.argv[1], isolation="process", workers=24)
-workers = set(plugin.functions["worker"](pa.array(range(24 * 256 * 4))).to_pylist())
-assert len(workers) > 16
-with subprocess.Popen([sys.executable, "-c", TRACER, *map(str, workers)], stdin=-1, stdout=-1) as tracer:
-    assert tracer.stdout.readline() == b"False\\n"
-    start = time.monotonic()
-    plugin.close()
-    print("closed" if time.monotonic() - start < len(workers) / 4 else "late")
-"""
-
-
-def test_workers_that_hang_are_ended_at_once(file: Path) -> None:
-    """Each hangs for half a second after its end: its tracer keeps it."""
-    done = subprocess.run(
-        [sys.executable, "-c", TRACED, str(file)], capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.stdout == "closed\n", done.stderr

@@ -171,3 +171,23 @@ fn said(status: Option<ExitStatus>, was_killed: bool) -> String {
     };
     format!("the worker process {how}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::mailbox::Bell;
+    use super::*;
+
+    #[test]
+    fn processes_that_hang_are_waited_for_together() {
+        let hanging = || {
+            let program = Program { path: "sleep".into(), arguments: vec!["600".into()] };
+            let mut process = Process::start(&program).unwrap();
+            process.end = Arc::new(Bell::create().unwrap().into()); // nobody ever rings it
+            process
+        };
+        let mut processes: Vec<Process> = (0..20).map(|_| hanging()).collect();
+        let before = Instant::now();
+        kill_all(processes.iter_mut());
+        assert!(before.elapsed() < END_TIME * 10, "one after another they take twice as long, at least");
+    }
+}
