@@ -9,18 +9,14 @@
 
 use crate::failure::Failure;
 use crate::sync::Unpoisoned;
+use crate::threads;
 use arroyo_udf_abi as abi;
-use std::cell::Cell;
 use std::future::{poll_fn, Future};
 use std::pin::pin;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Mutex;
 
-/// How many forks lie between this process and the one that has begun to watch.
-static FORKS: AtomicU32 = AtomicU32::new(0);
-
 extern "C" fn in_child() {
-    FORKS.fetch_add(1, Ordering::Relaxed);
+    threads::as_child();
 }
 
 /// Learns of forks from now on.
@@ -28,7 +24,7 @@ pub fn watch() -> Result<(), Failure> {
     static WATCHED: Mutex<bool> = Mutex::new(false);
     let mut watched = WATCHED.lock().unpoisoned();
     if !*watched {
-        // SAFETY: the handler only touches an atomic. The library is never unloaded.
+        // SAFETY: the handler only touches an atomic and the thread's mask. The library is never unloaded.
         let refused = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
         if refused != 0 {
             let error = std::io::Error::from_raw_os_error(refused);
@@ -42,21 +38,7 @@ pub fn watch() -> Result<(), Failure> {
 /// Whether this process was forked from one that watched. Takes no lock: after a fork one may never be free.
 #[inline]
 pub fn was_forked() -> bool {
-    count() != 0
-}
-
-fn count() -> u32 {
-    FORKS.load(Ordering::Relaxed)
-}
-
-thread_local! {
-    /// Of a thread that does the toolkit's work: how many forks there were when it began.
-    static BEGUN: Cell<Option<u32>> = const { Cell::new(None) };
-}
-
-/// The calling thread does the toolkit's work from now on.
-pub fn begin_work() {
-    BEGUN.set(Some(count()));
+    threads::forks() != 0
 }
 
 /// A call of an author's function in a thread that may be that of a child. Such a child is a program of its own, and no stray:
@@ -66,8 +48,8 @@ pub struct Call(Option<u32>);
 impl Call {
     #[inline]
     pub fn begin() -> Call {
-        let before = BEGUN.get();
-        BEGUN.set(before.map(|_| count()));
+        let before = threads::begun();
+        threads::set_begun(before.map(|_| threads::forks()));
         Call(before)
     }
 }
@@ -75,7 +57,7 @@ impl Call {
 impl Drop for Call {
     #[inline]
     fn drop(&mut self) {
-        BEGUN.set(self.0);
+        threads::set_begun(self.0);
     }
 }
 
@@ -83,7 +65,7 @@ impl Drop for Call {
 /// author's code comes back, before anything else is done.
 #[inline]
 pub fn is_stray() -> bool {
-    was_forked() && BEGUN.get().is_some_and(|forks| forks != count())
+    was_forked() && threads::begun().is_some_and(|forks| forks != threads::forks())
 }
 
 /// Ends this process if it [is such a child](is_stray). `failed` answers why the function has failed.
