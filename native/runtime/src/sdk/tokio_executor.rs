@@ -325,7 +325,11 @@ where
                 _ => Poll::Ready(Outcome::Cancelled),
             };
             let polled = info.within(|| panics::catch(poll));
-            forks::end_stray();
+            forks::end_stray(|| match &polled {
+                Ok(Poll::Ready(Outcome::Error(text))) => Some(text),
+                Ok(_) => None,
+                Err(text) => Some(text),
+            });
             let outcome = match polled {
                 Ok(Poll::Pending) => {
                     *has_waited = true;

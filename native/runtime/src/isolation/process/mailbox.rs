@@ -162,6 +162,7 @@ impl Writer<'_> {
 }
 
 /// Reads a message. An error is the text that it is broken, which never happens while the writer is sound.
+#[derive(Clone)]
 pub struct Reader<'a> {
     memory: &'a Memory,
     at: usize,
