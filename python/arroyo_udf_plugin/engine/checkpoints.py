@@ -92,15 +92,23 @@ class Epochs:
         epochs.apply(slices)                                what the last engine had committed
         epochs.take(slices)                                 again and again
 
-    resume: whether there must be epochs; None: it goes on from them if there are some.
+    resume: whether there must be epochs; None: it goes on from them if there are some. replays: the first source are
+    the pipeline's dead letters, with positions of their own.
     latest: the last epoch that was committed; None before the fence of the first engine. took: of the last one that
     this engine has taken.
     Raises InvalidArgument for a place that does not fit.
     """
 
     def __init__(
-        self, store: Store, identity: Identity, *, resume: bool | None = None, allow_changed_plugin: bool = False
+        self,
+        store: Store,
+        identity: Identity,
+        *,
+        resume: bool | None = None,
+        allow_changed_plugin: bool = False,
+        replays: bool = False,
     ) -> None:
+        self._replays = replays
         self._store, self._identity, self._allow = store, identity, allow_changed_plugin
         self._engine = secrets.token_hex(16)
         self._has_staged = False
@@ -378,17 +386,21 @@ class Epochs:
             update={
                 "epoch": number,
                 "fence": False,
-                "positions": positions,
+                "replayed" if self._replays else "positions": positions,
                 "others": tuple(others_positions),
                 "slices": tuple(slices),
                 "rows": StoredRows(epoch=number, slices=()),
             }
         )
 
+    def positions_of(self, source: int) -> dict[str, dict[str, Any]]:
+        """From which a source goes on."""
+        assert self.latest is not None
+        return self.latest.replayed if self._replays else self.latest.positions_of(source)
+
     def _positions(self, source: int, read: Sequence[Mapping[str, Json]]) -> dict[str, dict[str, Any]]:
         """Of a source: before, and what slices have read since."""
-        assert self.latest is not None
-        positions = dict(self.latest.positions_of(source))
+        positions = dict(self.positions_of(source))
         for own in read:
             positions |= {name: dict(position) for name, position in own.items()}
         return positions
@@ -439,8 +451,12 @@ def _is_unchanged(before: Manifest, epoch: Manifest, snapshots: Sequence[Snapsho
         ]
 
     no_rows = not any(each.sealed for each in snapshots)
-    same_positions = (before.positions, before.others) == (epoch.positions, epoch.others)
+    same_positions = _positions_in(before) == _positions_in(epoch)
     return no_rows and same_positions and content(before) == content(epoch)
+
+
+def _positions_in(epoch: Manifest) -> tuple[Any, ...]:
+    return epoch.positions, epoch.others, epoch.replayed
 
 
 def _side_by_side(jobs: Sequence[Callable[[], None]]) -> None:
