@@ -7,6 +7,7 @@
 
 use super::attempts::{Said, Wanted};
 use super::lane::Lane;
+use super::mailbox::ring;
 use super::message::{write_failure, Counts, Start, ATTEMPTS, FORGET, LEAVE, READY};
 use super::plugin::{failure, Plugin};
 use crate::failure::Failure;
@@ -121,15 +122,12 @@ unsafe extern "C" fn write_log(data: *mut c_void, _level: u32, line: *const c_ch
     // SAFETY: the log outlives the runtime; the text ends with a zero.
     let (log, line) = unsafe { (&*data.cast::<Log>(), text(line)) };
     log.lines.lock().unpoisoned().push(line.into_bytes());
-    // SAFETY: the lane lives as long as the runtime.
-    unsafe { ring(log.bell as usize as *mut c_void) };
+    ring(log.bell);
 }
 
-/// Rings the bell with this descriptor.
-unsafe extern "C" fn ring(bell: *mut c_void) {
-    let one = 1u64;
-    // SAFETY: eight bytes, as an eventfd wants them.
-    unsafe { libc::write(bell as usize as RawFd, (&raw const one).cast(), 8) };
+/// [`ring`], as a runtime calls its host: with the bell's descriptor.
+unsafe extern "C" fn wake(bell: *mut c_void) {
+    ring(bell as usize as RawFd);
 }
 
 /// A function that the host's machine calls.
@@ -205,7 +203,7 @@ impl Served {
         if said.lines.is_empty() && said.ended.is_empty() && said.begun.is_empty() && said.poison.is_empty() {
             // A poisoned runtime is over, but its calls may still end.
             let condition = if self.told_of_poison { NEWS } else { abi::RESULTS };
-            return Ok(self.runtime.arm(condition, ring, self.lane.ours.as_raw_fd() as usize as *mut c_void));
+            return Ok(self.runtime.arm(condition, wake, self.lane.ours.as_raw_fd() as usize as *mut c_void));
         }
         said.counts = self.counts();
         self.lane.post(|message| said.write(message)).map(|()| true)
