@@ -38,6 +38,9 @@ from .stages import Dead, Item, RunningStage, in_order
 from .state import Identity, Kept, former_hash_of, hash_of
 from .watermarks import Lowest, Watermark
 
+WINDOW_OF = "window of "
+"""Begins the names of the origins of windows' results."""
+
 
 @dataclass(frozen=True)
 class GroupPlan:
@@ -204,7 +207,7 @@ class GroupStage(RunningStage):
         """A result comes from many rows: it is told by its number. Of the source's own columns it has none."""
         numbers = count(n_rows, self._answered)
         self._answered += n_rows
-        name = pa.repeat(f"window of {self.name}", n_rows)
+        name = pa.repeat(f"{WINDOW_OF}{self.name}", n_rows)
         others = [pa.nulls(n_rows, type_) for type_ in self._origin.types[len(ORIGIN) :]]
         unread = pa.nulls(n_rows, pa.string())
         return pa.RecordBatch.from_arrays([name, numbers, unread, keys, *others], schema=self._origin)
