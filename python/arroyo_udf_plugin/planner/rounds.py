@@ -237,6 +237,8 @@ class Rounds:
         parts = [*self._later, *self._conditions]
         names = {token.name or "" for part in parts for token in part}
         names |= self._stars | set(self._computed.values())
+        if self._scope is not None:  # where columns of a row have other names
+            names |= {column for part in parts for _, _, column in self._scope.named(part)}
         calls = {self._normal(call.whole) for part in parts for call in self._calls(part)}
         return names | {result for (what, _), result in self._same.items() if what in calls}
 
