@@ -82,7 +82,7 @@ def open_folder(place: str) -> Folder:
     path = local_path(place)
     if path is not None:
         return LocalFolder(path)
-    return ObjectFolder(place, open_patient(place))
+    return ObjectFolder(place, object_store.open_patient(place))
 
 
 class LocalFolder:
@@ -227,12 +227,6 @@ class ObjectFolder:
 
     def _do(self, call: Callable[[], _Result]) -> _Result:
         return object_store.patiently(call, self.place)
-
-
-def open_patient(url: str) -> ObjectStore:
-    """A store for `patiently`, which does all waiting."""
-    options = {} if url.startswith("memory://") else {"retry_config": {"max_retries": 0}}
-    return object_store.open_object_store(url, **options)
 
 
 def _gone(place: str, hidden: str, name: str) -> InvalidArgument:
