@@ -269,3 +269,19 @@ def test_to_begin_anew_in_another_place_is_as_good_as_its_word() -> None:
     anew = was.model_copy(update={"sinks": sinks, "checkpoints": Checkpoints(place="other", every=3600)})
     run_pipeline(anew)
     assert sorted(ds.dataset("anew").to_table()["name"].to_pylist()) == rows("parts") == ["HELLO", "WORLD"]
+
+
+def test_what_a_resume_does_not_compare() -> None:
+    """Policies, rolling options, layout and comments, how often checkpoints are taken, and the number of slices."""
+    was = pipeline("parts")
+    run_pipeline(was)
+    Path("in/2.csv").write_text("name\nagain\nand\n")
+    changed = {
+        "source": Files(paths=("in",), bad_records="drop"),
+        "operators": (Sql(select={"name": " upper( name )  -- in capitals"}, on_error="drop"),),
+        "sinks": (Parts(path="out", part_rows=1, part_bytes=1000, part_seconds=60.0, row_group_rows=1),),
+        "checkpoints": Checkpoints(place="state", every_rows=1),
+        "parallelism": 2,
+    }
+    run_pipeline(was.model_copy(update=changed), resume=True)
+    assert rows("parts") == ["AGAIN", "AND", "HELLO", "WORLD"]
