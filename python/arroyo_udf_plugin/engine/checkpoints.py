@@ -121,7 +121,8 @@ class Epochs:
         self.took: Took | None = None
         self.latest = self._find()
         if self.latest is None and resume:
-            raise InvalidArgument(f"{store.place} has no checkpoints: begin without --resume, or name another place")
+            option = "--resume" if restore is None else "--restore"
+            raise InvalidArgument(f"{store.place} has no checkpoints: begin without {option}, or name another place")
         if self.latest is not None and resume is False:
             raise InvalidArgument(
                 f"{store.place} has checkpoints already: go on from there without --fresh, or name another place"
