@@ -18,6 +18,8 @@ epoch_files.py  the files of epochs: which are there, and which are retained
 restoring.py    back to an older checkpoint
 moment.py       what a slice gives an epoch
 manifest.py     the file of an epoch
+changes.py      what may change before a resume
+dependents.py   what windows keep of a query's column
 store.py        where checkpoints are kept
 progress.py     numbers for the view and the summary
 stopping.py     requests to stop; deadlines

@@ -227,6 +227,7 @@ class Epochs:
                 "epoch": number,
                 "engine": self._engine,
                 "fence": True,
+                "fingerprint": self._identity.fingerprint,
                 "plugins": self._identity.plugins,
                 "rows": self._files.waiting(before),
                 "slices": before.slices if self._restore is None else self._copied(before.slices, number),

@@ -120,6 +120,7 @@ class Joined:
         self._joining = joining
         self._sides = Sides.of(given, joining.time)
         self.kept_schema = given
+        self.meanings: dict[str, str] = {}  # all columns have names of their own
         self.schema = self._planned()
         self._query: FeedOfTwo | None = None
         self.watermark: int | None = None
