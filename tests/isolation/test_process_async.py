@@ -173,6 +173,19 @@ def test_r10_row_attempt_and_key_are_those_of_the_hosts_runtime(plugin: Plugin) 
     assert rows["value"].to_pylist() == [f"{row} {attempts[row]} {key[row]}" for row in range(10)]
 
 
+def test_r10_keys_that_come_with_rows_reach_the_calls_in_workers(plugin: Plugin) -> None:
+    keys = [bytes([row]) * 24 for row in range(10)]
+    with plugin.functions["third_time"].start(lineage=LINEAGE) as runtime:
+        runtime.send(5, numbers(10), idempotency_keys=b"".join(keys))
+        runtime.send(20, numbers(1))
+        runtime.stop()
+        rows = runtime.drain_results()
+        assert rows is not None
+        said = {row["id"]: row["value"].split()[2] for row in rows.to_pylist()}
+    given = {5 + place: key.hex() for place, key in enumerate(keys)}
+    assert said == given | {20: (LINEAGE + (20).to_bytes(8, "big")).hex()}
+
+
 def test_calls_that_had_started_in_a_worker_that_dies_are_errors_and_the_next_rows_run(plugin: Plugin) -> None:
     rows = answers(plugin.functions["dies"], numbers(20), allowed_in_flight=1)
     assert rows["value"].to_pylist() == [a if a != 7 else None for a in range(20)]

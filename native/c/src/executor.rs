@@ -11,6 +11,7 @@ use crate::declared::{Argument, Async, Call, Function};
 use crate::started::{self, Started};
 use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::arrow::{Column, Layout, BAD_OFFSETS};
+use arroyo_udf_plugin::call_info::key_of;
 use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::forks;
 use arroyo_udf_plugin::limits::{init_took_too_long, INIT_TIME};
@@ -172,6 +173,7 @@ impl Open<'_> {
                         .context()
                         .and_then(|context| context.trace_parent.as_ref())
                         .map_or(null(), |it| it.as_ptr()),
+                    idempotency_key: key_of(self.runtime.lineage(), attempt.id, &attempt.batch, attempt.row),
                 };
                 // SAFETY: the author's function, with an argument for each that it has declared; the batch that texts and
                 // the trace parent point into is kept until the call is completed.

@@ -18,6 +18,7 @@ static FORKED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn in_child() {
     FORKED.store(true, Ordering::Relaxed);
+    threads::as_child();
 }
 
 /// Learns of forks from now on.
@@ -25,7 +26,7 @@ pub fn watch() -> Result<(), Failure> {
     static WATCHED: Mutex<bool> = Mutex::new(false);
     let mut watched = WATCHED.lock().unpoisoned();
     if !*watched {
-        // SAFETY: the handler only touches an atomic. The library is never unloaded.
+        // SAFETY: the handler only touches an atomic and the thread's mask. The library is never unloaded.
         let refused = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
         if refused != 0 {
             let error = std::io::Error::from_raw_os_error(refused);

@@ -79,6 +79,7 @@ class Manifest(_Part):
     pipeline, fingerprint, plugins: see `Identity`.
     positions: of the first source's partitions that have been opened. slices: their states. rows: to be applied.
     others: the positions of further sources; a pipeline with one source has none, and its epochs do not mention them.
+    replayed: the positions of the dead letters, as a source of their own; {}: none were replayed.
     time: when it was taken (RFC 3339).
     given_up: the first and last numbers of epochs that were left behind by going back to earlier ones.
     """
@@ -94,6 +95,7 @@ class Manifest(_Part):
     slices: tuple[SliceState, ...]
     rows: StoredRows
     others: tuple[dict[str, dict[str, Any]], ...] = ()
+    replayed: dict[str, dict[str, Any]] = {}
     time: str | None = None
     given_up: tuple[tuple[int, int], ...] = ()
 

@@ -35,6 +35,7 @@ def epochs_of(
     retain: int | None = None,
     restore: int | None = None,
     allow_changed_plugin: bool = False,
+    replays: bool = False,
 ) -> Epochs:
     """The checkpoints of a pipeline: see `Epochs`. Raises InvalidArgument if it cannot have some, or others."""
     for source in (input.source for input in planned.inputs if not input.source.resumable):
@@ -54,6 +55,7 @@ def epochs_of(
         allow_changed_plugin=allow_changed_plugin,
         retain=RETAIN if retain is None else retain,
         restore=restore,
+        replays=replays,
     )
 
 
@@ -109,7 +111,7 @@ class Opening:
             sink.check(epochs.next, waiting.epoch, stored)
         if epochs.latest is not None:
             for number, input in enumerate(self._planned.inputs):
-                input.source.check(epochs.latest.positions_of(number))
+                input.source.check(epochs.positions_of(number))
         self._restore(epochs, allow_changed_plugin)
 
     def begin(self, epochs: Epochs, allow_changed_plugin: bool, ask: Callable[[], None] = lambda: None) -> Manifest:

@@ -65,6 +65,7 @@ def run(
     resume: bool | None = None,
     retain: int | None = None,
     allow_changed_plugin: bool = False,
+    replays: bool = False,
     stop: StopRequest | None = None,
     progress: Callable[[Progress], None] = lambda progress: None,
     progress_every: float | None = None,
@@ -73,7 +74,8 @@ def run(
     """Runs a pipeline to its end, or until it is stopped.
 
     checkpoints: where they are kept; None: without. resume: whether there must be some to go on from; None: it goes on
-    if there are some, and else begins. retain: how many are kept; None: as many as the engine chooses.
+    if there are some, and else begins. retain: how many are kept; None: as many as the engine chooses. replays: see
+    `Epochs`.
     progress: called at the start, after each checkpoint, every so many seconds, and at the end. only_moves: not while
     nothing moves.
     Raises InvalidArgument for what does not fit, Fenced, RowError for a row whose policy is "fail", and what sources,
@@ -85,7 +87,12 @@ def run(
     epochs = None
     if checkpoints is not None:
         epochs = epochs_of(
-            planned, checkpoints, resume=resume, retain=retain, allow_changed_plugin=allow_changed_plugin
+            planned,
+            checkpoints,
+            resume=resume,
+            retain=retain,
+            allow_changed_plugin=allow_changed_plugin,
+            replays=replays,
         )
     coordinator = _Coordinator(planned, epochs, interval, stop or StopRequest(), progress, progress_every, only_moves)
     try:
@@ -157,9 +164,8 @@ class _Coordinator:
 
     def start(self) -> None:
         width = len(self._slices)
-        latest = None if self._epochs is None else self._epochs.latest
         shares = [
-            Shares(input.source, width, {} if latest is None else latest.positions_of(number))
+            Shares(input.source, width, {} if self._epochs is None else self._epochs.positions_of(number))
             for number, input in enumerate(self._planned.inputs)
         ]
         for each in self._slices:

@@ -10,7 +10,7 @@ use super::parcel::{self, Take};
 use super::record;
 use crate::abi;
 use crate::arrow::{check_rows, Batch, Layout};
-use crate::batch_context::BatchContext;
+use crate::batch_context::{BatchContext, Key};
 use crate::machine::{FurtherRow, Outcome, Stuck, Token};
 use crate::results::fits;
 use crate::runtime::remote::{Ended, Wishes};
@@ -22,6 +22,8 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+
+const KEY: usize = size_of::<Key>();
 
 /// A row on its way: its id, the number of its attempt, and where its arguments are: which of the message's batches, and where in
 /// that.
@@ -86,6 +88,8 @@ impl Outgoing {
         write_all(&self.batches, message, |(batch, rows), message| {
             let trace = batch.context().and_then(|context| context.trace_parent.as_deref());
             message.text(trace.map_or(b"", CStr::to_bytes))?;
+            let keys = batch.context().and_then(|context| context.keys.as_ref()).and_then(|keys| keys.get(rows.clone()));
+            message.text(keys.unwrap_or_default().as_flattened())?;
             // SAFETY: the batch has these rows, which were checked.
             unsafe { parcel::write(batch.array(), &arguments, rows.clone(), message) }
         })?;
@@ -127,14 +131,15 @@ pub fn read_wishes(signature: &'static Signature, message: &mut Reader) -> Resul
     let stuck = read_all(message, |message| Ok(Stuck { token: read_token(message)?, id: message.number()? }))?;
     let arguments = arguments(signature);
     let batches = read_all(message, |message| {
-        let trace = message.text()?;
+        let (trace, keys) = (message.text()?, message.text()?);
         let mut array = parcel::read(&arguments, Take::Copy, message)?;
         // SAFETY: what was read has the buffers and children of its layout, and the host has checked what is in them.
         let mut batch = unsafe { Batch::take(&mut array, &signature.arguments) }?;
         batch.set_retired(signature.retired);
-        if !trace.is_empty() {
-            let trace_parent = CString::new(trace).map_err(|error| error.to_string())?;
-            batch.set_context(Some(Arc::new(BatchContext { deadline: None, trace_parent: Some(trace_parent) })));
+        if !trace.is_empty() || !keys.is_empty() {
+            let trace_parent = (!trace.is_empty()).then(|| CString::new(trace)).transpose().map_err(|error| error.to_string())?;
+            let keys = (!keys.is_empty()).then(|| keys.chunks_exact(KEY).filter_map(|key| key.try_into().ok()).collect());
+            batch.set_context(Some(Arc::new(BatchContext { deadline: None, trace_parent, keys })));
         }
         Ok(Arc::new(batch))
     })?;
