@@ -6,6 +6,7 @@
     from arroyo_udf_plugin import Policy      what becomes of rows that failed
     from arroyo_udf_plugin import call_info   within a call: row, attempt, deadline, idempotency key
     from arroyo_udf_plugin import run_pipeline    a source, functions and sinks: see pipeline/
+    from arroyo_udf_plugin import restore_pipeline    back to an older checkpoint of one
 
 The rooms, each uses only those below it; `make lint` checks that:
 
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from .author.call_info import CallInfo, call_info, call_infos
     from .author.options import Options, StartOptions
     from .dead_letters import DeadLetters
-    from .engine.embedded import run_pipeline
+    from .engine.embedded import restore_pipeline, run_pipeline
     from .host.answers import Answered
     from .host.function import Function
     from .host.library import Plugin, load
@@ -90,6 +91,7 @@ __all__ = [
     "call_info",
     "call_infos",
     "load",
+    "restore_pipeline",
     "run_pipeline",
     "udf",
 ]
@@ -98,7 +100,7 @@ _AT_FIRST_USE = {
     "author.call_info": ("CallInfo", "call_info", "call_infos"),
     "author.options": ("Options", "StartOptions"),
     "dead_letters": ("DeadLetters",),
-    "engine.embedded": ("run_pipeline",),
+    "engine.embedded": ("restore_pipeline", "run_pipeline"),
     "host.answers": ("Answered",),
     "host.function": ("Function",),
     "host.library": ("Plugin", "load"),

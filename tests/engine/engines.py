@@ -43,14 +43,15 @@ class Counting:
 class Engine:
     """Begins or resumes, as runner.py does, with one slice."""
 
-    def __init__(self, store: MemoryStore, world: World, resume: bool = False) -> None:
-        self.epochs = Epochs(store, IDENTITY, resume=resume)
+    def __init__(
+        self, store: MemoryStore, world: World, resume: bool = False, retain: int = 1, restore: int | None = None
+    ) -> None:
+        self.epochs = Epochs(store, IDENTITY, resume=resume, retain=retain, restore=restore)
         fence = self.epochs.fence()
         position = fence.positions.get("p0", {"next": 1})
         self.slice = Counting(world, 0, position["next"])
         self.epochs.states(0, 1)
-        self.epochs.apply([self.slice])
-        self.slice.sinks[0].clear(fence.epoch)
+        self.epochs.settle([self.slice])
 
     def go(self, rows: int = 2) -> Manifest | None:
         if rows:

@@ -20,7 +20,9 @@ from arroyo_udf_plugin.operator.blocks import Block, Columns, Given
 from arroyo_udf_plugin.operator.grouped import GroupOperator, GroupPlan
 from arroyo_udf_plugin.operator.stages import Dead
 from arroyo_udf_plugin.operator.watermarks import Lowest, Watermark
+from arroyo_udf_plugin.sql.query import Select
 from arroyo_udf_plugin.windows.grouping import Grouping
+from arroyo_udf_plugin.windows.joining import Joining
 from arroyo_udf_plugin.windows.spans import Hop, Session
 from arroyo_udf_plugin.windows.storage import Limits
 
@@ -39,6 +41,14 @@ def taken(operator: GroupOperator) -> list[Any]:
     while operator.is_ready:
         for item in operator.take():
             found += shown([item.rows]) if isinstance(item, Block) else [item]
+    return found
+
+
+def blocks(operator: GroupOperator) -> list[Block]:
+    """Results, to the end."""
+    found: list[Block] = []
+    while operator.is_ready:
+        found += [item for item in operator.take() if isinstance(item, Block)]
     return found
 
 
@@ -273,5 +283,88 @@ def test_another_grouping_is_refused() -> None:
     first.start()
     snapshot = first.snapshot()
     assert snapshot is not None
-    with pytest.raises(InvalidArgument, match="has changed since the checkpoint"):
-        GroupOperator(plan(grouping(20))).start([snapshot])
+    with pytest.raises(InvalidArgument, match=r'the window of windows was \{"width": 10, .*undo the change'):
+        GroupOperator(plan(grouping(20))).start([snapshot], allow_changed_plugin=True)
+
+
+@pytest.mark.parametrize("window", [Hop(10, 10), Session(5)])
+def test_aggregates_may_be_made_of_what_open_windows_keep(window: Hop | Session) -> None:
+    """In another order, and without some (O3)."""
+    asked = Grouping("t", window, keys=("k",), aggregates={"a": "sum(x)", "b": "count(x)", "c": "max(x)"})
+    first = GroupOperator(plan(asked))
+    first.start()
+    first.push(block(("a", 1, 1), ("a", 4, 2)))
+    taken(first)
+    snapshot = first.snapshot()
+    assert snapshot is not None
+    resumed = GroupOperator(plan(dataclasses.replace(asked, aggregates={"c": "max(x)", "a": "sum(x)"})))
+    resumed.start([snapshot])
+    resumed.push(block(("a", 2, 3)))
+    resumed.finish()
+    (found,) = blocks(resumed)
+    assert found.rows.select(["c", "a"]).to_pylist() == [{"c": 4, "a": 7}]
+
+
+@pytest.mark.parametrize(
+    ("aggregates", "told"),
+    [
+        ({"a": "min(x)"}, r"columns .*sum \( x \) int64.*, and now gets .*min \( x \) int64"),
+        ({"a": "array_agg(x)"}, r"sum \( x \) int64.*, and now gets .* x int64"),
+    ],
+)
+def test_an_aggregate_that_open_windows_do_not_keep_is_refused_by_name(aggregates: dict[str, str], told: str) -> None:
+    asked = Grouping("t", Hop(10, 10), keys=("k",), aggregates={"a": "sum(x)"})
+    first = GroupOperator(plan(asked))
+    first.start()
+    first.push(block(("a", 1, 1)))
+    taken(first)
+    snapshot = first.snapshot()
+    assert snapshot is not None
+    with pytest.raises(InvalidArgument, match=told):
+        GroupOperator(plan(dataclasses.replace(asked, aggregates=aggregates))).start([snapshot])
+
+
+def test_rows_that_windows_keep_may_answer_something_else() -> None:
+    asked = Grouping("t", Hop(10, 10), keys=("k",), aggregates={"a": "array_agg(x ORDER BY x)"})
+    first = GroupOperator(plan(asked))
+    first.start()
+    first.push(block(("a", 1, 1), ("a", 4, 2)))
+    taken(first)
+    snapshot = first.snapshot()
+    assert snapshot is not None
+    resumed = GroupOperator(plan(dataclasses.replace(asked, aggregates={"a": "array_agg(x ORDER BY x DESC)"})))
+    resumed.start([snapshot])
+    resumed.finish()
+    (found,) = blocks(resumed)
+    assert found.rows.column("a").to_pylist() == [[4, 1]]
+
+
+@pytest.mark.parametrize(
+    ("asked", "sha256"),
+    [
+        (
+            Grouping("t", Hop(10, 5), "w", ("k",), {"n": "count(*)"}, False, "rows"),
+            "1bfd278995e2e991415ab9819dd4a9fcabac9628b639833e8505e9818b949c08",
+        ),
+        (Grouping("t", Session(7)), "f5d03c4a95e59b39e4c6a2061618d150ca5003cf2416365770b857bb02e2dd89"),
+        (
+            Joining("t", "left", "a.k = b.k", {"n": "a.n"}, ("a", "b")),
+            "19173ce73bcb7bc0e5f4ce9464abfe6ee24b2507505777a460f9ee6de5a22555",
+        ),
+        (
+            Select({"y": "x + 1"}, "x > 1", "rows", ("x",)),
+            "8ca27b56819a3b32360d957d60fb9b1cca9bc904a8999f247d728012fcf4e463",
+        ),
+        (
+            ("zones", ("id",), ("name",), ("zone",), None, True),
+            "822d8f45d24fbd97ab150da1ee52d92c0358ee0a9642e5a4478a022285dee0a4",
+        ),
+        (
+            ("zones", ("id",), ("name",), ("zone",), Select(None, "x > 1"), False),
+            "ed3600f595ae86503b3a280446f93956917c3fa55d9fc4d968305845be909d1a",
+        ),
+    ],
+)
+def test_what_9677121_knew_a_query_by(asked: Any, sha256: str) -> None:
+    """Whatever fields come later."""
+    assert state.hash_of(asked) == sha256

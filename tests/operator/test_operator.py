@@ -340,8 +340,8 @@ def test_states_that_do_not_fit_are_refused_by_name(
     allowed = operator(changed, ["in_order"])
     allowed.start([kept], allow_changed_plugin=True)
     allowed.close()
-    newer = state.framed(state.unframed(kept, "").replace(b'"version": 1', b'"version": 9'))
-    with pytest.raises(InvalidArgument, match="format version 9, and this program reads version 1"):
+    newer = state.framed(state.unframed(kept, "").replace(b'"version": 2', b'"version": 9'))
+    with pytest.raises(InvalidArgument, match="format version 9, and this program reads up to 2"):
         operator(functions, ["in_order"]).start([newer])
     for place in range(0, len(kept), 37):
         damaged = kept[:place] + bytes([kept[place] ^ 0x55]) + kept[place + 1 :]

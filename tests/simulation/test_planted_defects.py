@@ -12,7 +12,9 @@ from arroyo_udf_plugin.connectors import table
 from arroyo_udf_plugin.connectors.disk import Disk
 from arroyo_udf_plugin.connectors.folder import LocalFolder
 from arroyo_udf_plugin.connectors.interface import Json
+from arroyo_udf_plugin.connectors.parts import PartsSink
 from arroyo_udf_plugin.engine import store
+from arroyo_udf_plugin.engine.restoring import Restoring
 from arroyo_udf_plugin.operator.operator import Operator
 from arroyo_udf_plugin.testing import Broken, Simulation
 
@@ -91,3 +93,24 @@ def test_a_disk_that_is_not_simulated_has_all_operations() -> None:
         "__static_attributes__",
         "__firstlineno__",
     }
+
+
+def test_parts_that_stay_when_their_epochs_are_given_up(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    monkeypatch.setattr(PartsSink, "withdraw", lambda self, epochs: None)
+    with pytest.raises(Broken, match="too many: "):
+        simulated("parts of csv", folder).restore(["kill"])
+
+
+def test_parts_that_are_removed_before_their_epochs_are_given_up(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """A crash between: the newest checkpoint is still the truth, and nobody reads these rows again."""
+    later_rows = PartsSink.later_rows
+
+    def early(self: PartsSink, epoch: int, later: Any) -> Any:
+        found = later_rows(self, epoch, later)
+        self.withdraw([(epoch + 1, 1 << 30)])
+        return found
+
+    monkeypatch.setattr(PartsSink, "later_rows", early)
+    monkeypatch.setattr("arroyo_udf_plugin.testing.world.planned_restore", lambda *_: Restoring(0, ()))
+    with pytest.raises(Broken, match="missing: "):
+        simulated("parts of csv", folder).restore(["kill"])

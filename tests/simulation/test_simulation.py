@@ -76,6 +76,16 @@ def test_older_checkpoints_are_refused_however_often(kind: str, folder: Path, re
     simulation(kind, folder, report).older()
 
 
+@pytest.mark.parametrize("kind", kinds("parts of csv", "sqlite by key", "objects", "windows"))
+def test_an_older_checkpoint_is_restored(kind: str, folder: Path, report: Report) -> None:
+    simulation(kind, folder, report).restore(LOST)
+
+
+@pytest.mark.parametrize("kind", kinds("parts of csv", "sqlite"))
+def test_an_older_checkpoint_is_restored_while_an_engine_sleeps(kind: str, folder: Path, report: Report) -> None:
+    simulation(kind, folder, report).restore_beside()
+
+
 @pytest.mark.parametrize("kind", kinds("parts of csv", "sqlite", "objects"))
 def test_several_crashes(kind: str, folder: Path, report: Report) -> None:
     for seed in range(SCHEDULES or 1):

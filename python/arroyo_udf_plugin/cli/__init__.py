@@ -1,6 +1,6 @@
 """The command line.
 
-    arroyo-udf new | build | inspect | run | replay | check | schema | cache.
+    arroyo-udf new | build | inspect | run | replay | check | schema | checkpoints | cache.
 
     arroyo-udf cluster | api | controller | migrate | config | states
 
@@ -68,3 +68,4 @@ for _command in cluster.commands:
     main.add_command(_command)
 main.add_command(pipelines.check)
 main.add_command(pipelines.schema)
+main.add_command(pipelines.checkpoints)

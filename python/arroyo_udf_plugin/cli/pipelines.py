@@ -25,6 +25,7 @@ from .view import view
 
 if TYPE_CHECKING:
     from ..engine.progress import Summary
+    from ..engine.restoring import Restoring
     from ..engine.stopping import StopRequest
     from ..pipeline.description import Pipeline
     from ..pipeline.document import Document
@@ -38,6 +39,9 @@ _FILE = click.argument("file", metavar="PIPELINE.toml|QUERY.sql")
 _CHECKPOINTS = click.option("--checkpoints", metavar="DIR|URL", help="Where checkpoints are kept.")
 _UDFS = click.option(
     "--udf", "udfs", multiple=True, metavar="FILE", help="Of a query: a plugin or source whose functions it calls."
+)
+_RESTORE = click.option(
+    "--restore", type=click.IntRange(1), metavar="NUMBER", help="Go back to this checkpoint, and on from there."
 )
 _PARALLELISM = click.option("--parallelism", type=click.IntRange(1, 1024), help="How many slices run side by side.")
 _STOP_TIMEOUT = click.option(
@@ -86,6 +90,15 @@ def either(pipelines: click.Command) -> type[click.Command]:
 @_CHECKPOINTS
 @click.option("--resume", is_flag=True, help="Go on from the latest checkpoint: there must be one.")
 @click.option("--fresh", is_flag=True, help="Begin: there must be no checkpoint.")
+@_RESTORE
+@click.option(
+    "--accept-doubles",
+    "doubles",
+    multiple=True,
+    metavar="SINK",
+    help="Go back although this output will have rows twice; may be repeated.",
+)
+@click.option("--retain", type=click.IntRange(1), metavar="N", help="How many checkpoints are kept; default: 3.")
 @_PARALLELISM
 @_UDFS
 @_STOP_TIMEOUT
@@ -97,6 +110,9 @@ def run(
     checkpoints: str | None,
     resume: bool,
     fresh: bool,
+    restore: int | None,
+    doubles: tuple[str, ...],
+    retain: int | None,
     parallelism: int | None,
     udfs: tuple[str, ...],
     stop_timeout: float,
@@ -109,20 +125,31 @@ def run(
     With checkpoints, a run goes on from the latest one, and begins if there is none and no output has rows of this
     pipeline. Ctrl-C or SIGTERM lets the rows in flight end, takes a last checkpoint and ends with status 0. A second
     signal ends at once. Without checkpoints the first one does, and no output appears.
+
+    --restore says first what becomes of the rows of later checkpoints, which are given up. `check --restore` only says
+    it.
     """
-    if resume and fresh:
-        raise click.UsageError("--resume goes on and --fresh begins: leave out one of them, or both")
-    from ..engine.embedded import run_planned
+    if fresh and (resume or restore is not None):
+        raise click.UsageError("--resume and --restore go on, and --fresh begins: leave out one of them")
+    if doubles and restore is None:
+        raise click.UsageError("--accept-doubles belongs to --restore: nothing else doubles rows")
+    from ..engine.embedded import restore_planned, run_planned
     from ..engine.stopping import StopRequest
     from ..pipeline.explain import explained
 
     document = _read(file, udfs)
-    pipeline = _chosen(document.pipeline, checkpoints, parallelism)
-    again = _again("run", file, udfs, checkpoints) if pipeline.has_checkpoints else None
+    pipeline = _chosen(document.pipeline, checkpoints, parallelism, retain)
+    is_same = pipeline.has_checkpoints and restore is None  # until it has gone back, another run is not the same
+    again = _again("run", file, udfs, checkpoints) if is_same else None
     with _to_be_repeated(again), _planned(document, pipeline) as planned:
         if explain or document.explain:
             click.echo(explained(planned))
             return
+        if restore is not None:
+            with document.located(), _files_told():
+                restore_planned(
+                    planned, restore, doubles=doubles, allow_changed_plugin=allow_changed_plugin, tell=_tell_restoring
+                )
         stop = StopRequest(stop_timeout)
         functions = [call.function.where for call in planned.calls]
         with named(functions), contextlib.redirect_stdout(sys.stderr), view(planned.name) as shows, document.located():
@@ -131,7 +158,7 @@ def run(
                 with _files_told():
                     return run_planned(
                         planned,
-                        resume=True if resume else False if fresh else None,
+                        resume=True if resume or restore is not None else False if fresh else None,
                         allow_changed_plugin=allow_changed_plugin,
                         stop=stop,
                         progress=shows.show,
@@ -180,7 +207,7 @@ def replay(
 
     choice = Choice.of(rows, again)
     document = _read(file, udfs)
-    pipeline = _chosen(document.pipeline, checkpoints, parallelism)
+    pipeline = _chosen(document.pipeline, checkpoints, parallelism, None)
     repeated = _again("replay", file, udfs, checkpoints, *(word for row in rows for word in ("--row", row)))
     with _to_be_repeated(repeated), _planned(document, pipeline) as planned:
         stop = StopRequest(stop_timeout)
@@ -203,17 +230,25 @@ def replay(
 @click.command("check", short_help="Check a pipeline without running it.")
 @_FILE
 @_CHECKPOINTS
+@_RESTORE
 @_PARALLELISM
 @_UDFS
-def check(file: str, checkpoints: str | None, parallelism: int | None, udfs: tuple[str, ...]) -> None:
+def check(
+    file: str, checkpoints: str | None, restore: int | None, parallelism: int | None, udfs: tuple[str, ...]
+) -> None:
     """Check a pipeline without running it: keys, variables, plugins, columns, types, sinks.
 
     Plugins are built, and sources and sinks are looked at. No function is called, and nothing is written.
+    With --restore: whether it can go on from that checkpoint, and what becomes of the rows of later ones.
     """
     document = _read(file, udfs)
-    with _planned(document, _chosen(document.pipeline, checkpoints, parallelism)) as planned:
+    with _planned(document, _chosen(document.pipeline, checkpoints, parallelism, None)) as planned:
         with document.located():
             planned.check_free()
+            if restore is not None:
+                from ..engine.embedded import look_at_restore
+
+                _tell_restoring(look_at_restore(planned, restore), err=False)
         click.echo(f"{file}: the pipeline {planned.name} can be run")
 
 
@@ -238,16 +273,44 @@ def _read(file: str, udfs: tuple[str, ...]) -> Document | Script:
     return Document.read(file)
 
 
-def _chosen(pipeline: Pipeline, place: str | None, parallelism: int | None) -> Pipeline:
+@click.group("checkpoints", short_help="Show the checkpoints in a place.")
+def checkpoints() -> None:
+    """The checkpoints of pipelines."""
+
+
+@checkpoints.command("ls")
+@click.argument("place", metavar="DIR|URL")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each.")
+def list_checkpoints(place: str, as_json: bool) -> None:
+    """List the checkpoints that are kept in a place, the oldest first. All that they have is read, and checked.
+
+    `run --restore NUMBER` goes back to one of them.
+    """
+    from ..engine.restoring import checkpoints_in
+    from ..engine.store import open_store
+
+    for one in checkpoints_in(open_store(place)):
+        if as_json:
+            click.echo(json.dumps(dataclasses.asdict(one)))
+        else:
+            click.echo(f"{one.epoch}  {one.time or '-'}  {one.problem or f'{one.state_bytes:,} bytes of state'}")
+
+
+def _tell_restoring(restoring: Restoring, err: bool = True) -> None:
+    for line in restoring.lines():
+        click.echo(line, err=err)
+
+
+def _chosen(pipeline: Pipeline, place: str | None, parallelism: int | None, retain: int | None) -> Pipeline:
     """The pipeline with what the command line chooses."""
     from ..pipeline.description import Checkpoints
 
     chosen: dict[str, Any] = {}
     if parallelism is not None:
         chosen["parallelism"] = parallelism
-    if place is not None:
-        told = pipeline.checkpoints
-        chosen["checkpoints"] = Checkpoints(place=place) if told is None else told.model_copy(update={"place": place})
+    update = {name: value for name, value in (("place", place), ("retain", retain)) if value is not None}
+    if update:
+        chosen["checkpoints"] = (pipeline.checkpoints or Checkpoints()).model_copy(update=update)
     return pipeline.model_copy(update=chosen)
 
 

@@ -147,7 +147,7 @@ def _planned(task: Task) -> Planned:
     copies = {name: str(fetched(name, sha256, Path(task.libraries))) for name, sha256 in artifacts}
     pipeline = Pipeline.model_validate_json(json.dumps(moved(task.program, copies)["pipeline"]))
     place = None if any(sink.type in _UNREPEATABLE for sink in pipeline.sinks) else task.place
-    rows = None if pipeline.checkpoints is None else pipeline.checkpoints.every_rows
+    told = pipeline.checkpoints or Checkpoints()
     update = {
         "source": _divided(pipeline.source, pipeline),
         "sources": {
@@ -156,7 +156,7 @@ def _planned(task: Task) -> Planned:
         },
         "name": task.job_id if task.place is None else f"{task.job_id}-{Path(task.place).name}",
         "parallelism": task.parallelism,
-        "checkpoints": place and Checkpoints(place=place, every=task.checkpoint_interval, every_rows=rows),
+        "checkpoints": place and told.model_copy(update={"place": place, "every": task.checkpoint_interval}),
     }
     variables = {**os.environ, **task.program.get("variables", {}), **task.environment}
     return plan(pipeline.model_copy(update=update), variables)

@@ -5,13 +5,13 @@ Guarantees: it can be resumed, because rows that nobody sees cannot be seen twic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import pyarrow as pa
 
 from .described import Output
-from .interface import Json, Sealed, Stage
+from .interface import Json, LaterRows, Sealed, Stage
 
 
 class Blackhole(Output):
@@ -50,6 +50,11 @@ class BlackholeSink:
     def check(self, committed: int, epoch: int, waiting: Sequence[Json]) -> None: ...
 
     def clear(self, committed: int) -> None: ...
+
+    def later_rows(self, epoch: int, later: Mapping[int, Sequence[Json] | None]) -> LaterRows:
+        return LaterRows(self.name, "none", "keeps no rows")
+
+    def withdraw(self, epochs: Sequence[tuple[int, int]]) -> None: ...
 
     def finish(self) -> None: ...
 

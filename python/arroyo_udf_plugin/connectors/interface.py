@@ -19,7 +19,8 @@ next epoch's rows are written; not two of them at once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -141,6 +142,32 @@ class Sink(Protocol):
 
     def close(self) -> None:
         """Gives up what is neither finished nor stored. Called once, after all others."""
+
+
+@dataclass(frozen=True)
+class LaterRows:
+    """What becomes of a sink's rows of later epochs, if a pipeline goes back to an earlier one and on from there.
+
+    fate: "none": it shows no such rows. "withdrawn": it takes them back. "overwritten": they stay until the rows that
+    come again take their places. "doubled": they stay, and come again. what: which rows, for people.
+    """
+
+    sink: str
+    fate: Literal["none", "withdrawn", "overwritten", "doubled"]
+    what: str
+
+
+@runtime_checkable
+class Rewindable(Protocol):
+    """What a sink has, too, if it can go back to an earlier epoch. Of one that has not, rows are doubled."""
+
+    def later_rows(self, epoch: int, later: Mapping[int, Sequence[Json] | None]) -> LaterRows:
+        """What becomes of rows of epochs behind this one. later: their numbers, each with what `Sealed.store` returned;
+        None: this is not known. Changes nothing."""
+
+    def withdraw(self, epochs: Sequence[tuple[int, int]]) -> None:
+        """Takes back the rows of these epochs, first and last ones, that it can take back. Called after `clear`, at
+        each start from then on, of the first slice alone. Idempotent."""
 
 
 def later_epochs(place: str, what: str, committed: int) -> str:

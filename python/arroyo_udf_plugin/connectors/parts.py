@@ -15,7 +15,7 @@ import dataclasses
 import itertools
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal
 
 import pyarrow as pa
@@ -24,7 +24,7 @@ import pydantic
 from ..errors import InvalidArgument
 from .described import Seconds
 from .folder import Folder, open_folder
-from .interface import Json, Sealed, Stage, later_epochs
+from .interface import Json, LaterRows, Sealed, Stage, later_epochs
 from .options import Reading, Writing
 from .sink import FileSink, check_writing
 from .source import FileSource
@@ -224,6 +224,27 @@ class PartsSink:
         self._generation = committed
         for each in self._folder.names():
             if (staged := _STAGED.fullmatch(each)) and int(staged[1]) < committed:
+                self._folder.remove(each)
+
+    def later_rows(self, epoch: int, later: Mapping[int, Sequence[Json] | None]) -> LaterRows:
+        names = self._folder.names()
+        n_shown = sum(1 for each in names if (found := _PART.fullmatch(each)) and int(found[1] or 0) > epoch)
+        every = [
+            pair for number, stored in later.items() for own in stored or () for pair in _shown(number, own).items()
+        ]
+        gone = [part for hidden, part in every if hidden not in names and part not in names]
+        place = self._folder.place
+        if gone:
+            what = f"{len(gone)} parts of {place}, such as {gone[0]}, are gone: a reader has taken them"
+            return LaterRows(self.name, "doubled", what)
+        if not n_shown:
+            return LaterRows(self.name, "none", f"{place} has no later parts")
+        return LaterRows(self.name, "withdrawn", f"{n_shown} parts are removed from {place}")
+
+    def withdraw(self, epochs: Sequence[tuple[int, int]]) -> None:
+        for each in self._folder.names():
+            found = _PART.fullmatch(each)
+            if found and found[1] and any(first <= int(found[1]) <= last for first, last in epochs):
                 self._folder.remove(each)
 
     def _refuse(self, parts: list[str]) -> None:

@@ -6,13 +6,13 @@ Guarantees: it can be resumed, because it keeps nothing; it never waits for read
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import pyarrow as pa
 
 from .described import Output
-from .interface import Json, Sealed, Stage
+from .interface import Json, LaterRows, Sealed, Stage
 
 Tap = Callable[[str, int, pa.RecordBatch], None]
 """Gets the sink's name, the slice's number, and rows. It must not wait; each slice calls it in its own thread."""
@@ -68,6 +68,11 @@ class PreviewSink:
     def check(self, committed: int, epoch: int, waiting: Sequence[Json]) -> None: ...
 
     def clear(self, committed: int) -> None: ...
+
+    def later_rows(self, epoch: int, later: Mapping[int, Sequence[Json] | None]) -> LaterRows:
+        return LaterRows(self.name, "none", "keeps no rows")
+
+    def withdraw(self, epochs: Sequence[tuple[int, int]]) -> None: ...
 
     def finish(self) -> None: ...
 

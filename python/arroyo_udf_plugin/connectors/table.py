@@ -18,7 +18,7 @@ import hashlib
 import itertools
 import re
 import urllib.parse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -26,7 +26,7 @@ import pyarrow as pa
 from ..errors import InvalidArgument
 from .database import PATIENCE, Transaction, open_database
 from .described import Output, Several
-from .interface import Json, Sealed, Stage, later_epochs
+from .interface import Json, LaterRows, Sealed, Stage, later_epochs
 from .lookup_table import lookup_table
 from .schemas import index_of
 from .table_target import EPOCHS, Target
@@ -211,6 +211,19 @@ class TableSink:
         for name in self._stage.names(self._folder):
             if (chunk := _CHUNK.fullmatch(name.removeprefix(self._folder))) and int(chunk[1]) < committed:
                 self._stage.delete(name)
+
+    def later_rows(self, epoch: int, later: Mapping[int, Sequence[Json] | None]) -> LaterRows:
+        assert self._stage is not None
+        table, keys = self._target.name, ", ".join(self._target.key)
+        own = [last for history, _, last in self._noted() if history == self._stage.history]
+        if max(own, default=0) <= epoch:
+            return LaterRows(self.name, "none", f"{table} has no later rows")
+        if keys:
+            return LaterRows(self.name, "overwritten", f"rows of {table} with the same {keys} are replaced")
+        return LaterRows(self.name, "doubled", f"rows of {table} stay")
+
+    def withdraw(self, epochs: Sequence[tuple[int, int]]) -> None:
+        """Rows stay; those that come again take the places of those with the same key."""
 
     def _prepare(self) -> None:
         if not self._prepared:

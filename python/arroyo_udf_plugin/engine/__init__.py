@@ -12,9 +12,14 @@ slice.py        a copy of the chain, over a share of the source
 reading.py      one source in a slice
 shares.py       which slice reads which partitions
 idleness.py     whether the source is idle
+opening.py      its slices and sinks, brought to the latest epoch
 checkpoints.py  epochs: what is committed, and how
+epoch_files.py  the files of epochs: which are there, and which are retained
+restoring.py    back to an older checkpoint
 moment.py       what a slice gives an epoch
 manifest.py     the file of an epoch
+changes.py      what may change before a resume
+dependents.py   what windows keep of a query's column
 store.py        where checkpoints are kept
 progress.py     numbers for the view and the summary
 stopping.py     requests to stop; deadlines

@@ -1,6 +1,9 @@
 """What may change between a checkpoint and a resume: what has no effect on rows that are kept, or shown already.
 
-Policies, how often files are looked for, how large parts are, and the layout and comments of queries.
+Policies, how often files are looked for, how large parts are, the layout and comments of queries. Expressions and
+conditions of queries, and aggregates, may say something else if the columns of all sinks keep their names and types,
+and nothing is made of them that windows keep. Whether open windows have what they need then, their states say:
+`Operator.restore`.
 """
 
 from __future__ import annotations
@@ -11,12 +14,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..sql.tokens import without_layout
+from .dependents import kept_by_windows
 
 _FREE = re.compile(
     r"(source|sources\..+\.source)\.(bad_records|watch)"
     r"|(sinks\[\d+\]|dead letters)\.(part_rows|part_bytes|part_seconds|row_group_rows|create)"
 )
-_SQL = re.compile(r"operators\[\d+\](\[\d+\]|\.calls\[\d+\]|\.where|\.on|\.(select|aggregates)\..+)", re.DOTALL)
+_SQL = re.compile(r"operators\[\d+\](\[\d+\]|\.calls\[\d+\]|\.on)")
+_EXPRESSION = re.compile(r"operators\[(\d+)\]\.(?P<kind>where|(select|aggregates)\..+)", re.DOTALL)
+_COLUMNS = re.compile(r"columns(\[\d+\].*)?", re.DOTALL)
 _CELL = "extension<arroyo_udf.cell<CellType>>"
 """What 9677121 called the type `text` of a source's column."""
 _CALL = re.compile(r"(operators\[\d+\])(\[\d+\])")
@@ -24,16 +30,37 @@ _CALL = re.compile(r"(operators\[\d+\])(\[\d+\])")
 
 def changes(was: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
     """What must not change and has: the innermost keys of fingerprints whose values differ, with both values."""
-    for key, former, new in _changes(was, now, ""):
-        if not _may_change(key, former, new):
+    found = [one for one in _changes(was, now, "") if not _may_change(*one)]
+    rewritten = [one for one in found if _is_rewritten(now, *one)]
+    knows_columns = was.get("columns") is not None  # earlier programs did not note them
+    for one in found:
+        key, former, new = one
+        is_free = (knows_columns and one in rewritten) or (_COLUMNS.fullmatch(key) is not None and not rewritten)
+        if not is_free and (knows_columns or not _COLUMNS.fullmatch(key)):
             yield _CALL.sub(r"\1.calls\2", key), former, new
 
 
 def _may_change(key: str, was: Any, now: Any) -> bool:
     if key == "dead letters" and was is None:
         return True  # no row has gone there
-    is_sql = _SQL.fullmatch(key) is not None and isinstance(was, str) and isinstance(now, str)
-    return _FREE.fullmatch(key) is not None or (is_sql and without_layout(was) == without_layout(now))
+    is_sql = (_SQL.fullmatch(key) or _EXPRESSION.fullmatch(key)) and isinstance(was, str) and isinstance(now, str)
+    return _FREE.fullmatch(key) is not None or bool(is_sql and without_layout(was) == without_layout(now))
+
+
+def _is_rewritten(fingerprint: Any, key: str, was: Any, now: Any) -> bool:
+    """Whether an expression says something else; a condition may also come or go."""
+    match = _EXPRESSION.fullmatch(key)
+    if match is None or NONE in (was, now):
+        return False
+    operator = fingerprint["operators"][int(match[1])]
+    if isinstance(operator, dict) and operator.get("type") == "lookup":
+        return False  # rows that wait are looked up by its condition
+    is_condition = match["kind"] == "where"
+    if match["kind"].startswith("select.") and kept_by_windows(
+        fingerprint["operators"], int(match[1]), match["kind"].removeprefix("select.")
+    ):
+        return False
+    return all(isinstance(one, str) or (is_condition and one is None) for one in (was, now))
 
 
 def _changes(was: Any, now: Any, key: str) -> Iterator[tuple[str, Any, Any]]:

@@ -8,7 +8,7 @@ An epoch is a moment of the whole pipeline. It takes five steps:
  3 committed  `epochs/<number>.json` is created, if it does not exist. From now on the epoch has happened.
  4 applied    the sinks show the staged rows to the world. This can be repeated, until `epochs/<number>.applied` says
               that they have: from then on nobody needs to find the rows where they were shown.
- 5 cleaned    what only the epoch before needed is removed.
+ 5 cleaned    what only the oldest epoch needed is removed: the last few are retained, to go back to.
 
     crash after   what a resumed engine finds, and does
     1             the epoch before: reads and calls the rows of this one again
@@ -21,6 +21,10 @@ if another engine was faster, and makes each older engine fail that still runs: 
 a fence is never removed. It is looked at again after it was created: an engine that fell asleep before could have
 created a number that the running one had cleaned.
 
+To go back to an older epoch, a fence repeats the state of that one instead, and says which epochs are given up: their
+numbers stay taken, and sinks take their rows back. Its states are copies, because an older engine may still remove
+those of epochs that it no longer retains.
+
 Guarantees: of all engines over one place only the newest commits, and applies its own rows. The others raise `Fenced`.
 Epochs without any change are not written.
 Assumes: one thread at a time; that sinks keep `interface.Sink`'s promises.
@@ -30,24 +34,24 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import re
 import secrets
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from .. import failpoints
-from ..connectors.interface import Json, Sealed
+from ..connectors.interface import Json, Rewindable, Sealed
 from ..connectors.unnamed import Data
 from ..errors import Fenced, InvalidArgument
+from .epoch_files import RETAIN, EpochFiles
 from .manifest import Identity, Manifest, SliceState, StateFile, StoredRows
-from .moment import Sealable, Snapshot
+from .moment import Sealable, Snapshot, WithSinks
 from .store import AlreadyThere, Store
 from .took import SliceSpans, Steps, Took
 
-_EPOCHS, _STATES, _ROWS = "epochs/", "states/", "rows/"
-_NUMBERED = re.compile(r"(?:epochs|states)/(\d{10,})(\.json|\.applied|-\d+-\d+\.arrow)")  # other files are not ours
+_ROWS = "rows/"
 _TRIES = 100  # to create a fence, while another engine commits epochs
 
 
@@ -89,13 +93,14 @@ class Epochs:
         epochs = Epochs(store, identity)                    looks, and changes nothing
         epochs.ask(check)                                   whoever refuses to go on does so now
         epochs.fence()                                      from here on no older engine commits
-        epochs.apply(slices)                                what the last engine had committed
+        epochs.settle(slices)                               what the last engine had committed
         epochs.take(slices)                                 again and again
 
-    resume: whether there must be epochs; None: it goes on from them if there are some. replays: the first source are
-    the pipeline's dead letters, with positions of their own.
+    resume: whether there must be epochs; None: it goes on from them if there are some. retain: how many are kept.
+    restore: the epoch to go back to. replays: the first source are the pipeline's dead letters, with positions of their
+    own.
     latest: the last epoch that was committed; None before the fence of the first engine. took: of the last one that
-    this engine has taken.
+    this engine has taken. later: see `GoneBack`.
     Raises InvalidArgument for a place that does not fit.
     """
 
@@ -106,17 +111,23 @@ class Epochs:
         *,
         resume: bool | None = None,
         allow_changed_plugin: bool = False,
+        retain: int = RETAIN,
+        restore: int | None = None,
         replays: bool = False,
     ) -> None:
         self._replays = replays
         self._store, self._identity, self._allow = store, identity, allow_changed_plugin
+        self._files, self._retain, self._restore = EpochFiles(store), retain, restore
+        self._retained: dict[int, set[str]] = {}
+        self.later: Mapping[int, Sequence[Mapping[str, Json]] | None] = {}
         self._engine = secrets.token_hex(16)
         self._has_staged = False
         self._unfinished: _Sealed | None = None
         self.took: Took | None = None
         self.latest = self._find()
         if self.latest is None and resume:
-            raise InvalidArgument(f"{store.place} has no checkpoints: begin without --resume, or name another place")
+            option = "--resume" if restore is None else "--restore"
+            raise InvalidArgument(f"{store.place} has no checkpoints: begin without {option}, or name another place")
         if self.latest is not None and resume is False:
             raise InvalidArgument(
                 f"{store.place} has checkpoints already: go on from there without --fresh, or name another place"
@@ -133,7 +144,7 @@ class Epochs:
     @property
     def waiting(self) -> StoredRows:
         """The rows that are still to be applied."""
-        return StoredRows(epoch=0, slices=()) if self.latest is None else self._waiting(self.latest)
+        return StoredRows(epoch=0, slices=()) if self.latest is None else self._files.waiting(self.latest)
 
     def ask(self, check: Callable[[], None]) -> None:
         """Calls `check`, which refuses what does not fit to `latest` and changes nothing.
@@ -161,10 +172,10 @@ class Epochs:
             number = 1 if self.latest is None else self.latest.epoch + 1
             fence = self._fence(number)
             with contextlib.suppress(AlreadyThere):
-                self._store.create(_name(number), fence.written())
-                if self._numbers()[-1] == number:
-                    self.latest = fence
-                    self._clean_all()
+                self._store.create(self._files.name(number), fence.written())
+                if self._files.numbers()[-1] == number:
+                    self.latest, self._restore = fence, None
+                    self._retained = self._files.clean(fence, self._retain)
                     return fence
             if is_first:
                 raise InvalidArgument(
@@ -179,7 +190,7 @@ class Epochs:
         """Removes the fence of a first engine that could not begin: the place is as it was. False: it had begun."""
         is_unused = self.latest is not None and self.latest.epoch == 1 and self.latest.engine == self._engine
         if is_unused and not self._has_staged:
-            self._remove(_name(1))
+            self._files.remove(self._files.name(1))
         return is_unused and not self._has_staged
 
     def states(
@@ -201,12 +212,32 @@ class Epochs:
             states.append(tuple(map(self._state, files)))
         return list(zip(*(state.watermarks for state in slices), strict=True)), states
 
+    def settle(self, slices: Sequence[WithSinks]) -> None:
+        """Behind the fence: brings sinks to it. They show the rows of its epoch, and give up those of all others that
+        are not shown yet; of epochs that are given up, also those that are."""
+        assert self.latest is not None
+        self.apply(slices)
+        for each in slices:
+            for sink in each.sinks:
+                sink.clear(self.latest.epoch)
+        for sink in slices[0].sinks if self.latest.given_up else ():
+            if isinstance(sink, Rewindable):
+                sink.withdraw(self.latest.given_up)
+                failpoints.reached("withdrawn")
+
     def _fence(self, number: int) -> Manifest:
         before = self.latest
         if before is not None:
-            rows = self._waiting(before)
-            update = {"engine": self._engine, "fence": True, "plugins": self._identity.plugins, "rows": rows}
-            return before.model_copy(update={"epoch": number} | update)
+            update = {
+                "epoch": number,
+                "engine": self._engine,
+                "fence": True,
+                "fingerprint": self._identity.fingerprint,
+                "plugins": self._identity.plugins,
+                "rows": self._files.waiting(before),
+                "slices": before.slices if self._restore is None else self._copied(before.slices, number),
+            }
+            return before.model_copy(update=update)
         return Manifest(
             epoch=number,
             history=self.rows.history,
@@ -218,47 +249,50 @@ class Epochs:
             rows=StoredRows(epoch=number, slices=()),
         )
 
-    def _waiting(self, epoch: Manifest) -> StoredRows:
-        rows = epoch.rows
-        is_applied = _applied(rows.epoch) in self._store.names(_applied(rows.epoch))
-        return StoredRows(epoch=rows.epoch, slices=()) if is_applied else rows
+    def _copied(self, slices: Sequence[SliceState], number: int) -> tuple[SliceState, ...]:
+        """The same, with states of their own, which no engine but this one writes."""
+
+        def copied(file: StateFile | None, slice: int, operator: int) -> StateFile | None:
+            if file is None:
+                return None
+            data = self._state(file)
+            name = self._files.state_name(number, slice, operator, self._engine)
+            self._store.put(name, data)
+            return file.model_copy(update={"name": name})
+
+        return tuple(
+            each.model_copy(update={"operators": tuple(copied(file, i, at) for at, file in enumerate(each.operators))})
+            for i, each in enumerate(slices)
+        )
 
     def _find(self) -> Manifest | None:
-        """The newest epoch, checked."""
+        """The newest epoch, or the one to go back to as the newest, checked."""
         for _ in range(_TRIES):
-            numbers = self._numbers()
-            if not numbers:
-                return None
             with contextlib.suppress(FileNotFoundError):  # another engine has gone on meanwhile
-                manifest = self._read(numbers[-1])
-                self._identity.check(manifest, self._store.place, self._allow)
+                manifest = self._newest() if self._restore is None else self._gone_back(self._restore)
+                if manifest is not None:
+                    self._identity.check(manifest, self._store.place, self._allow)
                 return manifest
         raise self._too_fast()
 
-    def _read(self, number: int) -> Manifest:
-        name = _name(number)
-        return Manifest.read(self._store.get(name), number, f"{self._store.place}/{name}")
+    def _newest(self) -> Manifest | None:
+        numbers = self._files.numbers()
+        return self._files.read(numbers[-1]) if numbers else None
 
-    def _numbers(self) -> list[int]:
-        return sorted(self._numbered(_EPOCHS, ".json").values())
-
-    def _numbered(self, folder: str, ending: str) -> dict[str, int]:
-        """Our files in a folder of the store, with their numbers."""
-        found = {name: _NUMBERED.fullmatch(name) for name in self._store.names(folder)}
-        return {name: int(match[1]) for name, match in found.items() if match and name.endswith(ending)}
+    def _gone_back(self, epoch: int) -> Manifest | None:
+        found = self._files.back_to(epoch)
+        if found is None:
+            return None
+        self.later = found.later
+        return found.manifest
 
     def _state(self, file: StateFile) -> Data:
         try:
-            data = self._store.load(file.name)
+            return self._files.state(file)
         except FileNotFoundError as error:
-            if self.latest is not None and self._numbers()[-1] > self.latest.epoch:
+            if self.latest is not None and self._files.numbers()[-1] > self.latest.epoch:
                 raise self._fenced(self.latest.epoch) from error
-            raise InvalidArgument(
-                f"{self._store.place}: {file.name}, the state of {file.operator}, is missing: restore it from a copy, "
-                "or begin anew in another place"
-            ) from error
-        file.check(data, self._store.place)
-        return data
+            raise self._files.missing(file) from error
 
     def _fenced(self, epoch: int) -> Fenced:
         return Fenced(
@@ -301,7 +335,7 @@ class Epochs:
         if sealed.committed is None:
             self.latest = sealed.committed = self._commit(sealed)
             failpoints.reached("committed")
-        elif self._numbers()[-1] > sealed.committed.epoch:
+        elif self._files.numbers()[-1] > sealed.committed.epoch:
             raise self._fenced(sealed.committed.epoch)
         epoch = sealed.committed
 
@@ -311,12 +345,15 @@ class Epochs:
         steps.did("Committing")
 
         # 5 cleaned
-        if not before.fence:
-            self._remove(_name(before.epoch))
+        self._retained[epoch.epoch] = epoch.state_names
+        was_needed = before.state_names
+        for number in sorted(self._retained)[: -self._retain]:
+            self._files.remove(self._files.name(number))
+            was_needed |= self._retained.pop(number)
         if any(before.rows.slices):
-            self._remove(_applied(before.rows.epoch))
-        for name in sorted(before.state_names - epoch.state_names):
-            self._remove(name)
+            self._files.remove(self._files.applied(before.rows.epoch))
+        for name in sorted(was_needed.difference(*self._retained.values())):
+            self._files.remove(name)
         failpoints.reached("cleaned")
         sizes = [[0 if file is None else file.size for file in state.operators] for state in epoch.slices]
         self.took = steps.took(epoch.epoch, list(zip((each.spans for each in snapshots), sizes, strict=True)))
@@ -343,7 +380,7 @@ class Epochs:
         failpoints.reached("staged")
 
         # 3 committed
-        name, written = _name(epoch.epoch), epoch.written()
+        name, written = self._files.name(epoch.epoch), epoch.written()
         try:
             self._store.create(name, written)
         except AlreadyThere as error:
@@ -352,7 +389,7 @@ class Epochs:
         steps.did("WritingMetadata")
         return epoch
 
-    def apply(self, slices: Sequence[Sealable], spans: Sequence[SliceSpans] = ()) -> None:
+    def apply(self, slices: Sequence[WithSinks], spans: Sequence[SliceSpans] = ()) -> None:
         """Step 4, for the latest epoch. spans: of the slices that have stored its rows, if it is this engine's."""
         assert self.latest is not None
         rows = self.latest.rows
@@ -364,7 +401,7 @@ class Epochs:
                         sink.apply(rows.epoch, by_sink[sink.name])
                     failpoints.reached("applied")
         if any(rows.slices):
-            self._store.put(_applied(rows.epoch), b"")
+            self._store.put(self._files.applied(rows.epoch), b"")
 
     def _epoch(self, number: int, snapshots: Sequence[Snapshot]) -> Manifest:
         """The epoch, its rows still missing."""
@@ -372,7 +409,7 @@ class Epochs:
         slices = []
         for place, each in enumerate(snapshots):
             files = [
-                None if data is None else StateFile.of(operator, f"{_STATES}{number:010}-{place}-{at}.arrow", data)
+                None if data is None else StateFile.of(operator, self._files.state_name(number, place, at), data)
                 for at, (operator, data) in enumerate(each.operators)
             ]
             others = tuple(one.watermark for one in each.others)
@@ -386,6 +423,7 @@ class Epochs:
             update={
                 "epoch": number,
                 "fence": False,
+                "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
                 "replayed" if self._replays else "positions": positions,
                 "others": tuple(others_positions),
                 "slices": tuple(slices),
@@ -404,36 +442,6 @@ class Epochs:
         for own in read:
             positions |= {name: dict(position) for name, position in own.items()}
         return positions
-
-    # ---- Cleaning ----
-
-    def _clean_all(self) -> None:
-        """At the start: what engines before have left behind. Numbers above the fence belong to newer engines."""
-        assert self.latest is not None
-        number, needed = self.latest.epoch, self.latest.state_names
-        for name, of in self._numbered(_STATES, ".arrow").items():
-            if name not in needed and of <= number:
-                self._remove(name)
-        for name, of in self._numbered(_EPOCHS, ".applied").items():
-            if of < number:  # the fence has no rows then
-                self._remove(name)
-        for older in self._numbers():
-            with contextlib.suppress(InvalidArgument, FileNotFoundError):  # nobody needs to read it
-                if older < number and not self._read(older).fence:
-                    self._remove(_name(older))
-
-    def _remove(self, name: str) -> None:
-        """What cannot be removed now is removed at the next start."""
-        with contextlib.suppress(InvalidArgument, OSError):
-            self._store.delete(name)
-
-
-def _name(number: int) -> str:
-    return f"{_EPOCHS}{number:010}.json"
-
-
-def _applied(number: int) -> str:
-    return f"{_EPOCHS}{number:010}.applied"
 
 
 def _storing(stored: dict[str, Json], name: str, sealed: Sealed) -> Callable[[], None]:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
-from ..errors import ArroyoUdfError
+from ..errors import ArroyoUdfError, InvalidArgument
 from ..pipeline.description import Checkpoints, Pipeline
 from ..pipeline.plan import Planned, plan
 from ..pipeline.problems import InvalidPipeline, Problem, in_keys
 from ..pipeline.replayed import Choice, Counts, replaying
 from .progress import Progress, Summary
+from .restoring import Restored, Restoring, planned_restore, restore
 from .runner import Interval, run
 from .stopping import StopRequest
 from .store import Store, open_store
@@ -69,6 +70,7 @@ def run_planned(
             planned,
             checkpoints=None if told is None else _store(told),
             interval=Interval() if told is None else _interval(told),
+            retain=None if told is None else told.retain,
             resume=resume,
             allow_changed_plugin=allow_changed_plugin,
             replays=replays,
@@ -77,6 +79,59 @@ def run_planned(
             progress_every=progress_every,
             only_moves=only_moves,
         )
+
+
+def restore_pipeline(
+    pipeline: Pipeline,
+    epoch: int,
+    *,
+    doubles: Collection[str] = (),
+    allow_changed_plugin: bool = False,
+    tell: Callable[[Restoring], None] = lambda restoring: None,
+) -> Restored:
+    """Goes back to a checkpoint of a pipeline that does not run; `run_pipeline` goes on from there.
+
+    doubles, tell: see `restoring.restore`. Raises as `run_pipeline` does.
+    """
+    planned = plan(pipeline)
+    with contextlib.closing(planned):
+        return restore_planned(planned, epoch, doubles=doubles, allow_changed_plugin=allow_changed_plugin, tell=tell)
+
+
+def restore_planned(
+    planned: Planned,
+    epoch: int,
+    *,
+    doubles: Collection[str] = (),
+    allow_changed_plugin: bool = False,
+    tell: Callable[[Restoring], None] = lambda restoring: None,
+) -> Restored:
+    """As `restore_pipeline`; leaves source and plugins open."""
+    told = _checkpoints_of(planned)
+    with _for_pipelines(planned):
+        return restore(
+            planned,
+            _store(told),
+            epoch,
+            doubles=doubles,
+            allow_changed_plugin=allow_changed_plugin,
+            retain=told.retain,
+            tell=tell,
+        )
+
+
+def look_at_restore(planned: Planned, epoch: int, *, allow_changed_plugin: bool = False) -> Restoring:
+    """What `restore_planned` would do."""
+    told = _checkpoints_of(planned)
+    with _for_pipelines(planned):
+        return planned_restore(planned, _store(told), epoch, allow_changed_plugin=allow_changed_plugin)
+
+
+def _checkpoints_of(planned: Planned) -> Checkpoints:
+    if not planned.resolved.has_checkpoints:
+        raise InvalidArgument("--restore needs the place of the checkpoints: name it with --checkpoints")
+    assert planned.resolved.checkpoints is not None
+    return planned.resolved.checkpoints
 
 
 def replay_planned(

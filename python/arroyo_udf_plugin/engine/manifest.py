@@ -1,6 +1,6 @@
 """The file of an epoch: `epochs/<number>.json`.
 
-    {"version": 1, "sha256": "...", "epoch": {...}}          sha256: of "epoch", as this module writes it
+    {"version": 2, "sha256": "...", "epoch": {...}}          sha256: of "epoch", as this module writes it
 
 Guarantees: what is read is checked before it is believed. Another version, a damaged file, another pipeline and another
 plugin are an InvalidArgument that says which, and what to do.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pydantic
@@ -20,7 +20,8 @@ from ..connectors.unnamed import Data
 from ..errors import InvalidArgument
 from .changes import NONE, changes
 
-VERSION = 1
+VERSION = 2
+_READ = (1, VERSION)  # version 1 has neither times nor epochs that are given up
 
 
 class _Part(pydantic.BaseModel):
@@ -44,7 +45,8 @@ class StateFile(_Part):
         if len(data) != self.size or hashlib.sha256(data).hexdigest() != self.sha256:
             raise InvalidArgument(
                 f"{place}: {self.name}, the state of {self.operator}, is damaged: it has {len(data)} bytes, of "
-                f"{self.size}, or others than were written; restore it from a copy, or begin anew in another place"
+                f"{self.size}, or others than were written; put a copy back, go back to an older checkpoint "
+                "(--restore), or begin anew in another place"
             )
 
 
@@ -77,7 +79,9 @@ class Manifest(_Part):
     pipeline, fingerprint, plugins: see `Identity`.
     positions: of the first source's partitions that have been opened. slices: their states. rows: to be applied.
     others: the positions of further sources; a pipeline with one source has none, and its epochs do not mention them.
-    replayed: those of the dead letters, as a source of their own; {}: none were replayed.
+    replayed: the positions of the dead letters, as a source of their own; {}: none were replayed.
+    time: when it was taken (RFC 3339).
+    given_up: the first and last numbers of epochs that were left behind by going back to earlier ones.
     """
 
     epoch: int
@@ -92,6 +96,17 @@ class Manifest(_Part):
     rows: StoredRows
     others: tuple[dict[str, dict[str, Any]], ...] = ()
     replayed: dict[str, dict[str, Any]] = {}
+    time: str | None = None
+    given_up: tuple[tuple[int, int], ...] = ()
+
+    def has_given_up(self, number: int) -> bool:
+        return any(first <= number <= last for first, last in self.given_up)
+
+    def gone_back(self, newest: int, given_up: Sequence[tuple[int, int]], rows: StoredRows) -> Manifest:
+        """This epoch as the newest one: those between are given up, and these already were. rows: that wait."""
+        still = [one for one in given_up if one[1] <= self.epoch]
+        own = [(self.epoch + 1, newest)] if newest > self.epoch else []
+        return self.model_copy(update={"epoch": newest, "given_up": (*still, *own), "rows": rows})
 
     def positions_of(self, source: int) -> dict[str, dict[str, Any]]:
         """source: its number."""
@@ -111,9 +126,9 @@ class Manifest(_Part):
             version = found["version"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise _damaged(name, error) from error
-        if version != VERSION:
+        if version not in _READ:
             raise InvalidArgument(
-                f"{name}: the epoch has format version {version}, and this program reads version {VERSION}: resume "
+                f"{name}: the epoch has format version {version}, and this program reads up to {VERSION}: resume "
                 "with the program that has written it, or begin anew in another place"
             )
         try:
@@ -128,9 +143,13 @@ class Manifest(_Part):
             raise _damaged(name, error) from error
 
     @property
+    def state_files(self) -> list[StateFile]:
+        """Those in the store that this epoch needs."""
+        return [file for state in self.slices for file in state.operators if file is not None]
+
+    @property
     def state_names(self) -> set[str]:
-        """The files in the store that this epoch needs."""
-        return {file.name for state in self.slices for file in state.operators if file is not None}
+        return {file.name for file in self.state_files}
 
 
 class Identity(_Part):
@@ -177,7 +196,8 @@ def _canonical(value: Any) -> str:
 def _damaged(name: str, error: Exception) -> InvalidArgument:
     why = str(error).partition("\n")[0]
     return InvalidArgument(
-        f"{name}: the epoch is damaged ({why}): restore it from a copy, or begin anew in another place"
+        f"{name}: the epoch is damaged ({why}): put a copy back, go back to an older checkpoint (--restore), or begin "
+        "anew in another place"
     )
 
 

@@ -37,10 +37,14 @@ class Snapshot:
     spans: SliceSpans = field(default_factory=SliceSpans)
 
 
-class Sealable(Protocol):
-    """A slice, as checkpoints see it."""
+class WithSinks(Protocol):
+    """sinks: of a slice."""
 
     sinks: Sequence[Sink]
+
+
+class Sealable(WithSinks, Protocol):
+    """A slice, as checkpoints see it."""
 
     def seal(self, epoch: int) -> Future[Snapshot]:
         """Step 1: asks the slice for its moment."""

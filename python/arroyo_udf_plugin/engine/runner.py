@@ -1,6 +1,6 @@
 """The coordinator: starts the slices, takes checkpoints, stops, and tells.
 
-    check ──► fence ──► apply ──► clear ──► slices start ──► epochs ... ──► last epoch ──► slices end
+    opening.py ──► slices start ──► epochs ... ──► last epoch ──► slices end
 
 It waits in the caller's thread, so that signals come through; slices work in theirs, and an epoch in another one. What
 these have to say comes through one queue.
@@ -19,17 +19,15 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from ..errors import Fenced, InvalidArgument
 from ..operator.failures import together
-from .gathering import Gathering
+from .opening import Beside, Opening, epochs_of
 from .planned import Planned
 from .progress import CheckpointProgress, Ended, Progress, Summary, of_operators, of_sinks, of_sources
 from .rhythm import Rhythm
 from .shares import Shares
-from .slice import Slice
 from .stopping import Deadline, StopRequest
 from .store import Store
 from .took import Took
@@ -65,6 +63,7 @@ def run(
     checkpoints: Store | None = None,
     interval: Interval = Interval(),
     resume: bool | None = None,
+    retain: int | None = None,
     allow_changed_plugin: bool = False,
     replays: bool = False,
     stop: StopRequest | None = None,
@@ -75,7 +74,8 @@ def run(
     """Runs a pipeline to its end, or until it is stopped.
 
     checkpoints: where they are kept; None: without. resume: whether there must be some to go on from; None: it goes on
-    if there are some, and else begins. replays: see `Epochs`.
+    if there are some, and else begins. retain: how many are kept; None: as many as the engine chooses. replays: see
+    `Epochs`.
     progress: called at the start, after each checkpoint, every so many seconds, and at the end. only_moves: not while
     nothing moves.
     Raises InvalidArgument for what does not fit, Fenced, RowError for a row whose policy is "fail", and what sources,
@@ -86,18 +86,13 @@ def run(
         raise InvalidArgument(f"{option} needs the place of the checkpoints: name it with --checkpoints")
     epochs = None
     if checkpoints is not None:
-        for source in (input.source for input in planned.inputs if not input.source.resumable):
-            raise InvalidArgument(
-                f"the source {source.name} cannot be read again, so it has no checkpoints: leave out "
-                "--checkpoints and --resume, or read a file"
-            )
-        from .checkpoints import Epochs  # here, because a run without checkpoints needs no pydantic
-        from .manifest import Identity
-
-        plugins = {call.name: call.function.plugin_hash for call in planned.calls}
-        identity = Identity.of(planned.name, planned.fingerprint, plugins)
-        epochs = Epochs(
-            checkpoints, identity, resume=resume, allow_changed_plugin=allow_changed_plugin, replays=replays
+        epochs = epochs_of(
+            planned,
+            checkpoints,
+            resume=resume,
+            retain=retain,
+            allow_changed_plugin=allow_changed_plugin,
+            replays=replays,
         )
     coordinator = _Coordinator(planned, epochs, interval, stop or StopRequest(), progress, progress_every, only_moves)
     try:
@@ -142,7 +137,8 @@ class _Coordinator:
         self._progress, self._only_moves = progress, only_moves
         self._words: queue.SimpleQueue[_Told | _Taken | Literal["stop", "rows", "moved"]] = queue.SimpleQueue()
         self._rows = _RowCount(interval.rows, lambda: self._words.put("rows"))
-        self._slices: list[Slice] = []
+        self._opening = Opening(planned, epochs, Beside(self._hear, self._rows.add, self._moved))
+        self._slices = self._opening.slices
         self._begun = self._taken_at = time.monotonic()  # _taken_at: when the latest epoch began
         self._epoch_times = Rhythm(None if epochs is None else interval.seconds, self._tell_move)
         self._report_times = Rhythm(progress_every, self._tell_move)
@@ -160,59 +156,11 @@ class _Coordinator:
     # ---- The start ----
 
     def open(self, allow_changed_plugin: bool) -> None:
-        """Opens the sinks, and brings them to the latest epoch. From then on no older engine commits.
-
-        What refuses to go on does so before anything is changed, so that it can be mended and tried again.
-        """
-        planned, epochs = self._planned, self._epochs
-        stage = None if epochs is None else epochs.rows
-        gathering = Gathering(planned.routes, [partial(self._wake, place) for place in range(planned.parallelism)])
-        for place in range(planned.parallelism):
-            sinks, letters = planned.sinks(place, stage), planned.letters(place, stage)
-            every = sinks if letters is None else [letters, *sinks]  # no output without its dead letters
-            for sink in every:
-                if epochs is not None and not sink.resumable:
-                    raise InvalidArgument(
-                        f"the sink {sink.name} cannot take back rows, so it has no checkpoints: leave out "
-                        "--checkpoints, or write to another sink"
-                    )
-            self._slices.append(
-                Slice(place, planned, gathering, every, letters, self._hear, self._rows.add, self._moved)
-            )
-        if epochs is not None:
-
-            def check() -> None:
-                self._check(epochs)
-                self._restore(epochs, allow_changed_plugin)
-
-            epochs.ask(check)
-            number = epochs.next
-            fence = epochs.fence()
-            if fence.epoch != number:  # an older engine has gone on meanwhile
-                self._restore(epochs, allow_changed_plugin)
-            epochs.apply(self._slices)
-            for each in self._slices:
-                for sink in each.sinks:
-                    sink.clear(fence.epoch)
+        """Opens the sinks, and brings them to the latest epoch. From then on no older engine commits."""
+        self._opening.open()
+        if self._epochs is not None:
+            fence = self._opening.begin(self._epochs, allow_changed_plugin)
             self._checkpoint = CheckpointProgress(fence.epoch)
-
-    def _check(self, epochs: Epochs) -> None:
-        """Asks sinks and sources whether they can go on."""
-        waiting = epochs.waiting
-        for sink in self._slices[0].sinks:
-            stored = [by_sink[sink.name] for by_sink in waiting.slices if sink.name in by_sink]
-            sink.check(epochs.next, waiting.epoch, stored)
-        if epochs.latest is not None:
-            for number, input in enumerate(self._planned.inputs):
-                input.source.check(epochs.positions_of(number))
-
-    def _restore(self, epochs: Epochs, allow_changed_plugin: bool) -> None:
-        if epochs.latest is None or not epochs.latest.slices:
-            return
-        width, routes = len(self._slices), self._planned.routes
-        gathered = [at for at in range(len(routes.before)) if routes.is_alone(at)]
-        for place, each in enumerate(self._slices):
-            each.restore(*epochs.states(place, width, gathered), allow_changed_plugin)
 
     def start(self) -> None:
         width = len(self._slices)
@@ -224,9 +172,6 @@ class _Coordinator:
             each.start(shares)
         self._stop.connect(lambda: self._words.put("stop"))
         self._report()
-
-    def _wake(self, place: int) -> None:
-        self._slices[place].wake()
 
     def _hear(self, place: int, what: BaseException | Literal["quiet", "ended"]) -> None:
         self._words.put(_Told(place, what))

@@ -128,10 +128,11 @@ def _is_fixed(type_: pa.DataType) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Given:
-    """The schemas of blocks: of their rows, and of their origin."""
+    """The schemas of blocks: of their rows, and of their origin. meanings: what columns are whose names do not say."""
 
     schema: pa.Schema
     origin: pa.Schema = ORIGIN
+    meanings: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 class Columns:

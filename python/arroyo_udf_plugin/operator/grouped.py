@@ -13,6 +13,7 @@ import collections
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,7 +36,7 @@ from .operator import Operator
 from .pace import Pace
 from .queued import QueuedStage
 from .stages import Dead, Item, RunningStage, in_order
-from .state import Identity, Kept, former_hash_of, hash_of
+from .state import Identity, Kept, hash_of, plain
 from .watermarks import Lowest, Watermark
 
 WINDOW_OF = "window of "
@@ -64,12 +65,8 @@ class GroupPlan:
 
     @property
     def identity(self) -> Identity:
-        """Of what it asks."""
-        return Identity("windows", self.name, hash_of(self.grouping))
-
-    @property
-    def former_hash(self) -> str:
-        return former_hash_of(self.grouping)
+        """Of what it asks. What it keeps is said by its columns, and what it makes of that may change."""
+        return Identity("windows", self.name, hash_of(self.grouping), _lasting(self.grouping))
 
 
 class GatherStage(QueuedStage):
@@ -77,7 +74,6 @@ class GatherStage(QueuedStage):
 
     def __init__(self, plan: GroupPlan) -> None:
         super().__init__(plan.name, plan.identity, plan.given, plan.policy)
-        self.former_hash = plan.former_hash
         self._plan, self._time = plan, plan.given.schema.get_field_index(plan.grouping.time)
         self._queue = collections.deque()
         self._pace = Pace(STEP_ROWS)
@@ -137,7 +133,6 @@ class GroupStage(RunningStage):
 
     def __init__(self, plan: GroupPlan) -> None:
         super().__init__(plan.name, plan.identity, plan.given, Policy())
-        self.former_hash = plan.former_hash
         self._window = plan.grouping.window
         self._windows = opened(plan.grouping, plan.given.schema, plan.limits)
         self._origin, self._key = plan.given.origin, plan.key
@@ -148,7 +143,7 @@ class GroupStage(RunningStage):
 
     @property
     def kept_as(self) -> Given:
-        return Given(self._windows.kept_schema)
+        return Given(self._windows.kept_schema, meanings=self._windows.meanings)
 
     @property
     def is_ready(self) -> bool:
@@ -294,6 +289,13 @@ class GroupOperator(Operator):
         state = self.snapshot()
         self._gather.clear()
         return state
+
+
+def _lasting(grouping: Grouping | Joining) -> dict[str, Any]:
+    """What must stay while windows are open."""
+    if isinstance(grouping, Joining):
+        return {"time": grouping.time, "kind": grouping.kind, "on": plain(grouping.on)}
+    return {"time": grouping.time, "window": plain(grouping.window), "keys": list(grouping.keys)}
 
 
 def _nowhere(n_rows: int) -> pa.RecordBatch:

@@ -28,7 +28,7 @@ from .keys import Parts
 from .pace import Pace
 from .queued import FailingStage, part_of
 from .stages import Item
-from .state import Identity, former_hash_of, hash_of
+from .state import Identity, hash_of, plain
 
 _MOST_MATCHES = 8 * STEP_ROWS  # of a step; a single row may have more
 
@@ -63,8 +63,9 @@ class LookupPlan:
         return hash_of(self._asked)
 
     @property
-    def former_hash(self) -> str:
-        return former_hash_of(self._asked)
+    def identity(self) -> Identity:
+        names = ("table", "its keys", "its columns", "keys", "condition", "keeps unmatched")
+        return Identity("lookup", self.name, self.plugin_hash, dict(zip(names, plain(self._asked), strict=True)))
 
     @property
     def _asked(self) -> tuple[Any, ...]:
@@ -86,8 +87,7 @@ class LookupPlan:
 
 class LookupStage(FailingStage):
     def __init__(self, plan: LookupPlan, policy: Policy) -> None:
-        super().__init__(plan, Identity("lookup", plan.name, plan.plugin_hash), plan.given, policy)
-        self.former_hash = plan.former_hash
+        super().__init__(plan, plan.identity, plan.given, policy)
         self._plan, self._schema = plan, plan.schema
         self._lookups = Lookups(plan.table, plan.cache_bytes, plan.cache_seconds)
         self._fields = [pa.field(name, type_) for name, type_ in zip(plan.keys, plan.table.key_types, strict=True)]

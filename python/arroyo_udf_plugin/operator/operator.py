@@ -12,6 +12,7 @@ Guarantees: O1 to O6, see __init__.py. Assumes that one thread at a time calls i
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -110,12 +111,30 @@ class Operator:
                 f"operator {self.name}: the state is of {was.plugin}.{was.function}, and this operator calls "
                 f"{now.plugin}.{now.function}: resume with the former description, or begin anew in another place"
             )
-        if was.plugin_hash not in (now.plugin_hash, stage.former_hash) and not allow_changed_plugin:
+        if now.asked is not None:
+            self._check_asked(was, now)
+        elif was.plugin_hash != now.plugin_hash and not allow_changed_plugin:
             raise InvalidArgument(
                 f"operator {self.name}: the plugin of {now.function} has changed since the checkpoint "
                 f"({was.plugin_hash[:12]} is now {now.plugin_hash[:12]}): resume with --allow-changed-plugin, or with "
                 "the former plugin"
             )
+
+    def _check_asked(self, was: Identity, now: Identity) -> None:
+        assert now.asked is not None
+        if was.asked is None and now.asked and was.plugin_hash != now.plugin_hash:
+            raise InvalidArgument(
+                f"operator {self.name}: {now.function} have changed since the checkpoint, and an earlier program has "
+                "written it, which does not say in what: go on with the former description, and change it after the "
+                "next checkpoint"
+            )
+        for name in sorted({*(was.asked or ()), *now.asked} if was.asked is not None else ()):
+            former, new = (one.asked.get(name) if one.asked else None for one in (was, now))
+            if former != new:
+                raise InvalidArgument(
+                    f"operator {self.name}: the {name} of {now.function} was {json.dumps(former)}, and is "
+                    f"{json.dumps(new)}: undo the change, or begin anew in another place"
+                )
 
     # ---- The stream ----
 

@@ -24,7 +24,7 @@ from .calls import Stage
 from .keys import Parts
 from .pace import Pace
 from .stages import CallStage, Dead, Item, RunningStage, in_order
-from .state import Identity, Kept, former_hash_of, hash_of
+from .state import Identity, Kept, hash_of
 from .watermarks import Watermark
 
 
@@ -150,8 +150,9 @@ class QueryPlan:
         return hash_of(self.select)
 
     @property
-    def former_hash(self) -> str:
-        return former_hash_of(self.select)
+    def identity(self) -> Identity:
+        """Rows that wait are asked anew: of the query nothing must stay."""
+        return Identity("query", self.name, self.plugin_hash, {})
 
 
 class FailingStage(QueuedStage):
@@ -188,8 +189,7 @@ class QueryStage(FailingStage):
     """The items and the condition of a SELECT."""
 
     def __init__(self, plan: QueryPlan, policy: Policy) -> None:
-        super().__init__(plan, Identity("query", plan.name, plan.plugin_hash), plan.given, policy)
-        self.former_hash = plan.former_hash
+        super().__init__(plan, plan.identity, plan.given, policy)
         self._query, self._key = Query(plan.select, plan.given.schema), plan.key
         self._queue = collections.deque()
         self._pace = Pace(STEP_ROWS)

@@ -72,10 +72,7 @@ class RunningStage(abc.ABC):
 
     name: of the result, for people. identity: of what answers. given: of the rows that it is given.
     failures: why rows failed, whatever became of them. held_rows, held_bytes: of rows that have not left.
-    former_hash: that of a query's text in older states.
     """
-
-    former_hash: str | None = None
 
     def __init__(self, name: str, identity: Identity, given: Given, policy: Policy) -> None:
         self.name, self.identity, self.given = name, identity, given

@@ -16,7 +16,7 @@ import hashlib
 import json
 import math
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, Self
 
 import pyarrow as pa
@@ -31,40 +31,57 @@ from . import keys
 from .blocks import Block, Given
 from .keys import KEY
 
-VERSION = 1
+VERSION = 2
+_READ = (1, VERSION)  # version 1 says neither what is asked nor what its columns are
 _MAGIC = b"AUDFSTAT"
 _KEY = b"arroyo_udf.state"
 _OWN = ("$id", "$file", "$row", "$unread", KEY)
 
 
 def hash_of(asked: Any) -> str:
-    """Of what a query, windows or a lookup ask, whatever the layout of their texts."""
-    return former_hash_of(_without_layout(asked))
+    """Of what a query, windows or a lookup ask, as states of version 1 have it."""
+    return hashlib.sha256(_repr(asked).encode()).hexdigest()
 
 
-def former_hash_of(asked: Any) -> str:
-    """As states of version 1 have it: of the texts as they were written."""
-    return hashlib.sha256(repr(asked).encode()).hexdigest()
+_FIELDS = {
+    "Grouping": ("time", "window", "column", "keys", "aggregates", "by_row", "table"),
+    "Hop": ("width", "slide"),
+    "Session": ("gap",),
+    "Joining": ("time", "kind", "on", "select", "tables"),
+    "Select": ("items", "where", "table", "required"),
+}
+"""Of version 1. Those that came later are not in its hashes."""
 
 
-def _without_layout(asked: Any) -> Any:
+def _repr(asked: Any) -> str:
+    if type(asked).__name__ in _FIELDS:
+        name = type(asked).__name__
+        return f"{name}({', '.join(f'{field}={_repr(getattr(asked, field))}' for field in _FIELDS[name])})"
+    if isinstance(asked, tuple):
+        return f"({', '.join(map(_repr, asked))}{',' if len(asked) == 1 else ''})"
+    return repr(asked)
+
+
+def plain(asked: Any) -> Any:
+    """What is asked, as JSON has it, whatever the layout of its texts."""
     if isinstance(asked, str):
         return without_layout(asked)
     if dataclasses.is_dataclass(asked) and not isinstance(asked, type):
-        fields = {field.name: getattr(asked, field.name) for field in dataclasses.fields(asked) if field.repr}
-        return type(asked).__name__, _without_layout(fields)
+        return {field.name: plain(getattr(asked, field.name)) for field in dataclasses.fields(asked) if field.repr}
     if isinstance(asked, Mapping):
-        return {name: _without_layout(value) for name, value in asked.items()}
-    return [_without_layout(one) for one in asked] if isinstance(asked, tuple | list) else asked
+        return {name: plain(value) for name, value in asked.items()}
+    return [plain(one) for one in asked] if isinstance(asked, tuple | list) else asked
 
 
 @dataclasses.dataclass(frozen=True)
 class Identity:
-    """Which function a state is of."""
+    """What a state is of. asked: of a query, windows or a lookup, what must stay, by names, as JSON has it; what is
+    missing is null. None: of a function, or in a state of version 1."""
 
     function: str
     plugin: str
     plugin_hash: str
+    asked: Mapping[str, Any] | None = None
 
     @classmethod
     def of(cls, function: Function) -> Self:
@@ -129,6 +146,7 @@ def _write(sink: Any, stages: Sequence[tuple[Kept, Given]]) -> None:
             "next_id": kept.next_id,
             "watermarks": list(kept.watermarks),
             "latest": kept.latest,
+            "columns": _meanings(schema.names, given),
         }
         with pa.ipc.new_stream(sink, schema.with_metadata({_KEY: json.dumps(about).encode()})) as stream:
             for ids, block in kept.rows:
@@ -172,15 +190,16 @@ def _read(stream: Any, given: Given, name: str) -> Kept:
         raise ValueError("its notes are missing")
     about = json.loads(metadata)
     version = about.pop("version")
-    if version != VERSION:
+    if version not in _READ:
         raise InvalidArgument(
-            f"{name}: the state has format version {version}, and this program reads version {VERSION}: go on with the "
+            f"{name}: the state has format version {version}, and this program reads up to {VERSION}: go on with the "
             "program that has written it, or begin anew in another place"
         )
     lineage = bytes.fromhex(about.pop("lineage"))
     if len(lineage) != 16:
         raise ValueError("its lineage has not 16 bytes")
     wanted = _schema(given)
+    stream = _chosen(stream, about.pop("columns", None), _meanings(wanted.names, given), wanted)
     keyed = [place for place, name in enumerate(wanted.names) if name.endswith(KEY)]
     # Version 1 began without keys. Rows of then keep those that they had.
     is_former = not any(name.endswith(KEY) for name in stream.schema.names)
@@ -188,7 +207,8 @@ def _read(stream: Any, given: Given, name: str) -> Kept:
     if stream.schema.remove_metadata() != found.remove_metadata():
         raise InvalidArgument(
             f"{name}: {about['function']} had rows with the columns {_columns(stream.schema)}, and now gets "
-            f"{_columns(wanted)}: resume with the same columns, or begin anew in another place"
+            f"{_columns(wanted, _meanings(wanted.names, given))}: go on with the same columns, or begin anew in "
+            "another place"
         )
     rows, last, schema = [], -1, given.schema
     for batch in stream:
@@ -212,6 +232,40 @@ def _read(stream: Any, given: Given, name: str) -> Kept:
     return Kept(
         Identity(**about), lineage, next_id, watermarks, None if latest is None else int(latest), rows, is_former
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Chosen:
+    """Some columns of a stream."""
+
+    schema: pa.Schema
+    stream: Any
+    places: Sequence[int]
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for batch in self.stream:
+            columns = [batch.column(place) for place in self.places]
+            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+def _chosen(stream: Any, were: Sequence[str] | None, are: Sequence[str], wanted: pa.Schema) -> Any:
+    """The columns that are wanted, by what they are, whatever others there are. were, are: what they were, and are now.
+    The stream itself if one is missing."""
+    if were is None or (stream.schema.equals(wanted) and list(were) == list(are)):
+        return stream
+    fields = list(stream.schema)
+    places = {what: place for place, what in enumerate(were)}
+    if len(fields) != len(were):
+        raise ValueError("it does not say what its columns are")
+    if any(what not in places or fields[places[what]].type != wanted.field(at).type for at, what in enumerate(are)):
+        named = [field.with_name(what) for field, what in zip(fields, were, strict=True)]
+        return _Chosen(pa.schema(named), stream, range(len(fields)))
+    return _Chosen(wanted, stream, [places[what] for what in are])
+
+
+def _meanings(names: Sequence[str], given: Given) -> list[str]:
+    """What columns are."""
+    return [given.meanings.get(name, name) for name in names]
 
 
 def _schema(given: Given) -> pa.Schema:
@@ -244,8 +298,9 @@ def _celled(column: pa.Array, type_: pa.DataType) -> pa.Array:
     return pa.ExtensionArray.from_storage(type_, column) if isinstance(type_, CellType) else column
 
 
-def _columns(schema: pa.Schema) -> str:
-    return ", ".join(f"{field.name} {field.type}" for field in schema if field.name not in _OWN)
+def _columns(schema: pa.Schema, meanings: Sequence[str] | None = None) -> str:
+    told = zip(schema, meanings or schema.names, strict=True)
+    return ", ".join(f"{what} {field.type}" for field, what in told if field.name not in _OWN)
 
 
 def _rises(ids: pa.UInt64Array) -> bool:

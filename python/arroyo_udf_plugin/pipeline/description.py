@@ -233,6 +233,8 @@ class Checkpoints(Described):
     """The time from one checkpoint to the next; default: 10 s, if `every_rows` is not set either."""
     every_rows: Annotated[int, pydantic.Field(ge=1)] | None = None
     """The rows that are read from one checkpoint to the next; with `every`, whatever comes first."""
+    retain: Annotated[int, pydantic.Field(ge=1)] | None = None
+    """How many checkpoints are kept, to go back to one of them; default: 3."""
 
 
 def _kind(value: Any) -> Any:

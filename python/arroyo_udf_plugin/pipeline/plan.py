@@ -86,6 +86,11 @@ class Planned:
             "operators": [_asked(one) for one in told["operators"]],
             "sinks": [_in_a_row(one) for one in told["sinks"]],
             "dead letters": told["dead_letters"] and _in_a_row(told["dead_letters"]),
+            "columns": [
+                {field.name: str(field.type) for field in schema}
+                for key, _, _, schema in self.outputs()
+                if key[0] == "sinks"
+            ],
         }
 
     @property

@@ -24,6 +24,7 @@ _MEASURES: Mapping[str, tuple[Callable[[str], float], str]] = {
     "disk_limit": (bytes_of, "a size above 0, such as '100GiB'"),
     "checkpoint_interval": (interval_seconds, "a time above 0, such as '10 seconds' or '500ms'"),
     "checkpoint_rows": (int, "a whole number above 0"),
+    "retained_checkpoints": (int, "a whole number above 0"),
 }
 _KNOWN = ("on_error", "on_timeout", "dead_letters", "isolation", "workers", *_MEASURES)
 
@@ -47,9 +48,10 @@ class Chosen:
         return Settings(**chosen, on_row="fail" if on_error == "null" else on_error)
 
     def checkpoints(self) -> Checkpoints | None:
-        """How often they are, if a file says so."""
-        every, rows = (self._values.get(name) for name in ("checkpoint_interval", "checkpoint_rows"))
-        return None if every is None and rows is None else Checkpoints(every=every, every_rows=rows)
+        """How often they are and how many are kept, if a file says so."""
+        names = {"every": "checkpoint_interval", "every_rows": "checkpoint_rows", "retain": "retained_checkpoints"}
+        told = {key: self._values[name] for key, name in names.items() if name in self._values}
+        return Checkpoints(**told) if told else None
 
     def letters(self) -> SinkModel | None:
         from ..connectors.parts import Parts

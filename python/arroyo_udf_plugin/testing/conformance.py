@@ -111,7 +111,8 @@ def check_sink(
     urls: Sequence[str] = (),
     most: int | None = None,
 ) -> Report:
-    """Raises Broken unless a sink shows each row once, in whatever moment its engine ends.
+    """Raises Broken unless a sink shows each row once, in whatever moment its engine ends; and unless, after somebody
+    has gone back to an older checkpoint, it shows them once or says that it will not.
 
     folder: it writes below it, or to object stores at `urls`; everything there is removed again and again.
     sink: makes the sink of a slice, as `Sink` of `connectors.interface` has it, from (schema, slice, stage). The schema
@@ -123,6 +124,7 @@ def check_sink(
         simulation.stop_everywhere()
         simulation.two_engines()
     simulation.older()
+    simulation.restore(["torn"])
     simulation.damage()
     return report
 

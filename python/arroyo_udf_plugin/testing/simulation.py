@@ -3,6 +3,8 @@
     simulation = Simulation(scenario)
     simulation.stop_everywhere()          stopped before and after each step, and resumed
     simulation.two_engines()              held at each step, while another engine goes on
+    simulation.restore()                  gone back to older checkpoints, stopped before and after each step of that
+    simulation.restore_beside()           the same, while an engine is held at each step
     simulation.damage()                   files of the checkpoints are lost, older, flipped, truncated
     simulation.random(seed)               several crashes, slices that become more and fewer
     print(simulation.report.text())
@@ -46,8 +48,8 @@ class Simulation:
         world.phase(phase)
         return world
 
-    def _finish(self, world: World, phase: int, width: int | None = None) -> None:
-        """Runs to the end."""
+    def _finish(self, world: World, phase: int, width: int | None = None, doubled: bool = False) -> None:
+        """Runs to the end. doubled: rows may be there more than once."""
         wanted = "finished" if self.scenario.until is None else "resumable"
         try:
             ended = world.run(width=width or self._width)
@@ -55,7 +57,10 @@ class Simulation:
             raise world.broken(f"an engine could not go on: {error}") from error
         if ended != wanted:
             raise world.broken(f"an engine ended as {ended}, not {wanted}")
-        world.check(phase)
+        if doubled:
+            world.check_doubled(phase)
+        else:
+            world.check(phase)
 
     def steps(self) -> Iterator[tuple[int, Sequence[Step]]]:
         """Those that an undisturbed engine takes in each phase."""
@@ -134,6 +139,78 @@ class Simulation:
             self.report.faults["two engines"] += 1
         world.check(phase)
         self._finish(world, phase)
+
+    # ---- Back to older checkpoints ----
+
+    def restore(self, losses: Sequence[Loss] = LOSSES) -> None:
+        """At the end of each phase, somebody goes back to each checkpoint that is retained, and is stopped before and
+        after each step of that: either the newest one is still the truth, or that one is. Sinks that would have rows
+        twice refuse, and change nothing, until that is accepted."""
+        for phase in range(len(self.scenario.phases)):
+            ended = self._to(phase)
+            self._finish(ended, phase)
+            for epoch in ended.checkpoints():
+                for step in self._chosen(self._go_back(phase, epoch)):
+                    for loss in losses:
+                        self._go_back(phase, epoch, step, loss=loss)
+                    self._go_back(phase, epoch, step, after=True)
+
+    def _go_back(
+        self, phase: int, epoch: int, step: Step | None = None, after: bool = False, loss: Loss = "kill"
+    ) -> Sequence[Step]:
+        """Returns the steps that it takes. step: at which it is stopped."""
+        world = self._to(phase)
+        self._finish(world, phase)
+        doubled = [one.sink for one in world.planned_restore(epoch, self._width).doubled]
+        if doubled:
+            self._refuses_doubles(world, epoch)
+        process = world.disk.process(stop_at=step, after=after)
+        world.restore(epoch, process, self._width, doubled)
+        self.report.faults["restored"] += 1
+        if process.reached is not None:
+            self.report.faults[f"crash: {loss}"] += 1
+            self.report.points[process.reached.caller, process.reached.operation] += 1
+            world.lose(loss)
+            if not doubled:
+                world.check_crashed()
+        self._finish(world, phase, doubled=bool(doubled))
+        return process.steps
+
+    def _refuses_doubles(self, world: World, epoch: int) -> None:
+        before = world.files()
+        try:
+            world.restore(epoch, width=self._width)
+        except InvalidArgument as error:
+            if world.files() != before:
+                raise world.broken("a restore that was refused has changed files") from error
+        else:
+            raise world.broken("a sink that would have rows twice did not refuse")
+
+    def restore_beside(self) -> None:
+        """An engine is suspended at each step, somebody goes back to the oldest checkpoint, another engine ends, and
+        the first one wakes up."""
+        for phase, steps in list(self.steps()):
+            for step in steps:
+                if step.operation != "commit":  # see `two_engines`
+                    self._go_back_beside(phase, step)
+
+    def _go_back_beside(self, phase: int, step: Step) -> None:
+        world = self._to(phase)
+        doubled: list[str] = []
+
+        def go_back() -> None:
+            oldest = next(iter(world.checkpoints()), None)
+            if oldest is not None:
+                doubled.extend(one.sink for one in world.planned_restore(oldest, self._width).doubled)
+                world.restore(oldest, width=self._width, doubles=doubled)
+                self.report.faults["restored beside an engine"] += 1
+            self._finish(world, phase, doubled=bool(doubled))
+
+        try:
+            world.run(world.disk.process(stop_at=step, hold=go_back), self._width)
+        except (Fenced, InvalidArgument) as error:
+            world.history.append(f"the first one: {error}")
+        self._finish(world, phase, doubled=bool(doubled))
 
     # ---- Damage ----
 

@@ -19,20 +19,23 @@ import random
 import shutil
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
 from ..connectors.disk import using
 from ..engine.progress import Ended, Progress
+from ..engine.restoring import Restored, Restoring, checkpoints_in, planned_restore, restore
 from ..engine.runner import run
 from ..engine.stopping import StopRequest
-from ..engine.store import open_store
+from ..engine.store import Store, open_store
 from .disk import ProcessDisk, SimulatedDisk
 from .scenario import Scenario
 from .turns import InTurn, Turns
+
+_Result = TypeVar("_Result")
 
 Loss = Literal["kill", "power", "torn"]
 """What a crash leaves: all that was done; what is durable; this, and something of the rest, perhaps torn."""
@@ -86,13 +89,41 @@ class World:
     def run(self, process: ProcessDisk | None = None, width: int = 1) -> Ended | None:
         """An engine begins, or goes on where the last one has stopped. None: it was stopped at a step, or another one
         has taken over. Raises what it raises."""
-        process = process or self.disk.process()
         self.history.append(f"an engine of {width} slices")
+        return self._in(process or self.disk.process(), lambda: self._run(width))
+
+    def restore(
+        self, epoch: int, process: ProcessDisk | None = None, width: int = 1, doubles: Collection[str] = ()
+    ) -> Restored | None:
+        """Somebody goes back to a checkpoint. None: stopped at a step. Raises what it raises."""
+        self.history.append(f"back to checkpoint {epoch}")
+
+        def restored() -> Restored:
+            with self.scenario.opened(width) as planned:
+                return restore(planned, self._store(), epoch, doubles=doubles)
+
+        return self._in(process or self.disk.process(), restored)
+
+    def planned_restore(self, epoch: int, width: int = 1) -> Restoring:
+        """What becomes of later rows."""
+        with using(self.disk.process()), self.scenario.opened(width) as planned:
+            return planned_restore(planned, self._store(), epoch)
+
+    def checkpoints(self) -> list[int]:
+        """Those to go back to, the oldest first."""
+        with using(self.disk.process()):
+            return [one.epoch for one in checkpoints_in(self._store()) if one.problem is None]
+
+    def _store(self) -> Store:
+        assert self.scenario.place is not None
+        return open_store(self.scenario.place)
+
+    def _in(self, process: ProcessDisk, call: Callable[[], _Result]) -> _Result | None:
         before = set(threading.enumerate())
         self._running += 1
         try:
             with using(process):
-                return self._run(width)
+                return call()
         except BaseException:
             if not process.is_stopped:
                 raise
@@ -128,7 +159,7 @@ class World:
             inputs = [_in_turn(one, turns) for one in planned.inputs]
             return run(
                 _with_inputs(planned, inputs),
-                checkpoints=None if scenario.place is None else open_store(scenario.place),
+                checkpoints=None if scenario.place is None else self._store(),
                 interval=turns.INTERVAL if scenario.until is None else turns.UNENDING,
                 stop=stop,
                 progress=hear,
@@ -204,6 +235,14 @@ class World:
             raise self.broken(_difference(shown, expected) or f"the rows have another order: {shown}")
         if difference := _difference(shown, expected):
             raise self.broken(difference)
+
+    def check_doubled(self, phase: int) -> None:
+        """After a run to the end that was allowed to double rows: each row is there at least once, and no other."""
+        shown, expected = Counter(self._shown()), Counter(self.scenario.phases[phase].expected)
+        if missing := expected - shown:
+            raise self.broken(f"missing: {dict(missing)}")
+        if wrong := shown.keys() - expected.keys():
+            raise self.broken(f"too many: {wrong}")
 
     def check_crashed(self) -> None:
         """Between a crash and the next start: no row that is not expected, and none twice. Without checkpoints: all of

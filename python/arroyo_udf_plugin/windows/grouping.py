@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ..sql.feed import TABLE, Feed, Single, works
 from ..sql.query import WrongQuery, planned, settled, told, written
-from ..sql.tokens import quoted, tokens
+from ..sql.tokens import quoted, tokens, without_layout
 from .partials import COUNT, Parted, column, part_name, parted, without_order
 from .spans import Hop, Session, is_time
 
@@ -81,6 +81,7 @@ class Asked:
 class Plan:
     """The queries of a grouping over rows with the schema `given`. by: what tells panes apart. Raises WrongQuery.
 
+    meanings: what parts are, by the names of their columns.
     needed: the columns of the rows that it takes. fed: their schema. kept: that of what panes keep, rows or parts.
     schema: of the results: keys and aggregates.
     in_parts: whether panes keep parts. If so: parts: of rows. merged: of parts, put together. part_texts, merge_texts:
@@ -100,6 +101,7 @@ class Plan:
         found = [None if grouping.by_row else parted(text, given, grouping.table) for text in texts]
         aggregates = [one for one in found if one is not None]
         self.in_parts = len(aggregates) == len(found)
+        self.meanings: dict[str, str] = {}
         if not self.in_parts:
             self.kept = fed
             if not grouping.by_row:
@@ -171,6 +173,7 @@ class Plan:
         fields = [pa.field(part_name(number), type_) for number, type_ in enumerate(types)]
         self.kept = pa.schema([*keys, *fields])
         self.part_texts = [part.text for part in parts]
+        self.meanings = {field.name: without_layout(part.text) for field, part in zip(fields, parts, strict=True)}
         self.parts = self._asked(self.part_texts, fed, self.kept)
         put_together = {part: part.merge.format(column(number)) for number, part in enumerate(parts)}
         self.merge_texts = list(put_together.values())

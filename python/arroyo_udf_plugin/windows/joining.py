@@ -126,6 +126,7 @@ class Joined:
         self._joining = joining
         self._sides = Sides.of(given, joining.time)
         self.kept_schema = given
+        self.meanings: dict[str, str] = {}  # all columns have names of their own
         self.schema = self._planned()
         self._has_keys = all(KEY.name in side.names for side in self._sides.sides)
         keys = [KEY.with_name(side + KEY.name) for side in _SIDES] if self._has_keys else []

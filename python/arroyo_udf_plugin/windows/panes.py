@@ -36,7 +36,7 @@ class _Pane:
 
 
 class Windows:
-    """schema: of the results. kept_schema: of what `kept` gives.
+    """schema: of the results. kept_schema: of what `kept` gives. meanings: see `Plan`.
 
     watermark: the latest; None: there was none yet. late: rows so far that were late.
     """
@@ -51,7 +51,7 @@ class Windows:
         self._needed = [given.get_field_index(name) for name in self._plan.needed]
         self._of_windows = Results(grouping, self._plan.schema, given.field(self._time).type)
         self.schema = self._of_windows.schema
-        self.kept_schema = _with_pane(self._plan.kept)
+        self.kept_schema, self.meanings = _with_pane(self._plan.kept), self._plan.meanings
         self.watermark: int | None = None
         self.late = 0
         self._closed: int | None = None  # windows are, whose ends are not behind it

@@ -36,7 +36,7 @@ class Sessions:
         self._needed = [given.get_field_index(name) for name in plan.needed]
         self._of_windows = Results(grouping, plan.schema, given.field(self._time).type)
         self.schema = self._of_windows.schema
-        self.kept_schema = pa.schema([FIRST, LAST, *plan.kept])
+        self.kept_schema, self.meanings = pa.schema([FIRST, LAST, *plan.kept]), plan.meanings
         self._fed = pa.schema([FIRST, LAST, *plan.fed])
         self._n_keys = len(grouping.keys)
         keys = [pa.field(name, given.field(name).type) for name in grouping.keys]

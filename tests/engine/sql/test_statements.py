@@ -315,11 +315,12 @@ def test_settings_of_checkpoints_and_windows() -> None:
     text = (
         "CREATE TABLE t (day TIMESTAMP(6), WATERMARK FOR day) "
         "WITH (connector = 'filesystem', path = 'flights', format = 'parquet', type = 'source'); "
-        "SET checkpoint_interval = '5 minutes'; SET checkpoint_rows = 7; SET memory_limit = '2MiB'; SET disk_limit = 9;"
+        "SET checkpoint_interval = '5 minutes'; SET checkpoint_rows = 7; SET retained_checkpoints = 5; "
+        "SET memory_limit = '2MiB'; SET disk_limit = 9;"
         "SELECT count(*) FROM t GROUP BY tumble(interval '1 hour')"
     )
     pipeline = Script("query.sql", text).pipeline
-    assert pipeline.checkpoints == Checkpoints(every=300.0, every_rows=7)
+    assert pipeline.checkpoints == Checkpoints(every=300.0, every_rows=7, retain=5)
     assert [(one.memory_limit, one.disk_limit) for one in pipeline.operators if isinstance(one, Windows)] == [
         (2 << 20, 9)
     ]
